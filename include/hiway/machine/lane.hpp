@@ -1,0 +1,43 @@
+// What one lane of the emulated device may ask of it. Declared here for stage code and the fiber machine;
+// implemented in lib/simt. Nothing in this header is used on a GPU.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace hiway::simt {
+
+/// Where a lane stands in its launch (CUDA's words).
+struct LaneId {
+  unsigned thread = 0;   ///< in the block
+  unsigned threads = 0;  ///< of the block
+  unsigned block = 0;
+  unsigned blocks = 0;
+};
+
+/// The operations in which lanes of one warp meet.
+enum class WarpOperation : std::uint8_t { sync, ballot, shuffle, match };
+
+/// True on an emulated lane, false on a CPU thread.
+[[nodiscard]] bool on_lane() noexcept;
+/// *Threads*: on a lane only, like everything below.
+[[nodiscard]] LaneId lane_id() noexcept;
+/// The block's shared memory, zeroed at launch, aligned to 128 bytes.
+[[nodiscard]] std::byte* shared_memory() noexcept;
+[[nodiscard]] std::size_t shared_memory_bytes() noexcept;
+
+/// Lets other lanes run. A lane that waits calls it in every round.
+void yield();
+/// A schedule point: the fiber machine calls it before and after every access to a shared word.
+void schedule_point();
+
+/// Lanes of `mask` meet in one operation and leave with its result: sync 0, ballot the mask of lanes whose value
+/// is not 0, shuffle the value of `source_lane`, match the mask of lanes with an equal value.
+/// *Errors*: MisuseError when the own lane is not in `mask`, when `mask` names an exited or absent lane, when lanes
+/// of one mask are in different operations, when two masks wait for each other, or the shuffle's source is outside.
+std::uint64_t meet(WarpOperation operation, std::uint32_t mask, std::uint64_t value, unsigned source_lane);
+/// The warp's lanes that were launched and have not exited.
+[[nodiscard]] std::uint32_t live_lanes() noexcept;
+/// All lanes of the block that have not exited meet.
+void sync_block();
+
+}  // namespace hiway::simt
