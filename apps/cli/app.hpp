@@ -1,0 +1,56 @@
+// App: what an application brings to the program hiway. main.cpp lists them.
+#pragma once
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cli {
+
+/// Keys keep the order in which they were set.
+using Json = nlohmann::ordered_json;
+
+/// How `hiway run` wants one method run.
+struct RunRequest {
+  std::string device;  ///< "simt" or "cuda:N"; chosen and there
+  unsigned repeat = 1;
+  bool verify = true;         ///< compare with the serial oracle, outside the measured time
+  std::function<void()> ran;  ///< to be called after each repeat
+};
+
+/// What one method did.
+struct MethodRun {
+  std::string device;           ///< where it ran: the request's, or "cpu" for a method without a device
+  bool verified = false;        ///< every repeat gave the oracle's answer; false also when nobody compared
+  std::vector<double> seconds;  ///< one a repeat
+  std::uint64_t items = 0;
+  std::optional<double> end_detection_us{};  ///< median; empty where the library did not find the end
+  Json result;                               ///< the application's own keys
+};
+
+/// One application. *Threads*: one. Used once: add_options, then load and run as often as there are methods; or graph alone.
+class App {
+ public:
+  App() = default;
+  App(App const&) = delete;
+  App& operator=(App const&) = delete;
+  virtual ~App() = default;
+
+  [[nodiscard]] virtual std::string name() const = 0;
+  [[nodiscard]] virtual std::string summary() const = 0;
+  /// What --method takes; the first is the default.
+  [[nodiscard]] virtual std::vector<std::string> methods() const = 0;
+  /// Adds the application's own options. *Lifetime*: `command` goes before the App does.
+  virtual void add_options(CLI::App& command) = 0;
+  /// Makes or reads the input, and returns what the user should know about it. *Throws* BadInput.
+  virtual std::vector<std::string> load(std::uint64_t seed) = 0;
+  /// *Throws* what the library throws.
+  virtual MethodRun run(std::string const& method, RunRequest const& request) = 0;
+  /// The pipeline of method hiway in dot.
+  [[nodiscard]] virtual std::string graph(std::string const& device) = 0;
+};
+
+}  // namespace cli

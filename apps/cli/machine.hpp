@@ -1,0 +1,12 @@
+// The machine a result was measured on, as far as it matters for reading the result.
+#pragma once
+#include <string>
+
+#include "cli/app.hpp"
+
+namespace cli {
+
+/// {cpu, hardware_threads, system, compiler, hiway, device}: `device` as the library describes it.
+Json machine_facts(std::string const& device);
+
+}  // namespace cli

@@ -1,0 +1,122 @@
+#include "cli/output.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iomanip>
+#include <numeric>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "cli/bad_input.hpp"
+#include "cli/machine.hpp"
+
+namespace cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string milliseconds(double seconds) {
+  std::ostringstream text;
+  text << std::setprecision(4) << seconds * 1e3 << " ms";
+  return text.str();
+}
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  std::size_t const half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+/// A rename would put a file in the place of /dev/stdout, or of a pipe.
+bool is_special(fs::path const& path) {
+  std::error_code none;
+  return fs::exists(path, none) && !fs::is_regular_file(path, none);
+}
+
+[[noreturn]] void fail_to_write(std::string const& path) {
+  throw std::runtime_error{path + ": cannot be written: " + std::strerror(errno)};
+}
+
+void write_or_throw(fs::path const& file, std::string const& text, std::string const& shown) {
+  errno = 0;
+  std::ofstream out{file, std::ios::binary};
+  out << text;
+  out.close();
+  if (!out) fail_to_write(shown);
+}
+
+}  // namespace
+
+Json to_json(std::string const& app, std::string const& method, MethodRun const& run) {
+  Json object;
+  object["app"] = app;
+  object["device"] = run.device;
+  object["method"] = method;
+  object["verified"] = run.verified;
+  object["seconds"] = run.seconds;
+  object["items"] = run.items;
+  object["end_detection_us"] = run.end_detection_us ? Json(*run.end_detection_us) : Json(nullptr);
+  object["result"] = run.result;
+  object["machine"] = machine_facts(run.device);
+  return object;
+}
+
+std::string to_text(std::string const& app, std::string const& method, MethodRun const& run, bool verify) {
+  std::ostringstream text;
+  text << app << ", method " << method << ", device " << run.device << ": "
+       << (run.verified ? "verified"
+           : verify     ? "NOT VERIFIED: differs from the serial reference"
+                        : "not compared with the reference")
+       << "\n";
+  auto const line = [&](std::string const& name, std::string const& value) {
+    text << "  " << std::left << std::setw(20) << name << value << "\n";
+  };
+  std::string times = milliseconds(median(run.seconds));
+  if (run.seconds.size() > 1) {
+    auto const [fastest, slowest] = std::ranges::minmax(run.seconds);
+    times += "  (median of " + std::to_string(run.seconds.size()) + "; " + milliseconds(fastest) + " to " +
+             milliseconds(slowest) + ")";
+  }
+  line("time", times);
+  line("items", std::to_string(run.items));
+  if (run.end_detection_us) line("end_detection_us", Json(*run.end_detection_us).dump());
+  for (auto const& [key, value] : run.result.items())
+    line(key, value.is_string() ? value.get<std::string>() : value.dump());
+  return text.str();
+}
+
+void require_writable(std::string const& path) {
+  if (path.empty()) throw BadInput{"--json: the file's name is empty"};
+  std::error_code none;
+  if (fs::is_directory(path, none)) throw BadInput{"--json: " + path + ": is a directory"};
+  fs::path folder = fs::path{path}.parent_path();
+  if (folder.empty()) folder = ".";
+  std::string const target = is_special(path) ? path : folder.string();
+  errno = 0;
+  if (access(target.c_str(), W_OK) != 0)
+    throw BadInput{"--json: " + path + ": cannot be written: " + std::strerror(errno)};
+}
+
+void write_whole(std::string const& path, std::string const& text) {
+  if (is_special(path)) return write_or_throw(path, text, path);
+  std::error_code error;
+  fs::path const target = fs::is_symlink(path, error) ? fs::weakly_canonical(path, error) : fs::path{path};
+  fs::path temporary = target;
+  temporary += ".part" + std::to_string(getpid());
+  try {
+    write_or_throw(temporary, text, path);
+    fs::rename(temporary, target);
+  } catch (...) {
+    fs::remove(temporary, error);
+    throw;
+  }
+}
+
+}  // namespace cli

@@ -1,0 +1,267 @@
+#include "cli/program.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <exception>
+#include <hiway/hiway.hpp>
+#include <iomanip>
+#include <iostream>
+#include <new>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "cli/bad_input.hpp"
+#include "cli/output.hpp"
+#include "cli/progress.hpp"
+
+namespace cli {
+namespace {
+
+using Apps = std::vector<std::unique_ptr<App>>;
+
+enum Exit : int { done = 0, failed = 1, bad_arguments = 2 };
+
+constexpr std::array commands{"devices", "list", "run", "graph"};
+constexpr std::array later_commands{"bench", "plan", "report"};
+
+template <class Words>
+bool contains(Words const& words, std::string_view word) {
+  return std::ranges::find(words, word) != words.end();
+}
+
+template <class Words>
+std::string joined(Words const& words) {
+  std::string text;
+  for (std::string_view word : words) {
+    if (!text.empty()) text += ", ";
+    text += word;
+  }
+  return text;
+}
+
+std::vector<std::string> names(Apps const& apps) {
+  std::vector<std::string> all;
+  for (auto const& app : apps) all.push_back(app->name());
+  return all;
+}
+
+App& find(Apps const& apps, std::string_view name) {
+  return **std::ranges::find_if(apps, [&](auto const& app) { return app->name() == name; });
+}
+
+/// Whatever it is, on one line.
+std::string one_line(std::string_view text) {
+  while (!text.empty() && text.back() == '\n') text.remove_suffix(1);
+  std::string line;
+  for (char c : text) line += c == '\n' ? std::string{"; "} : std::string{c};
+  return line;
+}
+
+void print(std::string const& text) {
+  std::cout << text << std::flush;
+  if (!std::cout) throw std::runtime_error{"stdout cannot be written"};
+}
+
+/// The device that a name, or auto, stands for; the library knows. *Throws* hiway::NoDevice.
+std::string chosen_device(std::string const& wanted) {
+  return hiway::Pipeline{hiway::PipelineConfig{.device = wanted}}.device();
+}
+
+/// The options of `hiway run APP` that are not the application's.
+struct RunOptions {
+  std::string device = "auto";
+  std::string methods;
+  std::int64_t repeat = 1;
+  std::string verify = "on";
+  std::string json;
+  std::string trace;
+  std::uint64_t seed = 1;
+  bool as_json = false;
+};
+
+std::vector<std::string> split_methods(App const& app, std::string const& list) {
+  std::vector<std::string> methods;
+  std::istringstream words{list};
+  for (std::string word; std::getline(words, word, ',');) {
+    if (!contains(app.methods(), word)) {
+      throw BadInput{"--method: no method '" + word + "' of " + app.name() + ": " + joined(app.methods())};
+    }
+    methods.push_back(word);
+  }
+  if (methods.empty()) throw BadInput{"--method: no method given: " + joined(app.methods())};
+  return methods;
+}
+
+int run(App& app, RunOptions const& options) {
+  if (options.repeat < 1 || options.repeat > 1'000'000) {
+    throw BadInput{"--repeat must be 1 to 1000000: " + std::to_string(options.repeat)};
+  }
+  if (options.verify != "on" && options.verify != "off")
+    throw BadInput{"--verify must be on or off: " + options.verify};
+  if (!options.trace.empty()) throw BadInput{"--trace: not there yet"};
+  std::vector<std::string> const methods = split_methods(app, options.methods);
+  bool const to_file = options.as_json && !options.json.empty() && options.json != "-";
+  if (to_file) require_writable(options.json);
+  std::vector<std::string> const notes = app.load(options.seed);
+  RunRequest request{chosen_device(options.device), static_cast<unsigned>(options.repeat), options.verify == "on", {}};
+  for (std::string const& note : notes) std::cerr << "hiway: note: " << note << "\n";
+
+  Json objects = Json::array();
+  std::string text;
+  bool all_verified = true;
+  {
+    Progress progress{static_cast<unsigned>(methods.size()) * request.repeat};
+    request.ran = [&] { progress.step(); };
+    for (std::string const& method : methods) {
+      progress.say(app.name() + " " + method);
+      MethodRun const result = app.run(method, request);
+      all_verified = all_verified && result.verified;
+      objects.push_back(to_json(app.name(), method, result));
+      text += to_text(app.name(), method, result, request.verify);
+    }
+  }
+  if (options.as_json) {
+    Json const& document = methods.size() == 1 ? objects.front() : objects;
+    text = document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  }
+  if (to_file) {
+    write_whole(options.json, text);
+  } else {
+    print(text);
+  }
+  if (!request.verify || all_verified) return done;
+  std::cerr << "hiway: " << app.name() << ": the result differs from the serial reference\n";
+  return failed;
+}
+
+std::string device_table() {
+  std::ostringstream text;
+  for (hiway::DeviceInfo const& device : hiway::devices()) {
+    text << std::left << std::setw(8) << device.name << "  " << device.description
+         << (device.usable ? "" : "  (not usable)") << "\n";
+  }
+  return text.str();
+}
+
+std::string app_table(Apps const& apps) {
+  std::ostringstream text;
+  for (auto const& app : apps) {
+    text << std::left << std::setw(22) << app->name() << app->summary() << "\n"
+         << std::setw(22) << ""
+         << "methods: " << joined(app->methods()) << "\n";
+  }
+  return text.str();
+}
+
+void add_device_option(CLI::App& command, std::string& device) {
+  command
+      .add_option("--device", device,
+                  "simt, cuda:N, or auto: HIWAY_RUN_ON if set, else the first usable GPU, else simt")
+      ->type_name("DEVICE")
+      ->default_str("auto");
+}
+
+void add_run_options(CLI::App& command, App const& app, RunOptions& options) {
+  options.methods = app.methods().front();
+  add_device_option(command, options.device);
+  command.add_option("--method", options.methods, "one or, with commas, several of: " + joined(app.methods()))
+      ->type_name("METHOD")
+      ->default_str(options.methods);
+  command.add_option("--repeat", options.repeat, "runs of each method")->type_name("N")->default_str("1");
+  command.add_option("--verify", options.verify, "on: compare with the serial reference; off: do not")
+      ->type_name("on|off")
+      ->default_str("on");
+  command.add_option("--json", options.json, "print one JSON object (several methods: an array), or write it to FILE")
+      ->type_name("[FILE|-]")
+      ->expected(0, 1);
+  command.add_option("--trace", options.trace, "not there yet")->type_name("FILE");
+  command.add_option("--seed", options.seed, "of everything random")->type_name("N")->default_str("1");
+}
+
+/// Says what is wrong with the first words, more plainly than the parser would.
+void check_words(std::vector<std::string_view> const& words, Apps const& apps) {
+  if (words.empty()) throw BadInput{"a command is needed: " + joined(commands) + " (hiway --help)"};
+  std::string const command{words[0]};
+  if (command.starts_with("-")) return;
+  if (contains(later_commands, command)) throw BadInput{command + ": not there yet"};
+  if (!contains(commands, command))
+    throw BadInput{"no command '" + command + "': " + joined(commands) + " (hiway --help)"};
+  if (command != "run" && command != "graph") return;
+  if (words.size() < 2) throw BadInput{command + " needs an application: " + joined(names(apps))};
+  std::string const name{words[1]};
+  if (!name.starts_with("-") && !contains(names(apps), name)) {
+    throw BadInput{command + ": no application '" + name + "': " + joined(names(apps))};
+  }
+}
+
+int dispatch(int argc, char const* const* argv, Apps const& apps) {
+  check_words({argv + std::min(argc, 1), argv + argc}, apps);
+
+  CLI::App program{"CPU-GPU pipelines of persistent stages: applications and devices.", "hiway"};
+  program.footer("Not there yet: " + joined(later_commands) +
+                 ".\nEnds with 0, or 1 when a run failed or was not verified, or 2 for bad arguments or input.");
+  program.require_subcommand(1);
+  CLI::App* const devices = program.add_subcommand("devices", "the devices of this machine that a pipeline can run on");
+  CLI::App* const list = program.add_subcommand("list", "the applications and their methods");
+  CLI::App* const run_command = program.add_subcommand("run", "run an application");
+  CLI::App* const graph_command =
+      program.add_subcommand("graph", "print an application's pipeline in Graphviz' dot language");
+  run_command->require_subcommand(1);
+  graph_command->require_subcommand(1);
+  std::vector<RunOptions> run_options(apps.size());
+  std::string graph_device = "auto";
+  for (std::size_t i = 0; i < apps.size(); ++i) {
+    CLI::App* const one = run_command->add_subcommand(apps[i]->name(), apps[i]->summary());
+    add_run_options(*one, *apps[i], run_options[i]);
+    apps[i]->add_options(*one);
+    add_device_option(*graph_command->add_subcommand(apps[i]->name(), apps[i]->summary()), graph_device);
+  }
+
+  try {
+    program.parse(argc, argv);
+  } catch (CLI::Success const& help) {
+    return program.exit(help) == 0 ? done : bad_arguments;  // prints it
+  } catch (CLI::ParseError const& error) {
+    throw BadInput{error.what()};
+  }
+
+  if (devices->parsed()) print(device_table());
+  if (list->parsed()) print(app_table(apps));
+  if (graph_command->parsed()) {
+    App& app = find(apps, graph_command->get_subcommands().front()->get_name());
+    print(app.graph(chosen_device(graph_device)));
+  }
+  for (std::size_t i = 0; i < apps.size(); ++i) {
+    CLI::App* const one = run_command->get_subcommand(apps[i]->name());
+    if (!one->parsed()) continue;
+    run_options[i].as_json = one->get_option("--json")->count() > 0;
+    return run(*apps[i], run_options[i]);
+  }
+  return done;
+}
+
+int complain(std::string_view what, Exit code) {
+  std::cerr << "hiway: " << one_line(what) << "\n";
+  return code;
+}
+
+}  // namespace
+
+int run_program(int argc, char const* const* argv, Apps const& apps) {
+  try {
+    return dispatch(argc, argv, apps);
+  } catch (BadInput const& error) {
+    return complain(error.what(), bad_arguments);
+  } catch (hiway::ConfigError const& error) {  // NoDevice is one
+    return complain(error.what(), bad_arguments);
+  } catch (std::bad_alloc const&) {
+    return complain("not enough memory", failed);
+  } catch (std::exception const& error) {
+    return complain(error.what(), failed);
+  }
+}
+
+}  // namespace cli

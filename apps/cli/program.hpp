@@ -1,0 +1,17 @@
+// The program hiway: its commands, and how it ends.
+//
+//   0  done; for run: verified, or verifying was switched off
+//   1  failed while running, or the result differs from the reference's
+//   2  bad arguments, bad input, a device that is not there: one line on stderr, nothing on stdout, no file touched
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "cli/app.hpp"
+
+namespace cli {
+
+/// Runs the command line. Does not throw.
+int run_program(int argc, char const* const* argv, std::vector<std::unique_ptr<App>> const& apps);
+
+}  // namespace cli

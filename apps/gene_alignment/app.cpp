@@ -1,0 +1,114 @@
+#include "gene_alignment/app.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gene_alignment/input.hpp"
+#include "gene_alignment/methods.hpp"
+
+namespace gene_alignment {
+namespace {
+
+std::string hex(std::uint64_t number) {
+  std::array<char, 17> text{};
+  std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(number));
+  return text.data();
+}
+
+cli::Json to_json(Summary const& summary) {
+  cli::Json first = nullptr;
+  if (summary.first) {
+    first = {{"position", summary.first->position},
+             {"similarity", summary.first->similarity},
+             {"target_index", summary.first->target_index}};
+  }
+  return {{"coarse_matches", summary.coarse_matches},
+          {"similarity_sum", summary.similarity_sum},
+          {"first", first},
+          {"matches_checksum", hex(summary.matches_checksum)}};
+}
+
+std::optional<double> median_end_detection(std::vector<Measurement> const& runs) {
+  std::vector<double> times;
+  for (Measurement const& run : runs) {
+    if (run.end_detection_us) times.push_back(*run.end_detection_us);
+  }
+  if (times.empty()) return std::nullopt;
+  auto const middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+  std::nth_element(times.begin(), middle, times.end());
+  return *middle;
+}
+
+class GeneAlignment final : public cli::App {
+ public:
+  std::string name() const override { return "gene-alignment"; }
+  std::string summary() const override {
+    return "where, and how well, a query aligns with a longer target (coarse on the GPU, fine on the CPU)";
+  }
+  std::vector<std::string> methods() const override { return {"hiway", "baseline", "reference"}; }
+
+  void add_options(CLI::App& command) override {
+    constexpr char const* group =
+        "Input (without any of these: random bases, with a mutated query cut out of the target)";
+    auto const add = [&]<class T>(char const* option, std::optional<T>& value, char const* type, char const* text) {
+      command.add_option(option, value, text)->type_name(type)->group(group);
+    };
+    add("--target", options_.target_file, "FILE", "FASTA, plain or .gz; the first record");
+    add("--query", options_.query_file, "FILE", "FASTA, plain or .gz; the first record");
+    add("--pair", options_.pair_file, "FILE", "two lines: the query, then the target");
+    add("--target-length", options_.target_length, "N", "a random target of N bases (16384)");
+    add("--query-length", options_.query_length, "N",
+        "a random query of N bases (256), or with --query-at the piece's length");
+    add("--query-at", options_.query_at, "POS", "the query is a piece of the target, from POS (0 is the first base)");
+    add("--mutate", options_.mutate, "RATE", "with --query-at: the part of the query's bases that is replaced, 0 to 1");
+  }
+
+  std::vector<std::string> load(std::uint64_t seed) override {
+    options_.seed = seed;
+    input_ = make_input(options_);
+    return input_.notes;
+  }
+
+  cli::MethodRun run(std::string const& method, cli::RunRequest const& request) override {
+    bool const is_reference = method == "reference";
+    Job const job{request.device, request.repeat, request.ran};
+    std::vector<Measurement> const runs = method == "hiway"      ? run_hiway(input_, job)
+                                          : method == "baseline" ? run_baseline(input_, job)
+                                                                 : run_reference(input_, job);
+    if (is_reference && !oracle_) oracle_ = runs.front().summary;
+    Summary shown = runs.back().summary;
+    cli::MethodRun out;
+    if (request.verify) {
+      if (!oracle_) oracle_ = summarize(reference_alignments(input_.target, input_.query));
+      out.verified = true;
+      for (Measurement const& run : runs) {
+        if (run.summary == *oracle_) continue;
+        out.verified = false;
+        shown = run.summary;
+      }
+    }
+    out.device = is_reference ? "cpu" : request.device;
+    for (Measurement const& run : runs) out.seconds.push_back(run.seconds);
+    out.items = runs.back().items;
+    out.end_detection_us = median_end_detection(runs);
+    out.result = to_json(shown);
+    return out;
+  }
+
+  std::string graph(std::string const& device) override { return hiway_graph(device); }
+
+ private:
+  InputOptions options_;
+  Input input_;
+  std::optional<Summary> oracle_;  // made once, for all methods
+};
+
+}  // namespace
+
+std::unique_ptr<cli::App> make_app() { return std::make_unique<GeneAlignment>(); }
+
+}  // namespace gene_alignment

@@ -1,0 +1,32 @@
+// Fasta: sequences read from files, plain or gzip. Lower case counts as upper case; the letters are A, C, G, T and N.
+#pragma once
+#include <cstddef>
+#include <string>
+
+#include "gene_alignment/sequence.hpp"
+
+namespace gene_alignment {
+
+/// The first record of a FASTA file.
+struct FastaRecord {
+  std::string name;  ///< the first word after '>', may be empty
+  Sequence bases;
+  std::size_t records_in_file =
+      0;  ///< the others are checked but not used: they are other molecules, not more of this one
+};
+
+/// Reads a whole FASTA file. Blank lines and carriage returns at a line's end are skipped.
+/// *Throws* cli::BadInput in one line with the file, and the line where there is one: not readable, empty, no header,
+/// header without sequence, a letter other than ACGTN, truncated or damaged gzip, more than max_bases.
+FastaRecord read_fasta(std::string const& path);
+
+/// Two sequences, as in a file of two lines.
+struct PairFile {
+  Sequence query;
+  Sequence target;
+};
+
+/// Reads line 1 as the query and line 2 as the target. *Throws* as read_fasta does, and when there are not two lines.
+PairFile read_pair(std::string const& path);
+
+}  // namespace gene_alignment

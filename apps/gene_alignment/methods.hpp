@@ -1,0 +1,44 @@
+// The methods of gene alignment: the same answer, found in different ways.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gene_alignment/input.hpp"
+#include "gene_alignment/summary.hpp"
+
+namespace gene_alignment {
+
+/// How often a method runs, and where.
+struct Job {
+  std::string device;  ///< a name of hiway::devices(); reference does not use it
+  unsigned repeat = 1;
+  std::function<void()> ran = [] {};  ///< called after each run
+};
+
+/// One run. seconds: from the bases in CPU memory to the summary, copies included; allocation and kernel loading excluded.
+struct Measurement {
+  Summary summary;
+  double seconds = 0;
+  std::uint64_t items = 0;  ///< carried through tunnels, or handed to the fine matching where there are none
+  std::optional<double> end_detection_us{};  ///< where the library found the end
+};
+
+/// hiway: the coarse matching in a persistent GPU stage, the fine matching on CPU threads as matches arrive.
+std::vector<Measurement> run_hiway(Input const& input, Job const& job);
+/// baseline: Hetero-Mark's collaborative scheme, chunk by chunk: copy in, kernel, copy out, a CPU thread on the result.
+std::vector<Measurement> run_baseline(Input const& input, Job const& job);
+/// reference: one thread, the rules in their plainest form; shares no code with the other two but the summary.
+std::vector<Measurement> run_reference(Input const& input, Job const& job);
+
+/// The alignments that reference finds, in ascending position.
+std::vector<Alignment> reference_alignments(Sequence const& target, Sequence const& query);
+/// One of them: the alignment of the query with the window at `position`.
+Alignment reference_fine_match(Sequence const& target, Sequence const& query, std::int32_t position);
+
+/// The graph of method hiway in dot.
+std::string hiway_graph(std::string const& device);
+
+}  // namespace gene_alignment

@@ -1,0 +1,34 @@
+# The program hiway: apps/cli with every application of apps/<name>/. The applications are objects, not an archive, so
+# that those which register themselves are not dropped; the tests link the same objects.
+include_guard()
+find_package(CLI11 REQUIRED CONFIG)
+find_package(nlohmann_json REQUIRED CONFIG)
+find_package(ZLIB REQUIRED)
+
+file(GLOB hiway_app_sources CONFIGURE_DEPENDS apps/*/*.cpp)
+list(FILTER hiway_app_sources EXCLUDE REGEX "/apps/cli/main\\.cpp$")
+
+add_library(hiway_apps OBJECT)
+hiway_sources_or_stub(hiway_apps ${hiway_app_sources})
+target_include_directories(hiway_apps PUBLIC ${PROJECT_SOURCE_DIR}/apps)
+target_link_libraries(hiway_apps PUBLIC hiway CLI11::CLI11 nlohmann_json::nlohmann_json ZLIB::ZLIB)
+hiway_house_rules(hiway_apps)
+if(HIWAY_WITH_CUDA)
+  # The methods that place stages on a GPU; a reference is the serial oracle, the rest is plain C++.
+  set(with_stages ${hiway_app_sources})
+  list(FILTER with_stages INCLUDE REGEX "/(hiway|baseline)\\.cpp$")
+  if(with_stages)
+    hiway_cuda_sources(hiway_apps ${with_stages})
+  endif()
+  target_link_libraries(hiway_apps PUBLIC hiway_cuda)
+endif()
+
+file(GLOB hiway_program_main CONFIGURE_DEPENDS apps/cli/main.cpp)
+if(hiway_program_main)
+  add_executable(hiway_program ${hiway_program_main})
+  set_target_properties(hiway_program PROPERTIES OUTPUT_NAME hiway)
+  target_link_libraries(hiway_program PRIVATE hiway_apps)
+  hiway_house_rules(hiway_program)
+else()
+  message(STATUS "hiway: no program, apps/cli/main.cpp is not there")
+endif()

@@ -1,0 +1,12 @@
+# bench/: one question per file, one program per file, bench_<file>.
+include_guard()
+file(GLOB hiway_benches CONFIGURE_DEPENDS bench/*.cpp)
+foreach(file IN LISTS hiway_benches)
+  cmake_path(GET file STEM name)
+  add_executable(bench_${name} ${file})
+  target_link_libraries(bench_${name} PRIVATE hiway)
+  hiway_house_rules(bench_${name})
+  if(HIWAY_WITH_CUDA)
+    hiway_cuda_sources(bench_${name})
+  endif()
+endforeach()

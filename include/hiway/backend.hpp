@@ -1,0 +1,121 @@
+// Backend: what a pipeline asks of the device it runs on: memory, copies, and starting kernels. Two implementations, in lib/backend:
+// the emulated device and CUDA. The CUDA one registers itself from every unit that nvcc compiled (launch/cuda.cuh).
+#pragma once
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hiway/launch/simt.hpp"
+#include "hiway/memory.hpp"
+#include "hiway/persistent.hpp"
+
+namespace hiway {
+
+/// The ends of the stages in one kernel, as many as they are; Ends<Runner> is made from it.
+struct StageEnds {
+  std::vector<OutletView> outlets;
+  std::vector<InletView> inlets;
+  std::vector<StageWords*> stages;
+  Control* control = nullptr;
+};
+
+/// A kernel of the user's unit, for cudaLaunchKernel. Empty in a unit that nvcc did not compile.
+struct CudaKernel {
+  void const* symbol = nullptr;
+  /// Builds the kernel's arguments from the ends and calls the function with them.
+  std::function<void(StageEnds const&, std::function<void(void**)> const&)> with_arguments;
+};
+
+/// One kernel, for either device.
+struct DeviceKernel {
+  std::function<void(StageEnds const&)> lane_body;  ///< what each emulated lane runs
+  CudaKernel cuda;
+};
+
+/// A kernel that was started. *Threads*: one at a time.
+class RunningKernel {
+ public:
+  virtual ~RunningKernel() = default;
+  /// True once it has left the device. *Throws* CudaError, naming the kernel, when it failed.
+  virtual bool done() = 0;
+};
+
+/// Which way a stream of copies goes.
+enum class BusDirection : std::uint8_t { to_device, from_device };
+
+/// Copies that happen one after another, beside running kernels.
+class CopyStream {
+ public:
+  virtual ~CopyStream() = default;
+  /// Starts copying `bytes`; the source stays as it is until done().
+  virtual void copy(void* target, void const* source, std::size_t bytes) = 0;
+  /// After the copies before it, sets a word at the device's home.
+  virtual void publish(Word<std::uint64_t>& device_word, std::uint64_t value) = 0;
+  /// True when everything started so far has happened. *Throws* CudaError.
+  virtual bool done() = 0;
+};
+
+struct MonitorTable;
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  /// "simt" or "cuda:N".
+  [[nodiscard]] virtual std::string name() const = 0;
+  [[nodiscard]] virtual std::string description() const = 0;
+
+  /// Memory aligned to 256 bytes, not cleared. `what` names its user in an error. Not while kernels run.
+  [[nodiscard]] virtual void* allocate(Memory memory, std::size_t bytes, std::string_view what) = 0;
+  virtual void release(Memory memory, void* address) noexcept = 0;
+  /// To, from and in device memory; each waits until it is done.
+  virtual void upload(void* device, void const* host, std::size_t bytes) = 0;
+  virtual void download(void* host, void const* device, std::size_t bytes) = 0;
+  virtual void clear(void* device, std::size_t bytes) = 0;
+  [[nodiscard]] virtual std::unique_ptr<CopyStream> open_stream(BusDirection direction) = 0;
+
+  /// Loads the kernel, so that starting it beside running ones does not stall them. *Throws* ConfigError when it has no code for this
+  /// device.
+  virtual void prepare(std::string_view name, DeviceKernel const& kernel, simt::Grid grid) = 0;
+  /// SMs, and how many blocks of this kernel fit on one at once.
+  [[nodiscard]] virtual unsigned processors() const = 0;
+  [[nodiscard]] virtual unsigned resident_blocks(DeviceKernel const& kernel, simt::Grid grid) = 0;
+  /// The grid that the library chooses where the user left 0, for one of `sharers` kernels.
+  [[nodiscard]] virtual simt::Grid default_grid(simt::Grid wanted, unsigned sharers) const = 0;
+  /// Starts the kernel on a stream of its own.
+  [[nodiscard]] virtual std::unique_ptr<RunningKernel> start(std::string_view name, DeviceKernel const& kernel, simt::Grid grid,
+                                                             StageEnds const& ends) = 0;
+  /// The device monitor's kernel; empty where its lane body runs.
+  [[nodiscard]] virtual CudaKernel monitor_kernel(MonitorTable* table) const = 0;
+};
+
+/// A device that a pipeline may run on.
+struct DeviceInfo {
+  std::string name;         ///< what PipelineConfig::device takes
+  std::string description;
+  bool usable = false;
+};
+
+/// Every device this program knows: the emulated one, and the GPUs if it was built for CUDA.
+[[nodiscard]] std::vector<DeviceInfo> devices();
+
+/// How the CUDA library makes itself known.
+struct CudaSupport {
+  std::unique_ptr<Backend> (*make)(int device) = nullptr;
+  std::vector<DeviceInfo> (*list)() = nullptr;
+};
+/// *Threads*: before main, or one at a time. Returns true.
+bool register_cuda(CudaSupport support) noexcept;
+/// Defined in the CUDA library (lib/backend/cuda_backend.cpp, monitors/device_monitor.cu).
+[[nodiscard]] CudaSupport cuda_support() noexcept;
+[[nodiscard]] CudaKernel cuda_monitor_kernel(MonitorTable* table);
+
+/// The backend of a device's name as PipelineConfig::device takes it; an "auto" that had to choose says so on stderr once.
+/// *Throws* NoDevice when there is no such device.
+[[nodiscard]] std::unique_ptr<Backend> make_backend(std::string const& device);
+/// The emulated device's backend.
+[[nodiscard]] std::unique_ptr<Backend> make_host_backend();
+
+}  // namespace hiway

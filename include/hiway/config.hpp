@@ -1,0 +1,67 @@
+// The words every other header uses: marks of stage code, configuration of tunnels, stages and pipelines.
+#pragma once
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+// HIWAY_DEVICE marks stage code: the same source runs on a GPU, on the emulated device and on CPU threads.
+// HIWAY_NO_SPACE_CHECK goes before a machine's own words, whose host body nvcc would otherwise refuse in stage code.
+#if defined(__CUDACC__)
+#define HIWAY_DEVICE __host__ __device__
+#define HIWAY_NO_SPACE_CHECK _Pragma("nv_exec_check_disable")
+#else
+#define HIWAY_DEVICE
+#define HIWAY_NO_SPACE_CHECK
+#endif
+
+namespace hiway {
+
+/// Where a tunnel's items are put and where they are got.
+enum class Direction : std::uint8_t { cpu_to_cpu, cpu_to_gpu, gpu_to_cpu, gpu_to_gpu };
+/// Who carries items across the bus (ignored by tunnels that do not cross it).
+/// direct: items lie in pinned host memory, stages store and load them there. dma: a monitor copies batches.
+/// managed: the paper's unified-memory mode (not there yet). automatic: direct.
+enum class Movement : std::uint8_t { automatic, dma, direct, managed };
+/// How lanes share a claim on a queue. automatic and warp: one claim per converged group of lanes. block and
+/// block_scan are not there yet.
+enum class Grouping : std::uint8_t { automatic, none, warp, block, block_scan };
+/// What a put into a full tunnel does. automatic: spill inside a cycle or a group, else wait.
+enum class WhenFull : std::uint8_t { automatic, wait, spill };
+/// tracked: the library's own end check. time_out: the paper's basic scheme, for comparison only (not there yet).
+enum class EndDetection : std::uint8_t { tracked, time_out };
+
+/// One tunnel. *Errors*: a capacity of 0, or a batch larger than the capacity, is a ConfigError at create_tunnel.
+struct TunnelConfig {
+  std::size_t capacity_items = 1024;            ///< items in the tunnel at once, both sides of the bus together; any number from 1 to 2^30
+  std::size_t batch_items = 0;                  ///< dma: items that start a copy; 0: the library chooses
+  std::chrono::microseconds flush_after{50};    ///< dma: a smaller batch leaves after this time
+  Movement movement = Movement::automatic;
+  Grouping grouping = Grouping::automatic;
+  WhenFull when_full = WhenFull::automatic;
+};
+
+/// A CPU stage.
+struct CpuStageOptions {
+  unsigned threads = 1;  ///< that run the stage's body
+  bool pin = false;      ///< each thread to one core (not there yet)
+};
+
+/// A GPU stage. 0: the library chooses.
+struct GpuStageOptions {
+  unsigned blocks = 0;
+  unsigned threads_per_block = 0;
+  std::size_t shared_bytes = 0;  ///< dynamic shared memory of a block
+  int device = -1;               ///< -1: the pipeline's (others are not there yet)
+};
+
+/// A pipeline.
+struct PipelineConfig {
+  std::string device = "auto";             ///< "simt", "cuda:N", or "auto": HIWAY_RUN_ON if set, else the first usable GPU, else simt
+  std::chrono::milliseconds deadline{0};   ///< a run that takes longer is aborted; 0: none
+  std::chrono::milliseconds stall_after{0};  ///< (not there yet)
+  std::string trace;                         ///< (not there yet)
+  EndDetection end_detection = EndDetection::tracked;
+};
+
+}  // namespace hiway

@@ -1,0 +1,91 @@
+// The first error of a run, kept where it happened: one Control at each home.
+//
+//   word       written by                                      read by
+//   aborted    anyone at this home, once, never back            every wait at this home
+//   taken      whoever faults first (compare-exchange)          other faulting lanes
+//   ready      the one that took, after the record (release)    the home's monitor (acquire)
+//
+//   F1  aborted is set before anything unwinds: raise() records, sets aborted, leaves.
+//   F2  only the winner of `taken` writes `record`.
+// A fault at the device reaches the host through the device monitor, which copies the record and sets a host word.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "hiway/machine/machine.hpp"
+
+namespace hiway {
+
+enum class FaultKind : std::uint32_t {
+  none,
+  failed,            ///< fail_h, fail_d
+  put_after_close,
+  put_after_end,     ///< into an ended tunnel
+  put_without_task,  ///< inside a cycle, for no task that was got and not yet ended
+  end_task_too_many,
+  items_left,        ///< every reader returned while items were left
+  spill_exhausted,
+  wrong_device,
+};
+
+/// Stage and tunnel numbers of a fault that belongs to none.
+inline constexpr std::uint32_t no_id = 0xffffffffu;
+
+struct FaultRecord {
+  FaultKind kind = FaultKind::none;
+  std::uint32_t stage = no_id;
+  std::uint32_t tunnel = no_id;
+  std::uint32_t lane = 0;      ///< thread_index of the faulting lane or thread
+  std::uint64_t item = 0;      ///< the item's ticket in its tunnel, where the fault has one
+  char message[232] = {};      ///< of fail_d, cut off at the end
+};
+
+struct Control {
+  alignas(128) Word<std::uint32_t> aborted{0};
+  alignas(128) Word<std::uint32_t> taken{0};
+  Word<std::uint32_t> ready{0};
+  FaultRecord record;
+};
+
+template <class Machine>
+HIWAY_DEVICE inline bool is_aborted(Machine m, Control& control) {
+  return m.load(control.aborted, Order::acquire) != 0;
+}
+
+/// Leaves the stage when the run is aborting.
+template <class Machine>
+HIWAY_DEVICE inline void leave_if_aborted(Machine m, Control& control) {
+  if (is_aborted(m, control)) m.leave();
+}
+
+/// Records the fault if it is the home's first and sets `aborted`. Returns.
+template <class Machine>
+HIWAY_DEVICE inline void record_fault(Machine m, Control& control, FaultKind kind, std::uint32_t stage, std::uint32_t tunnel,
+                                      std::uint64_t item, char const* message = nullptr) {
+  std::uint32_t expected = 0;
+  if (!is_aborted(m, control) && m.compare_exchange(control.taken, expected, 1u, Order::acq_rel)) {  // F2
+    FaultRecord& r = control.record;
+    r.kind = kind;
+    r.stage = stage;
+    r.tunnel = tunnel;
+    r.item = item;
+    r.lane = m.thread_index();
+    std::size_t n = 0;
+    if (message != nullptr) {
+      for (; n + 1 < sizeof r.message && message[n] != '\0'; ++n) r.message[n] = message[n];
+    }
+    r.message[n] = '\0';
+    m.store(control.ready, 1u, Order::release);
+  }
+  m.store(control.aborted, 1u, Order::release);  // F1
+}
+
+/// Records the fault and leaves the stage.
+template <class Machine>
+[[noreturn]] HIWAY_DEVICE inline void raise(Machine m, Control& control, FaultKind kind, std::uint32_t stage,
+                                            std::uint32_t tunnel, std::uint64_t item) {
+  record_fault(m, control, kind, stage, tunnel, item);
+  m.leave();
+}
+
+}  // namespace hiway

@@ -1,0 +1,167 @@
+// Inlet<T>: where items go into a tunnel. A copyable handle that owns nothing; stages get one for each tunnel in into(...).
+//
+// A put takes its ticket, then reads the own lane's closed bit and the unit's closed word, then commits (termination.hpp T5).
+// It never waits for a lane of its own warp: lanes that found each other converged share a claim, and whoever was granted leaves.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <type_traits>
+
+#include "hiway/machine/on_this_device.hpp"
+#include "hiway/ring.hpp"
+#include "hiway/termination.hpp"
+
+namespace hiway {
+
+/// What an inlet points at. Built by the pipeline, one for each stage and tunnel.
+struct InletView {
+  Ring ring;
+  Ring const* spill = nullptr;  ///< where a put into a full ring goes; null: it waits
+  Control* control = nullptr;
+  EndWords* end = nullptr;
+  InletPort* ports = nullptr;                         ///< one for each block; a CPU thread's own; an open inlet's only one
+  Word<std::uint32_t>* closed_executors = nullptr;
+  std::uint32_t stage = no_id;
+  std::uint32_t tunnel = no_id;
+  bool open = false;  ///< belongs to the user's own threads or kernels, which close it once
+};
+
+namespace detail {
+
+/// Checks that a lane holding a ticket may still put.
+template <class Machine>
+HIWAY_DEVICE inline void refuse_late_put(Machine m, InletView const& v, std::uint64_t ticket) {
+  InletPort& port = v.open ? *v.ports : v.ports[m.block_index()];
+  unsigned const thread = v.open ? 0 : m.thread_in_block();
+  if ((m.load(port.closed_lanes[thread / 32], Order::relaxed) >> (thread % 32) & 1u) != 0) {
+    raise(m, *v.control, FaultKind::put_after_close, v.stage, v.tunnel, ticket);
+  }
+  if (m.load(v.end->closed, Order::relaxed) != 0) raise(m, *v.control, FaultKind::put_after_end, v.stage, v.tunnel, ticket);
+}
+
+/// Tries to put once for the lanes of `group` with `need`. True for a lane whose item is in the tunnel.
+template <class Machine, class Write>
+HIWAY_DEVICE inline bool put_once(Machine m, InletView const& v, Ring const& ring, std::uint32_t group, bool need, Write&& write) {
+  Grant const grant = claim_put(m, ring, group, need);
+  if (!grant.granted) return false;
+  refuse_late_put(m, v, grant.ticket);
+  commit_put(m, ring, grant.ticket, *v.control, write);
+  return true;
+}
+
+template <class Machine, class Write>
+HIWAY_DEVICE inline bool try_put(Machine m, InletView const& v, std::uint32_t group, bool need, Write&& write) {
+  bool done = put_once(m, v, v.ring, group, need, write);
+  if (has_spill(v.spill)) done = put_once(m, v, *v.spill, group, need && !done, write) || done;
+  return done;
+}
+
+/// What a lane does between two tries of a put that must wait.
+template <class Machine>
+HIWAY_DEVICE inline void wait_for_room(Machine m, InletView const& v, unsigned misses) {
+  leave_if_aborted(m, *v.control);
+  if (has_spill(v.spill)) raise(m, *v.control, FaultKind::spill_exhausted, v.stage, v.tunnel, 0);
+  m.relax(misses);
+}
+
+/// Puts one item for the calling lane, with whichever lanes are converged; waits for room.
+template <class Machine, class Write>
+HIWAY_DEVICE inline void put(Machine m, InletView const& v, Write&& write) {
+  for (unsigned misses = 0; !try_put(m, v, m.converged(), true, write); ++misses) wait_for_room(m, v, misses);
+}
+
+/// Puts for every lane of `group` with `need`, all lanes of `group` together; waits for room.
+template <class Machine, class Write>
+HIWAY_DEVICE inline void put_together(Machine m, InletView const& v, std::uint32_t group, bool need, Write&& write) {
+  for (unsigned misses = 0;; ++misses) {
+    if (try_put(m, v, group, need, write)) need = false;
+    if (m.ballot(group, need) == 0) return;
+    if (need) wait_for_room(m, v, misses);
+  }
+}
+
+/// Counts one executor (thread or block) of a stage as closed.
+template <class Machine>
+HIWAY_DEVICE inline void count_closed(Machine m, InletView const& v) {
+  m.fetch_add(*v.closed_executors, 1u, Order::acq_rel);
+}
+
+template <class Machine>
+HIWAY_DEVICE inline void close(Machine m, InletView const& v) {
+  InletPort& port = v.open ? *v.ports : v.ports[m.block_index()];
+  unsigned const thread = v.open ? 0 : m.thread_in_block();
+  std::uint32_t const bit = 1u << (thread % 32);
+  if ((m.fetch_or(port.closed_lanes[thread / 32], bit, Order::acq_rel) & bit) != 0) return;
+  std::uint32_t const lanes = v.open ? 1 : m.block_threads();
+  if (m.fetch_add(port.closed_count, 1u, Order::acq_rel) + 1 == lanes) count_closed(m, v);
+}
+
+/// Writes an item as bytes of its type.
+template <class T>
+struct WriteItem {
+  T const& item;
+  HIWAY_DEVICE void operator()(std::byte* slot) const { *reinterpret_cast<T*>(slot) = item; }
+};
+
+}  // namespace detail
+
+template <class T>
+class Inlet {
+  static_assert(std::is_trivially_copyable_v<T>, "hiway: Inlet<T>: T must be trivially copyable (it is moved as bytes between devices)");
+
+ public:
+  using value_type = T;
+
+  Inlet() = default;
+  HIWAY_DEVICE explicit Inlet(InletView const& view) : view_(view) {}
+
+  /// Puts `item`. *Waits* until the tunnel has room; does not return when the run aborts. *Threads*: any number at once.
+  /// *Errors*: put_after_close, put_after_end, spill_exhausted end the run with an error that names stage and tunnel.
+  void put_h(T const& item) const {
+    on_this_thread([&](auto m) { detail::put(m, view_, detail::WriteItem<T>{item}); });
+  }
+  HIWAY_DEVICE void put_d(T const& item) const {
+    on_this_device([&](auto m) { detail::put(m, view_, detail::WriteItem<T>{item}); });
+  }
+  HIWAY_DEVICE void put(T const& item) const {
+    anywhere([&](auto m) { detail::put(m, view_, detail::WriteItem<T>{item}); });
+  }
+
+  /// Puts `item` if there is room now. False may be said too often, when another claim is in flight; never waits for room.
+  [[nodiscard]] bool try_put_h(T const& item) const {
+    return on_this_thread([&](auto m) { return detail::try_put(m, view_, m.converged(), true, detail::WriteItem<T>{item}); });
+  }
+  [[nodiscard]] HIWAY_DEVICE bool try_put_d(T const& item) const {
+    return on_this_device([&](auto m) { return detail::try_put(m, view_, m.converged(), true, detail::WriteItem<T>{item}); });
+  }
+  [[nodiscard]] HIWAY_DEVICE bool try_put(T const& item) const {
+    return anywhere([&](auto m) { return detail::try_put(m, view_, m.converged(), true, detail::WriteItem<T>{item}); });
+  }
+
+  /// Puts every item of `items`, in order. *Waits* like put_h.
+  void put_h(std::span<T const> items) const {
+    for (T const& item : items) put_h(item);
+  }
+
+  /// Says that this thread or lane puts no more into the tunnel before its stage returns. Calling it again does nothing.
+  /// The inlet of a stage closes when every thread, or every lane of every block, has closed or returned.
+  void close_h() const {
+    on_this_thread([&](auto m) { detail::close(m, view_); });
+  }
+  HIWAY_DEVICE void close_d() const {
+    on_this_device([&](auto m) { detail::close(m, view_); });
+  }
+  HIWAY_DEVICE void close() const {
+    anywhere([&](auto m) { detail::close(m, view_); });
+  }
+
+  /// For the library's own loops.
+  HIWAY_DEVICE InletView const& view() const { return view_; }
+
+ private:
+  InletView view_{};
+};
+
+}  // namespace hiway

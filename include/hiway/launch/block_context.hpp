@@ -1,0 +1,84 @@
+// What a block must know for calls that take no handle (fail_d): on a GPU in its shared memory, set by the kernel before the stage.
+#pragma once
+#include "hiway/fault.hpp"
+#include "hiway/machine/on_this_device.hpp"
+
+namespace hiway {
+
+/// A failure that stage code reports with fail_h or fail_d, on a CPU thread or an emulated lane. Stage code does not catch it.
+struct StageFailure : Error {
+  using Error::Error;
+};
+
+/// Throws StageFailure.
+[[noreturn]] void throw_stage_failure(char const* message);
+
+#if defined(__CUDACC__)
+struct BlockContext {
+  Control* control;
+  std::uint32_t stage;
+};
+__device__ inline BlockContext& block_context() {
+  __shared__ BlockContext context;
+  return context;
+}
+__device__ inline void set_block_context(Control* control, std::uint32_t stage) {
+  if (threadIdx.x == 0) block_context() = {control, stage};
+  __syncthreads();
+}
+#endif
+
+/// Ends the run with an error that names the stage and says `message`. Does not return.
+HIWAY_NO_SPACE_CHECK [[noreturn]] HIWAY_DEVICE inline void fail_d(char const* message) {
+#if defined(__CUDA_ARCH__)
+  BlockContext const& context = block_context();
+  if (context.control == nullptr) __trap();  // an ordinary launch: the device reports the trap
+  record_fault(CudaMachine{}, *context.control, FaultKind::failed, context.stage, no_id, 0, message);
+  CudaMachine{}.leave();
+#else
+  require_lane();
+  throw_stage_failure(message);
+#endif
+}
+/// The same on a CPU thread.
+[[noreturn]] inline void fail_h(char const* message) {
+  require_thread();
+  throw_stage_failure(message);
+}
+/// The same wherever it runs.
+HIWAY_NO_SPACE_CHECK [[noreturn]] HIWAY_DEVICE inline void fail(char const* message) {
+#if defined(__CUDA_ARCH__)
+  fail_d(message);
+#else
+  throw_stage_failure(message);
+#endif
+}
+
+/// The calling thread's or lane's number in its stage, and how many there are.
+[[nodiscard]] HIWAY_DEVICE inline unsigned thread_index() {
+  return anywhere([](auto m) { return m.thread_index(); });
+}
+[[nodiscard]] HIWAY_DEVICE inline unsigned thread_count() {
+  return anywhere([](auto m) { return m.thread_count(); });
+}
+/// The block's number in its stage, and how many there are; a CPU thread is a block of its own.
+HIWAY_NO_SPACE_CHECK [[nodiscard]] HIWAY_DEVICE inline unsigned block_index() {
+#if defined(__CUDA_ARCH__)
+  return blockIdx.x;
+#else
+  return simt::on_lane() ? simt::lane_id().block : this_thread_context().thread;
+#endif
+}
+[[nodiscard]] HIWAY_DEVICE inline unsigned block_count() {
+  return anywhere([](auto m) { return m.block_count(); });
+}
+/// All threads of the block meet.
+HIWAY_DEVICE inline void sync_block() {
+  anywhere([](auto m) { m.sync_block(); });
+}
+/// The block's dynamic shared memory, aligned to 128 bytes; null on a CPU thread.
+[[nodiscard]] HIWAY_DEVICE inline std::byte* shared_memory() {
+  return anywhere([](auto m) { return m.shared_memory(); });
+}
+
+}  // namespace hiway

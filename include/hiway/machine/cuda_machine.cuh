@@ -1,0 +1,89 @@
+// A GPU lane as a machine: words by cuda::atomic_ref, in device scope at home and in system scope across the bus.
+// Empty unless nvcc compiles it.
+#pragma once
+#include "hiway/machine/machine.hpp"
+
+#if defined(__CUDACC__)
+#include <cstddef>
+#include <cuda/atomic>
+#include <cuda/std/version>
+
+static_assert(CCCL_MAJOR_VERSION >= 3, "hiway needs the CUDA toolkit's own CCCL (3.0 or later) first in the include path");
+
+namespace hiway {
+
+struct CudaMachine {
+  template <class T>
+  using Home = cuda::atomic_ref<T, cuda::thread_scope_device>;
+  template <class T>
+  using Across = cuda::atomic_ref<T, cuda::thread_scope_system>;
+
+  static constexpr __device__ cuda::std::memory_order cuda_order(Order order) {
+    switch (order) {
+      case Order::relaxed: return cuda::std::memory_order_relaxed;
+      case Order::acquire: return cuda::std::memory_order_acquire;
+      case Order::release: return cuda::std::memory_order_release;
+      case Order::acq_rel: return cuda::std::memory_order_acq_rel;
+    }
+    return cuda::std::memory_order_seq_cst;
+  }
+
+  template <class T>
+  __device__ T load(Word<T>& word, Order order) const { return Home<T>(word.bits).load(cuda_order(order)); }
+  template <class T>
+  __device__ void store(Word<T>& word, T value, Order order) const { Home<T>(word.bits).store(value, cuda_order(order)); }
+  template <class T>
+  __device__ T fetch_add(Word<T>& word, T value, Order order) const { return Home<T>(word.bits).fetch_add(value, cuda_order(order)); }
+  template <class T>
+  __device__ T fetch_or(Word<T>& word, T value, Order order) const { return Home<T>(word.bits).fetch_or(value, cuda_order(order)); }
+  template <class T>
+  __device__ bool compare_exchange(Word<T>& word, T& expected, T desired, Order order) const {
+    return Home<T>(word.bits).compare_exchange_strong(expected, desired, cuda_order(order), cuda::std::memory_order_relaxed);
+  }
+  template <class T>
+  __device__ T load_across(Word<T>& word, Order order) const { return Across<T>(word.bits).load(cuda_order(order)); }
+  template <class T>
+  __device__ void store_across(Word<T>& word, T value, Order order) const { Across<T>(word.bits).store(value, cuda_order(order)); }
+  __device__ void fence_across() const { cuda::atomic_thread_fence(cuda::std::memory_order_seq_cst, cuda::thread_scope_system); }
+
+  __device__ unsigned lane() const { return threadIdx.x & 31u; }
+  __device__ std::uint32_t lanes() const {
+    unsigned const rest = blockDim.x - (threadIdx.x & ~31u);
+    return rest >= 32u ? ~0u : lanes_below(rest);
+  }
+  __device__ std::uint32_t converged() const { return __activemask(); }
+  __device__ std::uint32_t ballot(std::uint32_t mask, bool predicate) const { return __ballot_sync(mask, predicate); }
+  template <class T>
+  __device__ T shuffle(std::uint32_t mask, T value, unsigned source) const {
+    if constexpr (sizeof(T) == 8) {
+      return static_cast<T>(__shfl_sync(mask, static_cast<unsigned long long>(value), static_cast<int>(source)));
+    } else {
+      return static_cast<T>(__shfl_sync(mask, static_cast<unsigned>(value), static_cast<int>(source)));
+    }
+  }
+  __device__ void sync_warp(std::uint32_t mask) const { __syncwarp(mask); }
+  __device__ unsigned count(std::uint32_t mask) const { return static_cast<unsigned>(__popc(mask)); }
+  __device__ unsigned lowest(std::uint32_t mask) const { return static_cast<unsigned>(__ffs(static_cast<int>(mask))) - 1u; }
+
+  __device__ unsigned thread_in_block() const { return threadIdx.x; }
+  __device__ unsigned block_threads() const { return blockDim.x; }
+  __device__ unsigned block_index() const { return blockIdx.x; }
+  __device__ void sync_block() const { __syncthreads(); }
+  __device__ std::byte* shared_memory() const {
+    extern __shared__ __align__(128) unsigned char hiway_dynamic_shared[];
+    return reinterpret_cast<std::byte*>(hiway_dynamic_shared);
+  }
+
+  __device__ unsigned thread_index() const { return threadIdx.x + blockIdx.x * blockDim.x; }
+  __device__ unsigned thread_count() const { return gridDim.x * blockDim.x; }
+  __device__ unsigned block_count() const { return gridDim.x; }
+
+  __device__ void relax(unsigned misses) const { __nanosleep(misses < 5 ? 32u << misses : 1000u); }
+  [[noreturn]] __device__ void leave() const {
+    asm("exit;");  // an asm without outputs is never removed
+    __builtin_unreachable();
+  }
+};
+
+}  // namespace hiway
+#endif

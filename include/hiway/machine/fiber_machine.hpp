@@ -1,0 +1,92 @@
+// A lane of the emulated device as a machine: words by std::atomic_ref with a schedule point before and after every access
+// (switching only before an access missed a planted free-before-read bug), warps and blocks by lib/simt.
+#pragma once
+#include <bit>
+#include <cstring>
+#include <type_traits>
+
+#include "hiway/machine/lane.hpp"
+#include "hiway/machine/thread_machine.hpp"
+
+namespace hiway {
+
+struct FiberMachine {
+  HIWAY_NO_SPACE_CHECK template <class T>
+  HIWAY_DEVICE T load(Word<T>& word, Order order) const {
+    simt::schedule_point();
+    T const value = ThreadMachine{}.load(word, order);
+    simt::schedule_point();
+    return value;
+  }
+  HIWAY_NO_SPACE_CHECK template <class T>
+  HIWAY_DEVICE void store(Word<T>& word, T value, Order order) const {
+    simt::schedule_point();
+    ThreadMachine{}.store(word, value, order);
+    simt::schedule_point();
+  }
+  HIWAY_NO_SPACE_CHECK template <class T>
+  HIWAY_DEVICE T fetch_add(Word<T>& word, T value, Order order) const {
+    simt::schedule_point();
+    T const before = ThreadMachine{}.fetch_add(word, value, order);
+    simt::schedule_point();
+    return before;
+  }
+  HIWAY_NO_SPACE_CHECK template <class T>
+  HIWAY_DEVICE T fetch_or(Word<T>& word, T value, Order order) const {
+    simt::schedule_point();
+    T const before = ThreadMachine{}.fetch_or(word, value, order);
+    simt::schedule_point();
+    return before;
+  }
+  HIWAY_NO_SPACE_CHECK template <class T>
+  HIWAY_DEVICE bool compare_exchange(Word<T>& word, T& expected, T desired, Order order) const {
+    simt::schedule_point();
+    bool const won = ThreadMachine{}.compare_exchange(word, expected, desired, order);
+    simt::schedule_point();
+    return won;
+  }
+  template <class T>
+  HIWAY_DEVICE T load_across(Word<T>& word, Order order) const { return load(word, order); }
+  template <class T>
+  HIWAY_DEVICE void store_across(Word<T>& word, T value, Order order) const { store(word, value, order); }
+  HIWAY_DEVICE void fence_across() const { ThreadMachine{}.fence_across(); }
+
+  HIWAY_NO_SPACE_CHECK HIWAY_DEVICE unsigned lane() const { return simt::lane_id().thread % 32; }
+  HIWAY_NO_SPACE_CHECK HIWAY_DEVICE std::uint32_t lanes() const { return simt::live_lanes(); }
+  /// Lanes of an emulated warp run one after another: a group found by chance is a lane alone.
+  HIWAY_DEVICE std::uint32_t converged() const { return 1u << lane(); }
+  HIWAY_NO_SPACE_CHECK HIWAY_DEVICE std::uint32_t ballot(std::uint32_t mask, bool predicate) const {
+    if (mask == (1u << lane())) return predicate ? mask : 0u;
+    return static_cast<std::uint32_t>(simt::meet(simt::WarpOperation::ballot, mask, predicate ? 1 : 0, 0));
+  }
+  HIWAY_NO_SPACE_CHECK template <class T>
+  HIWAY_DEVICE T shuffle(std::uint32_t mask, T value, unsigned source) const {
+    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 8);
+    if (mask == (1u << lane())) return value;
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, &value, sizeof value);
+    bits = simt::meet(simt::WarpOperation::shuffle, mask, bits, source);
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+  }
+  HIWAY_NO_SPACE_CHECK HIWAY_DEVICE void sync_warp(std::uint32_t mask) const {
+    if (mask != (1u << lane())) simt::meet(simt::WarpOperation::sync, mask, 0, 0);
+  }
+  HIWAY_NO_SPACE_CHECK HIWAY_DEVICE unsigned count(std::uint32_t mask) const { return static_cast<unsigned>(std::popcount(mask)); }
+  HIWAY_NO_SPACE_CHECK HIWAY_DEVICE unsigned lowest(std::uint32_t mask) const { return static_cast<unsigned>(std::countr_zero(mask)); }
+
+  HIWAY_NO_SPACE_CHECK HIWAY_DEVICE unsigned thread_in_block() const { return simt::lane_id().thread; }
+  HIWAY_NO_SPACE_CHECK HIWAY_DEVICE unsigned block_threads() const { return simt::lane_id().threads; }
+  HIWAY_NO_SPACE_CHECK HIWAY_DEVICE unsigned block_index() const { return simt::lane_id().block; }
+  HIWAY_NO_SPACE_CHECK HIWAY_DEVICE void sync_block() const { simt::sync_block(); }
+  HIWAY_NO_SPACE_CHECK HIWAY_DEVICE std::byte* shared_memory() const { return simt::shared_memory(); }
+
+  HIWAY_DEVICE unsigned thread_index() const { return thread_in_block() + block_index() * block_threads(); }
+  HIWAY_DEVICE unsigned thread_count() const { return block_count() * block_threads(); }
+  HIWAY_NO_SPACE_CHECK HIWAY_DEVICE unsigned block_count() const { return simt::lane_id().blocks; }
+
+  HIWAY_NO_SPACE_CHECK HIWAY_DEVICE void relax(unsigned) const { simt::yield(); }
+  HIWAY_NO_SPACE_CHECK [[noreturn]] HIWAY_DEVICE void leave() const { throw_unwind(); }
+};
+
+}  // namespace hiway

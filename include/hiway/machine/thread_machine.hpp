@@ -1,0 +1,91 @@
+// A CPU thread as a machine: a block of one lane, words by std::atomic_ref.
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "hiway/machine/machine.hpp"
+
+namespace hiway {
+
+/// What the current CPU thread runs. Set by the pipeline around a stage's body; the defaults are a thread of the user's own.
+struct ThreadContext {
+  unsigned thread = 0;
+  unsigned threads = 1;
+};
+/// The current thread's context.
+ThreadContext& this_thread_context() noexcept;
+
+/// Lets other threads run: spins at first, then yields, then sleeps for up to 100 microseconds.
+void relax_thread(unsigned misses) noexcept;
+
+/// Throws Unwind.
+[[noreturn]] void throw_unwind();
+
+/// std::atomic_ref with hiway's orders; the base of both host machines.
+struct HostWords {
+  static constexpr std::memory_order std_order(Order order) {
+    switch (order) {
+      case Order::relaxed: return std::memory_order_relaxed;
+      case Order::acquire: return std::memory_order_acquire;
+      case Order::release: return std::memory_order_release;
+      case Order::acq_rel: return std::memory_order_acq_rel;
+    }
+    return std::memory_order_seq_cst;
+  }
+};
+
+struct ThreadMachine {
+  HIWAY_NO_SPACE_CHECK template <class T>
+  HIWAY_DEVICE T load(Word<T>& word, Order order) const {
+    return std::atomic_ref<T>(word.bits).load(HostWords::std_order(order));
+  }
+  HIWAY_NO_SPACE_CHECK template <class T>
+  HIWAY_DEVICE void store(Word<T>& word, T value, Order order) const {
+    std::atomic_ref<T>(word.bits).store(value, HostWords::std_order(order));
+  }
+  HIWAY_NO_SPACE_CHECK template <class T>
+  HIWAY_DEVICE T fetch_add(Word<T>& word, T value, Order order) const {
+    return std::atomic_ref<T>(word.bits).fetch_add(value, HostWords::std_order(order));
+  }
+  HIWAY_NO_SPACE_CHECK template <class T>
+  HIWAY_DEVICE T fetch_or(Word<T>& word, T value, Order order) const {
+    return std::atomic_ref<T>(word.bits).fetch_or(value, HostWords::std_order(order));
+  }
+  HIWAY_NO_SPACE_CHECK template <class T>
+  HIWAY_DEVICE bool compare_exchange(Word<T>& word, T& expected, T desired, Order order) const {
+    return std::atomic_ref<T>(word.bits).compare_exchange_strong(expected, desired, HostWords::std_order(order),
+                                                                  std::memory_order_relaxed);
+  }
+  template <class T>
+  HIWAY_DEVICE T load_across(Word<T>& word, Order order) const { return load(word, order); }
+  template <class T>
+  HIWAY_DEVICE void store_across(Word<T>& word, T value, Order order) const { store(word, value, order); }
+  HIWAY_NO_SPACE_CHECK HIWAY_DEVICE void fence_across() const { std::atomic_thread_fence(std::memory_order_seq_cst); }
+
+  HIWAY_DEVICE unsigned lane() const { return 0; }
+  HIWAY_DEVICE std::uint32_t lanes() const { return 1; }
+  HIWAY_DEVICE std::uint32_t converged() const { return 1; }
+  HIWAY_DEVICE std::uint32_t ballot(std::uint32_t, bool predicate) const { return predicate ? 1u : 0u; }
+  template <class T>
+  HIWAY_DEVICE T shuffle(std::uint32_t, T value, unsigned) const { return value; }
+  HIWAY_DEVICE void sync_warp(std::uint32_t) const {}
+  HIWAY_DEVICE unsigned count(std::uint32_t mask) const { return mask; }
+  HIWAY_DEVICE unsigned lowest(std::uint32_t) const { return 0; }
+
+  HIWAY_DEVICE unsigned thread_in_block() const { return 0; }
+  HIWAY_DEVICE unsigned block_threads() const { return 1; }
+  /// Always 0: each thread is handed the ends of its own.
+  HIWAY_DEVICE unsigned block_index() const { return 0; }
+  HIWAY_DEVICE void sync_block() const {}
+  HIWAY_DEVICE std::byte* shared_memory() const { return nullptr; }
+
+  HIWAY_NO_SPACE_CHECK HIWAY_DEVICE unsigned thread_index() const { return this_thread_context().thread; }
+  HIWAY_NO_SPACE_CHECK HIWAY_DEVICE unsigned thread_count() const { return this_thread_context().threads; }
+  HIWAY_NO_SPACE_CHECK HIWAY_DEVICE unsigned block_count() const { return this_thread_context().threads; }
+
+  HIWAY_NO_SPACE_CHECK HIWAY_DEVICE void relax(unsigned misses) const { relax_thread(misses); }
+  HIWAY_NO_SPACE_CHECK [[noreturn]] HIWAY_DEVICE void leave() const { throw_unwind(); }
+};
+
+}  // namespace hiway

@@ -1,0 +1,208 @@
+// Pipeline: owns tunnels, stages and buffers; checks, starts and ends a run.
+#pragma once
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "hiway/backend.hpp"
+#include "hiway/group.hpp"
+#include "hiway/launch/cuda.cuh"
+#include "hiway/memory.hpp"
+#include "hiway/report.hpp"
+#include "hiway/stage.hpp"
+#include "hiway/tunnel.hpp"
+
+namespace hiway {
+
+/// One stage as the pipeline keeps it.
+struct StageDescription {
+  std::string name;
+  std::vector<TunnelBase*> from;
+  std::vector<TunnelBase*> into;
+  bool item_form = false;  ///< item or value form: nothing comes after its loop
+};
+
+/// A CPU stage: what each of its threads runs.
+struct CpuStageDescription {
+  StageDescription stage;
+  CpuStageOptions options;
+  std::function<void(StageEnds const&)> body;
+};
+
+/// A persistent kernel: one stage, or a group.
+struct GpuKernelDescription {
+  std::string name;
+  std::vector<StageDescription> stages;
+  GpuStageOptions options;
+  DeviceKernel kernel;
+};
+
+class Pipeline : private OpenEnds, private BufferAccess {
+ public:
+  /// *Throws* NoDevice when the device asked for is not there.
+  explicit Pipeline(PipelineConfig config = {});
+  /// Aborts a run under way and waits for it.
+  ~Pipeline();
+  Pipeline(Pipeline const&) = delete;
+  Pipeline& operator=(Pipeline const&) = delete;
+
+  /// Makes a tunnel of items of type T: trivially copyable, at most 64 KiB, alignment at most 128. *Throws* ConfigError.
+  /// *Lifetime*: the pipeline's.
+  template <class T>
+  Tunnel<T>& create_tunnel(std::string_view name, Direction direction, TunnelConfig config = {}) {
+    static_assert(std::is_trivially_copyable_v<T>,
+                  "hiway: create_tunnel<T>: T must be trivially copyable (it is moved as bytes between devices)");
+    static_assert(sizeof(T) <= 65536, "hiway: create_tunnel<T>: T must be at most 64 KiB");
+    static_assert(alignof(T) <= 128, "hiway: create_tunnel<T>: T's alignment must be at most 128 bytes");
+    auto tunnel = std::make_unique<Tunnel<T>>(static_cast<OpenEnds&>(*this), std::string(name), direction, config, next_tunnel_id());
+    Tunnel<T>& made = *tunnel;
+    add_tunnel(std::move(tunnel));
+    return made;
+  }
+
+  /// Adds a stage that runs on CPU threads; `body` in any of the three forms (stage.hpp), called by all threads at once.
+  template <class F, class... Is, class... Os>
+  void add_cpu_stage(std::string_view name, F body, From<Is...> in, Into<Os...> out, CpuStageOptions options = {}) {
+    if constexpr (Form<F, From<Is...>, Into<Os...>>::known) {
+      // The body is shared, not copied, among the threads: a stage is one object.
+      using Runner = StageRunner<CpuBody<F&>, From<Is...>, Into<Os...>>;
+      auto shared = std::make_shared<F>(std::move(body));
+      CpuStageDescription d{describe<F>(name, in, out), options, {}};
+      d.body = [shared](StageEnds const& all) {
+        Runner runner{CpuBody<F&>{*shared}};
+        Ends<Runner> const ends = detail::make_ends<Runner>(all);
+        run_persistent(ThreadMachine{}, runner, ends);
+      };
+      add_cpu(std::move(d));
+    }
+  }
+  template <class F, class... Is>
+  void add_cpu_stage(std::string_view name, F body, From<Is...> in, CpuStageOptions options = {}) {
+    add_cpu_stage(name, std::move(body), in, Into<>{}, options);
+  }
+  template <class F, class... Os>
+  void add_cpu_stage(std::string_view name, F body, Into<Os...> out, CpuStageOptions options = {}) {
+    add_cpu_stage(name, std::move(body), From<>{}, out, options);
+  }
+
+  /// Adds a stage that runs in a persistent kernel; `body` is a trivially copyable struct at namespace scope, marked HIWAY_DEVICE.
+  template <class F, class... Is, class... Os, class Unit = ThisUnit>
+  void add_gpu_stage(std::string_view name, F body, From<Is...> in, Into<Os...> out, GpuStageOptions options = {}) {
+    add_gpu_stage_of<Unit>(name, std::move(body), in, out, options);
+  }
+  template <class F, class... Is, class Unit = ThisUnit>
+  void add_gpu_stage(std::string_view name, F body, From<Is...> in, GpuStageOptions options = {}) {
+    add_gpu_stage_of<Unit>(name, std::move(body), in, Into<>{}, options);
+  }
+  template <class F, class... Os, class Unit = ThisUnit>
+  void add_gpu_stage(std::string_view name, F body, Into<Os...> out, GpuStageOptions options = {}) {
+    add_gpu_stage_of<Unit>(name, std::move(body), From<>{}, out, options);
+  }
+
+  /// Adds several item-form stages in one persistent kernel, whose warps take the stage with most work.
+  template <class... Fs, class... Ins, class... Outs, class Unit = ThisUnit>
+  void add_gpu_group(std::string_view name, GpuStageOptions options, StageSpec<Fs, Ins, Outs>... stages) {
+    add_gpu_group_of<Unit>(name, options, stages...);
+  }
+  template <class... Fs, class... Ins, class... Outs, class Unit = ThisUnit>
+  void add_gpu_group(std::string_view name, StageSpec<Fs, Ins, Outs>... stages) {
+    add_gpu_group_of<Unit>(name, GpuStageOptions{}, stages...);
+  }
+
+  /// Memory for stages: `count` elements, not set, or a copy of `source`. *Throws* ConfigError or CudaError; not while a run is under way.
+  template <class T>
+  Buffer<T>& create_buffer(std::size_t count) {
+    auto buffer = std::make_shared<Buffer<T>>(static_cast<BufferAccess&>(*this), static_cast<T*>(allocate_buffer(count * sizeof(T))), count);
+    buffers_.push_back(buffer);
+    return *buffer;
+  }
+  template <class T>
+  Buffer<T>& create_buffer(std::span<T const> source) {
+    Buffer<T>& buffer = create_buffer<T>(source.size());
+    buffer.copy_in(source);
+    return buffer;
+  }
+
+  /// Starts an ordinary kernel: `body()` on every thread of options.blocks x options.threads_per_block. Returns at once; launches run
+  /// one after another. *Throws* ConfigError when an extent is 0.
+  template <class F, class Unit = ThisUnit>
+  void launch(std::string_view name, F body, GpuStageOptions options) {
+    static_assert(std::is_trivially_copyable_v<F>, "hiway: launch: the functor is copied into the kernel and must be trivially copyable");
+    launch_kernel(name, plain_kernel<F, Unit>(body), options);
+  }
+  /// *Waits* until every launch is done. *Throws* its first error.
+  void synchronize();
+
+  /// Checks the pipeline, allocates and loads kernels, so that a later run does not. start() does it when nobody has.
+  /// *Throws* ConfigError with all problems in one message, CudaError.
+  void prepare();
+  /// prepare(), then starts every stage and returns. *Throws* also when a run is under way.
+  void start();
+  /// *Waits* until the run has ended. *Throws* the first error of any stage, as a StageError that names it.
+  RunReport wait();
+  /// *Waits* at most so long; true when the run has ended (call wait() for its outcome).
+  [[nodiscard]] bool wait_for(std::chrono::nanoseconds duration);
+  /// start() and wait(). May be called again: tunnels start empty.
+  RunReport run();
+  /// Ends a run under way: every wait is left, wait() throws Aborted. *Threads*: any, at any time.
+  void abort();
+
+  /// The last run's report.
+  [[nodiscard]] RunReport stats() const;
+  /// The graph of stages and tunnels in Graphviz' dot language.
+  [[nodiscard]] std::string graph() const;
+  /// The device it runs on: "simt" or "cuda:N".
+  [[nodiscard]] std::string device() const;
+
+ private:
+  class Core;
+
+  template <class F, class... Is, class... Os>
+  static StageDescription describe(std::string_view name, From<Is...> in, Into<Os...> out) {
+    StageDescription d{std::string(name), {}, {}, Form<F, From<Is...>, Into<Os...>>::item};
+    std::apply([&](auto*... t) { (d.from.push_back(t), ...); }, in.tunnels);
+    std::apply([&](auto*... t) { (d.into.push_back(t), ...); }, out.tunnels);
+    return d;
+  }
+
+  // Unit tells instantiations from units with and without nvcc apart (launch/cuda.cuh).
+  template <class Unit, class F, class... Is, class... Os>
+  void add_gpu_stage_of(std::string_view name, F body, From<Is...> in, Into<Os...> out, GpuStageOptions options) {
+    static_assert(std::is_trivially_copyable_v<F>,
+                  "hiway: add_gpu_stage: the functor is copied into the kernel and must be trivially copyable");
+    if constexpr (Form<F, From<Is...>, Into<Os...>>::known && std::is_trivially_copyable_v<F>) {
+      using Runner = StageRunner<F, From<Is...>, Into<Os...>>;
+      add_gpu({std::string(name), {describe<F>(name, in, out)}, options, stage_kernel<Runner, Unit>(Runner{std::move(body)})});
+    }
+  }
+  template <class Unit, class... Fs, class... Ins, class... Outs>
+  void add_gpu_group_of(std::string_view name, GpuStageOptions options, StageSpec<Fs, Ins, Outs> const&... stages) {
+    auto runner = make_group(stages...);
+    add_gpu({std::string(name), {describe<Fs>(stages.name, stages.in, stages.out)...}, options, stage_kernel<decltype(runner), Unit>(runner)});
+  }
+
+  std::uint32_t next_tunnel_id() const;
+  void add_tunnel(std::unique_ptr<TunnelBase> tunnel);
+  void add_cpu(CpuStageDescription description);
+  void add_gpu(GpuKernelDescription description);
+  void* allocate_buffer(std::size_t bytes);
+  void launch_kernel(std::string_view name, DeviceKernel kernel, GpuStageOptions options);
+  InletView open_inlet(TunnelBase& tunnel) override;
+  OutletView open_outlet(TunnelBase& tunnel) override;
+  void copy_in(void* device, void const* host, std::size_t bytes) override;
+  void copy_out(void* host, void const* device, std::size_t bytes) override;
+
+  std::unique_ptr<Core> core_;
+  std::vector<std::shared_ptr<void>> buffers_;
+};
+
+}  // namespace hiway

@@ -1,0 +1,219 @@
+// Ring: bounded multi-producer, multi-consumer queue of equal-sized items over memory it does not own.
+//
+//   one slot, lap L:   free (turn 2L) --put--> full (turn 2L+1) --get--> free (turn 2L+2)
+//   a put              credit from `free`  -> ticket from `claimed` -> wait for the free turn -> write -> full turn
+//   a get              credit from `avail` -> ticket from `taken`   -> wait for the full turn -> read  -> free turn
+//
+//   word      written by                       read by               all at the ring's home; `claimed` also by the end
+//   free      whoever claims or gives credit   producers             check from across. Hot words lie 1 KB apart
+//   avail     whoever claims or gives credit   consumers             (128 B apart they collide in one L2 slice).
+//   claimed   producers (fetch-add)            end check, mover
+//   taken     consumers (fetch-add)            nobody
+//   turns[i]  holder of the slot's ticket      next holder of the slot
+//
+// A *whole* ring has producers and consumers at one home. Across the bus a tunnel is two half-rings: producers put into the
+// *outbox* at their home, consumers get from the *inbox* at theirs, and the monitors do the other half of each:
+//   outbox: committed_prefix + release_prefix (published), give_credit (retired)
+//   inbox:  admit (published), retired_prefix (retired)
+//
+//   I1  capacity >= credits in `free` + items between put and get; `free` may be negative for a moment, while a claim that was
+//       granted less than it asked gives back
+//   I2  tickets are granted only against credits, so ticket t waits only for the get of t - slots (whole ring: granted before,
+//       because `free` counts gets' *grants*) and a get of t only for the put of t (granted before): no wait is circular
+//   I3  only the holder of a ticket touches its item, between its acquire of one turn and its release of the next
+//   I4  half-rings: the outbox's turn of lap L+1 is set free when its prefix is published, but a ticket of lap L+1 is granted only
+//       against credit for the retired item of lap L, so the item's memory is not written before it was read
+//   Orders    R1 put releases the full turn -> A2 get acquires it: the item is whole
+//             R2 get releases the free turn -> A1 put acquires it: the old item was read
+//             The ticket is acq_rel: "ticket, then closed" against "closed, then created" (termination.hpp T5)
+//   Linearizes  at the credit. `full` and `empty` are advisory: a claim in flight may hold credit it will give back.
+//   Progress    a claimant that stops between ticket and turn stalls its slot's successor; every such wait polls abort
+//   Wrap        tickets are 64 bit; turns are 32 bit and compared for equality: 2^31 laps before one repeats
+// Early credits (given at the grant, not after the copy) and fetch-add tickets were the fastest sound variant measured.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "hiway/fault.hpp"
+#include "hiway/machine/machine.hpp"
+
+namespace hiway {
+
+struct RingWords {
+  alignas(1024) Word<std::int32_t> free{0};
+  alignas(1024) Word<std::int32_t> avail{0};
+  alignas(1024) Word<std::uint64_t> claimed{0};
+  alignas(1024) Word<std::uint64_t> taken{0};
+};
+
+enum class RingPart : std::uint32_t { whole, outbox, inbox };
+
+/// The handle of a ring: copied into kernels, owns nothing.
+struct Ring {
+  std::byte* items = nullptr;
+  Word<std::uint32_t>* turns = nullptr;  ///< one a slot, 0 at the start
+  RingWords* words = nullptr;            ///< at the start free = capacity, the rest 0
+  std::uint32_t slots_mask = 0;          ///< slots - 1; slots = capacity rounded up to a power of two
+  std::uint32_t lap_shift = 0;           ///< log2(slots)
+  std::uint32_t item_bytes = 0;
+  RingPart part = RingPart::whole;
+
+  HIWAY_DEVICE std::size_t slot(std::uint64_t ticket) const { return static_cast<std::size_t>(ticket & slots_mask); }
+  HIWAY_DEVICE std::byte* item(std::uint64_t ticket) const { return items + slot(ticket) * item_bytes; }
+  HIWAY_DEVICE Word<std::uint32_t>& turn(std::uint64_t ticket) const { return turns[slot(ticket)]; }
+  HIWAY_DEVICE std::uint32_t free_turn(std::uint64_t ticket) const { return 2u * static_cast<std::uint32_t>(ticket >> lap_shift); }
+  HIWAY_DEVICE std::uint32_t full_turn(std::uint64_t ticket) const { return free_turn(ticket) + 1u; }
+  HIWAY_DEVICE std::uint32_t next_free_turn(std::uint64_t ticket) const { return free_turn(ticket) + 2u; }
+};
+
+/// True for a spill pool that the pipeline has given memory.
+HIWAY_DEVICE inline bool has_spill(Ring const* pool) { return pool != nullptr && pool->items != nullptr; }
+
+/// What one lane got of its group's claim.
+struct Grant {
+  bool granted = false;
+  std::uint64_t ticket = 0;
+};
+
+namespace detail {
+
+/// Takes up to `n` credits; what was taken beyond the balance is given back. Acquires what the credit's giver released (I4).
+template <class Machine>
+HIWAY_DEVICE inline std::int32_t take_credit(Machine m, Word<std::int32_t>& credit, std::int32_t n) {
+  if (m.load(credit, Order::relaxed) <= 0) return 0;
+  std::int32_t const before = m.fetch_add(credit, -n, Order::acquire);
+  std::int32_t const granted = before <= 0 ? 0 : (before < n ? before : n);
+  if (granted < n) m.fetch_add(credit, n - granted, Order::relaxed);
+  return granted;
+}
+
+/// One claim for all lanes of `group` that `need` a slot (contention relief, layer 1): its first lane takes credits and
+/// tickets for all. `other` receives the credit early, in a whole ring. `tally` counts what was granted, if there is one.
+template <class Machine>
+HIWAY_DEVICE inline Grant claim(Machine m, std::uint32_t group, bool need, Word<std::int32_t>& credit, Word<std::uint64_t>& tickets,
+                                Word<std::int32_t>* other, Word<std::uint64_t>* tally) {
+  std::uint32_t const wanting = m.ballot(group, need);
+  if (wanting == 0) return {};
+  unsigned const leader = m.lowest(group);
+  std::int32_t granted = 0;
+  std::uint64_t base = 0;
+  if (m.lane() == leader) {
+    granted = take_credit(m, credit, static_cast<std::int32_t>(m.count(wanting)));
+    if (granted > 0) {
+      base = m.fetch_add(tickets, static_cast<std::uint64_t>(granted), Order::acq_rel);
+      if (other != nullptr) m.fetch_add(*other, granted, Order::relaxed);
+      if (tally != nullptr) m.fetch_add(*tally, static_cast<std::uint64_t>(granted), Order::relaxed);
+    }
+  }
+  granted = m.shuffle(group, granted, leader);
+  base = m.shuffle(group, base, leader);
+  m.sync_warp(group);  // the leader's acquires hold for every lane
+  auto const rank = static_cast<std::int32_t>(m.count(wanting & lanes_below(m.lane())));
+  return {need && rank < granted, base + static_cast<std::uint64_t>(rank)};
+}
+
+/// Waits until the slot's turn is `turn`. The holder of the previous ticket was granted it before (I2), so it comes.
+template <class Machine>
+HIWAY_DEVICE inline void await_turn(Machine m, Word<std::uint32_t>& word, std::uint32_t turn, Control& control) {
+  for (unsigned misses = 0; m.load(word, Order::acquire) != turn; ++misses) {
+    leave_if_aborted(m, control);
+    m.relax(misses);
+  }
+}
+
+}  // namespace detail
+
+/// Claims a slot for each lane of `group` with `need`, as far as there is room. All lanes of `group` call it together.
+template <class Machine>
+HIWAY_DEVICE inline Grant claim_put(Machine m, Ring const& ring, std::uint32_t group, bool need) {
+  RingWords& w = *ring.words;
+  return detail::claim(m, group, need, w.free, w.claimed, ring.part == RingPart::whole ? &w.avail : nullptr, nullptr);
+}
+
+/// Writes an item into a claimed slot, `write(std::byte*)`, and makes it visible.
+template <class Machine, class Write>
+HIWAY_DEVICE inline void commit_put(Machine m, Ring const& ring, std::uint64_t ticket, Control& control, Write&& write) {
+  Word<std::uint32_t>& turn = ring.turn(ticket);
+  detail::await_turn(m, turn, ring.free_turn(ticket), control);  // A1
+  write(ring.item(ticket));
+  m.store(turn, ring.full_turn(ticket), Order::release);  // R1
+}
+
+/// Claims an item for each lane of `group` with `need`, as far as there are any; `tally` counts the claims.
+template <class Machine>
+HIWAY_DEVICE inline Grant claim_get(Machine m, Ring const& ring, std::uint32_t group, bool need, Word<std::uint64_t>* tally) {
+  RingWords& w = *ring.words;
+  return detail::claim(m, group, need, w.avail, w.taken, ring.part == RingPart::whole ? &w.free : nullptr, tally);
+}
+
+/// Reads a claimed item, `read(std::byte const*)`, and frees its slot.
+template <class Machine, class Read>
+HIWAY_DEVICE inline void finish_get(Machine m, Ring const& ring, std::uint64_t ticket, Control& control, Read&& read) {
+  Word<std::uint32_t>& turn = ring.turn(ticket);
+  detail::await_turn(m, turn, ring.full_turn(ticket), control);  // A2
+  read(static_cast<std::byte const*>(ring.item(ticket)));
+  m.store(turn, ring.next_free_turn(ticket), Order::release);  // R2
+}
+
+/// Items that a get would find now, about; for choosing among rings.
+template <class Machine>
+HIWAY_DEVICE inline std::int32_t items_about(Machine m, Ring const& ring) {
+  return m.load(ring.words->avail, Order::relaxed);
+}
+
+// ---- the monitors' half: one caller at a time for each ring, all lanes of its warp together ------------------------------
+
+namespace detail {
+
+/// The end of the run of tickets from `from` whose slots all have the turn `turn_of(ticket)`, at most `limit`.
+template <class Machine, class TurnOf>
+HIWAY_DEVICE inline std::uint64_t prefix_end(Machine m, Ring const& ring, std::uint64_t from, std::uint64_t limit, TurnOf&& turn_of) {
+  std::uint32_t const all = m.lanes();
+  unsigned const width = m.count(all);
+  for (std::uint64_t at = from; at < limit; at += width) {
+    std::uint64_t const mine = at + m.lane();
+    bool const hit = mine < limit && m.load(ring.turn(mine), Order::acquire) == turn_of(mine);
+    std::uint32_t const hits = m.ballot(all, hit);
+    if (hits != all) return at + m.lowest(~hits);
+  }
+  return limit;
+}
+
+/// Gives the slots of [from, to) the turn `turn_of(ticket)`.
+template <class Machine, class TurnOf>
+HIWAY_DEVICE inline void set_turns(Machine m, Ring const& ring, std::uint64_t from, std::uint64_t to, TurnOf&& turn_of) {
+  unsigned const width = m.count(m.lanes());
+  for (std::uint64_t mine = from + m.lane(); mine < to; mine += width) m.store(ring.turn(mine), turn_of(mine), Order::release);
+  m.sync_warp(m.lanes());
+}
+
+}  // namespace detail
+
+/// Outbox: the end of the committed run from `from`, at most one lap.
+template <class Machine>
+HIWAY_DEVICE inline std::uint64_t committed_prefix(Machine m, Ring const& outbox, std::uint64_t from) {
+  return detail::prefix_end(m, outbox, from, from + outbox.slots_mask + 1u, [&](std::uint64_t t) { return outbox.full_turn(t); });
+}
+/// Outbox: frees the turns of a run that is about to be published (I4).
+template <class Machine>
+HIWAY_DEVICE inline void release_prefix(Machine m, Ring const& outbox, std::uint64_t from, std::uint64_t to) {
+  detail::set_turns(m, outbox, from, to, [&](std::uint64_t t) { return outbox.next_free_turn(t); });
+}
+/// Outbox: room for `n` more items.
+template <class Machine>
+HIWAY_DEVICE inline void give_credit(Machine m, Ring const& outbox, std::uint64_t n) {
+  if (m.lane() == 0) m.fetch_add(outbox.words->free, static_cast<std::int32_t>(n), Order::release);  // I4
+}
+/// Inbox: the items of [from, to) have arrived. The caller has acquired them.
+template <class Machine>
+HIWAY_DEVICE inline void admit(Machine m, Ring const& inbox, std::uint64_t from, std::uint64_t to) {
+  detail::set_turns(m, inbox, from, to, [&](std::uint64_t t) { return inbox.full_turn(t); });
+  if (m.lane() == 0) m.fetch_add(inbox.words->avail, static_cast<std::int32_t>(to - from), Order::relaxed);
+}
+/// Inbox: the end of the run from `from` whose items were read, at most `limit`.
+template <class Machine>
+HIWAY_DEVICE inline std::uint64_t retired_prefix(Machine m, Ring const& inbox, std::uint64_t from, std::uint64_t limit) {
+  return detail::prefix_end(m, inbox, from, limit, [&](std::uint64_t t) { return inbox.next_free_turn(t); });
+}
+
+}  // namespace hiway

@@ -1,0 +1,176 @@
+// Stages: how a user's function is called, told apart at compile time, and run on any machine.
+//
+//   loop    f(Outlet<I>..., Inlet<O>...)   the body is the whole persistent loop
+//   item    void f(I const&, Inlet<O>...)  the library's loop calls it for each item
+//   value   O f(I const&)                  the library's loop puts what it returns, for all lanes at once: the fastest
+#pragma once
+#include <concepts>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "hiway/inlet.hpp"
+#include "hiway/outlet.hpp"
+#include "hiway/tunnel.hpp"
+
+namespace hiway {
+
+/// The tunnels a stage reads, in the order of its outlets.
+template <class... Ts>
+struct From {
+  std::tuple<Tunnel<Ts>*...> tunnels;
+};
+/// The tunnels a stage writes, in the order of its inlets.
+template <class... Ts>
+struct Into {
+  std::tuple<Tunnel<Ts>*...> tunnels;
+};
+
+/// The tunnels that a stage reads. *Lifetime*: they live in the pipeline.
+template <class... Ts>
+[[nodiscard]] From<Ts...> from(Tunnel<Ts>&... tunnels) {
+  static_assert(sizeof...(Ts) > 0, "hiway: from() needs a tunnel; leave it out for a source");
+  return {{&tunnels...}};
+}
+/// The tunnels that a stage writes.
+template <class... Ts>
+[[nodiscard]] Into<Ts...> into(Tunnel<Ts>&... tunnels) {
+  static_assert(sizeof...(Ts) > 0, "hiway: into() needs a tunnel; leave it out for a sink");
+  return {{&tunnels...}};
+}
+
+/// Which of the three forms a function has for its tunnels.
+template <class F, class In, class Out>
+struct Form;
+template <class F, class... Is, class... Os>
+struct Form<F, From<Is...>, Into<Os...>> {
+  static constexpr bool loop = std::invocable<F&, Outlet<Is>..., Inlet<Os>...>;
+  static constexpr bool each = !loop && sizeof...(Is) > 0 && (std::invocable<F&, Is const&, Inlet<Os>...> && ...);
+  template <class I>
+  static constexpr bool maps = [] {
+    if constexpr (sizeof...(Os) == 1 && std::invocable<F&, I const&>) {
+      return (std::convertible_to<std::invoke_result_t<F&, I const&>, Os> && ...);
+    } else {
+      return false;
+    }
+  }();
+  static constexpr bool value = !loop && !each && sizeof...(Is) > 0 && (maps<Is> && ...);
+  static constexpr bool item = each || value;
+  static constexpr bool known = loop || each || value;
+  static_assert(known,
+                "hiway: the stage cannot be called with its tunnels. Give it one Outlet<T> per from(...), then one Inlet<T> per into(...), "
+                "in that order (or, per item: (const T&, Inlet<U>...), or U(const T&) with one inlet); T and U are the tunnels' item types");
+};
+
+/// A CPU stage's function, which may be host-only code.
+template <class F>
+struct CpuBody {
+  F body;
+  HIWAY_NO_SPACE_CHECK template <class... Args>
+    requires std::invocable<F&, Args...>
+  HIWAY_DEVICE decltype(auto) operator()(Args&&... args) {
+    return body(std::forward<Args>(args)...);
+  }
+};
+
+/// Runs one stage's function on a machine, given the views of its ends.
+template <class F, class In, class Out>
+struct StageRunner;
+template <class F, class... Is, class... Os>
+struct StageRunner<F, From<Is...>, Into<Os...>> {
+  using Shape = Form<F, From<Is...>, Into<Os...>>;
+  static constexpr unsigned outlet_count = sizeof...(Is);
+  static constexpr unsigned inlet_count = sizeof...(Os);
+  static constexpr unsigned stage_count = 1;
+
+  F body;
+
+  /// Returns when the stage has nothing more to do. All lanes of a block call it.
+  template <class Machine>
+  HIWAY_DEVICE void operator()(Machine m, OutletView const* outlets, InletView const* inlets) {
+    if constexpr (Shape::loop) {
+      call_loop(outlets, inlets, std::index_sequence_for<Is...>{}, std::index_sequence_for<Os...>{});
+    } else {
+      std::uint32_t const group = m.lanes();
+      for (unsigned misses = 0;;) {
+        if (step(m, group, outlets, inlets)) {
+          misses = 0;
+          continue;
+        }
+        if (m.ballot(group, detail::stage_ended(m, outlets[0])) != 0) {
+          m.sync_warp(group);
+          return;
+        }
+        m.relax(misses++);
+      }
+    }
+  }
+
+  /// Item forms: one try of each outlet in turn; true when any brought an item. All lanes of `group` together.
+  template <class Machine>
+  HIWAY_DEVICE bool step(Machine m, std::uint32_t group, OutletView const* outlets, InletView const* inlets) {
+    return step_each(m, group, outlets, inlets, std::index_sequence_for<Is...>{});
+  }
+
+ private:
+  template <std::size_t... I, std::size_t... O>
+  HIWAY_DEVICE void call_loop(OutletView const* outlets, InletView const* inlets, std::index_sequence<I...>, std::index_sequence<O...>) {
+    (void)outlets, (void)inlets;
+    body(Outlet<Is>(outlets[I])..., Inlet<Os>(inlets[O])...);
+  }
+  template <class Machine, std::size_t... I>
+  HIWAY_DEVICE bool step_each(Machine m, std::uint32_t group, OutletView const* outlets, InletView const* inlets, std::index_sequence<I...>) {
+    bool any = false;
+    ((any = step_outlet<Is>(m, group, outlets[I], inlets) || any), ...);
+    return any;
+  }
+  template <class I, class Machine>
+  HIWAY_DEVICE bool step_outlet(Machine m, std::uint32_t group, OutletView const& outlet, InletView const* inlets) {
+    detail::ItemRoom<I> room;
+    bool const got = detail::get_once(m, outlet, group, true, detail::ReadItem<I>{room.item()});
+    detail::note_result(m, outlet, got);
+    if (m.ballot(group, got) == 0) return false;
+    if constexpr (Shape::each) {
+      if (got) call_item(room.item(), inlets, std::index_sequence_for<Os...>{});
+    } else {
+      using O = std::tuple_element_t<0, std::tuple<Os...>>;
+      detail::ItemRoom<O> result;
+      if (got) result.item() = static_cast<O>(body(static_cast<I const&>(room.item())));
+      detail::put_together(m, inlets[0], group, got, detail::WriteItem<O>{result.item()});
+    }
+    detail::end_tasks(m, outlet, group, got);
+    return true;
+  }
+  template <class I, std::size_t... O>
+  HIWAY_DEVICE void call_item(I const& item, InletView const* inlets, std::index_sequence<O...>) {
+    (void)inlets;
+    body(item, Inlet<Os>(inlets[O])...);
+  }
+};
+
+/// A stage of a group: made by stage(...).
+template <class F, class In, class Out>
+struct StageSpec {
+  std::string name;
+  F body;
+  In in;
+  Out out;
+};
+
+/// Describes one stage of add_gpu_group: item or value form.
+template <class F, class... Is, class... Os>
+[[nodiscard]] StageSpec<F, From<Is...>, Into<Os...>> stage(std::string_view name, F body, From<Is...> in, Into<Os...> out) {
+  static_assert(std::is_trivially_copyable_v<F>, "hiway: stage: the functor is copied into the kernel and must be trivially copyable");
+  static_assert(Form<F, From<Is...>, Into<Os...>>::item,
+                "hiway: a stage of a group is given per item, not as a loop: (const T&, Inlet<U>...) or U(const T&)");
+  return {std::string(name), std::move(body), in, out};
+}
+template <class F, class... Is>
+[[nodiscard]] StageSpec<F, From<Is...>, Into<>> stage(std::string_view name, F body, From<Is...> in) {
+  return stage(name, std::move(body), in, Into<>{});
+}
+
+}  // namespace hiway

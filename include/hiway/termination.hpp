@@ -1,0 +1,267 @@
+// When a pipeline has ended. Rules and verdicts of the model check: docs/termination.md. The paper's end markers, late-triggered:
+// counting is always on and free (a ring's granted tickets are `created`), the check runs only behind an open gate.
+//
+//   unit      a strongly connected set of tunnels (a leads to b when a stage reads a and writes b); checked as a whole
+//   created   tickets granted: `claimed` of each ring or outbox, and of each spill pool, at the producers' home
+//   finished  tasks ended: one word per reading thread or block, at the consumers' home, and one per spill drain
+//   gate      every outside writer has closed, and every unit read by an inside writer has ended
+//
+//   word              written by                         read by
+//   finished[i]       the lanes of one block or a thread  the checker (and their own block, for misuse)
+//   claimed           producers                           the checker
+//   closed_executors  each thread or block, once          the checker
+//   EndWords closed   the checker, at both homes          every put, after its ticket
+//   EndWords ended    the checker, at both homes          readers
+//   stage_ended       the checker, at the stage's home    readers (all outlets of the stage have ended)
+//
+//   T1  a task's puts take their tickets before it counts as finished; end_task releases, the check acquires
+//   T2  the check reads every finished of the unit first, then every created. Both only grow. Equal sums: at the moment the first
+//       created was read, every task that had been created was finished, so nobody was left who may create
+//   T3  outside writers were closed before the first read (the gate), so no ticket comes from outside
+//   T4  an item is counted (ticket) before it is visible (turn); transfers across the bus have no counters at all
+//   T5  put: ticket, then closed. Check: closed, then every created again. One of the two sees the other (a store/load pattern: device
+//       words by read-modify-writes in acq_rel order, host words by locked adds and a fence across). A refused put never commits
+//   T6  `aborted` is read after the gate and in every round; a recorded fault wins over an announced end
+// One checker: the device monitor's warp, or the host monitor when the pipeline has no device stage. It goes round all units and
+// never waits for one while another is open.
+#pragma once
+#include <cstdint>
+
+#include "hiway/fault.hpp"
+#include "hiway/machine/machine.hpp"
+
+namespace hiway {
+
+/// A unit's state, one copy for each of its tunnels at each home.
+struct EndWords {
+  alignas(64) Word<std::uint32_t> closed{0};
+  Word<std::uint32_t> ended{0};
+};
+
+/// One reader's count of a tunnel, one per thread or block.
+struct alignas(64) OutletPort {
+  Word<std::uint64_t> got{0};
+  Word<std::uint64_t> finished{0};
+  std::int64_t idle_since_ns = 0;  ///< CPU threads: when the last run of items ended (steady clock)
+  bool busy = false;               ///< CPU threads: the last get found an item
+};
+
+/// One writer's state of a tunnel, one per thread or block.
+struct alignas(64) InletPort {
+  Word<std::uint32_t> closed_lanes[32] = {};  ///< a bit for each lane that has closed, one word a warp
+  Word<std::uint32_t> closed_count{0};        ///< lanes that have closed
+};
+
+/// One stage's state at its home.
+struct alignas(64) StageWords {
+  Word<std::uint32_t> ended{0};     ///< every unit that the stage reads has ended
+  Word<std::uint32_t> returned{0};  ///< threads or blocks that have returned
+};
+
+/// `count` equal words, `stride` bytes apart, that are summed.
+struct SumTerm {
+  Word<std::uint64_t>* first = nullptr;
+  std::uint32_t count = 0;
+  std::uint32_t stride = 0;
+  bool across = false;   ///< the words' home is not the checker's
+};
+
+/// A word that must reach `needed`.
+struct CountGate {
+  Word<std::uint32_t>* word = nullptr;
+  std::uint32_t needed = 0;
+  bool across = false;
+};
+
+/// Indices [begin, end) into one of the table's lists.
+struct Range {
+  std::uint32_t begin = 0;
+  std::uint32_t end = 0;
+};
+
+/// Where one tunnel's copies lie; null where there is none.
+struct TunnelEnds {
+  EndWords* host = nullptr;
+  EndWords* device = nullptr;
+  Word<std::uint32_t>* closing = nullptr;  ///< at the host; set when the gate opens: batches need not wait for more
+};
+
+struct UnitRecord {
+  Range finished;     ///< in terms
+  Range created;      ///< in terms
+  Range gates;        ///< in gates: outside writers given as loops, and open inlets
+  Range upstream;     ///< in unit_list: read by outside writers given per item, or by inside writers
+  Range readers;      ///< in gates: returned counts of the reading stages; empty when an open outlet reads
+  Range tunnels;      ///< in tunnels
+  std::uint32_t reader_stage = no_id;  ///< named when items are left
+  std::uint32_t tunnel = no_id;        ///< likewise
+  std::uint32_t gate_open = 0;         ///< the checker's own
+  std::uint32_t ended = 0;             ///< the checker's own
+};
+
+/// A stage whose `ended` word is set when all its units have ended.
+struct StageRecordWords {
+  Word<std::uint32_t>* ended = nullptr;
+  Range units;  ///< in unit_list
+  bool across = false;
+  std::uint32_t announced = 0;  ///< the checker's own
+};
+
+/// Everything the checker reads, at its home.
+struct TerminationTable {
+  UnitRecord* units = nullptr;
+  std::uint32_t unit_count = 0;
+  StageRecordWords* stages = nullptr;
+  std::uint32_t stage_count = 0;
+  SumTerm* terms = nullptr;
+  CountGate* gates = nullptr;
+  std::uint32_t* unit_list = nullptr;
+  TunnelEnds* tunnels = nullptr;
+  bool host_across = false;  ///< the checker runs on the device: host words are across
+};
+
+namespace detail {
+
+template <class Machine>
+HIWAY_DEVICE inline std::uint64_t warp_sum(Machine m, std::uint64_t value) {
+  unsigned const width = m.count(m.lanes());
+  std::uint64_t sum = 0;
+  for (unsigned i = 0; i < width; ++i) sum += m.shuffle(m.lanes(), value, i);
+  return sum;
+}
+
+/// Which of the check's two reads a sum is.
+enum class Sum : std::uint8_t { finished, created };
+
+/// The sum of a range of terms, read by all lanes of the warp side by side.
+template <class Machine>
+HIWAY_DEVICE inline std::uint64_t sum_terms(Machine m, TerminationTable const& table, Range range, Sum kind) {
+  unsigned const width = m.count(m.lanes());
+  std::uint64_t mine = 0;
+  for (std::uint32_t i = range.begin; i < range.end; ++i) {
+    SumTerm const& term = table.terms[i];
+    for (std::uint32_t k = m.lane(); k < term.count; k += width) {
+      auto& word = *reinterpret_cast<Word<std::uint64_t>*>(reinterpret_cast<std::byte*>(term.first) + std::size_t{k} * term.stride);
+      if (term.across) {
+        mine += m.load_across(word, Order::acquire);
+      } else if (kind == Sum::created) {
+        mine += m.fetch_add(word, std::uint64_t{0}, Order::acq_rel);  // T5
+      } else {
+        mine += m.load(word, Order::acquire);  // T1
+      }
+    }
+  }
+  m.sync_warp(m.lanes());
+  return warp_sum(m, mine);
+}
+
+template <class Machine>
+HIWAY_DEVICE inline bool gates_open(Machine m, TerminationTable const& table, Range range) {
+  for (std::uint32_t i = range.begin; i < range.end; ++i) {
+    CountGate const& gate = table.gates[i];
+    std::uint32_t const count = gate.across ? m.load_across(*gate.word, Order::acquire) : m.load(*gate.word, Order::acquire);
+    if (m.ballot(m.lanes(), count < gate.needed) != 0) return false;
+  }
+  return true;
+}
+
+template <class Machine>
+HIWAY_DEVICE inline bool all_ended(Machine, TerminationTable const& table, Range units) {
+  for (std::uint32_t i = units.begin; i < units.end; ++i) {
+    if (table.units[table.unit_list[i]].ended == 0) return false;
+  }
+  return true;
+}
+
+/// Sets a word at the host's home or at the checker's.
+template <class Machine>
+HIWAY_DEVICE inline void set_word(Machine m, Word<std::uint32_t>& word, bool across) {
+  if (across) {
+    m.store_across(word, 1u, Order::release);
+  } else {
+    m.store(word, 1u, Order::release);
+  }
+}
+
+/// Sets one of the unit's words in all its copies.
+template <class Machine>
+HIWAY_DEVICE inline void set_everywhere(Machine m, TerminationTable const& table, UnitRecord const& unit,
+                                        Word<std::uint32_t> EndWords::*word) {
+  by_one_lane(m, [&] {
+    for (std::uint32_t i = unit.tunnels.begin; i < unit.tunnels.end; ++i) {
+      TunnelEnds const& ends = table.tunnels[i];
+      if (ends.device != nullptr) set_word(m, ends.device->*word, false);
+      if (ends.host != nullptr) set_word(m, ends.host->*word, table.host_across);
+    }
+  });
+}
+
+/// Opens the unit's gate: what waits for company in a batch need wait no longer.
+template <class Machine>
+HIWAY_DEVICE inline void open_gate(Machine m, TerminationTable const& table, UnitRecord& unit) {
+  by_one_lane(m, [&] {
+    unit.gate_open = 1;
+    for (std::uint32_t i = unit.tunnels.begin; i < unit.tunnels.end; ++i) {
+      if (table.tunnels[i].closing != nullptr) set_word(m, *table.tunnels[i].closing, table.host_across);
+    }
+  });
+}
+
+}  // namespace detail
+
+/// What one round found.
+enum class CheckResult : std::uint8_t { open, ended, faulted };
+
+/// One round of the check over all units that have not ended; all lanes of the warp call it together. `ended` when every unit has
+/// ended and every stage knows. Records put_without_task, end_task_too_many and items_left as faults.
+template <class Machine>
+HIWAY_DEVICE inline CheckResult check_round(Machine m, TerminationTable& table, Control& control) {
+  bool all = true;
+  for (std::uint32_t u = 0; u < table.unit_count; ++u) {
+    UnitRecord& unit = table.units[u];
+    if (unit.ended != 0) continue;
+    bool const readers_gone = unit.readers.begin != unit.readers.end && detail::gates_open(m, table, unit.readers);
+    if (unit.gate_open == 0 && detail::gates_open(m, table, unit.gates) && detail::all_ended(m, table, unit.upstream)) {  // T3
+      detail::open_gate(m, table, unit);
+    }
+    if (unit.gate_open == 0 && !readers_gone) {
+      all = false;
+      continue;
+    }
+    std::uint64_t const finished = detail::sum_terms(m, table, unit.finished, detail::Sum::finished);
+    std::uint64_t const created = detail::sum_terms(m, table, unit.created, detail::Sum::created);  // T2
+    if (m.ballot(m.lanes(), is_aborted(m, control)) != 0) return CheckResult::faulted;              // T6
+    if (finished > created || (readers_gone && finished < created)) {
+      FaultKind const kind = finished > created ? FaultKind::end_task_too_many : FaultKind::items_left;
+      by_one_lane(m, [&] { record_fault(m, control, kind, unit.reader_stage, unit.tunnel, created); });
+      return CheckResult::faulted;
+    }
+    if (unit.gate_open == 0 || finished != created) {
+      all = false;
+      continue;
+    }
+    detail::set_everywhere(m, table, unit, &EndWords::closed);
+    m.fence_across();
+    if (detail::sum_terms(m, table, unit.created, detail::Sum::created) != created) {  // T5
+      by_one_lane(m, [&] { record_fault(m, control, FaultKind::put_without_task, no_id, unit.tunnel, created); });
+      return CheckResult::faulted;
+    }
+    detail::set_everywhere(m, table, unit, &EndWords::ended);
+    by_one_lane(m, [&] { unit.ended = 1; });
+  }
+  for (std::uint32_t s = 0; s < table.stage_count; ++s) {
+    StageRecordWords& stage = table.stages[s];
+    if (stage.announced != 0) continue;
+    if (!detail::all_ended(m, table, stage.units)) {
+      all = false;
+      continue;
+    }
+    by_one_lane(m, [&] {
+      detail::set_word(m, *stage.ended, stage.across);
+      stage.announced = 1;
+    });
+  }
+  return all ? CheckResult::ended : CheckResult::open;
+}
+
+}  // namespace hiway

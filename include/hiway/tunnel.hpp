@@ -1,0 +1,69 @@
+// Tunnel<T>: owns its rings; made and kept by the pipeline. Stages see its Inlet and Outlet only.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "hiway/config.hpp"
+#include "hiway/inlet.hpp"
+#include "hiway/outlet.hpp"
+
+namespace hiway {
+
+/// What every tunnel has, whatever its items.
+class TunnelBase {
+ public:
+  TunnelBase(std::string name, Direction direction, TunnelConfig config, std::size_t item_bytes, std::uint32_t id)
+      : name_(std::move(name)), direction_(direction), config_(config), item_bytes_(item_bytes), id_(id) {}
+  virtual ~TunnelBase() = default;
+  TunnelBase(TunnelBase const&) = delete;
+  TunnelBase& operator=(TunnelBase const&) = delete;
+
+  [[nodiscard]] std::string const& name() const { return name_; }
+  [[nodiscard]] Direction direction() const { return direction_; }
+  [[nodiscard]] TunnelConfig const& config() const { return config_; }
+  [[nodiscard]] std::size_t item_bytes() const { return item_bytes_; }
+  [[nodiscard]] std::uint32_t id() const { return id_; }
+
+  [[nodiscard]] bool from_gpu() const { return direction_ == Direction::gpu_to_cpu || direction_ == Direction::gpu_to_gpu; }
+  [[nodiscard]] bool to_gpu() const { return direction_ == Direction::cpu_to_gpu || direction_ == Direction::gpu_to_gpu; }
+  [[nodiscard]] bool crosses() const { return from_gpu() != to_gpu(); }
+
+ private:
+  std::string name_;
+  Direction direction_;
+  TunnelConfig config_;
+  std::size_t item_bytes_;
+  std::uint32_t id_;
+};
+
+/// Hands out a tunnel's open ends; implemented by the pipeline.
+class OpenEnds {
+ public:
+  virtual InletView open_inlet(TunnelBase& tunnel) = 0;
+  virtual OutletView open_outlet(TunnelBase& tunnel) = 0;
+
+ protected:
+  ~OpenEnds() = default;
+};
+
+template <class T>
+class Tunnel final : public TunnelBase {
+ public:
+  using value_type = T;
+
+  Tunnel(OpenEnds& ends, std::string name, Direction direction, TunnelConfig config, std::uint32_t id)
+      : TunnelBase(std::move(name), direction, config, sizeof(T), id), ends_(ends) {}
+
+  /// An end for the user's own threads or kernels, asked for before the start. It counts as a source until it is closed, in every run.
+  /// *Lifetime*: the pipeline's. *Throws* ConfigError while the pipeline runs.
+  [[nodiscard]] Inlet<T> open_inlet() { return Inlet<T>(ends_.open_inlet(*this)); }
+  /// An end for the user's own threads or kernels, asked for before the start. *Lifetime*, *Throws*: like open_inlet.
+  [[nodiscard]] Outlet<T> open_outlet() { return Outlet<T>(ends_.open_outlet(*this)); }
+
+ private:
+  OpenEnds& ends_;
+};
+
+}  // namespace hiway

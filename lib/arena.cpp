@@ -1,0 +1,67 @@
+#include "arena.hpp"
+
+#include <algorithm>
+
+namespace hiway {
+namespace {
+
+constexpr std::align_val_t image_alignment{1024};
+
+void free_image(std::byte* image) { ::operator delete(image, image_alignment); }
+
+}  // namespace
+
+Arena::~Arena() {
+  for (Chunk& chunk : chunks_) backend_.release(memory_, chunk.home);
+}
+
+// Offsets are aligned within a chunk. CUDA aligns a chunk to 256 bytes only, so a ring's words may lie at no multiple of 1 KB there, but
+// 1 KB apart, which is what counts.
+Arena::Place Arena::take(std::size_t bytes, std::size_t alignment) {
+  auto const aligned = [alignment](std::size_t n) { return (n + alignment - 1) / alignment * alignment; };
+  auto fits = [&](Chunk const& c) { return c.image && aligned(c.used) + bytes <= c.bytes; };
+  auto chunk = std::find_if(chunks_.begin(), chunks_.end(), fits);
+  if (chunk == chunks_.end()) {
+    std::size_t const size = std::max(bytes, chunk_bytes);
+    auto* const image = static_cast<std::byte*>(::operator new(size, image_alignment));
+    std::memset(image, 0, size);
+    std::unique_ptr<std::byte[], void (*)(std::byte*)> owned(image, &free_image);
+    chunks_.push_back({static_cast<std::byte*>(backend_.allocate(memory_, size, what_)), size, 0, std::move(owned), false});
+    chunk = chunks_.end() - 1;
+  }
+  std::size_t const offset = aligned(chunk->used);
+  chunk->used = offset + bytes;
+  return {chunk->home + offset, chunk->image.get() + offset};
+}
+
+std::byte* Arena::take_zeros(std::size_t bytes) {
+  if (bytes <= chunk_bytes / 4) return take(bytes, 256).home;
+  chunks_.push_back({static_cast<std::byte*>(backend_.allocate(memory_, bytes, what_)), bytes, bytes, {nullptr, &free_image}, true});
+  return chunks_.back().home;
+}
+
+std::byte* Arena::place_raw(std::size_t bytes) {
+  chunks_.push_back({static_cast<std::byte*>(backend_.allocate(memory_, bytes, what_)), bytes, bytes, {nullptr, &free_image}, false});
+  return chunks_.back().home;
+}
+
+std::byte* Arena::image_of(std::byte* placed) {
+  for (Chunk& chunk : chunks_) {
+    if (chunk.image && placed >= chunk.home && placed < chunk.home + chunk.used) return chunk.image.get() + (placed - chunk.home);
+  }
+  throw std::logic_error("arena: not an object of this arena");
+}
+
+void Arena::reset() {
+  for (Chunk& chunk : chunks_) {
+    if (memory_ == Memory::device) {
+      if (chunk.image) backend_.upload(chunk.home, chunk.image.get(), chunk.used);
+      if (chunk.zeros) backend_.clear(chunk.home, chunk.bytes);
+    } else {
+      if (chunk.image) std::memcpy(chunk.home, chunk.image.get(), chunk.used);
+      if (chunk.zeros) std::memset(chunk.home, 0, chunk.bytes);
+    }
+  }
+}
+
+}  // namespace hiway

@@ -1,0 +1,82 @@
+// Arena: the words of a pipeline at one home, with their values at the start of a run, so that a reset is a few large copies.
+#pragma once
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "hiway/backend.hpp"
+
+namespace hiway {
+
+class Arena {
+ public:
+  /// `memory` pinned or device. `what` names the arena in errors.
+  Arena(Backend& backend, Memory memory, std::string what) : backend_(backend), memory_(memory), what_(std::move(what)) {}
+  ~Arena();
+  Arena(Arena const&) = delete;
+  Arena& operator=(Arena const&) = delete;
+
+  /// Room for `count` objects whose value at the start is T{}; change that value through image().
+  template <class T>
+  T* place(std::size_t count = 1) {
+    static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
+    std::size_t const bytes = count * sizeof(T);
+    Place const at = take(bytes, alignof(T));
+    for (std::size_t i = 0; i < count; ++i) new (at.image + i * sizeof(T)) T{};
+    return reinterpret_cast<T*>(at.home);
+  }
+  /// The value that an object of this arena has at the start of a run.
+  template <class T>
+  T& image(T* placed) {
+    return *reinterpret_cast<T*>(image_of(reinterpret_cast<std::byte*>(placed)));
+  }
+  /// Room for a large array of zeros.
+  template <class T>
+  T* place_zeros(std::size_t count) {
+    return reinterpret_cast<T*>(take_zeros(count * sizeof(T)));
+  }
+  /// Room that nobody sets.
+  std::byte* place_raw(std::size_t bytes);
+
+  /// Gives every object its value of the start. Not while anything runs.
+  void reset();
+  /// Copies an object from its home.
+  template <class T>
+  T fetch(T const* placed) const {
+    T value{};
+    if (memory_ == Memory::device) {
+      backend_.download(&value, placed, sizeof value);
+    } else {
+      value = *placed;
+    }
+    return value;
+  }
+
+ private:
+  static constexpr std::size_t chunk_bytes = 256 * 1024;
+  struct Chunk {
+    std::byte* home;
+    std::size_t bytes;
+    std::size_t used;
+    std::unique_ptr<std::byte[], void (*)(std::byte*)> image;  ///< null: raw or zeros
+    bool zeros;
+  };
+  struct Place {
+    std::byte* home;
+    std::byte* image;
+  };
+  Place take(std::size_t bytes, std::size_t alignment);
+  std::byte* take_zeros(std::size_t bytes);
+  std::byte* image_of(std::byte* placed);
+
+  Backend& backend_;
+  Memory memory_;
+  std::string what_;
+  std::vector<Chunk> chunks_;
+};
+
+}  // namespace hiway

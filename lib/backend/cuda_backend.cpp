@@ -1,0 +1,250 @@
+// CUDA's backend. Any failure carries file, line, call, and what it was done for.
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "hiway/backend.hpp"
+
+namespace hiway {
+namespace {
+
+void check(cudaError_t error, char const* call, std::string_view what, int line) {
+  if (error == cudaSuccess) return;
+  throw CudaError(std::string(what) + ": " + call + " failed: " + cudaGetErrorName(error) + ": " + cudaGetErrorString(error) + " (" + __FILE__ + ":" +
+                  std::to_string(line) + ")");
+}
+#define HIWAY_CUDA(call, what) check((call), #call, what, __LINE__)
+
+/// A non-blocking stream.
+class Stream {
+ public:
+  explicit Stream(std::string_view what) { HIWAY_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), what); }
+  ~Stream() { cudaStreamDestroy(stream_); }
+  Stream(Stream const&) = delete;
+  Stream& operator=(Stream const&) = delete;
+  [[nodiscard]] cudaStream_t get() const { return stream_; }
+  /// True when everything given to it is done.
+  [[nodiscard]] bool idle(std::string_view what) const {
+    cudaError_t const state = cudaStreamQuery(stream_);
+    if (state == cudaErrorNotReady) return false;
+    HIWAY_CUDA(state, what);
+    return true;
+  }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+/// Streams are made before kernels run and lent to them: making many beside running kernels blocks.
+class StreamPool {
+ public:
+  std::shared_ptr<Stream> lend(std::string_view what) {
+    for (auto& stream : streams_) {
+      if (stream.use_count() == 1) return stream;
+    }
+    return streams_.emplace_back(std::make_shared<Stream>(what));
+  }
+  void reserve(std::size_t count, std::string_view what) {
+    while (streams_.size() < count) streams_.push_back(std::make_shared<Stream>(what));
+  }
+
+ private:
+  std::vector<std::shared_ptr<Stream>> streams_;
+};
+
+class GpuKernel final : public RunningKernel {
+ public:
+  GpuKernel(std::string name, int device, std::shared_ptr<Stream> stream) : name_(std::move(name)), device_(device), stream_(std::move(stream)) {}
+  bool done() override {
+    HIWAY_CUDA(cudaSetDevice(device_), name_);
+    return stream_->idle(name_);
+  }
+
+ private:
+  std::string name_;
+  int device_;
+  std::shared_ptr<Stream> stream_;
+};
+
+class GpuCopies final : public CopyStream {
+ public:
+  GpuCopies(int device, BusDirection direction) : device_(device), direction_(direction), stream_("copy stream") {
+    void* values = nullptr;
+    HIWAY_CUDA(cudaHostAlloc(&values, value_count * sizeof(std::uint64_t), cudaHostAllocPortable), "copy stream");
+    values_ = static_cast<std::uint64_t*>(values);
+  }
+  ~GpuCopies() override { cudaFreeHost(values_); }
+
+  void copy(void* target, void const* source, std::size_t bytes) override {
+    HIWAY_CUDA(cudaSetDevice(device_), "copy stream");
+    cudaMemcpyKind const kind = direction_ == BusDirection::to_device ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost;
+    HIWAY_CUDA(cudaMemcpyAsync(target, source, bytes, kind, stream_.get()), "copy stream");
+  }
+  // The source of a copy stays as it is until the copy is done; a tunnel has one batch under way, and there are fewer tunnels than values.
+  void publish(Word<std::uint64_t>& device_word, std::uint64_t value) override {
+    std::uint64_t& source = values_[next_++ % value_count];
+    source = value;
+    HIWAY_CUDA(cudaMemcpyAsync(&device_word, &source, sizeof value, cudaMemcpyHostToDevice, stream_.get()), "copy stream");
+  }
+  bool done() override {
+    HIWAY_CUDA(cudaSetDevice(device_), "copy stream");
+    return stream_.idle("copy stream");
+  }
+
+ private:
+  static constexpr std::size_t value_count = 4096;
+  int device_;
+  BusDirection direction_;
+  Stream stream_;
+  std::uint64_t* values_ = nullptr;
+  std::size_t next_ = 0;
+};
+
+class CudaBackend final : public Backend {
+ public:
+  explicit CudaBackend(int device) : device_(device) {
+    int count = 0;
+    cudaError_t const error = cudaGetDeviceCount(&count);
+    if (error != cudaSuccess || device >= count) {
+      throw NoDevice("no device 'cuda:" + std::to_string(device) + "': " +
+                     (error != cudaSuccess ? std::string(cudaGetErrorString(error)) : "there are " + std::to_string(count) + " GPUs"));
+    }
+    use();
+    HIWAY_CUDA(cudaGetDeviceProperties(&properties_, device_), name());
+    if (properties_.unifiedAddressing == 0) throw NoDevice("no device '" + name() + "': it has no unified addressing");
+  }
+
+  std::string name() const override { return "cuda:" + std::to_string(device_); }
+  std::string description() const override {
+    return std::string(properties_.name) + ", " + std::to_string(properties_.multiProcessorCount) + " SMs";
+  }
+
+  void* allocate(Memory memory, std::size_t bytes, std::string_view what) override {
+    use();
+    void* address = nullptr;
+    bytes = std::max<std::size_t>(bytes, 1);
+    if (memory == Memory::device) {
+      HIWAY_CUDA(cudaMalloc(&address, bytes), what);
+    } else if (memory == Memory::pinned) {
+      HIWAY_CUDA(cudaHostAlloc(&address, bytes, cudaHostAllocPortable | cudaHostAllocMapped), what);
+    } else {
+      address = ::operator new(bytes, std::align_val_t{256});
+    }
+    return address;
+  }
+  void release(Memory memory, void* address) noexcept override {
+    cudaSetDevice(device_);
+    if (memory == Memory::device) {
+      cudaFree(address);
+    } else if (memory == Memory::pinned) {
+      cudaFreeHost(address);
+    } else {
+      ::operator delete(address, std::align_val_t{256});
+    }
+  }
+  void upload(void* device, void const* host, std::size_t bytes) override {
+    use();
+    HIWAY_CUDA(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream()), "copy in");
+    HIWAY_CUDA(cudaStreamSynchronize(stream()), "copy in");
+  }
+  void download(void* host, void const* device, std::size_t bytes) override {
+    use();
+    HIWAY_CUDA(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream()), "copy out");
+    HIWAY_CUDA(cudaStreamSynchronize(stream()), "copy out");
+  }
+  void clear(void* device, std::size_t bytes) override {
+    use();
+    HIWAY_CUDA(cudaMemsetAsync(device, 0, bytes, stream()), "clear");
+    HIWAY_CUDA(cudaStreamSynchronize(stream()), "clear");
+  }
+  std::unique_ptr<CopyStream> open_stream(BusDirection direction) override {
+    use();
+    return std::make_unique<GpuCopies>(device_, direction);
+  }
+
+  void prepare(std::string_view name, DeviceKernel const& kernel, simt::Grid grid) override {
+    require_code(name, kernel);
+    use();
+    cudaFuncAttributes attributes{};
+    HIWAY_CUDA(cudaFuncGetAttributes(&attributes, kernel.cuda.symbol), name);  // loads the kernel
+    if (grid.threads_per_block > static_cast<unsigned>(attributes.maxThreadsPerBlock)) {
+      throw ConfigError("stage '" + std::string(name) + "': " + std::to_string(grid.threads_per_block) + " threads a block, the kernel takes at most " +
+                        std::to_string(attributes.maxThreadsPerBlock));
+    }
+    if (grid.shared_bytes > 48 * 1024) {
+      HIWAY_CUDA(cudaFuncSetAttribute(kernel.cuda.symbol, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(grid.shared_bytes)), name);
+    }
+    // A first launch that needs more local memory than any before would wait for every running kernel.
+    std::size_t stack = 0;
+    HIWAY_CUDA(cudaDeviceGetLimit(&stack, cudaLimitStackSize), name);
+    if (attributes.localSizeBytes > stack) HIWAY_CUDA(cudaDeviceSetLimit(cudaLimitStackSize, attributes.localSizeBytes), name);
+    streams_.reserve(++prepared_, name);
+  }
+  unsigned processors() const override { return static_cast<unsigned>(properties_.multiProcessorCount); }
+  unsigned resident_blocks(DeviceKernel const& kernel, simt::Grid grid) override {
+    use();
+    int blocks = 0;
+    HIWAY_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel.cuda.symbol, static_cast<int>(grid.threads_per_block), grid.shared_bytes),
+               "occupancy");
+    return static_cast<unsigned>(blocks);
+  }
+  // One block an SM, shared among the kernels, one SM left for the monitor and for copies that the driver makes with kernels.
+  simt::Grid default_grid(simt::Grid wanted, unsigned sharers) const override {
+    if (wanted.threads_per_block == 0) wanted.threads_per_block = 256;
+    if (wanted.blocks == 0) wanted.blocks = std::max(1u, (processors() - 2) / std::max(1u, sharers));
+    return wanted;
+  }
+  std::unique_ptr<RunningKernel> start(std::string_view name, DeviceKernel const& kernel, simt::Grid grid, StageEnds const& ends) override {
+    require_code(name, kernel);
+    use();
+    std::shared_ptr<Stream> stream = streams_.lend(name);
+    kernel.cuda.with_arguments(ends, [&](void** arguments) {
+      HIWAY_CUDA(cudaLaunchKernel(kernel.cuda.symbol, dim3(grid.blocks), dim3(grid.threads_per_block), arguments, grid.shared_bytes, stream->get()), name);
+    });
+    return std::make_unique<GpuKernel>(std::string(name), device_, std::move(stream));
+  }
+  CudaKernel monitor_kernel(MonitorTable* table) const override { return cuda_monitor_kernel(table); }
+
+ private:
+  void use() const { HIWAY_CUDA(cudaSetDevice(device_), name()); }
+  cudaStream_t stream() {
+    if (!copies_) copies_ = std::make_unique<Stream>("copies");
+    return copies_->get();
+  }
+  static void require_code(std::string_view name, DeviceKernel const& kernel) {
+    if (kernel.cuda.symbol == nullptr) {
+      throw ConfigError("stage '" + std::string(name) + "' has no GPU code: its file was not compiled by nvcc (CMake: hiway_cuda_sources(target))");
+    }
+  }
+
+  int device_;
+  cudaDeviceProp properties_{};
+  std::unique_ptr<Stream> copies_;
+  StreamPool streams_;
+  std::size_t prepared_ = 0;
+};
+
+std::unique_ptr<Backend> make_cuda_backend(int device) { return std::make_unique<CudaBackend>(device); }
+
+std::vector<DeviceInfo> list_gpus() {
+  int count = 0;
+  if (cudaGetDeviceCount(&count) != cudaSuccess) {
+    cudaGetLastError();
+    return {};
+  }
+  std::vector<DeviceInfo> all;
+  for (int i = 0; i < count; ++i) {
+    cudaDeviceProp p{};
+    if (cudaGetDeviceProperties(&p, i) != cudaSuccess) continue;
+    bool const usable = p.unifiedAddressing != 0 && p.major >= 7;
+    all.push_back({"cuda:" + std::to_string(i), std::string(p.name) + ", " + std::to_string(p.multiProcessorCount) + " SMs", usable});
+  }
+  return all;
+}
+
+}  // namespace
+
+CudaSupport cuda_support() noexcept { return {&make_cuda_backend, &list_gpus}; }
+
+}  // namespace hiway

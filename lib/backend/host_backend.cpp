@@ -1,0 +1,150 @@
+// The emulated device's backend, and the choice of a backend by name.
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <thread>
+
+#include "hiway/backend.hpp"
+
+namespace hiway {
+namespace {
+
+constexpr std::align_val_t alignment{1024};  // of RingWords
+
+class HostKernel final : public RunningKernel {
+ public:
+  explicit HostKernel(simt::Launch launch) : launch_(std::move(launch)) {}
+  bool done() override {
+    if (!launch_.done()) return false;
+    launch_.wait();
+    return true;
+  }
+
+ private:
+  simt::Launch launch_;
+};
+
+// Copies land one poll after they were started: whoever forgets to wait for them sees old bytes.
+class HostCopies final : public CopyStream {
+ public:
+  void copy(void* target, void const* source, std::size_t bytes) override { started_.push_back({target, source, bytes, nullptr, 0}); }
+  void publish(Word<std::uint64_t>& device_word, std::uint64_t value) override { started_.push_back({nullptr, nullptr, 0, &device_word, value}); }
+  bool done() override {
+    for (Copy const& c : started_) {
+      if (c.word != nullptr) {
+        ThreadMachine{}.store(*c.word, c.value, Order::release);
+      } else {
+        std::memcpy(c.target, c.source, c.bytes);
+      }
+    }
+    started_.clear();
+    return true;
+  }
+
+ private:
+  struct Copy {
+    void* target;
+    void const* source;
+    std::size_t bytes;
+    Word<std::uint64_t>* word;
+    std::uint64_t value;
+  };
+  std::vector<Copy> started_;
+};
+
+class HostBackend final : public Backend {
+ public:
+  std::string name() const override { return "simt"; }
+  std::string description() const override {
+    simt::DeviceLimits const& l = device_.limits();
+    return "emulated SIMT device on CPU threads: " + std::to_string(l.processors) + " processors of " + std::to_string(l.lanes_per_processor) +
+           " lanes";
+  }
+
+  void* allocate(Memory, std::size_t bytes, std::string_view) override { return ::operator new(std::max<std::size_t>(bytes, 1), alignment); }
+  void release(Memory, void* address) noexcept override { ::operator delete(address, alignment); }
+  void upload(void* device, void const* host, std::size_t bytes) override { std::memcpy(device, host, bytes); }
+  void download(void* host, void const* device, std::size_t bytes) override { std::memcpy(host, device, bytes); }
+  void clear(void* device, std::size_t bytes) override { std::memset(device, 0, bytes); }
+  std::unique_ptr<CopyStream> open_stream(BusDirection) override { return std::make_unique<HostCopies>(); }
+
+  void prepare(std::string_view, DeviceKernel const&, simt::Grid) override {}
+  unsigned processors() const override { return device_.limits().processors; }
+  unsigned resident_blocks(DeviceKernel const&, simt::Grid grid) override { return device_.resident_blocks(grid); }
+  simt::Grid default_grid(simt::Grid wanted, unsigned) const override {
+    if (wanted.blocks == 0) wanted.blocks = 2;
+    if (wanted.threads_per_block == 0) wanted.threads_per_block = 32;
+    return wanted;
+  }
+  std::unique_ptr<RunningKernel> start(std::string_view name, DeviceKernel const& kernel, simt::Grid grid, StageEnds const& ends) override {
+    return std::make_unique<HostKernel>(device_.launch(name, grid, [body = kernel.lane_body, ends] { body(ends); }));
+  }
+  CudaKernel monitor_kernel(MonitorTable*) const override { return {}; }
+
+ private:
+  simt::Device device_;
+};
+
+CudaSupport& cuda_registry() noexcept {
+  static CudaSupport support;
+  return support;
+}
+
+std::string chosen_device() {
+  char const* wanted = std::getenv("HIWAY_RUN_ON");
+  return wanted != nullptr && *wanted != '\0' ? wanted : "auto";
+}
+
+}  // namespace
+
+bool register_cuda(CudaSupport support) noexcept {
+  cuda_registry() = support;
+  return true;
+}
+
+std::vector<DeviceInfo> devices() {
+  std::vector<DeviceInfo> all{{"simt", HostBackend().description(), true}};
+  if (cuda_registry().list != nullptr) {
+    for (DeviceInfo& gpu : cuda_registry().list()) all.push_back(std::move(gpu));
+  }
+  return all;
+}
+
+std::unique_ptr<Backend> make_host_backend() { return std::make_unique<HostBackend>(); }
+
+std::unique_ptr<Backend> make_backend(std::string const& device) {
+  std::string const wanted = device == "auto" || device.empty() ? chosen_device() : device;
+  if (wanted == "simt") return make_host_backend();
+  if (wanted == "auto") {
+    std::string chosen = "simt";
+    if (cuda_registry().list != nullptr) {
+      for (DeviceInfo const& gpu : cuda_registry().list()) {
+        if (gpu.usable) {
+          chosen = gpu.name;
+          break;
+        }
+      }
+    }
+    static std::once_flag said;
+    std::call_once(said, [&] { std::fprintf(stderr, "hiway: running on %s (set HIWAY_RUN_ON to choose)\n", chosen.c_str()); });
+    return make_backend(chosen);
+  }
+  constexpr std::string_view prefix = "cuda:";
+  int index = -1;
+  if (wanted == "cuda") {
+    index = 0;
+  } else if (wanted.starts_with(prefix)) {
+    char const* const end = wanted.data() + wanted.size();
+    auto const parsed = std::from_chars(wanted.data() + prefix.size(), end, index);
+    if (parsed.ec != std::errc{} || parsed.ptr != end) index = -1;
+  }
+  if (index < 0) throw NoDevice("no device '" + wanted + "': expected auto, simt or cuda:N");
+  if (cuda_registry().make == nullptr) throw NoDevice("no device '" + wanted + "': this program was built without CUDA");
+  return cuda_registry().make(index);
+}
+
+}  // namespace hiway

@@ -1,0 +1,47 @@
+// What the host machines need that is not a template.
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include "hiway/launch/block_context.hpp"
+#include "hiway/machine/on_this_device.hpp"
+#include "hiway/memory.hpp"
+
+namespace hiway {
+
+ThreadContext& this_thread_context() noexcept {
+  thread_local ThreadContext context;
+  return context;
+}
+
+void relax_thread(unsigned misses) noexcept {
+  if (misses < 16) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+  } else if (misses < 2048) {
+    std::this_thread::yield();
+  } else {
+    std::this_thread::sleep_for(std::chrono::microseconds(misses < 4096 ? 20 : 100));
+  }
+}
+
+void throw_unwind() { throw Unwind("the pipeline is aborting"); }
+
+void require_lane() {
+  if (!simt::on_lane()) throw WrongDevice("wrong device: a _d function was called on a CPU thread; use the _h function there");
+}
+void require_thread() {
+  if (simt::on_lane()) throw WrongDevice("wrong device: an _h function was called in a GPU stage; use the _d function there");
+}
+
+void throw_stage_failure(char const* message) { throw StageFailure(message); }
+
+void check_buffer_range(std::size_t offset, std::size_t count, std::size_t size) {
+  if (offset > size || count > size - offset) {
+    throw ConfigError("buffer: elements " + std::to_string(offset) + " to " + std::to_string(offset + count) + " do not lie in a buffer of " +
+                      std::to_string(size));
+  }
+}
+
+}  // namespace hiway

@@ -1,0 +1,247 @@
+// The Pipeline facade, and what the user adds to a pipeline: tunnels with their memory, stages, buffers, open ends.
+#include "hiway/pipeline.hpp"
+
+#include <bit>
+
+#include "pipeline_core.hpp"
+
+namespace hiway {
+namespace {
+
+constexpr std::size_t max_capacity = std::size_t{1} << 30;
+
+void check_config(TunnelBase const& tunnel) {
+  TunnelConfig const& c = tunnel.config();
+  std::string const who = "tunnel '" + tunnel.name() + "': ";
+  if (c.capacity_items == 0 || c.capacity_items > max_capacity) {
+    throw ConfigError(who + "capacity_items must be from 1 to 2^30: " + std::to_string(c.capacity_items));
+  }
+  if (c.batch_items > c.capacity_items) {
+    throw ConfigError(who + "batch_items (" + std::to_string(c.batch_items) + ") is larger than the ring, capacity_items (" +
+                      std::to_string(c.capacity_items) + ")");
+  }
+  if (c.flush_after.count() < 0) throw ConfigError(who + "flush_after is negative: " + std::to_string(c.flush_after.count()) + " us");
+  if (c.movement == Movement::managed && tunnel.crosses()) throw ConfigError(who + "Movement::managed is not there yet; use direct or dma");
+  if (c.grouping == Grouping::block || c.grouping == Grouping::block_scan) {
+    throw ConfigError(who + "Grouping::block and block_scan are not there yet; use automatic, warp or none");
+  }
+}
+
+}  // namespace
+
+Pipeline::Core::Core(PipelineConfig config) : config_(std::move(config)), backend_(make_backend(config_.device)) {
+  if (config_.end_detection == EndDetection::time_out) throw ConfigError("EndDetection::time_out is not there yet");
+  host_words_ = std::make_unique<Arena>(*backend_, Memory::pinned, "tunnels' words");
+  device_words_ = std::make_unique<Arena>(*backend_, Memory::device, "tunnels' words");
+  host_control_ = host_words_->place<Control>();
+  notice_ = host_words_->place<DeviceNotice>();
+  device_control_ = device_words_->place<Control>();
+}
+
+Pipeline::Core::~Core() {
+  if (running_) {
+    abort(std::make_exception_ptr(Aborted("the pipeline was destroyed while it ran")));
+    try {
+      wait();
+    } catch (...) {  // the destructor's own abort
+    }
+  }
+  launches_.clear();
+  for (auto const& [memory, address] : buffers_) backend_->release(memory, address);
+}
+
+void Pipeline::Core::require_idle(char const* what) const {
+  if (running_) throw ConfigError(std::string(what) + " while the pipeline runs");
+}
+
+void Pipeline::Core::invalidate() {
+  prepared_ = false;
+  transfers_.clear();
+}
+
+Ring Pipeline::Core::make_ring(TunnelBase const& tunnel, bool, RingPart part, std::byte* items, std::size_t capacity, Arena& arena) {
+  std::size_t const slots = std::bit_ceil(capacity);
+  Ring ring;
+  ring.items = items;
+  ring.turns = arena.place_zeros<Word<std::uint32_t>>(slots);
+  ring.words = arena.place<RingWords>();
+  arena.image(ring.words).free.bits = static_cast<std::int32_t>(capacity);
+  ring.slots_mask = static_cast<std::uint32_t>(slots - 1);
+  ring.lap_shift = static_cast<std::uint32_t>(std::countr_zero(slots));
+  ring.item_bytes = static_cast<std::uint32_t>(tunnel.item_bytes());
+  ring.part = part;
+  return ring;
+}
+
+void Pipeline::Core::add_tunnel(std::unique_ptr<TunnelBase> tunnel) {
+  require_idle("create_tunnel");
+  check_config(*tunnel);
+  for (TunnelState const& other : tunnels_) {
+    if (other.tunnel->name() == tunnel->name()) throw ConfigError("tunnel '" + tunnel->name() + "' is there already; names are unique");
+  }
+  TunnelBase const& t = *tunnel;
+  bool const from = t.from_gpu();
+  bool const to = t.to_gpu();
+  std::size_t const capacity = t.config().capacity_items;
+  std::size_t const bytes = std::bit_ceil(capacity) * t.item_bytes();
+  TunnelState s;
+  if (t.crosses()) {
+    s.dma = t.config().movement == Movement::dma;
+    std::byte* const host_items = host_words_->place_raw(bytes);
+    std::byte* const device_items = s.dma ? device_words_->place_raw(bytes) : host_items;
+    s.put_ring = make_ring(t, from, RingPart::outbox, from ? device_items : host_items, capacity, tunnel_words(from));
+    s.get_ring = make_ring(t, to, RingPart::inbox, to ? device_items : host_items, capacity, tunnel_words(to));
+    tunnel_words(to).image(s.get_ring.words).free.bits = 0;  // an inbox's `free` is never used
+    auto* const bus = host_words_->place<BusWords>();
+    s.closing = &bus->closing;
+    s.published = &bus->published;
+    s.retired = &bus->retired;
+    s.arrived = !s.dma ? s.published : to ? device_words_->place<Word<std::uint64_t>>() : &bus->arrived;
+  } else {
+    s.put_ring = make_ring(t, from, RingPart::whole, tunnel_words(from).place_raw(bytes), capacity, tunnel_words(from));
+    s.get_ring = s.put_ring;
+  }
+  s.spill = tunnel_words(from).place<Ring>();
+  s.open_closed = tunnel_words(from).place<Word<std::uint32_t>>();
+  if (!from || !to) s.host_end = host_words_->place<EndWords>();
+  if (from || to) s.device_end = device_words_->place<EndWords>();
+  device_tunnels_ = device_tunnels_ || from || to;
+  s.tunnel = std::move(tunnel);
+  tunnels_.push_back(std::move(s));
+  invalidate();
+}
+
+void Pipeline::Core::add_cpu(CpuStageDescription description) {
+  require_idle("add_cpu_stage");
+  cpu_.push_back(std::move(description));
+  invalidate();
+}
+
+void Pipeline::Core::add_gpu(GpuKernelDescription description) {
+  require_idle("add_gpu_stage");
+  gpu_.push_back(std::move(description));
+  invalidate();
+}
+
+void* Pipeline::Core::allocate_buffer(std::size_t bytes) {
+  require_idle("create_buffer");
+  void* const address = backend_->allocate(Memory::device, bytes, "buffer");
+  buffers_.emplace_back(Memory::device, address);
+  return address;
+}
+
+InletView Pipeline::Core::open_inlet(TunnelBase const& tunnel) {
+  require_idle("open_inlet");
+  TunnelState& s = tunnels_.at(tunnel.id());
+  bool const device = tunnel.from_gpu();
+  InletView v;
+  v.ring = s.put_ring;
+  v.control = control(device);
+  v.end = device ? s.device_end : s.host_end;
+  v.ports = tunnel_words(device).place<InletPort>();
+  v.closed_executors = s.open_closed;
+  v.tunnel = tunnel.id();
+  v.open = true;
+  ++s.open_inlets;
+  invalidate();
+  return v;
+}
+
+OutletView Pipeline::Core::open_outlet(TunnelBase const& tunnel) {
+  require_idle("open_outlet");
+  TunnelState& s = tunnels_.at(tunnel.id());
+  bool const device = tunnel.to_gpu();
+  OutletView v;
+  v.ring = s.get_ring;
+  v.spill = tunnel.crosses() ? nullptr : s.spill;
+  v.control = control(device);
+  v.end = device ? s.device_end : s.host_end;
+  v.ports = tunnel_words(device).place<OutletPort>();
+  v.stage_ended = &v.end->ended;
+  v.tunnel = tunnel.id();
+  v.open = true;
+  s.open_outlets.push_back(v.ports);
+  invalidate();
+  return v;
+}
+
+void Pipeline::Core::launch(std::string_view name, DeviceKernel kernel, GpuStageOptions options) {
+  require_idle("launch");
+  if (options.blocks == 0 || options.threads_per_block == 0) {
+    throw ConfigError("launch '" + std::string(name) + "': blocks and threads_per_block must be at least 1");
+  }
+  synchronize();
+  launches_.push_back(backend_->start(name, kernel, {options.blocks, options.threads_per_block, options.shared_bytes}, {}));
+}
+
+void Pipeline::Core::synchronize() {
+  auto const launches = std::move(launches_);
+  launches_.clear();
+  for (auto const& launch : launches) {
+    for (unsigned misses = 0; !launch->done(); ++misses) relax_thread(misses);
+  }
+}
+
+std::string Pipeline::Core::graph() const {
+  std::string dot = "digraph pipeline {\n  rankdir=LR;\n";
+  auto const node = [&](StageDescription const& stage, std::string const& place) {
+    dot += "  \"" + stage.name + "\" [shape=box, label=\"" + stage.name + "\\n" + place + "\"];\n";
+  };
+  std::vector<StageDescription const*> all;
+  for (CpuStageDescription const& c : cpu_) {
+    node(c.stage, "CPU, " + std::to_string(c.options.threads) + (c.options.threads == 1 ? " thread" : " threads"));
+    all.push_back(&c.stage);
+  }
+  for (GpuKernelDescription const& k : gpu_) {
+    for (StageDescription const& stage : k.stages) {
+      node(stage, k.stages.size() > 1 ? "GPU, group " + k.name : "GPU");
+      all.push_back(&stage);
+    }
+  }
+  for (TunnelState const& s : tunnels_) {
+    TunnelBase const* const t = s.tunnel.get();
+    std::vector<std::string> writers(s.open_inlets, "(open inlet of " + t->name() + ")");
+    std::vector<std::string> readers(s.open_outlets.size(), "(open outlet of " + t->name() + ")");
+    for (StageDescription const* stage : all) {
+      if (std::find(stage->into.begin(), stage->into.end(), t) != stage->into.end()) writers.push_back(stage->name);
+      if (std::find(stage->from.begin(), stage->from.end(), t) != stage->from.end()) readers.push_back(stage->name);
+    }
+    for (std::string const& w : writers) {
+      for (std::string const& r : readers) {
+        dot += "  \"" + w + "\" -> \"" + r + "\" [label=\"" + t->name() + " (" + std::to_string(t->config().capacity_items) + ")\"];\n";
+      }
+    }
+  }
+  return dot + "}\n";
+}
+
+// ---- the facade --------------------------------------------------------------------------------------------------------------------------
+
+Pipeline::Pipeline(PipelineConfig config) : core_(std::make_unique<Core>(std::move(config))) {}
+Pipeline::~Pipeline() = default;
+
+std::uint32_t Pipeline::next_tunnel_id() const { return core_->tunnel_count(); }
+void Pipeline::add_tunnel(std::unique_ptr<TunnelBase> tunnel) { core_->add_tunnel(std::move(tunnel)); }
+void Pipeline::add_cpu(CpuStageDescription description) { core_->add_cpu(std::move(description)); }
+void Pipeline::add_gpu(GpuKernelDescription description) { core_->add_gpu(std::move(description)); }
+void* Pipeline::allocate_buffer(std::size_t bytes) { return core_->allocate_buffer(bytes); }
+void Pipeline::launch_kernel(std::string_view name, DeviceKernel kernel, GpuStageOptions options) { core_->launch(name, std::move(kernel), options); }
+void Pipeline::synchronize() { core_->synchronize(); }
+InletView Pipeline::open_inlet(TunnelBase& tunnel) { return core_->open_inlet(tunnel); }
+OutletView Pipeline::open_outlet(TunnelBase& tunnel) { return core_->open_outlet(tunnel); }
+void Pipeline::copy_in(void* device, void const* host, std::size_t bytes) { core_->backend().upload(device, host, bytes); }
+void Pipeline::copy_out(void* host, void const* device, std::size_t bytes) { core_->backend().download(host, device, bytes); }
+void Pipeline::prepare() { core_->prepare(); }
+void Pipeline::start() { core_->start(); }
+RunReport Pipeline::wait() { return core_->wait(); }
+bool Pipeline::wait_for(std::chrono::nanoseconds duration) { return core_->wait_for(duration); }
+RunReport Pipeline::run() {
+  start();
+  return wait();
+}
+void Pipeline::abort() { core_->abort(std::make_exception_ptr(Aborted("the pipeline was aborted"))); }
+RunReport Pipeline::stats() const { return core_->stats(); }
+std::string Pipeline::graph() const { return core_->graph(); }
+std::string Pipeline::device() const { return core_->backend().name(); }
+
+}  // namespace hiway

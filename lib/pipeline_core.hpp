@@ -1,0 +1,208 @@
+// Pipeline::Core: everything behind the Pipeline facade. Made in three files: pipeline.cpp (what the user adds), pipeline_prepare.cpp (checks
+// and wiring), pipeline_run.cpp (start to end).
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "../monitors/device_monitor.hpp"
+#include "../monitors/host_monitor.hpp"
+#include "../monitors/transfer.hpp"
+#include "arena.hpp"
+#include "hiway/pipeline.hpp"
+
+namespace hiway {
+
+/// The first error of a run; later ones are dropped.
+class FirstError {
+ public:
+  /// True for the first.
+  bool set(std::exception_ptr error) {
+    std::scoped_lock const lock(mutex_);
+    if (error_) return false;
+    error_ = std::move(error);
+    return true;
+  }
+  [[nodiscard]] std::exception_ptr get() const {
+    std::scoped_lock const lock(mutex_);
+    return error_;
+  }
+  void clear() {
+    std::scoped_lock const lock(mutex_);
+    error_ = nullptr;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::exception_ptr error_;
+};
+
+/// A crossing tunnel's words in host memory, each in a line of its own.
+struct BusWords {
+  alignas(64) Word<std::uint64_t> published{0};
+  alignas(64) Word<std::uint64_t> retired{0};
+  alignas(64) Word<std::uint64_t> arrived{0};
+  alignas(64) Word<std::uint32_t> closing{0};
+};
+
+class Pipeline::Core {
+ public:
+  explicit Core(PipelineConfig config);
+
+  // ---- what the user adds (pipeline.cpp)
+  void add_tunnel(std::unique_ptr<TunnelBase> tunnel);
+  void add_cpu(CpuStageDescription description);
+  void add_gpu(GpuKernelDescription description);
+  void* allocate_buffer(std::size_t bytes);
+  InletView open_inlet(TunnelBase const& tunnel);
+  OutletView open_outlet(TunnelBase const& tunnel);
+  void launch(std::string_view name, DeviceKernel kernel, GpuStageOptions options);
+  void synchronize();
+  [[nodiscard]] std::string graph() const;
+  [[nodiscard]] std::uint32_t tunnel_count() const { return static_cast<std::uint32_t>(tunnels_.size()); }
+  [[nodiscard]] Backend& backend() { return *backend_; }
+  void require_idle(char const* what) const;
+
+  // ---- pipeline_prepare.cpp
+  void prepare();
+
+  // ---- pipeline_run.cpp
+  void start();
+  RunReport wait();
+  bool wait_for(std::chrono::nanoseconds duration);
+  void abort(std::exception_ptr reason);
+  [[nodiscard]] RunReport stats() const { return report_; }
+  [[nodiscard]] bool running() const { return running_; }
+
+ private:
+  /// A tunnel's memory, given at create_tunnel: it does not move, so open ends stay valid.
+  struct TunnelState {
+    std::unique_ptr<TunnelBase> tunnel;
+    Ring put_ring;                 ///< the whole ring, or the outbox
+    Ring get_ring;                 ///< the whole ring, or the inbox
+    Ring* spill = nullptr;         ///< at the producers' home; given memory by prepare() where a writer spills
+    EndWords* host_end = nullptr;
+    EndWords* device_end = nullptr;
+    Word<std::uint32_t>* closing = nullptr;    ///< like the next three at the host's home, except a dma tunnel's arrived to the device
+    Word<std::uint64_t>* published = nullptr;
+    Word<std::uint64_t>* arrived = nullptr;
+    Word<std::uint64_t>* retired = nullptr;
+    bool dma = false;
+    Word<std::uint32_t>* open_closed = nullptr;  ///< open inlets that were closed, at the producers' home
+    std::uint32_t open_inlets = 0;
+    std::vector<OutletPort*> open_outlets;       ///< at the consumers' home
+    Word<std::uint64_t>* drained = nullptr;      ///< of the spill pool, where it is drained
+    bool spills = false;
+    std::size_t transfer = npos;                 ///< index of its Transfer
+  };
+  /// A stage, CPU or GPU, with its words.
+  struct StageState {
+    StageDescription description;
+    bool gpu = false;
+    std::size_t owner = 0;        ///< index into cpu_ or gpu_
+    unsigned executors = 0;       ///< threads or blocks
+    StageWords* words = nullptr;
+    std::vector<OutletPort*> outlet_ports;              ///< `executors` for each tunnel in from
+    std::vector<InletPort*> inlet_ports;                ///< `executors` for each tunnel in into
+    std::vector<Word<std::uint32_t>*> closed_executors;  ///< one for each tunnel in into
+    std::vector<bool> spills;                           ///< likewise
+  };
+  static constexpr std::size_t npos = static_cast<std::size_t>(-1);
+
+  // pipeline.cpp
+  [[nodiscard]] Arena& tunnel_words(bool device) { return device ? *device_words_ : *host_words_; }
+  Ring make_ring(TunnelBase const& tunnel, bool device, RingPart part, std::byte* items, std::size_t capacity, Arena& arena);
+  [[nodiscard]] Control* control(bool device) const { return device ? device_control_ : host_control_; }
+  void invalidate();
+
+  // pipeline_prepare.cpp
+  void number_stages();
+  [[nodiscard]] std::vector<std::string> problems() const;
+  void check_problems(std::vector<std::string> const& problems) const;
+  void find_units();
+  void decide_spilling(std::vector<std::string>& problems);
+  void choose_grids();
+  void check_residency(std::vector<std::string>& problems);
+  void give_spill_memory();
+  void place_stage_words();
+  [[nodiscard]] TerminationTable build_termination(Arena& arena, bool on_device);
+  void build_monitors();
+  [[nodiscard]] StageEnds stage_ends(std::vector<std::size_t> const& stages, unsigned executor) const;
+  [[nodiscard]] InletView inlet_view(StageState const& stage, std::size_t index, unsigned executor) const;
+  [[nodiscard]] OutletView outlet_view(StageState const& stage, std::size_t index, unsigned executor) const;
+  [[nodiscard]] std::vector<std::size_t> stages_of(bool gpu, std::size_t owner) const;
+  [[nodiscard]] std::vector<std::size_t> writers(std::uint32_t tunnel) const;
+  [[nodiscard]] std::vector<std::size_t> readers(std::uint32_t tunnel) const;
+  [[nodiscard]] bool uses_device() const { return !gpu_.empty() || device_tunnels_; }
+
+  // pipeline_run.cpp
+  void start_kernels();
+  void start_threads();
+  void run_thread(std::size_t stage, unsigned thread);
+  void run_lane(std::size_t kernel, StageEnds const& ends);
+  bool supervise();
+  void import_record(FaultRecord const& record);
+  void fail_stage(std::string const& stage, std::exception_ptr error);
+  void set_error(std::exception_ptr error);
+  void make_report();
+  [[nodiscard]] std::string stage_name(std::uint32_t id) const;
+  [[nodiscard]] std::string tunnel_name(std::uint32_t id) const;
+
+  PipelineConfig config_;
+  std::unique_ptr<Backend> backend_;
+  std::vector<std::pair<Memory, void*>> buffers_;
+
+  // For the pipeline's life: tunnels and control.
+  std::unique_ptr<Arena> host_words_;
+  std::unique_ptr<Arena> device_words_;
+  Control* host_control_ = nullptr;
+  Control* device_control_ = nullptr;
+  DeviceNotice* notice_ = nullptr;
+  std::vector<TunnelState> tunnels_;
+  std::vector<CpuStageDescription> cpu_;
+  std::vector<GpuKernelDescription> gpu_;
+  bool device_tunnels_ = false;
+
+  // Made by prepare(), dropped when the user adds something.
+  bool prepared_ = false;
+  std::unique_ptr<Arena> host_plan_;
+  std::unique_ptr<Arena> device_plan_;
+  std::vector<StageState> stages_;
+  std::vector<std::uint32_t> unit_of_;  ///< for each tunnel
+  std::uint32_t units_ = 0;
+  std::vector<simt::Grid> grids_;       ///< for each kernel
+  std::vector<std::size_t> start_order_;
+  TerminationTable* host_check_ = nullptr;  ///< when the pipeline has no device stage
+  MonitorTable* monitor_table_ = nullptr;
+  std::vector<OutboxRelay*> host_outboxes_;
+  std::vector<InboxRelay*> host_inboxes_;
+  std::vector<Drain*> host_drains_;
+  std::unique_ptr<CopyStream> streams_[2];  ///< by BusDirection
+  std::vector<std::unique_ptr<Transfer>> transfers_;
+
+  // One run.
+  std::atomic<bool> running_{false};
+  FirstError error_;
+  std::vector<std::unique_ptr<HostMonitor>> monitors_;
+  std::vector<std::jthread> threads_;
+  std::vector<std::unique_ptr<RunningKernel>> kernels_;
+  std::vector<std::unique_ptr<RunningKernel>> launches_;
+  std::atomic<bool> ended_{false};         ///< every unit has ended
+  std::atomic<bool> kernels_done_{false};
+  std::atomic<unsigned> threads_running_{0};
+  std::atomic<std::int64_t> last_thread_end_ns_{0};
+  std::chrono::steady_clock::time_point started_;
+  std::chrono::steady_clock::time_point next_kernel_poll_;
+  RunReport report_;
+
+ public:
+  ~Core();
+};
+
+}  // namespace hiway

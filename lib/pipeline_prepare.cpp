@@ -1,0 +1,490 @@
+// Pipeline::Core::prepare: checks the whole pipeline, decides what waits and what spills, and wires stages, end check and monitors.
+#include <algorithm>
+#include <bit>
+#include <set>
+
+#include "graph.hpp"
+#include "pipeline_core.hpp"
+
+namespace hiway {
+namespace {
+
+constexpr std::size_t spill_bytes = std::size_t{64} << 20;
+constexpr std::size_t spill_items_least = 1024;
+constexpr std::size_t spill_items_most = std::size_t{1} << 18;
+
+bool contains(std::vector<TunnelBase*> const& tunnels, TunnelBase const* tunnel) {
+  return std::find(tunnels.begin(), tunnels.end(), tunnel) != tunnels.end();
+}
+
+}  // namespace
+
+std::vector<std::size_t> Pipeline::Core::writers(std::uint32_t tunnel) const {
+  std::vector<std::size_t> all;
+  for (std::size_t s = 0; s < stages_.size(); ++s) {
+    if (contains(stages_[s].description.into, tunnels_[tunnel].tunnel.get())) all.push_back(s);
+  }
+  return all;
+}
+
+std::vector<std::size_t> Pipeline::Core::readers(std::uint32_t tunnel) const {
+  std::vector<std::size_t> all;
+  for (std::size_t s = 0; s < stages_.size(); ++s) {
+    if (contains(stages_[s].description.from, tunnels_[tunnel].tunnel.get())) all.push_back(s);
+  }
+  return all;
+}
+
+std::vector<std::size_t> Pipeline::Core::stages_of(bool gpu, std::size_t owner) const {
+  std::vector<std::size_t> all;
+  for (std::size_t s = 0; s < stages_.size(); ++s) {
+    if (stages_[s].gpu == gpu && stages_[s].owner == owner) all.push_back(s);
+  }
+  return all;
+}
+
+void Pipeline::Core::prepare() {
+  require_idle("prepare");
+  if (prepared_) return;
+  synchronize();
+  transfers_.clear();
+  host_plan_ = std::make_unique<Arena>(*backend_, Memory::pinned, "stages' words");
+  device_plan_ = std::make_unique<Arena>(*backend_, Memory::device, "stages' words");
+  number_stages();
+  std::vector<std::string> found = problems();
+  check_problems(found);
+  find_units();
+  decide_spilling(found);
+  choose_grids();
+  check_residency(found);
+  check_problems(found);
+  give_spill_memory();
+  place_stage_words();
+  build_monitors();
+  prepared_ = true;
+}
+
+void Pipeline::Core::number_stages() {
+  stages_.clear();
+  for (std::size_t c = 0; c < cpu_.size(); ++c) {
+    StageState s;
+    s.description = cpu_[c].stage;
+    s.owner = c;
+    s.executors = cpu_[c].options.threads;
+    stages_.push_back(std::move(s));
+  }
+  for (std::size_t k = 0; k < gpu_.size(); ++k) {
+    for (StageDescription const& description : gpu_[k].stages) {
+      StageState s;
+      s.description = description;
+      s.gpu = true;
+      s.owner = k;
+      stages_.push_back(std::move(s));
+    }
+  }
+}
+
+std::vector<std::string> Pipeline::Core::problems() const {
+  std::vector<std::string> found;
+  if (stages_.empty() && tunnels_.empty()) found.emplace_back("the pipeline has no stage");
+  for (StageState const& s : stages_) {
+    std::string const who = "stage '" + s.description.name + "'";
+    if (!s.gpu && s.executors == 0) found.push_back(who + ": threads must be at least 1");
+    for (TunnelBase const* t : s.description.into) {
+      if (t->from_gpu() != s.gpu) {
+        found.push_back(who + " runs on the " + (s.gpu ? "GPU" : "CPU") + ", but tunnel '" + t->name() + "' is put on the " + (s.gpu ? "CPU" : "GPU"));
+      }
+    }
+    for (TunnelBase const* t : s.description.from) {
+      if (t->to_gpu() != s.gpu) {
+        found.push_back(who + " runs on the " + (s.gpu ? "GPU" : "CPU") + ", but tunnel '" + t->name() + "' is got on the " + (s.gpu ? "CPU" : "GPU"));
+      }
+    }
+  }
+  for (GpuKernelDescription const& k : gpu_) {
+    if (k.options.device >= 0) found.push_back("stage '" + k.name + "': a device of its own is not there yet");
+    if (k.options.threads_per_block > 1024) found.push_back("stage '" + k.name + "': threads_per_block is at most 1024: " + std::to_string(k.options.threads_per_block));
+  }
+  for (TunnelState const& t : tunnels_) {
+    std::uint32_t const id = t.tunnel->id();
+    std::string const who = "tunnel '" + t.tunnel->name() + "'";
+    if (writers(id).empty() && t.open_inlets == 0) found.push_back(who + " has no writer: name it in a stage's into(...) or ask for an open inlet");
+    if (readers(id).empty() && t.open_outlets.empty()) found.push_back(who + " has no reader: name it in a stage's from(...) or ask for an open outlet");
+  }
+  return found;
+}
+
+void Pipeline::Core::check_problems(std::vector<std::string> const& found) const {
+  if (found.empty()) return;
+  std::string all = found.size() == 1 ? "" : std::to_string(found.size()) + " problems: ";
+  for (std::size_t i = 0; i < found.size(); ++i) all += (i == 0 ? "" : "; ") + found[i];
+  throw ConfigError(all);
+}
+
+// A unit of the end check is a strongly connected set of tunnels: a leads to b when a stage reads a and writes b.
+void Pipeline::Core::find_units() {
+  std::vector<std::vector<std::uint32_t>> edges(tunnels_.size());
+  for (StageState const& s : stages_) {
+    for (TunnelBase const* a : s.description.from) {
+      for (TunnelBase const* b : s.description.into) edges[a->id()].push_back(b->id());
+    }
+  }
+  unit_of_ = strong_components(edges);
+  units_ = unit_of_.empty() ? 0 : *std::max_element(unit_of_.begin(), unit_of_.end()) + 1;
+}
+
+// Flow control, here with a group as one node: edges between components may wait, edges inside one must never block.
+void Pipeline::Core::decide_spilling(std::vector<std::string>& found) {
+  std::vector<std::uint32_t> node(stages_.size());
+  for (std::size_t s = 0; s < stages_.size(); ++s) {
+    node[s] = static_cast<std::uint32_t>(stages_[s].gpu ? cpu_.size() + stages_[s].owner : stages_[s].owner);
+  }
+  std::vector<std::vector<std::uint32_t>> edges(cpu_.size() + gpu_.size());
+  for (TunnelState const& t : tunnels_) {
+    for (std::size_t w : writers(t.tunnel->id())) {
+      for (std::size_t r : readers(t.tunnel->id())) edges[node[w]].push_back(node[r]);
+    }
+  }
+  std::vector<std::uint32_t> const component = strong_components(edges);
+  for (TunnelState& t : tunnels_) t.spills = false;
+  for (std::size_t s = 0; s < stages_.size(); ++s) {
+    StageState& stage = stages_[s];
+    stage.spills.clear();
+    for (TunnelBase const* tunnel : stage.description.into) {
+      std::vector<std::size_t> const all = readers(tunnel->id());
+      bool const inside = std::any_of(all.begin(), all.end(), [&](std::size_t r) { return component[node[r]] == component[node[s]]; });
+      WhenFull const wanted = tunnel->config().when_full;
+      if (inside && wanted == WhenFull::wait) {
+        std::string cycle;
+        for (std::size_t other = 0; other < stages_.size(); ++other) {
+          if (component[node[other]] == component[node[s]]) cycle += (cycle.empty() ? "'" : ", '") + stages_[other].description.name + "'";
+        }
+        found.push_back("tunnel '" + tunnel->name() + "': WhenFull::wait can deadlock inside the cycle or group of " + cycle + "; use automatic or spill");
+      }
+      bool const spills = inside || wanted == WhenFull::spill;
+      stage.spills.push_back(spills);
+      if (spills) tunnels_[tunnel->id()].spills = true;
+    }
+  }
+  for (std::uint32_t u = 0; u < units_; ++u) {
+    bool source = false;
+    std::string names;
+    for (TunnelState const& t : tunnels_) {
+      if (unit_of_[t.tunnel->id()] != u) continue;
+      names += (names.empty() ? "'" : ", '") + t.tunnel->name() + "'";
+      source = source || t.open_inlets > 0;
+      for (std::size_t w : writers(t.tunnel->id())) {
+        auto const& from = stages_[w].description.from;
+        source = source || std::none_of(from.begin(), from.end(), [&](TunnelBase const* f) { return unit_of_[f->id()] == u; });
+      }
+    }
+    if (!source) found.push_back("tunnel " + names + " has no source: nothing enters the cycle from outside");
+  }
+}
+
+void Pipeline::Core::choose_grids() {
+  grids_.clear();
+  auto const sharers = static_cast<unsigned>(std::count_if(gpu_.begin(), gpu_.end(), [](auto const& k) { return k.options.blocks == 0; }));
+  for (std::size_t k = 0; k < gpu_.size(); ++k) {
+    GpuStageOptions const& o = gpu_[k].options;
+    grids_.push_back(backend_->default_grid({o.blocks, o.threads_per_block, o.shared_bytes}, sharers));
+    for (std::size_t s : stages_of(true, k)) stages_[s].executors = grids_[k].blocks;
+    backend_->prepare(gpu_[k].name, gpu_[k].kernel, grids_[k]);
+  }
+}
+
+// All persistent kernels run at once or the pipeline hangs. Kernels start in the order of their blocks' footprint, the largest first, and each is
+// counted with whole processors, so that a placement exists.
+void Pipeline::Core::check_residency(std::vector<std::string>& found) {
+  start_order_.clear();
+  std::vector<unsigned> per_processor(gpu_.size(), 0);
+  unsigned needed = gpu_.empty() ? 0 : 1;  // the device monitor
+  std::string parts;
+  for (std::size_t k = 0; k < gpu_.size(); ++k) {
+    per_processor[k] = backend_->resident_blocks(gpu_[k].kernel, grids_[k]);
+    if (per_processor[k] == 0) {
+      found.push_back("stage '" + gpu_[k].name + "': a block of " + std::to_string(grids_[k].threads_per_block) + " threads and " +
+                      std::to_string(grids_[k].shared_bytes) + " shared bytes does not fit the device");
+      continue;
+    }
+    unsigned const processors = (grids_[k].blocks + per_processor[k] - 1) / per_processor[k];
+    needed += processors;
+    parts += (parts.empty() ? "" : ", ") + ("'" + gpu_[k].name + "' " + std::to_string(grids_[k].blocks) + " blocks on " + std::to_string(processors));
+    start_order_.push_back(k);
+  }
+  std::stable_sort(start_order_.begin(), start_order_.end(), [&](std::size_t a, std::size_t b) { return per_processor[a] < per_processor[b]; });
+  if (needed > backend_->processors()) {
+    found.push_back("the persistent stages do not fit the device at once: they need " + std::to_string(needed) + " processors of " +
+                    std::to_string(backend_->processors()) + " (" + parts + ", monitor on 1); use fewer or smaller blocks");
+  }
+}
+
+void Pipeline::Core::give_spill_memory() {
+  for (TunnelState& t : tunnels_) {
+    TunnelBase const& tunnel = *t.tunnel;
+    Arena& arena = tunnel_words(tunnel.from_gpu());
+    if (!t.spills || arena.image(t.spill).items != nullptr) continue;
+    std::size_t const items = std::bit_floor(std::clamp(spill_bytes / tunnel.item_bytes(), spill_items_least, spill_items_most));
+    std::byte* const memory = arena.place_raw(items * tunnel.item_bytes());
+    Ring const pool = make_ring(tunnel, tunnel.from_gpu(), RingPart::whole, memory, items, arena);
+    arena.image(t.spill) = pool;
+    if (tunnel.crosses()) t.drained = arena.place<Word<std::uint64_t>>();
+  }
+}
+
+void Pipeline::Core::place_stage_words() {
+  for (StageState& s : stages_) {
+    Arena& arena = s.gpu ? *device_plan_ : *host_plan_;
+    s.words = arena.place<StageWords>();
+    s.outlet_ports.clear();
+    s.inlet_ports.clear();
+    s.closed_executors.clear();
+    for (std::size_t i = 0; i < s.description.from.size(); ++i) s.outlet_ports.push_back(arena.place<OutletPort>(s.executors));
+    for (std::size_t i = 0; i < s.description.into.size(); ++i) {
+      s.inlet_ports.push_back(arena.place<InletPort>(s.executors));
+      s.closed_executors.push_back(arena.place<Word<std::uint32_t>>());
+    }
+  }
+}
+
+InletView Pipeline::Core::inlet_view(StageState const& stage, std::size_t index, unsigned executor) const {
+  TunnelState const& t = tunnels_[stage.description.into[index]->id()];
+  InletView v;
+  v.ring = t.put_ring;
+  v.spill = stage.spills[index] ? t.spill : nullptr;
+  v.control = control(stage.gpu);
+  v.end = stage.gpu ? t.device_end : t.host_end;
+  v.ports = stage.inlet_ports[index] + executor;
+  v.closed_executors = stage.closed_executors[index];
+  v.stage = static_cast<std::uint32_t>(&stage - stages_.data());
+  v.tunnel = t.tunnel->id();
+  return v;
+}
+
+OutletView Pipeline::Core::outlet_view(StageState const& stage, std::size_t index, unsigned executor) const {
+  TunnelState const& t = tunnels_[stage.description.from[index]->id()];
+  OutletView v;
+  v.ring = t.get_ring;
+  v.spill = t.spills && !t.tunnel->crosses() ? t.spill : nullptr;
+  v.control = control(stage.gpu);
+  v.end = stage.gpu ? t.device_end : t.host_end;
+  v.ports = stage.outlet_ports[index] + executor;
+  v.stage_ended = &stage.words->ended;
+  v.stage = static_cast<std::uint32_t>(&stage - stages_.data());
+  v.tunnel = t.tunnel->id();
+  return v;
+}
+
+StageEnds Pipeline::Core::stage_ends(std::vector<std::size_t> const& stages, unsigned executor) const {
+  StageEnds ends;
+  for (std::size_t s : stages) {
+    StageState const& stage = stages_[s];
+    for (std::size_t i = 0; i < stage.description.from.size(); ++i) ends.outlets.push_back(outlet_view(stage, i, executor));
+    for (std::size_t i = 0; i < stage.description.into.size(); ++i) ends.inlets.push_back(inlet_view(stage, i, executor));
+    ends.stages.push_back(stage.words);
+    ends.control = control(stage.gpu);
+  }
+  return ends;
+}
+
+TerminationTable Pipeline::Core::build_termination(Arena& arena, bool on_device) {
+  std::vector<UnitRecord> units(units_);
+  std::vector<SumTerm> terms;
+  std::vector<CountGate> gates;
+  std::vector<std::uint32_t> unit_list;
+  std::vector<TunnelEnds> tunnels;
+  std::vector<StageRecordWords> stages;
+  auto const at = [](auto const& list) { return static_cast<std::uint32_t>(list.size()); };
+  auto const across = [&](bool device_home) { return device_home != on_device; };
+  auto const units_read = [&](StageState const& s) {
+    std::set<std::uint32_t> all;
+    for (TunnelBase const* t : s.description.from) all.insert(unit_of_[t->id()]);
+    return all;
+  };
+
+  for (std::uint32_t u = 0; u < units_; ++u) {
+    UnitRecord& unit = units[u];
+    std::vector<TunnelState const*> members;
+    for (TunnelState const& t : tunnels_) {
+      if (unit_of_[t.tunnel->id()] == u) members.push_back(&t);
+    }
+    unit.tunnel = members.front()->tunnel->id();
+
+    unit.finished.begin = at(terms);
+    for (TunnelState const* t : members) {
+      for (std::size_t r : readers(t->tunnel->id())) {
+        StageState const& stage = stages_[r];
+        for (std::size_t i = 0; i < stage.description.from.size(); ++i) {
+          if (stage.description.from[i] != t->tunnel.get()) continue;
+          terms.push_back({&stage.outlet_ports[i]->finished, stage.executors, sizeof(OutletPort), across(stage.gpu)});
+        }
+      }
+      for (OutletPort* port : t->open_outlets) terms.push_back({&port->finished, 1, sizeof(OutletPort), across(t->tunnel->to_gpu())});
+      if (t->drained != nullptr && t->spills) terms.push_back({t->drained, 1, 8, across(t->tunnel->from_gpu())});
+    }
+    unit.finished.end = at(terms);
+
+    unit.created.begin = at(terms);
+    for (TunnelState const* t : members) {
+      bool const device = t->tunnel->from_gpu();
+      terms.push_back({&t->put_ring.words->claimed, 1, 8, across(device)});
+      if (t->spills) {
+        Arena& words = device ? *device_words_ : *host_words_;
+        terms.push_back({&words.image(t->spill).words->claimed, 1, 8, across(device)});
+      }
+    }
+    unit.created.end = at(terms);
+
+    std::set<std::uint32_t> upstream;
+    unit.gates.begin = at(gates);
+    for (TunnelState const* t : members) {
+      if (t->open_inlets > 0) gates.push_back({t->open_closed, t->open_inlets, across(t->tunnel->from_gpu())});
+      for (std::size_t w : writers(t->tunnel->id())) {
+        StageState const& stage = stages_[w];
+        std::set<std::uint32_t> const reads = units_read(stage);
+        if (reads.contains(u) || stage.description.item_form) {
+          upstream.insert(reads.begin(), reads.end());
+          continue;
+        }
+        for (std::size_t i = 0; i < stage.description.into.size(); ++i) {
+          if (stage.description.into[i] == t->tunnel.get()) gates.push_back({stage.closed_executors[i], stage.executors, across(stage.gpu)});
+        }
+      }
+    }
+    unit.gates.end = at(gates);
+    upstream.erase(u);
+    unit.upstream.begin = at(unit_list);
+    unit_list.insert(unit_list.end(), upstream.begin(), upstream.end());
+    unit.upstream.end = at(unit_list);
+
+    bool open = false;
+    unit.readers.begin = at(gates);
+    for (TunnelState const* t : members) {
+      open = open || !t->open_outlets.empty();
+      for (std::size_t r : readers(t->tunnel->id())) {
+        gates.push_back({&stages_[r].words->returned, stages_[r].executors, across(stages_[r].gpu)});
+        unit.reader_stage = static_cast<std::uint32_t>(r);
+      }
+    }
+    if (open) gates.resize(unit.readers.begin);
+    unit.readers.end = at(gates);
+
+    unit.tunnels.begin = at(tunnels);
+    for (TunnelState const* t : members) tunnels.push_back({t->host_end, t->device_end, t->closing});
+    unit.tunnels.end = at(tunnels);
+  }
+  for (StageState const& s : stages_) {
+    StageRecordWords record;
+    record.ended = &s.words->ended;
+    record.across = across(s.gpu);
+    record.units.begin = at(unit_list);
+    for (std::uint32_t u : units_read(s)) unit_list.push_back(u);
+    record.units.end = at(unit_list);
+    stages.push_back(record);
+  }
+
+  auto const keep = [&]<class T>(std::vector<T> const& list) {
+    T* const placed = arena.place<T>(std::max<std::size_t>(list.size(), 1));
+    for (std::size_t i = 0; i < list.size(); ++i) arena.image(placed + i) = list[i];
+    return placed;
+  };
+  TerminationTable table;
+  table.units = keep(units);
+  table.unit_count = at(units);
+  table.stages = keep(stages);
+  table.stage_count = at(stages);
+  table.terms = keep(terms);
+  table.gates = keep(gates);
+  table.unit_list = keep(unit_list);
+  table.tunnels = keep(tunnels);
+  table.host_across = on_device;
+  return table;
+}
+
+void Pipeline::Core::build_monitors() {
+  host_outboxes_.clear();
+  host_inboxes_.clear();
+  host_drains_.clear();
+  host_check_ = nullptr;
+  monitor_table_ = nullptr;
+  std::vector<OutboxRelay> device_outboxes;
+  std::vector<InboxRelay> device_inboxes;
+  std::vector<Drain> device_drains;
+  for (TunnelState& t : tunnels_) {
+    TunnelBase const& tunnel = *t.tunnel;
+    t.transfer = npos;
+    if (!tunnel.crosses()) continue;
+    OutboxRelay const outbox{t.put_ring, t.published, t.retired};
+    InboxRelay const inbox{t.get_ring, t.arrived, t.retired};
+    auto const host_copy = [&]<class R>(R const& relay) {
+      R* const placed = host_plan_->place<R>();
+      host_plan_->image(placed) = relay;
+      return placed;
+    };
+    if (tunnel.from_gpu()) {
+      device_outboxes.push_back(outbox);
+      host_inboxes_.push_back(host_copy(inbox));
+    } else {
+      host_outboxes_.push_back(host_copy(outbox));
+      device_inboxes.push_back(inbox);
+    }
+    if (t.spills) {
+      Drain const drain{tunnel_words(tunnel.from_gpu()).image(t.spill), t.put_ring, t.drained};
+      if (tunnel.from_gpu()) {
+        device_drains.push_back(drain);
+      } else {
+        host_drains_.push_back(host_copy(drain));
+      }
+    }
+    if (t.dma) {
+      auto const direction = tunnel.to_gpu() ? BusDirection::to_device : BusDirection::from_device;
+      auto& stream = streams_[static_cast<std::size_t>(direction)];
+      if (!stream) stream = backend_->open_stream(direction);
+      TunnelConfig const& c = tunnel.config();
+      std::size_t const chosen = std::clamp<std::size_t>(std::size_t{64} * 1024 / tunnel.item_bytes(), 1, std::max<std::size_t>(1, c.capacity_items / 2));
+      t.transfer = transfers_.size();
+      transfers_.push_back(std::make_unique<Transfer>(Transfer::Route{.direction = direction,
+                                                                      .from_items = t.put_ring.items,
+                                                                      .to_items = t.get_ring.items,
+                                                                      .outbox = t.put_ring,
+                                                                      .published = t.published,
+                                                                      .arrived = t.arrived,
+                                                                      .closing = t.closing,
+                                                                      .batch_items = c.batch_items != 0 ? c.batch_items : chosen,
+                                                                      .flush_after = c.flush_after},
+                                                      *stream));
+    }
+  }
+  if (!uses_device()) {
+    host_check_ = host_plan_->place<TerminationTable>();
+    host_plan_->image(host_check_) = build_termination(*host_plan_, false);
+    return;
+  }
+  Arena& arena = *device_plan_;
+  auto const keep = [&]<class T>(std::vector<T> const& list) {
+    T* const placed = arena.place<T>(std::max<std::size_t>(list.size(), 1));
+    for (std::size_t i = 0; i < list.size(); ++i) arena.image(placed + i) = list[i];
+    return placed;
+  };
+  std::vector<CountGate> returned;
+  for (StageState const& s : stages_) {
+    if (s.gpu) returned.push_back({&s.words->returned, s.executors, false});
+  }
+  MonitorTable table;
+  table.control = device_control_;
+  table.host_control = host_control_;
+  table.notice = notice_;
+  table.outboxes = keep(device_outboxes);
+  table.inboxes = keep(device_inboxes);
+  table.drains = keep(device_drains);
+  table.returned = keep(returned);
+  table.outbox_count = static_cast<std::uint32_t>(device_outboxes.size());
+  table.inbox_count = static_cast<std::uint32_t>(device_inboxes.size());
+  table.drain_count = static_cast<std::uint32_t>(device_drains.size());
+  table.returned_count = static_cast<std::uint32_t>(returned.size());
+  table.termination = build_termination(arena, true);
+  monitor_table_ = arena.place<MonitorTable>();
+  arena.image(monitor_table_) = table;
+}
+
+}  // namespace hiway

@@ -1,0 +1,257 @@
+// Pipeline::Core's run: reset, start kernels, monitors and threads, supervise, wait, report.
+#include <utility>
+
+#include "pipeline_core.hpp"
+
+namespace hiway {
+namespace {
+
+constexpr auto kernel_poll_interval = std::chrono::milliseconds(1);
+
+char const* fault_text(FaultKind kind) {
+  switch (kind) {
+    case FaultKind::none: return "no fault";
+    case FaultKind::failed: return "failed";
+    case FaultKind::put_after_close: return "put after close";
+    case FaultKind::put_after_end: return "put into a tunnel that has ended";
+    case FaultKind::put_without_task: return "put inside a cycle without a task that was got and not yet ended";
+    case FaultKind::end_task_too_many: return "one end_task too many";
+    case FaultKind::items_left: return "returned with items left, got without end_task or not got at all";
+    case FaultKind::spill_exhausted: return "the spill pool is full";
+    case FaultKind::wrong_device: return "wrong device";
+  }
+  return "unknown fault";
+}
+
+}  // namespace
+
+std::string Pipeline::Core::stage_name(std::uint32_t id) const { return id < stages_.size() ? stages_[id].description.name : std::string(); }
+std::string Pipeline::Core::tunnel_name(std::uint32_t id) const { return id < tunnels_.size() ? tunnels_[id].tunnel->name() : std::string(); }
+
+// The first error wins; then every wait is left.
+void Pipeline::Core::set_error(std::exception_ptr error) {
+  error_.set(std::move(error));
+  ThreadMachine{}.store(host_control_->aborted, 1u, Order::release);
+}
+
+void Pipeline::Core::abort(std::exception_ptr reason) {
+  if (running_) set_error(std::move(reason));
+}
+
+/// Turns what a stage's body threw into a StageError that names the stage and keeps the original nested.
+void Pipeline::Core::fail_stage(std::string const& stage, std::exception_ptr error) {
+  std::string what = "unknown exception";
+  try {
+    std::rethrow_exception(error);
+  } catch (std::exception const& e) {
+    what = e.what();
+    try {
+      std::throw_with_nested(StageError("stage '" + stage + "': " + what));
+    } catch (...) {
+      set_error(std::current_exception());
+    }
+  } catch (...) {
+    try {
+      std::throw_with_nested(StageError("stage '" + stage + "': " + what));
+    } catch (...) {
+      set_error(std::current_exception());
+    }
+  }
+}
+
+void Pipeline::Core::import_record(FaultRecord const& record) {
+  std::string text;
+  if (!stage_name(record.stage).empty()) text += "stage '" + stage_name(record.stage) + "': ";
+  text += record.kind == FaultKind::failed && record.message[0] != '\0' ? record.message : fault_text(record.kind);
+  if (!tunnel_name(record.tunnel).empty()) text += ": tunnel '" + tunnel_name(record.tunnel) + "', item " + std::to_string(record.item);
+  set_error(record.kind == FaultKind::failed ? std::make_exception_ptr(StageError(text)) : std::make_exception_ptr(MisuseError(text)));
+}
+
+void Pipeline::Core::run_thread(std::size_t stage, unsigned thread) {
+  StageState const& s = stages_[stage];
+  this_thread_context() = {thread, s.executors};
+  try {
+    cpu_[s.owner].body(stage_ends({stage}, thread));
+  } catch (Unwind const&) {
+    if (ThreadMachine{}.load(host_control_->ready, Order::acquire) != 0) import_record(host_control_->record);
+  } catch (...) {
+    fail_stage(s.description.name, std::current_exception());
+  }
+  last_thread_end_ns_.store(std::chrono::steady_clock::now().time_since_epoch().count(), std::memory_order_relaxed);
+  threads_running_.fetch_sub(1, std::memory_order_release);
+}
+
+// An emulated lane's body. What it throws is kept here; the device's own abort word lets its siblings go at once.
+void Pipeline::Core::run_lane(std::size_t kernel, StageEnds const& ends) {
+  Control& control = *ends.control;
+  try {
+    gpu_[kernel].kernel.lane_body(ends);
+  } catch (Unwind const&) {
+    if (FiberMachine{}.load(control.ready, Order::acquire) != 0) import_record(control.record);
+  } catch (...) {
+    fail_stage(gpu_[kernel].name, std::current_exception());
+    record_fault(FiberMachine{}, control, FaultKind::failed, no_id, no_id, 0);
+  }
+}
+
+void Pipeline::Core::start() {
+  require_idle("start");
+  prepare();
+  synchronize();
+  error_.clear();
+  host_words_->reset();
+  device_words_->reset();
+  host_plan_->reset();
+  device_plan_->reset();
+  for (auto const& transfer : transfers_) transfer->reset();
+  ended_ = false;
+  kernels_done_ = false;
+  last_thread_end_ns_ = 0;
+  monitors_.clear();
+  threads_.clear();
+  kernels_.clear();
+  running_ = true;
+  started_ = std::chrono::steady_clock::now();
+  next_kernel_poll_ = started_;
+  try {
+    if (monitor_table_ != nullptr) start_kernels();
+  } catch (...) {
+    set_error(std::current_exception());
+  }
+  start_threads();
+}
+
+void Pipeline::Core::start_kernels() {
+  DeviceKernel monitor;
+  monitor.lane_body = [table = monitor_table_](StageEnds const&) { run_device_monitor(FiberMachine{}, *table); };
+  monitor.cuda = backend_->monitor_kernel(monitor_table_);
+  simt::Grid const one_warp{1, 32, 0};
+  backend_->prepare("device monitor", monitor, one_warp);
+  kernels_.push_back(backend_->start("device monitor", monitor, one_warp, {}));
+  for (std::size_t k : start_order_) {
+    DeviceKernel kernel = gpu_[k].kernel;
+    kernel.lane_body = [this, k](StageEnds const& ends) { run_lane(k, ends); };
+    kernels_.push_back(backend_->start("stage '" + gpu_[k].name + "'", kernel, grids_[k], stage_ends(stages_of(true, k), 0)));
+  }
+}
+
+void Pipeline::Core::start_threads() {
+  std::vector<Duty> to_device;
+  std::vector<Duty> from_device;
+  from_device.emplace_back([this] { return supervise(); });
+  for (OutboxRelay* relay : host_outboxes_) to_device.emplace_back([relay] { return step(ThreadMachine{}, *relay); });
+  for (InboxRelay* relay : host_inboxes_) from_device.emplace_back([relay] { return step(ThreadMachine{}, *relay); });
+  for (Drain* drain : host_drains_) to_device.emplace_back([this, drain] { return step(ThreadMachine{}, *drain, *host_control_); });
+  for (TunnelState const& t : tunnels_) {
+    if (t.transfer == npos) continue;
+    Transfer* const transfer = transfers_[t.transfer].get();
+    (t.tunnel->to_gpu() ? to_device : from_device).emplace_back([transfer] { return transfer->step(); });
+  }
+  for (std::vector<Duty>* duties : {&to_device, &from_device}) {
+    if (duties->empty()) continue;
+    monitors_.push_back(std::make_unique<HostMonitor>(std::move(*duties), [this](std::exception_ptr error) { set_error(std::move(error)); }));
+  }
+  unsigned count = 0;
+  for (StageState const& s : stages_) count += s.gpu ? 0 : s.executors;
+  threads_running_ = count;
+  for (auto const& monitor : monitors_) monitor->start();
+  for (std::size_t s = 0; s < stages_.size(); ++s) {
+    if (stages_[s].gpu) continue;
+    for (unsigned t = 0; t < stages_[s].executors; ++t) threads_.emplace_back([this, s, t] { run_thread(s, t); });
+  }
+}
+
+// The supervisor: errors of the device and of kernels, the deadline, and the end check of a pipeline without a device.
+bool Pipeline::Core::supervise() {
+  ThreadMachine const m;
+  if (error_.get()) {
+    // kept already
+  } else if (m.load(notice_->faulted, Order::acquire) != 0) {
+    import_record(notice_->record);
+  } else if (m.load(host_control_->ready, Order::acquire) != 0) {
+    import_record(host_control_->record);
+  }
+  if (!ended_.load(std::memory_order_relaxed)) {
+    bool const aborted = is_aborted(m, *host_control_);
+    bool const ended = host_check_ != nullptr ? !aborted && check_round(m, *host_check_, *host_control_) == CheckResult::ended
+                                              : m.load(notice_->ended, Order::acquire) != 0;
+    if (ended) ended_.store(true, std::memory_order_release);
+  }
+  auto const now = std::chrono::steady_clock::now();
+  if (config_.deadline.count() > 0 && now - started_ > config_.deadline && !kernels_done_) {
+    set_error(std::make_exception_ptr(Aborted("the deadline of " + std::to_string(config_.deadline.count()) + " ms has passed")));
+  }
+  bool const finishing = ended_.load(std::memory_order_relaxed) || is_aborted(m, *host_control_);
+  if (!kernels_done_.load(std::memory_order_relaxed) && (finishing || now >= next_kernel_poll_)) {
+    next_kernel_poll_ = now + kernel_poll_interval;
+    std::size_t done = 0;
+    for (auto& kernel : kernels_) {
+      try {
+        if (!kernel || kernel->done()) ++done;
+      } catch (...) {
+        set_error(std::current_exception());
+        kernel.reset();
+        ++done;
+      }
+    }
+    if (done == kernels_.size() && finishing) kernels_done_.store(true, std::memory_order_release);
+  }
+  return false;
+}
+
+bool Pipeline::Core::wait_for(std::chrono::nanoseconds duration) {
+  auto const until = std::chrono::steady_clock::now() + duration;
+  for (unsigned misses = 0; running_; ++misses) {
+    bool const over = threads_running_.load(std::memory_order_acquire) == 0 && kernels_done_.load(std::memory_order_acquire);
+    if (over) return true;
+    if (std::chrono::steady_clock::now() >= until) return false;
+    relax_thread(misses);
+  }
+  return true;
+}
+
+RunReport Pipeline::Core::wait() {
+  if (!running_) throw ConfigError("wait: the pipeline was not started");
+  for (unsigned misses = 0; threads_running_.load(std::memory_order_acquire) != 0 || !kernels_done_.load(std::memory_order_acquire); ++misses) {
+    relax_thread(misses);
+  }
+  threads_.clear();
+  auto const end = std::chrono::steady_clock::now();
+  monitors_.clear();
+  kernels_.clear();
+  running_ = false;
+  if (std::exception_ptr const error = error_.get()) std::rethrow_exception(error);
+  report_ = {};
+  report_.seconds = std::chrono::duration<double>(end - started_).count();
+  make_report();
+  return report_;
+}
+
+void Pipeline::Core::make_report() {
+  report_.device = backend_->name();
+  for (TunnelState const& t : tunnels_) {
+    TunnelReport r;
+    r.name = t.tunnel->name();
+    r.movement = !t.tunnel->crosses() ? "memory" : t.dma ? "dma" : "direct";
+    Arena& arena = tunnel_words(t.tunnel->from_gpu());
+    r.items = arena.fetch(&t.put_ring.words->claimed).bits;
+    if (t.spills) {
+      r.spilled = arena.fetch(&arena.image(t.spill).words->claimed).bits;
+      if (!t.tunnel->crosses()) r.items += r.spilled;
+    }
+    if (t.transfer != npos) r.batches = transfers_[t.transfer]->batches();
+    report_.items += r.items;
+    report_.tunnels.push_back(std::move(r));
+  }
+  std::int64_t last_item = 0;
+  for (StageState const& s : stages_) {
+    if (s.gpu) continue;
+    for (OutletPort const* ports : s.outlet_ports) {
+      for (unsigned i = 0; i < s.executors; ++i) last_item = std::max(last_item, ports[i].idle_since_ns);
+    }
+  }
+  std::int64_t const last_end = last_thread_end_ns_.load(std::memory_order_relaxed);
+  if (last_item != 0 && last_end > last_item) report_.end_detection_us = static_cast<double>(last_end - last_item) / 1000.0;
+}
+
+}  // namespace hiway

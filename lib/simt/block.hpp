@@ -1,0 +1,66 @@
+// Lane and Block: the emulated device's words that belong to one resident block.
+//
+//   a lane:  runnable (running, or in the worker's ready queue) <--> waiting (in a warp's group, or at the barrier) --> left
+//
+//   B1  every word of a block is written by one OS thread only, its worker's: nothing here is atomic
+//   B2  live = lanes that have not left; runnable = live - lanes that wait
+//   B3  runnable is 0 only when live is 0: a wait that would break this fails every waiting lane of the block. What
+//       lanes wait for lies within their block, so no one else could wake them.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "dispatcher.hpp"
+#include "fiber.hpp"
+#include "hiway/machine/lane.hpp"
+#include "warp.hpp"
+
+namespace hiway::simt {
+
+struct Block;
+
+/// One lane, and the fiber it runs on. Recycled by the worker.
+struct Lane final : Fiber {
+  using Fiber::Fiber;
+
+  enum class Wait : std::uint8_t { none, warp, barrier };
+  /// Why a wait ended without its partners.
+  enum class Failure : std::uint8_t { none, partner_left, nobody_can_run };
+
+  Block* block = nullptr;
+  unsigned thread = 0;          ///< in the block
+  unsigned accesses_left = 0;   ///< until it must yield
+  Wait wait = Wait::none;
+  Failure failure = Failure::none;
+  Meeting meeting;              ///< while wait is warp, and until its result is read
+
+  [[nodiscard]] unsigned in_warp() const noexcept { return thread % warp_lanes; }
+};
+
+struct SharedMemoryDeleter {
+  void operator()(std::byte* bytes) const noexcept { ::operator delete(bytes, std::align_val_t{128}); }
+};
+
+/// One resident block.
+struct Block {
+  PlacedBlock placed;
+  unsigned live = 0;      ///< B2
+  unsigned runnable = 0;  ///< B2
+  FiberQueue barrier;     ///< lanes that wait in sync_block
+  std::vector<Warp> warps;
+  std::vector<Lane*> lanes;
+  std::unique_ptr<std::byte, SharedMemoryDeleter> shared;
+  Block* next_ended = nullptr;
+  /// Orders stated to TSan: one for each parity of the barrier's phases, as a slow lane may still be leaving one phase
+  /// while a fast one enters the next.
+  char barrier_order[2] = {};
+  unsigned barrier_phase = 0;
+  char exit_order = 0;
+
+  [[nodiscard]] Warp& warp_of(Lane const& lane) noexcept { return warps[lane.thread / warp_lanes]; }
+};
+
+}  // namespace hiway::simt

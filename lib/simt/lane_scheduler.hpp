@@ -1,0 +1,80 @@
+// LaneScheduler: runs the lanes of the blocks that were placed on one OS thread (a worker).
+//
+//   main (the OS thread's own flow) --> lane --> lane --> ... --> main --> ...       one round
+//
+//   S1  one OS thread owns every word here and in its blocks: nothing is atomic, and lanes never run at the same time
+//       as others of their block
+//   S2  while a lane runs, main is in ready_; so there is always a next fiber, and each round passes main, which takes
+//       new blocks, ends old ones, and recycles lanes that have left
+//   S3  every runnable lane that does not run is in ready_, once; a waiting lane is in no queue (in a warp's group) or in
+//       its block's barrier queue
+//   S4  ready_ is first in, first out, and a lane yields after at most access_budget accesses: every runnable lane
+//       runs again, so spinning on what another lane will do always ends
+//   S5  code on a lane takes no mutex and allocates nothing (but the text of an error): sanitizers.hpp, fiber.hpp
+//   S6  a block without runnable lanes has no live ones (block.hpp, B3); so a worker with live lanes has ready ones, and
+//       main never finds ready_ empty while a block is here
+//   Idle       lanes that only yield leave the processor to other OS threads once a round (idle())
+//   Progress   a lane that spins without any access or yield stops its worker: stage code must not
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "block.hpp"
+#include "dispatcher.hpp"
+#include "fiber.hpp"
+#include "hiway/machine/lane.hpp"
+
+namespace hiway::simt {
+
+class LaneScheduler {
+ public:
+  LaneScheduler(Dispatcher& dispatcher, std::size_t worker, std::size_t stack_bytes)
+      : dispatcher_(dispatcher), worker_(worker), stack_bytes_(stack_bytes) {}
+  /// *Lifetime*: run has returned, or was never called.
+  ~LaneScheduler();
+  LaneScheduler(LaneScheduler const&) = delete;
+  LaneScheduler& operator=(LaneScheduler const&) = delete;
+
+  /// Runs blocks until the dispatcher stops. *Threads*: one, once; it becomes the worker.
+  void run();
+
+  /// The calling thread's scheduler; null when it is no worker.
+  [[nodiscard]] static LaneScheduler* of_this_thread() noexcept;
+  /// The lane that runs; null while main does.
+  [[nodiscard]] Lane* lane() const noexcept;
+
+  // *Threads*: on a lane only.
+  void yield();
+  void schedule_point();
+  std::uint64_t meet(WarpOperation operation, std::uint32_t mask, std::uint64_t value, unsigned source_lane);
+  void sync_block();
+
+ private:
+  static void lane_entry(Fiber& fiber);
+
+  void start(PlacedBlock const& placed);
+  void end(Block& block);
+  void tidy();
+  void idle();
+
+  void give_way(Lane& lane);
+  void run_next();
+  void wait_in(Lane& lane, Lane::Wait wait);
+  void wake(Lane& lane, Lane::Failure failure);
+  void wake_barrier(Block& block);
+  void fail_waiters(Block& block);
+  [[noreturn]] void leave(Lane& lane);
+
+  Dispatcher& dispatcher_;
+  std::size_t const worker_;
+  std::size_t const stack_bytes_;
+  Fiber* main_ = nullptr;
+  Fiber* running_ = nullptr;
+  FiberQueue ready_;             // S3
+  FiberQueue left_;              // lanes whose stacks main recycles
+  FiberQueue unused_;            // lanes to be used again
+  Block* ended_ = nullptr;       // blocks whose last lane has left
+  std::size_t idle_yields_ = 0;  // since a lane last showed that it works
+};
+
+}  // namespace hiway::simt

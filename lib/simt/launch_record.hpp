@@ -1,0 +1,111 @@
+// LaunchRecord: what a launch is while it runs, shared by its Launch (all copies together) and by its blocks.
+//
+//   word         written by                           read by
+//   error        the first lane that fails (L1)       wait, after done
+//   blocks_left  workers, under mutex                 workers, under mutex
+//   done         the worker of the last block         everyone
+//   holders      the Launch and the last block, once each
+//
+//   L1  the lane that turns `failed` on writes `error`, once; its worker then ends its block (mutex) before the last
+//       block sets done
+//   L2  the second of the two holders to let go deletes the record: its blocks use it by pointer until the last has ended.
+//       (No shared_ptr: its counter is code of any translation unit, of which TSan sees one half only.)
+//   Orders   start_order  launch -> each lane;   exit_order  each lane -> wait, done   (stated to TSan)
+//            holder_order  first holder's last use -> delete
+//            R1 the last block stores done -> A1 done() loads it: every lane's effects are there
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "hiway/launch/simt.hpp"
+#include "sanitizers.hpp"
+
+namespace hiway::simt {
+
+class LaunchRecord {
+ public:
+  LaunchRecord(std::string name, Grid grid, std::function<void()> body)
+      : name_(std::move(name)), grid_(grid), body_(std::move(body)), blocks_left_(grid.blocks) {
+    sanitizer::release(&start_order_);
+  }
+  LaunchRecord(LaunchRecord const&) = delete;
+  LaunchRecord& operator=(LaunchRecord const&) = delete;
+
+  /// One holder goes (L2). The body is freed with the record: a worker may do so shortly after wait returned.
+  void let_go() noexcept {
+    sanitizer::release(&holder_order_);
+    if (holders_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    sanitizer::acquire(&holder_order_);
+    sanitizer::acquire(&exit_order_);  // lanes have read the body
+    delete this;
+  }
+
+  [[nodiscard]] std::string const& name() const noexcept { return name_; }
+  [[nodiscard]] Grid const& grid() const noexcept { return grid_; }
+
+  /// Runs the body. *Threads*: once on each lane; takes no mutex.
+  void run_lane() noexcept {
+    sanitizer::acquire(&start_order_);
+    try {
+      body_();
+    } catch (...) {
+      keep(std::current_exception());
+    }
+    sanitizer::release(&exit_order_);
+  }
+  /// Keeps the first exception.
+  void keep(std::exception_ptr error) noexcept {
+    if (!failed_.test_and_set(std::memory_order_relaxed)) error_ = std::move(error);  // L1
+  }
+  /// All lanes of one block have left; the caller does not use the record again. *Threads*: a worker, not on a lane.
+  void block_ended() {
+    {
+      std::lock_guard const lock(mutex_);
+      if (--blocks_left_ != 0) return;
+      done_.store(true, std::memory_order_release);  // R1
+      ended_.notify_all();
+    }
+    let_go();
+  }
+
+  [[nodiscard]] bool done() noexcept {
+    bool const ended = done_.load(std::memory_order_acquire);  // A1
+    if (ended) sanitizer::acquire(&exit_order_);
+    return ended;
+  }
+  /// *Waits* for the last block. *Throws* the first exception that left a lane.
+  void wait() {
+    {
+      std::unique_lock lock(mutex_);
+      ended_.wait(lock, [this] { return done_.load(std::memory_order_acquire); });
+    }
+    sanitizer::acquire(&exit_order_);
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  friend struct std::default_delete<LaunchRecord>;
+  ~LaunchRecord() = default;
+
+  std::string const name_;
+  Grid const grid_;
+  std::function<void()> const body_;
+  std::atomic_flag failed_;
+  std::exception_ptr error_;
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  unsigned blocks_left_;
+  std::atomic<bool> done_{false};
+  std::atomic<int> holders_{2};
+  char start_order_ = 0;
+  char exit_order_ = 0;
+  char holder_order_ = 0;
+};
+
+}  // namespace hiway::simt

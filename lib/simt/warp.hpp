@@ -1,0 +1,79 @@
+// Warp: who of up to 32 lanes waits for whom in which operation. A state machine without threads or fibers: the lane
+// scheduler makes lanes wait and wakes them.
+//
+//   a group (one mask):   nobody --join--> some lanes joined --join of the last--> finish: results, group gone
+//                                                            --a named lane leaves--> abandon: group gone
+//
+//   W1  a lane is in one group at most, and is in that group's mask
+//   W2  masks of groups differ, so there are at most 32 groups: each has a lane of its own
+//   W3  a group's mask names live lanes only: join checks, leave abandons
+//   W4  no two groups wait for each other: join refuses the one that would close the circle. Longer circles leave no
+//       lane of the block runnable, which the scheduler sees.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "hiway/machine/lane.hpp"
+
+namespace hiway::simt {
+
+/// What one lane brings to an operation and takes from it.
+struct Meeting {
+  WarpOperation operation = WarpOperation::sync;
+  std::uint32_t mask = 0;
+  std::uint64_t value = 0;
+  unsigned source_lane = 0;
+  std::uint64_t result = 0;
+  char* order = nullptr;        ///< stated to TSan by sync
+  unsigned gone_lane = 0;       ///< when abandoned: who left
+  std::uint32_t abandoned = 0;  ///< when abandoned: who waited
+};
+
+/// "ballot (mask 0x0000ffff)".
+[[nodiscard]] std::string describe(WarpOperation operation, std::uint32_t mask);
+/// "0x0000ffff".
+[[nodiscard]] std::string hex(std::uint32_t mask);
+
+class Warp {
+ public:
+  /// Puts the next lane into the warp.
+  void launch_lane(Meeting& meeting) noexcept { meetings_[lanes_++] = &meeting; }
+  [[nodiscard]] std::uint32_t live() const noexcept { return launched() & ~left_; }
+
+  /// What is wrong with `lane` meeting like this now, or an empty text.
+  [[nodiscard]] std::string why_not(unsigned lane, Meeting const& meeting) const;
+  /// Adds the lane to its group and returns the lanes whose operation that completed, with their results set: 0, or
+  /// the whole mask. Only when why_not is empty.
+  std::uint32_t join(unsigned lane);
+  /// The lane leaves the launch. Returns the lanes that waited for it: they are in no group any more.
+  std::uint32_t leave(unsigned lane);
+  /// Empties every group; returns the lanes that were in one.
+  std::uint32_t abandon_all() noexcept;
+
+ private:
+  struct Group {
+    std::uint32_t mask = 0;
+    std::uint32_t joined = 0;
+    WarpOperation operation = WarpOperation::sync;
+    char* order = nullptr;
+  };
+  [[nodiscard]] std::uint32_t launched() const noexcept {
+    return lanes_ == 32 ? ~std::uint32_t{0} : (std::uint32_t{1} << lanes_) - 1;
+  }
+  [[nodiscard]] Group* find(std::uint32_t mask) noexcept;
+  void drop(Group& group) noexcept { group = groups_[--group_count_]; }
+  void set_results(Group const& group) noexcept;
+
+  std::array<Meeting*, 32> meetings_{};
+  std::array<Group, 32> groups_{};
+  // Marks of the orders that syncs state to TSan, by the mask's lowest lane and parity: a fast lane may enter its next
+  // sync before a slow one has left this one.
+  std::array<std::array<char, 2>, 32> orders_{};
+  std::array<std::uint8_t, 32> order_uses_{};
+  unsigned group_count_ = 0;
+  unsigned lanes_ = 0;
+  std::uint32_t left_ = 0;
+};
+
+}  // namespace hiway::simt

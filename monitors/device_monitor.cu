@@ -1,0 +1,25 @@
+// The device monitor's kernel on a GPU.
+#include "device_monitor.hpp"
+
+#include "hiway/backend.hpp"
+#include "hiway/machine/cuda_machine.cuh"
+
+namespace hiway {
+namespace {
+
+__global__ void device_monitor_kernel(MonitorTable* table) { run_device_monitor(CudaMachine{}, *table); }
+
+}  // namespace
+
+CudaKernel cuda_monitor_kernel(MonitorTable* table) {
+  CudaKernel kernel;
+  kernel.symbol = reinterpret_cast<void const*>(&device_monitor_kernel);
+  kernel.with_arguments = [table](StageEnds const&, std::function<void(void**)> const& call) {
+    MonitorTable* copy = table;
+    void* arguments[] = {&copy};
+    call(arguments);
+  };
+  return kernel;
+}
+
+}  // namespace hiway

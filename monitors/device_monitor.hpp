@@ -1,0 +1,74 @@
+// The device monitor: one warp, in a kernel of its own, that runs the device's half of every tunnel, relays aborts both ways and checks
+// for the end. The same template runs on the emulated device.
+#pragma once
+#include <cstdint>
+
+#include "hiway/termination.hpp"
+#include "relay.hpp"
+
+namespace hiway {
+
+/// What the device tells the host; in pinned host memory, written by the device monitor only.
+struct DeviceNotice {
+  alignas(64) Word<std::uint32_t> faulted{0};  ///< set after `record`
+  Word<std::uint32_t> ended{0};                ///< every unit has ended
+  FaultRecord record;
+};
+
+/// Everything the device monitor works on; at the device's home.
+struct MonitorTable {
+  Control* control = nullptr;       ///< the device's
+  Control* host_control = nullptr;  ///< only `aborted` is read, across
+  DeviceNotice* notice = nullptr;   ///< at the host's home
+  OutboxRelay* outboxes = nullptr;
+  InboxRelay* inboxes = nullptr;
+  Drain* drains = nullptr;
+  CountGate* returned = nullptr;    ///< every stage kernel's blocks
+  std::uint32_t outbox_count = 0;
+  std::uint32_t inbox_count = 0;
+  std::uint32_t drain_count = 0;
+  std::uint32_t returned_count = 0;
+  TerminationTable termination;
+};
+
+/// Relays aborts; true when the run is aborting.
+template <class Machine>
+HIWAY_DEVICE inline bool relay_abort(Machine m, MonitorTable& t) {
+  bool const host_aborts = m.load_across(t.host_control->aborted, Order::acquire) != 0;
+  if (m.ballot(m.lanes(), host_aborts) != 0) {
+    by_one_lane(m, [&] { m.store(t.control->aborted, 1u, Order::release); });
+    return true;
+  }
+  if (m.ballot(m.lanes(), is_aborted(m, *t.control)) == 0) return false;
+  by_one_lane(m, [&] {
+    while (m.load(t.control->ready, Order::acquire) == 0) m.relax(0);  // its writer never waits
+    t.notice->record = t.control->record;
+    m.store_across(t.notice->faulted, 1u, Order::release);
+  });
+  return true;
+}
+
+/// The monitor's whole life; all lanes of its one warp call it.
+template <class Machine>
+HIWAY_DEVICE inline void run_device_monitor(Machine m, MonitorTable& t) {
+  bool ended = false;
+  for (unsigned misses = 0;;) {
+    bool moved = false;
+    for (std::uint32_t i = 0; i < t.inbox_count; ++i) moved = step(m, t.inboxes[i]) || moved;
+    for (std::uint32_t i = 0; i < t.outbox_count; ++i) moved = step(m, t.outboxes[i]) || moved;
+    for (std::uint32_t i = 0; i < t.drain_count; ++i) moved = step(m, t.drains[i], *t.control) || moved;
+    if (relay_abort(m, t)) return;
+    if (!ended) {
+      ended = check_round(m, t.termination, *t.control) == CheckResult::ended;
+      if (ended && m.lane() == 0) m.store_across(t.notice->ended, 1u, Order::release);
+    } else {
+      bool gone = true;
+      for (std::uint32_t i = 0; i < t.returned_count && gone; ++i) gone = m.load(*t.returned[i].word, Order::acquire) >= t.returned[i].needed;
+      if (m.ballot(m.lanes(), gone) == m.lanes()) return;
+    }
+    misses = moved ? 0 : misses + 1;
+    if (!moved) m.relax(misses < 4 ? misses : 4);
+  }
+}
+
+}  // namespace hiway

@@ -1,0 +1,36 @@
+// Host monitors: CPU threads that run the host's half of the tunnels, one a direction, each a list of steps and a way to idle.
+#pragma once
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "hiway/machine/thread_machine.hpp"
+
+namespace hiway {
+
+/// One thing a monitor does again and again: takes one step, returns whether anything moved.
+using Duty = std::function<bool()>;
+
+class HostMonitor {
+ public:
+  /// `on_failure` gets what a duty throws; that duty is not called again, the others are.
+  HostMonitor(std::vector<Duty> duties, std::function<void(std::exception_ptr)> on_failure)
+      : duties_(std::move(duties)), on_failure_(std::move(on_failure)) {}
+  ~HostMonitor() { stop(); }
+  HostMonitor(HostMonitor const&) = delete;
+  HostMonitor& operator=(HostMonitor const&) = delete;
+
+  void start();
+  /// *Waits* until the monitor's thread has ended.
+  void stop();
+
+ private:
+  void run(std::stop_token stop);
+
+  std::vector<Duty> duties_;
+  std::function<void(std::exception_ptr)> on_failure_;
+  std::jthread thread_;
+};
+
+}  // namespace hiway
