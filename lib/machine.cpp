@@ -14,15 +14,17 @@ ThreadContext& this_thread_context() noexcept {
   return context;
 }
 
+// A waiting thread gives way soon where there are few cores: others need them more.
 void relax_thread(unsigned misses) noexcept {
+  static unsigned const yields = std::thread::hardware_concurrency() > 4 ? 2048 : 64;
   if (misses < 16) {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
 #endif
-  } else if (misses < 2048) {
+  } else if (misses < yields) {
     std::this_thread::yield();
   } else {
-    std::this_thread::sleep_for(std::chrono::microseconds(misses < 4096 ? 20 : 100));
+    std::this_thread::sleep_for(std::chrono::microseconds(misses < 2 * yields ? 20 : 100));
   }
 }
 

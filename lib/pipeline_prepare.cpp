@@ -175,7 +175,7 @@ void Pipeline::Core::decide_spilling(std::vector<std::string>& found) {
       source = source || t.open_inlets > 0;
       for (std::size_t w : writers(t.tunnel->id())) {
         auto const& from = stages_[w].description.from;
-        source = source || std::none_of(from.begin(), from.end(), [&](TunnelBase const* f) { return unit_of_[f->id()] == u; });
+        source = source || from.empty() || std::any_of(from.begin(), from.end(), [&](TunnelBase const* f) { return unit_of_[f->id()] != u; });
       }
     }
     if (!source) found.push_back("tunnel " + names + " has no source: nothing enters the cycle from outside");

@@ -78,7 +78,7 @@ struct RunOptions {
   std::string verify = "on";
   std::string json;
   std::string trace;
-  std::uint64_t seed = 1;
+  std::int64_t seed = 1;  // signed: the parser would wrap a -1 around
   bool as_json = false;
 };
 
@@ -99,13 +99,14 @@ int run(App& app, RunOptions const& options) {
   if (options.repeat < 1 || options.repeat > 1'000'000) {
     throw BadInput{"--repeat must be 1 to 1000000: " + std::to_string(options.repeat)};
   }
+  if (options.seed < 0) throw BadInput{"--seed must be 0 or more: " + std::to_string(options.seed)};
   if (options.verify != "on" && options.verify != "off")
     throw BadInput{"--verify must be on or off: " + options.verify};
   if (!options.trace.empty()) throw BadInput{"--trace: not there yet"};
   std::vector<std::string> const methods = split_methods(app, options.methods);
   bool const to_file = options.as_json && !options.json.empty() && options.json != "-";
   if (to_file) require_writable(options.json);
-  std::vector<std::string> const notes = app.load(options.seed);
+  std::vector<std::string> const notes = app.load(static_cast<std::uint64_t>(options.seed));
   RunRequest request{chosen_device(options.device), static_cast<unsigned>(options.repeat), options.verify == "on", {}};
   for (std::string const& note : notes) std::cerr << "hiway: note: " << note << "\n";
 

@@ -1,6 +1,7 @@
 #include "gene_alignment/input.hpp"
 
 #include <random>
+#include <sstream>
 #include <string>
 #include <utility>
 
@@ -12,6 +13,12 @@ namespace {
 
 void require(bool right, std::string const& what) {
   if (!right) throw cli::BadInput{what};
+}
+
+std::string shown(double number) {
+  std::ostringstream text;
+  text << number;
+  return text.str();
 }
 
 void require_length(std::optional<std::int64_t> const& length, std::string const& option) {
@@ -36,7 +43,7 @@ void check(InputOptions const& o) {
   require_length(o.target_length, "--target-length");
   require_length(o.query_length, "--query-length");
   require(!o.query_at || *o.query_at >= 0, "--query-at must be 0 or more: " + std::to_string(o.query_at.value_or(0)));
-  require(!o.mutate || (*o.mutate >= 0 && *o.mutate <= 1), "--mutate must be 0 to 1");
+  require(!o.mutate || (*o.mutate >= 0 && *o.mutate <= 1), "--mutate must be 0 to 1: " + shown(o.mutate.value_or(0)));
 }
 
 Sequence first_record(std::string const& path, std::vector<std::string>& notes) {

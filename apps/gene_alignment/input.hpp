@@ -17,13 +17,13 @@ struct Input {
 
 /// What the user gave; an empty optional is an option that was not given.
 struct InputOptions {
-  std::optional<std::string> target_file;
-  std::optional<std::string> query_file;
-  std::optional<std::string> pair_file;
-  std::optional<std::int64_t> target_length;
-  std::optional<std::int64_t> query_length;
-  std::optional<std::int64_t> query_at;
-  std::optional<double> mutate;
+  std::optional<std::string> target_file{};
+  std::optional<std::string> query_file{};
+  std::optional<std::string> pair_file{};
+  std::optional<std::int64_t> target_length{};
+  std::optional<std::int64_t> query_length{};
+  std::optional<std::int64_t> query_at{};
+  std::optional<double> mutate{};
   std::uint64_t seed = 1;
 };
 

@@ -98,12 +98,20 @@ HIWAY_DEVICE inline void close(Machine m, InletView const& v) {
   if (m.fetch_add(port.closed_count, 1u, Order::acq_rel) + 1 == lanes) count_closed(m, v);
 }
 
+// g++ cannot see that a lane without an item never writes one.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 /// Writes an item as bytes of its type.
 template <class T>
 struct WriteItem {
   T const& item;
   HIWAY_DEVICE void operator()(std::byte* slot) const { *reinterpret_cast<T*>(slot) = item; }
 };
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 
 }  // namespace detail
 

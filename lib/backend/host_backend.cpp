@@ -76,7 +76,7 @@ class HostBackend final : public Backend {
   unsigned processors() const override { return device_.limits().processors; }
   unsigned resident_blocks(DeviceKernel const&, simt::Grid grid) override { return device_.resident_blocks(grid); }
   simt::Grid default_grid(simt::Grid wanted, unsigned) const override {
-    if (wanted.blocks == 0) wanted.blocks = 2;
+    if (wanted.blocks == 0) wanted.blocks = 1;
     if (wanted.threads_per_block == 0) wanted.threads_per_block = 32;
     return wanted;
   }

@@ -1,6 +1,6 @@
 // Lane and Block: the emulated device's words that belong to one resident block.
 //
-//   a lane:  runnable (running, or in the worker's ready queue) <--> waiting (in a warp's group, or at the barrier) --> left
+//   a lane:  runnable (running or in ready_) <--> waiting (in a warp's group or at the barrier) --> left
 //
 //   B1  every word of a block is written by one OS thread only, its worker's: nothing here is atomic
 //   B2  live = lanes that have not left; runnable = live - lanes that wait
@@ -31,17 +31,17 @@ struct Lane final : Fiber {
   enum class Failure : std::uint8_t { none, partner_left, nobody_can_run };
 
   Block* block = nullptr;
-  unsigned thread = 0;          ///< in the block
-  unsigned accesses_left = 0;   ///< until it must yield
+  unsigned thread = 0;         ///< in the block
+  unsigned accesses_left = 0;  ///< until it must yield
   Wait wait = Wait::none;
   Failure failure = Failure::none;
-  Meeting meeting;              ///< while wait is warp, and until its result is read
+  Meeting meeting;  ///< while wait is warp, and until its result is read
 
   [[nodiscard]] unsigned in_warp() const noexcept { return thread % warp_lanes; }
 };
 
 struct SharedMemoryDeleter {
-  void operator()(std::byte* bytes) const noexcept { ::operator delete(bytes, std::align_val_t{128}); }
+  void operator()(std::byte* bytes) const noexcept { ::operator delete (bytes, std::align_val_t{128}); }
 };
 
 /// One resident block.

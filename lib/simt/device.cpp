@@ -1,4 +1,4 @@
-// Device and Launch: the emulated device's outside. Who starts blocks: dispatcher.hpp; who runs lanes: lane_scheduler.hpp.
+// Device and Launch: the emulated device's outside. dispatcher.hpp starts blocks, lane_scheduler.hpp runs lanes.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -24,10 +24,11 @@ void report_exit_on_lane() {
   LaneScheduler const* const scheduler = LaneScheduler::of_this_thread();
   if (scheduler == nullptr || scheduler->lane() == nullptr) return;
   Block const& block = *scheduler->lane()->block;
-  std::fprintf(stderr,
-               "hiway: launch \"%s\" called exit() on lane %u of block %u of the emulated device: its functor, or what it "
-               "calls, is marked __device__ only; mark it HIWAY_DEVICE\n",
-               block.placed.launch->name().c_str(), scheduler->lane()->thread, block.placed.index);
+  std::fprintf(
+      stderr,
+      "hiway: launch \"%s\" called exit() on lane %u of block %u of the emulated device: its functor, or what it "
+      "calls, is marked __device__ only; mark it HIWAY_DEVICE\n",
+      block.placed.launch->name().c_str(), scheduler->lane()->thread, block.placed.index);
   std::_Exit(2);
 }
 
@@ -64,8 +65,9 @@ void check(std::string_view name, DeviceLimits const& limits, Grid const& grid, 
   if (grid.blocks == 0) add_problem(problems, "blocks is 0");
   if (grid.threads_per_block == 0) add_problem(problems, "threads_per_block is 0");
   if (block_occupancy(grid).warps > limits.lanes_per_processor / warp_lanes)
-    add_problem(problems, "a block of " + std::to_string(grid.threads_per_block) + " lanes does not fit a processor of " +
-                              std::to_string(limits.lanes_per_processor) + " lanes");
+    add_problem(problems, "a block of " + std::to_string(grid.threads_per_block) +
+                              " lanes does not fit a processor of " + std::to_string(limits.lanes_per_processor) +
+                              " lanes");
   if (grid.shared_bytes > limits.shared_bytes_per_processor)
     add_problem(problems, "a block's shared memory of " + std::to_string(grid.shared_bytes) +
                               " bytes does not fit a processor's of " +

@@ -34,12 +34,13 @@ struct Occupancy {
 /// What one block of `grid` takes.
 [[nodiscard]] Occupancy block_occupancy(Grid const& grid) noexcept;
 /// How many blocks of `grid` fit on a processor beside what is taken. 0 for a block without threads.
-[[nodiscard]] std::size_t blocks_that_fit(DeviceLimits const& limits, Occupancy const& taken, Grid const& grid) noexcept;
+[[nodiscard]] std::size_t blocks_that_fit(DeviceLimits const& limits, Occupancy const& taken,
+                                          Grid const& grid) noexcept;
 
 /// A block that has its place.
 struct PlacedBlock {
   LaunchRecord* launch = nullptr;  ///< lives until this block has ended
-  unsigned index = 0;  ///< in the grid
+  unsigned index = 0;              ///< in the grid
   std::size_t processor = 0;
   std::size_t worker = 0;
 };

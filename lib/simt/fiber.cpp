@@ -103,7 +103,8 @@ void Fiber::retire() {
   sanitizer::unpoison(stack_, stack_bytes_);  // red zones of frames that never returned
   if constexpr (sanitizer::thread) {
     // A new mapping: TSan would else take the next lane's locals for races with this lane's.
-    if (mmap(stack_, stack_bytes_, PROT_READ | PROT_WRITE, stack_mapping | MAP_FIXED, -1, 0) == MAP_FAILED) std::abort();
+    if (mmap(stack_, stack_bytes_, PROT_READ | PROT_WRITE, stack_mapping | MAP_FIXED, -1, 0) == MAP_FAILED)
+      std::abort();
   }
 }
 

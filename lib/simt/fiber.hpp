@@ -56,7 +56,7 @@ class Fiber {
   sanitizer::Shadow shadow_;
 };
 
-/// First in, first out. Links fibers through themselves, so a fiber is in one queue at most, and pushing never allocates.
+/// First in, first out. Links fibers through themselves: a fiber is in one queue at most, and push never allocates.
 class FiberQueue {
  public:
   void push(Fiber& fiber) noexcept {

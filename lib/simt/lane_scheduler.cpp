@@ -14,8 +14,8 @@
 namespace hiway::simt {
 namespace {
 
-// Accesses between two yields. Odd, so that forced yields fall now before and now after an access (the fiber machine has
-// a schedule point on either side).
+// Accesses between two yields. Odd, so that forced yields fall now before and now after an access (the fiber machine
+// has a schedule point on either side).
 constexpr unsigned access_budget = 61;
 
 thread_local LaneScheduler* this_scheduler = nullptr;
@@ -44,9 +44,7 @@ LaneScheduler::~LaneScheduler() {
 
 LaneScheduler* LaneScheduler::of_this_thread() noexcept { return this_scheduler; }
 
-Lane* LaneScheduler::lane() const noexcept {
-  return running_ == main_ ? nullptr : static_cast<Lane*>(running_);
-}
+Lane* LaneScheduler::lane() const noexcept { return running_ == main_ ? nullptr : static_cast<Lane*>(running_); }
 
 // ---- on main --------------------------------------------------------------------------------------------------------
 
@@ -71,8 +69,8 @@ void LaneScheduler::run() {
   main_ = running_ = nullptr;
 }
 
-// Gives the processor to other OS threads when each ready lane has yielded and none has worked. Lanes that poll together
-// meet between their yields, so a meeting is no sign of work; a start, a leave, or a whole budget of accesses is.
+// Gives the processor to other OS threads when each ready lane has yielded and none has worked. Lanes that poll
+// together meet between their yields, so a meeting is no sign of work; a start, a leave, or a whole budget of accesses is.
 void LaneScheduler::idle() {
   if (idle_yields_ < ready_.size()) return;
   idle_yields_ = 0;
@@ -85,7 +83,7 @@ void LaneScheduler::start(PlacedBlock const& placed) {
   block->placed = placed;
   try {
     if (grid.shared_bytes != 0) {
-      block->shared.reset(static_cast<std::byte*>(::operator new(grid.shared_bytes, std::align_val_t{128})));
+      block->shared.reset(static_cast<std::byte*>(::operator new (grid.shared_bytes, std::align_val_t{128})));
       std::memset(block->shared.get(), 0, grid.shared_bytes);
     }
     block->warps.resize(block_occupancy(grid).warps);

@@ -6,13 +6,13 @@
 //       as others of their block
 //   S2  while a lane runs, main is in ready_; so there is always a next fiber, and each round passes main, which takes
 //       new blocks, ends old ones, and recycles lanes that have left
-//   S3  every runnable lane that does not run is in ready_, once; a waiting lane is in no queue (in a warp's group) or in
-//       its block's barrier queue
+//   S3  every runnable lane that does not run is in ready_, once; a waiting lane is in no queue (in a warp's group) or
+//       in its block's barrier queue
 //   S4  ready_ is first in, first out, and a lane yields after at most access_budget accesses: every runnable lane
 //       runs again, so spinning on what another lane will do always ends
 //   S5  code on a lane takes no mutex and allocates nothing (but the text of an error): sanitizers.hpp, fiber.hpp
-//   S6  a block without runnable lanes has no live ones (block.hpp, B3); so a worker with live lanes has ready ones, and
-//       main never finds ready_ empty while a block is here
+//   S6  a block without runnable lanes has no live ones (block.hpp, B3); so a worker with live lanes has ready ones,
+//       and main never finds ready_ empty while a block is here
 //   Idle       lanes that only yield leave the processor to other OS threads once a round (idle())
 //   Progress   a lane that spins without any access or yield stops its worker: stage code must not
 #pragma once

@@ -8,7 +8,7 @@
 //
 //   L1  the lane that turns `failed` on writes `error`, once; its worker then ends its block (mutex) before the last
 //       block sets done
-//   L2  the second of the two holders to let go deletes the record: its blocks use it by pointer until the last has ended.
+//   L2  the second of the two holders to let go deletes the record: blocks use it by pointer until the last has ended.
 //       (No shared_ptr: its counter is code of any translation unit, of which TSan sees one half only.)
 //   Orders   start_order  launch -> each lane;   exit_order  each lane -> wait, done   (stated to TSan)
 //            holder_order  first holder's last use -> delete

@@ -40,9 +40,11 @@ std::string Warp::why_not(unsigned lane, Meeting const& meeting) const {
   std::uint32_t const mask = meeting.mask;
   auto const here = [&] { return describe(meeting.operation, mask); };
   if ((mask & bit(lane)) == 0) return "is not in the mask of its own " + here();
-  if ((mask & ~launched()) != 0) return "names lanes " + hex(mask & ~launched()) + " that were not launched in " + here();
+  if ((mask & ~launched()) != 0)
+    return "names lanes " + hex(mask & ~launched()) + " that were not launched in " + here();
   if ((mask & left_) != 0) return "names lanes " + hex(mask & left_) + " that have exited in " + here();
-  if (meeting.operation == WarpOperation::shuffle && (meeting.source_lane >= 32 || (mask & bit(meeting.source_lane)) == 0))
+  if (meeting.operation == WarpOperation::shuffle &&
+      (meeting.source_lane >= 32 || (mask & bit(meeting.source_lane)) == 0))
     return "shuffles from lane " + std::to_string(meeting.source_lane) + ", which is outside of " + here();
 
   std::uint32_t joined = bit(lane);

@@ -1,5 +1,6 @@
-// Plants one race, or the same program without it: TSan must report `missing_syncwarp` and `relaxed_publish` (exit code
-// 66) and be silent on `with_syncwarp` and `release_publish`. A checker is itself tested.
+// Plants one race, or the same program without it: TSan must report `missing_syncwarp`, `missing_second_barrier` and
+// `relaxed_publish` (exit code 66) and be silent on `with_syncwarp`, `with_second_barrier` and `release_publish`.
+// A checker is itself tested.
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -34,7 +35,22 @@ void exchange_in_warp(bool with_sync) {
   }
 }
 
-// The first warp of each block publishes to the second one through shared memory; block 0 to the others through `across`.
+// Lanes of a block write, meet, read, and write again: a fast lane's second write against a slow lane's read. The
+// slow lane leaves the first barrier late: a mark shared with the second barrier would hide the race.
+void exchange_in_block(bool with_second) {
+  unsigned const me = lane_id().thread;
+  unsigned const neighbour = (me + 1) % lane_id().threads;
+  for (unsigned round = 1; round <= 4; ++round) {
+    shared_words()[me] = round + me;
+    sync_block();
+    unsigned const seen = shared_words()[neighbour];
+    expect(seen == round + neighbour || (!with_second && seen == round + 1 + neighbour));
+    if (with_second) sync_block();
+  }
+}
+
+// The first warp of each block publishes to the second one through shared memory; block 0 to the others through
+// `across`.
 struct Across {
   unsigned item = 0;
   unsigned flag = 0;
@@ -66,12 +82,18 @@ int main(int arguments, char** values) {
   std::function<void()> body;
   if (what == "missing_syncwarp") body = [] { exchange_in_warp(false); };
   if (what == "with_syncwarp") body = [] { exchange_in_warp(true); };
+  if (what == "missing_second_barrier") body = [] { exchange_in_block(false); };
+  if (what == "with_second_barrier") body = [] { exchange_in_block(true); };
   if (what == "relaxed_publish") body = [&] { publish_to_another_warp(across, std::memory_order_relaxed); };
   if (what == "release_publish") body = [&] { publish_to_another_warp(across, std::memory_order_release); };
   if (!body) {
-    std::fputs("usage: planted_race missing_syncwarp|with_syncwarp|relaxed_publish|release_publish\n", stderr);
+    std::fputs(
+        "usage: planted_race missing_syncwarp|with_syncwarp|missing_second_barrier|with_second_barrier|"
+        "relaxed_publish|release_publish\n",
+        stderr);
     return 1;
   }
   Device device({.os_threads = 2});
-  device.launch("planted race", {.blocks = 3, .threads_per_block = 64, .shared_bytes = 64 * sizeof(unsigned)}, body).wait();
+  device.launch("planted race", {.blocks = 3, .threads_per_block = 64, .shared_bytes = 64 * sizeof(unsigned)}, body)
+      .wait();
 }

@@ -3,15 +3,17 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <functional>
-#include <numeric>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "hiway/error.hpp"
@@ -65,7 +67,9 @@ void spin_until(Condition condition) {
   }
 }
 
-void run(Device& device, Grid grid, std::function<void()> body) { wait_for(device.launch("test", grid, std::move(body))); }
+void run(Device& device, Grid grid, std::function<void()> body) {
+  wait_for(device.launch("test", grid, std::move(body)));
+}
 void run(Grid grid, std::function<void()> body) {
   Device device;
   run(device, grid, std::move(body));
@@ -83,7 +87,8 @@ std::string error_of(Grid grid, std::function<void()> body) {
 }
 
 void expect_contains(std::string const& text, std::vector<std::string> const& parts) {
-  for (auto const& part : parts) EXPECT_NE(text.find(part), std::string::npos) << '"' << part << "\" is not in: " << text;
+  for (auto const& part : parts)
+    EXPECT_NE(text.find(part), std::string::npos) << '"' << part << "\" is not in: " << text;
 }
 
 // ---- where a lane stands ----
@@ -120,7 +125,8 @@ TEST(Simt, GivesEachBlockItsOwnZeroedAlignedSharedMemory) {
       EXPECT_EQ(reinterpret_cast<std::uintptr_t>(shared_memory()) % 128, 0u);
       EXPECT_EQ(shared_memory_bytes(), 1000u);
       if (lane_id().thread == 0) {
-        EXPECT_TRUE(std::all_of(shared_memory(), shared_memory() + 1000, [](std::byte b) { return b == std::byte{0}; }));
+        EXPECT_TRUE(
+            std::all_of(shared_memory(), shared_memory() + 1000, [](std::byte b) { return b == std::byte{0}; }));
         std::fill_n(shared_memory(), 1000, static_cast<std::byte>(lane_id().block + 1));
       }
       sync_block();
@@ -143,12 +149,11 @@ TEST(Simt, BallotsInAnyOrderOfArrival) {
   run({.threads_per_block = 32}, [] {
     for (unsigned round = 0; round < 40; ++round) {
       for (unsigned pause = (lane_in_warp() * 7 + round * 5) % 11; pause > 0; --pause) yield();
-      EXPECT_EQ(ballot(full_mask, (lane_in_warp() + round) % 5 == 0),
-                [&] {
-                  std::uint32_t expected = 0;
-                  for (unsigned lane = 0; lane < 32; ++lane) expected |= (lane + round) % 5 == 0 ? 1u << lane : 0u;
-                  return expected;
-                }());
+      EXPECT_EQ(ballot(full_mask, (lane_in_warp() + round) % 5 == 0), [&] {
+        std::uint32_t expected = 0;
+        for (unsigned lane = 0; lane < 32; ++lane) expected |= (lane + round) % 5 == 0 ? 1u << lane : 0u;
+        return expected;
+      }());
     }
   });
 }
@@ -232,10 +237,10 @@ TEST(Simt, CountsOnlyLanesThatHaveNotExitedAtTheBarrier) {
   std::atomic<unsigned> through{0};
   run({.threads_per_block = 64}, [&] {
     unsigned const me = lane_id().thread;
-    if (me == 3) return;                              // before any other arrives
+    if (me == 3) return;  // before any other arrives
     if (me == 40) {
       for (int pause = 0; pause < 10; ++pause) yield();
-      return;                                         // after all others wait: its exit opens the barrier
+      return;  // after all others wait: its exit opens the barrier
     }
     sync_block();
     ++through;
@@ -265,7 +270,8 @@ TEST(Simt, RunsALaunchLargerThanTheDeviceInWaves) {
   run(device, {.blocks = 50, .threads_per_block = 64}, [&] {
     if (lane_id().thread != 0) return;
     int const now = ++resident;
-    for (int seen = most; seen < now && !most.compare_exchange_weak(seen, now);) {}
+    for (int seen = most; seen < now && !most.compare_exchange_weak(seen, now);) {
+    }
     for (int pause = 0; pause < 20; ++pause) yield();
     ++all;
     --resident;
@@ -294,7 +300,8 @@ TEST(Simt, StartsALaterLaunchBesideOnesThatRunForever) {
 
 TEST(Simt, RefusesALaunchThatCannotFitOrIsEmpty) {
   Device device({.lanes_per_processor = 256, .shared_bytes_per_processor = 1000});
-  auto const refusal = [&](Grid grid, std::function<void()> body = [] {}) -> std::string {
+  auto const refusal = [&](
+                           Grid grid, std::function<void()> body = [] {}) -> std::string {
     try {
       device.launch("scores", grid, std::move(body)).wait();
     } catch (ConfigError const& error) {
@@ -319,12 +326,13 @@ TEST(Simt, RunsPersistentLaunchesTogetherWithCpuThreads) {
   std::vector<std::atomic<unsigned>> token(stages + 1);  // token[i] goes to launch i, the last one to a CPU thread
   std::vector<Launch> launches;
   for (unsigned stage = 0; stage < stages; ++stage)
-    launches.push_back(device.launch("stage " + std::to_string(stage), {.blocks = 2, .threads_per_block = 64}, [&, stage] {
-      for (unsigned round = 1; round <= rounds; ++round) {
-        spin_until([&] { return token[stage] >= round; });
-        if (lane_id().thread == 0 && lane_id().block == 0) token[stage + 1] = round;
-      }
-    }));
+    launches.push_back(
+        device.launch("stage " + std::to_string(stage), {.blocks = 2, .threads_per_block = 64}, [&, stage] {
+          for (unsigned round = 1; round <= rounds; ++round) {
+            spin_until([&] { return token[stage] >= round; });
+            if (lane_id().thread == 0 && lane_id().block == 0) token[stage + 1] = round;
+          }
+        }));
   std::jthread const consumer([&] {
     for (unsigned round = 1; round <= rounds; ++round) {
       spin_until([&] { return token[stages] >= round; });
@@ -368,6 +376,19 @@ TEST(Simt, RecyclesStacksOverManyLaunches) {
   EXPECT_EQ(sum, 300u * 4 * 48);
 }
 
+TEST(Simt, KeepsALaunchAliveThatNobodyHolds) {
+  Device device;
+  auto const token = std::make_shared<int>(7);
+  std::atomic<unsigned> ran{0};
+  for (int round = 0; round < 50; ++round) {
+    device.launch("dropped at once", {.blocks = 2}, [&ran, token] { ran += *token == 7 ? 1 : 0; });
+    auto const polled =
+        device.launch("dropped when done", {.blocks = 2}, [&ran, token] { ran += *token == 7 ? 1 : 0; });
+    spin_until([&] { return polled.done(); });
+  }
+  spin_until([&] { return ran == 50u * 2 * 2 * 32 && token.use_count() == 1; });
+}
+
 TEST(Simt, TakesLaunchesFromManyCpuThreads) {
   Device device;
   std::atomic<unsigned> lanes{0};
@@ -384,7 +405,7 @@ TEST(Simt, TakesLaunchesFromManyCpuThreads) {
 // ---- errors ----
 
 TEST(Simt, RethrowsTheFirstExceptionThatLeftALane) {
-  Device device;
+  Device device({.os_threads = 1});  // the blocks take turns, so it is known who fails first
   auto const launch = device.launch("failing", {.blocks = 2, .threads_per_block = 64}, [] {
     if (lane_id().block == 1 && lane_id().thread == 7) throw std::runtime_error("lane 7 failed");
     for (int pause = 0; pause < 200; ++pause) yield();
@@ -434,8 +455,9 @@ TEST(Simt, FailsSiblingsThatWaitInAWarpForALaneThatThrew) {
   EXPECT_EQ(first, "the cause");
   for (unsigned lane = 0; lane < 32; ++lane) {
     if (lane == 7) continue;
-    expect_contains(texts[lane], {"launch \"test\"", "lane 7 of block 0 exited while lanes 0xffffff7f wait for it in ballot",
-                                  "(mask 0xffffffff)"});
+    expect_contains(texts[lane],
+                    {"launch \"test\"", "lane 7 of block 0 exited while lanes 0xffffff7f wait for it in ballot",
+                     "(mask 0xffffffff)"});
   }
 }
 
@@ -452,7 +474,10 @@ TEST(Simt, LetsSiblingsGoOnPastABarrierWhenALaneThrew) {
 }
 
 TEST(Simt, RefusesAMaskWithoutTheOwnLane) {
-  expect_contains(error_of<MisuseError>({}, [] { if (lane_in_warp() == 3) sync_warp(0x10); }),
+  expect_contains(error_of<MisuseError>({},
+                                        [] {
+                                          if (lane_in_warp() == 3) sync_warp(0x10);
+                                        }),
                   {"launch \"test\"", "lane 3 of block 0", "own", "sync (mask 0x00000010)"});
 }
 
@@ -477,8 +502,10 @@ TEST(Simt, RefusesAMaskThatNamesLanesThatWereNotLaunched) {
 TEST(Simt, RefusesTwoOperationsOfOneMask) {
   expect_contains(error_of<MisuseError>({.threads_per_block = 2},
                                         [] {
-                                          if (lane_in_warp() == 0) ballot(0x3, true);
-                                          else sync_warp(0x3);
+                                          if (lane_in_warp() == 0)
+                                            ballot(0x3, true);
+                                          else
+                                            sync_warp(0x3);
                                         }),
                   {"lane 1 of block 0", "sync (mask 0x00000003)", "0x00000001", "ballot"});
 }
@@ -504,13 +531,17 @@ TEST(Simt, RefusesAShuffleFromOutsideOfTheMask) {
 TEST(Simt, FailsLanesThatWaitInACircle) {
   // three masks in a circle: no two wait for each other
   expect_contains(error_of<MisuseError>({.threads_per_block = 3},
-                                        [] { sync_warp(lane_in_warp() == 0 ? 0x3u : lane_in_warp() == 1 ? 0x6u : 0x5u); }),
+                                        [] {
+                                          sync_warp(lane_in_warp() == 0 ? 0x3u : lane_in_warp() == 1 ? 0x6u : 0x5u);
+                                        }),
                   {"waits in sync", "nobody can go on"});
   // a barrier on one side, a warp operation on the other
   expect_contains(error_of<MisuseError>({.threads_per_block = 2},
                                         [] {
-                                          if (lane_in_warp() == 0) sync_block();
-                                          else ballot(0x3, true);
+                                          if (lane_in_warp() == 0)
+                                            sync_block();
+                                          else
+                                            ballot(0x3, true);
                                         }),
                   {"nobody can go on"});
 }
@@ -536,16 +567,40 @@ TEST(Simt, RefusesCallsFromTheWrongSide) {
   });
 }
 
+constexpr char const* exit_report = "launch \"scores\".*lane 4 of block 1.*__device__ only; mark it HIWAY_DEVICE";
+
+void launch_device_only_functor(Device& device) {
+  device
+      .launch("scores", {.blocks = 2},
+              [] {
+                if (lane_id().block == 1 && lane_id().thread == 4)
+                  std::exit(1);  // what nvcc makes of a __device__ function
+              })
+      .wait();
+}
+
 TEST(SimtDeathTest, NamesTheLaunchWhoseDeviceOnlyFunctionCalledExit) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {
-        static Device device;
-        device.launch("scores", {.blocks = 2}, [] {
-          if (lane_id().block == 1 && lane_id().thread == 4) std::exit(1);
-        }).wait();
+        Device device;
+        launch_device_only_functor(device);
       },
-      ::testing::ExitedWithCode(2), "launch \"scores\".*lane 4 of block 1.*__device__ only; mark it HIWAY_DEVICE");
+      ::testing::ExitedWithCode(2), exit_report);
+}
+
+TEST(SimtDeathTest, NamesItAlsoWhenExitDestroysTheDeviceFirst) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        {
+          Device older;  // its launch installs the handler, so that exit destroys the static device before it
+          older.launch("older", {}, [] {}).wait();
+        }
+        static Device device;
+        launch_device_only_functor(device);
+      },
+      ::testing::ExitedWithCode(2), exit_report);
 }
 
 TEST(SimtDeathTest, FaultsWhenALaneOverrunsItsStack) {
@@ -553,13 +608,16 @@ TEST(SimtDeathTest, FaultsWhenALaneOverrunsItsStack) {
   EXPECT_DEATH(
       {
         Device device;
-        device.launch("deep", {}, [] {
-          std::function<int(int)> const dive = [&](int depth) {
-            volatile char frame[1024] = {};
-            return depth == 0 ? 0 : dive(depth - 1) + frame[depth % 1024];
-          };
-          dive(100000);
-        }).wait();
+        device
+            .launch("deep", {},
+                    [] {
+                      std::function<int(int)> const dive = [&](int depth) {
+                        volatile char frame[1024] = {};
+                        return depth == 0 ? 0 : dive(depth - 1) + frame[depth % 1024];
+                      };
+                      dive(100000);
+                    })
+            .wait();
       },
       "");
 }

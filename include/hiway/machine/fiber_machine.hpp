@@ -52,7 +52,11 @@ struct FiberMachine {
   HIWAY_DEVICE void fence_across() const { ThreadMachine{}.fence_across(); }
 
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE unsigned lane() const { return simt::lane_id().thread % 32; }
-  HIWAY_NO_SPACE_CHECK HIWAY_DEVICE std::uint32_t lanes() const { return simt::live_lanes(); }
+  HIWAY_NO_SPACE_CHECK HIWAY_DEVICE std::uint32_t lanes() const {
+    simt::LaneId const id = simt::lane_id();
+    unsigned const rest = id.threads - (id.thread & ~31u);
+    return rest >= 32u ? ~0u : lanes_below(rest);
+  }
   /// Lanes of an emulated warp run one after another: a group found by chance is a lane alone.
   HIWAY_DEVICE std::uint32_t converged() const { return 1u << lane(); }
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE std::uint32_t ballot(std::uint32_t mask, bool predicate) const {

@@ -1,0 +1,225 @@
+#!/usr/bin/env bash
+# cli_test.sh PROGRAM: the program hiway as a user meets it: exit codes, one line for each mistake, JSON, files written whole.
+set -uo pipefail
+hiway=$(realpath "${1:?the path of the program hiway}")
+export HIWAY_RUN_ON=simt
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+failures=0
+
+fail() {
+  echo "FAILED: $*" >&2
+  failures=$((failures + 1))
+}
+
+# run ARGUMENTS...: leaves the exit code in $code, the streams in out and err.
+run() {
+  last="hiway $*"
+  "$hiway" "$@" >out 2>err </dev/null
+  code=$?
+}
+# good ARGUMENTS...: ends with 0 and says nothing on stderr.
+good() {
+  run "$@"
+  [[ $code -eq 0 ]] || fail "$last: ended with $code: $(cat err)"
+  [[ ! -s err ]] || fail "$last: stderr: $(cat err)"
+}
+# says TEXT: the last run's stdout has TEXT.
+says() { grep -qF -- "$1" out || fail "$last: no '$1' in: $(cat out)"; }
+# bad TEXT ARGUMENTS...: ends with 2; stderr is one line and has TEXT; stdout is empty; no file came or went.
+bad() {
+  local text=$1 before
+  shift
+  rm -f out err
+  before=$(ls -A)
+  run "$@"
+  [[ $code -eq 2 ]] || fail "$last: ended with $code, not 2"
+  [[ ! -s out ]] || fail "$last: stdout: $(cat out)"
+  [[ $(wc -l <err) -eq 1 ]] || fail "$last: not one line on stderr: $(cat err)"
+  grep -qF -- "$text" err || fail "$last: no '$text' in: $(cat err)"
+  rm -f out err
+  [[ $(ls -A) == "$before" ]] || fail "$last: left something behind: $(ls -A)"
+}
+# key NAME: the value of a key of the last run's JSON, as one line without blanks.
+key() { tr -d ' \n' <out | grep -oE "\"$1\":(\[[^]]*\]|\{[^}]*\}|[^,}]*)" | head -n 1 | cut -d: -f2-; }
+# is NAME VALUE
+is() { [[ $(key "$1") == "$2" ]] || fail "$last: $1 is $(key "$1"), not $2"; }
+
+# ---- help and lists
+for level in "" run "run gene-alignment" graph "graph gene-alignment" devices list; do
+  # shellcheck disable=SC2086
+  good $level --help
+  says "Usage: hiway${level:+ $level}"
+done
+good run gene-alignment --help
+for option in --device --method --repeat --verify --json --seed --target --query --pair --target-length --query-length --query-at --mutate; do
+  says "$option"
+done
+good devices
+says simt
+good list
+says gene-alignment
+says "hiway, baseline, reference"
+good graph gene-alignment
+says digraph
+says '"coarse" -> "fine"'
+
+# ---- runs
+good run gene-alignment
+says "method hiway, device simt: verified"
+for method in hiway baseline reference; do
+  good run gene-alignment --method $method --json --repeat 2
+  is app '"gene-alignment"'
+  is method "\"$method\""
+  is verified true
+  [[ $(key seconds) =~ ^\[[0-9.e-]+,[0-9.e-]+\]$ ]] || fail "$last: seconds is $(key seconds)"
+  for name in device items end_detection_us result machine coarse_matches similarity_sum first matches_checksum; do
+    [[ -n $(key $name) ]] || fail "$last: no key $name"
+  done
+  key result >result.$method
+done
+[[ $(cat result.hiway) == $(cat result.baseline) && $(cat result.hiway) == $(cat result.reference) ]] || fail "the methods' results differ"
+rm -f result.*
+
+good run gene-alignment --json --method baseline,hiway --device simt
+[[ $(head -c 1 out) == "[" && $(grep -c '"method"' out) -eq 2 ]] || fail "$last: not an array of two objects: $(cat out)"
+good run gene-alignment --json - --verify off
+is verified false
+good run gene-alignment --verify off
+says "not compared"
+good run gene-alignment --json --seed 7
+one=$(key matches_checksum)
+good run gene-alignment --json --seed 7
+is matches_checksum "$one"
+good run gene-alignment --json --seed 8
+[[ $(key matches_checksum) != "$one" ]] || fail "the seed changes nothing"
+
+# A pair whose answer is known by hand: ACGTACGGTCA occurs at 2, and the diagonal of 11 matches is 44.
+printf 'ACGTACGGTCA\nttacgtacggtcattt\n' >pair
+good run gene-alignment --pair pair --json
+is coarse_matches 1
+is similarity_sum 44
+is first '{"position":2,"similarity":44,"target_index":2}'
+# Nothing is found: no first match.
+printf 'NNNNNNNNNNNN\nNNNNNNNNNNNNNNN\n' >pair
+good run gene-alignment --pair pair --json
+is coarse_matches 0
+is first null
+rm -f pair
+
+# FASTA, plain and zipped; of several records the first, and a note.
+printf '>t\nTTACGTACGG\nTCATTT\n>u\nACGT\n' >target.fa
+printf '>q\nACGTACGGTCA\n' | gzip >query.fa.gz
+run run gene-alignment --target target.fa --query query.fa.gz --json
+[[ $code -eq 0 ]] || fail "$last: ended with $code: $(cat err)"
+is similarity_sum 44
+grep -qF "note: target.fa: 2 records, only the first ('t') is used" err || fail "$last: no note: $(cat err)"
+good run gene-alignment --target-length 3000 --query-at 100 --query-length 50 --mutate 0 --json
+[[ $(key coarse_matches) -ge 40 ]] || fail "$last: $(key coarse_matches) matches"
+rm -f target.fa query.fa.gz
+
+# The automatic choice is told on stderr, stdout is the object alone.
+env -u HIWAY_RUN_ON "$hiway" run gene-alignment --json >out 2>err || fail "device auto: $(cat err)"
+grep -qF "hiway: running on" err || fail "device auto does not say which: $(cat err)"
+[[ $(head -c 1 out) == "{" ]] || fail "device auto: stdout: $(cat out)"
+
+# ---- files are written whole
+rm -f out err
+good run gene-alignment --json result.json
+[[ ! -s out ]] || fail "$last: stdout: $(cat out)"
+mv result.json out
+is verified true
+rm -f out err
+[[ -z $(ls -A) ]] || fail "something was left beside the file: $(ls -A)"
+echo old >result.json
+bad "--repeat" run gene-alignment --repeat 0 --json result.json
+[[ $(cat result.json) == old ]] || fail "a run that failed changed the file"
+good run gene-alignment --json=result.json
+grep -q '"verified": true' result.json || fail "$last: the old file was not replaced"
+rm -f result.json
+ln -s real.json link.json
+good run gene-alignment --json link.json
+[[ -L link.json && -s real.json ]] || fail "$last: the link was replaced"
+rm -f link.json real.json
+good run gene-alignment --json /dev/null
+[[ -c /dev/null ]] || fail "$last: /dev/null was replaced"
+bad "nowhere/result.json: cannot be written: No such file or directory" run gene-alignment --json nowhere/result.json
+mkdir folder
+bad "folder: is a directory" run gene-alignment --json folder
+rmdir folder
+if [[ -c /dev/full ]]; then
+  for arguments in "run gene-alignment" "run gene-alignment --json" list; do
+    # shellcheck disable=SC2086
+    "$hiway" $arguments >/dev/full 2>err && fail "hiway $arguments into a full disk ended with 0"
+  done
+fi
+rm -f out err
+
+# ---- bad arguments
+bad "a command is needed: devices, list, run, graph"
+bad "no command 'walk'" walk
+for command in bench plan report; do bad "$command: not there yet" $command x; done
+bad "run needs an application: gene-alignment" run
+bad "run: no application 'gene': gene-alignment" run gene
+bad "graph needs an application: gene-alignment" graph
+bad "graph: no application 'gene': gene-alignment" graph gene
+bad "--wrong" run gene-alignment --wrong
+bad "--wrong" --wrong
+bad "extra" run gene-alignment extra
+bad "extra" devices extra
+bad "no method 'fast' of gene-alignment: hiway, baseline, reference" run gene-alignment --method fast
+bad "no method 'fast'" run gene-alignment --method hiway,fast
+bad "--method: no method given" run gene-alignment --method ""
+bad "no device 'tpu'" run gene-alignment --device tpu
+bad "no device 'cuda:x'" run gene-alignment --device cuda:x
+bad "cuda:99" run gene-alignment --device cuda:99
+bad "cuda:99" run gene-alignment --device cuda:99 --method reference
+bad "no device 'tpu'" graph gene-alignment --device tpu
+bad "--repeat must be 1 to 1000000: 0" run gene-alignment --repeat 0
+bad "--repeat" run gene-alignment --repeat many
+bad "--repeat" run gene-alignment --repeat
+bad "--verify must be on or off: maybe" run gene-alignment --verify maybe
+bad "--seed must be 0 or more: -1" run gene-alignment --seed -1
+bad "--trace: not there yet" run gene-alignment --trace file
+bad "--target-length" run gene-alignment --target-length 1e3
+bad "--target-length must be 1 to 2000000000: 0" run gene-alignment --target-length 0
+bad "the query (20 bases) is longer than the target (10 bases)" run gene-alignment --target-length 10 --query-length 20
+bad "reaches beyond the target's 100 bases" run gene-alignment --target-length 100 --query-at 60 --query-length 41
+bad "--query-at needs --query-length" run gene-alignment --query-at 5
+bad "--mutate needs --query-at" run gene-alignment --mutate 0.5
+bad "--mutate must be 0 to 1: 2" run gene-alignment --query-at 0 --query-length 5 --mutate 2
+bad "--query needs --target" run gene-alignment --query q
+bad "--target needs --query" run gene-alignment --target t
+bad "exclude each other" run gene-alignment --target t --target-length 5
+bad "--pair brings query and target" run gene-alignment --pair p --target t
+
+# ---- bad files
+aligning() { bad "$1" run gene-alignment --target "$2" --query-at 0 --query-length 1; }
+aligning "absent.fa: cannot be opened: No such file or directory" absent.fa
+: >bad.fa
+aligning "bad.fa: empty" bad.fa
+printf 'ACGT\n' >bad.fa
+aligning "bad.fa: line 1: not FASTA" bad.fa
+printf '>x\n' >bad.fa
+aligning "bad.fa: line 1: header without sequence" bad.fa
+printf '>x\nACGT\nACQT\n' >bad.fa
+aligning "bad.fa: line 3: 'Q' in column 3 is not one of A, C, G, T, N" bad.fa
+{ echo ">x"; head -c 30000 /dev/urandom | od -An -v -tx1 | tr -d ' \n' | tr '0-9a-f' 'ACGTACGTACGTACGT'; } | gzip >whole.fa.gz
+head -c 5000 whole.fa.gz >bad.fa.gz
+aligning "bad.fa.gz: truncated gzip data" bad.fa.gz
+rm -f bad.fa bad.fa.gz whole.fa.gz
+printf 'ACGT\n' >pair
+bad "pair: line 2: no target" run gene-alignment --pair pair
+printf 'ACGT\nAC\n' >pair
+bad "the query (4 bases) is longer than the target (2 bases)" run gene-alignment --pair pair
+printf 'AC\nACG-T\n' >pair
+bad "pair: line 2: '-' in column 4" run gene-alignment --pair pair
+rm -f pair
+
+if [[ $failures -eq 0 ]]; then
+  echo "hiway does what it says"
+else
+  echo "$failures checks failed" >&2
+  exit 1
+fi

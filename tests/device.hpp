@@ -1,0 +1,57 @@
+// Pipeline tests are written once and compiled twice: for the emulated device, and by nvcc for a GPU (tests/gpu).
+#pragma once
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+
+#include "hiway/hiway.hpp"
+
+namespace hiway_tests {
+
+/// "simt", or "cuda:0" in the GPU program.
+inline std::string device() {
+#if defined(HIWAY_TEST_ON_GPU)
+  return "cuda:0";
+#else
+  return "simt";
+#endif
+}
+
+/// Why the tests of this program cannot run here; empty when they can.
+inline std::string missing_device() {
+  for (hiway::DeviceInfo const& d : hiway::devices()) {
+    if (d.name == device() && d.usable) return "";
+  }
+  return "no " + device() + " on this machine";
+}
+
+/// A configuration whose runs end in any case.
+inline hiway::PipelineConfig bounded(std::chrono::milliseconds deadline = std::chrono::seconds(20)) {
+  hiway::PipelineConfig config;
+  config.device = device();
+  config.deadline = deadline;
+  return config;
+}
+
+/// The text of the exception that `call` throws; fails the test when it throws none.
+template <class Exception = std::exception, class Call>
+std::string text_of_error(Call&& call) {
+  try {
+    call();
+  } catch (Exception const& e) {
+    return e.what();
+  } catch (std::exception const& e) {
+    ADD_FAILURE() << "another exception: " << e.what();
+    return e.what();
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return "";
+}
+
+}  // namespace hiway_tests
+
+/// Skips the test, with the reason, where its device is missing.
+#define HIWAY_NEEDS_DEVICE()                                        \
+  if (std::string const why = hiway_tests::missing_device(); !why.empty()) \
+  GTEST_SKIP() << why

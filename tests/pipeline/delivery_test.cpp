@@ -1,0 +1,164 @@
+// Every direction, movement, capacity and number of producers and consumers delivers each item exactly once.
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "tests/device.hpp"
+
+namespace {
+
+using namespace hiway;
+using hiway_tests::bounded;
+
+/// Every item carries who put it and its number there; the padding of `Large` is checked too.
+struct Stamp {
+  std::uint32_t producer;
+  std::uint32_t number;
+};
+
+struct StampSource {
+  std::uint32_t items;  // of each thread
+  HIWAY_DEVICE void operator()(Inlet<Stamp> out) const {
+    for (std::uint32_t i = 0; i < items; ++i) out.put({thread_index(), i});
+  }
+};
+
+struct StampSink {
+  View<Word<std::uint32_t>> seen;  // one an item
+  std::uint32_t items;
+  HIWAY_DEVICE void operator()(Outlet<Stamp> in) const {
+    in.for_each([&](Stamp const& s) {
+      anywhere([&](auto m) { m.fetch_add(seen[std::size_t{s.producer} * items + s.number], 1u, Order::relaxed); });
+    });
+  }
+};
+
+struct Shape {
+  Direction direction;
+  Movement movement;
+  std::size_t capacity;
+  unsigned producers;
+  unsigned consumers;
+};
+
+constexpr unsigned block_threads = 32;
+
+void expect_each_item_once(Shape const& shape) {
+  SCOPED_TRACE(testing::Message() << "direction " << int(shape.direction) << " movement " << int(shape.movement) << " capacity " << shape.capacity
+                                  << " producers " << shape.producers << " consumers " << shape.consumers);
+  bool const from_gpu = shape.direction == Direction::gpu_to_cpu || shape.direction == Direction::gpu_to_gpu;
+  bool const to_gpu = shape.direction == Direction::cpu_to_gpu || shape.direction == Direction::gpu_to_gpu;
+  unsigned const threads = from_gpu ? shape.producers * block_threads : shape.producers;
+  std::uint32_t const items = from_gpu ? 7 : 203;
+  std::size_t const total = std::size_t{threads} * items;
+
+  Pipeline pipe(bounded());
+  auto& tunnel = pipe.create_tunnel<Stamp>("stamps", shape.direction, {.capacity_items = shape.capacity, .movement = shape.movement});
+  std::vector<Word<std::uint32_t>> seen(total, Word<std::uint32_t>{0});
+  auto& device_seen = pipe.create_buffer<Word<std::uint32_t>>(std::span<Word<std::uint32_t> const>(seen));
+  if (from_gpu) {
+    pipe.add_gpu_stage("source", StampSource{items}, into(tunnel), {.blocks = shape.producers, .threads_per_block = block_threads});
+  } else {
+    pipe.add_cpu_stage("source", StampSource{items}, into(tunnel), {.threads = shape.producers});
+  }
+  if (to_gpu) {
+    pipe.add_gpu_stage("sink", StampSink{device_seen.view(), items}, from(tunnel), {.blocks = shape.consumers, .threads_per_block = block_threads});
+  } else {
+    pipe.add_cpu_stage("sink", StampSink{View<Word<std::uint32_t>>{seen.data(), total}, items}, from(tunnel), {.threads = shape.consumers});
+  }
+  RunReport const report = pipe.run();
+  EXPECT_EQ(report.items, total);
+  if (to_gpu) device_seen.copy_out(seen);
+  std::size_t wrong = 0;
+  for (Word<std::uint32_t> const& word : seen) wrong += word.bits == 1 ? 0 : 1;
+  EXPECT_EQ(wrong, 0u) << "of " << total << " items";
+}
+
+void expect_each_item_once(Direction direction, Movement movement) {
+  for (std::size_t capacity : {1u, 2u, 64u, 4096u}) {
+    for (unsigned producers : {1u, 4u}) {
+      for (unsigned consumers : {1u, 4u}) expect_each_item_once({direction, movement, capacity, producers, consumers});
+    }
+  }
+}
+
+TEST(Delivery, CpuToCpu) {
+  HIWAY_NEEDS_DEVICE();
+  expect_each_item_once(Direction::cpu_to_cpu, Movement::automatic);
+}
+TEST(Delivery, CpuToGpuDirect) {
+  HIWAY_NEEDS_DEVICE();
+  expect_each_item_once(Direction::cpu_to_gpu, Movement::direct);
+}
+TEST(Delivery, CpuToGpuDma) {
+  HIWAY_NEEDS_DEVICE();
+  expect_each_item_once(Direction::cpu_to_gpu, Movement::dma);
+}
+TEST(Delivery, GpuToCpuDirect) {
+  HIWAY_NEEDS_DEVICE();
+  expect_each_item_once(Direction::gpu_to_cpu, Movement::direct);
+}
+TEST(Delivery, GpuToCpuDma) {
+  HIWAY_NEEDS_DEVICE();
+  expect_each_item_once(Direction::gpu_to_cpu, Movement::dma);
+}
+TEST(Delivery, GpuToGpu) {
+  HIWAY_NEEDS_DEVICE();
+  expect_each_item_once(Direction::gpu_to_gpu, Movement::automatic);
+}
+
+TEST(Delivery, TakesAnyCapacity) {
+  HIWAY_NEEDS_DEVICE();
+  for (std::size_t capacity : {3u, 5u, 100u}) expect_each_item_once({Direction::cpu_to_gpu, Movement::dma, capacity, 2, 1});
+}
+
+/// A large item whose every byte tells where it belongs.
+struct alignas(64) Large {
+  std::uint32_t words[256];
+};
+struct CheckLarge {
+  HIWAY_DEVICE std::uint32_t operator()(Large const& item) const {
+    for (std::uint32_t i = 0; i < 256; ++i) {
+      if (item.words[i] != item.words[0] + i) return 0;
+    }
+    return item.words[0];
+  }
+};
+TEST(Delivery, KeepsLargeItemsWhole) {
+  HIWAY_NEEDS_DEVICE();
+  for (Movement movement : {Movement::direct, Movement::dma}) {
+    Pipeline pipe(bounded());
+    auto& to = pipe.create_tunnel<Large>("to", Direction::cpu_to_gpu, {.capacity_items = 16, .movement = movement});
+    auto& back = pipe.create_tunnel<std::uint32_t>("back", Direction::gpu_to_cpu, {.capacity_items = 16, .movement = movement});
+    pipe.add_cpu_stage(
+        "feed",
+        [](Inlet<Large> out) {
+          for (std::uint32_t k = 1; k <= 300; ++k) {
+            Large item;
+            for (std::uint32_t i = 0; i < 256; ++i) item.words[i] = k * 1000 + i;
+            out.put_h(item);
+          }
+        },
+        into(to));
+    pipe.add_gpu_stage("check", CheckLarge{}, from(to), into(back));
+    std::uint64_t sum = 0;
+    pipe.add_cpu_stage("sum", [&](std::uint32_t const& x) { sum += x; }, from(back));
+    pipe.run();
+    EXPECT_EQ(sum, 1000u * 300 * 301 / 2);
+  }
+}
+
+TEST(Delivery, KeepsTheOrderOfOneProducerForOneConsumer) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  auto& tunnel = pipe.create_tunnel<int>("numbers", Direction::cpu_to_cpu, {.capacity_items = 4});
+  pipe.add_cpu_stage("feed", [](Inlet<int> out) { for (int i = 0; i < 1000; ++i) out.put_h(i); }, into(tunnel));
+  int expected = 0;
+  bool ordered = true;
+  pipe.add_cpu_stage("check", [&](int const& x) { ordered = ordered && x == expected++; }, from(tunnel));
+  pipe.run();
+  EXPECT_TRUE(ordered);
+  EXPECT_EQ(expected, 1000);
+}
+
+}  // namespace

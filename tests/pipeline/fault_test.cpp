@@ -1,0 +1,269 @@
+// The first error wins, names its stage, and every wait is left.
+#include <atomic>
+#include <thread>
+
+#include <gmock/gmock.h>
+
+#include "tests/device.hpp"
+
+namespace {
+
+using namespace hiway;
+using hiway_tests::bounded;
+using hiway_tests::text_of_error;
+using testing::Message;
+
+struct Forward {
+  HIWAY_DEVICE void operator()(Outlet<int> in, Inlet<int> out) const {
+    in.for_each([&](int x) { out.put(x); });
+  }
+};
+struct FailAt {
+  int bad;
+  HIWAY_DEVICE int operator()(int const& x) const {
+    if (x == bad) fail("a bad number came");
+    return x;
+  }
+};
+struct PutAfterClose {
+  HIWAY_DEVICE void operator()(Inlet<int> out) const {
+    if (thread_index() == 0) {
+      out.put(1);
+      out.close();
+      out.put(2);
+    }
+  }
+};
+struct EndTwice {
+  HIWAY_DEVICE void operator()(Outlet<int> in) const {
+    int x;
+    while (!in.is_terminate()) {
+      if (in.get(x)) {
+        in.end_task();
+        in.end_task();
+      }
+    }
+  }
+};
+struct LeaveAtOnce {
+  HIWAY_DEVICE void operator()(Outlet<int>) const {}
+};
+struct NeverEndsATask {
+  HIWAY_DEVICE void operator()(Outlet<int> in) const {
+    int x;
+    for (int tries = 0; tries < 100000; ++tries) {
+      if (in.get(x)) return;
+    }
+  }
+};
+struct Endless {
+  HIWAY_DEVICE void operator()(Inlet<int> out) const {
+    for (int i = 0;; ++i) out.put(i);
+  }
+};
+
+auto numbers(int n) {
+  return [n](Inlet<int> out) {
+    for (int i = 0; i < n; ++i) out.put_h(i);
+  };
+}
+
+/// A pipeline in which everything waits for something: an endless source, a device stage, a slow sink.
+struct Busy {
+  explicit Busy(PipelineConfig config, std::function<void(int)> sink) : pipe(config) {
+    auto& in = pipe.create_tunnel<int>("in", Direction::cpu_to_gpu, {.capacity_items = 4});
+    auto& out = pipe.create_tunnel<int>("out", Direction::gpu_to_cpu, {.capacity_items = 4});
+    pipe.add_cpu_stage("endless", Endless{}, into(in), {.threads = 2});
+    pipe.add_gpu_stage("forward", Forward{}, from(in), into(out), {.blocks = 2});
+    pipe.add_cpu_stage("sink", [sink](int const& x) { sink(x); }, from(out));
+  }
+  Pipeline pipe;
+};
+
+TEST(Fault, AnExceptionOfACpuStageComesBackWithTheStagesName) {
+  HIWAY_NEEDS_DEVICE();
+  Busy busy(bounded(), [](int x) {
+    if (x == 100) throw std::out_of_range("too many numbers");
+  });
+  try {
+    busy.pipe.run();
+    FAIL() << "nothing was thrown";
+  } catch (StageError const& e) {
+    EXPECT_STREQ(e.what(), "stage 'sink': too many numbers");
+    EXPECT_THROW(std::rethrow_if_nested(e), std::out_of_range);
+  }
+}
+
+TEST(Fault, FailOnACpuThreadNamesTheStage) {
+  HIWAY_NEEDS_DEVICE();
+  Busy busy(bounded(), [](int x) {
+    if (x == 100) fail_h("enough");
+  });
+  EXPECT_EQ(text_of_error<StageError>([&] { busy.pipe.run(); }), "stage 'sink': enough");
+}
+
+TEST(Fault, FailOnTheDeviceNamesTheStage) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  auto& in = pipe.create_tunnel<int>("in", Direction::cpu_to_gpu, {.capacity_items = 4});
+  auto& out = pipe.create_tunnel<int>("out", Direction::gpu_to_cpu, {.capacity_items = 4});
+  pipe.add_cpu_stage("endless", Endless{}, into(in));
+  pipe.add_gpu_stage("checker", FailAt{77}, from(in), into(out), {.blocks = 2, .threads_per_block = 64});
+  pipe.add_cpu_stage("sink", [](int const&) {}, from(out));
+  EXPECT_EQ(text_of_error<StageError>([&] { pipe.run(); }), "stage 'checker': a bad number came");
+}
+
+TEST(Fault, AbortEndsEveryWait) {
+  HIWAY_NEEDS_DEVICE();
+  Busy busy(bounded(), [](int) {});
+  busy.pipe.start();
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_FALSE(busy.pipe.wait_for(std::chrono::milliseconds(1)));
+  busy.pipe.abort();
+  EXPECT_EQ(text_of_error<Aborted>([&] { busy.pipe.wait(); }), "the pipeline was aborted");
+}
+
+TEST(Fault, TheDeadlineEndsEveryWait) {
+  HIWAY_NEEDS_DEVICE();
+  Busy busy(bounded(std::chrono::milliseconds(100)), [](int) {});
+  EXPECT_EQ(text_of_error<Aborted>([&] { busy.pipe.run(); }), "the deadline of 100 ms has passed");
+}
+
+TEST(Fault, DestroyingARunningPipelineEndsIt) {
+  HIWAY_NEEDS_DEVICE();
+  std::atomic<int> seen = 0;
+  {
+    Busy busy(bounded(), [&](int) { ++seen; });
+    busy.pipe.start();
+    while (seen == 0) std::this_thread::yield();
+  }
+  SUCCEED();
+}
+
+TEST(Fault, PutAfterCloseIsNamedOnBothSides) {
+  HIWAY_NEEDS_DEVICE();
+  {
+    Pipeline pipe(bounded());
+    auto& t = pipe.create_tunnel<int>("t", Direction::cpu_to_cpu);
+    pipe.add_cpu_stage("source", PutAfterClose{}, into(t));
+    pipe.add_cpu_stage("sink", [](int const&) {}, from(t));
+    EXPECT_EQ(text_of_error<MisuseError>([&] { pipe.run(); }), "stage 'source': put after close: tunnel 't', item 1");
+  }
+  {
+    Pipeline pipe(bounded());
+    auto& t = pipe.create_tunnel<int>("t", Direction::gpu_to_cpu);
+    pipe.add_gpu_stage("source", PutAfterClose{}, into(t), {.blocks = 1, .threads_per_block = 64});
+    pipe.add_cpu_stage("sink", [](int const&) {}, from(t));
+    EXPECT_EQ(text_of_error<MisuseError>([&] { pipe.run(); }), "stage 'source': put after close: tunnel 't', item 1");
+  }
+}
+
+TEST(Fault, OneEndTaskTooManyIsNamedOnBothSides) {
+  HIWAY_NEEDS_DEVICE();
+  {
+    Pipeline pipe(bounded());
+    auto& t = pipe.create_tunnel<int>("t", Direction::cpu_to_cpu);
+    pipe.add_cpu_stage("source", numbers(1), into(t));
+    pipe.add_cpu_stage("sink", EndTwice{}, from(t));
+    EXPECT_EQ(text_of_error<MisuseError>([&] { pipe.run(); }), "stage 'sink': one end_task too many: tunnel 't', item 2");
+  }
+  {
+    Pipeline pipe(bounded());
+    auto& t = pipe.create_tunnel<int>("t", Direction::cpu_to_gpu);
+    pipe.add_cpu_stage("source", numbers(1), into(t));
+    pipe.add_gpu_stage("sink", EndTwice{}, from(t), {.blocks = 1, .threads_per_block = 32});
+    EXPECT_EQ(text_of_error<MisuseError>([&] { pipe.run(); }), "stage 'sink': one end_task too many: tunnel 't', item 2");
+  }
+}
+
+TEST(Fault, ReturningWithItemsLeftIsNamed) {
+  HIWAY_NEEDS_DEVICE();
+  std::string const left = "stage 'sink': returned with items left, got without end_task or not got at all: tunnel 't'";
+  {
+    Pipeline pipe(bounded());
+    auto& t = pipe.create_tunnel<int>("t", Direction::cpu_to_cpu, {.capacity_items = 4});
+    pipe.add_cpu_stage("source", numbers(100), into(t));
+    pipe.add_cpu_stage("sink", LeaveAtOnce{}, from(t));
+    EXPECT_EQ(text_of_error<MisuseError>([&] { pipe.run(); }).substr(0, left.size()), left);
+  }
+  {
+    Pipeline pipe(bounded());
+    auto& t = pipe.create_tunnel<int>("t", Direction::cpu_to_gpu, {.capacity_items = 4});
+    pipe.add_cpu_stage("source", numbers(1), into(t));
+    pipe.add_gpu_stage("sink", NeverEndsATask{}, from(t), {.blocks = 1, .threads_per_block = 32});
+    EXPECT_EQ(text_of_error<MisuseError>([&] { pipe.run(); }).substr(0, left.size()), left);
+  }
+}
+
+TEST(Fault, TheWrongDeviceIsNamedOnACpuThread) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  auto& t = pipe.create_tunnel<int>("t", Direction::cpu_to_cpu);
+  pipe.add_cpu_stage("source", [](Inlet<int> out) { out.put_d(1); }, into(t));
+  pipe.add_cpu_stage("sink", [](int const&) {}, from(t));
+  EXPECT_THAT(text_of_error<StageError>([&] { pipe.run(); }), testing::HasSubstr("stage 'source': wrong device"));
+}
+
+TEST(Fault, APipelineSaysAllThatIsWrongWithItInOneMessage) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  auto& unread = pipe.create_tunnel<int>("unread", Direction::cpu_to_cpu);
+  auto& unwritten = pipe.create_tunnel<int>("unwritten", Direction::gpu_to_cpu);
+  pipe.add_cpu_stage("a", numbers(1), into(unread));
+  pipe.add_gpu_stage("b", LeaveAtOnce{}, from(unwritten));
+  std::string const text = text_of_error<ConfigError>([&] { pipe.prepare(); });
+  EXPECT_THAT(text, testing::HasSubstr("3 problems"));
+  EXPECT_THAT(text, testing::HasSubstr("stage 'b' runs on the GPU, but tunnel 'unwritten' is got on the CPU"));
+  EXPECT_THAT(text, testing::HasSubstr("tunnel 'unread' has no reader"));
+  EXPECT_THAT(text, testing::HasSubstr("tunnel 'unwritten' has no writer"));
+}
+
+TEST(Fault, ACycleWithoutASourceIsRefused) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  auto& a = pipe.create_tunnel<int>("a", Direction::cpu_to_cpu);
+  auto& b = pipe.create_tunnel<int>("b", Direction::cpu_to_cpu);
+  pipe.add_cpu_stage("x", Forward{}, from(a), into(b));
+  pipe.add_cpu_stage("y", Forward{}, from(b), into(a));
+  EXPECT_THAT(text_of_error<ConfigError>([&] { pipe.prepare(); }), testing::HasSubstr("has no source: nothing enters the cycle from outside"));
+}
+
+TEST(Fault, WaitingInsideACycleIsRefused) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  auto& in = pipe.create_tunnel<int>("in", Direction::cpu_to_cpu);
+  auto& a = pipe.create_tunnel<int>("a", Direction::cpu_to_cpu, {.when_full = WhenFull::wait});
+  pipe.add_cpu_stage("feed", numbers(1), into(in));
+  pipe.add_cpu_stage("enter", Forward{}, from(in), into(a));
+  pipe.add_cpu_stage("again", Forward{}, from(a), into(a));
+  EXPECT_THAT(text_of_error<ConfigError>([&] { pipe.prepare(); }), testing::HasSubstr("WhenFull::wait can deadlock inside the cycle or group of 'again'"));
+}
+
+TEST(Fault, StagesThatDoNotFitTheDeviceTogetherAreRefused) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  auto& in = pipe.create_tunnel<int>("in", Direction::cpu_to_gpu);
+  auto& out = pipe.create_tunnel<int>("out", Direction::gpu_to_cpu);
+  pipe.add_cpu_stage("feed", numbers(1), into(in));
+  pipe.add_gpu_stage("huge", Forward{}, from(in), into(out), {.blocks = 100000, .threads_per_block = 1024});
+  pipe.add_cpu_stage("sink", [](int const&) {}, from(out));
+  EXPECT_THAT(text_of_error<ConfigError>([&] { pipe.prepare(); }), testing::HasSubstr("the persistent stages do not fit the device at once"));
+}
+
+TEST(Fault, ATunnelsBadConfigurationIsRefusedWhenItIsMade) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  EXPECT_EQ(text_of_error<ConfigError>([&] { pipe.create_tunnel<int>("t", Direction::cpu_to_cpu, {.capacity_items = 0}); }),
+            "tunnel 't': capacity_items must be from 1 to 2^30: 0");
+  EXPECT_EQ(text_of_error<ConfigError>([&] { pipe.create_tunnel<int>("t", Direction::cpu_to_cpu, {.capacity_items = 8, .batch_items = 9}); }),
+            "tunnel 't': batch_items (9) is larger than the ring, capacity_items (8)");
+  pipe.create_tunnel<int>("t", Direction::cpu_to_cpu);
+  EXPECT_THAT(text_of_error<ConfigError>([&] { pipe.create_tunnel<long>("t", Direction::cpu_to_cpu); }), testing::HasSubstr("is there already"));
+}
+
+TEST(Fault, AnUnknownDeviceIsRefused) {
+  EXPECT_THAT(text_of_error<NoDevice>([&] { Pipeline({.device = "tpu"}); }), testing::HasSubstr("no device 'tpu'"));
+  EXPECT_THAT(text_of_error<NoDevice>([&] { Pipeline({.device = "cuda:99"}); }), testing::HasSubstr("no device 'cuda:99'"));
+}
+
+}  // namespace

@@ -1,0 +1,296 @@
+// Pipelines end when, and only when, nothing is left to do.
+#include <atomic>
+#include <numeric>
+#include <thread>
+
+#include "tests/device.hpp"
+
+namespace {
+
+using namespace hiway;
+using hiway_tests::bounded;
+
+struct Job {
+  int n;
+  int rounds;
+};
+
+/// The paper's loop: an item goes round `rounds` times.
+struct Count {
+  HIWAY_DEVICE void operator()(Outlet<Job> in, Inlet<Job> again, Inlet<long> out) const {
+    Job job;
+    while (!in.is_terminate()) {
+      if (in.get(job)) {
+        if (job.rounds > 0) {
+          again.put(Job{job.n, job.rounds - 1});
+        } else {
+          out.put(long(job.n) * job.n);
+        }
+        in.end_task();
+      }
+    }
+  }
+};
+
+struct Copy {
+  HIWAY_DEVICE void operator()(Outlet<long> in, Inlet<long> out) const {
+    in.for_each([&](long x) { out.put(x); });
+  }
+};
+struct Double {
+  HIWAY_DEVICE long operator()(long const& x) const { return 2 * x; }
+};
+struct SplitItem {
+  HIWAY_DEVICE void operator()(Job const& job, Inlet<Job> again, Inlet<long> out) const {
+    if (job.rounds > 0) {
+      again.put(Job{job.n, job.rounds - 1});
+      again.put(Job{job.n, job.rounds - 1});
+    } else {
+      out.put(job.n);
+    }
+  }
+};
+
+auto numbers_to(int n) {
+  return [n](Inlet<long> out) {
+    for (int i = 1; i <= n; ++i) out.put_h(i);
+  };
+}
+
+TEST(Termination, AStageThatFeedsItselfFinishes) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  auto& jobs = pipe.create_tunnel<Job>("jobs", Direction::cpu_to_gpu, {.capacity_items = 8});
+  auto& again = pipe.create_tunnel<Job>("again", Direction::gpu_to_gpu, {.capacity_items = 8});
+  auto& squares = pipe.create_tunnel<long>("squares", Direction::gpu_to_cpu, {.capacity_items = 8});
+  pipe.add_cpu_stage("feed", [](Inlet<Job> out) { for (int i = 1; i <= 1000; ++i) out.put_h({i, i % 5 + 1}); }, into(jobs));
+  pipe.add_gpu_stage("enter", Count{}, from(jobs), into(again, squares));
+  pipe.add_gpu_stage("self", Count{}, from(again), into(again, squares));
+  long sum = 0;
+  pipe.add_cpu_stage("sum", [&](long const& s) { sum += s; }, from(squares));
+  pipe.run();
+  EXPECT_EQ(sum, 333833500);
+}
+
+TEST(Termination, StagesThatFeedEachOtherFinish) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  auto& jobs = pipe.create_tunnel<Job>("jobs", Direction::cpu_to_gpu, {.capacity_items = 8});
+  auto& again = pipe.create_tunnel<Job>("again", Direction::gpu_to_gpu, {.capacity_items = 8});
+  auto& back = pipe.create_tunnel<Job>("back", Direction::gpu_to_gpu, {.capacity_items = 8});
+  auto& squares = pipe.create_tunnel<long>("squares", Direction::gpu_to_cpu, {.capacity_items = 1});
+  pipe.add_cpu_stage("feed", [](Inlet<Job> out) { for (int i = 1; i <= 1000; ++i) out.put_h({i, i % 5}); }, into(jobs));
+  pipe.add_gpu_stage("count", Count{}, from(jobs), into(again, squares));
+  pipe.add_gpu_stage("round", Count{}, from(again), into(back, squares));
+  pipe.add_gpu_stage("turn", Count{}, from(back), into(again, squares));
+  long sum = 0;
+  pipe.add_cpu_stage("sum",
+                     [&](Outlet<long> in) {
+                       long s;
+                       while (!in.is_terminate_h()) {
+                         if (in.get_h(s)) {
+                           sum += s;
+                           in.end_task_h();
+                         }
+                       }
+                     },
+                     from(squares));
+  pipe.run();
+  EXPECT_EQ(sum, 333833500);
+}
+
+TEST(Termination, ACycleAcrossTheBusFinishes) {
+  HIWAY_NEEDS_DEVICE();
+  for (Movement movement : {Movement::direct, Movement::dma}) {
+    Pipeline pipe(bounded());
+    auto& jobs = pipe.create_tunnel<Job>("jobs", Direction::cpu_to_cpu, {.capacity_items = 8});
+    auto& to = pipe.create_tunnel<Job>("to", Direction::cpu_to_gpu, {.capacity_items = 8, .movement = movement});
+    auto& back = pipe.create_tunnel<Job>("back", Direction::gpu_to_cpu, {.capacity_items = 8, .movement = movement});
+    auto& cpu_squares = pipe.create_tunnel<long>("cpu squares", Direction::cpu_to_cpu, {.capacity_items = 8});
+    auto& gpu_squares = pipe.create_tunnel<long>("gpu squares", Direction::gpu_to_cpu, {.capacity_items = 8, .movement = movement});
+    pipe.add_cpu_stage("feed", [](Inlet<Job> out) { for (int i = 1; i <= 1000; ++i) out.put_h({i, i % 7}); }, into(jobs));
+    pipe.add_cpu_stage("enter", Count{}, from(jobs), into(to, cpu_squares));
+    pipe.add_gpu_stage("there", Count{}, from(to), into(back, gpu_squares));
+    pipe.add_cpu_stage("here", Count{}, from(back), into(to, cpu_squares));
+    std::atomic<long> sum = 0;
+    pipe.add_cpu_stage("sum", [&](long const& s) { sum += s; }, from(cpu_squares, gpu_squares));
+    pipe.run();
+    EXPECT_EQ(sum, 333833500);
+  }
+}
+
+TEST(Termination, AGroupWithRecursionFinishes) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  auto& jobs = pipe.create_tunnel<Job>("jobs", Direction::cpu_to_gpu, {.capacity_items = 8});
+  auto& again = pipe.create_tunnel<Job>("again", Direction::gpu_to_gpu, {.capacity_items = 8});
+  auto& leaves = pipe.create_tunnel<long>("leaves", Direction::gpu_to_gpu, {.capacity_items = 8});
+  auto& doubled = pipe.create_tunnel<long>("doubled", Direction::gpu_to_cpu, {.capacity_items = 8});
+  pipe.add_cpu_stage("feed", [](Inlet<Job> out) { for (int i = 1; i <= 10; ++i) out.put_h({i, 5}); }, into(jobs));
+  pipe.add_gpu_group("tree", {.blocks = 2, .threads_per_block = 64}, stage("split", SplitItem{}, from(jobs, again), into(again, leaves)),
+                     stage("double", Double{}, from(leaves), into(doubled)));
+  long sum = 0;
+  pipe.add_cpu_stage("sum", [&](long const& s) { sum += s; }, from(doubled));
+  RunReport const report = pipe.run();
+  EXPECT_EQ(sum, 2 * 32 * 55);
+  EXPECT_EQ(report.items, 10u + 10 * 62 + 2 * 10 * 32);
+}
+
+TEST(Termination, SeveralSourcesAndBubblesOfAnyLength) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  auto& in = pipe.create_tunnel<long>("in", Direction::cpu_to_gpu, {.capacity_items = 16});
+  auto& out = pipe.create_tunnel<long>("out", Direction::gpu_to_cpu, {.capacity_items = 16});
+  pipe.add_cpu_stage("quick", numbers_to(100), into(in));
+  pipe.add_cpu_stage(
+      "slow",
+      [](Inlet<long> to) {
+        for (int i = 1; i <= 5; ++i) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(i * 20));
+          to.put_h(1000);
+        }
+      },
+      into(in), {.threads = 2});
+  pipe.add_gpu_stage("copy", Copy{}, from(in), into(out));
+  std::atomic<long> sum = 0;
+  pipe.add_cpu_stage("sum", [&](long const& s) { sum += s; }, from(out), {.threads = 2});
+  pipe.run();
+  EXPECT_EQ(sum, 5050 + 2 * 5 * 1000);
+}
+
+TEST(Termination, AnEmptyInputEnds) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  auto& in = pipe.create_tunnel<long>("in", Direction::cpu_to_gpu);
+  auto& out = pipe.create_tunnel<long>("out", Direction::gpu_to_cpu);
+  pipe.add_cpu_stage("nothing", [](Inlet<long>) {}, into(in));
+  pipe.add_gpu_stage("double", Double{}, from(in), into(out));
+  int items = 0;
+  pipe.add_cpu_stage("count", [&](long const&) { ++items; }, from(out));
+  EXPECT_EQ(pipe.run().items, 0u);
+  EXPECT_EQ(items, 0);
+}
+
+TEST(Termination, ResultsPutAfterTheLoopArrive) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  auto& in = pipe.create_tunnel<long>("in", Direction::cpu_to_cpu, {.capacity_items = 4});
+  auto& totals = pipe.create_tunnel<long>("totals", Direction::cpu_to_gpu, {.capacity_items = 1});
+  auto& out = pipe.create_tunnel<long>("out", Direction::gpu_to_cpu, {.capacity_items = 1});
+  pipe.add_cpu_stage("feed", numbers_to(1000), into(in));
+  pipe.add_cpu_stage(
+      "total",
+      [](Outlet<long> from, Inlet<long> to) {
+        long sum = 0;
+        from.for_each_h([&](long x) { sum += x; });
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        to.put_h(sum);
+      },
+      from(in), into(totals), {.threads = 3});
+  pipe.add_gpu_stage("copy", Copy{}, from(totals), into(out));
+  long sum = 0;
+  int items = 0;
+  pipe.add_cpu_stage("sum", [&](long const& s) { sum += s, ++items; }, from(out));
+  pipe.run();
+  EXPECT_EQ(sum, 500500);
+  EXPECT_EQ(items, 3);
+}
+
+TEST(Termination, ASourceThatClosesEarlyEndsItsReaders) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  auto& in = pipe.create_tunnel<long>("in", Direction::cpu_to_cpu);
+  std::atomic<bool> reader_done = false;
+  pipe.add_cpu_stage(
+      "source",
+      [&](Inlet<long> to) {
+        to.put_h(7);
+        to.close_h();
+        while (!reader_done) std::this_thread::yield();
+      },
+      into(in));
+  long sum = 0;
+  pipe.add_cpu_stage(
+      "sink",
+      [&](Outlet<long> from) {
+        from.for_each_h([&](long x) { sum += x; });
+        reader_done = true;
+      },
+      from(in));
+  pipe.run();
+  EXPECT_EQ(sum, 7);
+}
+
+TEST(Termination, NextWaitsAndIsFalseAtTheEnd) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  auto& in = pipe.create_tunnel<long>("in", Direction::cpu_to_cpu, {.capacity_items = 2});
+  pipe.add_cpu_stage("feed", numbers_to(100), into(in));
+  long sum = 0;
+  pipe.add_cpu_stage(
+      "sink",
+      [&](Outlet<long> from) {
+        long x;
+        while (from.next_h(x)) {
+          sum += x;
+          from.end_task_h();
+        }
+      },
+      from(in));
+  pipe.run();
+  EXPECT_EQ(sum, 5050);
+}
+
+TEST(Termination, RunsAgainAsOftenAsOneLikes) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  auto& in = pipe.create_tunnel<long>("in", Direction::cpu_to_gpu, {.capacity_items = 5, .movement = Movement::dma});
+  auto& out = pipe.create_tunnel<long>("out", Direction::gpu_to_cpu, {.capacity_items = 5});
+  bool fail = false;
+  pipe.add_cpu_stage(
+      "feed",
+      [&](Inlet<long> to) {
+        for (int i = 1; i <= 100; ++i) {
+          to.put_h(i);
+          if (fail && i == 50) throw std::runtime_error("half way");
+        }
+      },
+      into(in));
+  pipe.add_gpu_stage("double", Double{}, from(in), into(out));
+  std::atomic<long> sum = 0;
+  pipe.add_cpu_stage("sum", [&](long const& s) { sum += s; }, from(out));
+  for (int run = 0; run < 5; ++run) {
+    sum = 0;
+    fail = run % 2 == 1;
+    if (fail) {
+      EXPECT_THROW(pipe.run(), StageError);
+    } else {
+      EXPECT_EQ(pipe.run().items, 200u);
+      EXPECT_EQ(sum, 10100);
+    }
+  }
+}
+
+TEST(Termination, OpenEndsServeTheUsersOwnThreads) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  auto& in = pipe.create_tunnel<long>("in", Direction::cpu_to_gpu, {.capacity_items = 3});
+  auto& out = pipe.create_tunnel<long>("out", Direction::gpu_to_cpu, {.capacity_items = 3});
+  Inlet<long> const inlet = in.open_inlet();
+  Outlet<long> const outlet = out.open_outlet();
+  pipe.add_gpu_stage("double", Double{}, from(in), into(out));
+  for (int run = 0; run < 2; ++run) {
+    pipe.start();
+    std::thread feeder([inlet] {
+      for (int i = 1; i <= 100; ++i) inlet.put_h(i);
+      inlet.close_h();
+    });
+    long sum = 0;
+    outlet.for_each_h([&](long x) { sum += x; });
+    feeder.join();
+    pipe.wait();
+    EXPECT_EQ(sum, 10100);
+  }
+}
+
+}  // namespace
