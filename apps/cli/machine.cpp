@@ -34,11 +34,6 @@ std::string compiler() {
 #endif
 }
 
-std::string hiway_version() {
-  return std::to_string(HIWAY_VERSION_MAJOR) + "." + std::to_string(HIWAY_VERSION_MINOR) + "." +
-         std::to_string(HIWAY_VERSION_PATCH);
-}
-
 std::string description_of(std::string const& device) {
   for (hiway::DeviceInfo const& known : hiway::devices()) {
     if (known.name == device) return known.description;
@@ -48,10 +43,15 @@ std::string description_of(std::string const& device) {
 
 }  // namespace
 
+std::string version() {
+  return std::to_string(HIWAY_VERSION_MAJOR) + "." + std::to_string(HIWAY_VERSION_MINOR) + "." +
+         std::to_string(HIWAY_VERSION_PATCH);
+}
+
 Json machine_facts(std::string const& device) {
-  return {{"cpu", cpu_model()},       {"hardware_threads", std::thread::hardware_concurrency()},
-          {"system", system_name()},  {"compiler", compiler()},
-          {"hiway", hiway_version()}, {"device", description_of(device)}};
+  return {{"cpu", cpu_model()},      {"hardware_threads", std::thread::hardware_concurrency()},
+          {"system", system_name()}, {"compiler", compiler()},
+          {"hiway", version()},      {"device", description_of(device)}};
 }
 
 }  // namespace cli

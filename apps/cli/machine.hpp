@@ -6,6 +6,9 @@
 
 namespace cli {
 
+/// The library's version.
+std::string version();
+
 /// {cpu, hardware_threads, system, compiler, hiway, device}: `device` as the library describes it.
 Json machine_facts(std::string const& device);
 

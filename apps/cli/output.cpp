@@ -40,6 +40,14 @@ bool is_special(fs::path const& path) {
   return fs::exists(path, none) && !fs::is_regular_file(path, none);
 }
 
+/// Where a link leads, be it to a file that is not there yet: a rename would put the file in the link's place.
+fs::path behind_links(fs::path path) {
+  std::error_code none;
+  for (int links = 0; links < 40 && fs::is_symlink(path, none); ++links)
+    path = path.parent_path() / fs::read_symlink(path, none);
+  return path;
+}
+
 [[noreturn]] void fail_to_write(std::string const& path) {
   throw std::runtime_error{path + ": cannot be written: " + std::strerror(errno)};
 }
@@ -107,7 +115,7 @@ void require_writable(std::string const& path) {
 void write_whole(std::string const& path, std::string const& text) {
   if (is_special(path)) return write_or_throw(path, text, path);
   std::error_code error;
-  fs::path const target = fs::is_symlink(path, error) ? fs::weakly_canonical(path, error) : fs::path{path};
+  fs::path const target = behind_links(path);
   fs::path temporary = target;
   temporary += ".part" + std::to_string(getpid());
   try {

@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "cli/bad_input.hpp"
+#include "cli/machine.hpp"
 #include "cli/output.hpp"
 #include "cli/progress.hpp"
 
@@ -48,10 +49,6 @@ std::vector<std::string> names(Apps const& apps) {
   return all;
 }
 
-App& find(Apps const& apps, std::string_view name) {
-  return **std::ranges::find_if(apps, [&](auto const& app) { return app->name() == name; });
-}
-
 /// Whatever it is, on one line.
 std::string one_line(std::string_view text) {
   while (!text.empty() && text.back() == '\n') text.remove_suffix(1);
@@ -60,9 +57,17 @@ std::string one_line(std::string_view text) {
   return line;
 }
 
-void print(std::string const& text) {
+/// On stdout, or it is a failure.
+Exit print(std::string const& text) {
   std::cout << text << std::flush;
   if (!std::cout) throw std::runtime_error{"stdout cannot be written"};
+  return done;
+}
+
+std::string needs_command() { return "a command is needed: " + joined(commands) + " (hiway --help)"; }
+
+std::string needs_application(std::string const& command, Apps const& apps) {
+  return command + " needs an application: " + joined(names(apps));
 }
 
 /// The device that a name, or auto, stands for; the library knows. *Throws* hiway::NoDevice.
@@ -184,14 +189,14 @@ void add_run_options(CLI::App& command, App const& app, RunOptions& options) {
 
 /// Says what is wrong with the first words, more plainly than the parser would.
 void check_words(std::vector<std::string_view> const& words, Apps const& apps) {
-  if (words.empty()) throw BadInput{"a command is needed: " + joined(commands) + " (hiway --help)"};
+  if (words.empty()) throw BadInput{needs_command()};
   std::string const command{words[0]};
   if (command.starts_with("-")) return;
   if (contains(later_commands, command)) throw BadInput{command + ": not there yet"};
   if (!contains(commands, command))
     throw BadInput{"no command '" + command + "': " + joined(commands) + " (hiway --help)"};
   if (command != "run" && command != "graph") return;
-  if (words.size() < 2) throw BadInput{command + " needs an application: " + joined(names(apps))};
+  if (words.size() < 2) throw BadInput{needs_application(command, apps)};
   std::string const name{words[1]};
   if (!name.starts_with("-") && !contains(names(apps), name)) {
     throw BadInput{command + ": no application '" + name + "': " + joined(names(apps))};
@@ -204,14 +209,16 @@ int dispatch(int argc, char const* const* argv, Apps const& apps) {
   CLI::App program{"CPU-GPU pipelines of persistent stages: applications and devices.", "hiway"};
   program.footer("Not there yet: " + joined(later_commands) +
                  ".\nEnds with 0, or 1 when a run failed or was not verified, or 2 for bad arguments or input.");
-  program.require_subcommand(1);
+  program.set_version_flag("--version", "hiway " + version());
+  // At most one; that one is missing is said below, after an option that nobody knows has been named.
+  program.require_subcommand(0, 1);
   CLI::App* const devices = program.add_subcommand("devices", "the devices of this machine that a pipeline can run on");
   CLI::App* const list = program.add_subcommand("list", "the applications and their methods");
   CLI::App* const run_command = program.add_subcommand("run", "run an application");
   CLI::App* const graph_command =
       program.add_subcommand("graph", "print an application's pipeline in Graphviz' dot language");
-  run_command->require_subcommand(1);
-  graph_command->require_subcommand(1);
+  run_command->require_subcommand(0, 1);
+  graph_command->require_subcommand(0, 1);
   std::vector<RunOptions> run_options(apps.size());
   std::string graph_device = "auto";
   for (std::size_t i = 0; i < apps.size(); ++i) {
@@ -229,19 +236,19 @@ int dispatch(int argc, char const* const* argv, Apps const& apps) {
     throw BadInput{error.what()};
   }
 
-  if (devices->parsed()) print(device_table());
-  if (list->parsed()) print(app_table(apps));
-  if (graph_command->parsed()) {
-    App& app = find(apps, graph_command->get_subcommands().front()->get_name());
-    print(app.graph(chosen_device(graph_device)));
-  }
+  if (devices->parsed()) return print(device_table());
+  if (list->parsed()) return print(app_table(apps));
   for (std::size_t i = 0; i < apps.size(); ++i) {
+    if (graph_command->get_subcommand(apps[i]->name())->parsed())
+      return print(apps[i]->graph(chosen_device(graph_device)));
     CLI::App* const one = run_command->get_subcommand(apps[i]->name());
     if (!one->parsed()) continue;
     run_options[i].as_json = one->get_option("--json")->count() > 0;
     return run(*apps[i], run_options[i]);
   }
-  return done;
+  if (run_command->parsed() || graph_command->parsed())
+    throw BadInput{needs_application(run_command->parsed() ? "run" : "graph", apps)};
+  throw BadInput{needs_command()};
 }
 
 int complain(std::string_view what, Exit code) {

@@ -9,6 +9,7 @@
 #include <span>
 #include <type_traits>
 
+#include "hiway/grouping/warp_group.hpp"
 #include "hiway/machine/on_this_device.hpp"
 #include "hiway/ring.hpp"
 #include "hiway/termination.hpp"
@@ -66,10 +67,16 @@ HIWAY_DEVICE inline void wait_for_room(Machine m, InletView const& v, unsigned m
   m.relax(misses);
 }
 
+/// The converged lanes that put into the same tunnel.
+template <class Machine>
+HIWAY_DEVICE inline std::uint32_t together(Machine m, InletView const& v) {
+  return converged_on(m, v.ring.words);
+}
+
 /// Puts one item for the calling lane, with whichever lanes are converged; waits for room.
 template <class Machine, class Write>
 HIWAY_DEVICE inline void put(Machine m, InletView const& v, Write&& write) {
-  for (unsigned misses = 0; !try_put(m, v, m.converged(), true, write); ++misses) wait_for_room(m, v, misses);
+  for (unsigned misses = 0; !try_put(m, v, together(m, v), true, write); ++misses) wait_for_room(m, v, misses);
 }
 
 /// Puts for every lane of `group` with `need`, all lanes of `group` together; waits for room.
@@ -98,20 +105,14 @@ HIWAY_DEVICE inline void close(Machine m, InletView const& v) {
   if (m.fetch_add(port.closed_count, 1u, Order::acq_rel) + 1 == lanes) count_closed(m, v);
 }
 
-// g++ cannot see that a lane without an item never writes one.
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#endif
+HIWAY_ITEMS_MAY_LOOK_UNSET
 /// Writes an item as bytes of its type.
 template <class T>
 struct WriteItem {
   T const& item;
   HIWAY_DEVICE void operator()(std::byte* slot) const { *reinterpret_cast<T*>(slot) = item; }
 };
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic pop
-#endif
+HIWAY_ITEMS_END
 
 }  // namespace detail
 
@@ -139,13 +140,13 @@ class Inlet {
 
   /// Puts `item` if there is room now. False may be said too often, when another claim is in flight; never waits for room.
   [[nodiscard]] bool try_put_h(T const& item) const {
-    return on_this_thread([&](auto m) { return detail::try_put(m, view_, m.converged(), true, detail::WriteItem<T>{item}); });
+    return on_this_thread([&](auto m) { return detail::try_put(m, view_, detail::together(m, view_), true, detail::WriteItem<T>{item}); });
   }
   [[nodiscard]] HIWAY_DEVICE bool try_put_d(T const& item) const {
-    return on_this_device([&](auto m) { return detail::try_put(m, view_, m.converged(), true, detail::WriteItem<T>{item}); });
+    return on_this_device([&](auto m) { return detail::try_put(m, view_, detail::together(m, view_), true, detail::WriteItem<T>{item}); });
   }
   [[nodiscard]] HIWAY_DEVICE bool try_put(T const& item) const {
-    return anywhere([&](auto m) { return detail::try_put(m, view_, m.converged(), true, detail::WriteItem<T>{item}); });
+    return anywhere([&](auto m) { return detail::try_put(m, view_, detail::together(m, view_), true, detail::WriteItem<T>{item}); });
   }
 
   /// Puts every item of `items`, in order. *Waits* like put_h.

@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "hiway/grouping/warp_group.hpp"
 #include "hiway/machine/on_this_device.hpp"
 #include "hiway/ring.hpp"
 #include "hiway/termination.hpp"
@@ -32,6 +33,12 @@ namespace detail {
 template <class Machine>
 HIWAY_DEVICE inline OutletPort& port_of(Machine m, OutletView const& v) {
   return v.open ? *v.ports : v.ports[m.block_index()];
+}
+
+/// The converged lanes that get from the same tunnel.
+template <class Machine>
+HIWAY_DEVICE inline std::uint32_t together(Machine m, OutletView const& v) {
+  return converged_on(m, v.ring.words);
 }
 
 template <class Machine, class Read>
@@ -95,6 +102,7 @@ HIWAY_NO_SPACE_CHECK HIWAY_DEVICE inline void note_result(ThreadMachine, OutletV
   if (!v.open) note_idle(v, got);
 }
 
+HIWAY_ITEMS_MAY_LOOK_UNSET
 /// Room for an item that need not be default-constructible.
 template <class T>
 struct ItemRoom {
@@ -122,6 +130,8 @@ HIWAY_DEVICE inline void for_each(Machine m, OutletView const& v, std::uint32_t 
     m.relax(misses++);
   }
 }
+
+HIWAY_ITEMS_END
 
 }  // namespace detail
 
@@ -160,13 +170,13 @@ class Outlet {
 
   /// Ends the task of one item that was got. *Errors*: one more than was got ends the run (end_task_too_many).
   void end_task_h() const {
-    on_this_thread([&](auto m) { detail::end_tasks(m, view_, m.converged(), true); });
+    on_this_thread([&](auto m) { detail::end_tasks(m, view_, detail::together(m, view_), true); });
   }
   HIWAY_DEVICE void end_task_d() const {
-    on_this_device([&](auto m) { detail::end_tasks(m, view_, m.converged(), true); });
+    on_this_device([&](auto m) { detail::end_tasks(m, view_, detail::together(m, view_), true); });
   }
   HIWAY_DEVICE void end_task() const {
-    anywhere([&](auto m) { detail::end_tasks(m, view_, m.converged(), true); });
+    anywhere([&](auto m) { detail::end_tasks(m, view_, detail::together(m, view_), true); });
   }
 
   /// This tunnel brings no more: its writers have closed and its tasks are ended.
@@ -194,15 +204,15 @@ class Outlet {
   /// Calls `body(item)` for every item and ends its task, until the tunnel has ended: the whole persistent loop.
   template <class Body>
   void for_each_h(Body&& body) const {
-    on_this_thread([&](auto m) { detail::for_each<T>(m, view_, m.converged(), body); });
+    on_this_thread([&](auto m) { detail::for_each<T>(m, view_, detail::together(m, view_), body); });
   }
   HIWAY_NO_SPACE_CHECK template <class Body>
   HIWAY_DEVICE void for_each_d(Body&& body) const {
-    on_this_device([&](auto m) { detail::for_each<T>(m, view_, m.converged(), body); });
+    on_this_device([&](auto m) { detail::for_each<T>(m, view_, detail::together(m, view_), body); });
   }
   HIWAY_NO_SPACE_CHECK template <class Body>
   HIWAY_DEVICE void for_each(Body&& body) const {
-    anywhere([&](auto m) { detail::for_each<T>(m, view_, m.converged(), body); });
+    anywhere([&](auto m) { detail::for_each<T>(m, view_, detail::together(m, view_), body); });
   }
 
   /// For the library's own loops.
@@ -211,7 +221,7 @@ class Outlet {
  private:
   template <class Machine>
   HIWAY_DEVICE bool get_with(Machine m, T& item) const {
-    bool const got = detail::get_once(m, view_, m.converged(), true, detail::ReadItem<T>{item});
+    bool const got = detail::get_once(m, view_, detail::together(m, view_), true, detail::ReadItem<T>{item});
     detail::note_result(m, view_, got);
     if (got) {
       misses_ = 0;

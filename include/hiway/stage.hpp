@@ -76,6 +76,7 @@ struct CpuBody {
   }
 };
 
+HIWAY_ITEMS_MAY_LOOK_UNSET
 /// Runs one stage's function on a machine, given the views of its ends.
 template <class F, class In, class Out>
 struct StageRunner;
@@ -150,6 +151,8 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
     body(item, Inlet<Os>(inlets[O])...);
   }
 };
+
+HIWAY_ITEMS_END
 
 /// A stage of a group: made by stage(...).
 template <class F, class In, class Out>

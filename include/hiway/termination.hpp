@@ -233,7 +233,7 @@ HIWAY_DEVICE inline CheckResult check_round(Machine m, TerminationTable& table, 
     if (m.ballot(m.lanes(), is_aborted(m, control)) != 0) return CheckResult::faulted;              // T6
     if (finished > created || (readers_gone && finished < created)) {
       FaultKind const kind = finished > created ? FaultKind::end_task_too_many : FaultKind::items_left;
-      by_one_lane(m, [&] { record_fault(m, control, kind, unit.reader_stage, unit.tunnel, created); });
+      by_one_lane(m, [&] { record_fault(m, control, kind, unit.reader_stage, unit.tunnel, finished > created ? finished : created); });
       return CheckResult::faulted;
     }
     if (unit.gate_open == 0 || finished != created) {

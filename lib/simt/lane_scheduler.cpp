@@ -70,7 +70,8 @@ void LaneScheduler::run() {
 }
 
 // Gives the processor to other OS threads when each ready lane has yielded and none has worked. Lanes that poll
-// together meet between their yields, so a meeting is no sign of work; a start, a leave, or a whole budget of accesses is.
+// together meet between their yields, so a meeting is no sign of work; a start, a leave, or a whole budget of accesses
+// is.
 void LaneScheduler::idle() {
   if (idle_yields_ < ready_.size()) return;
   idle_yields_ = 0;

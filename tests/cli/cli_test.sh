@@ -56,6 +56,8 @@ good run gene-alignment --help
 for option in --device --method --repeat --verify --json --seed --target --query --pair --target-length --query-length --query-at --mutate; do
   says "$option"
 done
+good --version
+says "hiway "
 good devices
 says simt
 good list
@@ -166,6 +168,9 @@ bad "graph needs an application: gene-alignment" graph
 bad "graph: no application 'gene': gene-alignment" graph gene
 bad "--wrong" run gene-alignment --wrong
 bad "--wrong" --wrong
+bad "--wrong" run --wrong
+bad "a command is needed" --
+bad "run needs an application" run --
 bad "extra" run gene-alignment extra
 bad "extra" devices extra
 bad "no method 'fast' of gene-alignment: hiway, baseline, reference" run gene-alignment --method fast
@@ -205,7 +210,7 @@ printf '>x\n' >bad.fa
 aligning "bad.fa: line 1: header without sequence" bad.fa
 printf '>x\nACGT\nACQT\n' >bad.fa
 aligning "bad.fa: line 3: 'Q' in column 3 is not one of A, C, G, T, N" bad.fa
-{ echo ">x"; head -c 30000 /dev/urandom | od -An -v -tx1 | tr -d ' \n' | tr '0-9a-f' 'ACGTACGTACGTACGT'; } | gzip >whole.fa.gz
+{ echo ">x"; head -c 30000 /dev/urandom | od -An -v -tx1 | tr -d ' \n' | tr 0123456789abcdef ACGTACGTACGTACGT; } | gzip >whole.fa.gz
 head -c 5000 whole.fa.gz >bad.fa.gz
 aligning "bad.fa.gz: truncated gzip data" bad.fa.gz
 rm -f bad.fa bad.fa.gz whole.fa.gz
