@@ -22,8 +22,8 @@ void check_config(TunnelBase const& tunnel) {
   }
   if (c.flush_after.count() < 0) throw ConfigError(who + "flush_after is negative: " + std::to_string(c.flush_after.count()) + " us");
   if (c.movement == Movement::managed && tunnel.crosses()) throw ConfigError(who + "Movement::managed is not there yet; use direct or dma");
-  if (c.grouping == Grouping::block || c.grouping == Grouping::block_scan) {
-    throw ConfigError(who + "Grouping::block and block_scan are not there yet; use automatic, warp or none");
+  if (c.grouping != Grouping::automatic && c.grouping != Grouping::warp) {
+    throw ConfigError(who + "Grouping::none, block and block_scan are not there yet; use automatic or warp");
   }
 }
 

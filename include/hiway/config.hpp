@@ -32,7 +32,7 @@ enum class Direction : std::uint8_t { cpu_to_cpu, cpu_to_gpu, gpu_to_cpu, gpu_to
 /// direct: items lie in pinned host memory, stages store and load them there. dma: a monitor copies batches.
 /// managed: the paper's unified-memory mode (not there yet). automatic: direct.
 enum class Movement : std::uint8_t { automatic, dma, direct, managed };
-/// How lanes share a claim on a queue. automatic and warp: one claim per converged group of lanes. block and
+/// How lanes share a claim on a queue. automatic and warp: one claim per converged group of lanes. none, block and
 /// block_scan are not there yet.
 enum class Grouping : std::uint8_t { automatic, none, warp, block, block_scan };
 /// What a put into a full tunnel does. automatic: spill inside a cycle or a group, else wait.
