@@ -3,7 +3,7 @@
 #include <string>
 #include <thread>
 
-#include "hiway/launch/block_context.hpp"
+#include "hiway/launch/stage_words.hpp"
 #include "hiway/machine/on_this_device.hpp"
 #include "hiway/memory.hpp"
 

@@ -171,7 +171,7 @@ void Pipeline::Core::launch(std::string_view name, DeviceKernel kernel, GpuStage
     throw ConfigError("launch '" + std::string(name) + "': blocks and threads_per_block must be at least 1");
   }
   synchronize();
-  launches_.push_back(backend_->start(name, kernel, {options.blocks, options.threads_per_block, options.shared_bytes}, {}));
+  launches_.push_back(backend_->start(name, kernel, {options.blocks, options.threads_per_block, options.shared_bytes}));
 }
 
 void Pipeline::Core::synchronize() {

@@ -114,6 +114,7 @@ class Pipeline::Core {
     std::vector<bool> spills;                           ///< likewise
   };
   static constexpr std::size_t npos = static_cast<std::size_t>(-1);
+  static constexpr simt::Grid monitor_grid{1, 32, 0};
 
   // pipeline.cpp
   [[nodiscard]] Arena& tunnel_words(bool device) { return device ? *device_words_ : *host_words_; }
@@ -133,6 +134,7 @@ class Pipeline::Core {
   void place_stage_words();
   [[nodiscard]] TerminationTable build_termination(Arena& arena, bool on_device);
   void build_monitors();
+  [[nodiscard]] DeviceKernel monitor_kernel() const;
   [[nodiscard]] StageEnds stage_ends(std::vector<std::size_t> const& stages, unsigned executor) const;
   [[nodiscard]] InletView inlet_view(StageState const& stage, std::size_t index, unsigned executor) const;
   [[nodiscard]] OutletView outlet_view(StageState const& stage, std::size_t index, unsigned executor) const;
@@ -142,10 +144,11 @@ class Pipeline::Core {
   [[nodiscard]] bool uses_device() const { return !gpu_.empty() || device_tunnels_; }
 
   // pipeline_run.cpp
+  void start_monitors();
   void start_kernels();
   void start_threads();
   void run_thread(std::size_t stage, unsigned thread);
-  void run_lane(std::size_t kernel, StageEnds const& ends);
+  void run_lane(std::size_t kernel, std::function<void()> const& body);
   bool supervise();
   void import_record(FaultRecord const& record);
   void fail_stage(std::string const& stage, std::exception_ptr error);
@@ -194,6 +197,7 @@ class Pipeline::Core {
   std::vector<std::unique_ptr<RunningKernel>> kernels_;
   std::vector<std::unique_ptr<RunningKernel>> launches_;
   std::atomic<bool> ended_{false};         ///< every unit has ended
+  std::atomic<bool> kernels_started_{false};  ///< from here on only the supervisor touches kernels_
   std::atomic<bool> kernels_done_{false};
   std::atomic<unsigned> threads_running_{0};
   std::atomic<std::int64_t> last_thread_end_ns_{0};

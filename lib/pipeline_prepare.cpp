@@ -189,7 +189,7 @@ void Pipeline::Core::choose_grids() {
     GpuStageOptions const& o = gpu_[k].options;
     grids_.push_back(backend_->default_grid({o.blocks, o.threads_per_block, o.shared_bytes}, sharers));
     for (std::size_t s : stages_of(true, k)) stages_[s].executors = grids_[k].blocks;
-    backend_->prepare(gpu_[k].name, gpu_[k].kernel, grids_[k]);
+    backend_->prepare(gpu_[k].name, gpu_[k].kernel.unbound, grids_[k]);
   }
 }
 
@@ -201,7 +201,7 @@ void Pipeline::Core::check_residency(std::vector<std::string>& found) {
   unsigned needed = gpu_.empty() ? 0 : 1;  // the device monitor
   std::string parts;
   for (std::size_t k = 0; k < gpu_.size(); ++k) {
-    per_processor[k] = backend_->resident_blocks(gpu_[k].kernel, grids_[k]);
+    per_processor[k] = backend_->resident_blocks(gpu_[k].kernel.unbound, grids_[k]);
     if (per_processor[k] == 0) {
       found.push_back("stage '" + gpu_[k].name + "': a block of " + std::to_string(grids_[k].threads_per_block) + " threads and " +
                       std::to_string(grids_[k].shared_bytes) + " shared bytes does not fit the device");
@@ -212,7 +212,8 @@ void Pipeline::Core::check_residency(std::vector<std::string>& found) {
     parts += (parts.empty() ? "" : ", ") + ("'" + gpu_[k].name + "' " + std::to_string(grids_[k].blocks) + " blocks on " + std::to_string(processors));
     start_order_.push_back(k);
   }
-  std::stable_sort(start_order_.begin(), start_order_.end(), [&](std::size_t a, std::size_t b) { return per_processor[a] < per_processor[b]; });
+  std::sort(start_order_.begin(), start_order_.end(),
+            [&](std::size_t a, std::size_t b) { return std::pair(per_processor[a], a) < std::pair(per_processor[b], b); });
   if (needed > backend_->processors()) {
     found.push_back("the persistent stages do not fit the device at once: they need " + std::to_string(needed) + " processors of " +
                     std::to_string(backend_->processors()) + " (" + parts + ", monitor on 1); use fewer or smaller blocks");
@@ -485,6 +486,14 @@ void Pipeline::Core::build_monitors() {
   table.termination = build_termination(arena, true);
   monitor_table_ = arena.place<MonitorTable>();
   arena.image(monitor_table_) = table;
+  backend_->prepare("device monitor", monitor_kernel(), monitor_grid);
+}
+
+DeviceKernel Pipeline::Core::monitor_kernel() const {
+  DeviceKernel kernel;
+  kernel.lane_body = [table = monitor_table_] { run_device_monitor(FiberMachine{}, *table); };
+  kernel.cuda = backend_->monitor_kernel(monitor_table_);
+  return kernel;
 }
 
 }  // namespace hiway

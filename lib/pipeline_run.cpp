@@ -82,15 +82,14 @@ void Pipeline::Core::run_thread(std::size_t stage, unsigned thread) {
 }
 
 // An emulated lane's body. What it throws is kept here; the device's own abort word lets its siblings go at once.
-void Pipeline::Core::run_lane(std::size_t kernel, StageEnds const& ends) {
-  Control& control = *ends.control;
+void Pipeline::Core::run_lane(std::size_t kernel, std::function<void()> const& body) {
   try {
-    gpu_[kernel].kernel.lane_body(ends);
+    body();
   } catch (Unwind const&) {
-    if (FiberMachine{}.load(control.ready, Order::acquire) != 0) import_record(control.record);
+    if (FiberMachine{}.load(device_control_->ready, Order::acquire) != 0) import_record(device_control_->record);
   } catch (...) {
     fail_stage(gpu_[kernel].name, std::current_exception());
-    record_fault(FiberMachine{}, control, FaultKind::failed, no_id, no_id, 0);
+    record_fault(FiberMachine{}, *device_control_, FaultKind::failed, no_id, no_id, 0);
   }
 }
 
@@ -110,32 +109,34 @@ void Pipeline::Core::start() {
   monitors_.clear();
   threads_.clear();
   kernels_.clear();
+  kernels_started_ = false;
+  unsigned threads = 0;
+  for (StageState const& stage : stages_) threads += stage.gpu ? 0 : stage.executors;
+  threads_running_ = threads;
   running_ = true;
   started_ = std::chrono::steady_clock::now();
   next_kernel_poll_ = started_;
+  // The supervisor first: a launch that waits for something is ended by it, too.
+  start_monitors();
   try {
     if (monitor_table_ != nullptr) start_kernels();
   } catch (...) {
     set_error(std::current_exception());
   }
+  kernels_started_.store(true, std::memory_order_release);
   start_threads();
 }
 
 void Pipeline::Core::start_kernels() {
-  DeviceKernel monitor;
-  monitor.lane_body = [table = monitor_table_](StageEnds const&) { run_device_monitor(FiberMachine{}, *table); };
-  monitor.cuda = backend_->monitor_kernel(monitor_table_);
-  simt::Grid const one_warp{1, 32, 0};
-  backend_->prepare("device monitor", monitor, one_warp);
-  kernels_.push_back(backend_->start("device monitor", monitor, one_warp, {}));
+  kernels_.push_back(backend_->start("device monitor", monitor_kernel(), monitor_grid));
   for (std::size_t k : start_order_) {
-    DeviceKernel kernel = gpu_[k].kernel;
-    kernel.lane_body = [this, k](StageEnds const& ends) { run_lane(k, ends); };
-    kernels_.push_back(backend_->start("stage '" + gpu_[k].name + "'", kernel, grids_[k], stage_ends(stages_of(true, k), 0)));
+    DeviceKernel kernel = gpu_[k].kernel.bind(stage_ends(stages_of(true, k), 0));
+    kernel.lane_body = [this, k, body = kernel.lane_body] { run_lane(k, body); };
+    kernels_.push_back(backend_->start("stage '" + gpu_[k].name + "'", kernel, grids_[k]));
   }
 }
 
-void Pipeline::Core::start_threads() {
+void Pipeline::Core::start_monitors() {
   std::vector<Duty> to_device;
   std::vector<Duty> from_device;
   from_device.emplace_back([this] { return supervise(); });
@@ -151,13 +152,22 @@ void Pipeline::Core::start_threads() {
     if (duties->empty()) continue;
     monitors_.push_back(std::make_unique<HostMonitor>(std::move(*duties), [this](std::exception_ptr error) { set_error(std::move(error)); }));
   }
-  unsigned count = 0;
-  for (StageState const& s : stages_) count += s.gpu ? 0 : s.executors;
-  threads_running_ = count;
   for (auto const& monitor : monitors_) monitor->start();
-  for (std::size_t s = 0; s < stages_.size(); ++s) {
-    if (stages_[s].gpu) continue;
-    for (unsigned t = 0; t < stages_[s].executors; ++t) threads_.emplace_back([this, s, t] { run_thread(s, t); });
+}
+
+void Pipeline::Core::start_threads() {
+  auto missing = threads_running_.load(std::memory_order_relaxed);
+  try {
+    for (std::size_t s = 0; s < stages_.size(); ++s) {
+      if (stages_[s].gpu) continue;
+      for (unsigned t = 0; t < stages_[s].executors; ++t) {
+        threads_.emplace_back([this, s, t] { run_thread(s, t); });
+        --missing;
+      }
+    }
+  } catch (...) {  // the system has no more threads
+    set_error(std::current_exception());
+    threads_running_.fetch_sub(missing, std::memory_order_release);
   }
 }
 
@@ -182,7 +192,7 @@ bool Pipeline::Core::supervise() {
     set_error(std::make_exception_ptr(Aborted("the deadline of " + std::to_string(config_.deadline.count()) + " ms has passed")));
   }
   bool const finishing = ended_.load(std::memory_order_relaxed) || is_aborted(m, *host_control_);
-  if (!kernels_done_.load(std::memory_order_relaxed) && (finishing || now >= next_kernel_poll_)) {
+  if (kernels_started_.load(std::memory_order_acquire) && !kernels_done_.load(std::memory_order_relaxed) && (finishing || now >= next_kernel_poll_)) {
     next_kernel_poll_ = now + kernel_poll_interval;
     std::size_t done = 0;
     for (auto& kernel : kernels_) {

@@ -14,7 +14,7 @@ __global__ void device_monitor_kernel(MonitorTable* table) { run_device_monitor(
 CudaKernel cuda_monitor_kernel(MonitorTable* table) {
   CudaKernel kernel;
   kernel.symbol = reinterpret_cast<void const*>(&device_monitor_kernel);
-  kernel.with_arguments = [table](StageEnds const&, std::function<void(void**)> const& call) {
+  kernel.with_arguments = [table](std::function<void(void**)> const& call) {
     MonitorTable* copy = table;
     void* arguments[] = {&copy};
     call(arguments);

@@ -2,6 +2,7 @@
 // the emulated device and CUDA. The CUDA one registers itself from every unit that nvcc compiled (launch/cuda.cuh).
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -9,29 +10,20 @@
 #include <vector>
 
 #include "hiway/launch/simt.hpp"
+#include "hiway/machine/machine.hpp"
 #include "hiway/memory.hpp"
-#include "hiway/persistent.hpp"
 
 namespace hiway {
-
-/// The ends of the stages in one kernel, as many as they are; Ends<Runner> is made from it.
-struct StageEnds {
-  std::vector<OutletView> outlets;
-  std::vector<InletView> inlets;
-  std::vector<StageWords*> stages;
-  Control* control = nullptr;
-};
 
 /// A kernel of the user's unit, for cudaLaunchKernel. Empty in a unit that nvcc did not compile.
 struct CudaKernel {
   void const* symbol = nullptr;
-  /// Builds the kernel's arguments from the ends and calls the function with them.
-  std::function<void(StageEnds const&, std::function<void(void**)> const&)> with_arguments;
+  std::function<void(std::function<void(void**)> const&)> with_arguments;  ///< calls the function with the kernel's arguments
 };
 
-/// One kernel, for either device.
+/// One kernel with its arguments, for either device.
 struct DeviceKernel {
-  std::function<void(StageEnds const&)> lane_body;  ///< what each emulated lane runs
+  std::function<void()> lane_body;  ///< what each emulated lane runs
   CudaKernel cuda;
 };
 
@@ -85,8 +77,7 @@ class Backend {
   /// The grid that the library chooses where the user left 0, for one of `sharers` kernels.
   [[nodiscard]] virtual simt::Grid default_grid(simt::Grid wanted, unsigned sharers) const = 0;
   /// Starts the kernel on a stream of its own.
-  [[nodiscard]] virtual std::unique_ptr<RunningKernel> start(std::string_view name, DeviceKernel const& kernel, simt::Grid grid,
-                                                             StageEnds const& ends) = 0;
+  [[nodiscard]] virtual std::unique_ptr<RunningKernel> start(std::string_view name, DeviceKernel const& kernel, simt::Grid grid) = 0;
   /// The device monitor's kernel; empty where its lane body runs.
   [[nodiscard]] virtual CudaKernel monitor_kernel(MonitorTable* table) const = 0;
 };

@@ -69,7 +69,7 @@ struct PipelineConfig {
   std::string device = "auto";             ///< "simt", "cuda:N", or "auto": HIWAY_RUN_ON if set, else the first usable GPU, else simt
   std::chrono::milliseconds deadline{0};   ///< a run that takes longer is aborted; 0: none
   std::chrono::milliseconds stall_after{0};  ///< (not there yet)
-  std::string trace;                         ///< (not there yet)
+  std::string trace{};                       ///< (not there yet)
   EndDetection end_detection = EndDetection::tracked;
 };
 

@@ -15,8 +15,8 @@
 
 #include "hiway/backend.hpp"
 #include "hiway/group.hpp"
-#include "hiway/launch/cuda.cuh"
 #include "hiway/memory.hpp"
+#include "hiway/persistent.hpp"
 #include "hiway/report.hpp"
 #include "hiway/stage.hpp"
 #include "hiway/tunnel.hpp"
@@ -43,7 +43,7 @@ struct GpuKernelDescription {
   std::string name;
   std::vector<StageDescription> stages;
   GpuStageOptions options;
-  DeviceKernel kernel;
+  StageKernel kernel;
 };
 
 class Pipeline : private OpenEnds, private BufferAccess {
@@ -79,7 +79,7 @@ class Pipeline : private OpenEnds, private BufferAccess {
       CpuStageDescription d{describe<F>(name, in, out), options, {}};
       d.body = [shared](StageEnds const& all) {
         Runner runner{CpuBody<F&>{*shared}};
-        Ends<Runner> const ends = detail::make_ends<Runner>(all);
+        Ends<Runner> const ends = make_ends<Runner>(all);
         run_persistent(ThreadMachine{}, runner, ends);
       };
       add_cpu(std::move(d));
@@ -137,7 +137,7 @@ class Pipeline : private OpenEnds, private BufferAccess {
   template <class F, class Unit = ThisUnit>
   void launch(std::string_view name, F body, GpuStageOptions options) {
     static_assert(std::is_trivially_copyable_v<F>, "hiway: launch: the functor is copied into the kernel and must be trivially copyable");
-    launch_kernel(name, plain_kernel<F, Unit>(body), options);
+    launch_kernel(name, device_kernel<LaunchBody<F>, Unit>(LaunchBody<F>{std::move(body)}), options);
   }
   /// *Waits* until every launch is done. *Throws* its first error.
   void synchronize();

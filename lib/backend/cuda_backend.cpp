@@ -195,11 +195,11 @@ class CudaBackend final : public Backend {
     if (wanted.blocks == 0) wanted.blocks = std::max(1u, (processors() - 2) / std::max(1u, sharers));
     return wanted;
   }
-  std::unique_ptr<RunningKernel> start(std::string_view name, DeviceKernel const& kernel, simt::Grid grid, StageEnds const& ends) override {
+  std::unique_ptr<RunningKernel> start(std::string_view name, DeviceKernel const& kernel, simt::Grid grid) override {
     require_code(name, kernel);
     use();
     std::shared_ptr<Stream> stream = streams_.lend(name);
-    kernel.cuda.with_arguments(ends, [&](void** arguments) {
+    kernel.cuda.with_arguments([&](void** arguments) {
       HIWAY_CUDA(cudaLaunchKernel(kernel.cuda.symbol, dim3(grid.blocks), dim3(grid.threads_per_block), arguments, grid.shared_bytes, stream->get()), name);
     });
     return std::make_unique<GpuKernel>(std::string(name), device_, std::move(stream));

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "hiway/backend.hpp"
+#include "hiway/machine/thread_machine.hpp"
 
 namespace hiway {
 namespace {
@@ -80,8 +81,8 @@ class HostBackend final : public Backend {
     if (wanted.threads_per_block == 0) wanted.threads_per_block = 32;
     return wanted;
   }
-  std::unique_ptr<RunningKernel> start(std::string_view name, DeviceKernel const& kernel, simt::Grid grid, StageEnds const& ends) override {
-    return std::make_unique<HostKernel>(device_.launch(name, grid, [body = kernel.lane_body, ends] { body(ends); }));
+  std::unique_ptr<RunningKernel> start(std::string_view name, DeviceKernel const& kernel, simt::Grid grid) override {
+    return std::make_unique<HostKernel>(device_.launch(name, grid, kernel.lane_body));
   }
   CudaKernel monitor_kernel(MonitorTable*) const override { return {}; }
 

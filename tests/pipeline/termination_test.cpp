@@ -15,6 +15,8 @@ struct Job {
   int rounds;
 };
 
+constexpr GpuStageOptions small{.blocks = 2, .threads_per_block = 32};
+
 /// The paper's loop: an item goes round `rounds` times.
 struct Count {
   HIWAY_DEVICE void operator()(Outlet<Job> in, Inlet<Job> again, Inlet<long> out) const {
@@ -64,8 +66,8 @@ TEST(Termination, AStageThatFeedsItselfFinishes) {
   auto& again = pipe.create_tunnel<Job>("again", Direction::gpu_to_gpu, {.capacity_items = 8});
   auto& squares = pipe.create_tunnel<long>("squares", Direction::gpu_to_cpu, {.capacity_items = 8});
   pipe.add_cpu_stage("feed", [](Inlet<Job> out) { for (int i = 1; i <= 1000; ++i) out.put_h({i, i % 5 + 1}); }, into(jobs));
-  pipe.add_gpu_stage("enter", Count{}, from(jobs), into(again, squares));
-  pipe.add_gpu_stage("self", Count{}, from(again), into(again, squares));
+  pipe.add_gpu_stage("enter", Count{}, from(jobs), into(again, squares), small);
+  pipe.add_gpu_stage("self", Count{}, from(again), into(again, squares), small);
   long sum = 0;
   pipe.add_cpu_stage("sum", [&](long const& s) { sum += s; }, from(squares));
   pipe.run();

@@ -1,4 +1,4 @@
-// What a block must know for calls that take no handle (fail_d): on a GPU in its shared memory, set by the kernel before the stage.
+// Words of stage code that take no handle: thread_index, sync_block, shared_memory, fail_d and their like.
 #pragma once
 #include "hiway/fault.hpp"
 #include "hiway/machine/on_this_device.hpp"
@@ -22,11 +22,15 @@ __device__ inline BlockContext& block_context() {
   __shared__ BlockContext context;
   return context;
 }
-__device__ inline void set_block_context(Control* control, std::uint32_t stage) {
+#endif
+
+/// Tells a GPU block whom fail_d reports to; all its threads call it first. `control` is null in an ordinary launch.
+HIWAY_DEVICE inline void enter_block([[maybe_unused]] Control* control, [[maybe_unused]] std::uint32_t stage) {
+#if defined(__CUDA_ARCH__)
   if (threadIdx.x == 0) block_context() = {control, stage};
   __syncthreads();
-}
 #endif
+}
 
 /// Ends the run with an error that names the stage and says `message`. Does not return.
 HIWAY_NO_SPACE_CHECK [[noreturn]] HIWAY_DEVICE inline void fail_d(char const* message) {
