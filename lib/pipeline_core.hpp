@@ -150,6 +150,7 @@ class Pipeline::Core {
   void run_thread(std::size_t stage, unsigned thread);
   void run_lane(std::size_t kernel, std::function<void()> const& body);
   bool supervise();
+  void check_started(std::chrono::steady_clock::time_point now);
   void import_record(FaultRecord const& record);
   void fail_stage(std::string const& stage, std::exception_ptr error);
   void set_error(std::exception_ptr error);
@@ -198,6 +199,7 @@ class Pipeline::Core {
   std::vector<std::unique_ptr<RunningKernel>> launches_;
   std::atomic<bool> ended_{false};         ///< every unit has ended
   std::atomic<bool> kernels_started_{false};  ///< from here on only the supervisor touches kernels_
+  bool all_started_ = false;                  ///< the supervisor's own
   std::atomic<bool> kernels_done_{false};
   std::atomic<unsigned> threads_running_{0};
   std::atomic<std::int64_t> last_thread_end_ns_{0};

@@ -55,6 +55,7 @@ void Pipeline::Core::prepare() {
   check_problems(found);
   find_units();
   decide_spilling(found);
+  backend_->reserve_streams(gpu_.size() + 1);
   choose_grids();
   check_residency(found);
   check_problems(found);
@@ -467,9 +468,12 @@ void Pipeline::Core::build_monitors() {
     for (std::size_t i = 0; i < list.size(); ++i) arena.image(placed + i) = list[i];
     return placed;
   };
+  std::vector<CountGate> started;
   std::vector<CountGate> returned;
   for (StageState const& s : stages_) {
-    if (s.gpu) returned.push_back({&s.words->returned, s.executors, false});
+    if (!s.gpu) continue;
+    started.push_back({&s.words->started, s.executors, false});
+    returned.push_back({&s.words->returned, s.executors, false});
   }
   MonitorTable table;
   table.control = device_control_;
@@ -478,11 +482,12 @@ void Pipeline::Core::build_monitors() {
   table.outboxes = keep(device_outboxes);
   table.inboxes = keep(device_inboxes);
   table.drains = keep(device_drains);
+  table.started = keep(started);
   table.returned = keep(returned);
   table.outbox_count = static_cast<std::uint32_t>(device_outboxes.size());
   table.inbox_count = static_cast<std::uint32_t>(device_inboxes.size());
   table.drain_count = static_cast<std::uint32_t>(device_drains.size());
-  table.returned_count = static_cast<std::uint32_t>(returned.size());
+  table.stage_count = static_cast<std::uint32_t>(returned.size());
   table.termination = build_termination(arena, true);
   monitor_table_ = arena.place<MonitorTable>();
   arena.image(monitor_table_) = table;

@@ -7,6 +7,7 @@ namespace hiway {
 namespace {
 
 constexpr auto kernel_poll_interval = std::chrono::milliseconds(1);
+constexpr auto start_patience = std::chrono::seconds(10);
 
 char const* fault_text(FaultKind kind) {
   switch (kind) {
@@ -110,6 +111,7 @@ void Pipeline::Core::start() {
   threads_.clear();
   kernels_.clear();
   kernels_started_ = false;
+  all_started_ = false;
   unsigned threads = 0;
   for (StageState const& stage : stages_) threads += stage.gpu ? 0 : stage.executors;
   threads_running_ = threads;
@@ -171,6 +173,24 @@ void Pipeline::Core::start_threads() {
   }
 }
 
+// All persistent kernels must run at once. The residency check promises it; a tool that runs kernels one after another breaks it.
+void Pipeline::Core::check_started(std::chrono::steady_clock::time_point now) {
+  if (monitor_table_ == nullptr || all_started_) return;
+  ThreadMachine const m;
+  std::uint32_t const started = m.load(notice_->stages_started, Order::acquire);
+  std::vector<std::string> missing;
+  if (m.load(notice_->alive, Order::acquire) == 0) missing.emplace_back("the device monitor");
+  std::uint32_t index = 0;
+  for (StageState const& s : stages_) {
+    if (s.gpu && index++ >= started) missing.push_back("stage '" + s.description.name + "'");
+  }
+  all_started_ = missing.empty();
+  if (all_started_ || now - started_ < start_patience) return;
+  std::string const what = missing.front() + " has not started on the device after " + std::to_string(start_patience.count()) +
+                           " s: its kernel waits for another (a profiler or debugger may run kernels one after another)";
+  set_error(std::make_exception_ptr(Error(what)));
+}
+
 // The supervisor: errors of the device and of kernels, the deadline, and the end check of a pipeline without a device.
 bool Pipeline::Core::supervise() {
   ThreadMachine const m;
@@ -191,6 +211,7 @@ bool Pipeline::Core::supervise() {
   if (config_.deadline.count() > 0 && now - started_ > config_.deadline && !kernels_done_) {
     set_error(std::make_exception_ptr(Aborted("the deadline of " + std::to_string(config_.deadline.count()) + " ms has passed")));
   }
+  check_started(now);
   bool const finishing = ended_.load(std::memory_order_relaxed) || is_aborted(m, *host_control_);
   if (kernels_started_.load(std::memory_order_acquire) && !kernels_done_.load(std::memory_order_relaxed) && (finishing || now >= next_kernel_poll_)) {
     next_kernel_poll_ = now + kernel_poll_interval;

@@ -12,6 +12,8 @@ namespace hiway {
 struct DeviceNotice {
   alignas(64) Word<std::uint32_t> faulted{0};  ///< set after `record`
   Word<std::uint32_t> ended{0};                ///< every unit has ended
+  Word<std::uint32_t> alive{0};                ///< the monitor itself runs
+  Word<std::uint32_t> stages_started{0};       ///< device stages whose blocks all run, in their order, up to the first that does not
   FaultRecord record;
 };
 
@@ -23,11 +25,12 @@ struct MonitorTable {
   OutboxRelay* outboxes = nullptr;
   InboxRelay* inboxes = nullptr;
   Drain* drains = nullptr;
-  CountGate* returned = nullptr;    ///< every stage kernel's blocks
+  CountGate* started = nullptr;     ///< every device stage's blocks
+  CountGate* returned = nullptr;    ///< likewise
   std::uint32_t outbox_count = 0;
   std::uint32_t inbox_count = 0;
   std::uint32_t drain_count = 0;
-  std::uint32_t returned_count = 0;
+  std::uint32_t stage_count = 0;
   TerminationTable termination;
 };
 
@@ -48,10 +51,20 @@ HIWAY_DEVICE inline bool relay_abort(Machine m, MonitorTable& t) {
   return true;
 }
 
+/// How many of the gates, from the first on, have reached their count.
+template <class Machine>
+HIWAY_DEVICE inline std::uint32_t gates_reached(Machine m, CountGate const* gates, std::uint32_t count) {
+  std::uint32_t reached = 0;
+  while (reached < count && m.ballot(m.lanes(), m.load(*gates[reached].word, Order::acquire) < gates[reached].needed) == 0) ++reached;
+  return reached;
+}
+
 /// The monitor's whole life; all lanes of its one warp call it.
 template <class Machine>
 HIWAY_DEVICE inline void run_device_monitor(Machine m, MonitorTable& t) {
   bool ended = false;
+  std::uint32_t started = 0;
+  if (m.lane() == 0) m.store_across(t.notice->alive, 1u, Order::release);
   for (unsigned misses = 0;;) {
     bool moved = false;
     for (std::uint32_t i = 0; i < t.inbox_count; ++i) moved = step(m, t.inboxes[i]) || moved;
@@ -61,10 +74,12 @@ HIWAY_DEVICE inline void run_device_monitor(Machine m, MonitorTable& t) {
     if (!ended) {
       ended = check_round(m, t.termination, *t.control) == CheckResult::ended;
       if (ended && m.lane() == 0) m.store_across(t.notice->ended, 1u, Order::release);
-    } else {
-      bool gone = true;
-      for (std::uint32_t i = 0; i < t.returned_count && gone; ++i) gone = m.load(*t.returned[i].word, Order::acquire) >= t.returned[i].needed;
-      if (m.ballot(m.lanes(), gone) == m.lanes()) return;
+    } else if (gates_reached(m, t.returned, t.stage_count) == t.stage_count) {
+      return;
+    }
+    if (started != t.stage_count) {
+      started = gates_reached(m, t.started, t.stage_count);
+      if (m.lane() == 0) m.store_across(t.notice->stages_started, started, Order::release);
     }
     misses = moved ? 0 : misses + 1;
     if (!moved) m.relax(misses < 4 ? misses : 4);

@@ -68,6 +68,8 @@ class Backend {
   virtual void clear(void* device, std::size_t bytes) = 0;
   [[nodiscard]] virtual std::unique_ptr<CopyStream> open_stream(BusDirection direction) = 0;
 
+  /// Makes room for `kernels` to run at once: making streams beside running kernels blocks.
+  virtual void reserve_streams(std::size_t kernels) = 0;
   /// Loads the kernel, so that starting it beside running ones does not stall them. *Throws* ConfigError when it has no code for this
   /// device.
   virtual void prepare(std::string_view name, DeviceKernel const& kernel, simt::Grid grid) = 0;

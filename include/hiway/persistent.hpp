@@ -42,6 +42,9 @@ Ends<Runner> make_ends(StageEnds const& all) {
 /// Runs `runner` and closes behind it. An executor that leaves because of an abort closes nothing (termination.hpp T6).
 template <class Machine, class Runner>
 HIWAY_DEVICE inline void run_persistent(Machine m, Runner& runner, Ends<Runner> const& ends) {
+  if (m.thread_in_block() == 0) {
+    for (unsigned s = 0; s != Runner::stage_count; ++s) m.fetch_add(ends.stages[s]->started, 1u, Order::relaxed);
+  }
   runner(m, ends.outlets, ends.inlets);
   m.sync_block();
   if (m.thread_in_block() != 0 || is_aborted(m, *ends.control)) return;

@@ -55,6 +55,7 @@ struct alignas(64) InletPort {
 /// One stage's state at its home.
 struct alignas(64) StageWords {
   Word<std::uint32_t> ended{0};     ///< every unit that the stage reads has ended
+  Word<std::uint32_t> started{0};   ///< blocks that have started
   Word<std::uint32_t> returned{0};  ///< threads or blocks that have returned
 };
 

@@ -163,6 +163,10 @@ class CudaBackend final : public Backend {
     return std::make_unique<GpuCopies>(device_, direction);
   }
 
+  void reserve_streams(std::size_t kernels) override {
+    use();
+    streams_.reserve(kernels, "kernel streams");
+  }
   void prepare(std::string_view name, DeviceKernel const& kernel, simt::Grid grid) override {
     require_code(name, kernel);
     use();
@@ -179,7 +183,6 @@ class CudaBackend final : public Backend {
     std::size_t stack = 0;
     HIWAY_CUDA(cudaDeviceGetLimit(&stack, cudaLimitStackSize), name);
     if (attributes.localSizeBytes > stack) HIWAY_CUDA(cudaDeviceSetLimit(cudaLimitStackSize, attributes.localSizeBytes), name);
-    streams_.reserve(++prepared_, name);
   }
   unsigned processors() const override { return static_cast<unsigned>(properties_.multiProcessorCount); }
   unsigned resident_blocks(DeviceKernel const& kernel, simt::Grid grid) override {
@@ -222,7 +225,6 @@ class CudaBackend final : public Backend {
   cudaDeviceProp properties_{};
   std::unique_ptr<Stream> copies_;
   StreamPool streams_;
-  std::size_t prepared_ = 0;
 };
 
 std::unique_ptr<Backend> make_cuda_backend(int device) { return std::make_unique<CudaBackend>(device); }

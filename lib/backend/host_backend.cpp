@@ -73,6 +73,7 @@ class HostBackend final : public Backend {
   void clear(void* device, std::size_t bytes) override { std::memset(device, 0, bytes); }
   std::unique_ptr<CopyStream> open_stream(BusDirection) override { return std::make_unique<HostCopies>(); }
 
+  void reserve_streams(std::size_t) override {}
   void prepare(std::string_view, DeviceKernel const&, simt::Grid) override {}
   unsigned processors() const override { return device_.limits().processors; }
   unsigned resident_blocks(DeviceKernel const&, simt::Grid grid) override { return device_.resident_blocks(grid); }
