@@ -87,11 +87,11 @@ class Pipeline : private OpenEnds, private BufferAccess {
   }
   template <class F, class... Is>
   void add_cpu_stage(std::string_view name, F body, From<Is...> in, CpuStageOptions options = {}) {
-    add_cpu_stage(name, std::move(body), in, Into<>{}, options);
+    add_cpu_stage(name, std::move(body), in, Into<>(NoTunnels{}), options);
   }
   template <class F, class... Os>
   void add_cpu_stage(std::string_view name, F body, Into<Os...> out, CpuStageOptions options = {}) {
-    add_cpu_stage(name, std::move(body), From<>{}, out, options);
+    add_cpu_stage(name, std::move(body), From<>(NoTunnels{}), out, options);
   }
 
   /// Adds a stage that runs in a persistent kernel; `body` is a trivially copyable struct at namespace scope, marked HIWAY_DEVICE.
@@ -101,11 +101,11 @@ class Pipeline : private OpenEnds, private BufferAccess {
   }
   template <class F, class... Is, class Unit = ThisUnit>
   void add_gpu_stage(std::string_view name, F body, From<Is...> in, GpuStageOptions options = {}) {
-    add_gpu_stage_of<Unit>(name, std::move(body), in, Into<>{}, options);
+    add_gpu_stage_of<Unit>(name, std::move(body), in, Into<>(NoTunnels{}), options);
   }
   template <class F, class... Os, class Unit = ThisUnit>
   void add_gpu_stage(std::string_view name, F body, Into<Os...> out, GpuStageOptions options = {}) {
-    add_gpu_stage_of<Unit>(name, std::move(body), From<>{}, out, options);
+    add_gpu_stage_of<Unit>(name, std::move(body), From<>(NoTunnels{}), out, options);
   }
 
   /// Adds several item-form stages in one persistent kernel, whose warps take the stage with most work.

@@ -18,28 +18,43 @@
 
 namespace hiway {
 
+/// Says that a list of tunnels is empty; `{}` must not, or options given as `{}` would be ambiguous.
+struct NoTunnels {};
+
 /// The tunnels a stage reads, in the order of its outlets.
 template <class... Ts>
 struct From {
   std::tuple<Tunnel<Ts>*...> tunnels;
+  explicit From(Tunnel<Ts>&... t)
+    requires(sizeof...(Ts) > 0)
+      : tunnels(&t...) {}
+  explicit From(NoTunnels)
+    requires(sizeof...(Ts) == 0)
+  {}
 };
 /// The tunnels a stage writes, in the order of its inlets.
 template <class... Ts>
 struct Into {
   std::tuple<Tunnel<Ts>*...> tunnels;
+  explicit Into(Tunnel<Ts>&... t)
+    requires(sizeof...(Ts) > 0)
+      : tunnels(&t...) {}
+  explicit Into(NoTunnels)
+    requires(sizeof...(Ts) == 0)
+  {}
 };
 
 /// The tunnels that a stage reads. *Lifetime*: they live in the pipeline.
 template <class... Ts>
 [[nodiscard]] From<Ts...> from(Tunnel<Ts>&... tunnels) {
   static_assert(sizeof...(Ts) > 0, "hiway: from() needs a tunnel; leave it out for a source");
-  return {{&tunnels...}};
+  return From<Ts...>(tunnels...);
 }
 /// The tunnels that a stage writes.
 template <class... Ts>
 [[nodiscard]] Into<Ts...> into(Tunnel<Ts>&... tunnels) {
   static_assert(sizeof...(Ts) > 0, "hiway: into() needs a tunnel; leave it out for a sink");
-  return {{&tunnels...}};
+  return Into<Ts...>(tunnels...);
 }
 
 /// Which of the three forms a function has for its tunnels.
@@ -173,7 +188,7 @@ template <class F, class... Is, class... Os>
 }
 template <class F, class... Is>
 [[nodiscard]] StageSpec<F, From<Is...>, Into<>> stage(std::string_view name, F body, From<Is...> in) {
-  return stage(name, std::move(body), in, Into<>{});
+  return stage(name, std::move(body), in, Into<>(NoTunnels{}));
 }
 
 }  // namespace hiway

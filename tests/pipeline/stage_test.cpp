@@ -76,6 +76,17 @@ TEST(Stage, ThreadsOfACpuStageHaveNumbers) {
   EXPECT_EQ(got, (std::vector<unsigned>{3, 103, 203}));
 }
 
+TEST(Stage, OptionsMayBeEmptyBraces) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  auto& t = pipe.create_tunnel<int>("t", Direction::cpu_to_gpu, {});
+  pipe.add_cpu_stage("feed", [](Inlet<int>) {}, into(t), {});
+  auto& u = pipe.create_tunnel<int>("u", Direction::gpu_to_cpu, {});
+  pipe.add_gpu_stage("negate", Negate{}, from(t), into(u), {});
+  pipe.add_cpu_stage("sink", [](int const&) {}, from(u), {});
+  EXPECT_EQ(pipe.run().items, 0u);
+}
+
 TEST(Stage, TheGraphNamesStagesAndTunnels) {
   HIWAY_NEEDS_DEVICE();
   Pipeline pipe(bounded());
