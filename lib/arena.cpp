@@ -26,7 +26,8 @@ Arena::Place Arena::take(std::size_t bytes, std::size_t alignment) {
     auto* const image = static_cast<std::byte*>(::operator new(size, image_alignment));
     std::memset(image, 0, size);
     std::unique_ptr<std::byte[], void (*)(std::byte*)> owned(image, &free_image);
-    chunks_.push_back({static_cast<std::byte*>(backend_.allocate(memory_, size, what_)), size, 0, std::move(owned), false});
+    chunks_.push_back(
+        {static_cast<std::byte*>(backend_.allocate(memory_, size, what_)), size, 0, std::move(owned), false});
     chunk = chunks_.end() - 1;
   }
   std::size_t const offset = aligned(chunk->used);
@@ -36,18 +37,21 @@ Arena::Place Arena::take(std::size_t bytes, std::size_t alignment) {
 
 std::byte* Arena::take_zeros(std::size_t bytes) {
   if (bytes <= chunk_bytes / 4) return take(bytes, 256).home;
-  chunks_.push_back({static_cast<std::byte*>(backend_.allocate(memory_, bytes, what_)), bytes, bytes, {nullptr, &free_image}, true});
+  chunks_.push_back(
+      {static_cast<std::byte*>(backend_.allocate(memory_, bytes, what_)), bytes, bytes, {nullptr, &free_image}, true});
   return chunks_.back().home;
 }
 
 std::byte* Arena::place_raw(std::size_t bytes) {
-  chunks_.push_back({static_cast<std::byte*>(backend_.allocate(memory_, bytes, what_)), bytes, bytes, {nullptr, &free_image}, false});
+  chunks_.push_back(
+      {static_cast<std::byte*>(backend_.allocate(memory_, bytes, what_)), bytes, bytes, {nullptr, &free_image}, false});
   return chunks_.back().home;
 }
 
 std::byte* Arena::image_of(std::byte* placed) {
   for (Chunk& chunk : chunks_) {
-    if (chunk.image && placed >= chunk.home && placed < chunk.home + chunk.used) return chunk.image.get() + (placed - chunk.home);
+    if (chunk.image && placed >= chunk.home && placed < chunk.home + chunk.used)
+      return chunk.image.get() + (placed - chunk.home);
   }
   throw std::logic_error("arena: not an object of this arena");
 }

@@ -15,7 +15,8 @@ namespace hiway {
 class Arena {
  public:
   /// `memory` pinned or device. `what` names the arena in errors.
-  Arena(Backend& backend, Memory memory, std::string what) : backend_(backend), memory_(memory), what_(std::move(what)) {}
+  Arena(Backend& backend, Memory memory, std::string what)
+      : backend_(backend), memory_(memory), what_(std::move(what)) {}
   ~Arena();
   Arena(Arena const&) = delete;
   Arena& operator=(Arena const&) = delete;

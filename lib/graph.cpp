@@ -9,7 +9,11 @@ namespace {
 class Components {
  public:
   explicit Components(std::vector<std::vector<std::uint32_t>> const& edges)
-      : edges_(edges), order_(edges.size(), unseen), low_(edges.size(), 0), on_stack_(edges.size(), false), component_(edges.size(), unseen) {}
+      : edges_(edges),
+        order_(edges.size(), unseen),
+        low_(edges.size(), 0),
+        on_stack_(edges.size(), false),
+        component_(edges.size(), unseen) {}
 
   std::vector<std::uint32_t> find() {
     for (std::uint32_t n = 0; n < edges_.size(); ++n) {
@@ -73,6 +77,8 @@ class Components {
 
 }  // namespace
 
-std::vector<std::uint32_t> strong_components(std::vector<std::vector<std::uint32_t>> const& edges) { return Components(edges).find(); }
+std::vector<std::uint32_t> strong_components(std::vector<std::vector<std::uint32_t>> const& edges) {
+  return Components(edges).find();
+}
 
 }  // namespace hiway

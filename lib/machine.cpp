@@ -31,18 +31,20 @@ void relax_thread(unsigned misses) noexcept {
 void throw_unwind() { throw Unwind("the pipeline is aborting"); }
 
 void require_lane() {
-  if (!simt::on_lane()) throw WrongDevice("wrong device: a _d function was called on a CPU thread; use the _h function there");
+  if (!simt::on_lane())
+    throw WrongDevice("wrong device: a _d function was called on a CPU thread; use the _h function there");
 }
 void require_thread() {
-  if (simt::on_lane()) throw WrongDevice("wrong device: an _h function was called in a GPU stage; use the _d function there");
+  if (simt::on_lane())
+    throw WrongDevice("wrong device: an _h function was called in a GPU stage; use the _d function there");
 }
 
 void throw_stage_failure(char const* message) { throw StageFailure(message); }
 
 void check_buffer_range(std::size_t offset, std::size_t count, std::size_t size) {
   if (offset > size || count > size - offset) {
-    throw ConfigError("buffer: elements " + std::to_string(offset) + " to " + std::to_string(offset + count) + " do not lie in a buffer of " +
-                      std::to_string(size));
+    throw ConfigError("buffer: elements " + std::to_string(offset) + " to " + std::to_string(offset + count) +
+                      " do not lie in a buffer of " + std::to_string(size));
   }
 }
 

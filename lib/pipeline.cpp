@@ -17,11 +17,13 @@ void check_config(TunnelBase const& tunnel) {
     throw ConfigError(who + "capacity_items must be from 1 to 2^30: " + std::to_string(c.capacity_items));
   }
   if (c.batch_items > c.capacity_items) {
-    throw ConfigError(who + "batch_items (" + std::to_string(c.batch_items) + ") is larger than the ring, capacity_items (" +
-                      std::to_string(c.capacity_items) + ")");
+    throw ConfigError(who + "batch_items (" + std::to_string(c.batch_items) +
+                      ") is larger than the ring, capacity_items (" + std::to_string(c.capacity_items) + ")");
   }
-  if (c.flush_after.count() < 0) throw ConfigError(who + "flush_after is negative: " + std::to_string(c.flush_after.count()) + " us");
-  if (c.movement == Movement::managed && tunnel.crosses()) throw ConfigError(who + "Movement::managed is not there yet; use direct or dma");
+  if (c.flush_after.count() < 0)
+    throw ConfigError(who + "flush_after is negative: " + std::to_string(c.flush_after.count()) + " us");
+  if (c.movement == Movement::managed && tunnel.crosses())
+    throw ConfigError(who + "Movement::managed is not there yet; use direct or dma");
   if (c.grouping != Grouping::automatic && c.grouping != Grouping::warp) {
     throw ConfigError(who + "Grouping::none, block and block_scan are not there yet; use automatic or warp");
   }
@@ -59,7 +61,8 @@ void Pipeline::Core::invalidate() {
   transfers_.clear();
 }
 
-Ring Pipeline::Core::make_ring(TunnelBase const& tunnel, bool, RingPart part, std::byte* items, std::size_t capacity, Arena& arena) {
+Ring Pipeline::Core::make_ring(TunnelBase const& tunnel, bool, RingPart part, std::byte* items, std::size_t capacity,
+                               Arena& arena) {
   std::size_t const slots = std::bit_ceil(capacity);
   Ring ring;
   ring.items = items;
@@ -77,7 +80,8 @@ void Pipeline::Core::add_tunnel(std::unique_ptr<TunnelBase> tunnel) {
   require_idle("create_tunnel");
   check_config(*tunnel);
   for (TunnelState const& other : tunnels_) {
-    if (other.tunnel->name() == tunnel->name()) throw ConfigError("tunnel '" + tunnel->name() + "' is there already; names are unique");
+    if (other.tunnel->name() == tunnel->name())
+      throw ConfigError("tunnel '" + tunnel->name() + "' is there already; names are unique");
   }
   TunnelBase const& t = *tunnel;
   bool const from = t.from_gpu();
@@ -208,7 +212,8 @@ std::string Pipeline::Core::graph() const {
     }
     for (std::string const& w : writers) {
       for (std::string const& r : readers) {
-        dot += "  \"" + w + "\" -> \"" + r + "\" [label=\"" + t->name() + " (" + std::to_string(t->config().capacity_items) + ")\"];\n";
+        dot += "  \"" + w + "\" -> \"" + r + "\" [label=\"" + t->name() + " (" +
+               std::to_string(t->config().capacity_items) + ")\"];\n";
       }
     }
   }
@@ -225,12 +230,18 @@ void Pipeline::add_tunnel(std::unique_ptr<TunnelBase> tunnel) { core_->add_tunne
 void Pipeline::add_cpu(CpuStageDescription description) { core_->add_cpu(std::move(description)); }
 void Pipeline::add_gpu(GpuKernelDescription description) { core_->add_gpu(std::move(description)); }
 void* Pipeline::allocate_buffer(std::size_t bytes) { return core_->allocate_buffer(bytes); }
-void Pipeline::launch_kernel(std::string_view name, DeviceKernel kernel, GpuStageOptions options) { core_->launch(name, std::move(kernel), options); }
+void Pipeline::launch_kernel(std::string_view name, DeviceKernel kernel, GpuStageOptions options) {
+  core_->launch(name, std::move(kernel), options);
+}
 void Pipeline::synchronize() { core_->synchronize(); }
 InletView Pipeline::open_inlet(TunnelBase& tunnel) { return core_->open_inlet(tunnel); }
 OutletView Pipeline::open_outlet(TunnelBase& tunnel) { return core_->open_outlet(tunnel); }
-void Pipeline::copy_in(void* device, void const* host, std::size_t bytes) { core_->backend().upload(device, host, bytes); }
-void Pipeline::copy_out(void* host, void const* device, std::size_t bytes) { core_->backend().download(host, device, bytes); }
+void Pipeline::copy_in(void* device, void const* host, std::size_t bytes) {
+  core_->backend().upload(device, host, bytes);
+}
+void Pipeline::copy_out(void* host, void const* device, std::size_t bytes) {
+  core_->backend().download(host, device, bytes);
+}
 void Pipeline::prepare() { core_->prepare(); }
 void Pipeline::start() { core_->start(); }
 RunReport Pipeline::wait() { return core_->wait(); }

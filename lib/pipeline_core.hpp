@@ -84,41 +84,43 @@ class Pipeline::Core {
   /// A tunnel's memory, given at create_tunnel: it does not move, so open ends stay valid.
   struct TunnelState {
     std::unique_ptr<TunnelBase> tunnel;
-    Ring put_ring;                 ///< the whole ring, or the outbox
-    Ring get_ring;                 ///< the whole ring, or the inbox
-    Ring* spill = nullptr;         ///< at the producers' home; given memory by prepare() where a writer spills
+    Ring put_ring;          ///< the whole ring, or the outbox
+    Ring get_ring;          ///< the whole ring, or the inbox
+    Ring* spill = nullptr;  ///< at the producers' home; given memory by prepare() where a writer spills
     EndWords* host_end = nullptr;
     EndWords* device_end = nullptr;
-    Word<std::uint32_t>* closing = nullptr;    ///< like the next three at the host's home, except a dma tunnel's arrived to the device
+    Word<std::uint32_t>* closing =
+        nullptr;  ///< like the next three at the host's home, except a dma tunnel's arrived to the device
     Word<std::uint64_t>* published = nullptr;
     Word<std::uint64_t>* arrived = nullptr;
     Word<std::uint64_t>* retired = nullptr;
     bool dma = false;
     Word<std::uint32_t>* open_closed = nullptr;  ///< open inlets that were closed, at the producers' home
     std::uint32_t open_inlets = 0;
-    std::vector<OutletPort*> open_outlets;       ///< at the consumers' home
-    Word<std::uint64_t>* drained = nullptr;      ///< of the spill pool, where it is drained
+    std::vector<OutletPort*> open_outlets;   ///< at the consumers' home
+    Word<std::uint64_t>* drained = nullptr;  ///< of the spill pool, where it is drained
     bool spills = false;
-    std::size_t transfer = npos;                 ///< index of its Transfer
+    std::size_t transfer = npos;  ///< index of its Transfer
   };
   /// A stage, CPU or GPU, with its words.
   struct StageState {
     StageDescription description;
     bool gpu = false;
-    std::size_t owner = 0;        ///< index into cpu_ or gpu_
-    unsigned executors = 0;       ///< threads or blocks
+    std::size_t owner = 0;   ///< index into cpu_ or gpu_
+    unsigned executors = 0;  ///< threads or blocks
     StageWords* words = nullptr;
-    std::vector<OutletPort*> outlet_ports;              ///< `executors` for each tunnel in from
-    std::vector<InletPort*> inlet_ports;                ///< `executors` for each tunnel in into
+    std::vector<OutletPort*> outlet_ports;               ///< `executors` for each tunnel in from
+    std::vector<InletPort*> inlet_ports;                 ///< `executors` for each tunnel in into
     std::vector<Word<std::uint32_t>*> closed_executors;  ///< one for each tunnel in into
-    std::vector<bool> spills;                           ///< likewise
+    std::vector<bool> spills;                            ///< likewise
   };
   static constexpr std::size_t npos = static_cast<std::size_t>(-1);
   static constexpr simt::Grid monitor_grid{1, 32, 0};
 
   // pipeline.cpp
   [[nodiscard]] Arena& tunnel_words(bool device) { return device ? *device_words_ : *host_words_; }
-  Ring make_ring(TunnelBase const& tunnel, bool device, RingPart part, std::byte* items, std::size_t capacity, Arena& arena);
+  Ring make_ring(TunnelBase const& tunnel, bool device, RingPart part, std::byte* items, std::size_t capacity,
+                 Arena& arena);
   [[nodiscard]] Control* control(bool device) const { return device ? device_control_ : host_control_; }
   void invalidate();
 
@@ -180,7 +182,7 @@ class Pipeline::Core {
   std::vector<StageState> stages_;
   std::vector<std::uint32_t> unit_of_;  ///< for each tunnel
   std::uint32_t units_ = 0;
-  std::vector<simt::Grid> grids_;       ///< for each kernel
+  std::vector<simt::Grid> grids_;  ///< for each kernel
   std::vector<std::size_t> start_order_;
   TerminationTable* host_check_ = nullptr;  ///< when the pipeline has no device stage
   MonitorTable* monitor_table_ = nullptr;
@@ -197,7 +199,7 @@ class Pipeline::Core {
   std::vector<std::jthread> threads_;
   std::vector<std::unique_ptr<RunningKernel>> kernels_;
   std::vector<std::unique_ptr<RunningKernel>> launches_;
-  std::atomic<bool> ended_{false};         ///< every unit has ended
+  std::atomic<bool> ended_{false};            ///< every unit has ended
   std::atomic<bool> kernels_started_{false};  ///< from here on only the supervisor touches kernels_
   bool all_started_ = false;                  ///< the supervisor's own
   std::atomic<bool> kernels_done_{false};

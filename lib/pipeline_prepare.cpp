@@ -93,24 +93,30 @@ std::vector<std::string> Pipeline::Core::problems() const {
     if (!s.gpu && s.executors == 0) found.push_back(who + ": threads must be at least 1");
     for (TunnelBase const* t : s.description.into) {
       if (t->from_gpu() != s.gpu) {
-        found.push_back(who + " runs on the " + (s.gpu ? "GPU" : "CPU") + ", but tunnel '" + t->name() + "' is put on the " + (s.gpu ? "CPU" : "GPU"));
+        found.push_back(who + " runs on the " + (s.gpu ? "GPU" : "CPU") + ", but tunnel '" + t->name() +
+                        "' is put on the " + (s.gpu ? "CPU" : "GPU"));
       }
     }
     for (TunnelBase const* t : s.description.from) {
       if (t->to_gpu() != s.gpu) {
-        found.push_back(who + " runs on the " + (s.gpu ? "GPU" : "CPU") + ", but tunnel '" + t->name() + "' is got on the " + (s.gpu ? "CPU" : "GPU"));
+        found.push_back(who + " runs on the " + (s.gpu ? "GPU" : "CPU") + ", but tunnel '" + t->name() +
+                        "' is got on the " + (s.gpu ? "CPU" : "GPU"));
       }
     }
   }
   for (GpuKernelDescription const& k : gpu_) {
     if (k.options.device >= 0) found.push_back("stage '" + k.name + "': a device of its own is not there yet");
-    if (k.options.threads_per_block > 1024) found.push_back("stage '" + k.name + "': threads_per_block is at most 1024: " + std::to_string(k.options.threads_per_block));
+    if (k.options.threads_per_block > 1024)
+      found.push_back("stage '" + k.name +
+                      "': threads_per_block is at most 1024: " + std::to_string(k.options.threads_per_block));
   }
   for (TunnelState const& t : tunnels_) {
     std::uint32_t const id = t.tunnel->id();
     std::string const who = "tunnel '" + t.tunnel->name() + "'";
-    if (writers(id).empty() && t.open_inlets == 0) found.push_back(who + " has no writer: name it in a stage's into(...) or ask for an open inlet");
-    if (readers(id).empty() && t.open_outlets.empty()) found.push_back(who + " has no reader: name it in a stage's from(...) or ask for an open outlet");
+    if (writers(id).empty() && t.open_inlets == 0)
+      found.push_back(who + " has no writer: name it in a stage's into(...) or ask for an open inlet");
+    if (readers(id).empty() && t.open_outlets.empty())
+      found.push_back(who + " has no reader: name it in a stage's from(...) or ask for an open outlet");
   }
   return found;
 }
@@ -153,14 +159,17 @@ void Pipeline::Core::decide_spilling(std::vector<std::string>& found) {
     stage.spills.clear();
     for (TunnelBase const* tunnel : stage.description.into) {
       std::vector<std::size_t> const all = readers(tunnel->id());
-      bool const inside = std::any_of(all.begin(), all.end(), [&](std::size_t r) { return component[node[r]] == component[node[s]]; });
+      bool const inside =
+          std::any_of(all.begin(), all.end(), [&](std::size_t r) { return component[node[r]] == component[node[s]]; });
       WhenFull const wanted = tunnel->config().when_full;
       if (inside && wanted == WhenFull::wait) {
         std::string cycle;
         for (std::size_t other = 0; other < stages_.size(); ++other) {
-          if (component[node[other]] == component[node[s]]) cycle += (cycle.empty() ? "'" : ", '") + stages_[other].description.name + "'";
+          if (component[node[other]] == component[node[s]])
+            cycle += (cycle.empty() ? "'" : ", '") + stages_[other].description.name + "'";
         }
-        found.push_back("tunnel '" + tunnel->name() + "': WhenFull::wait can deadlock inside the cycle or group of " + cycle + "; use automatic or spill");
+        found.push_back("tunnel '" + tunnel->name() + "': WhenFull::wait can deadlock inside the cycle or group of " +
+                        cycle + "; use automatic or spill");
       }
       bool const spills = inside || wanted == WhenFull::spill;
       stage.spills.push_back(spills);
@@ -176,7 +185,8 @@ void Pipeline::Core::decide_spilling(std::vector<std::string>& found) {
       source = source || t.open_inlets > 0;
       for (std::size_t w : writers(t.tunnel->id())) {
         auto const& from = stages_[w].description.from;
-        source = source || from.empty() || std::any_of(from.begin(), from.end(), [&](TunnelBase const* f) { return unit_of_[f->id()] != u; });
+        source = source || from.empty() ||
+                 std::any_of(from.begin(), from.end(), [&](TunnelBase const* f) { return unit_of_[f->id()] != u; });
       }
     }
     if (!source) found.push_back("tunnel " + names + " has no source: nothing enters the cycle from outside");
@@ -185,7 +195,8 @@ void Pipeline::Core::decide_spilling(std::vector<std::string>& found) {
 
 void Pipeline::Core::choose_grids() {
   grids_.clear();
-  auto const sharers = static_cast<unsigned>(std::count_if(gpu_.begin(), gpu_.end(), [](auto const& k) { return k.options.blocks == 0; }));
+  auto const sharers = static_cast<unsigned>(
+      std::count_if(gpu_.begin(), gpu_.end(), [](auto const& k) { return k.options.blocks == 0; }));
   for (std::size_t k = 0; k < gpu_.size(); ++k) {
     GpuStageOptions const& o = gpu_[k].options;
     grids_.push_back(backend_->default_grid({o.blocks, o.threads_per_block, o.shared_bytes}, sharers));
@@ -204,20 +215,24 @@ void Pipeline::Core::check_residency(std::vector<std::string>& found) {
   for (std::size_t k = 0; k < gpu_.size(); ++k) {
     per_processor[k] = backend_->resident_blocks(gpu_[k].kernel.unbound, grids_[k]);
     if (per_processor[k] == 0) {
-      found.push_back("stage '" + gpu_[k].name + "': a block of " + std::to_string(grids_[k].threads_per_block) + " threads and " +
-                      std::to_string(grids_[k].shared_bytes) + " shared bytes does not fit the device");
+      found.push_back("stage '" + gpu_[k].name + "': a block of " + std::to_string(grids_[k].threads_per_block) +
+                      " threads and " + std::to_string(grids_[k].shared_bytes) +
+                      " shared bytes does not fit the device");
       continue;
     }
     unsigned const processors = (grids_[k].blocks + per_processor[k] - 1) / per_processor[k];
     needed += processors;
-    parts += (parts.empty() ? "" : ", ") + ("'" + gpu_[k].name + "' " + std::to_string(grids_[k].blocks) + " blocks on " + std::to_string(processors));
+    parts += (parts.empty() ? "" : ", ") + ("'" + gpu_[k].name + "' " + std::to_string(grids_[k].blocks) +
+                                            " blocks on " + std::to_string(processors));
     start_order_.push_back(k);
   }
-  std::sort(start_order_.begin(), start_order_.end(),
-            [&](std::size_t a, std::size_t b) { return std::pair(per_processor[a], a) < std::pair(per_processor[b], b); });
+  std::sort(start_order_.begin(), start_order_.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(per_processor[a], a) < std::pair(per_processor[b], b);
+  });
   if (needed > backend_->processors()) {
-    found.push_back("the persistent stages do not fit the device at once: they need " + std::to_string(needed) + " processors of " +
-                    std::to_string(backend_->processors()) + " (" + parts + ", monitor on 1); use fewer or smaller blocks");
+    found.push_back("the persistent stages do not fit the device at once: they need " + std::to_string(needed) +
+                    " processors of " + std::to_string(backend_->processors()) + " (" + parts +
+                    ", monitor on 1); use fewer or smaller blocks");
   }
 }
 
@@ -226,7 +241,8 @@ void Pipeline::Core::give_spill_memory() {
     TunnelBase const& tunnel = *t.tunnel;
     Arena& arena = tunnel_words(tunnel.from_gpu());
     if (!t.spills || arena.image(t.spill).items != nullptr) continue;
-    std::size_t const items = std::bit_floor(std::clamp(spill_bytes / tunnel.item_bytes(), spill_items_least, spill_items_most));
+    std::size_t const items =
+        std::bit_floor(std::clamp(spill_bytes / tunnel.item_bytes(), spill_items_least, spill_items_most));
     std::byte* const memory = arena.place_raw(items * tunnel.item_bytes());
     Ring const pool = make_ring(tunnel, tunnel.from_gpu(), RingPart::whole, memory, items, arena);
     arena.image(t.spill) = pool;
@@ -241,7 +257,8 @@ void Pipeline::Core::place_stage_words() {
     s.outlet_ports.clear();
     s.inlet_ports.clear();
     s.closed_executors.clear();
-    for (std::size_t i = 0; i < s.description.from.size(); ++i) s.outlet_ports.push_back(arena.place<OutletPort>(s.executors));
+    for (std::size_t i = 0; i < s.description.from.size(); ++i)
+      s.outlet_ports.push_back(arena.place<OutletPort>(s.executors));
     for (std::size_t i = 0; i < s.description.into.size(); ++i) {
       s.inlet_ports.push_back(arena.place<InletPort>(s.executors));
       s.closed_executors.push_back(arena.place<Word<std::uint32_t>>());
@@ -281,8 +298,10 @@ StageEnds Pipeline::Core::stage_ends(std::vector<std::size_t> const& stages, uns
   StageEnds ends;
   for (std::size_t s : stages) {
     StageState const& stage = stages_[s];
-    for (std::size_t i = 0; i < stage.description.from.size(); ++i) ends.outlets.push_back(outlet_view(stage, i, executor));
-    for (std::size_t i = 0; i < stage.description.into.size(); ++i) ends.inlets.push_back(inlet_view(stage, i, executor));
+    for (std::size_t i = 0; i < stage.description.from.size(); ++i)
+      ends.outlets.push_back(outlet_view(stage, i, executor));
+    for (std::size_t i = 0; i < stage.description.into.size(); ++i)
+      ends.inlets.push_back(inlet_view(stage, i, executor));
     ends.stages.push_back(stage.words);
     ends.control = control(stage.gpu);
   }
@@ -321,7 +340,8 @@ TerminationTable Pipeline::Core::build_termination(Arena& arena, bool on_device)
           terms.push_back({&stage.outlet_ports[i]->finished, stage.executors, sizeof(OutletPort), across(stage.gpu)});
         }
       }
-      for (OutletPort* port : t->open_outlets) terms.push_back({&port->finished, 1, sizeof(OutletPort), across(t->tunnel->to_gpu())});
+      for (OutletPort* port : t->open_outlets)
+        terms.push_back({&port->finished, 1, sizeof(OutletPort), across(t->tunnel->to_gpu())});
       if (t->drained != nullptr && t->spills) terms.push_back({t->drained, 1, 8, across(t->tunnel->from_gpu())});
     }
     unit.finished.end = at(terms);
@@ -349,7 +369,8 @@ TerminationTable Pipeline::Core::build_termination(Arena& arena, bool on_device)
           continue;
         }
         for (std::size_t i = 0; i < stage.description.into.size(); ++i) {
-          if (stage.description.into[i] == t->tunnel.get()) gates.push_back({stage.closed_executors[i], stage.executors, across(stage.gpu)});
+          if (stage.description.into[i] == t->tunnel.get())
+            gates.push_back({stage.closed_executors[i], stage.executors, across(stage.gpu)});
         }
       }
     }
@@ -443,18 +464,20 @@ void Pipeline::Core::build_monitors() {
       auto& stream = streams_[static_cast<std::size_t>(direction)];
       if (!stream) stream = backend_->open_stream(direction);
       TunnelConfig const& c = tunnel.config();
-      std::size_t const chosen = std::clamp<std::size_t>(std::size_t{64} * 1024 / tunnel.item_bytes(), 1, std::max<std::size_t>(1, c.capacity_items / 2));
+      std::size_t const chosen = std::clamp<std::size_t>(std::size_t{64} * 1024 / tunnel.item_bytes(), 1,
+                                                         std::max<std::size_t>(1, c.capacity_items / 2));
       t.transfer = transfers_.size();
-      transfers_.push_back(std::make_unique<Transfer>(Transfer::Route{.direction = direction,
-                                                                      .from_items = t.put_ring.items,
-                                                                      .to_items = t.get_ring.items,
-                                                                      .outbox = t.put_ring,
-                                                                      .published = t.published,
-                                                                      .arrived = t.arrived,
-                                                                      .closing = t.closing,
-                                                                      .batch_items = c.batch_items != 0 ? c.batch_items : chosen,
-                                                                      .flush_after = c.flush_after},
-                                                      *stream));
+      transfers_.push_back(
+          std::make_unique<Transfer>(Transfer::Route{.direction = direction,
+                                                     .from_items = t.put_ring.items,
+                                                     .to_items = t.get_ring.items,
+                                                     .outbox = t.put_ring,
+                                                     .published = t.published,
+                                                     .arrived = t.arrived,
+                                                     .closing = t.closing,
+                                                     .batch_items = c.batch_items != 0 ? c.batch_items : chosen,
+                                                     .flush_after = c.flush_after},
+                                     *stream));
     }
   }
   if (!uses_device()) {

@@ -26,8 +26,12 @@ char const* fault_text(FaultKind kind) {
 
 }  // namespace
 
-std::string Pipeline::Core::stage_name(std::uint32_t id) const { return id < stages_.size() ? stages_[id].description.name : std::string(); }
-std::string Pipeline::Core::tunnel_name(std::uint32_t id) const { return id < tunnels_.size() ? tunnels_[id].tunnel->name() : std::string(); }
+std::string Pipeline::Core::stage_name(std::uint32_t id) const {
+  return id < stages_.size() ? stages_[id].description.name : std::string();
+}
+std::string Pipeline::Core::tunnel_name(std::uint32_t id) const {
+  return id < tunnels_.size() ? tunnels_[id].tunnel->name() : std::string();
+}
 
 // The first error wins; then every wait is left.
 void Pipeline::Core::set_error(std::exception_ptr error) {
@@ -64,8 +68,10 @@ void Pipeline::Core::import_record(FaultRecord const& record) {
   std::string text;
   if (!stage_name(record.stage).empty()) text += "stage '" + stage_name(record.stage) + "': ";
   text += record.kind == FaultKind::failed && record.message[0] != '\0' ? record.message : fault_text(record.kind);
-  if (!tunnel_name(record.tunnel).empty()) text += ": tunnel '" + tunnel_name(record.tunnel) + "', item " + std::to_string(record.item);
-  set_error(record.kind == FaultKind::failed ? std::make_exception_ptr(StageError(text)) : std::make_exception_ptr(MisuseError(text)));
+  if (!tunnel_name(record.tunnel).empty())
+    text += ": tunnel '" + tunnel_name(record.tunnel) + "', item " + std::to_string(record.item);
+  set_error(record.kind == FaultKind::failed ? std::make_exception_ptr(StageError(text))
+                                             : std::make_exception_ptr(MisuseError(text)));
 }
 
 void Pipeline::Core::run_thread(std::size_t stage, unsigned thread) {
@@ -144,7 +150,8 @@ void Pipeline::Core::start_monitors() {
   from_device.emplace_back([this] { return supervise(); });
   for (OutboxRelay* relay : host_outboxes_) to_device.emplace_back([relay] { return step(ThreadMachine{}, *relay); });
   for (InboxRelay* relay : host_inboxes_) from_device.emplace_back([relay] { return step(ThreadMachine{}, *relay); });
-  for (Drain* drain : host_drains_) to_device.emplace_back([this, drain] { return step(ThreadMachine{}, *drain, *host_control_); });
+  for (Drain* drain : host_drains_)
+    to_device.emplace_back([this, drain] { return step(ThreadMachine{}, *drain, *host_control_); });
   for (TunnelState const& t : tunnels_) {
     if (t.transfer == npos) continue;
     Transfer* const transfer = transfers_[t.transfer].get();
@@ -152,7 +159,8 @@ void Pipeline::Core::start_monitors() {
   }
   for (std::vector<Duty>* duties : {&to_device, &from_device}) {
     if (duties->empty()) continue;
-    monitors_.push_back(std::make_unique<HostMonitor>(std::move(*duties), [this](std::exception_ptr error) { set_error(std::move(error)); }));
+    monitors_.push_back(std::make_unique<HostMonitor>(
+        std::move(*duties), [this](std::exception_ptr error) { set_error(std::move(error)); }));
   }
   for (auto const& monitor : monitors_) monitor->start();
 }
@@ -186,8 +194,9 @@ void Pipeline::Core::check_started(std::chrono::steady_clock::time_point now) {
   }
   all_started_ = missing.empty();
   if (all_started_ || now - started_ < start_patience) return;
-  std::string const what = missing.front() + " has not started on the device after " + std::to_string(start_patience.count()) +
-                           " s: its kernel waits for another (a profiler or debugger may run kernels one after another)";
+  std::string const what =
+      missing.front() + " has not started on the device after " + std::to_string(start_patience.count()) +
+      " s: its kernel waits for another (a profiler or debugger may run kernels one after another)";
   set_error(std::make_exception_ptr(Error(what)));
 }
 
@@ -203,17 +212,20 @@ bool Pipeline::Core::supervise() {
   }
   if (!ended_.load(std::memory_order_relaxed)) {
     bool const aborted = is_aborted(m, *host_control_);
-    bool const ended = host_check_ != nullptr ? !aborted && check_round(m, *host_check_, *host_control_) == CheckResult::ended
-                                              : m.load(notice_->ended, Order::acquire) != 0;
+    bool const ended = host_check_ != nullptr
+                           ? !aborted && check_round(m, *host_check_, *host_control_) == CheckResult::ended
+                           : m.load(notice_->ended, Order::acquire) != 0;
     if (ended) ended_.store(true, std::memory_order_release);
   }
   auto const now = std::chrono::steady_clock::now();
   if (config_.deadline.count() > 0 && now - started_ > config_.deadline && !kernels_done_) {
-    set_error(std::make_exception_ptr(Aborted("the deadline of " + std::to_string(config_.deadline.count()) + " ms has passed")));
+    set_error(std::make_exception_ptr(
+        Aborted("the deadline of " + std::to_string(config_.deadline.count()) + " ms has passed")));
   }
   check_started(now);
   bool const finishing = ended_.load(std::memory_order_relaxed) || is_aborted(m, *host_control_);
-  if (kernels_started_.load(std::memory_order_acquire) && !kernels_done_.load(std::memory_order_relaxed) && (finishing || now >= next_kernel_poll_)) {
+  if (kernels_started_.load(std::memory_order_acquire) && !kernels_done_.load(std::memory_order_relaxed) &&
+      (finishing || now >= next_kernel_poll_)) {
     next_kernel_poll_ = now + kernel_poll_interval;
     std::size_t done = 0;
     for (auto& kernel : kernels_) {
@@ -233,7 +245,8 @@ bool Pipeline::Core::supervise() {
 bool Pipeline::Core::wait_for(std::chrono::nanoseconds duration) {
   auto const until = std::chrono::steady_clock::now() + duration;
   for (unsigned misses = 0; running_; ++misses) {
-    bool const over = threads_running_.load(std::memory_order_acquire) == 0 && kernels_done_.load(std::memory_order_acquire);
+    bool const over =
+        threads_running_.load(std::memory_order_acquire) == 0 && kernels_done_.load(std::memory_order_acquire);
     if (over) return true;
     if (std::chrono::steady_clock::now() >= until) return false;
     relax_thread(misses);
@@ -243,7 +256,9 @@ bool Pipeline::Core::wait_for(std::chrono::nanoseconds duration) {
 
 RunReport Pipeline::Core::wait() {
   if (!running_) throw ConfigError("wait: the pipeline was not started");
-  for (unsigned misses = 0; threads_running_.load(std::memory_order_acquire) != 0 || !kernels_done_.load(std::memory_order_acquire); ++misses) {
+  for (unsigned misses = 0;
+       threads_running_.load(std::memory_order_acquire) != 0 || !kernels_done_.load(std::memory_order_acquire);
+       ++misses) {
     relax_thread(misses);
   }
   threads_.clear();
@@ -282,7 +297,8 @@ void Pipeline::Core::make_report() {
     }
   }
   std::int64_t const last_end = last_thread_end_ns_.load(std::memory_order_relaxed);
-  if (last_item != 0 && last_end > last_item) report_.end_detection_us = static_cast<double>(last_end - last_item) / 1000.0;
+  if (last_item != 0 && last_end > last_item)
+    report_.end_detection_us = static_cast<double>(last_end - last_item) / 1000.0;
 }
 
 }  // namespace hiway

@@ -13,7 +13,8 @@ struct DeviceNotice {
   alignas(64) Word<std::uint32_t> faulted{0};  ///< set after `record`
   Word<std::uint32_t> ended{0};                ///< every unit has ended
   Word<std::uint32_t> alive{0};                ///< the monitor itself runs
-  Word<std::uint32_t> stages_started{0};       ///< device stages whose blocks all run, in their order, up to the first that does not
+  Word<std::uint32_t> stages_started{
+      0};  ///< device stages whose blocks all run, in their order, up to the first that does not
   FaultRecord record;
 };
 
@@ -25,8 +26,8 @@ struct MonitorTable {
   OutboxRelay* outboxes = nullptr;
   InboxRelay* inboxes = nullptr;
   Drain* drains = nullptr;
-  CountGate* started = nullptr;     ///< every device stage's blocks
-  CountGate* returned = nullptr;    ///< likewise
+  CountGate* started = nullptr;   ///< every device stage's blocks
+  CountGate* returned = nullptr;  ///< likewise
   std::uint32_t outbox_count = 0;
   std::uint32_t inbox_count = 0;
   std::uint32_t drain_count = 0;
@@ -55,7 +56,9 @@ HIWAY_DEVICE inline bool relay_abort(Machine m, MonitorTable& t) {
 template <class Machine>
 HIWAY_DEVICE inline std::uint32_t gates_reached(Machine m, CountGate const* gates, std::uint32_t count) {
   std::uint32_t reached = 0;
-  while (reached < count && m.ballot(m.lanes(), m.load(*gates[reached].word, Order::acquire) < gates[reached].needed) == 0) ++reached;
+  while (reached < count &&
+         m.ballot(m.lanes(), m.load(*gates[reached].word, Order::acquire) < gates[reached].needed) == 0)
+    ++reached;
   return reached;
 }
 

@@ -6,11 +6,11 @@
 namespace hiway {
 
 struct FlushState {
-  std::uint64_t pending_items = 0;            ///< committed and not yet moved
-  std::uint64_t batch_items = 1;              ///< the threshold
-  std::chrono::nanoseconds age{0};            ///< since the oldest pending item was seen
+  std::uint64_t pending_items = 0;  ///< committed and not yet moved
+  std::uint64_t batch_items = 1;    ///< the threshold
+  std::chrono::nanoseconds age{0};  ///< since the oldest pending item was seen
   std::chrono::nanoseconds flush_after{0};
-  bool closing = false;                       ///< every outside writer has closed: no company will come
+  bool closing = false;  ///< every outside writer has closed: no company will come
 };
 
 enum class FlushDecision : std::uint8_t { wait, flush };

@@ -52,6 +52,5 @@ std::string text_of_error(Call&& call) {
 }  // namespace hiway_tests
 
 /// Skips the test, with the reason, where its device is missing.
-#define HIWAY_NEEDS_DEVICE()                                        \
-  if (std::string const why = hiway_tests::missing_device(); !why.empty()) \
-  GTEST_SKIP() << why
+#define HIWAY_NEEDS_DEVICE() \
+  if (std::string const why = hiway_tests::missing_device(); !why.empty()) GTEST_SKIP() << why

@@ -17,7 +17,9 @@ TEST(Graph, ACycleIsOneComponent) {
   EXPECT_LT(c[3], c[1]);
   EXPECT_LT(c[1], c[0]);
 }
-TEST(Graph, ANodeThatFeedsItselfIsAComponentOfItsOwn) { EXPECT_EQ(strong_components({{0}}), (std::vector<std::uint32_t>{0})); }
+TEST(Graph, ANodeThatFeedsItselfIsAComponentOfItsOwn) {
+  EXPECT_EQ(strong_components({{0}}), (std::vector<std::uint32_t>{0}));
+}
 TEST(Graph, TwoCyclesThatTouchAreOneComponent) {
   auto const c = strong_components({{1}, {0, 2}, {1}});
   EXPECT_EQ(c[0], c[1]);

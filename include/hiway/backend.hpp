@@ -18,7 +18,8 @@ namespace hiway {
 /// A kernel of the user's unit, for cudaLaunchKernel. Empty in a unit that nvcc did not compile.
 struct CudaKernel {
   void const* symbol = nullptr;
-  std::function<void(std::function<void(void**)> const&)> with_arguments;  ///< calls the function with the kernel's arguments
+  std::function<void(std::function<void(void**)> const&)>
+      with_arguments;  ///< calls the function with the kernel's arguments
 };
 
 /// One kernel with its arguments, for either device.
@@ -79,14 +80,15 @@ class Backend {
   /// The grid that the library chooses where the user left 0, for one of `sharers` kernels.
   [[nodiscard]] virtual simt::Grid default_grid(simt::Grid wanted, unsigned sharers) const = 0;
   /// Starts the kernel on a stream of its own.
-  [[nodiscard]] virtual std::unique_ptr<RunningKernel> start(std::string_view name, DeviceKernel const& kernel, simt::Grid grid) = 0;
+  [[nodiscard]] virtual std::unique_ptr<RunningKernel> start(std::string_view name, DeviceKernel const& kernel,
+                                                             simt::Grid grid) = 0;
   /// The device monitor's kernel; empty where its lane body runs.
   [[nodiscard]] virtual CudaKernel monitor_kernel(MonitorTable* table) const = 0;
 };
 
 /// A device that a pipeline may run on.
 struct DeviceInfo {
-  std::string name;         ///< what PipelineConfig::device takes
+  std::string name;  ///< what PipelineConfig::device takes
   std::string description;
   bool usable = false;
 };

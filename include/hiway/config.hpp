@@ -17,7 +17,8 @@
 
 // Around code that leaves an item unset in lanes that got none: g++ cannot see that those lanes never read it.
 #if defined(__GNUC__) && !defined(__clang__)
-#define HIWAY_ITEMS_MAY_LOOK_UNSET _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wmaybe-uninitialized\"")
+#define HIWAY_ITEMS_MAY_LOOK_UNSET \
+  _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wmaybe-uninitialized\"")
 #define HIWAY_ITEMS_END _Pragma("GCC diagnostic pop")
 #else
 #define HIWAY_ITEMS_MAY_LOOK_UNSET
@@ -42,9 +43,10 @@ enum class EndDetection : std::uint8_t { tracked, time_out };
 
 /// One tunnel. *Errors*: a capacity of 0, or a batch larger than the capacity, is a ConfigError at create_tunnel.
 struct TunnelConfig {
-  std::size_t capacity_items = 1024;            ///< items in the tunnel at once, both sides of the bus together; any number from 1 to 2^30
-  std::size_t batch_items = 0;                  ///< dma: items that start a copy; 0: the library chooses
-  std::chrono::microseconds flush_after{50};    ///< dma: a smaller batch leaves after this time
+  std::size_t capacity_items =
+      1024;  ///< items in the tunnel at once, both sides of the bus together; any number from 1 to 2^30
+  std::size_t batch_items = 0;                ///< dma: items that start a copy; 0: the library chooses
+  std::chrono::microseconds flush_after{50};  ///< dma: a smaller batch leaves after this time
   Movement movement = Movement::automatic;
   Grouping grouping = Grouping::automatic;
   WhenFull when_full = WhenFull::automatic;
@@ -66,8 +68,9 @@ struct GpuStageOptions {
 
 /// A pipeline.
 struct PipelineConfig {
-  std::string device = "auto";             ///< "simt", "cuda:N", or "auto": HIWAY_RUN_ON if set, else the first usable GPU, else simt
-  std::chrono::milliseconds deadline{0};   ///< a run that takes longer is aborted; 0: none
+  std::string device =
+      "auto";  ///< "simt", "cuda:N", or "auto": HIWAY_RUN_ON if set, else the first usable GPU, else simt
+  std::chrono::milliseconds deadline{0};     ///< a run that takes longer is aborted; 0: none
   std::chrono::milliseconds stall_after{0};  ///< (not there yet)
   std::string trace{};                       ///< (not there yet)
   EndDetection end_detection = EndDetection::tracked;

@@ -18,12 +18,12 @@ namespace hiway {
 
 enum class FaultKind : std::uint32_t {
   none,
-  failed,            ///< fail_h, fail_d
+  failed,  ///< fail_h, fail_d
   put_after_close,
   put_after_end,     ///< into an ended tunnel
   put_without_task,  ///< inside a cycle, for no task that was got and not yet ended
   end_task_too_many,
-  items_left,        ///< every reader returned while items were left
+  items_left,  ///< every reader returned while items were left
   spill_exhausted,
   wrong_device,
 };
@@ -35,9 +35,9 @@ struct FaultRecord {
   FaultKind kind = FaultKind::none;
   std::uint32_t stage = no_id;
   std::uint32_t tunnel = no_id;
-  std::uint32_t lane = 0;      ///< thread_index of the faulting lane or thread
-  std::uint64_t item = 0;      ///< the item's ticket in its tunnel, where the fault has one
-  char message[232] = {};      ///< of fail_d, cut off at the end
+  std::uint32_t lane = 0;  ///< thread_index of the faulting lane or thread
+  std::uint64_t item = 0;  ///< the item's ticket in its tunnel, where the fault has one
+  char message[232] = {};  ///< of fail_d, cut off at the end
 };
 
 struct Control {
@@ -60,8 +60,8 @@ HIWAY_DEVICE inline void leave_if_aborted(Machine m, Control& control) {
 
 /// Records the fault if it is the home's first and sets `aborted`. Returns.
 template <class Machine>
-HIWAY_DEVICE inline void record_fault(Machine m, Control& control, FaultKind kind, std::uint32_t stage, std::uint32_t tunnel,
-                                      std::uint64_t item, char const* message = nullptr) {
+HIWAY_DEVICE inline void record_fault(Machine m, Control& control, FaultKind kind, std::uint32_t stage,
+                                      std::uint32_t tunnel, std::uint64_t item, char const* message = nullptr) {
   std::uint32_t expected = 0;
   if (!is_aborted(m, control) && m.compare_exchange(control.taken, expected, 1u, Order::acq_rel)) {  // F2
     FaultRecord& r = control.record;

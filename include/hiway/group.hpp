@@ -58,7 +58,8 @@ struct GroupRunner<First, Rest...> {
 
   /// The stage whose outlets hold most items.
   template <class Machine>
-  HIWAY_DEVICE void most_work(Machine m, OutletView const* outlets, unsigned index, std::int32_t& most, unsigned& which) const {
+  HIWAY_DEVICE void most_work(Machine m, OutletView const* outlets, unsigned index, std::int32_t& most,
+                              unsigned& which) const {
     std::int32_t items = 0;
     for (unsigned i = 0; i != First::outlet_count; ++i) {
       items += items_about(m, outlets[i].ring);
@@ -71,7 +72,8 @@ struct GroupRunner<First, Rest...> {
     rest.most_work(m, outlets + First::outlet_count, index + 1, most, which);
   }
   template <class Machine>
-  HIWAY_DEVICE bool step(Machine m, std::uint32_t group, unsigned which, OutletView const* outlets, InletView const* inlets) {
+  HIWAY_DEVICE bool step(Machine m, std::uint32_t group, unsigned which, OutletView const* outlets,
+                         InletView const* inlets) {
     if (which == 0) return first.step(m, group, outlets, inlets);
     return rest.step(m, group, which - 1, outlets + First::outlet_count, inlets + First::inlet_count);
   }
@@ -83,8 +85,8 @@ struct GroupRunner<First, Rest...> {
 
 HIWAY_DEVICE inline GroupRunner<> make_group() { return {}; }
 template <class F, class In, class Out, class... Fs, class... Ins, class... Outs>
-GroupRunner<StageRunner<F, In, Out>, StageRunner<Fs, Ins, Outs>...> make_group(StageSpec<F, In, Out> const& first,
-                                                                               StageSpec<Fs, Ins, Outs> const&... rest) {
+GroupRunner<StageRunner<F, In, Out>, StageRunner<Fs, Ins, Outs>...> make_group(
+    StageSpec<F, In, Out> const& first, StageSpec<Fs, Ins, Outs> const&... rest) {
   return {{first.body}, make_group(rest...)};
 }
 

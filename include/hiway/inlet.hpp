@@ -22,7 +22,7 @@ struct InletView {
   Ring const* spill = nullptr;  ///< where a put into a full ring goes; null: it waits
   Control* control = nullptr;
   EndWords* end = nullptr;
-  InletPort* ports = nullptr;                         ///< one for each block; a CPU thread's own; an open inlet's only one
+  InletPort* ports = nullptr;  ///< one for each block; a CPU thread's own; an open inlet's only one
   Word<std::uint32_t>* closed_executors = nullptr;
   std::uint32_t stage = no_id;
   std::uint32_t tunnel = no_id;
@@ -39,12 +39,14 @@ HIWAY_DEVICE inline void refuse_late_put(Machine m, InletView const& v, std::uin
   if ((m.load(port.closed_lanes[thread / 32], Order::relaxed) >> (thread % 32) & 1u) != 0) {
     raise(m, *v.control, FaultKind::put_after_close, v.stage, v.tunnel, ticket);
   }
-  if (m.load(v.end->closed, Order::relaxed) != 0) raise(m, *v.control, FaultKind::put_after_end, v.stage, v.tunnel, ticket);
+  if (m.load(v.end->closed, Order::relaxed) != 0)
+    raise(m, *v.control, FaultKind::put_after_end, v.stage, v.tunnel, ticket);
 }
 
 /// Tries to put once for the lanes of `group` with `need`. True for a lane whose item is in the tunnel.
 template <class Machine, class Write>
-HIWAY_DEVICE inline bool put_once(Machine m, InletView const& v, Ring const& ring, std::uint32_t group, bool need, Write&& write) {
+HIWAY_DEVICE inline bool put_once(Machine m, InletView const& v, Ring const& ring, std::uint32_t group, bool need,
+                                  Write&& write) {
   Grant const grant = claim_put(m, ring, group, need);
   if (!grant.granted) return false;
   refuse_late_put(m, v, grant.ticket);
@@ -118,7 +120,8 @@ HIWAY_ITEMS_END
 
 template <class T>
 class Inlet {
-  static_assert(std::is_trivially_copyable_v<T>, "hiway: Inlet<T>: T must be trivially copyable (it is moved as bytes between devices)");
+  static_assert(std::is_trivially_copyable_v<T>,
+                "hiway: Inlet<T>: T must be trivially copyable (it is moved as bytes between devices)");
 
  public:
   using value_type = T;
@@ -140,13 +143,19 @@ class Inlet {
 
   /// Puts `item` if there is room now. False may be said too often, when another claim is in flight; never waits for room.
   [[nodiscard]] bool try_put_h(T const& item) const {
-    return on_this_thread([&](auto m) { return detail::try_put(m, view_, detail::together(m, view_), true, detail::WriteItem<T>{item}); });
+    return on_this_thread([&](auto m) {
+      return detail::try_put(m, view_, detail::together(m, view_), true, detail::WriteItem<T>{item});
+    });
   }
   [[nodiscard]] HIWAY_DEVICE bool try_put_d(T const& item) const {
-    return on_this_device([&](auto m) { return detail::try_put(m, view_, detail::together(m, view_), true, detail::WriteItem<T>{item}); });
+    return on_this_device([&](auto m) {
+      return detail::try_put(m, view_, detail::together(m, view_), true, detail::WriteItem<T>{item});
+    });
   }
   [[nodiscard]] HIWAY_DEVICE bool try_put(T const& item) const {
-    return anywhere([&](auto m) { return detail::try_put(m, view_, detail::together(m, view_), true, detail::WriteItem<T>{item}); });
+    return anywhere([&](auto m) {
+      return detail::try_put(m, view_, detail::together(m, view_), true, detail::WriteItem<T>{item});
+    });
   }
 
   /// Puts every item of `items`, in order. *Waits* like put_h.

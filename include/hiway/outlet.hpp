@@ -21,7 +21,7 @@ struct OutletView {
   Ring const* spill = nullptr;  ///< read when the ring is empty; only where producers and consumers share a home
   Control* control = nullptr;
   EndWords* end = nullptr;
-  OutletPort* ports = nullptr;               ///< one for each block; a CPU thread's own; an open outlet's only one
+  OutletPort* ports = nullptr;                 ///< one for each block; a CPU thread's own; an open outlet's only one
   Word<std::uint32_t>* stage_ended = nullptr;  ///< every tunnel that the stage reads has ended
   std::uint32_t stage = no_id;
   std::uint32_t tunnel = no_id;
@@ -42,7 +42,8 @@ HIWAY_DEVICE inline std::uint32_t together(Machine m, OutletView const& v) {
 }
 
 template <class Machine, class Read>
-HIWAY_DEVICE inline bool get_from(Machine m, OutletView const& v, Ring const& ring, std::uint32_t group, bool need, Read&& read) {
+HIWAY_DEVICE inline bool get_from(Machine m, OutletView const& v, Ring const& ring, std::uint32_t group, bool need,
+                                  Read&& read) {
   Grant const grant = claim_get(m, ring, group, need, &port_of(m, v).got);
   if (!grant.granted) return false;
   finish_get(m, ring, grant.ticket, *v.control, read);
@@ -66,7 +67,8 @@ HIWAY_DEVICE inline void end_tasks(Machine m, OutletView const& v, std::uint32_t
   OutletPort& port = port_of(m, v);
   auto const n = static_cast<std::uint64_t>(m.count(ending));
   std::uint64_t const finished = m.fetch_add(port.finished, n, Order::release) + n;  // T1
-  if (finished > m.load(port.got, Order::relaxed)) raise(m, *v.control, FaultKind::end_task_too_many, v.stage, v.tunnel, finished);
+  if (finished > m.load(port.got, Order::relaxed))
+    raise(m, *v.control, FaultKind::end_task_too_many, v.stage, v.tunnel, finished);
 }
 
 template <class Machine>
@@ -137,7 +139,8 @@ HIWAY_ITEMS_END
 
 template <class T>
 class Outlet {
-  static_assert(std::is_trivially_copyable_v<T>, "hiway: Outlet<T>: T must be trivially copyable (it is moved as bytes between devices)");
+  static_assert(std::is_trivially_copyable_v<T>,
+                "hiway: Outlet<T>: T must be trivially copyable (it is moved as bytes between devices)");
 
  public:
   using value_type = T;

@@ -50,7 +50,8 @@ HIWAY_DEVICE inline void run_persistent(Machine m, Runner& runner, Ends<Runner> 
   if (m.thread_in_block() != 0 || is_aborted(m, *ends.control)) return;
   for (unsigned i = 0; i != Runner::inlet_count; ++i) {
     InletView const& inlet = ends.inlets[i];
-    if (m.load(inlet.ports[m.block_index()].closed_count, Order::acquire) < m.block_threads()) detail::count_closed(m, inlet);
+    if (m.load(inlet.ports[m.block_index()].closed_count, Order::acquire) < m.block_threads())
+      detail::count_closed(m, inlet);
   }
   for (unsigned s = 0; s != Runner::stage_count; ++s) m.fetch_add(ends.stages[s]->returned, 1u, Order::acq_rel);
 }
@@ -85,8 +86,9 @@ struct StageKernel {
 template <class Runner, class Unit>
 StageKernel stage_kernel(Runner const& runner) {
   using Body = PersistentBody<Runner>;
-  return {device_kernel<Body, Unit>(Body{runner, {}}),
-          [runner](StageEnds const& all) { return device_kernel<Body, Unit>(Body{runner, make_ends<Runner>(all)}); }};
+  return {device_kernel<Body, Unit>(Body{runner, {}}), [runner](StageEnds const& all) {
+            return device_kernel<Body, Unit>(Body{runner, make_ends<Runner>(all)});
+          }};
 }
 
 }  // namespace hiway

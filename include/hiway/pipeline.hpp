@@ -63,7 +63,8 @@ class Pipeline : private OpenEnds, private BufferAccess {
                   "hiway: create_tunnel<T>: T must be trivially copyable (it is moved as bytes between devices)");
     static_assert(sizeof(T) <= 65536, "hiway: create_tunnel<T>: T must be at most 64 KiB");
     static_assert(alignof(T) <= 128, "hiway: create_tunnel<T>: T's alignment must be at most 128 bytes");
-    auto tunnel = std::make_unique<Tunnel<T>>(static_cast<OpenEnds&>(*this), std::string(name), direction, config, next_tunnel_id());
+    auto tunnel = std::make_unique<Tunnel<T>>(static_cast<OpenEnds&>(*this), std::string(name), direction, config,
+                                              next_tunnel_id());
     Tunnel<T>& made = *tunnel;
     add_tunnel(std::move(tunnel));
     return made;
@@ -121,7 +122,8 @@ class Pipeline : private OpenEnds, private BufferAccess {
   /// Memory for stages: `count` elements, not set, or a copy of `source`. *Throws* ConfigError or CudaError; not while a run is under way.
   template <class T>
   Buffer<T>& create_buffer(std::size_t count) {
-    auto buffer = std::make_shared<Buffer<T>>(static_cast<BufferAccess&>(*this), static_cast<T*>(allocate_buffer(count * sizeof(T))), count);
+    auto buffer = std::make_shared<Buffer<T>>(static_cast<BufferAccess&>(*this),
+                                              static_cast<T*>(allocate_buffer(count * sizeof(T))), count);
     buffers_.push_back(buffer);
     return *buffer;
   }
@@ -136,7 +138,8 @@ class Pipeline : private OpenEnds, private BufferAccess {
   /// one after another. *Throws* ConfigError when an extent is 0.
   template <class F, class Unit = ThisUnit>
   void launch(std::string_view name, F body, GpuStageOptions options) {
-    static_assert(std::is_trivially_copyable_v<F>, "hiway: launch: the functor is copied into the kernel and must be trivially copyable");
+    static_assert(std::is_trivially_copyable_v<F>,
+                  "hiway: launch: the functor is copied into the kernel and must be trivially copyable");
     launch_kernel(name, device_kernel<LaunchBody<F>, Unit>(LaunchBody<F>{std::move(body)}), options);
   }
   /// *Waits* until every launch is done. *Throws* its first error.
@@ -181,13 +184,19 @@ class Pipeline : private OpenEnds, private BufferAccess {
                   "hiway: add_gpu_stage: the functor is copied into the kernel and must be trivially copyable");
     if constexpr (Form<F, From<Is...>, Into<Os...>>::known && std::is_trivially_copyable_v<F>) {
       using Runner = StageRunner<F, From<Is...>, Into<Os...>>;
-      add_gpu({std::string(name), {describe<F>(name, in, out)}, options, stage_kernel<Runner, Unit>(Runner{std::move(body)})});
+      add_gpu({std::string(name),
+               {describe<F>(name, in, out)},
+               options,
+               stage_kernel<Runner, Unit>(Runner{std::move(body)})});
     }
   }
   template <class Unit, class... Fs, class... Ins, class... Outs>
   void add_gpu_group_of(std::string_view name, GpuStageOptions options, StageSpec<Fs, Ins, Outs> const&... stages) {
     auto runner = make_group(stages...);
-    add_gpu({std::string(name), {describe<Fs>(stages.name, stages.in, stages.out)...}, options, stage_kernel<decltype(runner), Unit>(runner)});
+    add_gpu({std::string(name),
+             {describe<Fs>(stages.name, stages.in, stages.out)...},
+             options,
+             stage_kernel<decltype(runner), Unit>(runner)});
   }
 
   std::uint32_t next_tunnel_id() const;

@@ -8,17 +8,18 @@ namespace hiway {
 
 struct TunnelReport {
   std::string name;
-  std::string movement;          ///< "memory" (one home), "direct" or "dma"
-  std::uint64_t items = 0;       ///< put, spilled ones included
+  std::string movement;     ///< "memory" (one home), "direct" or "dma"
+  std::uint64_t items = 0;  ///< put, spilled ones included
   std::uint64_t spilled = 0;
-  std::uint64_t batches = 0;     ///< dma: copies
+  std::uint64_t batches = 0;  ///< dma: copies
 };
 
 struct RunReport {
   std::string device;
-  double seconds = 0;            ///< steady clock from the start of the stages to the end of the last
-  std::uint64_t items = 0;       ///< put into all tunnels together
-  double end_detection_us = -1;  ///< from the last task of the last CPU stage to the announced end; -1 when no CPU stage reads a tunnel
+  double seconds = 0;       ///< steady clock from the start of the stages to the end of the last
+  std::uint64_t items = 0;  ///< put into all tunnels together
+  double end_detection_us =
+      -1;  ///< from the last task of the last CPU stage to the announced end; -1 when no CPU stage reads a tunnel
   std::vector<TunnelReport> tunnels;
 };
 

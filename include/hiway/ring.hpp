@@ -61,7 +61,9 @@ struct Ring {
   HIWAY_DEVICE std::size_t slot(std::uint64_t ticket) const { return static_cast<std::size_t>(ticket & slots_mask); }
   HIWAY_DEVICE std::byte* item(std::uint64_t ticket) const { return items + slot(ticket) * item_bytes; }
   HIWAY_DEVICE Word<std::uint32_t>& turn(std::uint64_t ticket) const { return turns[slot(ticket)]; }
-  HIWAY_DEVICE std::uint32_t free_turn(std::uint64_t ticket) const { return 2u * static_cast<std::uint32_t>(ticket >> lap_shift); }
+  HIWAY_DEVICE std::uint32_t free_turn(std::uint64_t ticket) const {
+    return 2u * static_cast<std::uint32_t>(ticket >> lap_shift);
+  }
   HIWAY_DEVICE std::uint32_t full_turn(std::uint64_t ticket) const { return free_turn(ticket) + 1u; }
   HIWAY_DEVICE std::uint32_t next_free_turn(std::uint64_t ticket) const { return free_turn(ticket) + 2u; }
 };
@@ -90,8 +92,8 @@ HIWAY_DEVICE inline std::int32_t take_credit(Machine m, Word<std::int32_t>& cred
 /// One claim for all lanes of `group` that `need` a slot (contention relief, layer 1): its first lane takes credits and
 /// tickets for all. `other` receives the credit early, in a whole ring. `tally` counts what was granted, if there is one.
 template <class Machine>
-HIWAY_DEVICE inline Grant claim(Machine m, std::uint32_t group, bool need, Word<std::int32_t>& credit, Word<std::uint64_t>& tickets,
-                                Word<std::int32_t>* other, Word<std::uint64_t>* tally) {
+HIWAY_DEVICE inline Grant claim(Machine m, std::uint32_t group, bool need, Word<std::int32_t>& credit,
+                                Word<std::uint64_t>& tickets, Word<std::int32_t>* other, Word<std::uint64_t>* tally) {
   std::uint32_t const wanting = m.ballot(group, need);
   if (wanting == 0) return {};
   unsigned const leader = m.lowest(group);
@@ -132,7 +134,8 @@ HIWAY_DEVICE inline Grant claim_put(Machine m, Ring const& ring, std::uint32_t g
 
 /// Writes an item into a claimed slot, `write(std::byte*)`, and makes it visible.
 template <class Machine, class Write>
-HIWAY_DEVICE inline void commit_put(Machine m, Ring const& ring, std::uint64_t ticket, Control& control, Write&& write) {
+HIWAY_DEVICE inline void commit_put(Machine m, Ring const& ring, std::uint64_t ticket, Control& control,
+                                    Write&& write) {
   Word<std::uint32_t>& turn = ring.turn(ticket);
   detail::await_turn(m, turn, ring.free_turn(ticket), control);  // A1
   write(ring.item(ticket));
@@ -141,7 +144,8 @@ HIWAY_DEVICE inline void commit_put(Machine m, Ring const& ring, std::uint64_t t
 
 /// Claims an item for each lane of `group` with `need`, as far as there are any; `tally` counts the claims.
 template <class Machine>
-HIWAY_DEVICE inline Grant claim_get(Machine m, Ring const& ring, std::uint32_t group, bool need, Word<std::uint64_t>* tally) {
+HIWAY_DEVICE inline Grant claim_get(Machine m, Ring const& ring, std::uint32_t group, bool need,
+                                    Word<std::uint64_t>* tally) {
   RingWords& w = *ring.words;
   return detail::claim(m, group, need, w.avail, w.taken, ring.part == RingPart::whole ? &w.free : nullptr, tally);
 }
@@ -167,7 +171,8 @@ namespace detail {
 
 /// The end of the run of tickets from `from` whose slots all have the turn `turn_of(ticket)`, at most `limit`.
 template <class Machine, class TurnOf>
-HIWAY_DEVICE inline std::uint64_t prefix_end(Machine m, Ring const& ring, std::uint64_t from, std::uint64_t limit, TurnOf&& turn_of) {
+HIWAY_DEVICE inline std::uint64_t prefix_end(Machine m, Ring const& ring, std::uint64_t from, std::uint64_t limit,
+                                             TurnOf&& turn_of) {
   std::uint32_t const all = m.lanes();
   unsigned const width = m.count(all);
   for (std::uint64_t at = from; at < limit; at += width) {
@@ -181,9 +186,11 @@ HIWAY_DEVICE inline std::uint64_t prefix_end(Machine m, Ring const& ring, std::u
 
 /// Gives the slots of [from, to) the turn `turn_of(ticket)`.
 template <class Machine, class TurnOf>
-HIWAY_DEVICE inline void set_turns(Machine m, Ring const& ring, std::uint64_t from, std::uint64_t to, TurnOf&& turn_of) {
+HIWAY_DEVICE inline void set_turns(Machine m, Ring const& ring, std::uint64_t from, std::uint64_t to,
+                                   TurnOf&& turn_of) {
   unsigned const width = m.count(m.lanes());
-  for (std::uint64_t mine = from + m.lane(); mine < to; mine += width) m.store(ring.turn(mine), turn_of(mine), Order::release);
+  for (std::uint64_t mine = from + m.lane(); mine < to; mine += width)
+    m.store(ring.turn(mine), turn_of(mine), Order::release);
   m.sync_warp(m.lanes());
 }
 
@@ -192,7 +199,8 @@ HIWAY_DEVICE inline void set_turns(Machine m, Ring const& ring, std::uint64_t fr
 /// Outbox: the end of the committed run from `from`, at most one lap.
 template <class Machine>
 HIWAY_DEVICE inline std::uint64_t committed_prefix(Machine m, Ring const& outbox, std::uint64_t from) {
-  return detail::prefix_end(m, outbox, from, from + outbox.slots_mask + 1u, [&](std::uint64_t t) { return outbox.full_turn(t); });
+  return detail::prefix_end(m, outbox, from, from + outbox.slots_mask + 1u,
+                            [&](std::uint64_t t) { return outbox.full_turn(t); });
 }
 /// Outbox: frees the turns of a run that is about to be published (I4).
 template <class Machine>
@@ -212,7 +220,8 @@ HIWAY_DEVICE inline void admit(Machine m, Ring const& inbox, std::uint64_t from,
 }
 /// Inbox: the end of the run from `from` whose items were read, at most `limit`.
 template <class Machine>
-HIWAY_DEVICE inline std::uint64_t retired_prefix(Machine m, Ring const& inbox, std::uint64_t from, std::uint64_t limit) {
+HIWAY_DEVICE inline std::uint64_t retired_prefix(Machine m, Ring const& inbox, std::uint64_t from,
+                                                 std::uint64_t limit) {
   return detail::prefix_end(m, inbox, from, limit, [&](std::uint64_t t) { return inbox.next_free_turn(t); });
 }
 

@@ -25,23 +25,15 @@ struct NoTunnels {};
 template <class... Ts>
 struct From {
   std::tuple<Tunnel<Ts>*...> tunnels;
-  explicit From(Tunnel<Ts>&... t)
-    requires(sizeof...(Ts) > 0)
-      : tunnels(&t...) {}
-  explicit From(NoTunnels)
-    requires(sizeof...(Ts) == 0)
-  {}
+  explicit From(Tunnel<Ts>&... t) requires(sizeof...(Ts) > 0) : tunnels(&t...) {}
+  explicit From(NoTunnels) requires(sizeof...(Ts) == 0) {}
 };
 /// The tunnels a stage writes, in the order of its inlets.
 template <class... Ts>
 struct Into {
   std::tuple<Tunnel<Ts>*...> tunnels;
-  explicit Into(Tunnel<Ts>&... t)
-    requires(sizeof...(Ts) > 0)
-      : tunnels(&t...) {}
-  explicit Into(NoTunnels)
-    requires(sizeof...(Ts) == 0)
-  {}
+  explicit Into(Tunnel<Ts>&... t) requires(sizeof...(Ts) > 0) : tunnels(&t...) {}
+  explicit Into(NoTunnels) requires(sizeof...(Ts) == 0) {}
 };
 
 /// The tunnels that a stage reads. *Lifetime*: they live in the pipeline.
@@ -76,8 +68,10 @@ struct Form<F, From<Is...>, Into<Os...>> {
   static constexpr bool item = each || value;
   static constexpr bool known = loop || each || value;
   static_assert(known,
-                "hiway: the stage cannot be called with its tunnels. Give it one Outlet<T> per from(...), then one Inlet<T> per into(...), "
-                "in that order (or, per item: (const T&, Inlet<U>...), or U(const T&) with one inlet); T and U are the tunnels' item types");
+                "hiway: the stage cannot be called with its tunnels. Give it one Outlet<T> per from(...), then one "
+                "Inlet<T> per into(...), "
+                "in that order (or, per item: (const T&, Inlet<U>...), or U(const T&) with one inlet); T and U are the "
+                "tunnels' item types");
 };
 
 /// A CPU stage's function, which may be host-only code.
@@ -85,8 +79,7 @@ template <class F>
 struct CpuBody {
   F body;
   HIWAY_NO_SPACE_CHECK template <class... Args>
-    requires std::invocable<F&, Args...>
-  HIWAY_DEVICE decltype(auto) operator()(Args&&... args) {
+  requires std::invocable<F&, Args...> HIWAY_DEVICE decltype(auto) operator()(Args&&... args) {
     return body(std::forward<Args>(args)...);
   }
 };
@@ -133,12 +126,14 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
 
  private:
   template <std::size_t... I, std::size_t... O>
-  HIWAY_DEVICE void call_loop(OutletView const* outlets, InletView const* inlets, std::index_sequence<I...>, std::index_sequence<O...>) {
+  HIWAY_DEVICE void call_loop(OutletView const* outlets, InletView const* inlets, std::index_sequence<I...>,
+                              std::index_sequence<O...>) {
     (void)outlets, (void)inlets;
     body(Outlet<Is>(outlets[I])..., Inlet<Os>(inlets[O])...);
   }
   template <class Machine, std::size_t... I>
-  HIWAY_DEVICE bool step_each(Machine m, std::uint32_t group, OutletView const* outlets, InletView const* inlets, std::index_sequence<I...>) {
+  HIWAY_DEVICE bool step_each(Machine m, std::uint32_t group, OutletView const* outlets, InletView const* inlets,
+                              std::index_sequence<I...>) {
     bool any = false;
     ((any = step_outlet<Is>(m, group, outlets[I], inlets) || any), ...);
     return any;
@@ -180,8 +175,10 @@ struct StageSpec {
 
 /// Describes one stage of add_gpu_group: item or value form.
 template <class F, class... Is, class... Os>
-[[nodiscard]] StageSpec<F, From<Is...>, Into<Os...>> stage(std::string_view name, F body, From<Is...> in, Into<Os...> out) {
-  static_assert(std::is_trivially_copyable_v<F>, "hiway: stage: the functor is copied into the kernel and must be trivially copyable");
+[[nodiscard]] StageSpec<F, From<Is...>, Into<Os...>> stage(std::string_view name, F body, From<Is...> in,
+                                                           Into<Os...> out) {
+  static_assert(std::is_trivially_copyable_v<F>,
+                "hiway: stage: the functor is copied into the kernel and must be trivially copyable");
   static_assert(Form<F, From<Is...>, Into<Os...>>::item,
                 "hiway: a stage of a group is given per item, not as a loop: (const T&, Inlet<U>...) or U(const T&)");
   return {std::string(name), std::move(body), in, out};

@@ -64,7 +64,7 @@ struct SumTerm {
   Word<std::uint64_t>* first = nullptr;
   std::uint32_t count = 0;
   std::uint32_t stride = 0;
-  bool across = false;   ///< the words' home is not the checker's
+  bool across = false;  ///< the words' home is not the checker's
 };
 
 /// A word that must reach `needed`.
@@ -88,12 +88,12 @@ struct TunnelEnds {
 };
 
 struct UnitRecord {
-  Range finished;     ///< in terms
-  Range created;      ///< in terms
-  Range gates;        ///< in gates: outside writers given as loops, and open inlets
-  Range upstream;     ///< in unit_list: read by outside writers given per item, or by inside writers
-  Range readers;      ///< in gates: returned counts of the reading stages; empty when an open outlet reads
-  Range tunnels;      ///< in tunnels
+  Range finished;  ///< in terms
+  Range created;   ///< in terms
+  Range gates;     ///< in gates: outside writers given as loops, and open inlets
+  Range upstream;  ///< in unit_list: read by outside writers given per item, or by inside writers
+  Range readers;   ///< in gates: returned counts of the reading stages; empty when an open outlet reads
+  Range tunnels;   ///< in tunnels
   std::uint32_t reader_stage = no_id;  ///< named when items are left
   std::uint32_t tunnel = no_id;        ///< likewise
   std::uint32_t gate_open = 0;         ///< the checker's own
@@ -142,7 +142,8 @@ HIWAY_DEVICE inline std::uint64_t sum_terms(Machine m, TerminationTable const& t
   for (std::uint32_t i = range.begin; i < range.end; ++i) {
     SumTerm const& term = table.terms[i];
     for (std::uint32_t k = m.lane(); k < term.count; k += width) {
-      auto& word = *reinterpret_cast<Word<std::uint64_t>*>(reinterpret_cast<std::byte*>(term.first) + std::size_t{k} * term.stride);
+      auto& word = *reinterpret_cast<Word<std::uint64_t>*>(reinterpret_cast<std::byte*>(term.first) +
+                                                           std::size_t{k} * term.stride);
       if (term.across) {
         mine += m.load_across(word, Order::acquire);
       } else if (kind == Sum::created) {
@@ -160,7 +161,8 @@ template <class Machine>
 HIWAY_DEVICE inline bool gates_open(Machine m, TerminationTable const& table, Range range) {
   for (std::uint32_t i = range.begin; i < range.end; ++i) {
     CountGate const& gate = table.gates[i];
-    std::uint32_t const count = gate.across ? m.load_across(*gate.word, Order::acquire) : m.load(*gate.word, Order::acquire);
+    std::uint32_t const count =
+        gate.across ? m.load_across(*gate.word, Order::acquire) : m.load(*gate.word, Order::acquire);
     if (m.ballot(m.lanes(), count < gate.needed) != 0) return false;
   }
   return true;
@@ -222,7 +224,8 @@ HIWAY_DEVICE inline CheckResult check_round(Machine m, TerminationTable& table, 
     UnitRecord& unit = table.units[u];
     if (unit.ended != 0) continue;
     bool const readers_gone = unit.readers.begin != unit.readers.end && detail::gates_open(m, table, unit.readers);
-    if (unit.gate_open == 0 && detail::gates_open(m, table, unit.gates) && detail::all_ended(m, table, unit.upstream)) {  // T3
+    if (unit.gate_open == 0 && detail::gates_open(m, table, unit.gates) &&
+        detail::all_ended(m, table, unit.upstream)) {  // T3
       detail::open_gate(m, table, unit);
     }
     if (unit.gate_open == 0 && !readers_gone) {
@@ -234,7 +237,9 @@ HIWAY_DEVICE inline CheckResult check_round(Machine m, TerminationTable& table, 
     if (m.ballot(m.lanes(), is_aborted(m, control)) != 0) return CheckResult::faulted;              // T6
     if (finished > created || (readers_gone && finished < created)) {
       FaultKind const kind = finished > created ? FaultKind::end_task_too_many : FaultKind::items_left;
-      by_one_lane(m, [&] { record_fault(m, control, kind, unit.reader_stage, unit.tunnel, finished > created ? finished : created); });
+      by_one_lane(m, [&] {
+        record_fault(m, control, kind, unit.reader_stage, unit.tunnel, finished > created ? finished : created);
+      });
       return CheckResult::faulted;
     }
     if (unit.gate_open == 0 || finished != created) {

@@ -26,8 +26,12 @@ class TunnelBase {
   [[nodiscard]] std::size_t item_bytes() const { return item_bytes_; }
   [[nodiscard]] std::uint32_t id() const { return id_; }
 
-  [[nodiscard]] bool from_gpu() const { return direction_ == Direction::gpu_to_cpu || direction_ == Direction::gpu_to_gpu; }
-  [[nodiscard]] bool to_gpu() const { return direction_ == Direction::cpu_to_gpu || direction_ == Direction::gpu_to_gpu; }
+  [[nodiscard]] bool from_gpu() const {
+    return direction_ == Direction::gpu_to_cpu || direction_ == Direction::gpu_to_gpu;
+  }
+  [[nodiscard]] bool to_gpu() const {
+    return direction_ == Direction::cpu_to_gpu || direction_ == Direction::gpu_to_gpu;
+  }
   [[nodiscard]] bool crosses() const { return from_gpu() != to_gpu(); }
 
  private:

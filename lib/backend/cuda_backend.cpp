@@ -11,15 +11,17 @@ namespace {
 
 void check(cudaError_t error, char const* call, std::string_view what, int line) {
   if (error == cudaSuccess) return;
-  throw CudaError(std::string(what) + ": " + call + " failed: " + cudaGetErrorName(error) + ": " + cudaGetErrorString(error) + " (" + __FILE__ + ":" +
-                  std::to_string(line) + ")");
+  throw CudaError(std::string(what) + ": " + call + " failed: " + cudaGetErrorName(error) + ": " +
+                  cudaGetErrorString(error) + " (" + __FILE__ + ":" + std::to_string(line) + ")");
 }
 #define HIWAY_CUDA(call, what) check((call), #call, what, __LINE__)
 
 /// A non-blocking stream.
 class Stream {
  public:
-  explicit Stream(std::string_view what) { HIWAY_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), what); }
+  explicit Stream(std::string_view what) {
+    HIWAY_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), what);
+  }
   ~Stream() { cudaStreamDestroy(stream_); }
   Stream(Stream const&) = delete;
   Stream& operator=(Stream const&) = delete;
@@ -55,7 +57,8 @@ class StreamPool {
 
 class GpuKernel final : public RunningKernel {
  public:
-  GpuKernel(std::string name, int device, std::shared_ptr<Stream> stream) : name_(std::move(name)), device_(device), stream_(std::move(stream)) {}
+  GpuKernel(std::string name, int device, std::shared_ptr<Stream> stream)
+      : name_(std::move(name)), device_(device), stream_(std::move(stream)) {}
   bool done() override {
     HIWAY_CUDA(cudaSetDevice(device_), name_);
     return stream_->idle(name_);
@@ -85,7 +88,8 @@ class GpuCopies final : public CopyStream {
   void publish(Word<std::uint64_t>& device_word, std::uint64_t value) override {
     std::uint64_t& source = values_[next_++ % value_count];
     source = value;
-    HIWAY_CUDA(cudaMemcpyAsync(&device_word, &source, sizeof value, cudaMemcpyHostToDevice, stream_.get()), "copy stream");
+    HIWAY_CUDA(cudaMemcpyAsync(&device_word, &source, sizeof value, cudaMemcpyHostToDevice, stream_.get()),
+               "copy stream");
   }
   bool done() override {
     HIWAY_CUDA(cudaSetDevice(device_), "copy stream");
@@ -108,7 +112,8 @@ class CudaBackend final : public Backend {
     cudaError_t const error = cudaGetDeviceCount(&count);
     if (error != cudaSuccess || device >= count) {
       throw NoDevice("no device 'cuda:" + std::to_string(device) + "': " +
-                     (error != cudaSuccess ? std::string(cudaGetErrorString(error)) : "there are " + std::to_string(count) + " GPUs"));
+                     (error != cudaSuccess ? std::string(cudaGetErrorString(error))
+                                           : "there are " + std::to_string(count) + " GPUs"));
     }
     use();
     HIWAY_CUDA(cudaGetDeviceProperties(&properties_, device_), name());
@@ -129,7 +134,7 @@ class CudaBackend final : public Backend {
     } else if (memory == Memory::pinned) {
       HIWAY_CUDA(cudaHostAlloc(&address, bytes, cudaHostAllocPortable | cudaHostAllocMapped), what);
     } else {
-      address = ::operator new(bytes, std::align_val_t{256});
+      address = ::operator new (bytes, std::align_val_t{256});
     }
     return address;
   }
@@ -140,7 +145,7 @@ class CudaBackend final : public Backend {
     } else if (memory == Memory::pinned) {
       cudaFreeHost(address);
     } else {
-      ::operator delete(address, std::align_val_t{256});
+      ::operator delete (address, std::align_val_t{256});
     }
   }
   void upload(void* device, void const* host, std::size_t bytes) override {
@@ -173,22 +178,26 @@ class CudaBackend final : public Backend {
     cudaFuncAttributes attributes{};
     HIWAY_CUDA(cudaFuncGetAttributes(&attributes, kernel.cuda.symbol), name);  // loads the kernel
     if (grid.threads_per_block > static_cast<unsigned>(attributes.maxThreadsPerBlock)) {
-      throw ConfigError("stage '" + std::string(name) + "': " + std::to_string(grid.threads_per_block) + " threads a block, the kernel takes at most " +
-                        std::to_string(attributes.maxThreadsPerBlock));
+      throw ConfigError("stage '" + std::string(name) + "': " + std::to_string(grid.threads_per_block) +
+                        " threads a block, the kernel takes at most " + std::to_string(attributes.maxThreadsPerBlock));
     }
     if (grid.shared_bytes > 48 * 1024) {
-      HIWAY_CUDA(cudaFuncSetAttribute(kernel.cuda.symbol, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(grid.shared_bytes)), name);
+      HIWAY_CUDA(cudaFuncSetAttribute(kernel.cuda.symbol, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                      static_cast<int>(grid.shared_bytes)),
+                 name);
     }
     // A first launch that needs more local memory than any before would wait for every running kernel.
     std::size_t stack = 0;
     HIWAY_CUDA(cudaDeviceGetLimit(&stack, cudaLimitStackSize), name);
-    if (attributes.localSizeBytes > stack) HIWAY_CUDA(cudaDeviceSetLimit(cudaLimitStackSize, attributes.localSizeBytes), name);
+    if (attributes.localSizeBytes > stack)
+      HIWAY_CUDA(cudaDeviceSetLimit(cudaLimitStackSize, attributes.localSizeBytes), name);
   }
   unsigned processors() const override { return static_cast<unsigned>(properties_.multiProcessorCount); }
   unsigned resident_blocks(DeviceKernel const& kernel, simt::Grid grid) override {
     use();
     int blocks = 0;
-    HIWAY_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel.cuda.symbol, static_cast<int>(grid.threads_per_block), grid.shared_bytes),
+    HIWAY_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+                   &blocks, kernel.cuda.symbol, static_cast<int>(grid.threads_per_block), grid.shared_bytes),
                "occupancy");
     return static_cast<unsigned>(blocks);
   }
@@ -203,7 +212,9 @@ class CudaBackend final : public Backend {
     use();
     std::shared_ptr<Stream> stream = streams_.lend(name);
     kernel.cuda.with_arguments([&](void** arguments) {
-      HIWAY_CUDA(cudaLaunchKernel(kernel.cuda.symbol, dim3(grid.blocks), dim3(grid.threads_per_block), arguments, grid.shared_bytes, stream->get()), name);
+      HIWAY_CUDA(cudaLaunchKernel(kernel.cuda.symbol, dim3(grid.blocks), dim3(grid.threads_per_block), arguments,
+                                  grid.shared_bytes, stream->get()),
+                 name);
     });
     return std::make_unique<GpuKernel>(std::string(name), device_, std::move(stream));
   }
@@ -217,7 +228,8 @@ class CudaBackend final : public Backend {
   }
   static void require_code(std::string_view name, DeviceKernel const& kernel) {
     if (kernel.cuda.symbol == nullptr) {
-      throw ConfigError("stage '" + std::string(name) + "' has no GPU code: its file was not compiled by nvcc (CMake: hiway_cuda_sources(target))");
+      throw ConfigError("stage '" + std::string(name) +
+                        "' has no GPU code: its file was not compiled by nvcc (CMake: hiway_cuda_sources(target))");
     }
   }
 
@@ -240,7 +252,8 @@ std::vector<DeviceInfo> list_gpus() {
     cudaDeviceProp p{};
     if (cudaGetDeviceProperties(&p, i) != cudaSuccess) continue;
     bool const usable = p.unifiedAddressing != 0 && p.major >= 7;
-    all.push_back({"cuda:" + std::to_string(i), std::string(p.name) + ", " + std::to_string(p.multiProcessorCount) + " SMs", usable});
+    all.push_back({"cuda:" + std::to_string(i),
+                   std::string(p.name) + ", " + std::to_string(p.multiProcessorCount) + " SMs", usable});
   }
   return all;
 }

@@ -32,8 +32,12 @@ class HostKernel final : public RunningKernel {
 // Copies land one poll after they were started: whoever forgets to wait for them sees old bytes.
 class HostCopies final : public CopyStream {
  public:
-  void copy(void* target, void const* source, std::size_t bytes) override { started_.push_back({target, source, bytes, nullptr, 0}); }
-  void publish(Word<std::uint64_t>& device_word, std::uint64_t value) override { started_.push_back({nullptr, nullptr, 0, &device_word, value}); }
+  void copy(void* target, void const* source, std::size_t bytes) override {
+    started_.push_back({target, source, bytes, nullptr, 0});
+  }
+  void publish(Word<std::uint64_t>& device_word, std::uint64_t value) override {
+    started_.push_back({nullptr, nullptr, 0, &device_word, value});
+  }
   bool done() override {
     for (Copy const& c : started_) {
       if (c.word != nullptr) {
@@ -62,11 +66,13 @@ class HostBackend final : public Backend {
   std::string name() const override { return "simt"; }
   std::string description() const override {
     simt::DeviceLimits const& l = device_.limits();
-    return "emulated SIMT device on CPU threads: " + std::to_string(l.processors) + " processors of " + std::to_string(l.lanes_per_processor) +
-           " lanes";
+    return "emulated SIMT device on CPU threads: " + std::to_string(l.processors) + " processors of " +
+           std::to_string(l.lanes_per_processor) + " lanes";
   }
 
-  void* allocate(Memory, std::size_t bytes, std::string_view) override { return ::operator new(std::max<std::size_t>(bytes, 1), alignment); }
+  void* allocate(Memory, std::size_t bytes, std::string_view) override {
+    return ::operator new(std::max<std::size_t>(bytes, 1), alignment);
+  }
   void release(Memory, void* address) noexcept override { ::operator delete(address, alignment); }
   void upload(void* device, void const* host, std::size_t bytes) override { std::memcpy(device, host, bytes); }
   void download(void* host, void const* device, std::size_t bytes) override { std::memcpy(host, device, bytes); }
@@ -132,7 +138,8 @@ std::unique_ptr<Backend> make_backend(std::string const& device) {
       }
     }
     static std::once_flag said;
-    std::call_once(said, [&] { std::fprintf(stderr, "hiway: running on %s (set HIWAY_RUN_ON to choose)\n", chosen.c_str()); });
+    std::call_once(
+        said, [&] { std::fprintf(stderr, "hiway: running on %s (set HIWAY_RUN_ON to choose)\n", chosen.c_str()); });
     return make_backend(chosen);
   }
   constexpr std::string_view prefix = "cuda:";
@@ -145,7 +152,8 @@ std::unique_ptr<Backend> make_backend(std::string const& device) {
     if (parsed.ec != std::errc{} || parsed.ptr != end) index = -1;
   }
   if (index < 0) throw NoDevice("no device '" + wanted + "': expected auto, simt or cuda:N");
-  if (cuda_registry().make == nullptr) throw NoDevice("no device '" + wanted + "': this program was built without CUDA");
+  if (cuda_registry().make == nullptr)
+    throw NoDevice("no device '" + wanted + "': this program was built without CUDA");
   return cuda_registry().make(index);
 }
 

@@ -44,8 +44,9 @@ struct Shape {
 constexpr unsigned block_threads = 32;
 
 void expect_each_item_once(Shape const& shape) {
-  SCOPED_TRACE(testing::Message() << "direction " << int(shape.direction) << " movement " << int(shape.movement) << " capacity " << shape.capacity
-                                  << " producers " << shape.producers << " consumers " << shape.consumers);
+  SCOPED_TRACE(testing::Message() << "direction " << int(shape.direction) << " movement " << int(shape.movement)
+                                  << " capacity " << shape.capacity << " producers " << shape.producers << " consumers "
+                                  << shape.consumers);
   bool const from_gpu = shape.direction == Direction::gpu_to_cpu || shape.direction == Direction::gpu_to_gpu;
   bool const to_gpu = shape.direction == Direction::cpu_to_gpu || shape.direction == Direction::gpu_to_gpu;
   unsigned const threads = from_gpu ? shape.producers * block_threads : shape.producers;
@@ -53,18 +54,22 @@ void expect_each_item_once(Shape const& shape) {
   std::size_t const total = std::size_t{threads} * items;
 
   Pipeline pipe(bounded());
-  auto& tunnel = pipe.create_tunnel<Stamp>("stamps", shape.direction, {.capacity_items = shape.capacity, .movement = shape.movement});
+  auto& tunnel = pipe.create_tunnel<Stamp>("stamps", shape.direction,
+                                           {.capacity_items = shape.capacity, .movement = shape.movement});
   std::vector<Word<std::uint32_t>> seen(total, Word<std::uint32_t>{0});
   auto& device_seen = pipe.create_buffer<Word<std::uint32_t>>(std::span<Word<std::uint32_t> const>(seen));
   if (from_gpu) {
-    pipe.add_gpu_stage("source", StampSource{items}, into(tunnel), {.blocks = shape.producers, .threads_per_block = block_threads});
+    pipe.add_gpu_stage("source", StampSource{items}, into(tunnel),
+                       {.blocks = shape.producers, .threads_per_block = block_threads});
   } else {
     pipe.add_cpu_stage("source", StampSource{items}, into(tunnel), {.threads = shape.producers});
   }
   if (to_gpu) {
-    pipe.add_gpu_stage("sink", StampSink{device_seen.view(), items}, from(tunnel), {.blocks = shape.consumers, .threads_per_block = block_threads});
+    pipe.add_gpu_stage("sink", StampSink{device_seen.view(), items}, from(tunnel),
+                       {.blocks = shape.consumers, .threads_per_block = block_threads});
   } else {
-    pipe.add_cpu_stage("sink", StampSink{View<Word<std::uint32_t>>{seen.data(), total}, items}, from(tunnel), {.threads = shape.consumers});
+    pipe.add_cpu_stage("sink", StampSink{View<Word<std::uint32_t>>{seen.data(), total}, items}, from(tunnel),
+                       {.threads = shape.consumers});
   }
   RunReport const report = pipe.run();
   EXPECT_EQ(report.items, total);
@@ -109,7 +114,8 @@ TEST(Delivery, GpuToGpu) {
 
 TEST(Delivery, TakesAnyCapacity) {
   HIWAY_NEEDS_DEVICE();
-  for (std::size_t capacity : {3u, 5u, 100u}) expect_each_item_once({Direction::cpu_to_gpu, Movement::dma, capacity, 2, 1});
+  for (std::size_t capacity : {3u, 5u, 100u})
+    expect_each_item_once({Direction::cpu_to_gpu, Movement::dma, capacity, 2, 1});
 }
 
 /// A large item whose every byte tells where it belongs.
@@ -129,7 +135,8 @@ TEST(Delivery, KeepsLargeItemsWhole) {
   for (Movement movement : {Movement::direct, Movement::dma}) {
     Pipeline pipe(bounded());
     auto& to = pipe.create_tunnel<Large>("to", Direction::cpu_to_gpu, {.capacity_items = 16, .movement = movement});
-    auto& back = pipe.create_tunnel<std::uint32_t>("back", Direction::gpu_to_cpu, {.capacity_items = 16, .movement = movement});
+    auto& back =
+        pipe.create_tunnel<std::uint32_t>("back", Direction::gpu_to_cpu, {.capacity_items = 16, .movement = movement});
     pipe.add_cpu_stage(
         "feed",
         [](Inlet<Large> out) {
@@ -142,7 +149,8 @@ TEST(Delivery, KeepsLargeItemsWhole) {
         into(to));
     pipe.add_gpu_stage("check", CheckLarge{}, from(to), into(back));
     std::uint64_t sum = 0;
-    pipe.add_cpu_stage("sum", [&](std::uint32_t const& x) { sum += x; }, from(back));
+    pipe.add_cpu_stage(
+        "sum", [&](std::uint32_t const& x) { sum += x; }, from(back));
     pipe.run();
     EXPECT_EQ(sum, 1000u * 300 * 301 / 2);
   }
@@ -152,10 +160,16 @@ TEST(Delivery, KeepsTheOrderOfOneProducerForOneConsumer) {
   HIWAY_NEEDS_DEVICE();
   Pipeline pipe(bounded());
   auto& tunnel = pipe.create_tunnel<int>("numbers", Direction::cpu_to_cpu, {.capacity_items = 4});
-  pipe.add_cpu_stage("feed", [](Inlet<int> out) { for (int i = 0; i < 1000; ++i) out.put_h(i); }, into(tunnel));
+  pipe.add_cpu_stage(
+      "feed",
+      [](Inlet<int> out) {
+        for (int i = 0; i < 1000; ++i) out.put_h(i);
+      },
+      into(tunnel));
   int expected = 0;
   bool ordered = true;
-  pipe.add_cpu_stage("check", [&](int const& x) { ordered = ordered && x == expected++; }, from(tunnel));
+  pipe.add_cpu_stage(
+      "check", [&](int const& x) { ordered = ordered && x == expected++; }, from(tunnel));
   pipe.run();
   EXPECT_TRUE(ordered);
   EXPECT_EQ(expected, 1000);

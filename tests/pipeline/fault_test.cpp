@@ -75,7 +75,8 @@ struct Busy {
     auto& out = pipe.create_tunnel<int>("out", Direction::gpu_to_cpu, {.capacity_items = 4});
     pipe.add_cpu_stage("endless", Endless{}, into(in), {.threads = 2});
     pipe.add_gpu_stage("forward", Forward{}, from(in), into(out), {.blocks = 2});
-    pipe.add_cpu_stage("sink", [sink](int const& x) { sink(x); }, from(out));
+    pipe.add_cpu_stage(
+        "sink", [sink](int const& x) { sink(x); }, from(out));
   }
   Pipeline pipe;
 };
@@ -109,7 +110,8 @@ TEST(Fault, FailOnTheDeviceNamesTheStage) {
   auto& out = pipe.create_tunnel<int>("out", Direction::gpu_to_cpu, {.capacity_items = 4});
   pipe.add_cpu_stage("endless", Endless{}, into(in));
   pipe.add_gpu_stage("checker", FailAt{77}, from(in), into(out), {.blocks = 2, .threads_per_block = 64});
-  pipe.add_cpu_stage("sink", [](int const&) {}, from(out));
+  pipe.add_cpu_stage(
+      "sink", [](int const&) {}, from(out));
   EXPECT_EQ(text_of_error<StageError>([&] { pipe.run(); }), "stage 'checker': a bad number came");
 }
 
@@ -146,14 +148,16 @@ TEST(Fault, PutAfterCloseIsNamedOnBothSides) {
     Pipeline pipe(bounded());
     auto& t = pipe.create_tunnel<int>("t", Direction::cpu_to_cpu);
     pipe.add_cpu_stage("source", PutAfterClose{}, into(t));
-    pipe.add_cpu_stage("sink", [](int const&) {}, from(t));
+    pipe.add_cpu_stage(
+        "sink", [](int const&) {}, from(t));
     EXPECT_EQ(text_of_error<MisuseError>([&] { pipe.run(); }), "stage 'source': put after close: tunnel 't', item 1");
   }
   {
     Pipeline pipe(bounded());
     auto& t = pipe.create_tunnel<int>("t", Direction::gpu_to_cpu);
     pipe.add_gpu_stage("source", PutAfterClose{}, into(t), {.blocks = 1, .threads_per_block = 64});
-    pipe.add_cpu_stage("sink", [](int const&) {}, from(t));
+    pipe.add_cpu_stage(
+        "sink", [](int const&) {}, from(t));
     EXPECT_EQ(text_of_error<MisuseError>([&] { pipe.run(); }), "stage 'source': put after close: tunnel 't', item 1");
   }
 }
@@ -165,14 +169,16 @@ TEST(Fault, OneEndTaskTooManyIsNamedOnBothSides) {
     auto& t = pipe.create_tunnel<int>("t", Direction::cpu_to_cpu);
     pipe.add_cpu_stage("source", numbers(1), into(t));
     pipe.add_cpu_stage("sink", EndTwice{}, from(t));
-    EXPECT_EQ(text_of_error<MisuseError>([&] { pipe.run(); }), "stage 'sink': one end_task too many: tunnel 't', item 2");
+    EXPECT_EQ(text_of_error<MisuseError>([&] { pipe.run(); }),
+              "stage 'sink': one end_task too many: tunnel 't', item 2");
   }
   {
     Pipeline pipe(bounded());
     auto& t = pipe.create_tunnel<int>("t", Direction::cpu_to_gpu);
     pipe.add_cpu_stage("source", numbers(1), into(t));
     pipe.add_gpu_stage("sink", EndTwice{}, from(t), {.blocks = 1, .threads_per_block = 32});
-    EXPECT_EQ(text_of_error<MisuseError>([&] { pipe.run(); }), "stage 'sink': one end_task too many: tunnel 't', item 2");
+    EXPECT_EQ(text_of_error<MisuseError>([&] { pipe.run(); }),
+              "stage 'sink': one end_task too many: tunnel 't', item 2");
   }
 }
 
@@ -199,8 +205,10 @@ TEST(Fault, TheWrongDeviceIsNamedOnACpuThread) {
   HIWAY_NEEDS_DEVICE();
   Pipeline pipe(bounded());
   auto& t = pipe.create_tunnel<int>("t", Direction::cpu_to_cpu);
-  pipe.add_cpu_stage("source", [](Inlet<int> out) { out.put_d(1); }, into(t));
-  pipe.add_cpu_stage("sink", [](int const&) {}, from(t));
+  pipe.add_cpu_stage(
+      "source", [](Inlet<int> out) { out.put_d(1); }, into(t));
+  pipe.add_cpu_stage(
+      "sink", [](int const&) {}, from(t));
   EXPECT_THAT(text_of_error<StageError>([&] { pipe.run(); }), testing::HasSubstr("stage 'source': wrong device"));
 }
 
@@ -225,7 +233,8 @@ TEST(Fault, ACycleWithoutASourceIsRefused) {
   auto& b = pipe.create_tunnel<int>("b", Direction::cpu_to_cpu);
   pipe.add_cpu_stage("x", Forward{}, from(a), into(b));
   pipe.add_cpu_stage("y", Forward{}, from(b), into(a));
-  EXPECT_THAT(text_of_error<ConfigError>([&] { pipe.prepare(); }), testing::HasSubstr("has no source: nothing enters the cycle from outside"));
+  EXPECT_THAT(text_of_error<ConfigError>([&] { pipe.prepare(); }),
+              testing::HasSubstr("has no source: nothing enters the cycle from outside"));
 }
 
 TEST(Fault, WaitingInsideACycleIsRefused) {
@@ -236,7 +245,8 @@ TEST(Fault, WaitingInsideACycleIsRefused) {
   pipe.add_cpu_stage("feed", numbers(1), into(in));
   pipe.add_cpu_stage("enter", Forward{}, from(in), into(a));
   pipe.add_cpu_stage("again", Forward{}, from(a), into(a));
-  EXPECT_THAT(text_of_error<ConfigError>([&] { pipe.prepare(); }), testing::HasSubstr("WhenFull::wait can deadlock inside the cycle or group of 'again'"));
+  EXPECT_THAT(text_of_error<ConfigError>([&] { pipe.prepare(); }),
+              testing::HasSubstr("WhenFull::wait can deadlock inside the cycle or group of 'again'"));
 }
 
 TEST(Fault, StagesThatDoNotFitTheDeviceTogetherAreRefused) {
@@ -246,24 +256,30 @@ TEST(Fault, StagesThatDoNotFitTheDeviceTogetherAreRefused) {
   auto& out = pipe.create_tunnel<int>("out", Direction::gpu_to_cpu);
   pipe.add_cpu_stage("feed", numbers(1), into(in));
   pipe.add_gpu_stage("huge", Forward{}, from(in), into(out), {.blocks = 100000, .threads_per_block = 1024});
-  pipe.add_cpu_stage("sink", [](int const&) {}, from(out));
-  EXPECT_THAT(text_of_error<ConfigError>([&] { pipe.prepare(); }), testing::HasSubstr("the persistent stages do not fit the device at once"));
+  pipe.add_cpu_stage(
+      "sink", [](int const&) {}, from(out));
+  EXPECT_THAT(text_of_error<ConfigError>([&] { pipe.prepare(); }),
+              testing::HasSubstr("the persistent stages do not fit the device at once"));
 }
 
 TEST(Fault, ATunnelsBadConfigurationIsRefusedWhenItIsMade) {
   HIWAY_NEEDS_DEVICE();
   Pipeline pipe(bounded());
-  EXPECT_EQ(text_of_error<ConfigError>([&] { pipe.create_tunnel<int>("t", Direction::cpu_to_cpu, {.capacity_items = 0}); }),
-            "tunnel 't': capacity_items must be from 1 to 2^30: 0");
-  EXPECT_EQ(text_of_error<ConfigError>([&] { pipe.create_tunnel<int>("t", Direction::cpu_to_cpu, {.capacity_items = 8, .batch_items = 9}); }),
+  EXPECT_EQ(
+      text_of_error<ConfigError>([&] { pipe.create_tunnel<int>("t", Direction::cpu_to_cpu, {.capacity_items = 0}); }),
+      "tunnel 't': capacity_items must be from 1 to 2^30: 0");
+  EXPECT_EQ(text_of_error<ConfigError>(
+                [&] { pipe.create_tunnel<int>("t", Direction::cpu_to_cpu, {.capacity_items = 8, .batch_items = 9}); }),
             "tunnel 't': batch_items (9) is larger than the ring, capacity_items (8)");
   pipe.create_tunnel<int>("t", Direction::cpu_to_cpu);
-  EXPECT_THAT(text_of_error<ConfigError>([&] { pipe.create_tunnel<long>("t", Direction::cpu_to_cpu); }), testing::HasSubstr("is there already"));
+  EXPECT_THAT(text_of_error<ConfigError>([&] { pipe.create_tunnel<long>("t", Direction::cpu_to_cpu); }),
+              testing::HasSubstr("is there already"));
 }
 
 TEST(Fault, AnUnknownDeviceIsRefused) {
   EXPECT_THAT(text_of_error<NoDevice>([&] { Pipeline({.device = "tpu"}); }), testing::HasSubstr("no device 'tpu'"));
-  EXPECT_THAT(text_of_error<NoDevice>([&] { Pipeline({.device = "cuda:99"}); }), testing::HasSubstr("no device 'cuda:99'"));
+  EXPECT_THAT(text_of_error<NoDevice>([&] { Pipeline({.device = "cuda:99"}); }),
+              testing::HasSubstr("no device 'cuda:99'"));
 }
 
 }  // namespace

@@ -29,18 +29,22 @@ TEST(Stage, AnOrdinaryLaunchUsesBuffersAndSharedMemory) {
   std::vector<int> numbers(256);
   std::iota(numbers.begin(), numbers.end(), 0);
   auto& buffer = pipe.create_buffer<int>(std::span<int const>(numbers));
-  pipe.launch("reverse", Reverse{buffer.view()}, {.blocks = 4, .threads_per_block = 64, .shared_bytes = 64 * sizeof(int)});
+  pipe.launch("reverse", Reverse{buffer.view()},
+              {.blocks = 4, .threads_per_block = 64, .shared_bytes = 64 * sizeof(int)});
   pipe.synchronize();
   std::vector<int> got(256);
   buffer.copy_out(got);
-  for (int block = 0; block < 4; ++block) std::reverse(numbers.begin() + block * 64, numbers.begin() + (block + 1) * 64);
+  for (int block = 0; block < 4; ++block)
+    std::reverse(numbers.begin() + block * 64, numbers.begin() + (block + 1) * 64);
   EXPECT_EQ(got, numbers);
   EXPECT_THROW(buffer.copy_in(numbers, 1), ConfigError);
 }
 
 /// One outlet of each kind, told apart by the item's type; two inlets.
 struct Sort {
-  HIWAY_DEVICE void operator()(int const& x, Inlet<int> even, Inlet<int> odd) const { (x % 2 == 0 ? even : odd).put(x); }
+  HIWAY_DEVICE void operator()(int const& x, Inlet<int> even, Inlet<int> odd) const {
+    (x % 2 == 0 ? even : odd).put(x);
+  }
 };
 struct Negate {
   HIWAY_DEVICE int operator()(int const& x) const { return -x; }
@@ -54,12 +58,18 @@ TEST(Stage, ItemAndValueFormsRunOnBothSides) {
   auto& odd = pipe.create_tunnel<int>("odd", Direction::gpu_to_cpu, {.capacity_items = 7});
   auto& negated = pipe.create_tunnel<int>("negated", Direction::gpu_to_cpu, {.capacity_items = 7});
   auto& all = pipe.create_tunnel<int>("all", Direction::cpu_to_cpu, {.capacity_items = 7});
-  pipe.add_cpu_stage("feed", [](Inlet<int> out) { for (int i = 1; i <= 500; ++i) out.put_h(i); }, into(in));
+  pipe.add_cpu_stage(
+      "feed",
+      [](Inlet<int> out) {
+        for (int i = 1; i <= 500; ++i) out.put_h(i);
+      },
+      into(in));
   pipe.add_gpu_stage("sort", Sort{}, from(in), into(even, odd), {.blocks = 3, .threads_per_block = 48});
   pipe.add_gpu_stage("negate", Negate{}, from(even), into(negated), {.blocks = 1, .threads_per_block = 40});
   pipe.add_cpu_stage("negate back", Negate{}, from(negated, odd), into(all), {.threads = 2});
   long sum = 0;
-  pipe.add_cpu_stage("sum", [&](int const& x) { sum += x; }, from(all));
+  pipe.add_cpu_stage(
+      "sum", [&](int const& x) { sum += x; }, from(all));
   pipe.run();
   EXPECT_EQ(sum, 250 * 251 - 250 * 250);  // the even ones, less the odd ones
 }
@@ -68,9 +78,11 @@ TEST(Stage, ThreadsOfACpuStageHaveNumbers) {
   HIWAY_NEEDS_DEVICE();
   Pipeline pipe(bounded());
   auto& t = pipe.create_tunnel<unsigned>("t", Direction::cpu_to_cpu);
-  pipe.add_cpu_stage("source", [](Inlet<unsigned> out) { out.put_h(thread_index() * 100 + thread_count()); }, into(t), {.threads = 3});
+  pipe.add_cpu_stage("source", [](Inlet<unsigned> out) { out.put_h(thread_index() * 100 + thread_count()); }, into(t),
+                     {.threads = 3});
   std::vector<unsigned> got;
-  pipe.add_cpu_stage("sink", [&](unsigned const& x) { got.push_back(x); }, from(t));
+  pipe.add_cpu_stage(
+      "sink", [&](unsigned const& x) { got.push_back(x); }, from(t));
   pipe.run();
   std::sort(got.begin(), got.end());
   EXPECT_EQ(got, (std::vector<unsigned>{3, 103, 203}));
@@ -92,7 +104,8 @@ TEST(Stage, TheGraphNamesStagesAndTunnels) {
   Pipeline pipe(bounded());
   auto& t = pipe.create_tunnel<int>("t", Direction::cpu_to_gpu, {.capacity_items = 5});
   auto& u = pipe.create_tunnel<int>("u", Direction::gpu_to_cpu);
-  pipe.add_cpu_stage("feed", [](Inlet<int>) {}, into(t));
+  pipe.add_cpu_stage(
+      "feed", [](Inlet<int>) {}, into(t));
   pipe.add_gpu_stage("negate", Negate{}, from(t), into(u));
   pipe.add_cpu_stage("sink", [](int const&) {}, from(u), {.threads = 2});
   std::string const dot = pipe.graph();

@@ -65,11 +65,17 @@ TEST(Termination, AStageThatFeedsItselfFinishes) {
   auto& jobs = pipe.create_tunnel<Job>("jobs", Direction::cpu_to_gpu, {.capacity_items = 8});
   auto& again = pipe.create_tunnel<Job>("again", Direction::gpu_to_gpu, {.capacity_items = 8});
   auto& squares = pipe.create_tunnel<long>("squares", Direction::gpu_to_cpu, {.capacity_items = 8});
-  pipe.add_cpu_stage("feed", [](Inlet<Job> out) { for (int i = 1; i <= 1000; ++i) out.put_h({i, i % 5 + 1}); }, into(jobs));
+  pipe.add_cpu_stage(
+      "feed",
+      [](Inlet<Job> out) {
+        for (int i = 1; i <= 1000; ++i) out.put_h({i, i % 5 + 1});
+      },
+      into(jobs));
   pipe.add_gpu_stage("enter", Count{}, from(jobs), into(again, squares), small);
   pipe.add_gpu_stage("self", Count{}, from(again), into(again, squares), small);
   long sum = 0;
-  pipe.add_cpu_stage("sum", [&](long const& s) { sum += s; }, from(squares));
+  pipe.add_cpu_stage(
+      "sum", [&](long const& s) { sum += s; }, from(squares));
   pipe.run();
   EXPECT_EQ(sum, 333833500);
 }
@@ -81,22 +87,28 @@ TEST(Termination, StagesThatFeedEachOtherFinish) {
   auto& again = pipe.create_tunnel<Job>("again", Direction::gpu_to_gpu, {.capacity_items = 8});
   auto& back = pipe.create_tunnel<Job>("back", Direction::gpu_to_gpu, {.capacity_items = 8});
   auto& squares = pipe.create_tunnel<long>("squares", Direction::gpu_to_cpu, {.capacity_items = 1});
-  pipe.add_cpu_stage("feed", [](Inlet<Job> out) { for (int i = 1; i <= 1000; ++i) out.put_h({i, i % 5}); }, into(jobs));
+  pipe.add_cpu_stage(
+      "feed",
+      [](Inlet<Job> out) {
+        for (int i = 1; i <= 1000; ++i) out.put_h({i, i % 5});
+      },
+      into(jobs));
   pipe.add_gpu_stage("count", Count{}, from(jobs), into(again, squares));
   pipe.add_gpu_stage("round", Count{}, from(again), into(back, squares));
   pipe.add_gpu_stage("turn", Count{}, from(back), into(again, squares));
   long sum = 0;
-  pipe.add_cpu_stage("sum",
-                     [&](Outlet<long> in) {
-                       long s;
-                       while (!in.is_terminate_h()) {
-                         if (in.get_h(s)) {
-                           sum += s;
-                           in.end_task_h();
-                         }
-                       }
-                     },
-                     from(squares));
+  pipe.add_cpu_stage(
+      "sum",
+      [&](Outlet<long> in) {
+        long s;
+        while (!in.is_terminate_h()) {
+          if (in.get_h(s)) {
+            sum += s;
+            in.end_task_h();
+          }
+        }
+      },
+      from(squares));
   pipe.run();
   EXPECT_EQ(sum, 333833500);
 }
@@ -109,13 +121,20 @@ TEST(Termination, ACycleAcrossTheBusFinishes) {
     auto& to = pipe.create_tunnel<Job>("to", Direction::cpu_to_gpu, {.capacity_items = 8, .movement = movement});
     auto& back = pipe.create_tunnel<Job>("back", Direction::gpu_to_cpu, {.capacity_items = 8, .movement = movement});
     auto& cpu_squares = pipe.create_tunnel<long>("cpu squares", Direction::cpu_to_cpu, {.capacity_items = 8});
-    auto& gpu_squares = pipe.create_tunnel<long>("gpu squares", Direction::gpu_to_cpu, {.capacity_items = 8, .movement = movement});
-    pipe.add_cpu_stage("feed", [](Inlet<Job> out) { for (int i = 1; i <= 1000; ++i) out.put_h({i, i % 7}); }, into(jobs));
+    auto& gpu_squares =
+        pipe.create_tunnel<long>("gpu squares", Direction::gpu_to_cpu, {.capacity_items = 8, .movement = movement});
+    pipe.add_cpu_stage(
+        "feed",
+        [](Inlet<Job> out) {
+          for (int i = 1; i <= 1000; ++i) out.put_h({i, i % 7});
+        },
+        into(jobs));
     pipe.add_cpu_stage("enter", Count{}, from(jobs), into(to, cpu_squares));
     pipe.add_gpu_stage("there", Count{}, from(to), into(back, gpu_squares));
     pipe.add_cpu_stage("here", Count{}, from(back), into(to, cpu_squares));
     std::atomic<long> sum = 0;
-    pipe.add_cpu_stage("sum", [&](long const& s) { sum += s; }, from(cpu_squares, gpu_squares));
+    pipe.add_cpu_stage(
+        "sum", [&](long const& s) { sum += s; }, from(cpu_squares, gpu_squares));
     pipe.run();
     EXPECT_EQ(sum, 333833500);
   }
@@ -128,11 +147,18 @@ TEST(Termination, AGroupWithRecursionFinishes) {
   auto& again = pipe.create_tunnel<Job>("again", Direction::gpu_to_gpu, {.capacity_items = 8});
   auto& leaves = pipe.create_tunnel<long>("leaves", Direction::gpu_to_gpu, {.capacity_items = 8});
   auto& doubled = pipe.create_tunnel<long>("doubled", Direction::gpu_to_cpu, {.capacity_items = 8});
-  pipe.add_cpu_stage("feed", [](Inlet<Job> out) { for (int i = 1; i <= 10; ++i) out.put_h({i, 5}); }, into(jobs));
-  pipe.add_gpu_group("tree", {.blocks = 2, .threads_per_block = 64}, stage("split", SplitItem{}, from(jobs, again), into(again, leaves)),
+  pipe.add_cpu_stage(
+      "feed",
+      [](Inlet<Job> out) {
+        for (int i = 1; i <= 10; ++i) out.put_h({i, 5});
+      },
+      into(jobs));
+  pipe.add_gpu_group("tree", {.blocks = 2, .threads_per_block = 64},
+                     stage("split", SplitItem{}, from(jobs, again), into(again, leaves)),
                      stage("double", Double{}, from(leaves), into(doubled)));
   long sum = 0;
-  pipe.add_cpu_stage("sum", [&](long const& s) { sum += s; }, from(doubled));
+  pipe.add_cpu_stage(
+      "sum", [&](long const& s) { sum += s; }, from(doubled));
   RunReport const report = pipe.run();
   EXPECT_EQ(sum, 2 * 32 * 55);
   EXPECT_EQ(report.items, 10u + 10 * 62 + 2 * 10 * 32);
@@ -144,15 +170,14 @@ TEST(Termination, SeveralSourcesAndBubblesOfAnyLength) {
   auto& in = pipe.create_tunnel<long>("in", Direction::cpu_to_gpu, {.capacity_items = 16});
   auto& out = pipe.create_tunnel<long>("out", Direction::gpu_to_cpu, {.capacity_items = 16});
   pipe.add_cpu_stage("quick", numbers_to(100), into(in));
-  pipe.add_cpu_stage(
-      "slow",
-      [](Inlet<long> to) {
-        for (int i = 1; i <= 5; ++i) {
-          std::this_thread::sleep_for(std::chrono::milliseconds(i * 20));
-          to.put_h(1000);
-        }
-      },
-      into(in), {.threads = 2});
+  pipe.add_cpu_stage("slow",
+                     [](Inlet<long> to) {
+                       for (int i = 1; i <= 5; ++i) {
+                         std::this_thread::sleep_for(std::chrono::milliseconds(i * 20));
+                         to.put_h(1000);
+                       }
+                     },
+                     into(in), {.threads = 2});
   pipe.add_gpu_stage("copy", Copy{}, from(in), into(out));
   std::atomic<long> sum = 0;
   pipe.add_cpu_stage("sum", [&](long const& s) { sum += s; }, from(out), {.threads = 2});
@@ -165,10 +190,12 @@ TEST(Termination, AnEmptyInputEnds) {
   Pipeline pipe(bounded());
   auto& in = pipe.create_tunnel<long>("in", Direction::cpu_to_gpu);
   auto& out = pipe.create_tunnel<long>("out", Direction::gpu_to_cpu);
-  pipe.add_cpu_stage("nothing", [](Inlet<long>) {}, into(in));
+  pipe.add_cpu_stage(
+      "nothing", [](Inlet<long>) {}, into(in));
   pipe.add_gpu_stage("double", Double{}, from(in), into(out));
   int items = 0;
-  pipe.add_cpu_stage("count", [&](long const&) { ++items; }, from(out));
+  pipe.add_cpu_stage(
+      "count", [&](long const&) { ++items; }, from(out));
   EXPECT_EQ(pipe.run().items, 0u);
   EXPECT_EQ(items, 0);
 }
@@ -180,19 +207,19 @@ TEST(Termination, ResultsPutAfterTheLoopArrive) {
   auto& totals = pipe.create_tunnel<long>("totals", Direction::cpu_to_gpu, {.capacity_items = 1});
   auto& out = pipe.create_tunnel<long>("out", Direction::gpu_to_cpu, {.capacity_items = 1});
   pipe.add_cpu_stage("feed", numbers_to(1000), into(in));
-  pipe.add_cpu_stage(
-      "total",
-      [](Outlet<long> from, Inlet<long> to) {
-        long sum = 0;
-        from.for_each_h([&](long x) { sum += x; });
-        std::this_thread::sleep_for(std::chrono::milliseconds(20));
-        to.put_h(sum);
-      },
-      from(in), into(totals), {.threads = 3});
+  pipe.add_cpu_stage("total",
+                     [](Outlet<long> from, Inlet<long> to) {
+                       long sum = 0;
+                       from.for_each_h([&](long x) { sum += x; });
+                       std::this_thread::sleep_for(std::chrono::milliseconds(20));
+                       to.put_h(sum);
+                     },
+                     from(in), into(totals), {.threads = 3});
   pipe.add_gpu_stage("copy", Copy{}, from(totals), into(out));
   long sum = 0;
   int items = 0;
-  pipe.add_cpu_stage("sum", [&](long const& s) { sum += s, ++items; }, from(out));
+  pipe.add_cpu_stage(
+      "sum", [&](long const& s) { sum += s, ++items; }, from(out));
   pipe.run();
   EXPECT_EQ(sum, 500500);
   EXPECT_EQ(items, 3);
@@ -260,7 +287,8 @@ TEST(Termination, RunsAgainAsOftenAsOneLikes) {
       into(in));
   pipe.add_gpu_stage("double", Double{}, from(in), into(out));
   std::atomic<long> sum = 0;
-  pipe.add_cpu_stage("sum", [&](long const& s) { sum += s; }, from(out));
+  pipe.add_cpu_stage(
+      "sum", [&](long const& s) { sum += s; }, from(out));
   for (int run = 0; run < 5; ++run) {
     sum = 0;
     fail = run % 2 == 1;

@@ -31,13 +31,16 @@ struct IntRing {
   template <class Machine>
   bool put(Machine m, int value) {
     Grant const g = claim_put(m, ring, m.converged(), true);
-    if (g.granted) commit_put(m, ring, g.ticket, control, [&](std::byte* slot) { *reinterpret_cast<int*>(slot) = value; });
+    if (g.granted)
+      commit_put(m, ring, g.ticket, control, [&](std::byte* slot) { *reinterpret_cast<int*>(slot) = value; });
     return g.granted;
   }
   template <class Machine>
   bool get(Machine m, int& value) {
     Grant const g = claim_get(m, ring, m.converged(), true, nullptr);
-    if (g.granted) finish_get(m, ring, g.ticket, control, [&](std::byte const* slot) { value = *reinterpret_cast<int const*>(slot); });
+    if (g.granted)
+      finish_get(m, ring, g.ticket, control,
+                 [&](std::byte const* slot) { value = *reinterpret_cast<int const*>(slot); });
     return g.granted;
   }
 
@@ -212,10 +215,12 @@ TEST(Simt, WarpsShareAClaimAndLoseNothing) {
         if (g.granted) {
           need = false;
           if (producer) {
-            commit_put(m, r.ring, g.ticket, r.control, [&](std::byte* slot) { *reinterpret_cast<int*>(slot) = static_cast<int>(me) * 20 + i; });
+            commit_put(m, r.ring, g.ticket, r.control,
+                       [&](std::byte* slot) { *reinterpret_cast<int*>(slot) = static_cast<int>(me) * 20 + i; });
           } else {
             int x = 0;
-            finish_get(m, r.ring, g.ticket, r.control, [&](std::byte const* slot) { x = *reinterpret_cast<int const*>(slot); });
+            finish_get(m, r.ring, g.ticket, r.control,
+                       [&](std::byte const* slot) { x = *reinterpret_cast<int const*>(slot); });
             m.fetch_add(seen[static_cast<std::size_t>(x)], 1u, Order::relaxed);
           }
         }

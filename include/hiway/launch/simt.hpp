@@ -10,12 +10,12 @@ namespace hiway::simt {
 
 /// The emulated device's size. Residency is limited as on a GPU.
 struct DeviceLimits {
-  unsigned processors = 4;                            ///< emulated SMs
-  unsigned lanes_per_processor = 2048;                ///< resident at once, in whole warps
-  unsigned blocks_per_processor = 32;                 ///< resident at once
+  unsigned processors = 4;              ///< emulated SMs
+  unsigned lanes_per_processor = 2048;  ///< resident at once, in whole warps
+  unsigned blocks_per_processor = 32;   ///< resident at once
   std::size_t shared_bytes_per_processor = 256 * 1024;
-  unsigned os_threads = 0;                            ///< that run the lanes; 0: half the cores, at least 1, at most 8
-  std::size_t stack_bytes = 128 * 1024;               ///< of a lane; a guard page lies below it
+  unsigned os_threads = 0;               ///< that run the lanes; 0: half the cores, at least 1, at most 8
+  std::size_t stack_bytes = 128 * 1024;  ///< of a lane; a guard page lies below it
 };
 
 /// Extent of a launch.

@@ -8,7 +8,8 @@
 #include <cuda/atomic>
 #include <cuda/std/version>
 
-static_assert(CCCL_MAJOR_VERSION >= 3, "hiway needs the CUDA toolkit's own CCCL (3.0 or later) first in the include path");
+static_assert(CCCL_MAJOR_VERSION >= 3,
+              "hiway needs the CUDA toolkit's own CCCL (3.0 or later) first in the include path");
 
 namespace hiway {
 
@@ -29,22 +30,37 @@ struct CudaMachine {
   }
 
   template <class T>
-  __device__ T load(Word<T>& word, Order order) const { return Home<T>(word.bits).load(cuda_order(order)); }
-  template <class T>
-  __device__ void store(Word<T>& word, T value, Order order) const { Home<T>(word.bits).store(value, cuda_order(order)); }
-  template <class T>
-  __device__ T fetch_add(Word<T>& word, T value, Order order) const { return Home<T>(word.bits).fetch_add(value, cuda_order(order)); }
-  template <class T>
-  __device__ T fetch_or(Word<T>& word, T value, Order order) const { return Home<T>(word.bits).fetch_or(value, cuda_order(order)); }
-  template <class T>
-  __device__ bool compare_exchange(Word<T>& word, T& expected, T desired, Order order) const {
-    return Home<T>(word.bits).compare_exchange_strong(expected, desired, cuda_order(order), cuda::std::memory_order_relaxed);
+  __device__ T load(Word<T>& word, Order order) const {
+    return Home<T>(word.bits).load(cuda_order(order));
   }
   template <class T>
-  __device__ T load_across(Word<T>& word, Order order) const { return Across<T>(word.bits).load(cuda_order(order)); }
+  __device__ void store(Word<T>& word, T value, Order order) const {
+    Home<T>(word.bits).store(value, cuda_order(order));
+  }
   template <class T>
-  __device__ void store_across(Word<T>& word, T value, Order order) const { Across<T>(word.bits).store(value, cuda_order(order)); }
-  __device__ void fence_across() const { cuda::atomic_thread_fence(cuda::std::memory_order_seq_cst, cuda::thread_scope_system); }
+  __device__ T fetch_add(Word<T>& word, T value, Order order) const {
+    return Home<T>(word.bits).fetch_add(value, cuda_order(order));
+  }
+  template <class T>
+  __device__ T fetch_or(Word<T>& word, T value, Order order) const {
+    return Home<T>(word.bits).fetch_or(value, cuda_order(order));
+  }
+  template <class T>
+  __device__ bool compare_exchange(Word<T>& word, T& expected, T desired, Order order) const {
+    return Home<T>(word.bits).compare_exchange_strong(expected, desired, cuda_order(order),
+                                                      cuda::std::memory_order_relaxed);
+  }
+  template <class T>
+  __device__ T load_across(Word<T>& word, Order order) const {
+    return Across<T>(word.bits).load(cuda_order(order));
+  }
+  template <class T>
+  __device__ void store_across(Word<T>& word, T value, Order order) const {
+    Across<T>(word.bits).store(value, cuda_order(order));
+  }
+  __device__ void fence_across() const {
+    cuda::atomic_thread_fence(cuda::std::memory_order_seq_cst, cuda::thread_scope_system);
+  }
 
   __device__ unsigned lane() const { return threadIdx.x & 31u; }
   __device__ std::uint32_t lanes() const {
@@ -63,7 +79,9 @@ struct CudaMachine {
   }
   __device__ void sync_warp(std::uint32_t mask) const { __syncwarp(mask); }
   __device__ unsigned count(std::uint32_t mask) const { return static_cast<unsigned>(__popc(mask)); }
-  __device__ unsigned lowest(std::uint32_t mask) const { return static_cast<unsigned>(__ffs(static_cast<int>(mask))) - 1u; }
+  __device__ unsigned lowest(std::uint32_t mask) const {
+    return static_cast<unsigned>(__ffs(static_cast<int>(mask))) - 1u;
+  }
 
   __device__ unsigned thread_in_block() const { return threadIdx.x; }
   __device__ unsigned block_threads() const { return blockDim.x; }

@@ -46,9 +46,13 @@ struct FiberMachine {
     return won;
   }
   template <class T>
-  HIWAY_DEVICE T load_across(Word<T>& word, Order order) const { return load(word, order); }
+  HIWAY_DEVICE T load_across(Word<T>& word, Order order) const {
+    return load(word, order);
+  }
   template <class T>
-  HIWAY_DEVICE void store_across(Word<T>& word, T value, Order order) const { store(word, value, order); }
+  HIWAY_DEVICE void store_across(Word<T>& word, T value, Order order) const {
+    store(word, value, order);
+  }
   HIWAY_DEVICE void fence_across() const { ThreadMachine{}.fence_across(); }
 
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE unsigned lane() const { return simt::lane_id().thread % 32; }
@@ -76,8 +80,12 @@ struct FiberMachine {
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE void sync_warp(std::uint32_t mask) const {
     if (mask != (1u << lane())) simt::meet(simt::WarpOperation::sync, mask, 0, 0);
   }
-  HIWAY_NO_SPACE_CHECK HIWAY_DEVICE unsigned count(std::uint32_t mask) const { return static_cast<unsigned>(std::popcount(mask)); }
-  HIWAY_NO_SPACE_CHECK HIWAY_DEVICE unsigned lowest(std::uint32_t mask) const { return static_cast<unsigned>(std::countr_zero(mask)); }
+  HIWAY_NO_SPACE_CHECK HIWAY_DEVICE unsigned count(std::uint32_t mask) const {
+    return static_cast<unsigned>(std::popcount(mask));
+  }
+  HIWAY_NO_SPACE_CHECK HIWAY_DEVICE unsigned lowest(std::uint32_t mask) const {
+    return static_cast<unsigned>(std::countr_zero(mask));
+  }
 
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE unsigned thread_in_block() const { return simt::lane_id().thread; }
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE unsigned block_threads() const { return simt::lane_id().threads; }

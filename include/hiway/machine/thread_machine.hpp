@@ -55,12 +55,16 @@ struct ThreadMachine {
   HIWAY_NO_SPACE_CHECK template <class T>
   HIWAY_DEVICE bool compare_exchange(Word<T>& word, T& expected, T desired, Order order) const {
     return std::atomic_ref<T>(word.bits).compare_exchange_strong(expected, desired, HostWords::std_order(order),
-                                                                  std::memory_order_relaxed);
+                                                                 std::memory_order_relaxed);
   }
   template <class T>
-  HIWAY_DEVICE T load_across(Word<T>& word, Order order) const { return load(word, order); }
+  HIWAY_DEVICE T load_across(Word<T>& word, Order order) const {
+    return load(word, order);
+  }
   template <class T>
-  HIWAY_DEVICE void store_across(Word<T>& word, T value, Order order) const { store(word, value, order); }
+  HIWAY_DEVICE void store_across(Word<T>& word, T value, Order order) const {
+    store(word, value, order);
+  }
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE void fence_across() const { std::atomic_thread_fence(std::memory_order_seq_cst); }
 
   HIWAY_DEVICE unsigned lane() const { return 0; }
@@ -68,7 +72,9 @@ struct ThreadMachine {
   HIWAY_DEVICE std::uint32_t converged() const { return 1; }
   HIWAY_DEVICE std::uint32_t ballot(std::uint32_t, bool predicate) const { return predicate ? 1u : 0u; }
   template <class T>
-  HIWAY_DEVICE T shuffle(std::uint32_t, T value, unsigned) const { return value; }
+  HIWAY_DEVICE T shuffle(std::uint32_t, T value, unsigned) const {
+    return value;
+  }
   HIWAY_DEVICE void sync_warp(std::uint32_t) const {}
   HIWAY_DEVICE unsigned count(std::uint32_t mask) const { return mask; }
   HIWAY_DEVICE unsigned lowest(std::uint32_t) const { return 0; }
