@@ -33,6 +33,8 @@ void check_config(TunnelBase const& tunnel) {
 
 Pipeline::Core::Core(PipelineConfig config) : config_(std::move(config)), backend_(make_backend(config_.device)) {
   if (config_.end_detection == EndDetection::time_out) throw ConfigError("EndDetection::time_out is not there yet");
+  if (config_.stall_after.count() != 0) throw ConfigError("PipelineConfig::stall_after is not there yet");
+  if (!config_.trace.empty()) throw ConfigError("PipelineConfig::trace is not there yet");
   host_words_ = std::make_unique<Arena>(*backend_, Memory::pinned, "tunnels' words");
   device_words_ = std::make_unique<Arena>(*backend_, Memory::device, "tunnels' words");
   host_control_ = host_words_->place<Control>();
@@ -61,7 +63,7 @@ void Pipeline::Core::invalidate() {
   transfers_.clear();
 }
 
-Ring Pipeline::Core::make_ring(TunnelBase const& tunnel, bool, RingPart part, std::byte* items, std::size_t capacity,
+Ring Pipeline::Core::make_ring(TunnelBase const& tunnel, RingPart part, std::byte* items, std::size_t capacity,
                                Arena& arena) {
   std::size_t const slots = std::bit_ceil(capacity);
   Ring ring;
@@ -93,8 +95,8 @@ void Pipeline::Core::add_tunnel(std::unique_ptr<TunnelBase> tunnel) {
     s.dma = t.config().movement == Movement::dma;
     std::byte* const host_items = host_words_->place_raw(bytes);
     std::byte* const device_items = s.dma ? device_words_->place_raw(bytes) : host_items;
-    s.put_ring = make_ring(t, from, RingPart::outbox, from ? device_items : host_items, capacity, tunnel_words(from));
-    s.get_ring = make_ring(t, to, RingPart::inbox, to ? device_items : host_items, capacity, tunnel_words(to));
+    s.put_ring = make_ring(t, RingPart::outbox, from ? device_items : host_items, capacity, tunnel_words(from));
+    s.get_ring = make_ring(t, RingPart::inbox, to ? device_items : host_items, capacity, tunnel_words(to));
     tunnel_words(to).image(s.get_ring.words).free.bits = 0;  // an inbox's `free` is never used
     auto* const bus = host_words_->place<BusWords>();
     s.closing = &bus->closing;
@@ -102,7 +104,7 @@ void Pipeline::Core::add_tunnel(std::unique_ptr<TunnelBase> tunnel) {
     s.retired = &bus->retired;
     s.arrived = !s.dma ? s.published : to ? device_words_->place<Word<std::uint64_t>>() : &bus->arrived;
   } else {
-    s.put_ring = make_ring(t, from, RingPart::whole, tunnel_words(from).place_raw(bytes), capacity, tunnel_words(from));
+    s.put_ring = make_ring(t, RingPart::whole, tunnel_words(from).place_raw(bytes), capacity, tunnel_words(from));
     s.get_ring = s.put_ring;
   }
   s.spill = tunnel_words(from).place<Ring>();
@@ -175,7 +177,12 @@ void Pipeline::Core::launch(std::string_view name, DeviceKernel kernel, GpuStage
     throw ConfigError("launch '" + std::string(name) + "': blocks and threads_per_block must be at least 1");
   }
   synchronize();
-  launches_.push_back(backend_->start(name, kernel, {options.blocks, options.threads_per_block, options.shared_bytes}));
+  simt::Grid const grid{options.blocks, options.threads_per_block, options.shared_bytes};
+  std::string const title = "launch '" + std::string(name) + "'";
+  if (prepared_launches_.emplace(kernel.cuda.symbol, grid.threads_per_block, grid.shared_bytes).second) {
+    backend_->prepare(title, kernel, grid);
+  }
+  launches_.push_back(backend_->start(title, kernel, grid));
 }
 
 void Pipeline::Core::synchronize() {

@@ -6,9 +6,10 @@
 #include <exception>
 #include <memory>
 #include <mutex>
-#include <optional>
+#include <set>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "../monitors/device_monitor.hpp"
@@ -119,7 +120,7 @@ class Pipeline::Core {
 
   // pipeline.cpp
   [[nodiscard]] Arena& tunnel_words(bool device) { return device ? *device_words_ : *host_words_; }
-  Ring make_ring(TunnelBase const& tunnel, bool device, RingPart part, std::byte* items, std::size_t capacity,
+  Ring make_ring(TunnelBase const& tunnel, RingPart part, std::byte* items, std::size_t capacity,
                  Arena& arena);
   [[nodiscard]] Control* control(bool device) const { return device ? device_control_ : host_control_; }
   void invalidate();
@@ -147,6 +148,7 @@ class Pipeline::Core {
 
   // pipeline_run.cpp
   void start_monitors();
+  void monitor_failed(std::exception_ptr error);
   void start_kernels();
   void start_threads();
   void run_thread(std::size_t stage, unsigned thread);
@@ -157,6 +159,9 @@ class Pipeline::Core {
   void fail_stage(std::string const& stage, std::exception_ptr error);
   void set_error(std::exception_ptr error);
   void make_report();
+  [[nodiscard]] static std::string kernel_title(GpuKernelDescription const& k) {
+    return (k.stages.size() > 1 ? "group '" : "stage '") + k.name + "'";
+  }
   [[nodiscard]] std::string stage_name(std::uint32_t id) const;
   [[nodiscard]] std::string tunnel_name(std::uint32_t id) const;
 
@@ -184,7 +189,7 @@ class Pipeline::Core {
   std::uint32_t units_ = 0;
   std::vector<simt::Grid> grids_;  ///< for each kernel
   std::vector<std::size_t> start_order_;
-  TerminationTable* host_check_ = nullptr;  ///< when the pipeline has no device stage
+  TerminationTable* host_check_ = nullptr;  ///< when nothing of the pipeline is on the device
   MonitorTable* monitor_table_ = nullptr;
   std::vector<OutboxRelay*> host_outboxes_;
   std::vector<InboxRelay*> host_inboxes_;
@@ -199,6 +204,7 @@ class Pipeline::Core {
   std::vector<std::jthread> threads_;
   std::vector<std::unique_ptr<RunningKernel>> kernels_;
   std::vector<std::unique_ptr<RunningKernel>> launches_;
+  std::set<std::tuple<void const*, unsigned, std::size_t>> prepared_launches_;
   std::atomic<bool> ended_{false};            ///< every unit has ended
   std::atomic<bool> kernels_started_{false};  ///< from here on only the supervisor touches kernels_
   bool all_started_ = false;                  ///< the supervisor's own

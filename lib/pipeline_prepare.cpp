@@ -104,6 +104,9 @@ std::vector<std::string> Pipeline::Core::problems() const {
       }
     }
   }
+  for (CpuStageDescription const& c : cpu_) {
+    if (c.options.pin) found.push_back("stage '" + c.stage.name + "': pinning is not there yet");
+  }
   for (GpuKernelDescription const& k : gpu_) {
     if (k.options.device >= 0) found.push_back("stage '" + k.name + "': a device of its own is not there yet");
     if (k.options.threads_per_block > 1024)
@@ -201,7 +204,7 @@ void Pipeline::Core::choose_grids() {
     GpuStageOptions const& o = gpu_[k].options;
     grids_.push_back(backend_->default_grid({o.blocks, o.threads_per_block, o.shared_bytes}, sharers));
     for (std::size_t s : stages_of(true, k)) stages_[s].executors = grids_[k].blocks;
-    backend_->prepare(gpu_[k].name, gpu_[k].kernel.unbound, grids_[k]);
+    backend_->prepare(kernel_title(gpu_[k]), gpu_[k].kernel.unbound, grids_[k]);
   }
 }
 
@@ -244,7 +247,7 @@ void Pipeline::Core::give_spill_memory() {
     std::size_t const items =
         std::bit_floor(std::clamp(spill_bytes / tunnel.item_bytes(), spill_items_least, spill_items_most));
     std::byte* const memory = arena.place_raw(items * tunnel.item_bytes());
-    Ring const pool = make_ring(tunnel, tunnel.from_gpu(), RingPart::whole, memory, items, arena);
+    Ring const pool = make_ring(tunnel, RingPart::whole, memory, items, arena);
     arena.image(t.spill) = pool;
     if (tunnel.crosses()) t.drained = arena.place<Word<std::uint64_t>>();
   }

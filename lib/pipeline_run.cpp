@@ -19,7 +19,6 @@ char const* fault_text(FaultKind kind) {
     case FaultKind::end_task_too_many: return "one end_task too many";
     case FaultKind::items_left: return "returned with items left, got without end_task or not got at all";
     case FaultKind::spill_exhausted: return "the spill pool is full";
-    case FaultKind::wrong_device: return "wrong device";
   }
   return "unknown fault";
 }
@@ -95,7 +94,8 @@ void Pipeline::Core::run_lane(std::size_t kernel, std::function<void()> const& b
   } catch (Unwind const&) {
     if (FiberMachine{}.load(device_control_->ready, Order::acquire) != 0) import_record(device_control_->record);
   } catch (...) {
-    fail_stage(gpu_[kernel].name, std::current_exception());
+    std::string const stage = stage_name(simt::lane_mark());
+    fail_stage(stage.empty() ? gpu_[kernel].name : stage, std::current_exception());
     record_fault(FiberMachine{}, *device_control_, FaultKind::failed, no_id, no_id, 0);
   }
 }
@@ -140,7 +140,7 @@ void Pipeline::Core::start_kernels() {
   for (std::size_t k : start_order_) {
     DeviceKernel kernel = gpu_[k].kernel.bind(stage_ends(stages_of(true, k), 0));
     kernel.lane_body = [this, k, body = kernel.lane_body] { run_lane(k, body); };
-    kernels_.push_back(backend_->start("stage '" + gpu_[k].name + "'", kernel, grids_[k]));
+    kernels_.push_back(backend_->start(kernel_title(gpu_[k]), kernel, grids_[k]));
   }
 }
 
@@ -160,9 +160,19 @@ void Pipeline::Core::start_monitors() {
   for (std::vector<Duty>* duties : {&to_device, &from_device}) {
     if (duties->empty()) continue;
     monitors_.push_back(std::make_unique<HostMonitor>(
-        std::move(*duties), [this](std::exception_ptr error) { set_error(std::move(error)); }));
+        std::move(*duties), [this](std::exception_ptr error) { monitor_failed(std::move(error)); }));
   }
   for (auto const& monitor : monitors_) monitor->start();
+}
+
+// A duty that is left because the run aborts says nothing new.
+void Pipeline::Core::monitor_failed(std::exception_ptr error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (Unwind const&) {
+  } catch (...) {
+    set_error(error);
+  }
 }
 
 void Pipeline::Core::start_threads() {
@@ -183,7 +193,7 @@ void Pipeline::Core::start_threads() {
 
 // All persistent kernels must run at once. The residency check promises it; a tool that runs kernels one after another breaks it.
 void Pipeline::Core::check_started(std::chrono::steady_clock::time_point now) {
-  if (monitor_table_ == nullptr || all_started_) return;
+  if (monitor_table_ == nullptr || all_started_ || ended_.load(std::memory_order_relaxed)) return;
   ThreadMachine const m;
   std::uint32_t const started = m.load(notice_->stages_started, Order::acquire);
   std::vector<std::string> missing;

@@ -37,8 +37,8 @@ class Transfer {
   /// One step; true when something was started or finished. Never waits. *Throws* CudaError.
   bool step();
   /// Back to the first item, before a run.
-  void reset() { moved_to_ = 0, started_to_ = 0, oldest_seen_ = {}; }
-  /// Copies since reset.
+  void reset() { moved_to_ = 0, started_to_ = 0, batches_ = 0, oldest_seen_ = {}; }
+  /// Batches since reset.
   [[nodiscard]] std::uint64_t batches() const { return batches_; }
 
  private:

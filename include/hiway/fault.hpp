@@ -25,7 +25,6 @@ enum class FaultKind : std::uint32_t {
   end_task_too_many,
   items_left,  ///< every reader returned while items were left
   spill_exhausted,
-  wrong_device,
 };
 
 /// Stage and tunnel numbers of a fault that belongs to none.

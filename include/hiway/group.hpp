@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "hiway/launch/stage_words.hpp"
 #include "hiway/stage.hpp"
 
 namespace hiway {
@@ -74,7 +75,10 @@ struct GroupRunner<First, Rest...> {
   template <class Machine>
   HIWAY_DEVICE bool step(Machine m, std::uint32_t group, unsigned which, OutletView const* outlets,
                          InletView const* inlets) {
-    if (which == 0) return first.step(m, group, outlets, inlets);
+    if (which == 0) {
+      enter_stage(outlets[0].stage);
+      return first.step(m, group, outlets, inlets);
+    }
     return rest.step(m, group, which - 1, outlets + First::outlet_count, inlets + First::inlet_count);
   }
   template <class Machine>

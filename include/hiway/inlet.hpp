@@ -58,13 +58,13 @@ template <class Machine, class Write>
 HIWAY_DEVICE inline bool try_put(Machine m, InletView const& v, std::uint32_t group, bool need, Write&& write) {
   bool done = put_once(m, v, v.ring, group, need, write);
   if (has_spill(v.spill)) done = put_once(m, v, *v.spill, group, need && !done, write) || done;
+  if (need && !done) leave_if_aborted(m, *v.control);
   return done;
 }
 
 /// What a lane does between two tries of a put that must wait.
 template <class Machine>
 HIWAY_DEVICE inline void wait_for_room(Machine m, InletView const& v, unsigned misses) {
-  leave_if_aborted(m, *v.control);
   if (has_spill(v.spill)) raise(m, *v.control, FaultKind::spill_exhausted, v.stage, v.tunnel, 0);
   m.relax(misses);
 }
@@ -142,6 +142,7 @@ class Inlet {
   }
 
   /// Puts `item` if there is room now. False may be said too often, when another claim is in flight; never waits for room.
+  /// Does not return when the run aborts.
   [[nodiscard]] bool try_put_h(T const& item) const {
     return on_this_thread([&](auto m) {
       return detail::try_put(m, view_, detail::together(m, view_), true, detail::WriteItem<T>{item});

@@ -66,7 +66,7 @@ HIWAY_DEVICE inline void end_tasks(Machine m, OutletView const& v, std::uint32_t
   if (ending == 0 || m.lane() != m.lowest(group)) return;
   OutletPort& port = port_of(m, v);
   auto const n = static_cast<std::uint64_t>(m.count(ending));
-  std::uint64_t const finished = m.fetch_add(port.finished, n, Order::release) + n;  // T1
+  std::uint64_t const finished = m.fetch_add(port.finished, n, Order::acq_rel) + n;  // T1; acquires the siblings' got
   if (finished > m.load(port.got, Order::relaxed))
     raise(m, *v.control, FaultKind::end_task_too_many, v.stage, v.tunnel, finished);
 }

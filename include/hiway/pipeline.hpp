@@ -150,7 +150,8 @@ class Pipeline : private OpenEnds, private BufferAccess {
   void prepare();
   /// prepare(), then starts every stage and returns. *Throws* also when a run is under way.
   void start();
-  /// *Waits* until the run has ended. *Throws* the first error of any stage, as a StageError that names it.
+  /// *Waits* until the run has ended. *Throws* the run's first error: StageError (a stage failed; it is named, its own
+  /// exception nested), MisuseError, CudaError, Aborted.
   RunReport wait();
   /// *Waits* at most so long; true when the run has ended (call wait() for its outcome).
   [[nodiscard]] bool wait_for(std::chrono::nanoseconds duration);

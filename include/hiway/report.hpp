@@ -11,7 +11,7 @@ struct TunnelReport {
   std::string movement;     ///< "memory" (one home), "direct" or "dma"
   std::uint64_t items = 0;  ///< put, spilled ones included
   std::uint64_t spilled = 0;
-  std::uint64_t batches = 0;  ///< dma: copies
+  std::uint64_t batches = 0;  ///< dma: batches that were copied
 };
 
 struct RunReport {

@@ -7,7 +7,7 @@
 //   word      written by                       read by               all at the ring's home; `claimed` also by the end
 //   free      whoever claims or gives credit   producers             check from across. Hot words lie 1 KB apart
 //   avail     whoever claims or gives credit   consumers             (128 B apart they collide in one L2 slice).
-//   claimed   producers (fetch-add)            end check, mover
+//   claimed   producers (fetch-add)            end check, report
 //   taken     consumers (fetch-add)            nobody
 //   turns[i]  holder of the slot's ticket      next holder of the slot
 //

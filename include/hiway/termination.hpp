@@ -3,13 +3,17 @@
 //
 //   unit      a strongly connected set of tunnels (a leads to b when a stage reads a and writes b); checked as a whole
 //   created   tickets granted: `claimed` of each ring or outbox, and of each spill pool, at the producers' home
-//   finished  tasks ended: one word per reading thread or block, at the consumers' home, and one per spill drain
+//   finished  tasks ended: one word per reading thread or block, at the consumers' home; what a spill drain moved, at the producers'
 //   gate      every outside writer has closed, and every unit read by an inside writer has ended
 //
 //   word              written by                         read by
 //   finished[i]       the lanes of one block or a thread  the checker (and their own block, for misuse)
 //   claimed           producers                           the checker
 //   closed_executors  each thread or block, once          the checker
+//   got[i]            like finished                       their own block: one end_task too many
+//   closed_lanes      each lane of a writer               its own puts
+//   started, returned each block or thread, once          the device monitor; the checker (items left)
+//   closing           the checker, at the host            transfers
 //   EndWords closed   the checker, at both homes          every put, after its ticket
 //   EndWords ended    the checker, at both homes          readers
 //   stage_ended       the checker, at the stage's home    readers (all outlets of the stage have ended)
@@ -20,9 +24,9 @@
 //   T3  outside writers were closed before the first read (the gate), so no ticket comes from outside
 //   T4  an item is counted (ticket) before it is visible (turn); transfers across the bus have no counters at all
 //   T5  put: ticket, then closed. Check: closed, then every created again. One of the two sees the other (a store/load pattern: device
-//       words by read-modify-writes in acq_rel order, host words by locked adds and a fence across). A refused put never commits
+//       words by read-modify-writes in acq_rel order, host words by x86's locked adds and a fence across). A refused put never commits
 //   T6  `aborted` is read after the gate and in every round; a recorded fault wins over an announced end
-// One checker: the device monitor's warp, or the host monitor when the pipeline has no device stage. It goes round all units and
+// One checker: the device monitor's warp, or the host monitor when nothing of the pipeline is on the device. It goes round all units and
 // never waits for one while another is open.
 #pragma once
 #include <cstdint>

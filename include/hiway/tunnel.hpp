@@ -1,4 +1,5 @@
-// Tunnel<T>: owns its rings; made and kept by the pipeline. Stages see its Inlet and Outlet only.
+// Tunnel<T>: what is declared between stages; made and kept by the pipeline, which owns its rings. Stages see its Inlet
+// and Outlet only.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -61,7 +62,8 @@ class Tunnel final : public TunnelBase {
       : TunnelBase(std::move(name), direction, config, sizeof(T), id), ends_(ends) {}
 
   /// An end for the user's own threads or kernels, asked for before the start. It counts as a source until it is closed, in every run.
-  /// *Lifetime*: the pipeline's. *Throws* ConfigError while the pipeline runs.
+  /// *Lifetime*: the pipeline's. *Throws* ConfigError while the pipeline runs. Calls on the end throw
+  /// Aborted when the run aborts, be it for their own misuse; wait() says why.
   [[nodiscard]] Inlet<T> open_inlet() { return Inlet<T>(ends_.open_inlet(*this)); }
   /// An end for the user's own threads or kernels, asked for before the start. *Lifetime*, *Throws*: like open_inlet.
   [[nodiscard]] Outlet<T> open_outlet() { return Outlet<T>(ends_.open_outlet(*this)); }

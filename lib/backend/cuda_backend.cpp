@@ -117,7 +117,9 @@ class CudaBackend final : public Backend {
     }
     use();
     HIWAY_CUDA(cudaGetDeviceProperties(&properties_, device_), name());
-    if (properties_.unifiedAddressing == 0) throw NoDevice("no device '" + name() + "': it has no unified addressing");
+    if (properties_.unifiedAddressing == 0 || properties_.major < 7) {
+      throw NoDevice("no device '" + name() + "': it must have unified addressing and compute capability 7.0 or more");
+    }
   }
 
   std::string name() const override { return "cuda:" + std::to_string(device_); }
@@ -178,7 +180,7 @@ class CudaBackend final : public Backend {
     cudaFuncAttributes attributes{};
     HIWAY_CUDA(cudaFuncGetAttributes(&attributes, kernel.cuda.symbol), name);  // loads the kernel
     if (grid.threads_per_block > static_cast<unsigned>(attributes.maxThreadsPerBlock)) {
-      throw ConfigError("stage '" + std::string(name) + "': " + std::to_string(grid.threads_per_block) +
+      throw ConfigError(std::string(name) + ": " + std::to_string(grid.threads_per_block) +
                         " threads a block, the kernel takes at most " + std::to_string(attributes.maxThreadsPerBlock));
     }
     if (grid.shared_bytes > 48 * 1024) {
@@ -201,10 +203,10 @@ class CudaBackend final : public Backend {
                "occupancy");
     return static_cast<unsigned>(blocks);
   }
-  // One block an SM, shared among the kernels, one SM left for the monitor and for copies that the driver makes with kernels.
+  // One block an SM, shared among the kernels, two SMs left for the monitor and for copies that the driver makes with kernels.
   simt::Grid default_grid(simt::Grid wanted, unsigned sharers) const override {
     if (wanted.threads_per_block == 0) wanted.threads_per_block = 256;
-    if (wanted.blocks == 0) wanted.blocks = std::max(1u, (processors() - 2) / std::max(1u, sharers));
+    if (wanted.blocks == 0) wanted.blocks = std::max(1u, (std::max(3u, processors()) - 2) / std::max(1u, sharers));
     return wanted;
   }
   std::unique_ptr<RunningKernel> start(std::string_view name, DeviceKernel const& kernel, simt::Grid grid) override {
@@ -228,8 +230,7 @@ class CudaBackend final : public Backend {
   }
   static void require_code(std::string_view name, DeviceKernel const& kernel) {
     if (kernel.cuda.symbol == nullptr) {
-      throw ConfigError("stage '" + std::string(name) +
-                        "' has no GPU code: its file was not compiled by nvcc (CMake: hiway_cuda_sources(target))");
+      throw ConfigError(std::string(name) + " has no GPU code: its file was not compiled by nvcc (CMake: hiway_cuda_sources(target))");
     }
   }
 

@@ -296,6 +296,8 @@ std::uint64_t meet(WarpOperation operation, std::uint32_t mask, std::uint64_t va
   return scheduler_here("meet").meet(operation, mask, value, source_lane);
 }
 
+std::uint32_t& lane_mark() noexcept { return lane_here("lane_mark").mark; }
+
 std::uint32_t live_lanes() noexcept {
   Lane& lane = lane_here("live_lanes");
   return lane.block->warp_of(lane).live();

@@ -115,6 +115,43 @@ TEST(Fault, FailOnTheDeviceNamesTheStage) {
   EXPECT_EQ(text_of_error<StageError>([&] { pipe.run(); }), "stage 'checker': a bad number came");
 }
 
+TEST(Fault, AFailureInsideAGroupNamesItsStage) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  auto& in = pipe.create_tunnel<int>("in", Direction::cpu_to_gpu, {.capacity_items = 4});
+  auto& between = pipe.create_tunnel<int>("between", Direction::gpu_to_gpu, {.capacity_items = 4});
+  auto& out = pipe.create_tunnel<int>("out", Direction::gpu_to_cpu, {.capacity_items = 4});
+  pipe.add_cpu_stage("endless", Endless{}, into(in));
+  pipe.add_gpu_group("pair", {.blocks = 1, .threads_per_block = 64}, stage("first", FailAt{-1}, from(in), into(between)),
+                     stage("second", FailAt{50}, from(between), into(out)));
+  pipe.add_cpu_stage("sink", [](int const&) {}, from(out));
+  EXPECT_EQ(text_of_error<StageError>([&] { pipe.run(); }), "stage 'second': a bad number came");
+}
+
+/// Never waits, and still must be left.
+struct TryForEver {
+  HIWAY_DEVICE void operator()(Inlet<int> out) const {
+    for (;;) {
+      while (!out.try_put(1)) {
+      }
+    }
+  }
+};
+TEST(Fault, ALoopOfTriesIsLeftOnBothSides) {
+  HIWAY_NEEDS_DEVICE();
+  for (Direction direction : {Direction::cpu_to_cpu, Direction::gpu_to_cpu}) {
+    Pipeline pipe(bounded(std::chrono::milliseconds(100)));
+    auto& t = pipe.create_tunnel<int>("t", direction, {.capacity_items = 1});
+    if (direction == Direction::gpu_to_cpu) {
+      pipe.add_gpu_stage("tries", TryForEver{}, into(t), {.blocks = 1, .threads_per_block = 32});
+    } else {
+      pipe.add_cpu_stage("tries", TryForEver{}, into(t));
+    }
+    pipe.add_cpu_stage("sink", [](int const&) {}, from(t));
+    EXPECT_EQ(text_of_error<Aborted>([&] { pipe.run(); }), "the deadline of 100 ms has passed");
+  }
+}
+
 TEST(Fault, AbortEndsEveryWait) {
   HIWAY_NEEDS_DEVICE();
   Busy busy(bounded(), [](int) {});

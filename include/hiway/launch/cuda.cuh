@@ -17,7 +17,7 @@ using ThisUnit = NvccUnit;
 namespace detail {
 
 template <class Body>
-__global__ void device_kernel(Body body) {
+__global__ void call_body(Body body) {
   body();
 }
 
@@ -29,7 +29,7 @@ inline bool const cuda_registered = register_cuda(cuda_support());
 template <class Body, class Unit>
 CudaKernel cuda_kernel(Body const& body) {
   CudaKernel kernel;
-  kernel.symbol = reinterpret_cast<void const*>(&detail::device_kernel<Body>);
+  kernel.symbol = reinterpret_cast<void const*>(&detail::call_body<Body>);
   kernel.with_arguments = [body](std::function<void(void**)> const& call) {
     Body copy = body;
     void* arguments[] = {&copy};

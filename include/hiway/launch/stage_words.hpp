@@ -16,7 +16,7 @@ struct StageFailure : Error {
 #if defined(__CUDACC__)
 struct BlockContext {
   Control* control;
-  std::uint32_t stage;
+  std::uint32_t stages[32];  ///< the one that each warp is in
 };
 __device__ inline BlockContext& block_context() {
   __shared__ BlockContext context;
@@ -24,11 +24,23 @@ __device__ inline BlockContext& block_context() {
 }
 #endif
 
-/// Tells a GPU block whom fail_d reports to; all its threads call it first. `control` is null in an ordinary launch.
-HIWAY_DEVICE inline void enter_block([[maybe_unused]] Control* control, [[maybe_unused]] std::uint32_t stage) {
+/// Says whom fail_d reports to, and the stage; all threads of a block call it first. `control` is null in an ordinary launch.
+HIWAY_NO_SPACE_CHECK HIWAY_DEVICE inline void enter_block([[maybe_unused]] Control* control, std::uint32_t stage) {
 #if defined(__CUDA_ARCH__)
-  if (threadIdx.x == 0) block_context() = {control, stage};
+  if (threadIdx.x == 0) block_context().control = control;
+  if (threadIdx.x % 32 == 0) block_context().stages[threadIdx.x / 32] = stage;
   __syncthreads();
+#else
+  simt::lane_mark() = stage;
+#endif
+}
+/// Says that the warp is in another stage of its group; all its lanes call it.
+HIWAY_NO_SPACE_CHECK HIWAY_DEVICE inline void enter_stage(std::uint32_t stage) {
+#if defined(__CUDA_ARCH__)
+  if (threadIdx.x % 32 == 0) block_context().stages[threadIdx.x / 32] = stage;
+  __syncwarp(CudaMachine{}.lanes());
+#else
+  simt::lane_mark() = stage;
 #endif
 }
 
@@ -37,7 +49,7 @@ HIWAY_NO_SPACE_CHECK [[noreturn]] HIWAY_DEVICE inline void fail_d(char const* me
 #if defined(__CUDA_ARCH__)
   BlockContext const& context = block_context();
   if (context.control == nullptr) __trap();  // an ordinary launch: the device reports the trap
-  record_fault(CudaMachine{}, *context.control, FaultKind::failed, context.stage, no_id, 0, message);
+  record_fault(CudaMachine{}, *context.control, FaultKind::failed, context.stages[threadIdx.x / 32], no_id, 0, message);
   CudaMachine{}.leave();
 #else
   require_lane();

@@ -35,6 +35,8 @@ void schedule_point();
 /// *Errors*: MisuseError when the own lane is not in `mask`, when `mask` names an exited or absent lane, when lanes
 /// of one mask are in different operations, when two masks wait for each other, or the shuffle's source is outside.
 std::uint64_t meet(WarpOperation operation, std::uint32_t mask, std::uint64_t value, unsigned source_lane);
+/// A number that the lane's own code may keep: which stage of a group it is in. 0 at launch.
+[[nodiscard]] std::uint32_t& lane_mark() noexcept;
 /// The warp's lanes that were launched and have not exited.
 [[nodiscard]] std::uint32_t live_lanes() noexcept;
 /// All lanes of the block that have not exited meet.
