@@ -1,7 +1,10 @@
 // Inlet<T>: where items go into a tunnel. A copyable handle that owns nothing; stages get one for each tunnel in into(...).
 //
 // A put takes its ticket, then reads the own lane's closed bit and the unit's closed word, then commits (termination.hpp T5).
-// It never waits for a lane of its own warp: lanes that found each other converged share a claim, and whoever was granted leaves.
+// Lanes that found each other converged share a claim.
+//   G1  a lane that was granted nothing leaves the claim only when the granted lanes of its group have committed (outlet: have read).
+//       It then waits for others, never for a ticket of its own group: where a warp's diverged lanes are not scheduled fairly (seen under
+//       compute-sanitizer's racecheck), its waiting would keep them from committing for ever. See docs/adr/0009.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -48,9 +51,13 @@ template <class Machine, class Write>
 HIWAY_DEVICE inline bool put_once(Machine m, InletView const& v, Ring const& ring, std::uint32_t group, bool need,
                                   Write&& write) {
   Grant const grant = claim_put(m, ring, group, need);
-  if (!grant.granted) return false;
+  if (!grant.granted) {
+    m.sync_warp(group);  // G1: with the granted lanes' below
+    return false;
+  }
   refuse_late_put(m, v, grant.ticket);
   commit_put(m, ring, grant.ticket, *v.control, write);
+  m.sync_warp(group);  // G1
   return true;
 }
 
