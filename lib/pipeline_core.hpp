@@ -149,6 +149,7 @@ class Pipeline::Core {
   // pipeline_run.cpp
   void start_monitors();
   void monitor_failed(std::exception_ptr error);
+  [[nodiscard]] std::exception_ptr kernel_failed(std::exception_ptr error) const;
   void start_kernels();
   void start_threads();
   void run_thread(std::size_t stage, unsigned thread);

@@ -191,6 +191,20 @@ void Pipeline::Core::start_threads() {
   }
 }
 
+// A kernel's failure takes the whole context down: every kernel reports it, and none says that it was its own.
+std::exception_ptr Pipeline::Core::kernel_failed(std::exception_ptr error) const {
+  if (gpu_.size() < 2) return error;
+  std::string names;
+  for (GpuKernelDescription const& k : gpu_) names += (names.empty() ? "" : " or ") + kernel_title(k);
+  try {
+    std::rethrow_exception(error);
+  } catch (CudaError const& e) {
+    return std::make_exception_ptr(CudaError("a kernel failed, of " + names + ": " + e.what()));
+  } catch (...) {
+    return error;
+  }
+}
+
 // All persistent kernels must run at once. The residency check promises it; a tool that runs kernels one after another breaks it.
 void Pipeline::Core::check_started(std::chrono::steady_clock::time_point now) {
   if (monitor_table_ == nullptr || all_started_ || ended_.load(std::memory_order_relaxed)) return;
@@ -238,12 +252,12 @@ bool Pipeline::Core::supervise() {
       (finishing || now >= next_kernel_poll_)) {
     next_kernel_poll_ = now + kernel_poll_interval;
     std::size_t done = 0;
-    for (auto& kernel : kernels_) {
+    for (auto kernel = kernels_.rbegin(); kernel != kernels_.rend(); ++kernel) {  // the monitor, the first, is the last to blame
       try {
-        if (!kernel || kernel->done()) ++done;
+        if (!*kernel || (*kernel)->done()) ++done;
       } catch (...) {
-        set_error(std::current_exception());
-        kernel.reset();
+        set_error(kernel_failed(std::current_exception()));
+        kernel->reset();
         ++done;
       }
     }

@@ -156,6 +156,41 @@ TEST(Delivery, KeepsLargeItemsWhole) {
   }
 }
 
+#if !defined(HIWAY_TEST_ON_GPU)  // 128 KiB of local memory a thread, and minutes in nvcc: large items in place are not there yet
+/// The largest item there is, in value form: two of them lie on a lane's stack.
+struct Largest {
+  std::uint32_t words[16384];
+};
+struct Increment {
+  HIWAY_DEVICE Largest operator()(Largest const& item) const {
+    Largest next = item;
+    for (std::uint32_t& word : next.words) ++word;
+    return next;
+  }
+};
+TEST(Delivery, CarriesTheLargestItems) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  auto& to = pipe.create_tunnel<Largest>("to", Direction::cpu_to_gpu, {.capacity_items = 4});
+  auto& back = pipe.create_tunnel<Largest>("back", Direction::gpu_to_cpu, {.capacity_items = 4, .movement = Movement::dma});
+  pipe.add_cpu_stage(
+      "feed",
+      [](Inlet<Largest> out) {
+        Largest item{};
+        for (std::uint32_t k = 0; k < 20; ++k) {
+          item.words[0] = item.words[16383] = k;
+          out.put_h(item);
+        }
+      },
+      into(to));
+  pipe.add_gpu_stage("increment", Increment{}, from(to), into(back));
+  std::uint32_t sum = 0;
+  pipe.add_cpu_stage("sum", [&](Largest const& x) { sum += x.words[0] + x.words[16383] + x.words[77]; }, from(back));
+  pipe.run();
+  EXPECT_EQ(sum, 2u * (19 * 20 / 2 + 20) + 20);
+}
+#endif
+
 TEST(Delivery, KeepsTheOrderOfOneProducerForOneConsumer) {
   HIWAY_NEEDS_DEVICE();
   Pipeline pipe(bounded());
