@@ -27,7 +27,7 @@ inline std::string missing_device() {
 }
 
 /// A configuration whose runs end in any case.
-inline hiway::PipelineConfig bounded(std::chrono::milliseconds deadline = std::chrono::seconds(20)) {
+inline hiway::PipelineConfig bounded(std::chrono::milliseconds deadline = std::chrono::seconds(50)) {
   hiway::PipelineConfig config;
   config.device = device();
   config.deadline = deadline;

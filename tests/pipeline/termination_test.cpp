@@ -86,7 +86,7 @@ TEST(Termination, StagesThatFeedEachOtherFinish) {
   auto& jobs = pipe.create_tunnel<Job>("jobs", Direction::cpu_to_gpu, {.capacity_items = 8});
   auto& again = pipe.create_tunnel<Job>("again", Direction::gpu_to_gpu, {.capacity_items = 8});
   auto& back = pipe.create_tunnel<Job>("back", Direction::gpu_to_gpu, {.capacity_items = 8});
-  auto& squares = pipe.create_tunnel<long>("squares", Direction::gpu_to_cpu, {.capacity_items = 1});
+  auto& squares = pipe.create_tunnel<long>("squares", Direction::gpu_to_cpu, {.capacity_items = 8});
   pipe.add_cpu_stage(
       "feed",
       [](Inlet<Job> out) {

@@ -15,7 +15,7 @@ struct DeviceLimits {
   unsigned blocks_per_processor = 32;   ///< resident at once
   std::size_t shared_bytes_per_processor = 256 * 1024;
   unsigned os_threads = 0;               ///< that run the lanes; 0: half the cores, at least 1, at most 8
-  std::size_t stack_bytes = 256 * 1024;  ///< of a lane; a guard page lies below it
+  std::size_t stack_bytes = 512 * 1024;  ///< of a lane; a guard page lies below it
 };
 
 /// Extent of a launch.
