@@ -15,8 +15,8 @@ Arena::~Arena() {
   for (Chunk& chunk : chunks_) backend_.release(memory_, chunk.home);
 }
 
-// Offsets are aligned within a chunk. CUDA aligns a chunk to 256 bytes only, so a ring's words may lie at no multiple of 1 KB there, but
-// 1 KB apart, which is what counts.
+// Offsets are aligned within a chunk. CUDA aligns a chunk to 256 bytes only, so a ring's words may lie at no multiple
+// of 1 KB there, but 1 KB apart, which is what counts.
 Arena::Place Arena::take(std::size_t bytes, std::size_t alignment) {
   auto const aligned = [alignment](std::size_t n) { return (n + alignment - 1) / alignment * alignment; };
   auto fits = [&](Chunk const& c) { return c.image && aligned(c.used) + bytes <= c.bytes; };

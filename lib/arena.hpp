@@ -1,4 +1,5 @@
-// Arena: the words of a pipeline at one home, with their values at the start of a run, so that a reset is a few large copies.
+// Arena: the words of a pipeline at one home, with their values at the start of a run, so that a reset is a few large
+// copies.
 #pragma once
 #include <cstddef>
 #include <cstring>

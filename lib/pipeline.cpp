@@ -227,7 +227,7 @@ std::string Pipeline::Core::graph() const {
   return dot + "}\n";
 }
 
-// ---- the facade --------------------------------------------------------------------------------------------------------------------------
+// ---- the facade ------------------------------------------------------------------------------
 
 Pipeline::Pipeline(PipelineConfig config) : core_(std::make_unique<Core>(std::move(config))) {}
 Pipeline::~Pipeline() = default;

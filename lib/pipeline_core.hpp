@@ -1,5 +1,5 @@
-// Pipeline::Core: everything behind the Pipeline facade. Made in three files: pipeline.cpp (what the user adds), pipeline_prepare.cpp (checks
-// and wiring), pipeline_run.cpp (start to end).
+// Pipeline::Core: everything behind the Pipeline facade. Made in three files: pipeline.cpp (what the user adds),
+// pipeline_prepare.cpp (checks and wiring), pipeline_run.cpp (start to end).
 #pragma once
 #include <atomic>
 #include <chrono>

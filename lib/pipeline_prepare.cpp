@@ -1,4 +1,5 @@
-// Pipeline::Core::prepare: checks the whole pipeline, decides what waits and what spills, and wires stages, end check and monitors.
+// Pipeline::Core::prepare: checks the whole pipeline, decides what waits and what spills, and wires stages, end check
+// and monitors.
 #include <algorithm>
 #include <bit>
 #include <set>
@@ -208,8 +209,8 @@ void Pipeline::Core::choose_grids() {
   }
 }
 
-// All persistent kernels run at once or the pipeline hangs. Kernels start in the order of their blocks' footprint, the largest first, and each is
-// counted with whole processors, so that a placement exists.
+// All persistent kernels run at once or the pipeline hangs. Kernels start in the order of their blocks' footprint, the
+// largest first, and each is counted with whole processors, so that a placement exists.
 void Pipeline::Core::check_residency(std::vector<std::string>& found) {
   start_order_.clear();
   std::vector<unsigned> per_processor(gpu_.size(), 0);

@@ -205,7 +205,8 @@ std::exception_ptr Pipeline::Core::kernel_failed(std::exception_ptr error) const
   }
 }
 
-// All persistent kernels must run at once. The residency check promises it; a tool that runs kernels one after another breaks it.
+// All persistent kernels must run at once. The residency check promises it; a tool that runs kernels one after another
+// breaks it.
 void Pipeline::Core::check_started(std::chrono::steady_clock::time_point now) {
   if (monitor_table_ == nullptr || all_started_ || ended_.load(std::memory_order_relaxed)) return;
   ThreadMachine const m;

@@ -1,5 +1,5 @@
-// The device monitor: one warp, in a kernel of its own, that runs the device's half of every tunnel, relays aborts both ways and checks
-// for the end. The same template runs on the emulated device.
+// The device monitor: one warp, in a kernel of its own, that runs the device's half of every tunnel, relays aborts both
+// ways and checks for the end. The same template runs on the emulated device.
 #pragma once
 #include <cstdint>
 

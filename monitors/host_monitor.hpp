@@ -1,4 +1,5 @@
-// Host monitors: CPU threads that run the host's half of the tunnels, one a direction, each a list of steps and a way to idle.
+// Host monitors: CPU threads that run the host's half of the tunnels, one a direction, each a list of steps and a way
+// to idle.
 #pragma once
 #include <functional>
 #include <string>

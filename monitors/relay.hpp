@@ -1,5 +1,6 @@
-// Relays: the monitors' half of a tunnel across the bus. The producers' home publishes what was committed and gives credit for what was
-// retired; the consumers' home admits what has arrived and tells what was retired. One step each, on either machine.
+// Relays: the monitors' half of a tunnel across the bus. The producers' home publishes what was committed and gives
+// credit for what was retired; the consumers' home admits what has arrived and tells what was retired. One step each,
+// on either machine.
 //
 //   word        written by                                          read by
 //   published   the outbox's relay                                  direct: the inbox's relay; dma: the transfer
@@ -9,8 +10,10 @@
 // All are monotone, with one writer, and lie where both sides may read them; they are accessed across.
 //   M1  the outbox's relay acquires every committed turn before it releases `published`
 //   M2  the inbox's relay acquires `arrived` before it releases the turns: items are whole for whoever acquires those
-//   M3  the inbox's relay acquires every freed turn before it releases `retired`; the outbox's relay acquires it before it gives credit
-// None has counters of the end check: created is `claimed` at the producers' home, finished is ended tasks at the consumers'.
+//   M3  the inbox's relay acquires every freed turn before it releases `retired`; the outbox's relay acquires it before
+//       it gives credit
+// None has counters of the end check: created is `claimed` at the producers' home, finished is ended tasks at the
+// consumers'.
 #pragma once
 #include <cstdint>
 
@@ -34,7 +37,8 @@ struct InboxRelay {
   std::uint64_t retired_to = 0;   ///< the relay's own
 };
 
-/// Moves a spill pool at a home whose tunnel crosses the bus into its outbox. The drainer takes a ring ticket, commits, then counts.
+/// Moves a spill pool at a home whose tunnel crosses the bus into its outbox. The drainer takes a ring ticket, commits,
+/// then counts.
 struct Drain {
   Ring pool;
   Ring outbox;

@@ -5,8 +5,8 @@
 //   arrived    to the device: a later operation on the stream;    the inbox's relay
 //              from the device: this transfer, after the copy
 //   X1  room needs no check: published <= retired + capacity <= retired + slots, so the inbox's slots are free
-//   X2  `published` is acquired before the copy starts; `arrived` is set after the copy is done. No text guarantees that a running kernel
-//       sees a copy after the host signals it; a later operation on the same stream does.
+//   X2  `published` is acquired before the copy starts; `arrived` is set after the copy is done. No text guarantees
+//       that a running kernel sees a copy after the host signals it; a later operation on the same stream does.
 #pragma once
 #include <chrono>
 #include <cstdint>

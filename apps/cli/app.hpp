@@ -31,7 +31,8 @@ struct MethodRun {
   Json result;                               ///< the application's own keys
 };
 
-/// One application. *Threads*: one. Used once: add_options, then load and run as often as there are methods; or graph alone.
+/// One application. *Threads*: one. Used once: add_options, then load and run as often as there are methods; or graph
+/// alone.
 class App {
  public:
   App() = default;

@@ -1,5 +1,6 @@
-// Method baseline: Hetero-Mark's collaborative scheme. For each chunk of the target: copy in, kernel, synchronize, copy out,
-// then a CPU thread of its own does the chunk's fine matching while the next chunk is on its way; at the end all are joined.
+// Method baseline: Hetero-Mark's collaborative scheme. For each chunk of the target: copy in, kernel, synchronize, copy
+// out, then a CPU thread of its own does the chunk's fine matching while the next chunk is on its way; at the end all
+// are joined.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>

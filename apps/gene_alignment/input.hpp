@@ -35,7 +35,8 @@ inline constexpr double default_mutate = 0.05;
 /// Bases drawn evenly from A, C, G, T. The same seed gives the same sequence on every machine.
 Sequence random_sequence(std::int64_t bases, std::uint64_t seed);
 
-/// `bases` bases of `target` from `position` on, each replaced by one of the other three with probability `rate`. An N stays.
+/// `bases` bases of `target` from `position` on, each replaced by one of the other three with probability `rate`. An N
+/// stays.
 Sequence cut_query(Sequence const& target, std::int64_t position, std::int64_t bases, double rate, std::uint64_t seed);
 
 /// *Throws* cli::BadInput in one line: options that exclude or need each other, values out of range, bad files.

@@ -18,7 +18,8 @@ struct Job {
   std::function<void()> ran = [] {};  ///< called after each run
 };
 
-/// One run. seconds: from the bases in CPU memory to the summary, copies included; allocation and kernel loading excluded.
+/// One run. seconds: from the bases in CPU memory to the summary, copies included; allocation and kernel loading
+/// excluded.
 struct Measurement {
   Summary summary;
   double seconds = 0;

@@ -3,12 +3,12 @@
 // Cells of one anti-diagonal (row + column = d) depend on the two diagonals before only, so a diagonal is one loop that
 // the compiler turns into vector code. Rows index the arrays: cell (x, d - x) of diagonal d is element x.
 //
-// The traceback is carried forward instead of stored: besides its score each cell knows the column in which the way back
-// from it meets row 0, which is that of the cell it took its score from. This is exactly where the traceback of the rules
-// ends: it follows the same choices (a tie goes to the diagonal, then to the row above) and stops in row 0.
+// The traceback is carried forward instead of stored: besides its score each cell knows the column in which the way
+// back from it meets row 0, which is that of the cell it took its score from. This is exactly where the traceback of
+// the rules ends: it follows the same choices (a tie goes to the diagonal, then to the row above) and stops in row 0.
 //
-// Narrow numbers make wider vectors. A score lies in [-(rows + 1), 4 * rows]: it is at least its diagonal neighbour's minus
-// one, and gains at most 4 a row. So 16 bits hold scores and columns of queries up to max_narrow_query.
+// Narrow numbers make wider vectors. A score lies in [-(rows + 1), 4 * rows]: it is at least its diagonal neighbour's
+// minus one, and gains at most 4 a row. So 16 bits hold scores and columns of queries up to max_narrow_query.
 #include "gene_alignment/stages.hpp"
 
 #include <algorithm>
@@ -52,8 +52,8 @@ Int score_of(Int query_base, Int target_base) {
   return static_cast<Int>(query_base == target_base ? match_score : mismatch_score);
 }
 
-/// `count` cells of one diagonal from row `first` (>= 1) on, none of them in column 0. `window` points at the target's base
-/// in row `first`'s column.
+/// `count` cells of one diagonal from row `first` (>= 1) on, none of them in column 0. `window` points at the target's
+/// base in row `first`'s column.
 template <class Int>
 void fill(std::size_t first, std::size_t count, Int const* __restrict query, Int const* __restrict window,
           Diagonal<Int> const& before, Diagonal<Int> const& before_that, Diagonal<Int>& now) {

@@ -42,7 +42,8 @@ struct CoarseProblem {
   std::int32_t seed_count;
 };
 
-/// Positions 0 .. coarse_positions - 1 are tested. The last position at which a seed would fit is not one of them: so the rules have it.
+/// Positions 0 .. coarse_positions - 1 are tested. The last position at which a seed would fit is not one of them: so
+/// the rules have it.
 HIWAY_DEVICE inline std::int32_t coarse_positions(std::int32_t target_bases, std::int32_t query_bases) {
   std::int32_t const bases = query_bases < seed_bases ? query_bases : seed_bases;
   return target_bases > bases ? target_bases - bases : 0;
@@ -90,7 +91,8 @@ HIWAY_DEVICE inline bool coarse_match(CoarseProblem const& problem, std::int32_t
   return first < problem.seed_count && problem.seeds[first] == word;
 }
 
-/// Aligns `query` with the window of `target` that begins at the match and is as long as the query, or shorter where the target ends.
+/// Aligns `query` with the window of `target` that begins at the match and is as long as the query, or shorter where
+/// the target ends.
 /// *Threads*: any number at once; each keeps scratch memory for the longest query it has seen.
 Alignment fine_match(std::span<Base const> target, std::span<Base const> query, Match match);
 

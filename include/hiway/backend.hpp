@@ -1,5 +1,6 @@
-// Backend: what a pipeline asks of the device it runs on: memory, copies, and starting kernels. Two implementations, in lib/backend:
-// the emulated device and CUDA. The CUDA one registers itself from every unit that nvcc compiled (launch/cuda.cuh).
+// Backend: what a pipeline asks of the device it runs on: memory, copies, and starting kernels. Two implementations, in
+// lib/backend: the emulated device and CUDA. The CUDA one registers itself from every unit that nvcc compiled
+// (launch/cuda.cuh).
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -71,8 +72,8 @@ class Backend {
 
   /// Makes room for `kernels` to run at once: making streams beside running kernels blocks.
   virtual void reserve_streams(std::size_t kernels) = 0;
-  /// Loads the kernel, so that starting it beside running ones does not stall them. *Throws* ConfigError when it has no code for this
-  /// device.
+  /// Loads the kernel, so that starting it beside running ones does not stall them. *Throws* ConfigError when it has no
+  /// code for this device.
   virtual void prepare(std::string_view name, DeviceKernel const& kernel, simt::Grid grid) = 0;
   /// SMs, and how many blocks of this kernel fit on one at once.
   [[nodiscard]] virtual unsigned processors() const = 0;
@@ -107,7 +108,8 @@ bool register_cuda(CudaSupport support) noexcept;
 [[nodiscard]] CudaSupport cuda_support() noexcept;
 [[nodiscard]] CudaKernel cuda_monitor_kernel(MonitorTable* table);
 
-/// The backend of a device's name as PipelineConfig::device takes it; an "auto" that had to choose says so on stderr once.
+/// The backend of a device's name as PipelineConfig::device takes it; an "auto" that had to choose says so on stderr
+/// once.
 /// *Throws* NoDevice when there is no such device.
 [[nodiscard]] std::unique_ptr<Backend> make_backend(std::string const& device);
 /// The emulated device's backend.

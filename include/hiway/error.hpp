@@ -13,7 +13,8 @@ struct Error : std::runtime_error {
 struct ConfigError : Error {
   using Error::Error;
 };
-/// A call that is wrong whatever the data: a put after close, one end_task too many, a warp operation without its own lane.
+/// A call that is wrong whatever the data: a put after close, one end_task too many, a warp operation without its own
+/// lane.
 struct MisuseError : Error {
   using Error::Error;
 };
@@ -21,7 +22,8 @@ struct MisuseError : Error {
 struct WrongDevice : MisuseError {
   using MisuseError::MisuseError;
 };
-/// A stage failed: its own exception (nested, see std::rethrow_if_nested), `fail_h` or `fail_d`. The text names the stage.
+/// A stage failed: its own exception (nested, see std::rethrow_if_nested), `fail_h` or `fail_d`. The text names the
+/// stage.
 struct StageError : Error {
   using Error::Error;
 };

@@ -8,7 +8,8 @@
 
 namespace hiway {
 
-/// Runs several StageRunners in one kernel; recursive, because std::tuple is no device type. The ends lie one after another.
+/// Runs several StageRunners in one kernel; recursive, because std::tuple is no device type. The ends lie one after
+/// another.
 template <class... Runners>
 struct GroupRunner;
 

@@ -1,10 +1,12 @@
-// Inlet<T>: where items go into a tunnel. A copyable handle that owns nothing; stages get one for each tunnel in into(...).
+// Inlet<T>: where items go into a tunnel. A copyable handle that owns nothing; stages get one for each tunnel in
+// into(...).
 //
-// A put takes its ticket, then reads the own lane's closed bit and the unit's closed word, then commits (termination.hpp T5).
-// Lanes that found each other converged share a claim.
-//   G1  a lane that was granted nothing leaves the claim only when the granted lanes of its group have committed (outlet: have read).
-//       It then waits for others, never for a ticket of its own group: where a warp's diverged lanes are not scheduled fairly (seen under
-//       compute-sanitizer's racecheck), its waiting would keep them from committing for ever. See docs/adr/0009.
+// A put takes its ticket, then reads the own lane's closed bit and the unit's closed word, then commits
+// (termination.hpp T5). Lanes that found each other converged share a claim.
+//   G1  a lane that was granted nothing leaves the claim only when the granted lanes of its group have committed
+//       (outlet: have read). It then waits for others, never for a ticket of its own group: where a warp's diverged
+//       lanes are not scheduled fairly (seen under compute-sanitizer's racecheck), its waiting would keep them from
+//       committing for ever. See docs/adr/0009.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -136,7 +138,8 @@ class Inlet {
   Inlet() = default;
   HIWAY_DEVICE explicit Inlet(InletView const& view) : view_(view) {}
 
-  /// Puts `item`. *Waits* until the tunnel has room; does not return when the run aborts. *Threads*: any number at once.
+  /// Puts `item`. *Waits* until the tunnel has room; does not return when the run aborts. *Threads*: any number at
+  /// once.
   /// *Errors*: put_after_close, put_after_end, spill_exhausted end the run with an error that names stage and tunnel.
   void put_h(T const& item) const {
     on_this_thread([&](auto m) { detail::put(m, view_, detail::WriteItem<T>{item}); });
@@ -148,8 +151,8 @@ class Inlet {
     anywhere([&](auto m) { detail::put(m, view_, detail::WriteItem<T>{item}); });
   }
 
-  /// Puts `item` if there is room now. False may be said too often, when another claim is in flight; never waits for room.
-  /// Does not return when the run aborts.
+  /// Puts `item` if there is room now. False may be said too often, when another claim is in flight; never waits for
+  /// room. Does not return when the run aborts.
   [[nodiscard]] bool try_put_h(T const& item) const {
     return on_this_thread([&](auto m) {
       return detail::try_put(m, view_, detail::together(m, view_), true, detail::WriteItem<T>{item});
@@ -171,8 +174,8 @@ class Inlet {
     for (T const& item : items) put_h(item);
   }
 
-  /// Says that this thread or lane puts no more into the tunnel before its stage returns. Calling it again does nothing.
-  /// The inlet of a stage closes when every thread, or every lane of every block, has closed or returned.
+  /// Says that this thread or lane puts no more into the tunnel before its stage returns. Calling it again does
+  /// nothing. The inlet of a stage closes when every thread, or every lane of every block, has closed or returned.
   void close_h() const {
     on_this_thread([&](auto m) { detail::close(m, view_); });
   }

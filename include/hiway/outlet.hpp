@@ -1,6 +1,8 @@
-// Outlet<T>: where items come out of a tunnel. A copyable handle that owns nothing; stages get one for each tunnel in from(...).
+// Outlet<T>: where items come out of a tunnel. A copyable handle that owns nothing; stages get one for each tunnel in
+// from(...).
 //
-// Every item that was got is a task until end_task; its puts come before that. end_task counts at once, in the block's (thread's) own word.
+// Every item that was got is a task until end_task; its puts come before that. end_task counts at once, in the block's
+// (thread's) own word.
 #pragma once
 #include <chrono>
 #include <cstddef>
@@ -62,7 +64,8 @@ HIWAY_DEVICE inline bool get_once(Machine m, OutletView const& v, std::uint32_t 
   return got;
 }
 
-/// Ends one task of each lane of `group` with `need`; all lanes of `group` together. The release follows the tickets of all of them (T1).
+/// Ends one task of each lane of `group` with `need`; all lanes of `group` together. The release follows the tickets of
+/// all of them (T1).
 template <class Machine>
 HIWAY_DEVICE inline void end_tasks(Machine m, OutletView const& v, std::uint32_t group, bool need) {
   std::uint32_t const ending = m.ballot(group, need);

@@ -1,4 +1,5 @@
-// The life of one persistent executor (a block, or a CPU thread): run the stage, meet, close what is still open, count as returned.
+// The life of one persistent executor (a block, or a CPU thread): run the stage, meet, close what is still open, count
+// as returned.
 #pragma once
 #include <cstdint>
 #include <functional>

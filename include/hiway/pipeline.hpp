@@ -55,7 +55,8 @@ class Pipeline : private OpenEnds, private BufferAccess {
   Pipeline(Pipeline const&) = delete;
   Pipeline& operator=(Pipeline const&) = delete;
 
-  /// Makes a tunnel of items of type T: trivially copyable, at most 64 KiB, alignment at most 128. *Throws* ConfigError.
+  /// Makes a tunnel of items of type T: trivially copyable, at most 64 KiB, alignment at most 128. *Throws*
+  /// ConfigError.
   /// *Lifetime*: the pipeline's.
   template <class T>
   Tunnel<T>& create_tunnel(std::string_view name, Direction direction, TunnelConfig config = {}) {
@@ -70,7 +71,8 @@ class Pipeline : private OpenEnds, private BufferAccess {
     return made;
   }
 
-  /// Adds a stage that runs on CPU threads; `body` in any of the three forms (stage.hpp), called by all threads at once.
+  /// Adds a stage that runs on CPU threads; `body` in any of the three forms (stage.hpp), called by all threads at
+  /// once.
   template <class F, class... Is, class... Os>
   void add_cpu_stage(std::string_view name, F body, From<Is...> in, Into<Os...> out, CpuStageOptions options = {}) {
     if constexpr (Form<F, From<Is...>, Into<Os...>>::known) {
@@ -95,7 +97,8 @@ class Pipeline : private OpenEnds, private BufferAccess {
     add_cpu_stage(name, std::move(body), From<>(NoTunnels{}), out, options);
   }
 
-  /// Adds a stage that runs in a persistent kernel; `body` is a trivially copyable struct at namespace scope, marked HIWAY_DEVICE.
+  /// Adds a stage that runs in a persistent kernel; `body` is a trivially copyable struct at namespace scope, marked
+  /// HIWAY_DEVICE.
   template <class F, class... Is, class... Os, class Unit = ThisUnit>
   void add_gpu_stage(std::string_view name, F body, From<Is...> in, Into<Os...> out, GpuStageOptions options = {}) {
     add_gpu_stage_of<Unit>(name, std::move(body), in, out, options);
@@ -119,7 +122,8 @@ class Pipeline : private OpenEnds, private BufferAccess {
     add_gpu_group_of<Unit>(name, GpuStageOptions{}, stages...);
   }
 
-  /// Memory for stages: `count` elements, not set, or a copy of `source`. *Throws* ConfigError or CudaError; not while a run is under way.
+  /// Memory for stages: `count` elements, not set, or a copy of `source`. *Throws* ConfigError or CudaError; not while
+  /// a run is under way.
   template <class T>
   Buffer<T>& create_buffer(std::size_t count) {
     auto buffer = std::make_shared<Buffer<T>>(static_cast<BufferAccess&>(*this),
@@ -134,8 +138,8 @@ class Pipeline : private OpenEnds, private BufferAccess {
     return buffer;
   }
 
-  /// Starts an ordinary kernel: `body()` on every thread of options.blocks x options.threads_per_block. Returns at once; launches run
-  /// one after another. *Throws* ConfigError when an extent is 0.
+  /// Starts an ordinary kernel: `body()` on every thread of options.blocks x options.threads_per_block. Returns at
+  /// once; launches run one after another. *Throws* ConfigError when an extent is 0.
   template <class F, class Unit = ThisUnit>
   void launch(std::string_view name, F body, GpuStageOptions options) {
     static_assert(std::is_trivially_copyable_v<F>,

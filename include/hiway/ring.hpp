@@ -11,18 +11,21 @@
 //   taken     consumers (fetch-add)            nobody
 //   turns[i]  holder of the slot's ticket      next holder of the slot
 //
-// A *whole* ring has producers and consumers at one home. Across the bus a tunnel is two half-rings: producers put into the
+// A *whole* ring has producers and consumers at one home. Across the bus a tunnel is two half-rings: producers put into
+// the
 // *outbox* at their home, consumers get from the *inbox* at theirs, and the monitors do the other half of each:
 //   outbox: committed_prefix + release_prefix (published), give_credit (retired)
 //   inbox:  admit (published), retired_prefix (retired)
 //
-//   I1  capacity >= credits in `free` + items between put and get; `free` may be negative for a moment, while a claim that was
-//       granted less than it asked gives back
-//   I2  tickets are granted only against credits, so ticket t waits only for the get of t - slots (whole ring: granted before,
-//       because `free` counts gets' *grants*) and a get of t only for the put of t (granted before): no wait is circular
+//   I1  capacity >= credits in `free` + items between put and get; `free` may be negative for a moment, while a claim
+//       that was granted less than it asked gives back
+//   I2  tickets are granted only against credits, so ticket t waits only for the get of t - slots (whole ring: granted
+//       before, because `free` counts gets' *grants*) and a get of t only for the put of t (granted before): no wait is
+//       circular
 //   I3  only the holder of a ticket touches its item, between its acquire of one turn and its release of the next
-//   I4  half-rings: the outbox's turn of lap L+1 is set free when its prefix is published, but a ticket of lap L+1 is granted only
-//       against credit for the retired item of lap L, so the item's memory is not written before it was read
+//   I4  half-rings: the outbox's turn of lap L+1 is set free when its prefix is published, but a ticket of lap L+1 is
+//       granted only against credit for the retired item of lap L, so the item's memory is not written before it was
+//       read
 //   Orders    R1 put releases the full turn -> A2 get acquires it: the item is whole
 //             R2 get releases the free turn -> A1 put acquires it: the old item was read
 //             The ticket is acq_rel: "ticket, then closed" against "closed, then created" (termination.hpp T5)
@@ -79,7 +82,8 @@ struct Grant {
 
 namespace detail {
 
-/// Takes up to `n` credits; what was taken beyond the balance is given back. Acquires what the credit's giver released (I4).
+/// Takes up to `n` credits; what was taken beyond the balance is given back. Acquires what the credit's giver released
+/// (I4).
 template <class Machine>
 HIWAY_DEVICE inline std::int32_t take_credit(Machine m, Word<std::int32_t>& credit, std::int32_t n) {
   if (m.load(credit, Order::relaxed) <= 0) return 0;
@@ -90,7 +94,8 @@ HIWAY_DEVICE inline std::int32_t take_credit(Machine m, Word<std::int32_t>& cred
 }
 
 /// One claim for all lanes of `group` that `need` a slot (contention relief, layer 1): its first lane takes credits and
-/// tickets for all. `other` receives the credit early, in a whole ring. `tally` counts what was granted, if there is one.
+/// tickets for all. `other` receives the credit early, in a whole ring. `tally` counts what was granted, if there is
+/// one.
 template <class Machine>
 HIWAY_DEVICE inline Grant claim(Machine m, std::uint32_t group, bool need, Word<std::int32_t>& credit,
                                 Word<std::uint64_t>& tickets, Word<std::int32_t>* other, Word<std::uint64_t>* tally) {
@@ -165,7 +170,7 @@ HIWAY_DEVICE inline std::int32_t items_about(Machine m, Ring const& ring) {
   return m.load(ring.words->avail, Order::relaxed);
 }
 
-// ---- the monitors' half: one caller at a time for each ring, all lanes of its warp together ------------------------------
+// ---- the monitors' half: one caller at a time for each ring, all lanes of its warp together ----------------
 
 namespace detail {
 

@@ -1,9 +1,11 @@
-// When a pipeline has ended. Rules and verdicts of the model check: docs/termination.md. The paper's end markers, late-triggered:
-// counting is always on and free (a ring's granted tickets are `created`), the check runs only behind an open gate.
+// When a pipeline has ended. Rules and verdicts of the model check: docs/termination.md. The paper's end markers,
+// late-triggered: counting is always on and free (a ring's granted tickets are `created`), the check runs only behind
+// an open gate.
 //
 //   unit      a strongly connected set of tunnels (a leads to b when a stage reads a and writes b); checked as a whole
 //   created   tickets granted: `claimed` of each ring or outbox, and of each spill pool, at the producers' home
-//   finished  tasks ended: one word per reading thread or block, at the consumers' home; what a spill drain moved, at the producers'
+//   finished  tasks ended: one word per reading thread or block, at the consumers' home; what a spill drain moved, at
+//             the producers'
 //   gate      every outside writer has closed, and every unit read by an inside writer has ended
 //
 //   word              written by                         read by
@@ -19,15 +21,16 @@
 //   stage_ended       the checker, at the stage's home    readers (all outlets of the stage have ended)
 //
 //   T1  a task's puts take their tickets before it counts as finished; end_task releases, the check acquires
-//   T2  the check reads every finished of the unit first, then every created. Both only grow. Equal sums: at the moment the first
-//       created was read, every task that had been created was finished, so nobody was left who may create
+//   T2  the check reads every finished of the unit first, then every created. Both only grow. Equal sums: at the moment
+//       the first created was read, every task that had been created was finished, so nobody was left who may create
 //   T3  outside writers were closed before the first read (the gate), so no ticket comes from outside
 //   T4  an item is counted (ticket) before it is visible (turn); transfers across the bus have no counters at all
-//   T5  put: ticket, then closed. Check: closed, then every created again. One of the two sees the other (a store/load pattern: device
-//       words by read-modify-writes in acq_rel order, host words by x86's locked adds and a fence across). A refused put never commits
+//   T5  put: ticket, then closed. Check: closed, then every created again. One of the two sees the other (a store/load
+//       pattern: device words by read-modify-writes in acq_rel order, host words by x86's locked adds and a fence
+//       across). A refused put never commits
 //   T6  `aborted` is read after the gate and in every round; a recorded fault wins over an announced end
-// One checker: the device monitor's warp, or the host monitor when nothing of the pipeline is on the device. It goes round all units and
-// never waits for one while another is open.
+// One checker: the device monitor's warp, or the host monitor when nothing of the pipeline is on the device. It goes
+// round all units and never waits for one while another is open.
 #pragma once
 #include <cstdint>
 
@@ -219,8 +222,8 @@ HIWAY_DEVICE inline void open_gate(Machine m, TerminationTable const& table, Uni
 /// What one round found.
 enum class CheckResult : std::uint8_t { open, ended, faulted };
 
-/// One round of the check over all units that have not ended; all lanes of the warp call it together. `ended` when every unit has
-/// ended and every stage knows. Records put_without_task, end_task_too_many and items_left as faults.
+/// One round of the check over all units that have not ended; all lanes of the warp call it together. `ended` when
+/// every unit has ended and every stage knows. Records put_without_task, end_task_too_many and items_left as faults.
 template <class Machine>
 HIWAY_DEVICE inline CheckResult check_round(Machine m, TerminationTable& table, Control& control) {
   bool all = true;

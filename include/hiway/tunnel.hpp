@@ -61,7 +61,8 @@ class Tunnel final : public TunnelBase {
   Tunnel(OpenEnds& ends, std::string name, Direction direction, TunnelConfig config, std::uint32_t id)
       : TunnelBase(std::move(name), direction, config, sizeof(T), id), ends_(ends) {}
 
-  /// An end for the user's own threads or kernels, asked for before the start. It counts as a source until it is closed, in every run.
+  /// An end for the user's own threads or kernels, asked for before the start. It counts as a source until it is
+  /// closed, in every run.
   /// *Lifetime*: the pipeline's. *Throws* ConfigError while the pipeline runs. Calls on the end throw
   /// Aborted when the run aborts, be it for their own misuse; wait() says why.
   [[nodiscard]] Inlet<T> open_inlet() { return Inlet<T>(ends_.open_inlet(*this)); }

@@ -84,7 +84,8 @@ class GpuCopies final : public CopyStream {
     cudaMemcpyKind const kind = direction_ == BusDirection::to_device ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost;
     HIWAY_CUDA(cudaMemcpyAsync(target, source, bytes, kind, stream_.get()), "copy stream");
   }
-  // The source of a copy stays as it is until the copy is done; a tunnel has one batch under way, and there are fewer tunnels than values.
+  // The source of a copy stays as it is until the copy is done; a tunnel has one batch under way, and there are fewer
+  // tunnels than values.
   void publish(Word<std::uint64_t>& device_word, std::uint64_t value) override {
     std::uint64_t& source = values_[next_++ % value_count];
     source = value;
@@ -203,7 +204,8 @@ class CudaBackend final : public Backend {
                "occupancy");
     return static_cast<unsigned>(blocks);
   }
-  // One block an SM, shared among the kernels, two SMs left for the monitor and for copies that the driver makes with kernels.
+  // One block an SM, shared among the kernels, two SMs left for the monitor and for copies that the driver makes with
+  // kernels.
   simt::Grid default_grid(simt::Grid wanted, unsigned sharers) const override {
     if (wanted.threads_per_block == 0) wanted.threads_per_block = 256;
     if (wanted.blocks == 0) wanted.blocks = std::max(1u, (std::max(3u, processors()) - 2) / std::max(1u, sharers));

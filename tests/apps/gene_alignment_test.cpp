@@ -1,4 +1,5 @@
-// Gene alignment: what it reads, the stage code against the serial oracle, and the oracle against cases computed by hand.
+// Gene alignment: what it reads, the stage code against the serial oracle, and the oracle against cases computed by
+// hand.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <zlib.h>

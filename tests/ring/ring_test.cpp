@@ -162,8 +162,8 @@ TEST(Ring, MovesEveryItemOnceBetweenManyThreads) {
   for (Word<std::uint32_t> const& word : seen) ASSERT_EQ(word.bits, 1u);
 }
 
-// Lane 31 of one warp waits for lane 0 of another, both ways, through rings of one: a device that ran a warp to its end before the next,
-// or that could not switch away from a waiting lane, would hang here.
+// Lane 31 of one warp waits for lane 0 of another, both ways, through rings of one: a device that ran a warp to its end
+// before the next, or that could not switch away from a waiting lane, would hang here.
 TEST(Simt, LaneWaitsForSibling) {
   simt::Device device({.processors = 1, .os_threads = 1});
   IntRing there(1);

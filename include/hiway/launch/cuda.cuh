@@ -1,13 +1,13 @@
-// Launching on a GPU: the one kernel that everything becomes. A unit that nvcc did not compile has none, and whoever starts it on a GPU is
-// told so by name.
+// Launching on a GPU: the one kernel that everything becomes. A unit that nvcc did not compile has none, and whoever
+// starts it on a GPU is told so by name.
 #pragma once
 #include "hiway/backend.hpp"
 #include "hiway/machine/on_this_device.hpp"
 
 namespace hiway {
 
-/// Tells units apart that nvcc did or did not compile: a default template argument, so that the same stage may be used from both
-/// without one instantiation hiding the other.
+/// Tells units apart that nvcc did or did not compile: a default template argument, so that the same stage may be used
+/// from both without one instantiation hiding the other.
 struct NvccUnit {};
 struct PlainUnit {};
 

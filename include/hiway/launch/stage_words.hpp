@@ -5,7 +5,8 @@
 
 namespace hiway {
 
-/// A failure that stage code reports with fail_h or fail_d, on a CPU thread or an emulated lane. Stage code does not catch it.
+/// A failure that stage code reports with fail_h or fail_d, on a CPU thread or an emulated lane. Stage code does not
+/// catch it.
 struct StageFailure : Error {
   using Error::Error;
 };
@@ -24,7 +25,8 @@ __device__ inline BlockContext& block_context() {
 }
 #endif
 
-/// Says whom fail_d reports to, and the stage; all threads of a block call it first. `control` is null in an ordinary launch.
+/// Says whom fail_d reports to, and the stage; all threads of a block call it first. `control` is null in an ordinary
+/// launch.
 HIWAY_NO_SPACE_CHECK HIWAY_DEVICE inline void enter_block([[maybe_unused]] Control* control, std::uint32_t stage) {
 #if defined(__CUDA_ARCH__)
   if (threadIdx.x == 0) block_context().control = control;

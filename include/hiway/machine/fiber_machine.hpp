@@ -1,5 +1,5 @@
-// A lane of the emulated device as a machine: words by std::atomic_ref with a schedule point before and after every access
-// (switching only before an access missed a planted free-before-read bug), warps and blocks by lib/simt.
+// A lane of the emulated device as a machine: words by std::atomic_ref with a schedule point before and after every
+// access (switching only before an access missed a planted free-before-read bug), warps and blocks by lib/simt.
 #pragma once
 #include <bit>
 #include <cstring>

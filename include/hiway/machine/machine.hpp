@@ -4,8 +4,9 @@
 //
 //   words    load, store                       of a Word at home
 //            fetch_add, fetch_or, compare_exchange   likewise
-//            load_across, store_across, fence_across  of a Word whose home is the other side of the bus. No read-modify-write
-//                                              exists across: CPU and GPU atomics on one word lose updates (measured).
+//            load_across, store_across, fence_across   of a Word whose home is the other side of the bus. No
+//                                              read-modify-write exists across: CPU and GPU atomics on one word
+//                                              lose updates (measured).
 //   warp     lane, lanes (the launched lanes' mask), converged, ballot, shuffle, sync_warp; count, lowest of a mask
 //   block    thread_in_block, block_threads, block_index, sync_block, shared_memory
 //   stage    thread_index, thread_count, block_count: over all threads or blocks of the stage
@@ -24,9 +25,9 @@ namespace hiway {
 /// Memory order of one access; the names and meanings of std::memory_order.
 enum class Order : std::uint8_t { relaxed, acquire, release, acq_rel };
 
-/// A word shared by threads or lanes. Its home is the memory it lies in: the host's or the device's. At home it is accessed
-/// in device scope (or by CPU atomics), from the other side in system scope and by loads and stores of its one writer only;
-/// a word at the device's home is never accessed by a CPU thread while kernels run.
+/// A word shared by threads or lanes. Its home is the memory it lies in: the host's or the device's. At home it is
+/// accessed in device scope (or by CPU atomics), from the other side in system scope and by loads and stores of its one
+/// writer only; a word at the device's home is never accessed by a CPU thread while kernels run.
 template <class T>
 struct Word {
   T bits;
@@ -35,7 +36,8 @@ struct Word {
 /// Bits of the lanes below `lane`.
 HIWAY_DEVICE constexpr std::uint32_t lanes_below(unsigned lane) { return (1u << lane) - 1u; }
 
-/// All lanes of the warp come; one runs `update`; all leave when it is done. What they read before and after is the same for all of them.
+/// All lanes of the warp come; one runs `update`; all leave when it is done. What they read before and after is the
+/// same for all of them.
 template <class Machine, class Update>
 HIWAY_DEVICE inline void by_one_lane(Machine m, Update&& update) {
   m.sync_warp(m.lanes());

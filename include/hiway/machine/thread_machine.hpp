@@ -8,7 +8,8 @@
 
 namespace hiway {
 
-/// What the current CPU thread runs. Set by the pipeline around a stage's body; the defaults are a thread of the user's own.
+/// What the current CPU thread runs. Set by the pipeline around a stage's body; the defaults are a thread of the user's
+/// own.
 struct ThreadContext {
   unsigned thread = 0;
   unsigned threads = 1;
