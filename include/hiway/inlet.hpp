@@ -3,10 +3,7 @@
 //
 // A put takes its ticket, then reads the own lane's closed bit and the unit's closed word, then commits
 // (termination.hpp T5). Lanes that found each other converged share a claim.
-//   G1  a lane that was granted nothing leaves the claim only when the granted lanes of its group have committed
-//       (outlet: have read). It then waits for others, never for a ticket of its own group: where a warp's diverged
-//       lanes are not scheduled fairly (seen under compute-sanitizer's racecheck), its waiting would keep them from
-//       committing for ever. See docs/adr/0009.
+// Lanes of one claim part when it is granted: who got room commits and leaves, who did not waits (docs/adr/0009).
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -53,13 +50,9 @@ template <class Machine, class Write>
 HIWAY_DEVICE inline bool put_once(Machine m, InletView const& v, Ring const& ring, std::uint32_t group, bool need,
                                   Write&& write) {
   Grant const grant = claim_put(m, ring, group, need);
-  if (!grant.granted) {
-    m.sync_warp(group);  // G1: with the granted lanes' below
-    return false;
-  }
+  if (!grant.granted) return false;
   refuse_late_put(m, v, grant.ticket);
   commit_put(m, ring, grant.ticket, *v.control, write);
-  m.sync_warp(group);  // G1
   return true;
 }
 

@@ -47,12 +47,8 @@ template <class Machine, class Read>
 HIWAY_DEVICE inline bool get_from(Machine m, OutletView const& v, Ring const& ring, std::uint32_t group, bool need,
                                   Read&& read) {
   Grant const grant = claim_get(m, ring, group, need, &port_of(m, v).got);
-  if (!grant.granted) {
-    m.sync_warp(group);  // inlet.hpp G1: with the granted lanes' below
-    return false;
-  }
+  if (!grant.granted) return false;
   finish_get(m, ring, grant.ticket, *v.control, read);
-  m.sync_warp(group);  // inlet.hpp G1
   return true;
 }
 
