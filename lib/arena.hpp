@@ -36,6 +36,13 @@ class Arena {
   T& image(T* placed) {
     return *reinterpret_cast<T*>(image_of(reinterpret_cast<std::byte*>(placed)));
   }
+  /// Room for a copy of `list`, at least one element.
+  template <class T>
+  T* place_list(std::vector<T> const& list) {
+    T* const placed = place<T>(list.empty() ? 1 : list.size());
+    for (std::size_t i = 0; i < list.size(); ++i) image(placed + i) = list[i];
+    return placed;
+  }
   /// Room for a large array of zeros.
   template <class T>
   T* place_zeros(std::size_t count) {

@@ -410,20 +410,15 @@ TerminationTable Pipeline::Core::build_termination(Arena& arena, bool on_device)
     stages.push_back(record);
   }
 
-  auto const keep = [&]<class T>(std::vector<T> const& list) {
-    T* const placed = arena.place<T>(std::max<std::size_t>(list.size(), 1));
-    for (std::size_t i = 0; i < list.size(); ++i) arena.image(placed + i) = list[i];
-    return placed;
-  };
   TerminationTable table;
-  table.units = keep(units);
+  table.units = arena.place_list(units);
   table.unit_count = at(units);
-  table.stages = keep(stages);
+  table.stages = arena.place_list(stages);
   table.stage_count = at(stages);
-  table.terms = keep(terms);
-  table.gates = keep(gates);
-  table.unit_list = keep(unit_list);
-  table.tunnels = keep(tunnels);
+  table.terms = arena.place_list(terms);
+  table.gates = arena.place_list(gates);
+  table.unit_list = arena.place_list(unit_list);
+  table.tunnels = arena.place_list(tunnels);
   table.host_across = on_device;
   return table;
 }
@@ -490,11 +485,6 @@ void Pipeline::Core::build_monitors() {
     return;
   }
   Arena& arena = *device_plan_;
-  auto const keep = [&]<class T>(std::vector<T> const& list) {
-    T* const placed = arena.place<T>(std::max<std::size_t>(list.size(), 1));
-    for (std::size_t i = 0; i < list.size(); ++i) arena.image(placed + i) = list[i];
-    return placed;
-  };
   std::vector<CountGate> started;
   std::vector<CountGate> returned;
   for (StageState const& s : stages_) {
@@ -506,11 +496,11 @@ void Pipeline::Core::build_monitors() {
   table.control = device_control_;
   table.host_control = host_control_;
   table.notice = notice_;
-  table.outboxes = keep(device_outboxes);
-  table.inboxes = keep(device_inboxes);
-  table.drains = keep(device_drains);
-  table.started = keep(started);
-  table.returned = keep(returned);
+  table.outboxes = arena.place_list(device_outboxes);
+  table.inboxes = arena.place_list(device_inboxes);
+  table.drains = arena.place_list(device_drains);
+  table.started = arena.place_list(started);
+  table.returned = arena.place_list(returned);
   table.outbox_count = static_cast<std::uint32_t>(device_outboxes.size());
   table.inbox_count = static_cast<std::uint32_t>(device_inboxes.size());
   table.drain_count = static_cast<std::uint32_t>(device_drains.size());

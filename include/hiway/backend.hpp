@@ -112,7 +112,5 @@ bool register_cuda(CudaSupport support) noexcept;
 /// once.
 /// *Throws* NoDevice when there is no such device.
 [[nodiscard]] std::unique_ptr<Backend> make_backend(std::string const& device);
-/// The emulated device's backend.
-[[nodiscard]] std::unique_ptr<Backend> make_host_backend();
 
 }  // namespace hiway

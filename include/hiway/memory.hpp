@@ -11,7 +11,6 @@ namespace hiway {
 
 /// Memory that a pipeline allocates.
 enum class Memory : std::uint8_t {
-  host,    ///< CPU threads only
   pinned,  ///< host memory that kernels and copies may use too
   device,  ///< kernels only
 };

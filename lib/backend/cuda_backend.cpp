@@ -134,10 +134,8 @@ class CudaBackend final : public Backend {
     bytes = std::max<std::size_t>(bytes, 1);
     if (memory == Memory::device) {
       HIWAY_CUDA(cudaMalloc(&address, bytes), what);
-    } else if (memory == Memory::pinned) {
-      HIWAY_CUDA(cudaHostAlloc(&address, bytes, cudaHostAllocPortable | cudaHostAllocMapped), what);
     } else {
-      address = ::operator new (bytes, std::align_val_t{256});
+      HIWAY_CUDA(cudaHostAlloc(&address, bytes, cudaHostAllocPortable | cudaHostAllocMapped), what);
     }
     return address;
   }
@@ -145,10 +143,8 @@ class CudaBackend final : public Backend {
     cudaSetDevice(device_);
     if (memory == Memory::device) {
       cudaFree(address);
-    } else if (memory == Memory::pinned) {
-      cudaFreeHost(address);
     } else {
-      ::operator delete (address, std::align_val_t{256});
+      cudaFreeHost(address);
     }
   }
   void upload(void* device, void const* host, std::size_t bytes) override {

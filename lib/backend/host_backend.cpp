@@ -122,11 +122,9 @@ std::vector<DeviceInfo> devices() {
   return all;
 }
 
-std::unique_ptr<Backend> make_host_backend() { return std::make_unique<HostBackend>(); }
-
 std::unique_ptr<Backend> make_backend(std::string const& device) {
   std::string const wanted = device == "auto" || device.empty() ? chosen_device() : device;
-  if (wanted == "simt") return make_host_backend();
+  if (wanted == "simt") return std::make_unique<HostBackend>();
   if (wanted == "auto") {
     std::string chosen = "simt";
     if (cuda_registry().list != nullptr) {

@@ -23,7 +23,7 @@ void relax_thread(unsigned misses) noexcept;
 /// Throws Unwind.
 [[noreturn]] void throw_unwind();
 
-/// std::atomic_ref with hiway's orders; the base of both host machines.
+/// hiway's orders as std::atomic_ref takes them.
 struct HostWords {
   static constexpr std::memory_order std_order(Order order) {
     switch (order) {
