@@ -17,6 +17,7 @@
 #pragma once
 #include <cstdint>
 
+#include "hiway/item.hpp"
 #include "hiway/ring.hpp"
 
 namespace hiway {
@@ -95,7 +96,7 @@ HIWAY_DEVICE inline bool step(Machine m, Drain& d, Control& control) {
   std::uint64_t begin = d.hand_begin;
   std::uint64_t end = d.hand_end;
   if (begin == end) {
-    Grant const grant = claim_get(m, d.pool, group, true, nullptr);
+    Grant const grant = claim_get(m, d.pool, group, true, nullptr, Credit::early);
     unsigned const n = m.count(m.ballot(group, grant.granted));
     if (n == 0) return false;
     begin = m.shuffle(group, grant.ticket, 0);  // rank 0 is lane 0: its ticket is the first
@@ -108,9 +109,8 @@ HIWAY_DEVICE inline bool step(Machine m, Drain& d, Control& control) {
   Grant const room = claim_put(m, d.outbox, group, begin + m.lane() < end);
   if (room.granted) {
     commit_put(m, d.outbox, room.ticket, control, [&](std::byte* slot) {
-      finish_get(m, d.pool, begin + m.lane(), control, [&](std::byte const* item) {
-        for (std::uint32_t i = 0; i < d.pool.item_bytes; ++i) slot[i] = item[i];
-      });
+      finish_get(m, d.pool, begin + m.lane(), control, Credit::early,
+                 [&](std::byte const* item) { copy_bytes(slot, item, d.pool.item_bytes); });
     });
   }
   unsigned const moved = m.count(m.ballot(group, room.granted));

@@ -11,7 +11,9 @@
 #include <span>
 #include <type_traits>
 
+#include "hiway/grouping/team.hpp"
 #include "hiway/grouping/warp_group.hpp"
+#include "hiway/item.hpp"
 #include "hiway/machine/on_this_device.hpp"
 #include "hiway/ring.hpp"
 #include "hiway/termination.hpp"
@@ -109,14 +111,44 @@ HIWAY_DEVICE inline void close(Machine m, InletView const& v) {
   if (m.fetch_add(port.closed_count, 1u, Order::acq_rel) + 1 == lanes) count_closed(m, v);
 }
 
-HIWAY_ITEMS_MAY_LOOK_UNSET
-/// Writes an item as bytes of its type.
-template <class T>
-struct WriteItem {
-  T const& item;
-  HIWAY_DEVICE void operator()(std::byte* slot) const { *reinterpret_cast<T*>(slot) = item; }
-};
-HIWAY_ITEMS_END
+/// Puts one item for a whole team: `fill(std::byte* slot)` in all its lanes. Waits for room.
+template <class Team, class Fill>
+HIWAY_DEVICE inline void put_by_team(Team team, InletView const& v, Fill&& fill) {
+  auto const m = team.m;
+  std::uint64_t const packed = find_together(team, *v.control, [&] {
+    for (unsigned misses = 0;; ++misses) {
+      bool spilled = false;
+      Run run = claim_put_run(m, v.ring, 1);
+      if (run.count == 0 && has_spill(v.spill)) {
+        spilled = true;
+        run = claim_put_run(m, *v.spill, 1);
+      }
+      if (run.count != 0) {
+        refuse_late_put(m, v, run.first);
+        (void)begin_put(m, spilled ? *v.spill : v.ring, run.first, *v.control);
+        return run.first << 1 | std::uint64_t{spilled};
+      }
+      leave_if_aborted(m, *v.control);
+      wait_for_room(m, v, misses);
+    }
+  });
+  Ring const& ring = (packed & 1) != 0 ? *v.spill : v.ring;
+  std::uint64_t const ticket = packed >> 1;
+  fill(ring.item(ticket));
+  team.sync();  // E2
+  if (team.rank() == 0) end_put(m, ring, ticket);
+}
+
+/// Up to `n` items of the calling thread, in order; returns how many found room.
+template <class T, class Machine>
+inline std::size_t put_run(Machine m, InletView const& v, Ring const& ring, T const* items, std::size_t n) {
+  constexpr std::size_t most = std::size_t{1} << 20;
+  Run const run = claim_put_run(m, ring, static_cast<std::uint32_t>(n < most ? n : most));
+  if (run.count != 0) refuse_late_put(m, v, run.first);
+  for (std::uint32_t i = 0; i < run.count; ++i)
+    commit_put(m, ring, run.first + i, *v.control, WriteItem<T>{items[i]});
+  return run.count;
+}
 
 }  // namespace detail
 
@@ -135,36 +167,97 @@ class Inlet {
   /// once.
   /// *Errors*: put_after_close, put_after_end, spill_exhausted end the run with an error that names stage and tunnel.
   void put_h(T const& item) const {
-    on_this_thread([&](auto m) { detail::put(m, view_, detail::WriteItem<T>{item}); });
+    on_this_thread([&](auto m) { detail::put(m, view_, WriteItem<T>{item}); });
   }
   HIWAY_DEVICE void put_d(T const& item) const {
-    on_this_device([&](auto m) { detail::put(m, view_, detail::WriteItem<T>{item}); });
+    on_this_device([&](auto m) { detail::put(m, view_, WriteItem<T>{item}); });
   }
   HIWAY_DEVICE void put(T const& item) const {
-    anywhere([&](auto m) { detail::put(m, view_, detail::WriteItem<T>{item}); });
+    anywhere([&](auto m) { detail::put(m, view_, WriteItem<T>{item}); });
   }
 
   /// Puts `item` if there is room now. False may be said too often, when another claim is in flight; never waits for
   /// room. Does not return when the run aborts.
   [[nodiscard]] bool try_put_h(T const& item) const {
     return on_this_thread([&](auto m) {
-      return detail::try_put(m, view_, detail::together(m, view_), true, detail::WriteItem<T>{item});
+      return detail::try_put(m, view_, detail::together(m, view_), true, WriteItem<T>{item});
     });
   }
   [[nodiscard]] HIWAY_DEVICE bool try_put_d(T const& item) const {
     return on_this_device([&](auto m) {
-      return detail::try_put(m, view_, detail::together(m, view_), true, detail::WriteItem<T>{item});
+      return detail::try_put(m, view_, detail::together(m, view_), true, WriteItem<T>{item});
     });
   }
   [[nodiscard]] HIWAY_DEVICE bool try_put(T const& item) const {
     return anywhere([&](auto m) {
-      return detail::try_put(m, view_, detail::together(m, view_), true, detail::WriteItem<T>{item});
+      return detail::try_put(m, view_, detail::together(m, view_), true, WriteItem<T>{item});
     });
   }
 
-  /// Puts every item of `items`, in order. *Waits* like put_h.
+  /// Puts every item of `items`, in order. *Waits* like put_h of one.
   void put_h(std::span<T const> items) const {
-    for (T const& item : items) put_h(item);
+    on_this_thread([&](auto m) {
+      for (unsigned misses = 0; !items.empty();) {
+        std::size_t n = detail::put_run(m, view_, view_.ring, items.data(), items.size());
+        if (n == 0 && has_spill(view_.spill)) n = detail::put_run(m, view_, *view_.spill, items.data(), items.size());
+        items = items.subspan(n);
+        if (n != 0) {
+          misses = 0;
+        } else if (!items.empty()) {
+          leave_if_aborted(m, *view_.control);
+          detail::wait_for_room(m, view_, misses++);
+        }
+      }
+    });
+  }
+
+  /// Puts an item that `fill(T& slot)` writes where it will lie: for large items, of which a lane has no copy. Every byte
+  /// that matters must be written; `fill` puts and gets nothing. *Waits* like put.
+  template <class Fill>
+  void put_in_place_h(Fill&& fill) const {
+    on_this_thread([&](auto m) { put_filled(m, fill); });
+  }
+  HIWAY_NO_SPACE_CHECK template <class Fill>
+  HIWAY_DEVICE void put_in_place_d(Fill&& fill) const {
+    on_this_device([&](auto m) { put_filled(m, fill); });
+  }
+  HIWAY_NO_SPACE_CHECK template <class Fill>
+  HIWAY_DEVICE void put_in_place(Fill&& fill) const {
+    anywhere([&](auto m) { put_filled(m, fill); });
+  }
+
+  // One item for a whole warp or block: all its lanes make the call together. A CPU thread is a warp and a block of one.
+
+  /// Puts one item, equal in all lanes, each of which writes a part of it. *Waits* like put.
+  HIWAY_DEVICE void put_warp_d(T const& item) const {
+    on_this_device([&](auto m) { put_together(WarpTeam<decltype(m)>{m}, item); });
+  }
+  HIWAY_DEVICE void put_warp(T const& item) const {
+    anywhere([&](auto m) { put_together(WarpTeam<decltype(m)>{m}, item); });
+  }
+  HIWAY_DEVICE void put_block_d(T const& item) const {
+    on_this_device([&](auto m) { put_together(BlockTeam<decltype(m)>{m}, item); });
+  }
+  HIWAY_DEVICE void put_block(T const& item) const {
+    anywhere([&](auto m) { put_together(BlockTeam<decltype(m)>{m}, item); });
+  }
+
+  /// Puts one item that `fill(T& slot)`, called in all lanes, writes where it will lie; each lane its part.
+  HIWAY_NO_SPACE_CHECK template <class Fill>
+  HIWAY_DEVICE void put_in_place_warp_d(Fill&& fill) const {
+    on_this_device([&](auto m) { fill_together(WarpTeam<decltype(m)>{m}, fill); });
+  }
+  HIWAY_NO_SPACE_CHECK template <class Fill>
+  HIWAY_DEVICE void put_in_place_warp(Fill&& fill) const {
+    anywhere([&](auto m) { fill_together(WarpTeam<decltype(m)>{m}, fill); });
+  }
+  HIWAY_NO_SPACE_CHECK template <class Fill>
+  HIWAY_DEVICE void put_in_place_block_d(Fill&& fill) const {
+    on_this_device([&](auto m) { fill_together(BlockTeam<decltype(m)>{m}, fill); });
+  }
+  HIWAY_NO_SPACE_CHECK template <class Fill>
+  HIWAY_DEVICE void put_in_place_block(Fill&& fill) const {
+    anywhere([&](auto m) { fill_together(BlockTeam<decltype(m)>{m}, fill); });
   }
 
   /// Says that this thread or lane puts no more into the tunnel before its stage returns. Calling it again does
@@ -183,6 +276,21 @@ class Inlet {
   HIWAY_DEVICE InletView const& view() const { return view_; }
 
  private:
+  HIWAY_NO_SPACE_CHECK template <class Machine, class Fill>
+  HIWAY_DEVICE void put_filled(Machine m, Fill&& fill) const {
+    detail::put(m, view_, [&](std::byte* slot) { fill(item_in<T>(slot)); });
+  }
+  template <class Team>
+  HIWAY_DEVICE void put_together(Team team, T const& item) const {
+    detail::put_by_team(team, view_, [&](std::byte* slot) {
+      copy_bytes(slot, &item, sizeof(T), team.rank(), team.size());
+    });
+  }
+  HIWAY_NO_SPACE_CHECK template <class Team, class Fill>
+  HIWAY_DEVICE void fill_together(Team team, Fill&& fill) const {
+    detail::put_by_team(team, view_, [&](std::byte* slot) { fill(item_in<T>(slot)); });
+  }
+
   InletView view_{};
 };
 

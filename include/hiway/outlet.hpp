@@ -7,10 +7,13 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <type_traits>
 #include <utility>
 
+#include "hiway/grouping/team.hpp"
 #include "hiway/grouping/warp_group.hpp"
+#include "hiway/item.hpp"
 #include "hiway/machine/on_this_device.hpp"
 #include "hiway/ring.hpp"
 #include "hiway/termination.hpp"
@@ -45,19 +48,44 @@ HIWAY_DEVICE inline std::uint32_t together(Machine m, OutletView const& v) {
 
 template <class Machine, class Read>
 HIWAY_DEVICE inline bool get_from(Machine m, OutletView const& v, Ring const& ring, std::uint32_t group, bool need,
-                                  Read&& read) {
-  Grant const grant = claim_get(m, ring, group, need, &port_of(m, v).got);
+                                  Credit credit, Read&& read) {
+  Grant const grant = claim_get(m, ring, group, need, &port_of(m, v).got, credit);
   if (!grant.granted) return false;
-  finish_get(m, ring, grant.ticket, *v.control, read);
+  finish_get(m, ring, grant.ticket, *v.control, credit, read);
   return true;
 }
 
 /// One try for the lanes of `group` with `need`; all lanes of `group` together. True for a lane that got an item.
 template <class Machine, class Read>
-HIWAY_DEVICE inline bool get_once(Machine m, OutletView const& v, std::uint32_t group, bool need, Read&& read) {
-  bool got = get_from(m, v, v.ring, group, need, read);
-  if (has_spill(v.spill)) got = get_from(m, v, *v.spill, group, need && !got, read) || got;
+HIWAY_DEVICE inline bool get_once(Machine m, OutletView const& v, std::uint32_t group, bool need, Credit credit,
+                                  Read&& read) {
+  bool got = get_from(m, v, v.ring, group, need, credit, read);
+  if (has_spill(v.spill)) got = get_from(m, v, *v.spill, group, need && !got, credit, read) || got;
   return got;
+}
+
+HIWAY_ITEMS_MAY_LOOK_UNSET
+/// One try for all lanes of `group`: `work(T const&)` in each lane that got an item.
+template <class T, class Machine, class Work>
+HIWAY_DEVICE inline bool work_once(Machine m, OutletView const& v, std::uint32_t group, Work&& work) {
+  if constexpr (stays_in_slot<T>) {
+    return get_once(m, v, group, true, Credit::late, [&](std::byte const* slot) { work(item_in<T>(slot)); });  // I5
+  } else {
+    ItemRoom<T> room;
+    bool const got = get_once(m, v, group, true, Credit::early, ReadItem<T>{room.item()});
+    if (got) work(static_cast<T const&>(room.item()));
+    return got;
+  }
+}
+HIWAY_ITEMS_END
+
+/// Counts `n` tasks of the calling lane's block as ended.
+template <class Machine>
+HIWAY_DEVICE inline void count_finished(Machine m, OutletView const& v, std::uint64_t n) {
+  OutletPort& port = port_of(m, v);
+  std::uint64_t const finished = m.fetch_add(port.finished, n, Order::acq_rel) + n;  // T1; acquires the siblings' got
+  if (finished > m.load(port.got, Order::relaxed))
+    raise(m, *v.control, FaultKind::end_task_too_many, v.stage, v.tunnel, finished);
 }
 
 /// Ends one task of each lane of `group` with `need`; all lanes of `group` together. The release follows the tickets of
@@ -66,12 +94,7 @@ template <class Machine>
 HIWAY_DEVICE inline void end_tasks(Machine m, OutletView const& v, std::uint32_t group, bool need) {
   std::uint32_t const ending = m.ballot(group, need);
   m.sync_warp(group);
-  if (ending == 0 || m.lane() != m.lowest(group)) return;
-  OutletPort& port = port_of(m, v);
-  auto const n = static_cast<std::uint64_t>(m.count(ending));
-  std::uint64_t const finished = m.fetch_add(port.finished, n, Order::acq_rel) + n;  // T1; acquires the siblings' got
-  if (finished > m.load(port.got, Order::relaxed))
-    raise(m, *v.control, FaultKind::end_task_too_many, v.stage, v.tunnel, finished);
+  if (ending != 0 && m.lane() == m.lowest(group)) count_finished(m, v, m.count(ending));
 }
 
 template <class Machine>
@@ -88,13 +111,6 @@ HIWAY_DEVICE inline bool stage_ended(Machine m, OutletView const& v) {
   return false;
 }
 
-/// Reads an item as bytes of its type.
-template <class T>
-struct ReadItem {
-  T& item;
-  HIWAY_DEVICE void operator()(std::byte const* slot) const { item = *reinterpret_cast<T const*>(slot); }
-};
-
 /// Remembers when a CPU thread ran out of items, for RunReport::end_detection_us.
 inline void note_idle(OutletView const& v, bool got) {
   OutletPort& port = *v.ports;
@@ -107,22 +123,12 @@ HIWAY_NO_SPACE_CHECK HIWAY_DEVICE inline void note_result(ThreadMachine, OutletV
   if (!v.open) note_idle(v, got);
 }
 
-HIWAY_ITEMS_MAY_LOOK_UNSET
-/// Room for an item that need not be default-constructible.
-template <class T>
-struct ItemRoom {
-  alignas(T) unsigned char bytes[sizeof(T)];
-  HIWAY_DEVICE T& item() { return *reinterpret_cast<T*>(bytes); }
-};
-
 /// The persistent loop of `group`: get, body, end_task, back off, until the tunnel has ended.
 HIWAY_NO_SPACE_CHECK template <class T, class Machine, class Body>
 HIWAY_DEVICE inline void for_each(Machine m, OutletView const& v, std::uint32_t group, Body&& body) {
   for (unsigned misses = 0;;) {
-    ItemRoom<T> room;
-    bool const got = get_once(m, v, group, true, ReadItem<T>{room.item()});
+    bool const got = work_once<T>(m, v, group, body);
     note_result(m, v, got);
-    if (got) body(room.item());
     end_tasks(m, v, group, got);
     if (m.ballot(group, got) != 0) {
       misses = 0;
@@ -136,7 +142,65 @@ HIWAY_DEVICE inline void for_each(Machine m, OutletView const& v, std::uint32_t 
   }
 }
 
-HIWAY_ITEMS_END
+/// What a team's try found.
+enum class Found : std::uint8_t { nothing, item, ended };
+
+/// One try of a team for one item: `work(std::byte const* slot)` in all its lanes, the item in its slot.
+template <class Team, class Work>
+HIWAY_DEVICE inline Found work_together(Team team, OutletView const& v, Work&& work) {
+  auto const m = team.m;
+  // ticket, whether it is the spill pool's, and what was found, in one word
+  auto const pack = [](std::uint64_t ticket, bool spilled, Found found) {
+    return ticket << 3 | std::uint64_t{spilled} << 2 | static_cast<std::uint64_t>(found);
+  };
+  std::uint64_t const packed = find_together(team, *v.control, [&] {
+    bool spilled = false;
+    Run run = claim_get_run(m, v.ring, 1, &port_of(m, v).got, Credit::late);
+    if (run.count == 0 && has_spill(v.spill)) {
+      spilled = true;
+      run = claim_get_run(m, *v.spill, 1, &port_of(m, v).got, Credit::late);
+    }
+    note_result(m, v, run.count != 0);
+    if (run.count == 0) return pack(0, false, tunnel_ended(m, v) ? Found::ended : Found::nothing);
+    (void)begin_get(m, spilled ? *v.spill : v.ring, run.first, *v.control);
+    return pack(run.first, spilled, Found::item);
+  });
+  auto const found = static_cast<Found>(packed & 3);
+  if (found != Found::item) return found;
+  Ring const& ring = (packed & 4) != 0 ? *v.spill : v.ring;
+  std::uint64_t const ticket = packed >> 3;
+  work(static_cast<std::byte const*>(ring.item(ticket)));
+  team.sync();  // E2
+  if (team.rank() == 0) end_get(m, ring, ticket, Credit::late);
+  return found;
+}
+
+/// Like it; waits for an item or the end. True for an item.
+template <class Team, class Work>
+HIWAY_DEVICE inline bool await_together(Team team, OutletView const& v, Work&& work) {
+  for (unsigned misses = 0;; team.m.relax(misses++)) {
+    Found const found = work_together(team, v, work);
+    if (found != Found::nothing) return found == Found::item;
+  }
+}
+
+/// Ends one task that the team got.
+template <class Team>
+HIWAY_DEVICE inline void end_task_together(Team team, OutletView const& v) {
+  team.sync();  // E2
+  if (team.rank() == 0) count_finished(team.m, v, 1);
+}
+
+/// Up to `n` items for the calling thread, one after another into `items`.
+template <class T, class Machine>
+HIWAY_DEVICE inline std::size_t get_run(Machine m, OutletView const& v, Ring const& ring, T* items, std::size_t n) {
+  constexpr std::size_t most = std::size_t{1} << 20;
+  Run const run = claim_get_run(m, ring, static_cast<std::uint32_t>(n < most ? n : most), &port_of(m, v).got,
+                                Credit::early);
+  for (std::uint32_t i = 0; i < run.count; ++i)
+    finish_get(m, ring, run.first + i, *v.control, Credit::early, ReadItem<T>{items[i]});
+  return run.count;
+}
 
 }  // namespace detail
 
@@ -174,9 +238,23 @@ class Outlet {
     return anywhere([&](auto m) { return next_with(m, item); });
   }
 
-  /// Ends the task of one item that was got. *Errors*: one more than was got ends the run (end_task_too_many).
-  void end_task_h() const {
-    on_this_thread([&](auto m) { detail::end_tasks(m, view_, detail::together(m, view_), true); });
+  /// Gets as many items as there are, at most items.size(), in order; returns how many. Never waits, like get_h of one.
+  [[nodiscard]] std::size_t get_h(std::span<T> items) const {
+    return on_this_thread([&](auto m) { return get_run_with(m, items); });
+  }
+  /// The same, but *waits* until there is one; 0 when the tunnel has ended or `items` is empty.
+  [[nodiscard]] std::size_t next_h(std::span<T> items) const {
+    return on_this_thread([&](auto m) {
+      for (;;) {
+        if (std::size_t const n = get_run_with(m, items); n != 0 || items.empty()) return n;
+        if (detail::tunnel_ended(m, view_)) return std::size_t{0};
+      }
+    });
+  }
+
+  /// Ends the tasks of `tasks` items that were got. *Errors*: one more than was got ends the run (end_task_too_many).
+  void end_task_h(std::size_t tasks = 1) const {
+    on_this_thread([&](auto m) { detail::count_finished(m, view_, tasks); });
   }
   HIWAY_DEVICE void end_task_d() const {
     on_this_device([&](auto m) { detail::end_tasks(m, view_, detail::together(m, view_), true); });
@@ -221,13 +299,114 @@ class Outlet {
     anywhere([&](auto m) { detail::for_each<T>(m, view_, detail::together(m, view_), body); });
   }
 
+  // One item for a whole warp or block: all its lanes make the call together, and it is one task. A CPU thread is a
+  // warp and a block of one.
+
+  /// Calls `body(item)` in all lanes together, for one item after another, until the tunnel has ended; the whole
+  /// persistent loop. The item lies in memory that all of them read: in its slot when it is large.
+  HIWAY_NO_SPACE_CHECK template <class Body>
+  HIWAY_DEVICE void for_each_warp_d(Body&& body) const {
+    on_this_device([&](auto m) { for_each_together(WarpTeam<decltype(m)>{m}, body); });
+  }
+  HIWAY_NO_SPACE_CHECK template <class Body>
+  HIWAY_DEVICE void for_each_warp(Body&& body) const {
+    anywhere([&](auto m) { for_each_together(WarpTeam<decltype(m)>{m}, body); });
+  }
+  HIWAY_NO_SPACE_CHECK template <class Body>
+  HIWAY_DEVICE void for_each_block_d(Body&& body) const {
+    on_this_device([&](auto m) { for_each_together(BlockTeam<decltype(m)>{m}, body); });
+  }
+  HIWAY_NO_SPACE_CHECK template <class Body>
+  HIWAY_DEVICE void for_each_block(Body&& body) const {
+    anywhere([&](auto m) { for_each_together(BlockTeam<decltype(m)>{m}, body); });
+  }
+
+  /// Gets one item for all lanes, if there is one: each lane's own `item`, or one that all name alike in shared or
+  /// device memory. Every lane has the same result.
+  [[nodiscard]] HIWAY_DEVICE bool get_warp_d(T& item) const {
+    return on_this_device([&](auto m) { return get_together(WarpTeam<decltype(m)>{m}, item); });
+  }
+  [[nodiscard]] HIWAY_DEVICE bool get_warp(T& item) const {
+    return anywhere([&](auto m) { return get_together(WarpTeam<decltype(m)>{m}, item); });
+  }
+  [[nodiscard]] HIWAY_DEVICE bool get_block_d(T& item) const {
+    return on_this_device([&](auto m) { return get_together(BlockTeam<decltype(m)>{m}, item); });
+  }
+  [[nodiscard]] HIWAY_DEVICE bool get_block(T& item) const {
+    return anywhere([&](auto m) { return get_together(BlockTeam<decltype(m)>{m}, item); });
+  }
+
+  /// The same, but *waits*; false when the tunnel has ended.
+  [[nodiscard]] HIWAY_DEVICE bool next_warp_d(T& item) const {
+    return on_this_device([&](auto m) { return next_together(WarpTeam<decltype(m)>{m}, item); });
+  }
+  [[nodiscard]] HIWAY_DEVICE bool next_warp(T& item) const {
+    return anywhere([&](auto m) { return next_together(WarpTeam<decltype(m)>{m}, item); });
+  }
+  [[nodiscard]] HIWAY_DEVICE bool next_block_d(T& item) const {
+    return on_this_device([&](auto m) { return next_together(BlockTeam<decltype(m)>{m}, item); });
+  }
+  [[nodiscard]] HIWAY_DEVICE bool next_block(T& item) const {
+    return anywhere([&](auto m) { return next_together(BlockTeam<decltype(m)>{m}, item); });
+  }
+
+  /// Ends the task of one item that all lanes got together.
+  HIWAY_DEVICE void end_task_warp_d() const {
+    on_this_device([&](auto m) { detail::end_task_together(WarpTeam<decltype(m)>{m}, view_); });
+  }
+  HIWAY_DEVICE void end_task_warp() const {
+    anywhere([&](auto m) { detail::end_task_together(WarpTeam<decltype(m)>{m}, view_); });
+  }
+  HIWAY_DEVICE void end_task_block_d() const {
+    on_this_device([&](auto m) { detail::end_task_together(BlockTeam<decltype(m)>{m}, view_); });
+  }
+  HIWAY_DEVICE void end_task_block() const {
+    anywhere([&](auto m) { detail::end_task_together(BlockTeam<decltype(m)>{m}, view_); });
+  }
+
   /// For the library's own loops.
   HIWAY_DEVICE OutletView const& view() const { return view_; }
 
  private:
+  HIWAY_NO_SPACE_CHECK template <class Team, class Body>
+  HIWAY_DEVICE void for_each_together(Team team, Body&& body) const {
+    auto const work = [&](std::byte const* slot) {
+      if constexpr (stays_in_slot<T>) {
+        body(item_in<T>(slot));
+      } else {
+        ItemRoom<T> room;
+        copy_item(room.item(), item_in<T>(slot));
+        body(static_cast<T const&>(room.item()));
+      }
+    };
+    while (detail::await_together(team, view_, work)) detail::end_task_together(team, view_);
+  }
+  template <class Team>
+  HIWAY_DEVICE bool get_together(Team team, T& item) const {
+    bool const got = detail::work_together(team, view_, [&](std::byte const* slot) {
+                       detail::copy_together(team, item, item_in<T>(slot));
+                     }) == detail::Found::item;
+    if (got) {
+      misses_ = 0;
+    } else {
+      team.m.relax(misses_++);
+    }
+    return got;
+  }
+  template <class Team>
+  HIWAY_DEVICE bool next_together(Team team, T& item) const {
+    return detail::await_together(
+        team, view_, [&](std::byte const* slot) { detail::copy_together(team, item, item_in<T>(slot)); });
+  }
   template <class Machine>
-  HIWAY_DEVICE bool get_with(Machine m, T& item) const {
-    bool const got = detail::get_once(m, view_, detail::together(m, view_), true, detail::ReadItem<T>{item});
+  std::size_t get_run_with(Machine m, std::span<T> items) const {
+    std::size_t n = detail::get_run(m, view_, view_.ring, items.data(), items.size());
+    if (has_spill(view_.spill)) n += detail::get_run(m, view_, *view_.spill, items.data() + n, items.size() - n);
+    after_get(m, n != 0);
+    return n;
+  }
+  template <class Machine>
+  HIWAY_DEVICE void after_get(Machine m, bool got) const {
     detail::note_result(m, view_, got);
     if (got) {
       misses_ = 0;
@@ -235,6 +414,12 @@ class Outlet {
       leave_if_aborted(m, *view_.control);
       m.relax(misses_++);
     }
+  }
+  template <class Machine>
+  HIWAY_DEVICE bool get_with(Machine m, T& item) const {
+    bool const got =
+        detail::get_once(m, view_, detail::together(m, view_), true, Credit::early, ReadItem<T>{item});
+    after_get(m, got);
     return got;
   }
   template <class Machine>

@@ -26,6 +26,8 @@
 //   I4  half-rings: the outbox's turn of lap L+1 is set free when its prefix is published, but a ticket of lap L+1 is
 //       granted only against credit for the retired item of lap L, so the item's memory is not written before it was
 //       read
+//   I5  a get that works on the item in its slot gives its credit when it is done (Credit::late): no put is granted a
+//       slot whose holder may itself wait for room
 //   Orders    R1 put releases the full turn -> A2 get acquires it: the item is whole
 //             R2 get releases the free turn -> A1 put acquires it: the old item was read
 //             The ticket is acq_rel: "ticket, then closed" against "closed, then created" (termination.hpp T5)
@@ -80,6 +82,16 @@ struct Grant {
   std::uint64_t ticket = 0;
 };
 
+/// Consecutive tickets granted to one lane.
+struct Run {
+  std::uint64_t first = 0;
+  std::uint32_t count = 0;
+};
+
+/// When a get gives its slot's credit: at the grant, or after it has left the slot (I5). Half-rings have it from the
+/// monitors.
+enum class Credit : std::uint8_t { early, late };
+
 namespace detail {
 
 /// Takes up to `n` credits; what was taken beyond the balance is given back. Acquires what the credit's giver released
@@ -93,30 +105,49 @@ HIWAY_DEVICE inline std::int32_t take_credit(Machine m, Word<std::int32_t>& cred
   return granted;
 }
 
-/// One claim for all lanes of `group` that `need` a slot (contention relief, layer 1): its first lane takes credits and
-/// tickets for all. `other` receives the credit early, in a whole ring. `tally` counts what was granted, if there is
-/// one.
+/// The words that a claim works on: takes `credit`, then tickets; `other` receives the credit early, in a whole ring;
+/// `tally` counts what was granted. The last two may be null.
+struct ClaimWords {
+  Word<std::int32_t>& credit;
+  Word<std::uint64_t>& tickets;
+  Word<std::int32_t>* other;
+  Word<std::uint64_t>* tally;
+};
+
+/// Up to `n` tickets for one lane.
 template <class Machine>
-HIWAY_DEVICE inline Grant claim(Machine m, std::uint32_t group, bool need, Word<std::int32_t>& credit,
-                                Word<std::uint64_t>& tickets, Word<std::int32_t>* other, Word<std::uint64_t>* tally) {
+HIWAY_DEVICE inline Run claim_run(Machine m, ClaimWords const& w, std::uint32_t n) {
+  std::int32_t const granted = take_credit(m, w.credit, static_cast<std::int32_t>(n));
+  if (granted == 0) return {};
+  std::uint64_t const first = m.fetch_add(w.tickets, static_cast<std::uint64_t>(granted), Order::acq_rel);
+  if (w.other != nullptr) m.fetch_add(*w.other, granted, Order::relaxed);
+  if (w.tally != nullptr) m.fetch_add(*w.tally, static_cast<std::uint64_t>(granted), Order::relaxed);
+  return {first, static_cast<std::uint32_t>(granted)};
+}
+
+/// One claim for all lanes of `group` that `need` a slot (contention relief, layer 1): its first lane takes credits and
+/// tickets for all.
+template <class Machine>
+HIWAY_DEVICE inline Grant claim(Machine m, std::uint32_t group, bool need, ClaimWords const& w) {
   std::uint32_t const wanting = m.ballot(group, need);
   if (wanting == 0) return {};
   unsigned const leader = m.lowest(group);
-  std::int32_t granted = 0;
-  std::uint64_t base = 0;
-  if (m.lane() == leader) {
-    granted = take_credit(m, credit, static_cast<std::int32_t>(m.count(wanting)));
-    if (granted > 0) {
-      base = m.fetch_add(tickets, static_cast<std::uint64_t>(granted), Order::acq_rel);
-      if (other != nullptr) m.fetch_add(*other, granted, Order::relaxed);
-      if (tally != nullptr) m.fetch_add(*tally, static_cast<std::uint64_t>(granted), Order::relaxed);
-    }
-  }
-  granted = m.shuffle(group, granted, leader);
-  base = m.shuffle(group, base, leader);
+  Run run;
+  if (m.lane() == leader) run = claim_run(m, w, m.count(wanting));
+  run.count = m.shuffle(group, run.count, leader);
+  run.first = m.shuffle(group, run.first, leader);
   m.sync_warp(group);  // the leader's acquires hold for every lane
-  auto const rank = static_cast<std::int32_t>(m.count(wanting & lanes_below(m.lane())));
-  return {need && rank < granted, base + static_cast<std::uint64_t>(rank)};
+  std::uint32_t const rank = m.count(wanting & lanes_below(m.lane()));
+  return {need && rank < run.count, run.first + rank};
+}
+
+HIWAY_DEVICE inline ClaimWords put_words(Ring const& ring) {
+  RingWords& w = *ring.words;
+  return {w.free, w.claimed, ring.part == RingPart::whole ? &w.avail : nullptr, nullptr};
+}
+HIWAY_DEVICE inline ClaimWords get_words(Ring const& ring, Word<std::uint64_t>* tally, Credit credit) {
+  RingWords& w = *ring.words;
+  return {w.avail, w.taken, ring.part == RingPart::whole && credit == Credit::early ? &w.free : nullptr, tally};
 }
 
 /// Waits until the slot's turn is `turn`. The holder of the previous ticket was granted it before (I2), so it comes.
@@ -133,35 +164,66 @@ HIWAY_DEVICE inline void await_turn(Machine m, Word<std::uint32_t>& word, std::u
 /// Claims a slot for each lane of `group` with `need`, as far as there is room. All lanes of `group` call it together.
 template <class Machine>
 HIWAY_DEVICE inline Grant claim_put(Machine m, Ring const& ring, std::uint32_t group, bool need) {
-  RingWords& w = *ring.words;
-  return detail::claim(m, group, need, w.free, w.claimed, ring.part == RingPart::whole ? &w.avail : nullptr, nullptr);
+  return detail::claim(m, group, need, detail::put_words(ring));
+}
+/// Claims up to `n` slots for the calling lane alone.
+template <class Machine>
+HIWAY_DEVICE inline Run claim_put_run(Machine m, Ring const& ring, std::uint32_t n) {
+  return detail::claim_run(m, detail::put_words(ring), n);
 }
 
+/// Waits for a claimed slot; the item is written there.
+template <class Machine>
+[[nodiscard]] HIWAY_DEVICE inline std::byte* begin_put(Machine m, Ring const& ring, std::uint64_t ticket,
+                                                       Control& control) {
+  detail::await_turn(m, ring.turn(ticket), ring.free_turn(ticket), control);  // A1
+  return ring.item(ticket);
+}
+/// Makes the item visible.
+template <class Machine>
+HIWAY_DEVICE inline void end_put(Machine m, Ring const& ring, std::uint64_t ticket) {
+  m.store(ring.turn(ticket), ring.full_turn(ticket), Order::release);  // R1
+}
 /// Writes an item into a claimed slot, `write(std::byte*)`, and makes it visible.
 template <class Machine, class Write>
 HIWAY_DEVICE inline void commit_put(Machine m, Ring const& ring, std::uint64_t ticket, Control& control,
                                     Write&& write) {
-  Word<std::uint32_t>& turn = ring.turn(ticket);
-  detail::await_turn(m, turn, ring.free_turn(ticket), control);  // A1
-  write(ring.item(ticket));
-  m.store(turn, ring.full_turn(ticket), Order::release);  // R1
+  write(begin_put(m, ring, ticket, control));
+  end_put(m, ring, ticket);
 }
 
 /// Claims an item for each lane of `group` with `need`, as far as there are any; `tally` counts the claims.
 template <class Machine>
 HIWAY_DEVICE inline Grant claim_get(Machine m, Ring const& ring, std::uint32_t group, bool need,
-                                    Word<std::uint64_t>* tally) {
-  RingWords& w = *ring.words;
-  return detail::claim(m, group, need, w.avail, w.taken, ring.part == RingPart::whole ? &w.free : nullptr, tally);
+                                    Word<std::uint64_t>* tally, Credit credit) {
+  return detail::claim(m, group, need, detail::get_words(ring, tally, credit));
+}
+/// Claims up to `n` items for the calling lane alone.
+template <class Machine>
+HIWAY_DEVICE inline Run claim_get_run(Machine m, Ring const& ring, std::uint32_t n, Word<std::uint64_t>* tally,
+                                      Credit credit) {
+  return detail::claim_run(m, detail::get_words(ring, tally, credit), n);
 }
 
+/// Waits for a claimed item; it is read there.
+template <class Machine>
+[[nodiscard]] HIWAY_DEVICE inline std::byte const* begin_get(Machine m, Ring const& ring, std::uint64_t ticket,
+                                                             Control& control) {
+  detail::await_turn(m, ring.turn(ticket), ring.full_turn(ticket), control);  // A2
+  return ring.item(ticket);
+}
+/// Frees the item's slot.
+template <class Machine>
+HIWAY_DEVICE inline void end_get(Machine m, Ring const& ring, std::uint64_t ticket, Credit credit) {
+  m.store(ring.turn(ticket), ring.next_free_turn(ticket), Order::release);  // R2
+  if (credit == Credit::late && ring.part == RingPart::whole) m.fetch_add(ring.words->free, 1, Order::release);  // I5
+}
 /// Reads a claimed item, `read(std::byte const*)`, and frees its slot.
 template <class Machine, class Read>
-HIWAY_DEVICE inline void finish_get(Machine m, Ring const& ring, std::uint64_t ticket, Control& control, Read&& read) {
-  Word<std::uint32_t>& turn = ring.turn(ticket);
-  detail::await_turn(m, turn, ring.full_turn(ticket), control);  // A2
-  read(static_cast<std::byte const*>(ring.item(ticket)));
-  m.store(turn, ring.next_free_turn(ticket), Order::release);  // R2
+HIWAY_DEVICE inline void finish_get(Machine m, Ring const& ring, std::uint64_t ticket, Control& control, Credit credit,
+                                    Read&& read) {
+  read(begin_get(m, ring, ticket, control));
+  end_get(m, ring, ticket, credit);
 }
 
 /// Items that a get would find now, about; for choosing among rings.

@@ -6,6 +6,7 @@
 #pragma once
 #include <concepts>
 #include <cstddef>
+#include <new>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -140,20 +141,27 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
   }
   template <class I, class Machine>
   HIWAY_DEVICE bool step_outlet(Machine m, std::uint32_t group, OutletView const& outlet, InletView const* inlets) {
-    detail::ItemRoom<I> room;
-    bool const got = detail::get_once(m, outlet, group, true, detail::ReadItem<I>{room.item()});
-    detail::note_result(m, outlet, got);
-    if (m.ballot(group, got) == 0) return false;
+    bool got = false;
     if constexpr (Shape::each) {
-      if (got) call_item(room.item(), inlets, std::index_sequence_for<Os...>{});
+      got = detail::work_once<I>(m, outlet, group, [&](I const& item) {
+        call_item(item, inlets, std::index_sequence_for<Os...>{});
+      });
+    } else if constexpr (stays_in_slot<std::tuple_element_t<0, std::tuple<Os...>>>) {
+      // A large result is made in its slot: `body` neither gets nor puts, so it may hold a ticket.
+      using O = std::tuple_element_t<0, std::tuple<Os...>>;
+      got = detail::work_once<I>(m, outlet, group, [&](I const& item) {
+        detail::put(m, inlets[0], [&](std::byte* slot) { ::new (slot) O(static_cast<O>(body(item))); });
+      });
     } else {
       using O = std::tuple_element_t<0, std::tuple<Os...>>;
-      detail::ItemRoom<O> result;
-      if (got) result.item() = static_cast<O>(body(static_cast<I const&>(room.item())));
-      detail::put_together(m, inlets[0], group, got, detail::WriteItem<O>{result.item()});
+      ItemRoom<O> result;
+      got = detail::work_once<I>(m, outlet, group,
+                                 [&](I const& item) { result.item() = static_cast<O>(body(item)); });
+      detail::put_together(m, inlets[0], group, got, WriteItem<O>{result.item()});
     }
+    detail::note_result(m, outlet, got);
     detail::end_tasks(m, outlet, group, got);
-    return true;
+    return m.ballot(group, got) != 0;
   }
   template <class I, std::size_t... O>
   HIWAY_DEVICE void call_item(I const& item, InletView const* inlets, std::index_sequence<O...>) {

@@ -305,4 +305,14 @@ std::uint32_t live_lanes() noexcept {
 
 void sync_block() { scheduler_here("sync_block").sync_block(); }
 
+std::uint64_t share_in_block(std::uint64_t value) {
+  Lane const& lane = lane_here("share_in_block");
+  sync_block();
+  if (lane.thread == 0) lane.block->shared_value = value;
+  sync_block();
+  return lane.block->shared_value;
+}
+
+bool on_own_stack(void const* address) noexcept { return lane_here("on_own_stack").holds(address); }
+
 }  // namespace hiway::simt

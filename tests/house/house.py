@@ -13,7 +13,7 @@ import tempfile
 
 # First match wins. lib/NAME.cpp lies where include/hiway/NAME.hpp lies.
 FLOORS = [
-    (0, r"include/hiway/(config|version|error|fault|report|trace)\.hpp"),
+    (0, r"include/hiway/(config|version|error|fault|item|report|trace)\.hpp"),
     (0, r"include/hiway/machine/.*"),
     (1, r"include/hiway/(ring|memory|backend)\.hpp"),
     (1, r"include/hiway/(grouping|launch)/.*"),

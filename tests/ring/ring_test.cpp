@@ -37,9 +37,9 @@ struct IntRing {
   }
   template <class Machine>
   bool get(Machine m, int& value) {
-    Grant const g = claim_get(m, ring, m.converged(), true, nullptr);
+    Grant const g = claim_get(m, ring, m.converged(), true, nullptr, Credit::early);
     if (g.granted)
-      finish_get(m, ring, g.ticket, control,
+      finish_get(m, ring, g.ticket, control, Credit::early,
                  [&](std::byte const* slot) { value = *reinterpret_cast<int const*>(slot); });
     return g.granted;
   }
@@ -90,7 +90,7 @@ TEST(Ring, CountsWhatWasGranted) {
   EXPECT_EQ(r.words->avail.bits, 2);
   int x = 0;
   Word<std::uint64_t> tally{0};
-  EXPECT_TRUE(claim_get(thread, r.ring, 1, true, &tally).granted);
+  EXPECT_TRUE(claim_get(thread, r.ring, 1, true, &tally, Credit::early).granted);
   EXPECT_EQ(tally.bits, 1u);
   EXPECT_EQ(r.words->taken.bits, 1u);
   EXPECT_EQ(r.words->free.bits, 3);  // early credit: given at the grant
@@ -211,7 +211,7 @@ TEST(Simt, WarpsShareAClaimAndLoseNothing) {
     for (int i = 0; i < 20; ++i) {
       bool need = true;
       while (m.ballot(group, need) != 0) {
-        Grant const g = producer ? claim_put(m, r.ring, group, need) : claim_get(m, r.ring, group, need, nullptr);
+        Grant const g = producer ? claim_put(m, r.ring, group, need) : claim_get(m, r.ring, group, need, nullptr, Credit::early);
         if (g.granted) {
           need = false;
           if (producer) {
@@ -219,7 +219,7 @@ TEST(Simt, WarpsShareAClaimAndLoseNothing) {
                        [&](std::byte* slot) { *reinterpret_cast<int*>(slot) = static_cast<int>(me) * 20 + i; });
           } else {
             int x = 0;
-            finish_get(m, r.ring, g.ticket, r.control,
+            finish_get(m, r.ring, g.ticket, r.control, Credit::early,
                        [&](std::byte const* slot) { x = *reinterpret_cast<int const*>(slot); });
             m.fetch_add(seen[static_cast<std::size_t>(x)], 1u, Order::relaxed);
           }

@@ -92,6 +92,15 @@ struct CudaMachine {
     return reinterpret_cast<std::byte*>(hiway_dynamic_shared);
   }
 
+  __device__ std::uint64_t share_in_block(std::uint64_t value) const {
+    __shared__ std::uint64_t shared;
+    __syncthreads();
+    if (threadIdx.x == 0) shared = value;
+    __syncthreads();
+    return shared;
+  }
+  __device__ bool is_own(void const* address) const { return __isLocal(address) != 0; }
+
   __device__ unsigned thread_index() const { return threadIdx.x + blockIdx.x * blockDim.x; }
   __device__ unsigned thread_count() const { return gridDim.x * blockDim.x; }
   __device__ unsigned block_count() const { return gridDim.x; }

@@ -92,6 +92,10 @@ struct FiberMachine {
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE unsigned block_index() const { return simt::lane_id().block; }
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE void sync_block() const { simt::sync_block(); }
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE std::byte* shared_memory() const { return simt::shared_memory(); }
+  HIWAY_NO_SPACE_CHECK HIWAY_DEVICE std::uint64_t share_in_block(std::uint64_t value) const {
+    return simt::share_in_block(value);
+  }
+  HIWAY_NO_SPACE_CHECK HIWAY_DEVICE bool is_own(void const* address) const { return simt::on_own_stack(address); }
 
   HIWAY_DEVICE unsigned thread_index() const { return thread_in_block() + block_index() * block_threads(); }
   HIWAY_DEVICE unsigned thread_count() const { return block_count() * block_threads(); }

@@ -41,5 +41,9 @@ std::uint64_t meet(WarpOperation operation, std::uint32_t mask, std::uint64_t va
 [[nodiscard]] std::uint32_t live_lanes() noexcept;
 /// All lanes of the block that have not exited meet.
 void sync_block();
+/// They meet, and leave with the value of the block's first lane.
+std::uint64_t share_in_block(std::uint64_t value);
+/// True for an address on the lane's own stack.
+[[nodiscard]] bool on_own_stack(void const* address) noexcept;
 
 }  // namespace hiway::simt

@@ -8,7 +8,8 @@
 //                                              read-modify-write exists across: CPU and GPU atomics on one word
 //                                              lose updates (measured).
 //   warp     lane, lanes (the launched lanes' mask), converged, ballot, shuffle, sync_warp; count, lowest of a mask
-//   block    thread_in_block, block_threads, block_index, sync_block, shared_memory
+//   block    thread_in_block, block_threads, block_index, sync_block, shared_memory; share_in_block: the first
+//            thread's value for all; is_own: an address that only the calling lane reaches (its stack)
 //   stage    thread_index, thread_count, block_count: over all threads or blocks of the stage
 //   time     relax(misses): lets others run, longer after more misses
 //   leaving  leave(): does not return; a thread or emulated lane unwinds, a GPU lane exits

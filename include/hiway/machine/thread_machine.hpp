@@ -86,6 +86,8 @@ struct ThreadMachine {
   HIWAY_DEVICE unsigned block_index() const { return 0; }
   HIWAY_DEVICE void sync_block() const {}
   HIWAY_DEVICE std::byte* shared_memory() const { return nullptr; }
+  HIWAY_DEVICE std::uint64_t share_in_block(std::uint64_t value) const { return value; }
+  HIWAY_DEVICE bool is_own(void const*) const { return true; }
 
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE unsigned thread_index() const { return this_thread_context().thread; }
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE unsigned thread_count() const { return this_thread_context().threads; }

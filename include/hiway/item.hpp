@@ -1,0 +1,87 @@
+// Items in memory: how they are copied, and which of them are worked on in their slot.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "hiway/config.hpp"
+
+namespace hiway {
+
+/// The largest item that the library's loops copy out of its slot. A larger one is worked on there: on a GPU a copy
+/// would lie in local memory, which is taken for every lane that the device can hold.
+inline constexpr std::size_t copied_bytes = 256;
+template <class T>
+inline constexpr bool stays_in_slot = (sizeof(T) > copied_bytes);
+
+HIWAY_ITEMS_MAY_LOOK_UNSET
+namespace detail {
+
+/// Copies words of `Width` bytes: the `rank`-th of `size` lanes takes every size-th.
+template <std::size_t Width>
+HIWAY_DEVICE inline void copy_words(std::byte* to, std::byte const* from, std::size_t bytes, unsigned rank,
+                                    unsigned size) {
+  for (std::size_t at = rank * Width; at < bytes; at += size * Width)
+    memcpy(__builtin_assume_aligned(to + at, Width), __builtin_assume_aligned(from + at, Width), Width);
+}
+
+}  // namespace detail
+
+/// Copies `bytes`, by `size` lanes side by side of which the caller is the `rank`-th, in words as wide as the addresses
+/// allow.
+HIWAY_DEVICE inline void copy_bytes(void* to, void const* from, std::size_t bytes, unsigned rank = 0,
+                                    unsigned size = 1) {
+  auto* const t = static_cast<std::byte*>(to);
+  auto const* const f = static_cast<std::byte const*>(from);
+  std::uintptr_t const both = reinterpret_cast<std::uintptr_t>(t) | reinterpret_cast<std::uintptr_t>(f) | bytes;
+  if (both % 16 == 0) {
+    detail::copy_words<16>(t, f, bytes, rank, size);
+  } else if (both % 4 == 0) {
+    detail::copy_words<4>(t, f, bytes, rank, size);
+  } else {
+    detail::copy_words<1>(t, f, bytes, rank, size);
+  }
+}
+
+/// Copies one item, by one lane.
+template <class T>
+HIWAY_DEVICE inline void copy_item(T& to, T const& from) {
+  if constexpr (stays_in_slot<T>) {
+    copy_bytes(&to, &from, sizeof(T));
+  } else {
+    to = from;
+  }
+}
+
+/// Room for an item that need not be default-constructible.
+template <class T>
+struct ItemRoom {
+  alignas(T) unsigned char bytes[sizeof(T)];
+  HIWAY_DEVICE T& item() { return *reinterpret_cast<T*>(bytes); }
+};
+
+/// An item in its slot.
+template <class T>
+HIWAY_DEVICE inline T const& item_in(std::byte const* slot) {
+  return *reinterpret_cast<T const*>(slot);
+}
+template <class T>
+HIWAY_DEVICE inline T& item_in(std::byte* slot) {
+  return *reinterpret_cast<T*>(slot);
+}
+
+/// Writes an item into its slot.
+template <class T>
+struct WriteItem {
+  T const& item;
+  HIWAY_DEVICE void operator()(std::byte* slot) const { copy_item(item_in<T>(slot), item); }
+};
+/// Reads an item from its slot.
+template <class T>
+struct ReadItem {
+  T& item;
+  HIWAY_DEVICE void operator()(std::byte const* slot) const { copy_item(item, item_in<T>(slot)); }
+};
+HIWAY_ITEMS_END
+
+}  // namespace hiway
