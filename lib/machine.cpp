@@ -41,6 +41,23 @@ void require_thread() {
 
 void throw_stage_failure(char const* message) { throw StageFailure(message); }
 
+char const* fault_text(FaultKind kind) {
+  switch (kind) {
+    case FaultKind::none: return "no fault";
+    case FaultKind::failed: return "failed";
+    case FaultKind::put_after_close: return "put after close";
+    case FaultKind::put_after_end: return "put into a tunnel that has ended";
+    case FaultKind::put_without_task: return "put inside a cycle without a task that was got and not yet ended";
+    case FaultKind::end_task_too_many: return "one end_task too many";
+    case FaultKind::items_left: return "returned with items left, got without end_task or not got at all";
+    case FaultKind::spill_exhausted: return "the spill pool is full";
+    case FaultKind::unknown_tunnel: return "there is no tunnel of that number";
+    case FaultKind::wrong_type: return "the item is not of the tunnel's type";
+    case FaultKind::wrong_end: return "the tunnel's end is on the other device, or belongs to a stage";
+  }
+  return "unknown fault";
+}
+
 void check_buffer_range(std::size_t offset, std::size_t count, std::size_t size) {
   if (offset > size || count > size - offset) {
     throw ConfigError("buffer: elements " + std::to_string(offset) + " to " + std::to_string(offset + count) +

@@ -31,6 +31,14 @@ void check_config(TunnelBase const& tunnel) {
 
 }  // namespace
 
+void check_extents(std::string_view stage, Extent grid, Extent block) {
+  for (Extent const& e : {grid, block}) {
+    if (e.x > 0 && e.y == 1 && e.z == 1) continue;
+    throw ConfigError("stage '" + std::string(stage) + "': grid and block must have one dimension of at least 1: " +
+                      std::to_string(e.x) + " x " + std::to_string(e.y) + " x " + std::to_string(e.z));
+  }
+}
+
 Pipeline::Core::Core(PipelineConfig config) : config_(std::move(config)), backend_(make_backend(config_.device)) {
   if (config_.end_detection == EndDetection::time_out) throw ConfigError("EndDetection::time_out is not there yet");
   if (config_.stall_after.count() != 0) throw ConfigError("PipelineConfig::stall_after is not there yet");
@@ -40,6 +48,8 @@ Pipeline::Core::Core(PipelineConfig config) : config_(std::move(config)), backen
   host_control_ = host_words_->place<Control>();
   notice_ = host_words_->place<DeviceNotice>();
   device_control_ = device_words_->place<Control>();
+  host_all_ended_ = host_words_->place<Word<std::uint32_t>>();
+  device_all_ended_ = device_words_->place<Word<std::uint32_t>>();
 }
 
 Pipeline::Core::~Core() {
@@ -171,8 +181,24 @@ OutletView Pipeline::Core::open_outlet(TunnelBase const& tunnel) {
   return v;
 }
 
+bool Pipeline::Core::has_writer(TunnelBase const& tunnel) const {
+  auto const writes = [&](StageDescription const& s) { return contains(s.into, &tunnel); };
+  return tunnels_.at(tunnel.id()).open_inlets > 0 || any_stage(writes);
+}
+bool Pipeline::Core::has_reader(TunnelBase const& tunnel) const {
+  auto const reads = [&](StageDescription const& s) { return contains(s.from, &tunnel); };
+  return !tunnels_.at(tunnel.id()).open_outlets.empty() || any_stage(reads);
+}
+
+OutletView Pipeline::Core::whole_run(bool device) const {
+  OutletView v;
+  v.control = control(device);
+  v.stage_ended = device ? device_all_ended_ : host_all_ended_;
+  v.open = true;
+  return v;
+}
+
 void Pipeline::Core::launch(std::string_view name, DeviceKernel kernel, GpuStageOptions options) {
-  require_idle("launch");
   if (options.blocks == 0 || options.threads_per_block == 0) {
     throw ConfigError("launch '" + std::string(name) + "': blocks and threads_per_block must be at least 1");
   }
@@ -232,7 +258,11 @@ std::string Pipeline::Core::graph() const {
 Pipeline::Pipeline(PipelineConfig config) : core_(std::make_unique<Core>(std::move(config))) {}
 Pipeline::~Pipeline() = default;
 
-std::uint32_t Pipeline::next_tunnel_id() const { return core_->tunnel_count(); }
+std::uint32_t Pipeline::tunnel_count() const { return core_->tunnel_count(); }
+bool Pipeline::has_writer(TunnelBase const& tunnel) const { return core_->has_writer(tunnel); }
+bool Pipeline::has_reader(TunnelBase const& tunnel) const { return core_->has_reader(tunnel); }
+OutletView Pipeline::whole_run_h() const { return core_->whole_run(false); }
+OutletView Pipeline::whole_run_d() const { return core_->whole_run(true); }
 void Pipeline::add_tunnel(std::unique_ptr<TunnelBase> tunnel) { core_->add_tunnel(std::move(tunnel)); }
 void Pipeline::add_cpu(CpuStageDescription description) { core_->add_cpu(std::move(description)); }
 void Pipeline::add_gpu(GpuKernelDescription description) { core_->add_gpu(std::move(description)); }

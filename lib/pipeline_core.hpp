@@ -1,6 +1,7 @@
 // Pipeline::Core: everything behind the Pipeline facade. Made in three files: pipeline.cpp (what the user adds),
 // pipeline_prepare.cpp (checks and wiring), pipeline_run.cpp (start to end).
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <exception>
@@ -44,6 +45,10 @@ class FirstError {
   std::exception_ptr error_;
 };
 
+[[nodiscard]] inline bool contains(std::vector<TunnelBase*> const& tunnels, TunnelBase const* tunnel) {
+  return std::find(tunnels.begin(), tunnels.end(), tunnel) != tunnels.end();
+}
+
 /// A crossing tunnel's words in host memory, each in a line of its own.
 struct BusWords {
   alignas(64) Word<std::uint64_t> published{0};
@@ -69,6 +74,9 @@ class Pipeline::Core {
   [[nodiscard]] std::uint32_t tunnel_count() const { return static_cast<std::uint32_t>(tunnels_.size()); }
   [[nodiscard]] Backend& backend() { return *backend_; }
   void require_idle(char const* what) const;
+  [[nodiscard]] bool has_writer(TunnelBase const& tunnel) const;
+  [[nodiscard]] bool has_reader(TunnelBase const& tunnel) const;
+  [[nodiscard]] OutletView whole_run(bool device) const;
 
   // ---- pipeline_prepare.cpp
   void prepare();
@@ -82,6 +90,9 @@ class Pipeline::Core {
   [[nodiscard]] bool running() const { return running_; }
 
  private:
+  static constexpr std::size_t npos = static_cast<std::size_t>(-1);
+  static constexpr simt::Grid one_warp{1, 32, 0};
+
   /// A tunnel's memory, given at create_tunnel: it does not move, so open ends stay valid.
   struct TunnelState {
     std::unique_ptr<TunnelBase> tunnel;
@@ -103,6 +114,11 @@ class Pipeline::Core {
     bool spills = false;
     std::size_t transfer = npos;  ///< index of its Transfer
   };
+  /// A kernel of the run.
+  struct Started {
+    std::unique_ptr<RunningKernel> kernel;  ///< null when it has failed
+    std::size_t close_behind = npos;        ///< index into gpu_: a user's own kernel, and nothing has closed behind it yet
+  };
   /// A stage, CPU or GPU, with its words.
   struct StageState {
     StageDescription description;
@@ -115,10 +131,14 @@ class Pipeline::Core {
     std::vector<Word<std::uint32_t>*> closed_executors;  ///< one for each tunnel in into
     std::vector<bool> spills;                            ///< likewise
   };
-  static constexpr std::size_t npos = static_cast<std::size_t>(-1);
-  static constexpr simt::Grid monitor_grid{1, 32, 0};
 
   // pipeline.cpp
+  template <class Test>
+  [[nodiscard]] bool any_stage(Test&& test) const {
+    auto const in_kernel = [&](GpuKernelDescription const& k) { return std::any_of(k.stages.begin(), k.stages.end(), test); };
+    return std::any_of(cpu_.begin(), cpu_.end(), [&](CpuStageDescription const& c) { return test(c.stage); }) ||
+           std::any_of(gpu_.begin(), gpu_.end(), in_kernel);
+  }
   [[nodiscard]] Arena& tunnel_words(bool device) { return device ? *device_words_ : *host_words_; }
   Ring make_ring(TunnelBase const& tunnel, RingPart part, std::byte* items, std::size_t capacity,
                  Arena& arena);
@@ -138,6 +158,7 @@ class Pipeline::Core {
   [[nodiscard]] TerminationTable build_termination(Arena& arena, bool on_device);
   void build_monitors();
   [[nodiscard]] DeviceKernel monitor_kernel() const;
+  [[nodiscard]] DeviceKernel close_kernel(std::size_t k) const;
   [[nodiscard]] StageEnds stage_ends(std::vector<std::size_t> const& stages, unsigned executor) const;
   [[nodiscard]] InletView inlet_view(StageState const& stage, std::size_t index, unsigned executor) const;
   [[nodiscard]] OutletView outlet_view(StageState const& stage, std::size_t index, unsigned executor) const;
@@ -151,6 +172,7 @@ class Pipeline::Core {
   void monitor_failed(std::exception_ptr error);
   [[nodiscard]] std::exception_ptr kernel_failed(std::exception_ptr error) const;
   void start_kernels();
+  void close_behind_own_kernels();
   void start_threads();
   void run_thread(std::size_t stage, unsigned thread);
   void run_lane(std::size_t kernel, std::function<void()> const& body);
@@ -176,6 +198,8 @@ class Pipeline::Core {
   Control* host_control_ = nullptr;
   Control* device_control_ = nullptr;
   DeviceNotice* notice_ = nullptr;
+  Word<std::uint32_t>* host_all_ended_ = nullptr;    ///< every unit has ended
+  Word<std::uint32_t>* device_all_ended_ = nullptr;  ///< likewise
   std::vector<TunnelState> tunnels_;
   std::vector<CpuStageDescription> cpu_;
   std::vector<GpuKernelDescription> gpu_;
@@ -203,7 +227,7 @@ class Pipeline::Core {
   FirstError error_;
   std::vector<std::unique_ptr<HostMonitor>> monitors_;
   std::vector<std::jthread> threads_;
-  std::vector<std::unique_ptr<RunningKernel>> kernels_;
+  std::vector<Started> kernels_;
   std::vector<std::unique_ptr<RunningKernel>> launches_;
   std::set<std::tuple<void const*, unsigned, std::size_t>> prepared_launches_;
   std::atomic<bool> ended_{false};            ///< every unit has ended

@@ -14,10 +14,6 @@ constexpr std::size_t spill_bytes = std::size_t{64} << 20;
 constexpr std::size_t spill_items_least = 1024;
 constexpr std::size_t spill_items_most = std::size_t{1} << 18;
 
-bool contains(std::vector<TunnelBase*> const& tunnels, TunnelBase const* tunnel) {
-  return std::find(tunnels.begin(), tunnels.end(), tunnel) != tunnels.end();
-}
-
 }  // namespace
 
 std::vector<std::size_t> Pipeline::Core::writers(std::uint32_t tunnel) const {
@@ -56,7 +52,7 @@ void Pipeline::Core::prepare() {
   check_problems(found);
   find_units();
   decide_spilling(found);
-  backend_->reserve_streams(gpu_.size() + 1);
+  backend_->reserve_streams(2 * gpu_.size() + 2);  // kernels, what closes behind them, monitor, a launch
   choose_grids();
   check_residency(found);
   check_problems(found);
@@ -410,6 +406,17 @@ TerminationTable Pipeline::Core::build_termination(Arena& arena, bool on_device)
     stages.push_back(record);
   }
 
+  for (bool const device : {false, true}) {  // whoever asks for the whole run
+    if (device && !on_device) continue;
+    StageRecordWords all;
+    all.ended = device ? device_all_ended_ : host_all_ended_;
+    all.across = across(device);
+    all.units.begin = at(unit_list);
+    for (std::uint32_t u = 0; u < units_; ++u) unit_list.push_back(u);
+    all.units.end = at(unit_list);
+    stages.push_back(all);
+  }
+
   TerminationTable table;
   table.units = arena.place_list(units);
   table.unit_count = at(units);
@@ -489,7 +496,7 @@ void Pipeline::Core::build_monitors() {
   std::vector<CountGate> returned;
   for (StageState const& s : stages_) {
     if (!s.gpu) continue;
-    started.push_back({&s.words->started, s.executors, false});
+    started.push_back({&s.words->started, s.description.own_kernel ? 0 : s.executors, false});
     returned.push_back({&s.words->returned, s.executors, false});
   }
   MonitorTable table;
@@ -508,7 +515,14 @@ void Pipeline::Core::build_monitors() {
   table.termination = build_termination(arena, true);
   monitor_table_ = arena.place<MonitorTable>();
   arena.image(monitor_table_) = table;
-  backend_->prepare("device monitor", monitor_kernel(), monitor_grid);
+  backend_->prepare("device monitor", monitor_kernel(), one_warp);
+  for (std::size_t k = 0; k < gpu_.size(); ++k) {
+    if (gpu_[k].kernel.close_behind) backend_->prepare(kernel_title(gpu_[k]), close_kernel(k), one_warp);
+  }
+}
+
+DeviceKernel Pipeline::Core::close_kernel(std::size_t k) const {
+  return gpu_[k].kernel.close_behind(stage_ends(stages_of(true, k), 0), grids_[k]);
 }
 
 DeviceKernel Pipeline::Core::monitor_kernel() const {

@@ -9,20 +9,6 @@ namespace {
 constexpr auto kernel_poll_interval = std::chrono::milliseconds(1);
 constexpr auto start_patience = std::chrono::seconds(10);
 
-char const* fault_text(FaultKind kind) {
-  switch (kind) {
-    case FaultKind::none: return "no fault";
-    case FaultKind::failed: return "failed";
-    case FaultKind::put_after_close: return "put after close";
-    case FaultKind::put_after_end: return "put into a tunnel that has ended";
-    case FaultKind::put_without_task: return "put inside a cycle without a task that was got and not yet ended";
-    case FaultKind::end_task_too_many: return "one end_task too many";
-    case FaultKind::items_left: return "returned with items left, got without end_task or not got at all";
-    case FaultKind::spill_exhausted: return "the spill pool is full";
-  }
-  return "unknown fault";
-}
-
 }  // namespace
 
 std::string Pipeline::Core::stage_name(std::uint32_t id) const {
@@ -136,11 +122,27 @@ void Pipeline::Core::start() {
 }
 
 void Pipeline::Core::start_kernels() {
-  kernels_.push_back(backend_->start("device monitor", monitor_kernel(), monitor_grid));
+  kernels_.push_back({backend_->start("device monitor", monitor_kernel(), one_warp)});
   for (std::size_t k : start_order_) {
     DeviceKernel kernel = gpu_[k].kernel.bind(stage_ends(stages_of(true, k), 0));
     kernel.lane_body = [this, k, body = kernel.lane_body] { run_lane(k, body); };
-    kernels_.push_back(backend_->start(kernel_title(gpu_[k]), kernel, grids_[k]));
+    kernels_.push_back({backend_->start(kernel_title(gpu_[k]), kernel, grids_[k]), gpu_[k].kernel.close_behind ? k : npos});
+  }
+}
+
+// What a user's own kernel has left open is closed when it has left. Not by a launch behind it in its stream: one that
+// waits for a persistent kernel may hold up others that share its hardware queue.
+void Pipeline::Core::close_behind_own_kernels() {
+  for (Started& s : kernels_) {
+    if (s.close_behind == npos || !s.kernel) continue;
+    try {
+      if (!s.kernel->done()) continue;
+      std::size_t const k = std::exchange(s.close_behind, npos);
+      s.kernel = backend_->start(kernel_title(gpu_[k]), close_kernel(k), one_warp);
+    } catch (...) {
+      set_error(kernel_failed(std::current_exception()));
+      s = {};
+    }
   }
 }
 
@@ -248,6 +250,7 @@ bool Pipeline::Core::supervise() {
         Aborted("the deadline of " + std::to_string(config_.deadline.count()) + " ms has passed")));
   }
   check_started(now);
+  if (kernels_started_.load(std::memory_order_acquire)) close_behind_own_kernels();
   bool const finishing = ended_.load(std::memory_order_relaxed) || is_aborted(m, *host_control_);
   if (kernels_started_.load(std::memory_order_acquire) && !kernels_done_.load(std::memory_order_relaxed) &&
       (finishing || now >= next_kernel_poll_)) {
@@ -255,10 +258,10 @@ bool Pipeline::Core::supervise() {
     std::size_t done = 0;
     for (auto kernel = kernels_.rbegin(); kernel != kernels_.rend(); ++kernel) {  // the monitor, the first, is the last to blame
       try {
-        if (!*kernel || (*kernel)->done()) ++done;
+        if (!kernel->kernel || kernel->kernel->done()) ++done;
       } catch (...) {
         set_error(kernel_failed(std::current_exception()));
-        kernel->reset();
+        *kernel = {};
         ++done;
       }
     }
@@ -288,6 +291,12 @@ RunReport Pipeline::Core::wait() {
   }
   threads_.clear();
   auto const end = std::chrono::steady_clock::now();
+  try {
+    synchronize();  // launches that use open ends
+  } catch (Unwind const&) {  // left because the run aborts
+  } catch (...) {
+    set_error(std::current_exception());
+  }
   monitors_.clear();
   kernels_.clear();
   running_ = false;

@@ -7,11 +7,15 @@
 
 // HIWAY_DEVICE marks stage code: the same source runs on a GPU, on the emulated device and on CPU threads.
 // HIWAY_NO_SPACE_CHECK goes before a machine's own words, whose host body nvcc would otherwise refuse in stage code.
+// HIWAY_KERNEL marks a function for add_kernel_stage: a __global__ function where nvcc compiles it, else an ordinary one
+// that the emulated device calls in every lane.
 #if defined(__CUDACC__)
 #define HIWAY_DEVICE __host__ __device__
+#define HIWAY_KERNEL __global__
 #define HIWAY_NO_SPACE_CHECK _Pragma("nv_exec_check_disable")
 #else
 #define HIWAY_DEVICE
+#define HIWAY_KERNEL
 #define HIWAY_NO_SPACE_CHECK
 #endif
 
@@ -64,6 +68,14 @@ struct GpuStageOptions {
   unsigned threads_per_block = 0;
   std::size_t shared_bytes = 0;  ///< dynamic shared memory of a block
   int device = -1;               ///< -1: the pipeline's (others are not there yet)
+};
+
+/// The extent of a grid or a block, for add_kernel_stage: a number, or CUDA's dim3.
+struct Extent {
+  unsigned x, y = 1, z = 1;
+  Extent(unsigned count) : x(count) {}
+  template <class Dim3>
+  requires requires(Dim3 const& d) { d.x + d.y + d.z; } Extent(Dim3 const& d) : x(d.x), y(d.y), z(d.z) {}
 };
 
 /// A pipeline.

@@ -25,7 +25,13 @@ enum class FaultKind : std::uint32_t {
   end_task_too_many,
   items_left,  ///< every reader returned while items were left
   spill_exhausted,
+  unknown_tunnel,  ///< paper.hpp: no tunnel of that number
+  wrong_type,      ///< paper.hpp: not the type of the tunnel's items
+  wrong_end,       ///< paper.hpp: the tunnel is not put, or got, there, or a stage does it
 };
+
+/// What an error says of it.
+[[nodiscard]] char const* fault_text(FaultKind kind);
 
 /// Stage and tunnel numbers of a fault that belongs to none.
 inline constexpr std::uint32_t no_id = 0xffffffffu;
@@ -82,9 +88,18 @@ HIWAY_DEVICE inline void record_fault(Machine m, Control& control, FaultKind kin
 /// Records the fault and leaves the stage.
 template <class Machine>
 [[noreturn]] HIWAY_DEVICE inline void raise(Machine m, Control& control, FaultKind kind, std::uint32_t stage,
-                                            std::uint32_t tunnel, std::uint64_t item) {
-  record_fault(m, control, kind, stage, tunnel, item);
+                                            std::uint32_t tunnel, std::uint64_t item, char const* message = nullptr) {
+  record_fault(m, control, kind, stage, tunnel, item, message);
   m.leave();
 }
 
+namespace detail {
+
+/// fail_h and fail_d of an end.
+template <class Machine, class EndView>
+HIWAY_DEVICE inline void fail_at(Machine m, EndView const& v, char const* message) {
+  raise(m, *v.control, FaultKind::failed, v.stage, v.open ? v.tunnel : no_id, 0, message);
+}
+
+}  // namespace detail
 }  // namespace hiway

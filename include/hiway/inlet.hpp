@@ -272,6 +272,15 @@ class Inlet {
     anywhere([&](auto m) { detail::close(m, view_); });
   }
 
+  /// Ends the run with an error that says `message` and names the stage, or the tunnel of an open end. Does not return.
+  /// For a user's own kernels, where the free fail_d cannot know the run.
+  void fail_h(char const* message) const {
+    on_this_thread([&](auto m) { detail::fail_at(m, view_, message); });
+  }
+  HIWAY_DEVICE void fail_d(char const* message) const {
+    on_this_device([&](auto m) { detail::fail_at(m, view_, message); });
+  }
+
   /// For the library's own loops.
   HIWAY_DEVICE InletView const& view() const { return view_; }
 

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "hiway/config.hpp"
 
@@ -42,6 +43,39 @@ HIWAY_DEVICE inline void copy_bytes(void* to, void const* from, std::size_t byte
     detail::copy_words<1>(t, f, bytes, rank, size);
   }
 }
+
+namespace detail {
+
+/// The name of T without its namespaces, where compilers agree on it: a plain identifier; else nothing.
+template <class T>
+constexpr std::uint64_t type_name_hash() {
+  char const* at = __PRETTY_FUNCTION__;  // "... [with T = a::B; ...]", "... [T = a::B]", "... [with T=a::B]"
+  while (!(at[0] == 'T' && (at[1] == '=' || (at[1] == ' ' && at[2] == '=')))) ++at;
+  at += at[1] == '=' ? 2 : 4;
+  std::uint64_t hash = 0;
+  for (bool begins = true; *at != ']' && *at != ';' && *at != ','; ++at) {
+    if (begins && (*at == '{' || *at == '(' || *at == '<')) {  // a namespace without a name, as each compiler spells it
+      while (*at != '}' && *at != ')' && *at != '>') ++at;
+      if (*++at != ':') return 0;
+    }
+    if (*at == '<' || *at == '(' || *at == '{' || *at == ' ') return 0;
+    begins = *at == ':';
+    hash = begins ? 0 : (hash ^ static_cast<unsigned char>(*at)) * 1099511628211u + 1;
+  }
+  return hash;
+}
+
+}  // namespace detail
+
+/// A number that tells types of items apart, the same on host and device: size, alignment, kind, and the name of a type
+/// that has a plain one. Never 0.
+template <class T>
+inline constexpr std::uint64_t item_type = [] {
+  std::uint64_t kind = std::is_floating_point_v<T> ? 1 : std::is_signed_v<T> ? 2 : std::is_arithmetic_v<T> ? 3 : 4;
+  kind = (kind << 20 | alignof(T)) << 20 | sizeof(T);
+  if constexpr (!std::is_arithmetic_v<T> && !std::is_pointer_v<T>) kind ^= detail::type_name_hash<T>() << 1;
+  return kind | std::uint64_t{1} << 63;
+}();
 
 /// Copies one item, by one lane.
 template <class T>

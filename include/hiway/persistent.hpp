@@ -3,12 +3,15 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "hiway/inlet.hpp"
 #include "hiway/launch/cuda.cuh"
 #include "hiway/launch/stage_words.hpp"
 #include "hiway/outlet.hpp"
+#include "hiway/stage.hpp"
 
 namespace hiway {
 
@@ -40,7 +43,19 @@ Ends<Runner> make_ends(StageEnds const& all) {
   return ends;
 }
 
-/// Runs `runner` and closes behind it. An executor that leaves because of an abort closes nothing (termination.hpp T6).
+/// Closes what block `block` of a stage has left open, and counts it as returned; one thread calls it. Nothing is closed
+/// when the run is aborting (termination.hpp T6).
+template <class Machine, class Runner>
+HIWAY_DEVICE inline void close_block(Machine m, Ends<Runner> const& ends, unsigned block, unsigned block_threads) {
+  if (is_aborted(m, *ends.control)) return;
+  for (unsigned i = 0; i != Runner::inlet_count; ++i) {
+    InletView const& inlet = ends.inlets[i];
+    if (m.load(inlet.ports[block].closed_count, Order::acquire) < block_threads) detail::count_closed(m, inlet);
+  }
+  for (unsigned s = 0; s != Runner::stage_count; ++s) m.fetch_add(ends.stages[s]->returned, 1u, Order::acq_rel);
+}
+
+/// Runs `runner` and closes behind it.
 template <class Machine, class Runner>
 HIWAY_DEVICE inline void run_persistent(Machine m, Runner& runner, Ends<Runner> const& ends) {
   if (m.thread_in_block() == 0) {
@@ -48,13 +63,7 @@ HIWAY_DEVICE inline void run_persistent(Machine m, Runner& runner, Ends<Runner> 
   }
   runner(m, ends.outlets, ends.inlets);
   m.sync_block();
-  if (m.thread_in_block() != 0 || is_aborted(m, *ends.control)) return;
-  for (unsigned i = 0; i != Runner::inlet_count; ++i) {
-    InletView const& inlet = ends.inlets[i];
-    if (m.load(inlet.ports[m.block_index()].closed_count, Order::acquire) < m.block_threads())
-      detail::count_closed(m, inlet);
-  }
-  for (unsigned s = 0; s != Runner::stage_count; ++s) m.fetch_add(ends.stages[s]->returned, 1u, Order::acq_rel);
+  if (m.thread_in_block() == 0) close_block(m, ends, m.block_index(), m.block_threads());
 }
 
 /// What every thread of a persistent kernel calls.
@@ -82,7 +91,73 @@ struct LaunchBody {
 struct StageKernel {
   DeviceKernel unbound;  ///< for its code's sake: residency and loading
   std::function<DeviceKernel(StageEnds const&)> bind;
+  /// A user's own kernel does not close behind itself: one warp does, when the kernel has left. Else empty.
+  std::function<DeviceKernel(StageEnds const&, simt::Grid)> close_behind = {};
 };
+
+/// The ends of a user's own kernel, by number only.
+template <class In, class Out>
+struct OwnKernel;
+template <class... Is, class... Os>
+struct OwnKernel<From<Is...>, Into<Os...>> {
+  static constexpr unsigned outlet_count = sizeof...(Is);
+  static constexpr unsigned inlet_count = sizeof...(Os);
+  static constexpr unsigned stage_count = 1;
+};
+
+/// What one warp calls behind a user's own kernel.
+template <class Runner>
+struct CloseBehindBody {
+  Ends<Runner> ends;
+  unsigned blocks;
+  unsigned block_threads;
+  HIWAY_DEVICE void operator()() const {
+    enter_block(nullptr, no_id);
+    on_this_device([&](auto m) {
+      for (unsigned b = m.thread_in_block(); b < blocks; b += m.block_threads()) close_block(m, ends, b, block_threads);
+    });
+  }
+};
+
+/// A user's own function as a stage's functor, where it is not a __global__ one.
+template <class Kernel, class... Args>
+struct CallKernel {
+  Kernel kernel;
+  std::tuple<Args...> arguments;
+  template <class... Handles>
+  void operator()(Handles... handles) const {
+    std::apply([&](Args const&... args) { kernel(handles..., args...); }, arguments);
+  }
+};
+
+/// A user's own __global__ function, of its outlets, its inlets and `arguments`.
+template <class... Is, class... Os, class... Ps, class... Args>
+StageKernel own_kernel(From<Is...>, Into<Os...>, void (*kernel)(Ps...), Args... arguments) {
+  using Own = OwnKernel<From<Is...>, Into<Os...>>;
+  StageKernel made;
+  made.unbound.cuda.symbol = reinterpret_cast<void const*>(kernel);
+  made.bind = [=, unbound = made.unbound](StageEnds const& all) {
+    DeviceKernel bound = unbound;
+    bound.cuda.with_arguments = [=](std::function<void(void**)> const& call) {
+      std::tuple<Ps...> parameters = [&]<std::size_t... I, std::size_t... O>(std::index_sequence<I...>,
+                                                                             std::index_sequence<O...>) {
+        return std::tuple<Ps...>(Outlet<Is>(all.outlets[I])..., Inlet<Os>(all.inlets[O])..., arguments...);
+      }(std::index_sequence_for<Is...>{}, std::index_sequence_for<Os...>{});
+      std::apply(
+          [&](Ps&... each) {
+            void* pointers[] = {&each...};
+            call(pointers);
+          },
+          parameters);
+    };
+    return bound;
+  };
+  made.close_behind = [](StageEnds const& all, simt::Grid grid) {
+    using Body = CloseBehindBody<Own>;
+    return device_kernel<Body, NvccUnit>(Body{make_ends<Own>(all), grid.blocks, grid.threads_per_block});
+  };
+  return made;
+}
 
 template <class Runner, class Unit>
 StageKernel stage_kernel(Runner const& runner) {

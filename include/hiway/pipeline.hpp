@@ -28,7 +28,8 @@ struct StageDescription {
   std::string name;
   std::vector<TunnelBase*> from;
   std::vector<TunnelBase*> into;
-  bool item_form = false;  ///< item or value form: nothing comes after its loop
+  bool item_form = false;   ///< item or value form: nothing comes after its loop
+  bool own_kernel = false;  ///< a user's own __global__ function: it neither counts its start nor closes behind itself
 };
 
 /// A CPU stage: what each of its threads runs.
@@ -45,6 +46,9 @@ struct GpuKernelDescription {
   GpuStageOptions options;
   StageKernel kernel;
 };
+
+/// *Throws* ConfigError unless `grid` and `block` have one dimension of at least 1.
+void check_extents(std::string_view stage, Extent grid, Extent block);
 
 class Pipeline : private OpenEnds, private BufferAccess {
  public:
@@ -65,7 +69,7 @@ class Pipeline : private OpenEnds, private BufferAccess {
     static_assert(sizeof(T) <= 65536, "hiway: create_tunnel<T>: T must be at most 64 KiB");
     static_assert(alignof(T) <= 128, "hiway: create_tunnel<T>: T's alignment must be at most 128 bytes");
     auto tunnel = std::make_unique<Tunnel<T>>(static_cast<OpenEnds&>(*this), std::string(name), direction, config,
-                                              next_tunnel_id());
+                                              tunnel_count());
     Tunnel<T>& made = *tunnel;
     add_tunnel(std::move(tunnel));
     return made;
@@ -122,6 +126,26 @@ class Pipeline : private OpenEnds, private BufferAccess {
     add_gpu_group_of<Unit>(name, GpuStageOptions{}, stages...);
   }
 
+  /// Adds a stage that is a user's own kernel: a HIWAY_KERNEL function of one Outlet<T> per from(...), one Inlet<T> per
+  /// into(...), then `arguments`. It is started once, as `grid` blocks of `block` threads (one dimension), which must all
+  /// be resident; its inlets close when it has left. Where nvcc compiles it only a GPU runs it; elsewhere only the
+  /// emulated device does. It says why it fails by its ends' fail_d.
+  template <class... Ps, class... Is, class... Os, class... Args, class Unit = ThisUnit>
+  void add_kernel_stage(std::string_view name, void (*kernel)(Ps...), From<Is...> in, Into<Os...> out, Extent grid,
+                        Extent block, Args... arguments) {
+    add_kernel_stage_of<Unit>(name, kernel, in, out, grid, block, arguments...);
+  }
+  template <class... Ps, class... Is, class... Args, class Unit = ThisUnit>
+  void add_kernel_stage(std::string_view name, void (*kernel)(Ps...), From<Is...> in, Extent grid, Extent block,
+                        Args... arguments) {
+    add_kernel_stage_of<Unit>(name, kernel, in, Into<>(NoTunnels{}), grid, block, arguments...);
+  }
+  template <class... Ps, class... Os, class... Args, class Unit = ThisUnit>
+  void add_kernel_stage(std::string_view name, void (*kernel)(Ps...), Into<Os...> out, Extent grid, Extent block,
+                        Args... arguments) {
+    add_kernel_stage_of<Unit>(name, kernel, From<>(NoTunnels{}), out, grid, block, arguments...);
+  }
+
   /// Memory for stages: `count` elements, not set, or a copy of `source`. *Throws* ConfigError or CudaError; not while
   /// a run is under way.
   template <class T>
@@ -138,8 +162,9 @@ class Pipeline : private OpenEnds, private BufferAccess {
     return buffer;
   }
 
-  /// Starts an ordinary kernel: `body()` on every thread of options.blocks x options.threads_per_block. Returns at
-  /// once; launches run one after another. *Throws* ConfigError when an extent is 0.
+  /// Starts an ordinary kernel: `body()` on every thread of options.blocks x options.threads_per_block. Launches run one
+  /// after another: it *waits* for the one before, not for its own. During a run, too: a launch may use open ends.
+  /// *Threads*: one at a time. *Throws* ConfigError when an extent is 0.
   template <class F, class Unit = ThisUnit>
   void launch(std::string_view name, F body, GpuStageOptions options) {
     static_assert(std::is_trivially_copyable_v<F>,
@@ -168,6 +193,13 @@ class Pipeline : private OpenEnds, private BufferAccess {
   [[nodiscard]] RunReport stats() const;
   /// The graph of stages and tunnels in Graphviz' dot language.
   [[nodiscard]] std::string graph() const;
+  [[nodiscard]] std::uint32_t tunnel_count() const;
+  /// Whether a stage or an open end puts into the tunnel, or gets from it.
+  [[nodiscard]] bool has_writer(TunnelBase const& tunnel) const;
+  [[nodiscard]] bool has_reader(TunnelBase const& tunnel) const;
+  /// The outlet of no tunnel, whose is_terminate says that the whole run has ended: for CPU threads, and for stage code.
+  [[nodiscard]] OutletView whole_run_h() const;
+  [[nodiscard]] OutletView whole_run_d() const;
   /// The device it runs on: "simt" or "cuda:N".
   [[nodiscard]] std::string device() const;
 
@@ -176,7 +208,13 @@ class Pipeline : private OpenEnds, private BufferAccess {
 
   template <class F, class... Is, class... Os>
   static StageDescription describe(std::string_view name, From<Is...> in, Into<Os...> out) {
-    StageDescription d{std::string(name), {}, {}, Form<F, From<Is...>, Into<Os...>>::item};
+    StageDescription d = describe_ends(name, in, out);
+    d.item_form = Form<F, From<Is...>, Into<Os...>>::item;
+    return d;
+  }
+  template <class... Is, class... Os>
+  static StageDescription describe_ends(std::string_view name, From<Is...> in, Into<Os...> out) {
+    StageDescription d{std::string(name), {}, {}};
     std::apply([&](auto*... t) { (d.from.push_back(t), ...); }, in.tunnels);
     std::apply([&](auto*... t) { (d.into.push_back(t), ...); }, out.tunnels);
     return d;
@@ -195,6 +233,28 @@ class Pipeline : private OpenEnds, private BufferAccess {
                stage_kernel<Runner, Unit>(Runner{std::move(body)})});
     }
   }
+  template <class Unit, class... Ps, class... Is, class... Os, class... Args>
+  void add_kernel_stage_of(std::string_view name, void (*kernel)(Ps...), From<Is...> in, Into<Os...> out, Extent grid,
+                           Extent block, Args... arguments) {
+    using Kernel = void (*)(Ps...);
+    constexpr bool callable = std::is_invocable_v<Kernel, Outlet<Is>..., Inlet<Os>..., Args...>;
+    static_assert(callable,
+                  "hiway: add_kernel_stage: the kernel takes one Outlet<T> per from(...), then one Inlet<T> per "
+                  "into(...), then the arguments given, by value");
+    check_extents(name, grid, block);
+    GpuStageOptions const options{.blocks = grid.x, .threads_per_block = block.x};
+    if constexpr (callable && std::is_same_v<Unit, NvccUnit>) {
+      StageDescription d = describe_ends(name, in, out);
+      d.own_kernel = true;
+      add_gpu({std::string(name), {std::move(d)}, options, own_kernel(in, out, kernel, arguments...)});
+    } else if constexpr (callable) {
+      using Runner = StageRunner<CallKernel<Kernel, Args...>, From<Is...>, Into<Os...>>;
+      add_gpu({std::string(name),
+               {describe_ends(name, in, out)},
+               options,
+               stage_kernel<Runner, Unit>(Runner{{kernel, {arguments...}}})});
+    }
+  }
   template <class Unit, class... Fs, class... Ins, class... Outs>
   void add_gpu_group_of(std::string_view name, GpuStageOptions options, StageSpec<Fs, Ins, Outs> const&... stages) {
     auto runner = make_group(stages...);
@@ -204,7 +264,6 @@ class Pipeline : private OpenEnds, private BufferAccess {
              stage_kernel<decltype(runner), Unit>(runner)});
   }
 
-  std::uint32_t next_tunnel_id() const;
   void add_tunnel(std::unique_ptr<TunnelBase> tunnel);
   void add_cpu(CpuStageDescription description);
   void add_gpu(GpuKernelDescription description);

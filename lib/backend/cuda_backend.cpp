@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 
 #include "hiway/backend.hpp"
 
@@ -39,19 +40,23 @@ class Stream {
 };
 
 /// Streams are made before kernels run and lent to them: making many beside running kernels blocks.
+/// *Threads*: any.
 class StreamPool {
  public:
   std::shared_ptr<Stream> lend(std::string_view what) {
+    std::scoped_lock const lock(mutex_);
     for (auto& stream : streams_) {
       if (stream.use_count() == 1) return stream;
     }
     return streams_.emplace_back(std::make_shared<Stream>(what));
   }
   void reserve(std::size_t count, std::string_view what) {
+    std::scoped_lock const lock(mutex_);
     while (streams_.size() < count) streams_.push_back(std::make_shared<Stream>(what));
   }
 
  private:
+  std::mutex mutex_;
   std::vector<std::shared_ptr<Stream>> streams_;
 };
 

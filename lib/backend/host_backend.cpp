@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "hiway/backend.hpp"
+#include "hiway/launch/device_table.hpp"
 #include "hiway/machine/thread_machine.hpp"
 
 namespace hiway {
@@ -80,7 +81,11 @@ class HostBackend final : public Backend {
   std::unique_ptr<CopyStream> open_stream(BusDirection) override { return std::make_unique<HostCopies>(); }
 
   void reserve_streams(std::size_t) override {}
-  void prepare(std::string_view, DeviceKernel const&, simt::Grid) override {}
+  void prepare(std::string_view name, DeviceKernel const& kernel, simt::Grid) override {
+    if (kernel.lane_body) return;
+    throw ConfigError(std::string(name) +
+                      " is a __global__ function, which only a GPU runs; give it as a functor to run it on the emulated device");
+  }
   unsigned processors() const override { return device_.limits().processors; }
   unsigned resident_blocks(DeviceKernel const&, simt::Grid grid) override { return device_.resident_blocks(grid); }
   simt::Grid default_grid(simt::Grid wanted, unsigned) const override {
@@ -109,9 +114,40 @@ std::string chosen_device() {
 
 }  // namespace
 
+// Before the first CUDA call, as units register before main. A kernel that is loaded while persistent ones run waits for
+// their end, so all are loaded at once; and kernels in streams that share a hardware queue wait for each other, so there
+// are as many queues as there can be. A user's own settings stay.
 bool register_cuda(CudaSupport support) noexcept {
+  setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   cuda_registry() = support;
   return true;
+}
+
+namespace {
+
+void const* emulated_table = nullptr;
+
+std::vector<void (*)(void const*)>& table_setters() noexcept {
+  static std::vector<void (*)(void const*)> setters;
+  return setters;
+}
+
+}  // namespace
+
+void const* emulated_device_table() noexcept { return emulated_table; }
+
+bool register_device_table(void (*set)(void const*)) noexcept {
+  table_setters().push_back(set);
+  return true;
+}
+
+void set_device_table(TableDevice device, void const* table) {
+  if (device == TableDevice::simt) {
+    emulated_table = table;
+  } else {
+    for (auto* set : table_setters()) set(table);
+  }
 }
 
 std::vector<DeviceInfo> devices() {

@@ -16,6 +16,7 @@ struct StageFailure : Error {
 
 #if defined(__CUDACC__)
 struct BlockContext {
+  std::uint64_t grid;  ///< whose blocks this is set in: shared memory keeps what an earlier kernel left
   Control* control;
   std::uint32_t stages[32];  ///< the one that each warp is in
 };
@@ -29,7 +30,10 @@ __device__ inline BlockContext& block_context() {
 /// launch.
 HIWAY_NO_SPACE_CHECK HIWAY_DEVICE inline void enter_block([[maybe_unused]] Control* control, std::uint32_t stage) {
 #if defined(__CUDA_ARCH__)
-  if (threadIdx.x == 0) block_context().control = control;
+  if (threadIdx.x == 0) {
+    block_context().grid = CudaMachine{}.grid_id();
+    block_context().control = control;
+  }
   if (threadIdx.x % 32 == 0) block_context().stages[threadIdx.x / 32] = stage;
   __syncthreads();
 #else
@@ -50,7 +54,8 @@ HIWAY_NO_SPACE_CHECK HIWAY_DEVICE inline void enter_stage(std::uint32_t stage) {
 HIWAY_NO_SPACE_CHECK [[noreturn]] HIWAY_DEVICE inline void fail_d(char const* message) {
 #if defined(__CUDA_ARCH__)
   BlockContext const& context = block_context();
-  if (context.control == nullptr) __trap();  // an ordinary launch: the device reports the trap
+  // An ordinary launch, or a user's own kernel: the device reports the trap.
+  if (context.grid != CudaMachine{}.grid_id() || context.control == nullptr) __trap();
   record_fault(CudaMachine{}, *context.control, FaultKind::failed, context.stages[threadIdx.x / 32], no_id, 0, message);
   CudaMachine{}.leave();
 #else

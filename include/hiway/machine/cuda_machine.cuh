@@ -105,6 +105,13 @@ struct CudaMachine {
   __device__ unsigned thread_count() const { return gridDim.x * blockDim.x; }
   __device__ unsigned block_count() const { return gridDim.x; }
 
+  /// The launch that the lane belongs to.
+  __device__ std::uint64_t grid_id() const {
+    std::uint64_t id;
+    asm("mov.u64 %0, %%gridid;" : "=l"(id));
+    return id;
+  }
+
   __device__ void relax(unsigned misses) const { __nanosleep(misses < 5 ? 32u << misses : 1000u); }
   [[noreturn]] __device__ void leave() const {
     asm("exit;");  // an asm without outputs is never removed

@@ -1,0 +1,123 @@
+// A user's own kernels: as stages, and launched beside a run on open ends.
+#include <gmock/gmock.h>
+
+#include "tests/device.hpp"
+
+namespace {
+
+using namespace hiway;
+using hiway_tests::bounded;
+using testing::HasSubstr;
+
+HIWAY_KERNEL void square_kernel(Outlet<int> numbers, Inlet<long> squares, long factor) {
+  int x = 0;
+  while (!numbers.is_terminate_d()) {  // the paper's loop
+    if (numbers.get_d(x)) {
+      squares.put_d(factor * x * x);
+      numbers.end_task_d();
+    }
+  }
+}
+HIWAY_KERNEL void count_kernel(Inlet<int> out) {
+  for (int i = 0; i < 10; ++i) out.put_d(static_cast<int>(thread_index()) * 10 + i);
+  if (thread_index() % 2 == 0) out.close_d();  // half of the lanes; the others close by returning
+}
+
+TEST(KernelStage, RunsAUsersOwnKernel) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_gpu, {.capacity_items = 64});
+  auto& squares = pipe.create_tunnel<long>("squares", Direction::gpu_to_cpu, {.capacity_items = 64});
+  pipe.add_cpu_stage(
+      "feed",
+      [](Inlet<int> out) {
+        for (int i = 1; i <= 1000; ++i) out.put_h(i);
+      },
+      into(numbers));
+  pipe.add_kernel_stage("square", square_kernel, from(numbers), into(squares), 2, 64, 3);  // an int for a long
+  long sum = 0;
+  pipe.add_cpu_stage("sum", [&](long const& x) { sum += x; }, from(squares));
+  for (int run = 0; run < 3; ++run) {
+    sum = 0;
+    pipe.run();
+    EXPECT_EQ(sum, 3L * 333833500);
+  }
+}
+
+TEST(KernelStage, MayBeASource) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  auto& numbers = pipe.create_tunnel<int>("numbers", Direction::gpu_to_cpu, {.capacity_items = 16});
+  pipe.add_kernel_stage("count", count_kernel, into(numbers), 3, 33);
+  long sum = 0;
+  pipe.add_cpu_stage("sum", [&](int const& x) { sum += x; }, from(numbers));
+  pipe.run();
+  EXPECT_EQ(sum, 990L * 989 / 2);
+}
+
+HIWAY_KERNEL void fail_kernel(Outlet<int> in) {
+  int x = 0;
+  while (in.next_d(x)) {
+    if (x == 77) in.fail_d("seventy-seven");
+    in.end_task_d();
+  }
+}
+TEST(KernelStage, FailsByItsEnds) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_gpu, {.capacity_items = 16});
+  pipe.add_cpu_stage(
+      "feed",
+      [](Inlet<int> out) {
+        for (int i = 0; i < 1000; ++i) out.put_h(i);
+      },
+      into(numbers));
+  pipe.add_kernel_stage("check", fail_kernel, from(numbers), 2, 32);
+  EXPECT_THAT(hiway_tests::text_of_error<StageError>([&] { pipe.run(); }), HasSubstr("stage 'check': seventy-seven"));
+}
+
+TEST(KernelStage, RefusesMoreThanOneDimension) {
+  HIWAY_NEEDS_DEVICE();
+  struct Dim3 {
+    unsigned x, y, z;
+  };
+  Pipeline pipe(bounded());
+  auto& numbers = pipe.create_tunnel<int>("numbers", Direction::gpu_to_cpu);
+  EXPECT_THAT(hiway_tests::text_of_error<ConfigError>(
+                  [&] { pipe.add_kernel_stage("count", count_kernel, into(numbers), Dim3{1, 2, 1}, 32); }),
+              HasSubstr("stage 'count': grid and block must have one dimension of at least 1: 1 x 2 x 1"));
+}
+
+// ---- launches beside a run --------------------------------------------------------------------------------
+
+struct PutSome {
+  Inlet<int> out;
+  int first;
+  HIWAY_DEVICE void operator()() const { out.put_d(first + static_cast<int>(thread_index())); }
+};
+struct Close {
+  Inlet<int> out;
+  HIWAY_DEVICE void operator()() const { out.close_d(); }
+};
+
+TEST(KernelStage, LaunchesMayPutBesideARun) {
+  HIWAY_NEEDS_DEVICE();
+  for (Movement movement : {Movement::direct, Movement::dma}) {
+    Pipeline pipe(bounded());
+    auto& numbers =
+        pipe.create_tunnel<int>("numbers", Direction::gpu_to_cpu, {.capacity_items = 100, .movement = movement});
+    Inlet<int> const out = numbers.open_inlet();
+    long sum = 0;
+    pipe.add_cpu_stage("sum", [&](int const& x) { sum += x; }, from(numbers));
+    for (int run = 0; run < 2; ++run) {
+      sum = 0;
+      pipe.start();
+      for (int i = 0; i < 10; ++i) pipe.launch("put", PutSome{out, i * 256}, {.blocks = 4, .threads_per_block = 64});
+      pipe.launch("close", Close{out}, {.blocks = 1, .threads_per_block = 1});
+      pipe.wait();
+      EXPECT_EQ(sum, 2560L * 2559 / 2);
+    }
+  }
+}
+
+}  // namespace
