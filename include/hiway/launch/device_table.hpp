@@ -1,0 +1,43 @@
+// One pointer that stage code of every unit finds without being handed it: for interfaces by number, like the paper's.
+// Without separable compilation each unit that nvcc compiles has device variables of its own, so each registers how to
+// set its own.
+#pragma once
+#include "hiway/machine/on_this_device.hpp"
+
+namespace hiway {
+
+/// Sets the pointer in every unit for the current GPU, or for the emulated device. Not while kernels run.
+/// *Throws* CudaError.
+enum class TableDevice { simt, cuda };
+void set_device_table(TableDevice device, void const* table);
+
+/// What emulated lanes find.
+[[nodiscard]] void const* emulated_device_table() noexcept;
+/// *Threads*: before main. Returns true.
+bool register_device_table(void (*set)(void const* table)) noexcept;
+
+#if defined(__CUDACC__)
+namespace {
+
+__device__ void const* unit_device_table;
+
+void set_unit_device_table(void const* table) {
+  cudaError_t const error = cudaMemcpyToSymbol(unit_device_table, &table, sizeof table);
+  if (error != cudaSuccess) throw CudaError(std::string("device table: ") + cudaGetErrorString(error));
+}
+
+[[maybe_unused]] bool const unit_device_table_registered = register_device_table(&set_unit_device_table);
+
+}  // namespace
+#endif
+
+/// The pointer, in stage code; null before it was set.
+HIWAY_NO_SPACE_CHECK HIWAY_DEVICE inline void const* device_table() {
+#if defined(__CUDA_ARCH__)
+  return unit_device_table;
+#else
+  return emulated_device_table();
+#endif
+}
+
+}  // namespace hiway
