@@ -46,7 +46,7 @@ enum class EndDetection : std::uint8_t { tracked, time_out };
 struct TunnelConfig {
   std::size_t capacity_items =
       1024;  ///< items in the tunnel at once, both sides of the bus together; any number from 1 to 2^30
-  std::size_t batch_items = 0;                ///< dma: items that start a copy; 0: the library chooses
+  std::size_t batch_items = 0;                ///< dma: items that start a copy; 0: the library chooses, more under load
   std::chrono::microseconds flush_after{50};  ///< dma: a smaller batch leaves after this time
   Movement movement = Movement::automatic;
   Grouping grouping = Grouping::automatic;
