@@ -22,8 +22,6 @@ void check_config(TunnelBase const& tunnel) {
   }
   if (c.flush_after.count() < 0)
     throw ConfigError(who + "flush_after is negative: " + std::to_string(c.flush_after.count()) + " us");
-  if (c.movement == Movement::managed && tunnel.crosses())
-    throw ConfigError(who + "Movement::managed is not there yet; use direct or dma");
   if (c.grouping != Grouping::automatic && c.grouping != Grouping::warp) {
     throw ConfigError(who + "Grouping::none, block and block_scan are not there yet; use automatic or warp");
   }
@@ -37,6 +35,7 @@ Pipeline::Core::Core(PipelineConfig config) : config_(std::move(config)), backen
   if (!config_.trace.empty()) throw ConfigError("PipelineConfig::trace is not there yet");
   host_words_ = std::make_unique<Arena>(*backend_, Memory::pinned, "tunnels' words");
   device_words_ = std::make_unique<Arena>(*backend_, Memory::device, "tunnels' words");
+  managed_items_ = std::make_unique<Arena>(*backend_, Memory::managed, "Movement::managed");
   host_control_ = host_words_->place<Control>();
   notice_ = host_words_->place<DeviceNotice>();
   device_control_ = device_words_->place<Control>();
@@ -91,7 +90,7 @@ void Pipeline::Core::add_tunnel(std::unique_ptr<TunnelBase> tunnel) {
   if (t.crosses()) {
     if (t.config().movement != Movement::automatic) s.movement = t.config().movement;
     bool const dma = s.movement == Movement::dma;
-    std::byte* const host_items = host_words_->place_raw(bytes);
+    std::byte* const host_items = (s.movement == Movement::managed ? managed_items_ : host_words_)->place_raw(bytes);
     std::byte* const device_items = dma ? device_words_->place_raw(bytes) : host_items;
     s.put_ring = make_ring(t, RingPart::outbox, from ? device_items : host_items, capacity, tunnel_words(from));
     s.get_ring = make_ring(t, RingPart::inbox, to ? device_items : host_items, capacity, tunnel_words(to));

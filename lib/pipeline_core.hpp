@@ -178,6 +178,7 @@ class Pipeline::Core {
   // For the pipeline's life: tunnels and control.
   std::unique_ptr<Arena> host_words_;
   std::unique_ptr<Arena> device_words_;
+  std::unique_ptr<Arena> managed_items_;
   Control* host_control_ = nullptr;
   Control* device_control_ = nullptr;
   DeviceNotice* notice_ = nullptr;

@@ -77,6 +77,7 @@ class Backend {
   [[nodiscard]] virtual std::string description() const = 0;
 
   /// Memory aligned to 256 bytes, not cleared. `what` names its user in an error. Not while kernels run.
+  /// *Throws* ConfigError for managed memory where kernels and CPU threads may not use it at the same time.
   [[nodiscard]] virtual void* allocate(Memory memory, std::size_t bytes, std::string_view what) = 0;
   virtual void release(Memory memory, void* address) noexcept = 0;
   /// To, from and in device memory; each waits until it is done.

@@ -32,7 +32,8 @@ namespace hiway {
 enum class Direction : std::uint8_t { cpu_to_cpu, cpu_to_gpu, gpu_to_cpu, gpu_to_gpu };
 /// Who carries items across the bus (ignored by tunnels that do not cross it).
 /// direct: items lie in pinned host memory, stages store and load them there. dma: a monitor copies batches.
-/// managed: the paper's unified-memory mode (not there yet). automatic: direct.
+/// managed: like direct, but items lie in memory that moves to whoever touches it (the paper's unified memory; for
+/// comparison). automatic: direct.
 enum class Movement : std::uint8_t { automatic, dma, direct, managed };
 /// How lanes share a claim on a queue. automatic and warp: one claim per converged group of lanes. none, block and
 /// block_scan are not there yet.

@@ -204,6 +204,13 @@ class CudaBackend final : public Backend {
         HIWAY_CUDA(cudaHostAlloc(&address, bytes, cudaHostAllocPortable | cudaHostAllocMapped), what);
         break;
       case Memory::device: HIWAY_CUDA(cudaMalloc(&address, bytes), what); break;
+      case Memory::managed:
+        if (properties_.concurrentManagedAccess == 0) {
+          throw ConfigError(std::string(what) + ": " + name() +
+                            " gives CPU threads no managed memory while kernels run; use Movement::dma or direct");
+        }
+        HIWAY_CUDA(cudaMallocManaged(&address, bytes, cudaMemAttachGlobal), what);
+        break;
     }
     return address;
   }

@@ -106,6 +106,10 @@ TEST(Delivery, CpuToGpuDma) {
   HIWAY_NEEDS_DEVICE();
   expect_each_item_once(Direction::cpu_to_gpu, Movement::dma);
 }
+TEST(Delivery, CpuToGpuManaged) {
+  HIWAY_NEEDS_DEVICE();
+  expect_each_item_once(Direction::cpu_to_gpu, Movement::managed);
+}
 TEST(Delivery, GpuToCpuDirect) {
   HIWAY_NEEDS_DEVICE();
   expect_each_item_once(Direction::gpu_to_cpu, Movement::direct);
@@ -113,6 +117,10 @@ TEST(Delivery, GpuToCpuDirect) {
 TEST(Delivery, GpuToCpuDma) {
   HIWAY_NEEDS_DEVICE();
   expect_each_item_once(Direction::gpu_to_cpu, Movement::dma);
+}
+TEST(Delivery, GpuToCpuManaged) {
+  HIWAY_NEEDS_DEVICE();
+  expect_each_item_once(Direction::gpu_to_cpu, Movement::managed);
 }
 TEST(Delivery, GpuToGpu) {
   HIWAY_NEEDS_DEVICE();
@@ -127,7 +135,8 @@ TEST(Delivery, TakesAnyCapacity) {
 
 TEST(Delivery, ReportsTheMovement) {
   HIWAY_NEEDS_DEVICE();
-  for (auto [movement, text] : {std::pair{Movement::dma, "dma"}, std::pair{Movement::direct, "direct"}}) {
+  for (auto [movement, text] : {std::pair{Movement::dma, "dma"}, std::pair{Movement::direct, "direct"},
+                                std::pair{Movement::managed, "managed"}}) {
     Pipeline pipe(bounded());
     auto& there = pipe.create_tunnel<int>("there", Direction::cpu_to_gpu, {.movement = movement});
     auto& along = pipe.create_tunnel<int>("along", Direction::gpu_to_gpu, {.movement = movement});
@@ -183,7 +192,9 @@ TEST(Delivery, ManyDmaTunnelsBothWaysAtOnceThroughTinyRings) {
   RunReport const report = pipe.run();
   EXPECT_EQ(report.items, 2u * pairs * items);
   for (unsigned p = 0; p < pairs; ++p) EXPECT_EQ(seen[p], std::vector<unsigned>(items, 1)) << "pair " << p;
-  for (TunnelReport const& t : report.tunnels) EXPECT_GE(t.batches * pairs, items) << t.name << ": batches above the ring";
+  for (TunnelReport const& t : report.tunnels) {
+    EXPECT_GE(t.batches * pairs, items) << t.name << ": batches above the capacity";
+  }
 }
 
 /// A large item whose every byte tells where it belongs.
@@ -200,7 +211,7 @@ struct CheckLarge {
 };
 TEST(Delivery, KeepsLargeItemsWhole) {
   HIWAY_NEEDS_DEVICE();
-  for (Movement movement : {Movement::direct, Movement::dma}) {
+  for (Movement movement : {Movement::direct, Movement::dma, Movement::managed}) {
     Pipeline pipe(bounded());
     auto& to = pipe.create_tunnel<Large>("to", Direction::cpu_to_gpu, {.capacity_items = 16, .movement = movement});
     auto& back =
