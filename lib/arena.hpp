@@ -15,7 +15,7 @@ namespace hiway {
 
 class Arena {
  public:
-  /// `memory` pinned or device. `what` names the arena in errors.
+  /// `what` names the arena in errors.
   Arena(Backend& backend, Memory memory, std::string what)
       : backend_(backend), memory_(memory), what_(std::move(what)) {}
   ~Arena();

@@ -22,8 +22,6 @@ void check_config(TunnelBase const& tunnel) {
   }
   if (c.flush_after.count() < 0)
     throw ConfigError(who + "flush_after is negative: " + std::to_string(c.flush_after.count()) + " us");
-  if (c.movement == Movement::managed && tunnel.crosses())
-    throw ConfigError(who + "Movement::managed is not there yet; use direct or dma");
   if (c.grouping != Grouping::automatic && c.grouping != Grouping::warp) {
     throw ConfigError(who + "Grouping::none, block and block_scan are not there yet; use automatic or warp");
   }
@@ -45,6 +43,7 @@ Pipeline::Core::Core(PipelineConfig config) : config_(std::move(config)), backen
   if (!config_.trace.empty()) throw ConfigError("PipelineConfig::trace is not there yet");
   host_words_ = std::make_unique<Arena>(*backend_, Memory::pinned, "tunnels' words");
   device_words_ = std::make_unique<Arena>(*backend_, Memory::device, "tunnels' words");
+  managed_items_ = std::make_unique<Arena>(*backend_, Memory::managed, "Movement::managed");
   host_control_ = host_words_->place<Control>();
   notice_ = host_words_->place<DeviceNotice>();
   device_control_ = device_words_->place<Control>();
@@ -68,10 +67,7 @@ void Pipeline::Core::require_idle(char const* what) const {
   if (running_) throw ConfigError(std::string(what) + " while the pipeline runs");
 }
 
-void Pipeline::Core::invalidate() {
-  prepared_ = false;
-  transfers_.clear();
-}
+void Pipeline::Core::invalidate() { prepared_ = false; }
 
 Ring Pipeline::Core::make_ring(TunnelBase const& tunnel, RingPart part, std::byte* items, std::size_t capacity,
                                Arena& arena) {
@@ -102,9 +98,10 @@ void Pipeline::Core::add_tunnel(std::unique_ptr<TunnelBase> tunnel) {
   std::size_t const bytes = std::bit_ceil(capacity) * t.item_bytes();
   TunnelState s;
   if (t.crosses()) {
-    s.dma = t.config().movement == Movement::dma;
-    std::byte* const host_items = host_words_->place_raw(bytes);
-    std::byte* const device_items = s.dma ? device_words_->place_raw(bytes) : host_items;
+    if (t.config().movement != Movement::automatic) s.movement = t.config().movement;
+    bool const dma = s.movement == Movement::dma;
+    std::byte* const host_items = (s.movement == Movement::managed ? managed_items_ : host_words_)->place_raw(bytes);
+    std::byte* const device_items = dma ? device_words_->place_raw(bytes) : host_items;
     s.put_ring = make_ring(t, RingPart::outbox, from ? device_items : host_items, capacity, tunnel_words(from));
     s.get_ring = make_ring(t, RingPart::inbox, to ? device_items : host_items, capacity, tunnel_words(to));
     tunnel_words(to).image(s.get_ring.words).free.bits = 0;  // an inbox's `free` is never used
@@ -112,7 +109,7 @@ void Pipeline::Core::add_tunnel(std::unique_ptr<TunnelBase> tunnel) {
     s.closing = &bus->closing;
     s.published = &bus->published;
     s.retired = &bus->retired;
-    s.arrived = !s.dma ? s.published : to ? device_words_->place<Word<std::uint64_t>>() : &bus->arrived;
+    s.arrived = !dma ? s.published : to ? device_words_->place<Word<std::uint64_t>>() : &bus->arrived;
   } else {
     s.put_ring = make_ring(t, RingPart::whole, tunnel_words(from).place_raw(bytes), capacity, tunnel_words(from));
     s.get_ring = s.put_ring;

@@ -57,6 +57,11 @@ struct BusWords {
   alignas(64) Word<std::uint32_t> closing{0};
 };
 
+/// Which way the items of a tunnel that crosses the bus go.
+inline BusDirection bus_direction(TunnelBase const& tunnel) {
+  return tunnel.to_gpu() ? BusDirection::to_device : BusDirection::from_device;
+}
+
 class Pipeline::Core {
  public:
   explicit Core(PipelineConfig config);
@@ -106,13 +111,13 @@ class Pipeline::Core {
     Word<std::uint64_t>* published = nullptr;
     Word<std::uint64_t>* arrived = nullptr;
     Word<std::uint64_t>* retired = nullptr;
-    bool dma = false;
+    Movement movement = Movement::direct;  ///< of one that crosses; never automatic
     Word<std::uint32_t>* open_closed = nullptr;  ///< open inlets that were closed, at the producers' home
     std::uint32_t open_inlets = 0;
     std::vector<OutletPort*> open_outlets;   ///< at the consumers' home
     Word<std::uint64_t>* drained = nullptr;  ///< of the spill pool, where it is drained
     bool spills = false;
-    std::size_t transfer = npos;  ///< index of its Transfer
+    std::size_t route = npos;  ///< dma: of its direction's transfer line
   };
   /// A kernel of the run.
   struct Started {
@@ -195,6 +200,7 @@ class Pipeline::Core {
   // For the pipeline's life: tunnels and control.
   std::unique_ptr<Arena> host_words_;
   std::unique_ptr<Arena> device_words_;
+  std::unique_ptr<Arena> managed_items_;
   Control* host_control_ = nullptr;
   Control* device_control_ = nullptr;
   DeviceNotice* notice_ = nullptr;
@@ -219,8 +225,7 @@ class Pipeline::Core {
   std::vector<OutboxRelay*> host_outboxes_;
   std::vector<InboxRelay*> host_inboxes_;
   std::vector<Drain*> host_drains_;
-  std::unique_ptr<CopyStream> streams_[2];  ///< by BusDirection
-  std::vector<std::unique_ptr<Transfer>> transfers_;
+  std::unique_ptr<TransferLine> lines_[2];  ///< by BusDirection; empty where no dma tunnel goes
 
   // One run.
   std::atomic<bool> running_{false};

@@ -44,7 +44,6 @@ void Pipeline::Core::prepare() {
   require_idle("prepare");
   if (prepared_) return;
   synchronize();
-  transfers_.clear();
   host_plan_ = std::make_unique<Arena>(*backend_, Memory::pinned, "stages' words");
   device_plan_ = std::make_unique<Arena>(*backend_, Memory::device, "stages' words");
   number_stages();
@@ -439,9 +438,10 @@ void Pipeline::Core::build_monitors() {
   std::vector<OutboxRelay> device_outboxes;
   std::vector<InboxRelay> device_inboxes;
   std::vector<Drain> device_drains;
+  std::vector<TransferLine::Route> routes[2];  // by BusDirection
   for (TunnelState& t : tunnels_) {
     TunnelBase const& tunnel = *t.tunnel;
-    t.transfer = npos;
+    t.route = npos;
     if (!tunnel.crosses()) continue;
     OutboxRelay const outbox{t.put_ring, t.published, t.retired};
     InboxRelay const inbox{t.get_ring, t.arrived, t.retired};
@@ -465,26 +465,26 @@ void Pipeline::Core::build_monitors() {
         host_drains_.push_back(host_copy(drain));
       }
     }
-    if (t.dma) {
-      auto const direction = tunnel.to_gpu() ? BusDirection::to_device : BusDirection::from_device;
-      auto& stream = streams_[static_cast<std::size_t>(direction)];
-      if (!stream) stream = backend_->open_stream(direction);
+    if (t.movement == Movement::dma) {
       TunnelConfig const& c = tunnel.config();
-      std::size_t const chosen = std::clamp<std::size_t>(std::size_t{64} * 1024 / tunnel.item_bytes(), 1,
-                                                         std::max<std::size_t>(1, c.capacity_items / 2));
-      t.transfer = transfers_.size();
-      transfers_.push_back(
-          std::make_unique<Transfer>(Transfer::Route{.direction = direction,
-                                                     .from_items = t.put_ring.items,
-                                                     .to_items = t.get_ring.items,
-                                                     .outbox = t.put_ring,
-                                                     .published = t.published,
-                                                     .arrived = t.arrived,
-                                                     .closing = t.closing,
-                                                     .batch_items = c.batch_items != 0 ? c.batch_items : chosen,
-                                                     .flush_after = c.flush_after},
-                                     *stream));
+      auto& line = routes[static_cast<std::size_t>(bus_direction(tunnel))];
+      t.route = line.size();
+      line.push_back({.from_items = t.put_ring.items,
+                      .to_items = t.get_ring.items,
+                      .outbox = t.put_ring,
+                      .published = t.published,
+                      .arrived = t.arrived,
+                      .closing = t.closing,
+                      .capacity_items = c.capacity_items,
+                      .batch_items = c.batch_items,
+                      .flush_after = c.flush_after});
     }
+  }
+  for (BusDirection direction : {BusDirection::to_device, BusDirection::from_device}) {
+    auto const i = static_cast<std::size_t>(direction);
+    if (routes[i].empty()) continue;
+    std::size_t const words = direction == BusDirection::to_device ? routes[i].size() : 0;
+    lines_[i] = std::make_unique<TransferLine>(direction, routes[i], backend_->open_stream(direction, words));
   }
   if (!uses_device()) {
     host_check_ = host_plan_->place<TerminationTable>();

@@ -9,6 +9,16 @@ namespace {
 constexpr auto kernel_poll_interval = std::chrono::milliseconds(1);
 constexpr auto start_patience = std::chrono::seconds(10);
 
+char const* movement_text(Movement movement) {
+  switch (movement) {
+    case Movement::automatic: break;
+    case Movement::dma: return "dma";
+    case Movement::direct: return "direct";
+    case Movement::managed: return "managed";
+  }
+  return "automatic";
+}
+
 }  // namespace
 
 std::string Pipeline::Core::stage_name(std::uint32_t id) const {
@@ -91,11 +101,13 @@ void Pipeline::Core::start() {
   prepare();
   synchronize();
   error_.clear();
+  for (auto const& line : lines_) {
+    if (line) line->reset();  // before the words that its copies set
+  }
   host_words_->reset();
   device_words_->reset();
   host_plan_->reset();
   device_plan_->reset();
-  for (auto const& transfer : transfers_) transfer->reset();
   ended_ = false;
   kernels_done_ = false;
   last_thread_end_ns_ = 0;
@@ -154,10 +166,10 @@ void Pipeline::Core::start_monitors() {
   for (InboxRelay* relay : host_inboxes_) from_device.emplace_back([relay] { return step(ThreadMachine{}, *relay); });
   for (Drain* drain : host_drains_)
     to_device.emplace_back([this, drain] { return step(ThreadMachine{}, *drain, *host_control_); });
-  for (TunnelState const& t : tunnels_) {
-    if (t.transfer == npos) continue;
-    Transfer* const transfer = transfers_[t.transfer].get();
-    (t.tunnel->to_gpu() ? to_device : from_device).emplace_back([transfer] { return transfer->step(); });
+  for (BusDirection direction : {BusDirection::to_device, BusDirection::from_device}) {
+    TransferLine* const line = lines_[static_cast<std::size_t>(direction)].get();
+    if (line == nullptr) continue;
+    (direction == BusDirection::to_device ? to_device : from_device).emplace_back([line] { return line->step(); });
   }
   for (std::vector<Duty>* duties : {&to_device, &from_device}) {
     if (duties->empty()) continue;
@@ -312,14 +324,14 @@ void Pipeline::Core::make_report() {
   for (TunnelState const& t : tunnels_) {
     TunnelReport r;
     r.name = t.tunnel->name();
-    r.movement = !t.tunnel->crosses() ? "memory" : t.dma ? "dma" : "direct";
+    r.movement = t.tunnel->crosses() ? movement_text(t.movement) : "memory";
     Arena& arena = tunnel_words(t.tunnel->from_gpu());
     r.items = arena.fetch(&t.put_ring.words->claimed).bits;
     if (t.spills) {
       r.spilled = arena.fetch(&arena.image(t.spill).words->claimed).bits;
       if (!t.tunnel->crosses()) r.items += r.spilled;
     }
-    if (t.transfer != npos) r.batches = transfers_[t.transfer]->batches();
+    if (t.route != npos) r.batches = lines_[static_cast<std::size_t>(bus_direction(*t.tunnel))]->batches(t.route);
     report_.items += r.items;
     report_.tunnels.push_back(std::move(r));
   }

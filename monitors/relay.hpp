@@ -3,7 +3,7 @@
 // on either machine.
 //
 //   word        written by                                          read by
-//   published   the outbox's relay                                  direct: the inbox's relay; dma: the transfer
+//   published   the outbox's relay                                  direct: the inbox's relay; dma: the transfer line
 //   arrived     direct: the same word as published; dma: a later    the inbox's relay
 //               operation on the copies' stream, or the host after the copy
 //   retired     the inbox's relay                                   the outbox's relay

@@ -2,46 +2,120 @@
 
 #include <algorithm>
 
+#include "flush_policy.hpp"
 #include "hiway/machine/thread_machine.hpp"
 
 namespace hiway {
 
-bool Transfer::step() {
-  ThreadMachine const m;
-  if (started_to_ != moved_to_) {
-    if (!stream_.done()) return false;
-    if (route_.direction == BusDirection::from_device) m.store(*route_.arrived, started_to_, Order::release);  // X2
-    moved_to_ = started_to_;
-    oldest_seen_ = {};
-    return true;
+TransferLine::TransferLine(BusDirection direction, std::vector<Route> const& routes, std::unique_ptr<CopyStream> stream)
+    : direction_(direction), stream_(std::move(stream)) {
+  for (Route const& route : routes) tracks_.push_back({.route = route});
+}
+
+bool TransferLine::step() {
+  bool const finished = finish();
+  return start() || finished;
+}
+
+bool TransferLine::finish() {
+  if (completed_ == submitted_) return false;
+  completed_ = stream_->completed();
+  bool finished = false;
+  for (; !under_way_.empty() && under_way_.front().submission <= completed_; under_way_.pop_front()) {  // X3
+    Batch const& batch = under_way_.front();
+    Track& t = tracks_[batch.track];
+    if (direction_ == BusDirection::from_device)
+      ThreadMachine{}.store(*t.route.arrived, batch.to, Order::release);  // X2
+    t.completed_to = batch.to;
+    under_way_bytes_ -= batch.bytes;
+    finished = true;
   }
-  std::uint64_t const published = m.load(*route_.published, Order::acquire);  // X2
-  if (published == moved_to_) return false;
-  auto const now = std::chrono::steady_clock::now();
-  if (oldest_seen_ == std::chrono::steady_clock::time_point{}) oldest_seen_ = now;
-  FlushState const state{.pending_items = published - moved_to_,
-                         .batch_items = route_.batch_items,
-                         .age = now - oldest_seen_,
-                         .flush_after = route_.flush_after,
-                         .closing = m.load(*route_.closing, Order::relaxed) != 0};
-  if (decide_flush(state) == FlushDecision::wait) return false;
-  start(published);
+  return finished;
+}
+
+bool TransferLine::start() {
+  if (submitted_ - completed_ == CopyStream::most_under_way) return false;
+  auto const now = Clock::now();
+  for (Track& t : tracks_) look(t, now);
+  auto const due = std::count_if(tracks_.begin(), tracks_.end(), [](Track const& t) { return t.due(); });
+  if (due == 0) return false;
+  std::size_t const bound = due > 1 ? shared_bound_bytes : alone_bound_bytes;
+  std::size_t const room = std::min(bound / 2, bound - std::min(bound, under_way_bytes_));
+  copies_.clear();
+  words_.clear();
+  std::size_t bytes = 0;
+  std::size_t const first = first_;
+  for (std::size_t i = 0; i < tracks_.size(); ++i) {
+    std::size_t const at = (first + i) % tracks_.size();
+    Track const& t = tracks_[at];
+    if (!t.due()) continue;
+    std::size_t const item_bytes = t.route.outbox.item_bytes;
+    // An item is 64 KiB at most, so this is at least one, and fits when nothing is under way.
+    std::uint64_t const items = std::min<std::uint64_t>(t.published - t.started_to, bound / 2 / item_bytes);
+    std::size_t const n = static_cast<std::size_t>(items) * item_bytes;
+    if (bytes + n > room) {  // whole, later: what fits now may be next to nothing
+      first_ = at;
+      break;
+    }
+    add(at, items);
+    bytes += n;
+  }
+  if (copies_.empty()) return false;
+  under_way_bytes_ += bytes;
+  submitted_ = stream_->submit(copies_, words_);
   return true;
 }
 
-void Transfer::start(std::uint64_t to) {
-  Ring const& ring = route_.outbox;
+/// Reads what is published and decides whether it leaves.
+void TransferLine::look(Track& t, Clock::time_point now) {
+  ThreadMachine const m;
+  Route const& r = t.route;
+  t.published = m.load(*r.published, Order::acquire);  // X2
+  if (t.published == t.started_to || t.due()) return;
+  if (t.oldest_seen == Clock::time_point{}) t.oldest_seen = now;
+  FlushState const state{.pending_items = t.published - t.started_to,
+                         .under_way_items = t.started_to - t.completed_to,
+                         .batch_items = r.batch_items,
+                         .item_bytes = r.outbox.item_bytes,
+                         .capacity_items = r.capacity_items,
+                         .age = now - t.oldest_seen,
+                         .flush_after = r.flush_after,
+                         .closing = m.load(*r.closing, Order::relaxed) != 0};
+  if (decide_flush(state) == FlushDecision::flush) t.due_to = t.published;
+}
+
+/// Adds the next `items` of a track to the submission.
+void TransferLine::add(std::size_t track, std::uint64_t items) {
+  Track& t = tracks_[track];
+  Ring const& ring = t.route.outbox;
   std::uint64_t const slots = std::uint64_t{ring.slots_mask} + 1;
-  for (std::uint64_t at = moved_to_; at < to;) {  // X1; a run that wraps is two copies
+  std::uint64_t const to = t.started_to + items;
+  for (std::uint64_t at = t.started_to; at < to;) {  // X1; a run that wraps is two copies
     std::uint64_t const slot = ring.slot(at);
     std::uint64_t const n = std::min(to - at, slots - slot);
     std::size_t const offset = static_cast<std::size_t>(slot) * ring.item_bytes;
-    stream_.copy(route_.to_items + offset, route_.from_items + offset, static_cast<std::size_t>(n) * ring.item_bytes);
+    copies_.push_back({.target = t.route.to_items + offset,
+                       .source = t.route.from_items + offset,
+                       .bytes = static_cast<std::size_t>(n) * ring.item_bytes});
     at += n;
   }
-  if (route_.direction == BusDirection::to_device) stream_.publish(*route_.arrived, to);  // X2
-  started_to_ = to;
-  ++batches_;
+  if (direction_ == BusDirection::to_device) words_.push_back({.word = t.route.arrived, .value = to});  // X2
+  under_way_.push_back({.submission = submitted_ + 1,
+                        .track = track,
+                        .to = to,
+                        .bytes = static_cast<std::size_t>(items) * ring.item_bytes});
+  t.started_to = to;
+  if (to == t.published) t.oldest_seen = {};
+  ++t.batches;
+}
+
+void TransferLine::reset() {
+  for (unsigned misses = 0; stream_->completed() != submitted_; ++misses) relax_thread(misses);
+  completed_ = submitted_;
+  under_way_.clear();
+  under_way_bytes_ = 0;
+  first_ = 0;
+  for (Track& t : tracks_) t = {.route = t.route};
 }
 
 }  // namespace hiway

@@ -1,55 +1,99 @@
-// A transfer carries one tunnel's published items across the bus by DMA, a batch at a time (Movement::dma).
+// A transfer line carries the published items of all dma tunnels of one bus direction (Movement::dma): batches of
+// several tunnels leave together as one submission, and submissions follow one another without a gap.
 //
 //   word       written by                                         read by
-//   published  the outbox's relay                                 this transfer
-//   arrived    to the device: a later operation on the stream;    the inbox's relay
-//              from the device: this transfer, after the copy
-//   X1  room needs no check: published <= retired + capacity <= retired + slots, so the inbox's slots are free
+//   published  the outbox's relay                                 this line
+//   arrived    to the device: the submission, behind its copies;  the inbox's relay
+//              from the device: this line, after the copies
+//   closing    the end check                                      this line
+//   X1  room needs no check: published <= retired + capacity <= retired + slots, so the inbox's slots are free, and no
+//       two copies under way share a slot
 //   X2  `published` is acquired before the copy starts; `arrived` is set after the copy is done. No text guarantees
 //       that a running kernel sees a copy after the host signals it; a later operation on the same stream does.
+//   X3  submissions complete in their order, and hold a tunnel's batches in the order of their tickets: `arrived`
+//       only grows
+// Bytes under way are bounded: whoever comes next waits behind them. A submission takes at most half of the bound, so
+// that the next one stands behind it when it is done. Where the bound stops a round, the next round starts with the
+// tunnel that was left out: between two batches of one tunnel, every other that is due has its turn.
 #pragma once
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
+#include <vector>
 
-#include "flush_policy.hpp"
 #include "hiway/backend.hpp"
 #include "hiway/ring.hpp"
 
 namespace hiway {
 
-class Transfer {
+/// *Threads*: one at a time.
+class TransferLine {
  public:
+  static constexpr std::size_t shared_bound_bytes = std::size_t{1} << 20;  ///< under way while several tunnels are due
+  static constexpr std::size_t alone_bound_bytes = std::size_t{4} << 20;   ///< under way while one is
+
+  /// A tunnel's way across.
   struct Route {
-    BusDirection direction = BusDirection::to_device;
     std::byte* from_items = nullptr;  ///< the outbox's
     std::byte* to_items = nullptr;    ///< the inbox's
     Ring outbox;                      ///< for its slots
     Word<std::uint64_t>* published = nullptr;
     Word<std::uint64_t>* arrived = nullptr;  ///< at the consumers' home
     Word<std::uint32_t>* closing = nullptr;
-    std::uint64_t batch_items = 1;
+    std::uint64_t capacity_items = 1;
+    std::uint64_t batch_items = 0;  ///< 0: the library chooses
     std::chrono::nanoseconds flush_after{0};
   };
 
-  Transfer(Route route, CopyStream& stream) : route_(route), stream_(stream) {}
+  /// `stream` goes in `direction` and takes a word for each route.
+  TransferLine(BusDirection direction, std::vector<Route> const& routes, std::unique_ptr<CopyStream> stream);
 
   /// One step; true when something was started or finished. Never waits. *Throws* CudaError.
   bool step();
-  /// Back to the first item, before a run.
-  void reset() { moved_to_ = 0, started_to_ = 0, batches_ = 0, oldest_seen_ = {}; }
-  /// Batches since reset.
-  [[nodiscard]] std::uint64_t batches() const { return batches_; }
+  /// Back to the first item, before a run. *Waits* for copies that an aborted run left under way. *Throws* CudaError.
+  void reset();
+  /// Batches of a route since reset.
+  [[nodiscard]] std::uint64_t batches(std::size_t route) const { return tracks_[route].batches; }
 
  private:
-  void start(std::uint64_t to);
+  using Clock = std::chrono::steady_clock;
+  /// A route and how far its items are: completed_to <= started_to <= published, by the host's knowledge.
+  struct Track {
+    Route route;
+    std::uint64_t completed_to = 0;
+    std::uint64_t started_to = 0;
+    std::uint64_t published = 0;
+    std::uint64_t due_to = 0;  ///< what was decided to leave, though the bound may let it go in pieces
+    std::uint64_t batches = 0;
+    Clock::time_point oldest_seen{};  ///< when the oldest pending item was first seen
+    [[nodiscard]] bool due() const { return due_to > started_to; }
+  };
+  /// A track's share of a submission under way.
+  struct Batch {
+    std::uint64_t submission;
+    std::size_t track;
+    std::uint64_t to;
+    std::size_t bytes;
+  };
 
-  Route route_;
-  CopyStream& stream_;
-  std::uint64_t moved_to_ = 0;    ///< arrived
-  std::uint64_t started_to_ = 0;  ///< a copy of [moved_to_, started_to_) is under way
-  std::uint64_t batches_ = 0;
-  std::chrono::steady_clock::time_point oldest_seen_{};
+  bool finish();
+  bool start();
+  void look(Track& track, Clock::time_point now);
+  void add(std::size_t track, std::uint64_t items);
+
+  BusDirection direction_;
+  std::unique_ptr<CopyStream> stream_;
+  std::vector<Track> tracks_;
+  std::deque<Batch> under_way_;  ///< in their order
+  std::size_t under_way_bytes_ = 0;
+  std::uint64_t submitted_ = 0;  ///< numbers of the stream's submissions
+  std::uint64_t completed_ = 0;
+  std::size_t first_ = 0;  ///< the track that a round starts with
+  // The submission that is being made; members for their memory.
+  std::vector<Copy> copies_;
+  std::vector<WordCopy> words_;
 };
 
 }  // namespace hiway

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,16 +41,30 @@ class RunningKernel {
 /// Which way a stream of copies goes.
 enum class BusDirection : std::uint8_t { to_device, from_device };
 
-/// Copies that happen one after another, beside running kernels.
+/// Bytes to copy across the bus.
+struct Copy {
+  void* target = nullptr;
+  void const* source = nullptr;
+  std::size_t bytes = 0;
+};
+/// A word at the device's home to set.
+struct WordCopy {
+  Word<std::uint64_t>* word = nullptr;
+  std::uint64_t value = 0;
+};
+
+/// Submissions of copies that happen one after another, beside running kernels. *Threads*: one at a time.
 class CopyStream {
  public:
+  static constexpr std::uint64_t most_under_way = 64;  ///< submissions that have not completed
+
   virtual ~CopyStream() = default;
-  /// Starts copying `bytes`; the source stays as it is until done().
-  virtual void copy(void* target, void const* source, std::size_t bytes) = 0;
-  /// After the copies before it, sets a word at the device's home.
-  virtual void publish(Word<std::uint64_t>& device_word, std::uint64_t value) = 0;
-  /// True when everything started so far has happened. *Throws* CudaError.
-  virtual bool done() = 0;
+  /// Starts the copies, in any order among themselves, and behind all of them sets the words (none when the stream
+  /// goes from the device). Returns the submission's number, counted from 1. Sources and targets are the copies' own
+  /// until it has completed. Never waits; not while most_under_way have not completed. *Throws* CudaError.
+  virtual std::uint64_t submit(std::span<Copy const> copies, std::span<WordCopy const> words) = 0;
+  /// The number of the last submission that has happened, as all before it have. *Throws* CudaError.
+  virtual std::uint64_t completed() = 0;
 };
 
 struct MonitorTable;
@@ -62,13 +77,15 @@ class Backend {
   [[nodiscard]] virtual std::string description() const = 0;
 
   /// Memory aligned to 256 bytes, not cleared. `what` names its user in an error. Not while kernels run.
+  /// *Throws* ConfigError for managed memory where kernels and CPU threads may not use it at the same time.
   [[nodiscard]] virtual void* allocate(Memory memory, std::size_t bytes, std::string_view what) = 0;
   virtual void release(Memory memory, void* address) noexcept = 0;
   /// To, from and in device memory; each waits until it is done.
   virtual void upload(void* device, void const* host, std::size_t bytes) = 0;
   virtual void download(void* host, void const* device, std::size_t bytes) = 0;
   virtual void clear(void* device, std::size_t bytes) = 0;
-  [[nodiscard]] virtual std::unique_ptr<CopyStream> open_stream(BusDirection direction) = 0;
+  /// A stream whose submissions set at most `words` words each. Not while kernels run.
+  [[nodiscard]] virtual std::unique_ptr<CopyStream> open_stream(BusDirection direction, std::size_t words) = 0;
 
   /// Makes room for `kernels` to run at once: making streams beside running kernels blocks.
   virtual void reserve_streams(std::size_t kernels) = 0;

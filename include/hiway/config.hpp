@@ -21,8 +21,9 @@
 
 // Around code that leaves an item unset in lanes that got none: g++ cannot see that those lanes never read it.
 #if defined(__GNUC__) && !defined(__clang__)
-#define HIWAY_ITEMS_MAY_LOOK_UNSET \
-  _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wmaybe-uninitialized\"")
+#define HIWAY_ITEMS_MAY_LOOK_UNSET                                                            \
+  _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wmaybe-uninitialized\"") \
+      _Pragma("GCC diagnostic ignored \"-Wuninitialized\"")
 #define HIWAY_ITEMS_END _Pragma("GCC diagnostic pop")
 #else
 #define HIWAY_ITEMS_MAY_LOOK_UNSET
@@ -35,7 +36,8 @@ namespace hiway {
 enum class Direction : std::uint8_t { cpu_to_cpu, cpu_to_gpu, gpu_to_cpu, gpu_to_gpu };
 /// Who carries items across the bus (ignored by tunnels that do not cross it).
 /// direct: items lie in pinned host memory, stages store and load them there. dma: a monitor copies batches.
-/// managed: the paper's unified-memory mode (not there yet). automatic: direct.
+/// managed: like direct, but items lie in memory that moves to whoever touches it (the paper's unified memory; for
+/// comparison). automatic: direct.
 enum class Movement : std::uint8_t { automatic, dma, direct, managed };
 /// How lanes share a claim on a queue. automatic and warp: one claim per converged group of lanes. none, block and
 /// block_scan are not there yet.
@@ -49,7 +51,7 @@ enum class EndDetection : std::uint8_t { tracked, time_out };
 struct TunnelConfig {
   std::size_t capacity_items =
       1024;  ///< items in the tunnel at once, both sides of the bus together; any number from 1 to 2^30
-  std::size_t batch_items = 0;                ///< dma: items that start a copy; 0: the library chooses
+  std::size_t batch_items = 0;                ///< dma: items that start a copy; 0: the library chooses, more under load
   std::chrono::microseconds flush_after{50};  ///< dma: a smaller batch leaves after this time
   Movement movement = Movement::automatic;
   Grouping grouping = Grouping::automatic;

@@ -11,8 +11,9 @@ namespace hiway {
 
 /// Memory that a pipeline allocates.
 enum class Memory : std::uint8_t {
-  pinned,  ///< host memory that kernels and copies may use too
-  device,  ///< kernels only
+  pinned,   ///< host memory that kernels and copies may use too
+  device,   ///< kernels only
+  managed,  ///< moves to whoever touches it
 };
 
 /// A view of a buffer, valid in stage code on the pipeline's device. Copyable, owns nothing.

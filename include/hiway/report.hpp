@@ -8,7 +8,7 @@ namespace hiway {
 
 struct TunnelReport {
   std::string name;
-  std::string movement;     ///< "memory" (one home), "direct" or "dma"
+  std::string movement;     ///< "memory" (one home), "direct", "dma" or "managed"
   std::uint64_t items = 0;  ///< put, spilled ones included
   std::uint64_t spilled = 0;
   std::uint64_t batches = 0;  ///< dma: batches that were copied

@@ -15,7 +15,7 @@
 //   got[i]            like finished                       their own block: one end_task too many
 //   closed_lanes      each lane of a writer               its own puts
 //   started, returned each block or thread, once          the device monitor; the checker (items left)
-//   closing           the checker, at the host            transfers
+//   closing           the checker, at the host            transfer lines
 //   EndWords closed   the checker, at both homes          every put, after its ticket
 //   EndWords ended    the checker, at both homes          readers
 //   stage_ended       the checker, at the stage's home    readers (all outlets of the stage have ended)

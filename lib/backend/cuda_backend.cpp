@@ -2,7 +2,7 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
-#include <cstring>
+#include <array>
 #include <mutex>
 
 #include "hiway/backend.hpp"
@@ -75,40 +75,107 @@ class GpuKernel final : public RunningKernel {
   std::shared_ptr<Stream> stream_;
 };
 
+/// An event without a time.
+class Event {
+ public:
+  Event() { HIWAY_CUDA(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "copy stream"); }
+  ~Event() { cudaEventDestroy(event_); }
+  Event(Event const&) = delete;
+  Event& operator=(Event const&) = delete;
+  [[nodiscard]] cudaEvent_t get() const { return event_; }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+struct FreePinned {
+  void operator()(void* address) const { cudaFreeHost(address); }
+};
+
+static_assert(CUDART_VERSION >= 13000, "hiway: cudaMemcpyBatchAsync as CUDA 13 has it");
+
+// Submission n has event and values n mod most_under_way, which are its own until it has completed. Items and words
+// are two operations of the stream: copies within one batch have no order, and only a later operation publishes.
 class GpuCopies final : public CopyStream {
  public:
-  GpuCopies(int device, BusDirection direction) : device_(device), direction_(direction), stream_("copy stream") {
+  GpuCopies(int device, BusDirection direction, std::size_t words)
+      : device_(device),
+        kind_(direction == BusDirection::to_device ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost),
+        words_(words),
+        stream_("copy stream") {
+    if (words_ == 0) return;
     void* values = nullptr;
-    HIWAY_CUDA(cudaHostAlloc(&values, value_count * sizeof(std::uint64_t), cudaHostAllocPortable), "copy stream");
-    values_ = static_cast<std::uint64_t*>(values);
-  }
-  ~GpuCopies() override { cudaFreeHost(values_); }
-
-  void copy(void* target, void const* source, std::size_t bytes) override {
-    HIWAY_CUDA(cudaSetDevice(device_), "copy stream");
-    cudaMemcpyKind const kind = direction_ == BusDirection::to_device ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost;
-    HIWAY_CUDA(cudaMemcpyAsync(target, source, bytes, kind, stream_.get()), "copy stream");
-  }
-  // The source of a copy stays as it is until the copy is done; a tunnel has one batch under way, and there are fewer
-  // tunnels than values.
-  void publish(Word<std::uint64_t>& device_word, std::uint64_t value) override {
-    std::uint64_t& source = values_[next_++ % value_count];
-    source = value;
-    HIWAY_CUDA(cudaMemcpyAsync(&device_word, &source, sizeof value, cudaMemcpyHostToDevice, stream_.get()),
+    HIWAY_CUDA(cudaHostAlloc(&values, most_under_way * words_ * sizeof(std::uint64_t), cudaHostAllocPortable),
                "copy stream");
+    values_.reset(static_cast<std::uint64_t*>(values));
   }
-  bool done() override {
+  ~GpuCopies() override {
+    cudaSetDevice(device_);
+    cudaStreamSynchronize(stream_.get());  // before events and values go
+  }
+
+  std::uint64_t submit(std::span<Copy const> copies, std::span<WordCopy const> words) override {
     HIWAY_CUDA(cudaSetDevice(device_), "copy stream");
-    return stream_.idle("copy stream");
+    std::size_t const place = submitted_ % most_under_way;
+    copy(copies);
+    settings_.clear();
+    for (WordCopy const& w : words) {
+      std::uint64_t& value = values_[place * words_ + settings_.size()];
+      value = w.value;
+      settings_.push_back({w.word, &value, sizeof value});
+    }
+    copy(settings_);
+    HIWAY_CUDA(cudaEventRecord(events_[place].get(), stream_.get()), "copy stream");
+    return ++submitted_;
+  }
+  std::uint64_t completed() override {
+    HIWAY_CUDA(cudaSetDevice(device_), "copy stream");
+    for (; completed_ != submitted_; ++completed_) {
+      cudaError_t const state = cudaEventQuery(events_[completed_ % most_under_way].get());
+      if (state == cudaErrorNotReady) break;
+      HIWAY_CUDA(state, "copy stream");
+    }
+    return completed_;
   }
 
  private:
-  static constexpr std::size_t value_count = 4096;
+  void copy(std::span<Copy const> copies) {
+    if (copies.empty()) return;
+    if (copies.size() == 1) {
+      Copy const& c = copies.front();
+      HIWAY_CUDA(cudaMemcpyAsync(c.target, c.source, c.bytes, kind_, stream_.get()), "copy stream");
+      return;
+    }
+    targets_.clear();
+    sources_.clear();
+    bytes_.clear();
+    for (Copy const& c : copies) {
+      targets_.push_back(c.target);
+      sources_.push_back(c.source);
+      bytes_.push_back(c.bytes);
+    }
+    cudaMemcpyAttributes attributes{};
+    attributes.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
+    attributes.flags = cudaMemcpyFlagPreferOverlapWithCompute;  // persistent kernels leave no SM to copy with
+    std::size_t of_all = 0;
+    HIWAY_CUDA(cudaMemcpyBatchAsync(targets_.data(), sources_.data(), bytes_.data(), copies.size(), &attributes,
+                                    &of_all, 1, stream_.get()),
+               "copy stream");
+  }
+
   int device_;
-  BusDirection direction_;
+  cudaMemcpyKind kind_;
+  std::size_t words_;  ///< of a submission, at most
+  std::array<Event, most_under_way> events_;
+  std::unique_ptr<std::uint64_t[], FreePinned> values_;
   Stream stream_;
-  std::uint64_t* values_ = nullptr;
-  std::size_t next_ = 0;
+  std::uint64_t submitted_ = 0;
+  std::uint64_t completed_ = 0;
+  // One submission's, kept for their memory.
+  std::vector<Copy> settings_;
+  std::vector<void*> targets_;
+  std::vector<void const*> sources_;
+  std::vector<std::size_t> bytes_;
 };
 
 class CudaBackend final : public Backend {
@@ -137,19 +204,27 @@ class CudaBackend final : public Backend {
     use();
     void* address = nullptr;
     bytes = std::max<std::size_t>(bytes, 1);
-    if (memory == Memory::device) {
-      HIWAY_CUDA(cudaMalloc(&address, bytes), what);
-    } else {
-      HIWAY_CUDA(cudaHostAlloc(&address, bytes, cudaHostAllocPortable | cudaHostAllocMapped), what);
+    switch (memory) {
+      case Memory::pinned:
+        HIWAY_CUDA(cudaHostAlloc(&address, bytes, cudaHostAllocPortable | cudaHostAllocMapped), what);
+        break;
+      case Memory::device: HIWAY_CUDA(cudaMalloc(&address, bytes), what); break;
+      case Memory::managed:
+        if (properties_.concurrentManagedAccess == 0) {
+          throw ConfigError(std::string(what) + ": " + name() +
+                            " gives CPU threads no managed memory while kernels run; use Movement::dma or direct");
+        }
+        HIWAY_CUDA(cudaMallocManaged(&address, bytes, cudaMemAttachGlobal), what);
+        break;
     }
     return address;
   }
   void release(Memory memory, void* address) noexcept override {
     cudaSetDevice(device_);
-    if (memory == Memory::device) {
-      cudaFree(address);
-    } else {
+    if (memory == Memory::pinned) {
       cudaFreeHost(address);
+    } else {
+      cudaFree(address);
     }
   }
   void upload(void* device, void const* host, std::size_t bytes) override {
@@ -167,9 +242,9 @@ class CudaBackend final : public Backend {
     HIWAY_CUDA(cudaMemsetAsync(device, 0, bytes, stream()), "clear");
     HIWAY_CUDA(cudaStreamSynchronize(stream()), "clear");
   }
-  std::unique_ptr<CopyStream> open_stream(BusDirection direction) override {
+  std::unique_ptr<CopyStream> open_stream(BusDirection direction, std::size_t words) override {
     use();
-    return std::make_unique<GpuCopies>(device_, direction);
+    return std::make_unique<GpuCopies>(device_, direction, words);
   }
 
   void reserve_streams(std::size_t kernels) override {

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <mutex>
 #include <new>
 #include <thread>
@@ -30,36 +31,38 @@ class HostKernel final : public RunningKernel {
   simt::Launch launch_;
 };
 
-// Copies land one poll after they were started: whoever forgets to wait for them sees old bytes.
+// A poll does one thing: lands a copy (of a submission the last first), sets a word, or counts a submission. Whoever
+// forgets to wait, or takes a word or a copy for another, sees old bytes.
 class HostCopies final : public CopyStream {
  public:
-  void copy(void* target, void const* source, std::size_t bytes) override {
-    started_.push_back({target, source, bytes, nullptr, 0});
+  std::uint64_t submit(std::span<Copy const> copies, std::span<WordCopy const> words) override {
+    under_way_.push_back({{copies.begin(), copies.end()}, {words.begin(), words.end()}});
+    return ++submitted_;
   }
-  void publish(Word<std::uint64_t>& device_word, std::uint64_t value) override {
-    started_.push_back({nullptr, nullptr, 0, &device_word, value});
-  }
-  bool done() override {
-    for (Copy const& c : started_) {
-      if (c.word != nullptr) {
-        ThreadMachine{}.store(*c.word, c.value, Order::release);
+  std::uint64_t completed() override {
+    if (!under_way_.empty()) {
+      Submission& next = under_way_.front();
+      if (!next.copies.empty()) {
+        Copy const& copy = next.copies.back();
+        std::memcpy(copy.target, copy.source, copy.bytes);
+        next.copies.pop_back();
+      } else if (!next.words.empty()) {
+        ThreadMachine{}.store(*next.words.back().word, next.words.back().value, Order::release);
+        next.words.pop_back();
       } else {
-        std::memcpy(c.target, c.source, c.bytes);
+        under_way_.pop_front();
       }
     }
-    started_.clear();
-    return true;
+    return submitted_ - under_way_.size();
   }
 
  private:
-  struct Copy {
-    void* target;
-    void const* source;
-    std::size_t bytes;
-    Word<std::uint64_t>* word;
-    std::uint64_t value;
+  struct Submission {
+    std::vector<Copy> copies;
+    std::vector<WordCopy> words;
   };
-  std::vector<Copy> started_;
+  std::deque<Submission> under_way_;
+  std::uint64_t submitted_ = 0;
 };
 
 class HostBackend final : public Backend {
@@ -78,7 +81,7 @@ class HostBackend final : public Backend {
   void upload(void* device, void const* host, std::size_t bytes) override { std::memcpy(device, host, bytes); }
   void download(void* host, void const* device, std::size_t bytes) override { std::memcpy(host, device, bytes); }
   void clear(void* device, std::size_t bytes) override { std::memset(device, 0, bytes); }
-  std::unique_ptr<CopyStream> open_stream(BusDirection) override { return std::make_unique<HostCopies>(); }
+  std::unique_ptr<CopyStream> open_stream(BusDirection, std::size_t) override { return std::make_unique<HostCopies>(); }
 
   void reserve_streams(std::size_t) override {}
   void prepare(std::string_view name, DeviceKernel const& kernel, simt::Grid) override {

@@ -1,6 +1,8 @@
 // Every direction, movement, capacity and number of producers and consumers delivers each item exactly once.
 #include <atomic>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/device.hpp"
@@ -31,6 +33,11 @@ struct StampSink {
       anywhere([&](auto m) { m.fetch_add(seen[std::size_t{s.producer} * items + s.number], 1u, Order::relaxed); });
     });
   }
+};
+
+template <class T>
+struct PassOn {
+  HIWAY_DEVICE T operator()(T const& item) const { return item; }
 };
 
 struct Shape {
@@ -99,6 +106,10 @@ TEST(Delivery, CpuToGpuDma) {
   HIWAY_NEEDS_DEVICE();
   expect_each_item_once(Direction::cpu_to_gpu, Movement::dma);
 }
+TEST(Delivery, CpuToGpuManaged) {
+  HIWAY_NEEDS_DEVICE();
+  expect_each_item_once(Direction::cpu_to_gpu, Movement::managed);
+}
 TEST(Delivery, GpuToCpuDirect) {
   HIWAY_NEEDS_DEVICE();
   expect_each_item_once(Direction::gpu_to_cpu, Movement::direct);
@@ -106,6 +117,10 @@ TEST(Delivery, GpuToCpuDirect) {
 TEST(Delivery, GpuToCpuDma) {
   HIWAY_NEEDS_DEVICE();
   expect_each_item_once(Direction::gpu_to_cpu, Movement::dma);
+}
+TEST(Delivery, GpuToCpuManaged) {
+  HIWAY_NEEDS_DEVICE();
+  expect_each_item_once(Direction::gpu_to_cpu, Movement::managed);
 }
 TEST(Delivery, GpuToGpu) {
   HIWAY_NEEDS_DEVICE();
@@ -116,6 +131,70 @@ TEST(Delivery, TakesAnyCapacity) {
   HIWAY_NEEDS_DEVICE();
   for (std::size_t capacity : {3u, 5u, 100u})
     expect_each_item_once({Direction::cpu_to_gpu, Movement::dma, capacity, 2, 1});
+}
+
+TEST(Delivery, ReportsTheMovement) {
+  HIWAY_NEEDS_DEVICE();
+  for (auto [movement, text] : {std::pair{Movement::dma, "dma"}, std::pair{Movement::direct, "direct"},
+                                std::pair{Movement::managed, "managed"}}) {
+    Pipeline pipe(bounded());
+    auto& there = pipe.create_tunnel<int>("there", Direction::cpu_to_gpu, {.movement = movement});
+    auto& along = pipe.create_tunnel<int>("along", Direction::gpu_to_gpu, {.movement = movement});
+    auto& back = pipe.create_tunnel<int>("back", Direction::gpu_to_cpu, {.movement = movement});
+    pipe.add_cpu_stage("feed", [](Inlet<int> out) { out.put_h(1); }, into(there));
+    pipe.add_gpu_stage("pass on", PassOn<int>{}, from(there), into(along));
+    pipe.add_gpu_stage("pass back", PassOn<int>{}, from(along), into(back));
+    pipe.add_cpu_stage("end", [](int const&) {}, from(back));
+    RunReport const report = pipe.run();
+    ASSERT_EQ(report.tunnels.size(), 3u);
+    EXPECT_EQ(report.tunnels[0].movement, text);
+    EXPECT_EQ(report.tunnels[1].movement, "memory");
+    EXPECT_EQ(report.tunnels[2].movement, text);
+    EXPECT_EQ(report.tunnels[0].batches, movement == Movement::dma ? 1u : 0u);
+    EXPECT_EQ(report.tunnels[2].batches, movement == Movement::dma ? 1u : 0u);
+  }
+}
+
+/// One stage on two tunnels each way: the emulated device has few processors.
+struct PassBack {
+  HIWAY_DEVICE void operator()(Stamp const& item, Inlet<Stamp> even, Inlet<Stamp> odd) const {
+    (item.producer % 2 == 0 ? even : odd).put(item);
+  }
+};
+TEST(Delivery, ManyDmaTunnelsBothWaysAtOnceThroughTinyRings) {
+  HIWAY_NEEDS_DEVICE();
+  constexpr unsigned pairs = 6;
+  constexpr std::uint32_t items = 300;
+  Pipeline pipe(bounded());
+  std::vector<std::vector<unsigned>> seen(pairs, std::vector<unsigned>(items, 0));
+  std::vector<Tunnel<Stamp>*> there;
+  std::vector<Tunnel<Stamp>*> back;
+  for (unsigned p = 0; p < pairs; ++p) {
+    std::string const name = std::to_string(p);
+    TunnelConfig const config{.capacity_items = 1 + p, .movement = Movement::dma};
+    there.push_back(&pipe.create_tunnel<Stamp>("there " + name, Direction::cpu_to_gpu, config));
+    back.push_back(&pipe.create_tunnel<Stamp>("back " + name, Direction::gpu_to_cpu, config));
+    pipe.add_cpu_stage(
+        "feed " + name,
+        [p](Inlet<Stamp> out) {
+          for (std::uint32_t i = 0; i < items; ++i) out.put_h({p, i});
+        },
+        into(*there[p]));
+    auto& mine = seen[p];
+    pipe.add_cpu_stage(
+        "take " + name, [p, &mine](Stamp const& s) { mine.at(s.producer == p ? s.number : items) += 1; },
+        from(*back[p]));
+  }
+  for (unsigned p = 0; p < pairs; p += 2) {
+    pipe.add_gpu_stage("pass back " + std::to_string(p), PassBack{}, from(*there[p], *there[p + 1]),
+                       into(*back[p], *back[p + 1]), {.blocks = 1, .threads_per_block = block_threads});
+  }
+  RunReport const report = pipe.run();
+  EXPECT_EQ(report.items, 2u * pairs * items);
+  for (unsigned p = 0; p < pairs; ++p) EXPECT_EQ(seen[p], std::vector<unsigned>(items, 1)) << "pair " << p;
+  for (TunnelReport const& t : report.tunnels) {
+    EXPECT_GE(t.batches * pairs, items) << t.name << ": batches above the capacity";
+  }
 }
 
 /// A large item whose every byte tells where it belongs.
@@ -132,7 +211,7 @@ struct CheckLarge {
 };
 TEST(Delivery, KeepsLargeItemsWhole) {
   HIWAY_NEEDS_DEVICE();
-  for (Movement movement : {Movement::direct, Movement::dma}) {
+  for (Movement movement : {Movement::direct, Movement::dma, Movement::managed}) {
     Pipeline pipe(bounded());
     auto& to = pipe.create_tunnel<Large>("to", Direction::cpu_to_gpu, {.capacity_items = 16, .movement = movement});
     auto& back =

@@ -171,7 +171,8 @@ struct Road {
 };
 constexpr Road roads[] = {{Direction::cpu_to_cpu, Movement::automatic}, {Direction::gpu_to_gpu, Movement::automatic},
                           {Direction::cpu_to_gpu, Movement::direct},    {Direction::gpu_to_cpu, Movement::direct},
-                          {Direction::cpu_to_gpu, Movement::dma},       {Direction::gpu_to_cpu, Movement::dma}};
+                          {Direction::cpu_to_gpu, Movement::dma},       {Direction::gpu_to_cpu, Movement::dma},
+                          {Direction::cpu_to_gpu, Movement::managed},   {Direction::gpu_to_cpu, Movement::managed}};
 
 template <std::size_t Bytes>
 void expect_each_item_once() {
