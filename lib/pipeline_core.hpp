@@ -111,7 +111,7 @@ class Pipeline::Core {
     Word<std::uint64_t>* published = nullptr;
     Word<std::uint64_t>* arrived = nullptr;
     Word<std::uint64_t>* retired = nullptr;
-    Movement movement = Movement::direct;  ///< of one that crosses; never automatic
+    Movement movement = Movement::direct;        ///< of one that crosses; never automatic
     Word<std::uint32_t>* open_closed = nullptr;  ///< open inlets that were closed, at the producers' home
     std::uint32_t open_inlets = 0;
     std::vector<OutletPort*> open_outlets;   ///< at the consumers' home

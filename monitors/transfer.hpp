@@ -6,8 +6,8 @@
 //   arrived    to the device: the submission, behind its copies;  the inbox's relay
 //              from the device: this line, after the copies
 //   closing    the end check                                      this line
-//   X1  room needs no check: published <= retired + capacity <= retired + slots, so the inbox's slots are free, and no
-//       two copies under way share a slot
+//   X1  room needs no check: published <= retired + capacity <= retired + slots, so the inbox's slots are free, and
+//       copies of one submission, which have no order, share no slot
 //   X2  `published` is acquired before the copy starts; `arrived` is set after the copy is done. No text guarantees
 //       that a running kernel sees a copy after the host signals it; a later operation on the same stream does.
 //   X3  submissions complete in their order, and hold a tunnel's batches in the order of their tickets: `arrived`

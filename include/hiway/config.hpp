@@ -21,7 +21,7 @@
 
 // Around code that leaves an item unset in lanes that got none: g++ cannot see that those lanes never read it.
 #if defined(__GNUC__) && !defined(__clang__)
-#define HIWAY_ITEMS_MAY_LOOK_UNSET                                                            \
+#define HIWAY_ITEMS_MAY_LOOK_UNSET                                                           \
   _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wmaybe-uninitialized\"") \
       _Pragma("GCC diagnostic ignored \"-Wuninitialized\"")
 #define HIWAY_ITEMS_END _Pragma("GCC diagnostic pop")

@@ -237,6 +237,7 @@ TEST(Transfer, ATunnelAloneKeepsFourMegabytesUnderWay) {
   EXPECT_EQ(rig.under_way_bytes(), TransferLine::alone_bound_bytes);
   EXPECT_EQ(rig.stream->submitted.size(), 2u) << "a submission is half of the bound, so that another stands behind it";
   rig.stream->happen();
+  EXPECT_EQ(side.arrived.bits, 32u) << "the first half of the bound, of all that is published";
   rig.settle();
   EXPECT_EQ(rig.under_way_bytes(), TransferLine::alone_bound_bytes);
   rig.stream->happens_by_itself = true;

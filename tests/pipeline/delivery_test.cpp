@@ -141,10 +141,12 @@ TEST(Delivery, ReportsTheMovement) {
     auto& there = pipe.create_tunnel<int>("there", Direction::cpu_to_gpu, {.movement = movement});
     auto& along = pipe.create_tunnel<int>("along", Direction::gpu_to_gpu, {.movement = movement});
     auto& back = pipe.create_tunnel<int>("back", Direction::gpu_to_cpu, {.movement = movement});
-    pipe.add_cpu_stage("feed", [](Inlet<int> out) { out.put_h(1); }, into(there));
+    pipe.add_cpu_stage(
+        "feed", [](Inlet<int> out) { out.put_h(1); }, into(there));
     pipe.add_gpu_stage("pass on", PassOn<int>{}, from(there), into(along));
     pipe.add_gpu_stage("pass back", PassOn<int>{}, from(along), into(back));
-    pipe.add_cpu_stage("end", [](int const&) {}, from(back));
+    pipe.add_cpu_stage(
+        "end", [](int const&) {}, from(back));
     RunReport const report = pipe.run();
     ASSERT_EQ(report.tunnels.size(), 3u);
     EXPECT_EQ(report.tunnels[0].movement, text);
@@ -194,6 +196,43 @@ TEST(Delivery, ManyDmaTunnelsBothWaysAtOnceThroughTinyRings) {
   for (unsigned p = 0; p < pairs; ++p) EXPECT_EQ(seen[p], std::vector<unsigned>(items, 1)) << "pair " << p;
   for (TunnelReport const& t : report.tunnels) {
     EXPECT_GE(t.batches * pairs, items) << t.name << ": batches above the capacity";
+  }
+}
+
+TEST(Delivery, ARunAfterAnAbortedOneGetsNoneOfItsItems) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  TunnelConfig const config{.capacity_items = 64, .movement = Movement::dma};
+  auto& there = pipe.create_tunnel<Stamp>("there", Direction::cpu_to_gpu, config);
+  auto& back = pipe.create_tunnel<Stamp>("back", Direction::gpu_to_cpu, config);
+  std::uint32_t run = 0;
+  std::uint32_t items = 0;
+  std::uint32_t of_this_run = 0;
+  std::uint32_t of_others = 0;
+  pipe.add_cpu_stage(
+      "feed",
+      [&](Inlet<Stamp> out) {
+        for (std::uint32_t i = 0; i < items; ++i) out.put_h({run, i});
+      },
+      into(there));
+  pipe.add_gpu_stage("pass back", PassOn<Stamp>{}, from(there), into(back));
+  pipe.add_cpu_stage(
+      "take",
+      [&](Stamp const& s) {
+        ++(s.producer == run ? of_this_run : of_others);
+        if (run % 2 == 0 && of_this_run == 100) pipe.abort();
+      },
+      from(back));
+  for (run = 0; run < 20; ++run) {
+    of_this_run = of_others = 0;
+    items = run % 2 == 0 ? 1'000'000'000 : 300;
+    if (run % 2 == 0) {
+      EXPECT_THROW(pipe.run(), Aborted);
+    } else {
+      pipe.run();
+      EXPECT_EQ(of_this_run, items);
+    }
+    EXPECT_EQ(of_others, 0u) << "run " << run;
   }
 }
 
