@@ -2,13 +2,16 @@
 // Without separable compilation each unit that nvcc compiles has device variables of its own, so each registers how to
 // set its own.
 #pragma once
+#include <cstdint>
+#include <string>
+
 #include "hiway/machine/on_this_device.hpp"
 
 namespace hiway {
 
+enum class TableDevice : std::uint8_t { simt, cuda };
 /// Sets the pointer in every unit for the current GPU, or for the emulated device. Not while kernels run.
 /// *Throws* CudaError.
-enum class TableDevice { simt, cuda };
 void set_device_table(TableDevice device, void const* table);
 
 /// What emulated lanes find.
@@ -19,10 +22,11 @@ bool register_device_table(void (*set)(void const* table)) noexcept;
 #if defined(__CUDACC__)
 namespace {
 
-__device__ void const* unit_device_table;
+__device__ std::uintptr_t unit_device_table;  // no pointer: cudaMemcpyToSymbol would take its value for the symbol
 
 void set_unit_device_table(void const* table) {
-  cudaError_t const error = cudaMemcpyToSymbol(unit_device_table, &table, sizeof table);
+  auto const address = reinterpret_cast<std::uintptr_t>(table);
+  cudaError_t const error = cudaMemcpyToSymbol(unit_device_table, &address, sizeof address);
   if (error != cudaSuccess) throw CudaError(std::string("device table: ") + cudaGetErrorString(error));
 }
 
@@ -34,7 +38,7 @@ void set_unit_device_table(void const* table) {
 /// The pointer, in stage code; null before it was set.
 HIWAY_NO_SPACE_CHECK HIWAY_DEVICE inline void const* device_table() {
 #if defined(__CUDA_ARCH__)
-  return unit_device_table;
+  return reinterpret_cast<void const*>(unit_device_table);
 #else
   return emulated_device_table();
 #endif
