@@ -151,7 +151,8 @@ class Outlet {
   Outlet() = default;
   HIWAY_DEVICE explicit Outlet(OutletView const& view) : view_(view) {}
 
-  /// Gets an item if there is one; never waits for one, but backs off by itself after repeated misses.
+  /// Gets an item if there is one; never waits for one, but backs off by itself after repeated misses: a CPU thread
+  /// whose gets have all missed for 50 ms sleeps for 1 ms in each, after 200 ms for 2 ms.
   /// Each item that was got is a task: end_task says that its work, puts included, is done.
   [[nodiscard]] bool get_h(T& item) const {
     return on_this_thread([&](auto m) { return get_with(m, item); });
@@ -229,11 +230,12 @@ class Outlet {
   HIWAY_DEVICE bool get_with(Machine m, T& item) const {
     bool const got = detail::get_once(m, view_, detail::together(m, view_), true, detail::ReadItem<T>{item});
     detail::note_result(m, view_, got);
+    unsigned& misses = m.misses(misses_);
     if (got) {
-      misses_ = 0;
+      misses = 0;
     } else {
       leave_if_aborted(m, *view_.control);
-      m.relax(misses_++);
+      m.relax(misses++);
     }
     return got;
   }
@@ -246,7 +248,7 @@ class Outlet {
   }
 
   OutletView view_{};
-  mutable unsigned misses_ = 0;
+  mutable unsigned misses_ = 0;  // where the machine keeps no count
 };
 
 }  // namespace hiway
