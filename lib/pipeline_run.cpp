@@ -81,6 +81,7 @@ void Pipeline::Core::run_thread(std::size_t stage, unsigned thread) {
   }
   last_thread_end_ns_.store(std::chrono::steady_clock::now().time_since_epoch().count(), std::memory_order_relaxed);
   threads_running_.fetch_sub(1, std::memory_order_release);
+  threads_running_.notify_all();
 }
 
 // An emulated lane's body. What it throws is kept here; the device's own abort word lets its siblings go at once.
@@ -277,7 +278,10 @@ bool Pipeline::Core::supervise() {
         ++done;
       }
     }
-    if (done == kernels_.size() && finishing) kernels_done_.store(true, std::memory_order_release);
+    if (done == kernels_.size() && finishing) {
+      kernels_done_.store(true, std::memory_order_release);
+      kernels_done_.notify_all();
+    }
   }
   return false;
 }
@@ -296,11 +300,9 @@ bool Pipeline::Core::wait_for(std::chrono::nanoseconds duration) {
 
 RunReport Pipeline::Core::wait() {
   if (!running_) throw ConfigError("wait: the pipeline was not started");
-  for (unsigned misses = 0;
-       threads_running_.load(std::memory_order_acquire) != 0 || !kernels_done_.load(std::memory_order_acquire);
-       ++misses) {
-    relax_thread(misses);
-  }
+  for (unsigned n = 0; (n = threads_running_.load(std::memory_order_acquire)) != 0;)
+    threads_running_.wait(n, std::memory_order_acquire);
+  kernels_done_.wait(false, std::memory_order_acquire);
   threads_.clear();
   auto const end = std::chrono::steady_clock::now();
   try {

@@ -84,8 +84,13 @@ HIWAY_DEVICE inline void run_device_monitor(Machine m, MonitorTable& t) {
       started = gates_reached(m, t.started, t.stage_count);
       if (m.lane() == 0) m.store_across(t.notice->stages_started, started, Order::release);
     }
-    misses = moved ? 0 : misses + 1;
-    if (!moved) m.relax(misses < 4 ? misses : 4);
+    if (moved) {
+      misses = 0;
+      continue;
+    }
+    // Everybody's latency hangs on the monitor: it polls fast until all has been still for long, then spares the bus.
+    m.relax(misses < long_wait_misses && misses > 4 ? 4 : misses);
+    ++misses;
   }
 }
 

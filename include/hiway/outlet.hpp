@@ -215,7 +215,8 @@ class Outlet {
   Outlet() = default;
   HIWAY_DEVICE explicit Outlet(OutletView const& view) : view_(view) {}
 
-  /// Gets an item if there is one; never waits for one, but backs off by itself after repeated misses.
+  /// Gets an item if there is one; never waits for one, but backs off by itself after repeated misses: a CPU thread
+  /// whose gets have all missed for 50 ms sleeps for 1 ms in each, after 200 ms for 2 ms.
   /// Each item that was got is a task: end_task says that its work, puts included, is done.
   [[nodiscard]] bool get_h(T& item) const {
     return on_this_thread([&](auto m) { return get_with(m, item); });
@@ -395,11 +396,7 @@ class Outlet {
     bool const got = detail::work_together(team, view_, [&](std::byte const* slot) {
                        detail::copy_together(team, item, item_in<T>(slot));
                      }) == detail::Found::item;
-    if (got) {
-      misses_ = 0;
-    } else {
-      team.m.relax(misses_++);
-    }
+    pause_unless(team.m, got);
     return got;
   }
   template <class Team>
@@ -417,11 +414,16 @@ class Outlet {
   template <class Machine>
   HIWAY_DEVICE void after_get(Machine m, bool got) const {
     detail::note_result(m, view_, got);
+    if (!got) leave_if_aborted(m, *view_.control);
+    pause_unless(m, got);
+  }
+  template <class Machine>
+  HIWAY_DEVICE void pause_unless(Machine m, bool got) const {
+    unsigned& misses = m.misses(misses_);
     if (got) {
-      misses_ = 0;
+      misses = 0;
     } else {
-      leave_if_aborted(m, *view_.control);
-      m.relax(misses_++);
+      m.relax(misses++);
     }
   }
   template <class Machine>
@@ -440,7 +442,7 @@ class Outlet {
   }
 
   OutletView view_{};
-  mutable unsigned misses_ = 0;
+  mutable unsigned misses_ = 0;  // where the machine keeps no count
 };
 
 }  // namespace hiway

@@ -33,6 +33,7 @@ struct Lane final : Fiber {
   Block* block = nullptr;
   unsigned thread = 0;         ///< in the block
   std::uint32_t mark = 0;      ///< lane_mark()
+  unsigned misses = 0;         ///< lane_misses()
   unsigned accesses_left = 0;  ///< until it must yield
   Wait wait = Wait::none;
   Failure failure = Failure::none;

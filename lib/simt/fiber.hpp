@@ -79,6 +79,14 @@ class FiberQueue {
     --fibers_;
     return fiber;
   }
+  /// Takes all of `others`, behind its own.
+  void append(FiberQueue& others) noexcept {
+    if (others.empty()) return;
+    (last_ != nullptr ? last_->queued_behind_ : first_) = others.first_;
+    last_ = others.last_;
+    fibers_ += others.fibers_;
+    others.clear();
+  }
   void clear() noexcept { *this = {}; }
   [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
   [[nodiscard]] std::size_t size() const noexcept { return fibers_; }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "hiway/error.hpp"
+#include "hiway/machine/thread_machine.hpp"
 #include "sanitizers.hpp"
 
 namespace hiway::simt {
@@ -17,6 +18,11 @@ namespace {
 // Accesses between two yields. Odd, so that forced yields fall now before and now after an access (the fiber machine
 // has a schedule point on either side).
 constexpr unsigned access_budget = 61;
+
+// Idle rounds in a row before the worker is drowsy.
+constexpr unsigned rounds_awake = 64;
+// Passes of main that lanes may be parked; far more than the device monitor needs to look at every tunnel once.
+constexpr unsigned longest_parking = 1024;
 
 thread_local LaneScheduler* this_scheduler = nullptr;
 
@@ -55,7 +61,7 @@ void LaneScheduler::run() {
   for (;;) {
     tidy();
     while (auto placed = dispatcher_.try_take(worker_)) start(*placed);
-    if (ready_.empty()) {  // S6
+    if (ready_.empty() && parked_.empty()) {  // S6
       auto placed = dispatcher_.take(worker_);
       if (!placed) break;
       start(*placed);
@@ -69,13 +75,22 @@ void LaneScheduler::run() {
   main_ = running_ = nullptr;
 }
 
-// Gives the processor to other OS threads when each ready lane has yielded and none has worked. Lanes that poll
-// together meet between their yields, so a meeting is no sign of work; a start, a leave, or a whole budget of accesses
-// is.
+bool LaneScheduler::drowsy() const noexcept { return idle_rounds_ >= rounds_awake; }
+
 void LaneScheduler::idle() {
-  if (idle_yields_ < ready_.size()) return;
-  idle_yields_ = 0;
-  sched_yield();
+  if (drowsy() && ready_.empty()) {
+    nap(idle_rounds_++ - rounds_awake);
+    passes_ = 0;
+  } else if (drowsy()) {
+    if (++passes_ < longest_parking) return;
+    idle_rounds_ = 0;
+  } else if (waits_ >= ready_.size()) {
+    sched_yield();
+    waits_ = 0;
+    passes_ = 0;
+    ++idle_rounds_;
+  }
+  ready_.append(parked_);
 }
 
 void LaneScheduler::start(PlacedBlock const& placed) {
@@ -103,6 +118,8 @@ void LaneScheduler::start(PlacedBlock const& placed) {
     Lane& lane = *block->lanes[thread];
     lane.block = block.get();
     lane.thread = thread;
+    lane.mark = 0;
+    lane.misses = 0;
     lane.accesses_left = access_budget;
     lane.wait = Lane::Wait::none;
     lane.failure = Lane::Failure::none;
@@ -112,7 +129,7 @@ void LaneScheduler::start(PlacedBlock const& placed) {
     ready_.push(lane);
   }
   block->live = block->runnable = grid.threads_per_block;
-  idle_yields_ = 0;
+  idle_rounds_ = 0;
   block.release();  // to its lanes; the last one hands it to tidy()
 }
 
@@ -151,15 +168,23 @@ void LaneScheduler::run_next() {
   self.switch_to(next);
 }
 
-void LaneScheduler::yield() {
-  ++idle_yields_;
-  give_way(*lane());
+void LaneScheduler::wait(unsigned misses) {
+  Lane& self = *lane();
+  if (misses == 0) idle_rounds_ = 0;
+  if (!drowsy()) {
+    ++waits_;
+    give_way(self);
+  } else {
+    self.accesses_left = access_budget;
+    parked_.push(self);
+    run_next();
+  }
 }
 
 void LaneScheduler::schedule_point() {
   Lane& self = *lane();
   if (--self.accesses_left != 0) return;
-  idle_yields_ = 0;
+  waits_ = 0;
   give_way(self);
 }
 
@@ -253,7 +278,7 @@ void LaneScheduler::leave(Lane& lane) {
     fail_waiters(block);  // B3
   }
   left_.push(lane);
-  idle_yields_ = 0;
+  idle_rounds_ = 0;
   running_ = ready_.pop();  // S2
   lane.leave_to(*running_);
 }
@@ -288,7 +313,9 @@ std::size_t shared_memory_bytes() noexcept {
   return lane_here("shared_memory_bytes").block->placed.launch->grid().shared_bytes;
 }
 
-void yield() { scheduler_here("yield").yield(); }
+void wait(unsigned misses) { scheduler_here("wait").wait(misses); }
+
+void yield() { scheduler_here("yield").wait(0); }
 
 void schedule_point() { scheduler_here("schedule_point").schedule_point(); }
 
@@ -297,6 +324,8 @@ std::uint64_t meet(WarpOperation operation, std::uint32_t mask, std::uint64_t va
 }
 
 std::uint32_t& lane_mark() noexcept { return lane_here("lane_mark").mark; }
+
+unsigned& lane_misses() noexcept { return lane_here("lane_misses").misses; }
 
 std::uint32_t live_lanes() noexcept {
   Lane& lane = lane_here("live_lanes");

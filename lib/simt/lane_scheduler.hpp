@@ -6,14 +6,20 @@
 //       as others of their block
 //   S2  while a lane runs, main is in ready_; so there is always a next fiber, and each round passes main, which takes
 //       new blocks, ends old ones, and recycles lanes that have left
-//   S3  every runnable lane that does not run is in ready_, once; a waiting lane is in no queue (in a warp's group) or
-//       in its block's barrier queue
-//   S4  ready_ is first in, first out, and a lane yields after at most access_budget accesses: every runnable lane
-//       runs again, so spinning on what another lane will do always ends
+//   S3  every runnable lane that does not run is in ready_ or parked_, once; a waiting lane is in no queue (in a warp's
+//       group) or in its block's barrier queue
+//   S4  ready_ is first in, first out, a lane yields after at most access_budget accesses, and lanes are parked for at
+//       most longest_parking passes of main and a nap: every runnable lane runs again, so spinning on what another lane
+//       will do always ends
 //   S5  code on a lane takes no mutex and allocates nothing (but the text of an error): sanitizers.hpp, fiber.hpp
-//   S6  a block without runnable lanes has no live ones (block.hpp, B3); so a worker with live lanes has ready ones,
-//       and main never finds ready_ empty while a block is here
-//   Idle       lanes that only yield leave the processor to other OS threads once a round (idle())
+//   S6  a block without runnable lanes has no live ones (block.hpp, B3); so a worker with live lanes has ready or
+//       parked ones, and main never finds both empty while a block is here
+//   Idle       when the lanes have only waited (lane.hpp, wait) for a round, the worker gives way to other OS threads.
+//              After many such rounds in a row it is drowsy: a lane that waits is parked, and when all are (a lane in a
+//              meeting or at the barrier waits for parked ones of its block) the worker naps and each looks once more.
+//              One that finds something is not parked, so no nap delays it; its next wait(0), or a long round, rouses
+//              the worker. Nothing ends a nap early: words have no hooks, so what another OS thread does meanwhile is
+//              seen as late as a nap is long (machine.cpp)
 //   Progress   a lane that spins without any access or yield stops its worker: stage code must not
 #pragma once
 #include <cstddef>
@@ -44,7 +50,7 @@ class LaneScheduler {
   [[nodiscard]] Lane* lane() const noexcept;
 
   // *Threads*: on a lane only.
-  void yield();
+  void wait(unsigned misses);
   void schedule_point();
   std::uint64_t meet(WarpOperation operation, std::uint32_t mask, std::uint64_t value, unsigned source_lane);
   void sync_block();
@@ -56,6 +62,7 @@ class LaneScheduler {
   void end(Block& block);
   void tidy();
   void idle();
+  [[nodiscard]] bool drowsy() const noexcept;
 
   void give_way(Lane& lane);
   void run_next();
@@ -70,11 +77,14 @@ class LaneScheduler {
   std::size_t const stack_bytes_;
   Fiber* main_ = nullptr;
   Fiber* running_ = nullptr;
-  FiberQueue ready_;             // S3
-  FiberQueue left_;              // lanes whose stacks main recycles
-  FiberQueue unused_;            // lanes to be used again
-  Block* ended_ = nullptr;       // blocks whose last lane has left
-  std::size_t idle_yields_ = 0;  // since a lane last showed that it works
+  FiberQueue ready_;          // S3
+  FiberQueue parked_;         // S3; empty unless drowsy, and until main sees that it no longer is
+  FiberQueue left_;           // lanes whose stacks main recycles
+  FiberQueue unused_;         // lanes to be used again
+  Block* ended_ = nullptr;    // blocks whose last lane has left
+  std::size_t waits_ = 0;     // in this idle round
+  unsigned idle_rounds_ = 0;  // in a row
+  unsigned passes_ = 0;       // of main since the last idle round
 };
 
 }  // namespace hiway::simt

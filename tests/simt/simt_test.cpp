@@ -352,6 +352,23 @@ TEST(Simt, EndsASpinThatOnlyAccessesWords) {
   });
 }
 
+// Lanes that wait for long are parked until every lane waits: this one never does, and needs what a parked one will do.
+TEST(Simt, EndsASpinOnALaneThatHasWaitedForLong) {
+  std::atomic<bool> asked{false}, answered{false};
+  run({.threads_per_block = 2}, [&] {
+    for (unsigned misses = 0; misses < 100; ++misses) wait(misses);
+    if (lane_id().thread == 0) {
+      for (unsigned misses = 100; !asked; ++misses) wait(misses);
+      answered = true;
+      return;
+    }
+    asked = true;
+    auto const end = steady_clock::now() + deadline;
+    while (!answered && steady_clock::now() < end) schedule_point();
+    EXPECT_TRUE(answered);
+  });
+}
+
 TEST(Simt, RunsThousandsOfLanesAtOnce) {
   Device device({.processors = 4, .lanes_per_processor = 2048});
   std::atomic<unsigned> arrived{0};

@@ -112,7 +112,10 @@ struct CudaMachine {
     return id;
   }
 
-  __device__ void relax(unsigned misses) const { __nanosleep(misses < 5 ? 32u << misses : 1000u); }
+  __device__ unsigned& misses(unsigned& own) const { return own; }
+  __device__ void relax(unsigned misses) const {
+    __nanosleep(misses < 5 ? 32u << misses : misses < long_wait_misses ? 1000u : 4000u);
+  }
   [[noreturn]] __device__ void leave() const {
     asm("exit;");  // an asm without outputs is never removed
     __builtin_unreachable();

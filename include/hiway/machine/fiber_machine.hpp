@@ -101,7 +101,8 @@ struct FiberMachine {
   HIWAY_DEVICE unsigned thread_count() const { return block_count() * block_threads(); }
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE unsigned block_count() const { return simt::lane_id().blocks; }
 
-  HIWAY_NO_SPACE_CHECK HIWAY_DEVICE void relax(unsigned) const { simt::yield(); }
+  HIWAY_NO_SPACE_CHECK HIWAY_DEVICE unsigned& misses(unsigned&) const { return simt::lane_misses(); }
+  HIWAY_NO_SPACE_CHECK HIWAY_DEVICE void relax(unsigned misses) const { simt::wait(misses); }
   HIWAY_NO_SPACE_CHECK [[noreturn]] HIWAY_DEVICE void leave() const { throw_unwind(); }
 };
 

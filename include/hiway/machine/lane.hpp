@@ -25,7 +25,10 @@ enum class WarpOperation : std::uint8_t { sync, ballot, shuffle, match };
 [[nodiscard]] std::byte* shared_memory() noexcept;
 [[nodiscard]] std::size_t shared_memory_bytes() noexcept;
 
-/// Lets other lanes run. A lane that waits calls it in every round.
+/// Lets other lanes run. A lane that waits calls it in every round of its wait, with the rounds before it that brought
+/// nothing: while every lane of an OS thread has `misses` above 0, the thread naps, longer the longer that lasts.
+void wait(unsigned misses);
+/// wait(0): a lane that calls it keeps its OS thread awake.
 void yield();
 /// A schedule point: the fiber machine calls it before and after every access to a shared word.
 void schedule_point();
@@ -37,6 +40,8 @@ void schedule_point();
 std::uint64_t meet(WarpOperation operation, std::uint32_t mask, std::uint64_t value, unsigned source_lane);
 /// A number that the lane's own code may keep: which stage of a group it is in. 0 at launch.
 [[nodiscard]] std::uint32_t& lane_mark() noexcept;
+/// Likewise: gets in a row that brought nothing. 0 at launch.
+[[nodiscard]] unsigned& lane_misses() noexcept;
 /// The warp's lanes that were launched and have not exited.
 [[nodiscard]] std::uint32_t live_lanes() noexcept;
 /// All lanes of the block that have not exited meet.

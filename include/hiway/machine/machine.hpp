@@ -11,7 +11,9 @@
 //   block    thread_in_block, block_threads, block_index, sync_block, shared_memory; share_in_block: the first
 //            thread's value for all; is_own: an address that only the calling lane reaches (its stack)
 //   stage    thread_index, thread_count, block_count: over all threads or blocks of the stage
-//   time     relax(misses): lets others run, longer after more misses
+//   time     relax(misses): lets others run, longer after more misses; 0: the first miss since something came
+//            misses(own): where a get counts its misses in a row. The thread or emulated lane keeps the count, or a
+//            handle that is made anew for each get would never back off; a GPU lane uses the handle's own
 //   leaving  leave(): does not return; a thread or emulated lane unwinds, a GPU lane exits
 //
 // A CPU thread is a block of one lane. A type that a kernel sees never depends on the machine.
@@ -25,6 +27,9 @@ namespace hiway {
 
 /// Memory order of one access; the names and meanings of std::memory_order.
 enum class Order : std::uint8_t { relaxed, acquire, release, acq_rel };
+
+/// From this many misses on, a wait has been long (about a millisecond on a GPU): backing off costs little then.
+inline constexpr unsigned long_wait_misses = 512;
 
 /// A word shared by threads or lanes. Its home is the memory it lies in: the host's or the device's. At home it is
 /// accessed in device scope (or by CPU atomics), from the other side in system scope and by loads and stores of its one

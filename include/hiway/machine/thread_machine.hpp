@@ -13,12 +13,15 @@ namespace hiway {
 struct ThreadContext {
   unsigned thread = 0;
   unsigned threads = 1;
+  unsigned misses = 0;  ///< gets in a row that brought nothing, from whatever outlets
 };
 /// The current thread's context.
 ThreadContext& this_thread_context() noexcept;
 
-/// Lets other threads run: spins at first, then yields, then sleeps for up to 100 microseconds.
+/// Lets other threads run: spins at first, then yields, then naps.
 void relax_thread(unsigned misses) noexcept;
+/// Sleeps, longer after more naps: 1 ms after 50 ms of them, and 2 ms at most, after 200 ms.
+void nap(unsigned naps) noexcept;
 
 /// Throws Unwind.
 [[noreturn]] void throw_unwind();
@@ -93,6 +96,7 @@ struct ThreadMachine {
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE unsigned thread_count() const { return this_thread_context().threads; }
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE unsigned block_count() const { return this_thread_context().threads; }
 
+  HIWAY_NO_SPACE_CHECK HIWAY_DEVICE unsigned& misses(unsigned&) const { return this_thread_context().misses; }
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE void relax(unsigned misses) const { relax_thread(misses); }
   HIWAY_NO_SPACE_CHECK [[noreturn]] HIWAY_DEVICE void leave() const { throw_unwind(); }
 };
