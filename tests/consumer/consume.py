@@ -5,6 +5,7 @@ install SOURCE BUILD TYPE WORK               BUILD's installation, moved to WORK
 find_package SOURCE PREFIX WORK CONFIGURE... this folder's project on the installation in PREFIX
 refused TEXT PREFIX WORK CONFIGURE...        the same, but find_package() must fail and say TEXT ("PREFIX" in it: PREFIX)
 pkg_config COMPILER PACKAGE PREFIX WORK      one command line with pkg-config's flags (ends with 77 where there is none)
+subdirectory SOURCE WORK CONFIGURE...        SOURCE's library, without tests and applications, in a project's folder
 """
 import os
 import pathlib
@@ -117,7 +118,30 @@ def pkg_config(compiler, package, prefix, work):
     runs(work / "consumer", package == "hiway-cuda")
 
 
-WAYS = {way.__name__: way for way in [install, find_package, refused, pkg_config]}
+def subdirectory(source, work, *arguments):
+    work = fresh(work)
+    project = work / "project"
+    shutil.copytree(HERE / "subdirectory", project)
+    shutil.copy(HERE / "main.cpp", project)
+    (project / "hiway").mkdir()
+    shutil.copy(f"{source}/CMakeLists.txt", project / "hiway")
+    for room in ["cmake", "include", "lib", "monitors", "stencil"]:
+        if os.path.isdir(f"{source}/{room}"):
+            shutil.copytree(f"{source}/{room}", project / "hiway" / room)
+    build = work / "build"
+    must("cmake", "-S", str(project), "-B", str(build), *arguments)
+    must("cmake", "--build", str(build))
+    runs(build / "consumer", "-DWITH_CUDA=ON" in arguments)
+    tests = must("ctest", "-N", cwd=build).stdout
+    if "Total Tests: 1\n" not in tests:
+        sys.exit("consume.py: hiway's tests are among the project's")
+    must("cmake", "--install", str(build), "--prefix", str(work / "installed"))
+    installed = [file.name for file in (work / "installed").rglob("*")]
+    if installed != ["consumer"]:
+        sys.exit(f"consume.py: the project installs {installed}, not its program only")
+
+
+WAYS = {way.__name__: way for way in [install, find_package, refused, pkg_config, subdirectory]}
 if len(sys.argv) < 2 or sys.argv[1] not in WAYS:
     sys.exit(__doc__)
 WAYS[sys.argv[1]](*sys.argv[2:])
