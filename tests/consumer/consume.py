@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Uses hiway from outside, in WORK, in one of several ways; CONFIGURE are arguments for cmake.
+"""Uses hiway from outside, in WORK, in one of the ways that docs/install.md names; CONFIGURE are arguments for cmake.
 
 install SOURCE BUILD TYPE WORK               BUILD's installation, moved to WORK, names neither SOURCE nor BUILD
 find_package SOURCE PREFIX WORK CONFIGURE... this folder's project on the installation in PREFIX
