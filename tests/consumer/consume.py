@@ -3,7 +3,7 @@
 
 install SOURCE BUILD TYPE WORK               BUILD's installation, moved to WORK, names neither SOURCE nor BUILD
 find_package SOURCE PREFIX WORK CONFIGURE... this folder's project on the installation in PREFIX
-refused TEXT PREFIX WORK CONFIGURE...        the same, but find_package() must fail and say TEXT ("PREFIX" in it: PREFIX)
+refused TEXT PREFIX WORK CONFIGURE...        the same, find_package() must fail and say TEXT (in it, PREFIX is PREFIX)
 pkg_config COMPILER PACKAGE PREFIX WORK      one command line with pkg-config's flags (ends with 77 where there is none)
 subdirectory SOURCE WORK CONFIGURE...        SOURCE's library, without tests and applications, in a project's folder
 """
