@@ -173,6 +173,7 @@ class Pipeline::Core {
   [[nodiscard]] bool uses_device() const { return !gpu_.empty() || device_tunnels_; }
 
   // pipeline_run.cpp
+  [[nodiscard]] bool over() const;
   void start_monitors();
   void monitor_failed(std::exception_ptr error);
   [[nodiscard]] std::exception_ptr kernel_failed(std::exception_ptr error) const;

@@ -175,7 +175,8 @@ void Pipeline::Core::start_monitors() {
   for (std::vector<Duty>* duties : {&to_device, &from_device}) {
     if (duties->empty()) continue;
     monitors_.push_back(std::make_unique<HostMonitor>(
-        std::move(*duties), [this](std::exception_ptr error) { monitor_failed(std::move(error)); }));
+        std::move(*duties), [this] { return over(); },
+        [this](std::exception_ptr error) { monitor_failed(std::move(error)); }));
   }
   for (auto const& monitor : monitors_) monitor->start();
 }
@@ -286,12 +287,14 @@ bool Pipeline::Core::supervise() {
   return false;
 }
 
+bool Pipeline::Core::over() const {
+  return threads_running_.load(std::memory_order_acquire) == 0 && kernels_done_.load(std::memory_order_acquire);
+}
+
 bool Pipeline::Core::wait_for(std::chrono::nanoseconds duration) {
   auto const until = std::chrono::steady_clock::now() + duration;
   for (unsigned misses = 0; running_; ++misses) {
-    bool const over =
-        threads_running_.load(std::memory_order_acquire) == 0 && kernels_done_.load(std::memory_order_acquire);
-    if (over) return true;
+    if (over()) return true;
     if (std::chrono::steady_clock::now() >= until) return false;
     relax_thread(misses);
   }

@@ -15,7 +15,7 @@ void HostMonitor::stop() {
 }
 
 void HostMonitor::run(std::stop_token stop) {
-  for (unsigned misses = 0; !stop.stop_requested();) {
+  for (unsigned misses = 0; !stop.stop_requested() && !is_over_();) {
     bool moved = false;
     for (std::size_t i = 0; i < duties_.size(); ++i) {
       try {

@@ -15,9 +15,11 @@ using Duty = std::function<bool()>;
 
 class HostMonitor {
  public:
-  /// `on_failure` gets what a duty throws; that duty is not called again, the others are.
-  HostMonitor(std::vector<Duty> duties, std::function<void(std::exception_ptr)> on_failure)
-      : duties_(std::move(duties)), on_failure_(std::move(on_failure)) {}
+  /// Ends by itself when `is_over()`. `on_failure` gets what a duty throws; that duty is not called again, the others
+  /// are.
+  HostMonitor(std::vector<Duty> duties, std::function<bool()> is_over,
+              std::function<void(std::exception_ptr)> on_failure)
+      : duties_(std::move(duties)), is_over_(std::move(is_over)), on_failure_(std::move(on_failure)) {}
   ~HostMonitor() { stop(); }
   HostMonitor(HostMonitor const&) = delete;
   HostMonitor& operator=(HostMonitor const&) = delete;
@@ -30,6 +32,7 @@ class HostMonitor {
   void run(std::stop_token stop);
 
   std::vector<Duty> duties_;
+  std::function<bool()> is_over_;
   std::function<void(std::exception_ptr)> on_failure_;
   std::jthread thread_;
 };
