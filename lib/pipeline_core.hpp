@@ -1,5 +1,5 @@
-// Pipeline::Core: everything behind the Pipeline facade. Made in three files: pipeline.cpp (what the user adds),
-// pipeline_prepare.cpp (checks and wiring), pipeline_run.cpp (start to end).
+// Pipeline::Core: everything behind the Pipeline facade. Made in four files: pipeline.cpp (what the user adds),
+// pipeline_prepare.cpp (checks and wiring), pipeline_run.cpp (start to end), pipeline_stall.cpp (what a run waits for).
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -17,6 +17,7 @@
 #include "../monitors/transfer.hpp"
 #include "arena.hpp"
 #include "hiway/pipeline.hpp"
+#include "stall_report.hpp"
 
 namespace hiway {
 
@@ -51,6 +52,11 @@ struct BusWords {
   alignas(64) Word<std::uint64_t> arrived{0};
   alignas(64) Word<std::uint32_t> closing{0};
 };
+
+/// PipelineConfig::stall_after, or what the environment says where that is 0. *Throws* ConfigError.
+[[nodiscard]] std::chrono::milliseconds chosen_stall_after(std::chrono::milliseconds configured);
+/// How often SIGUSR1 has come. The first call takes the signal over if it has its default disposition.
+[[nodiscard]] unsigned report_signals();
 
 class Pipeline::Core {
  public:
@@ -132,7 +138,7 @@ class Pipeline::Core {
   void find_units();
   void decide_spilling(std::vector<std::string>& problems);
   void choose_grids();
-  void check_residency(std::vector<std::string>& problems);
+  void load_kernels(std::vector<std::string>& problems);
   void give_spill_memory();
   void place_stage_words();
   [[nodiscard]] TerminationTable build_termination(Arena& arena, bool on_device);
@@ -156,6 +162,7 @@ class Pipeline::Core {
   void run_lane(std::size_t kernel, std::function<void()> const& body);
   bool supervise();
   void check_started(std::chrono::steady_clock::time_point now);
+  void check_deadline(std::chrono::steady_clock::time_point now);
   void import_record(FaultRecord const& record);
   void fail_stage(std::string const& stage, std::exception_ptr error);
   void set_error(std::exception_ptr error);
@@ -165,6 +172,13 @@ class Pipeline::Core {
   }
   [[nodiscard]] std::string stage_name(std::uint32_t id) const;
   [[nodiscard]] std::string tunnel_name(std::uint32_t id) const;
+  [[nodiscard]] static std::string movement_name(TunnelState const& t) {
+    return !t.tunnel->crosses() ? "memory" : t.dma ? "dma" : "direct";
+  }
+
+  // pipeline_stall.cpp: the supervisor's
+  void watch(std::chrono::steady_clock::time_point now);
+  [[nodiscard]] PipelineSnapshot snapshot();
 
   PipelineConfig config_;
   std::unique_ptr<Backend> backend_;
@@ -208,12 +222,20 @@ class Pipeline::Core {
   std::set<std::tuple<void const*, unsigned, std::size_t>> prepared_launches_;
   std::atomic<bool> ended_{false};            ///< every unit has ended
   std::atomic<bool> kernels_started_{false};  ///< from here on only the supervisor touches kernels_
-  bool all_started_ = false;                  ///< the supervisor's own
   std::atomic<bool> kernels_done_{false};
   std::atomic<unsigned> threads_running_{0};
+  std::vector<std::atomic<unsigned>> inside_;  ///< threads in each stage's code
   std::atomic<std::int64_t> last_thread_end_ns_{0};
   std::chrono::steady_clock::time_point started_;
+  // The supervisor's own.
   std::chrono::steady_clock::time_point next_kernel_poll_;
+  std::vector<bool> kernel_done_;  ///< like kernels_
+  bool all_started_ = false;
+  bool deadline_passed_ = false;
+  Progress before_deadline_;
+  StallWatch stall_watch_{std::chrono::nanoseconds(0)};
+  std::chrono::steady_clock::time_point next_look_;
+  unsigned signals_seen_ = 0;
   RunReport report_;
 
  public:

@@ -148,7 +148,8 @@ TEST(Fault, ALoopOfTriesIsLeftOnBothSides) {
       pipe.add_cpu_stage("tries", TryForEver{}, into(t));
     }
     pipe.add_cpu_stage("sink", [](int const&) {}, from(t));
-    EXPECT_EQ(text_of_error<Aborted>([&] { pipe.run(); }), "the deadline of 100 ms has passed");
+    EXPECT_THAT(text_of_error<Aborted>([&] { pipe.run(); }),
+                testing::StartsWith("the deadline of 100 ms has passed"));
   }
 }
 
@@ -165,7 +166,8 @@ TEST(Fault, AbortEndsEveryWait) {
 TEST(Fault, TheDeadlineEndsEveryWait) {
   HIWAY_NEEDS_DEVICE();
   Busy busy(bounded(std::chrono::milliseconds(100)), [](int) {});
-  EXPECT_EQ(text_of_error<Aborted>([&] { busy.pipe.run(); }), "the deadline of 100 ms has passed");
+  EXPECT_THAT(text_of_error<Aborted>([&] { busy.pipe.run(); }),
+              testing::StartsWith("the deadline of 100 ms has passed"));
 }
 
 TEST(Fault, DestroyingARunningPipelineEndsIt) {
