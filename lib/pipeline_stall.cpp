@@ -134,7 +134,7 @@ PipelineSnapshot Pipeline::Core::snapshot() {
     bool const to = tunnel.to_gpu();
     TunnelSnapshot s;
     s.name = tunnel.name();
-    s.kind = std::string(direction_name(tunnel.direction())) + " by " + movement_name(t);
+    s.kind = std::string(direction_name(tunnel.direction())) + " " + movement_name(t);
     s.crosses = tunnel.crosses();
     s.on_device = from || to;
     s.capacity = tunnel.config().capacity_items;

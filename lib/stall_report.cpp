@@ -315,12 +315,12 @@ std::string line(PipelineSnapshot const& p, StageSnapshot const& s) {
   }
   for (auto const& into : s.into)
     text += "; closed " + quoted(p.tunnels[into.tunnel].name) + " " + of(into.closed, s.executors);
-  if (s.ended) text += "; all its tunnels have ended";
+  if (s.ended && !s.from.empty()) text += "; all that it reads has ended";
   return text + "\n";
 }
 
 std::string line(TunnelSnapshot const& t) {
-  std::string text = "  tunnel " + quoted(t.name) + ", " + t.kind + ": " + of(in_ring(t), t.capacity) + " full; put " +
+  std::string text = "  tunnel " + quoted(t.name) + ", " + t.kind + ": holds " + of(in_ring(t), t.capacity) + "; put " +
                      std::to_string(put(t)) + ", got " + std::to_string(got(t));
   if (t.crosses) {
     text += "; claimed " + std::to_string(t.claimed) + ", published " + std::to_string(t.published) + ", arrived " +

@@ -31,7 +31,7 @@ StageSnapshot returned(StageSnapshot s) {
 TunnelSnapshot tunnel(std::string name, std::uint64_t capacity, std::uint64_t put, std::uint64_t got) {
   TunnelSnapshot t;
   t.name = std::move(name);
-  t.kind = "cpu_to_cpu by memory";
+  t.kind = "cpu_to_cpu memory";
   t.capacity = capacity;
   t.claimed = put;
   t.taken = got;
