@@ -39,7 +39,7 @@ void check_extents(std::string_view stage, Extent grid, Extent block) {
 
 Pipeline::Core::Core(PipelineConfig config) : config_(std::move(config)), backend_(make_backend(config_.device)) {
   if (config_.end_detection == EndDetection::time_out) throw ConfigError("EndDetection::time_out is not there yet");
-  if (config_.stall_after.count() != 0) throw ConfigError("PipelineConfig::stall_after is not there yet");
+  config_.stall_after = chosen_stall_after(config_.stall_after);
   if (!config_.trace.empty()) throw ConfigError("PipelineConfig::trace is not there yet");
   host_words_ = std::make_unique<Arena>(*backend_, Memory::pinned, "tunnels' words");
   device_words_ = std::make_unique<Arena>(*backend_, Memory::device, "tunnels' words");

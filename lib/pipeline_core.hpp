@@ -1,5 +1,5 @@
-// Pipeline::Core: everything behind the Pipeline facade. Made in three files: pipeline.cpp (what the user adds),
-// pipeline_prepare.cpp (checks and wiring), pipeline_run.cpp (start to end).
+// Pipeline::Core: everything behind the Pipeline facade. Made in four files: pipeline.cpp (what the user adds),
+// pipeline_prepare.cpp (checks and wiring), pipeline_run.cpp (start to end), pipeline_stall.cpp (what a run waits for).
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -18,6 +18,7 @@
 #include "../monitors/transfer.hpp"
 #include "arena.hpp"
 #include "hiway/pipeline.hpp"
+#include "stall_report.hpp"
 
 namespace hiway {
 
@@ -61,6 +62,11 @@ struct BusWords {
 inline BusDirection bus_direction(TunnelBase const& tunnel) {
   return tunnel.to_gpu() ? BusDirection::to_device : BusDirection::from_device;
 }
+
+/// PipelineConfig::stall_after, or what the environment says where that is 0. *Throws* ConfigError.
+[[nodiscard]] std::chrono::milliseconds chosen_stall_after(std::chrono::milliseconds configured);
+/// How often SIGUSR1 has come. The first call takes the signal over if it has its default disposition.
+[[nodiscard]] unsigned report_signals();
 
 class Pipeline::Core {
  public:
@@ -121,8 +127,9 @@ class Pipeline::Core {
   };
   /// A kernel of the run.
   struct Started {
-    std::unique_ptr<RunningKernel> kernel;  ///< null when it has failed
-    std::size_t close_behind = npos;        ///< index into gpu_: a user's own kernel, and nothing has closed behind it yet
+    std::unique_ptr<RunningKernel> kernel;
+    std::size_t close_behind = npos;  ///< index into gpu_: a user's own kernel, and nothing has closed behind it yet
+    bool done = false;                ///< it has left the device, or failed
   };
   /// A stage, CPU or GPU, with its words.
   struct StageState {
@@ -157,7 +164,7 @@ class Pipeline::Core {
   void find_units();
   void decide_spilling(std::vector<std::string>& problems);
   void choose_grids();
-  void check_residency(std::vector<std::string>& problems);
+  void load_kernels(std::vector<std::string>& problems);
   void give_spill_memory();
   void place_stage_words();
   [[nodiscard]] TerminationTable build_termination(Arena& arena, bool on_device);
@@ -184,6 +191,7 @@ class Pipeline::Core {
   void run_lane(std::size_t kernel, std::function<void()> const& body);
   bool supervise();
   void check_started(std::chrono::steady_clock::time_point now);
+  void check_deadline(std::chrono::steady_clock::time_point now);
   void import_record(FaultRecord const& record);
   void fail_stage(std::string const& stage, std::exception_ptr error);
   void set_error(std::exception_ptr error);
@@ -193,6 +201,11 @@ class Pipeline::Core {
   }
   [[nodiscard]] std::string stage_name(std::uint32_t id) const;
   [[nodiscard]] std::string tunnel_name(std::uint32_t id) const;
+  [[nodiscard]] static char const* movement_name(TunnelState const& t);
+
+  // pipeline_stall.cpp: the supervisor's
+  void watch(std::chrono::steady_clock::time_point now);
+  [[nodiscard]] PipelineSnapshot snapshot();
 
   PipelineConfig config_;
   std::unique_ptr<Backend> backend_;
@@ -238,12 +251,19 @@ class Pipeline::Core {
   std::set<std::tuple<void const*, unsigned, std::size_t>> prepared_launches_;
   std::atomic<bool> ended_{false};            ///< every unit has ended
   std::atomic<bool> kernels_started_{false};  ///< from here on only the supervisor touches kernels_
-  bool all_started_ = false;                  ///< the supervisor's own
   std::atomic<bool> kernels_done_{false};
   std::atomic<unsigned> threads_running_{0};
+  std::vector<std::atomic<unsigned>> inside_;  ///< threads in each stage's code
   std::atomic<std::int64_t> last_thread_end_ns_{0};
   std::chrono::steady_clock::time_point started_;
+  // The supervisor's own.
   std::chrono::steady_clock::time_point next_kernel_poll_;
+  bool all_started_ = false;
+  bool deadline_passed_ = false;
+  Progress before_deadline_;
+  StallWatch stall_watch_{std::chrono::nanoseconds(0)};
+  std::chrono::steady_clock::time_point next_look_;
+  unsigned signals_seen_ = 0;
   RunReport report_;
 
  public:

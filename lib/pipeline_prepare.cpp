@@ -48,12 +48,11 @@ void Pipeline::Core::prepare() {
   device_plan_ = std::make_unique<Arena>(*backend_, Memory::device, "stages' words");
   number_stages();
   std::vector<std::string> found = problems();
-  check_problems(found);
   find_units();
   decide_spilling(found);
   backend_->reserve_streams(2 * gpu_.size() + 2);  // kernels, what closes behind them, monitor, a launch
   choose_grids();
-  check_residency(found);
+  load_kernels(found);
   check_problems(found);
   give_spill_memory();
   place_stage_words();
@@ -84,8 +83,10 @@ void Pipeline::Core::number_stages() {
 std::vector<std::string> Pipeline::Core::problems() const {
   std::vector<std::string> found;
   if (stages_.empty() && tunnels_.empty()) found.emplace_back("the pipeline has no stage");
+  std::set<std::string> names;
   for (StageState const& s : stages_) {
     std::string const who = "stage '" + s.description.name + "'";
+    if (!names.insert(s.description.name).second) found.push_back(who + " is there already; names are unique");
     if (!s.gpu && s.executors == 0) found.push_back(who + ": threads must be at least 1");
     for (TunnelBase const* t : s.description.into) {
       if (t->from_gpu() != s.gpu) {
@@ -105,9 +106,6 @@ std::vector<std::string> Pipeline::Core::problems() const {
   }
   for (GpuKernelDescription const& k : gpu_) {
     if (k.options.device >= 0) found.push_back("stage '" + k.name + "': a device of its own is not there yet");
-    if (k.options.threads_per_block > 1024)
-      found.push_back("stage '" + k.name +
-                      "': threads_per_block is at most 1024: " + std::to_string(k.options.threads_per_block));
   }
   for (TunnelState const& t : tunnels_) {
     std::uint32_t const id = t.tunnel->id();
@@ -176,12 +174,12 @@ void Pipeline::Core::decide_spilling(std::vector<std::string>& found) {
     }
   }
   for (std::uint32_t u = 0; u < units_; ++u) {
-    bool source = false;
+    bool source = false;  // a tunnel without a writer is told of elsewhere
     std::string names;
     for (TunnelState const& t : tunnels_) {
       if (unit_of_[t.tunnel->id()] != u) continue;
       names += (names.empty() ? "'" : ", '") + t.tunnel->name() + "'";
-      source = source || t.open_inlets > 0;
+      source = source || t.open_inlets > 0 || writers(t.tunnel->id()).empty();
       for (std::size_t w : writers(t.tunnel->id())) {
         auto const& from = stages_[w].description.from;
         source = source || from.empty() ||
@@ -200,18 +198,23 @@ void Pipeline::Core::choose_grids() {
     GpuStageOptions const& o = gpu_[k].options;
     grids_.push_back(backend_->default_grid({o.blocks, o.threads_per_block, o.shared_bytes}, sharers));
     for (std::size_t s : stages_of(true, k)) stages_[s].executors = grids_[k].blocks;
-    backend_->prepare(kernel_title(gpu_[k]), gpu_[k].kernel.unbound, grids_[k]);
   }
 }
 
-// All persistent kernels run at once or the pipeline hangs. Kernels start in the order of their blocks' footprint, the
-// largest first, and each is counted with whole processors, so that a placement exists.
-void Pipeline::Core::check_residency(std::vector<std::string>& found) {
+// Loads the kernels. All persistent ones run at once or the pipeline hangs. They start in the order of their blocks'
+// footprint, the largest first, and each is counted with whole processors, so that a placement exists.
+void Pipeline::Core::load_kernels(std::vector<std::string>& found) {
   start_order_.clear();
   std::vector<unsigned> per_processor(gpu_.size(), 0);
   unsigned needed = gpu_.empty() ? 0 : 1;  // the device monitor
   std::string parts;
   for (std::size_t k = 0; k < gpu_.size(); ++k) {
+    try {
+      backend_->prepare(kernel_title(gpu_[k]), gpu_[k].kernel.unbound, grids_[k]);
+    } catch (ConfigError const& e) {
+      found.emplace_back(e.what());
+      continue;
+    }
     per_processor[k] = backend_->resident_blocks(gpu_[k].kernel.unbound, grids_[k]);
     if (per_processor[k] == 0) {
       found.push_back("stage '" + gpu_[k].name + "': a block of " + std::to_string(grids_[k].threads_per_block) +

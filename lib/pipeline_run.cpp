@@ -8,9 +8,13 @@ namespace {
 
 constexpr auto kernel_poll_interval = std::chrono::milliseconds(1);
 constexpr auto start_patience = std::chrono::seconds(10);
+constexpr auto glance = std::chrono::milliseconds(20);  // before the deadline: do items still move?
 
-char const* movement_text(Movement movement) {
-  switch (movement) {
+}  // namespace
+
+char const* Pipeline::Core::movement_name(TunnelState const& t) {
+  if (!t.tunnel->crosses()) return "memory";
+  switch (t.movement) {
     case Movement::automatic: break;
     case Movement::dma: return "dma";
     case Movement::direct: return "direct";
@@ -18,8 +22,6 @@ char const* movement_text(Movement movement) {
   }
   return "automatic";
 }
-
-}  // namespace
 
 std::string Pipeline::Core::stage_name(std::uint32_t id) const {
   return id < stages_.size() ? stages_[id].description.name : std::string();
@@ -72,6 +74,7 @@ void Pipeline::Core::import_record(FaultRecord const& record) {
 void Pipeline::Core::run_thread(std::size_t stage, unsigned thread) {
   StageState const& s = stages_[stage];
   this_thread_context() = {thread, s.executors};
+  inside_[stage].fetch_add(1, std::memory_order_relaxed);
   try {
     cpu_[s.owner].body(stage_ends({stage}, thread));
   } catch (Unwind const&) {
@@ -80,6 +83,7 @@ void Pipeline::Core::run_thread(std::size_t stage, unsigned thread) {
     fail_stage(s.description.name, std::current_exception());
   }
   last_thread_end_ns_.store(std::chrono::steady_clock::now().time_since_epoch().count(), std::memory_order_relaxed);
+  inside_[stage].fetch_sub(1, std::memory_order_relaxed);
   threads_running_.fetch_sub(1, std::memory_order_release);
   threads_running_.notify_all();
 }
@@ -116,13 +120,19 @@ void Pipeline::Core::start() {
   threads_.clear();
   kernels_.clear();
   kernels_started_ = false;
-  all_started_ = false;
   unsigned threads = 0;
   for (StageState const& stage : stages_) threads += stage.gpu ? 0 : stage.executors;
   threads_running_ = threads;
   running_ = true;
   started_ = std::chrono::steady_clock::now();
+  inside_ = std::vector<std::atomic<unsigned>>(stages_.size());
   next_kernel_poll_ = started_;
+  all_started_ = false;
+  deadline_passed_ = false;
+  before_deadline_.clear();
+  stall_watch_ = StallWatch(config_.stall_after);
+  next_look_ = started_;
+  signals_seen_ = report_signals();
   // The supervisor first: a launch that waits for something is ended by it, too.
   start_monitors();
   try {
@@ -147,14 +157,14 @@ void Pipeline::Core::start_kernels() {
 // waits for a persistent kernel may hold up others that share its hardware queue.
 void Pipeline::Core::close_behind_own_kernels() {
   for (Started& s : kernels_) {
-    if (s.close_behind == npos || !s.kernel) continue;
+    if (s.close_behind == npos || s.done) continue;
     try {
       if (!s.kernel->done()) continue;
       std::size_t const k = std::exchange(s.close_behind, npos);
       s.kernel = backend_->start(kernel_title(gpu_[k]), close_kernel(k), one_warp);
     } catch (...) {
       set_error(kernel_failed(std::current_exception()));
-      s = {};
+      s.done = true;
     }
   }
 }
@@ -241,7 +251,26 @@ void Pipeline::Core::check_started(std::chrono::steady_clock::time_point now) {
   set_error(std::make_exception_ptr(Error(what)));
 }
 
-// The supervisor: errors of the device and of kernels, the deadline, and the end check of a pipeline without a device.
+// Whether a run that is too slow has stalled or moves on, one moment cannot tell: a glance before the deadline does.
+void Pipeline::Core::check_deadline(std::chrono::steady_clock::time_point now) {
+  if (config_.deadline.count() <= 0 || deadline_passed_ || kernels_done_.load(std::memory_order_relaxed)) return;
+  auto const left = config_.deadline - (now - started_);
+  bool const passed = left.count() < 0;
+  if (left > glance || (!passed && !before_deadline_.empty())) return;
+  deadline_passed_ = passed;
+  if (error_.get()) return;
+  PipelineSnapshot const seen = snapshot();
+  Progress counters = progress(seen);
+  if (passed) {
+    set_error(std::make_exception_ptr(
+        Aborted("the deadline of " + std::to_string(config_.deadline.count()) + " ms has passed" +
+                (counters == before_deadline_ ? ": " + find_waits(seen).front() : ", items still moved"))));
+  }
+  before_deadline_ = std::move(counters);
+}
+
+// The supervisor: errors of the device and of kernels, the deadline, the stall report, and the end check of a pipeline
+// without a device.
 bool Pipeline::Core::supervise() {
   ThreadMachine const m;
   if (error_.get()) {
@@ -259,31 +288,29 @@ bool Pipeline::Core::supervise() {
     if (ended) ended_.store(true, std::memory_order_release);
   }
   auto const now = std::chrono::steady_clock::now();
-  if (config_.deadline.count() > 0 && now - started_ > config_.deadline && !kernels_done_) {
-    set_error(std::make_exception_ptr(
-        Aborted("the deadline of " + std::to_string(config_.deadline.count()) + " ms has passed")));
-  }
+  check_deadline(now);
   check_started(now);
   if (kernels_started_.load(std::memory_order_acquire)) close_behind_own_kernels();
   bool const finishing = ended_.load(std::memory_order_relaxed) || is_aborted(m, *host_control_);
   if (kernels_started_.load(std::memory_order_acquire) && !kernels_done_.load(std::memory_order_relaxed) &&
       (finishing || now >= next_kernel_poll_)) {
     next_kernel_poll_ = now + kernel_poll_interval;
-    std::size_t done = 0;
+    bool all_done = true;
     for (auto kernel = kernels_.rbegin(); kernel != kernels_.rend(); ++kernel) {  // the monitor, the first, is the last to blame
       try {
-        if (!kernel->kernel || kernel->kernel->done()) ++done;
+        kernel->done = kernel->done || (kernel->close_behind == npos && kernel->kernel->done());
       } catch (...) {
         set_error(kernel_failed(std::current_exception()));
-        *kernel = {};
-        ++done;
+        kernel->done = true;
       }
+      all_done = all_done && kernel->done;
     }
-    if (done == kernels_.size() && finishing) {
+    if (all_done && finishing) {
       kernels_done_.store(true, std::memory_order_release);
       kernels_done_.notify_all();
     }
   }
+  watch(now);
   return false;
 }
 
@@ -329,7 +356,7 @@ void Pipeline::Core::make_report() {
   for (TunnelState const& t : tunnels_) {
     TunnelReport r;
     r.name = t.tunnel->name();
-    r.movement = t.tunnel->crosses() ? movement_text(t.movement) : "memory";
+    r.movement = movement_name(t);
     Arena& arena = tunnel_words(t.tunnel->from_gpu());
     r.items = arena.fetch(&t.put_ring.words->claimed).bits;
     if (t.spills) {

@@ -84,10 +84,14 @@ class Backend {
   virtual void upload(void* device, void const* host, std::size_t bytes) = 0;
   virtual void download(void* host, void const* device, std::size_t bytes) = 0;
   virtual void clear(void* device, std::size_t bytes) = 0;
+  /// Copies words of device memory beside the kernels that change them: each is whole, together they are of no one
+  /// moment. Address and size are multiples of 4. False when the copy did not come through within a second, or when
+  /// the device has failed. *Threads*: one at a time. After reserve_streams.
+  [[nodiscard]] virtual bool peek(void* to, void const* device, std::size_t bytes) = 0;
   /// A stream whose submissions set at most `words` words each. Not while kernels run.
   [[nodiscard]] virtual std::unique_ptr<CopyStream> open_stream(BusDirection direction, std::size_t words) = 0;
 
-  /// Makes room for `kernels` to run at once: making streams beside running kernels blocks.
+  /// Makes room for `kernels` to run at once, and for peek: making streams beside running kernels blocks.
   virtual void reserve_streams(std::size_t kernels) = 0;
   /// Loads the kernel, so that starting it beside running ones does not stall them. *Throws* ConfigError when it has no
   /// code for this device.

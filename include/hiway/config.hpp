@@ -46,6 +46,8 @@ enum class Grouping : std::uint8_t { automatic, none, warp, block, block_scan };
 enum class WhenFull : std::uint8_t { automatic, wait, spill };
 /// tracked: the library's own end check. time_out: the paper's basic scheme, for comparison only (not there yet).
 enum class EndDetection : std::uint8_t { tracked, time_out };
+/// What follows a stall report. abort: wait() throws Aborted with the report's text.
+enum class OnStall : std::uint8_t { go_on, abort };
 
 /// One tunnel. *Errors*: a capacity of 0, or a batch larger than the capacity, is a ConfigError at create_tunnel.
 struct TunnelConfig {
@@ -84,9 +86,13 @@ struct Extent {
 struct PipelineConfig {
   std::string device =
       "auto";  ///< "simt", "cuda:N", or "auto": HIWAY_RUN_ON if set, else the first usable GPU, else simt
-  std::chrono::milliseconds deadline{0};     ///< a run that takes longer is aborted; 0: none
-  std::chrono::milliseconds stall_after{0};  ///< (not there yet)
-  std::string trace{};                       ///< (not there yet)
+  std::chrono::milliseconds deadline{0};  ///< a run that takes longer is aborted; 0: none
+  /// After so long without progress the run prints who waits for what on stderr, once for each stall; 0: the
+  /// milliseconds in HIWAY_STALL_AFTER if set, else never. SIGUSR1 asks for the same at any time, unless the program
+  /// handles that signal itself.
+  std::chrono::milliseconds stall_after{0};
+  OnStall on_stall = OnStall::go_on;
+  std::string trace{};  ///< (not there yet)
   EndDetection end_detection = EndDetection::tracked;
 };
 

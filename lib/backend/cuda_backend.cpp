@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <cstring>
 #include <mutex>
+#include <thread>
 
 #include "hiway/backend.hpp"
 
@@ -178,6 +181,43 @@ class GpuCopies final : public CopyStream {
   std::vector<std::size_t> bytes_;
 };
 
+/// Copies from device memory beside running kernels, by a stream and pinned memory made before they start.
+class Peeks {
+ public:
+  Peeks() : stream_("peeks") {
+    HIWAY_CUDA(cudaHostAlloc(&staging_, staging_bytes, cudaHostAllocPortable), "peeks");
+  }
+  ~Peeks() { cudaFreeHost(staging_); }
+  Peeks(Peeks const&) = delete;
+  Peeks& operator=(Peeks const&) = delete;
+
+  bool copy(void* to, void const* device, std::size_t bytes) {
+    for (std::size_t at = 0; at < bytes; at += staging_bytes) {
+      std::size_t const n = std::min(staging_bytes, bytes - at);
+      // A copy given up before may still write to the staging memory.
+      if (cudaStreamQuery(stream_.get()) != cudaSuccess) return false;
+      if (cudaMemcpyAsync(staging_, static_cast<std::byte const*>(device) + at, n, cudaMemcpyDeviceToHost,
+                          stream_.get()) != cudaSuccess)
+        return false;
+      auto const until = std::chrono::steady_clock::now() + patience;
+      cudaError_t state = cudaErrorNotReady;
+      while ((state = cudaStreamQuery(stream_.get())) == cudaErrorNotReady) {
+        if (std::chrono::steady_clock::now() >= until) return false;
+        std::this_thread::yield();
+      }
+      if (state != cudaSuccess) return false;
+      std::memcpy(static_cast<std::byte*>(to) + at, staging_, n);
+    }
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t staging_bytes = std::size_t{64} * 1024;
+  static constexpr auto patience = std::chrono::seconds(1);
+  Stream stream_;
+  void* staging_ = nullptr;
+};
+
 class CudaBackend final : public Backend {
  public:
   explicit CudaBackend(int device) : device_(device) {
@@ -242,6 +282,9 @@ class CudaBackend final : public Backend {
     HIWAY_CUDA(cudaMemsetAsync(device, 0, bytes, stream()), "clear");
     HIWAY_CUDA(cudaStreamSynchronize(stream()), "clear");
   }
+  bool peek(void* to, void const* device, std::size_t bytes) override {
+    return peeks_ && cudaSetDevice(device_) == cudaSuccess && peeks_->copy(to, device, bytes);
+  }
   std::unique_ptr<CopyStream> open_stream(BusDirection direction, std::size_t words) override {
     use();
     return std::make_unique<GpuCopies>(device_, direction, words);
@@ -250,6 +293,7 @@ class CudaBackend final : public Backend {
   void reserve_streams(std::size_t kernels) override {
     use();
     streams_.reserve(kernels, "kernel streams");
+    if (!peeks_) peeks_ = std::make_unique<Peeks>();
   }
   void prepare(std::string_view name, DeviceKernel const& kernel, simt::Grid grid) override {
     require_code(name, kernel);
@@ -259,6 +303,11 @@ class CudaBackend final : public Backend {
     if (grid.threads_per_block > static_cast<unsigned>(attributes.maxThreadsPerBlock)) {
       throw ConfigError(std::string(name) + ": " + std::to_string(grid.threads_per_block) +
                         " threads a block, the kernel takes at most " + std::to_string(attributes.maxThreadsPerBlock));
+    }
+    std::size_t const most_shared = properties_.sharedMemPerBlockOptin - attributes.sharedSizeBytes;
+    if (grid.shared_bytes > most_shared) {
+      throw ConfigError(std::string(name) + ": " + std::to_string(grid.shared_bytes) +
+                        " shared bytes a block, the kernel takes at most " + std::to_string(most_shared));
     }
     if (grid.shared_bytes > 48 * 1024) {
       HIWAY_CUDA(cudaFuncSetAttribute(kernel.cuda.symbol, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -315,6 +364,7 @@ class CudaBackend final : public Backend {
   int device_;
   cudaDeviceProp properties_{};
   std::unique_ptr<Stream> copies_;
+  std::unique_ptr<Peeks> peeks_;
   StreamPool streams_;
 };
 

@@ -147,7 +147,8 @@ TEST(Fault, ALoopOfTriesIsLeftOnBothSides) {
       pipe.add_cpu_stage("tries", TryForEver{}, into(t));
     }
     pipe.add_cpu_stage("sink", [](int const&) {}, from(t));
-    EXPECT_EQ(text_of_error<Aborted>([&] { pipe.run(); }), "the deadline of 100 ms has passed");
+    EXPECT_THAT(text_of_error<Aborted>([&] { pipe.run(); }),
+                testing::StartsWith("the deadline of 100 ms has passed"));
   }
 }
 
@@ -164,7 +165,8 @@ TEST(Fault, AbortEndsEveryWait) {
 TEST(Fault, TheDeadlineEndsEveryWait) {
   HIWAY_NEEDS_DEVICE();
   Busy busy(bounded(std::chrono::milliseconds(100)), [](int) {});
-  EXPECT_EQ(text_of_error<Aborted>([&] { busy.pipe.run(); }), "the deadline of 100 ms has passed");
+  EXPECT_THAT(text_of_error<Aborted>([&] { busy.pipe.run(); }),
+              testing::StartsWith("the deadline of 100 ms has passed"));
 }
 
 TEST(Fault, DestroyingARunningPipelineEndsIt) {
@@ -246,6 +248,50 @@ TEST(Fault, TheWrongDeviceIsNamedOnACpuThread) {
   pipe.add_cpu_stage(
       "sink", [](int const&) {}, from(t));
   EXPECT_THAT(text_of_error<StageError>([&] { pipe.run(); }), testing::HasSubstr("stage 'source': wrong device"));
+}
+
+#if !defined(HIWAY_TEST_ON_GPU)  // nvcc refuses an _h call in device code
+struct PutsAsAThread {
+  void operator()(Inlet<int> out) const { out.put_h(1); }
+};
+TEST(Fault, TheWrongDeviceIsNamedOnAnEmulatedLane) {
+  Pipeline pipe(bounded());
+  auto& t = pipe.create_tunnel<int>("t", Direction::gpu_to_cpu);
+  pipe.add_gpu_stage("source", PutsAsAThread{}, into(t), {.blocks = 1, .threads_per_block = 32});
+  pipe.add_cpu_stage(
+      "sink", [](int const&) {}, from(t));
+  try {
+    pipe.run();
+    FAIL() << "nothing was thrown";
+  } catch (StageError const& e) {
+    EXPECT_THAT(e.what(), testing::StartsWith("stage 'source': wrong device: an _h function"));
+    EXPECT_THROW(std::rethrow_if_nested(e), WrongDevice);
+  }
+}
+#endif
+
+TEST(Fault, ProblemsOfKernelsFlowAndResidencyComeWithTheOthers) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  auto& unread = pipe.create_tunnel<int>("unread", Direction::cpu_to_cpu);
+  auto& in = pipe.create_tunnel<int>("in", Direction::cpu_to_gpu);
+  auto& out = pipe.create_tunnel<int>("out", Direction::gpu_to_cpu);
+  auto& a = pipe.create_tunnel<int>("a", Direction::cpu_to_cpu, {.when_full = WhenFull::wait});
+  pipe.add_cpu_stage("feed", numbers(1), into(unread));
+  pipe.add_cpu_stage("feed", numbers(1), into(in));
+  pipe.add_cpu_stage("again", Forward{}, from(a), into(a));
+  pipe.add_gpu_stage("wide", Forward{}, from(in), into(out), {.blocks = 1, .threads_per_block = 5000});
+  pipe.add_gpu_stage("huge", Forward{}, from(in), into(out), {.blocks = 100000, .threads_per_block = 1024});
+  pipe.add_cpu_stage(
+      "sink", [](int const&) {}, from(out));
+  std::string const text = text_of_error<ConfigError>([&] { pipe.prepare(); });
+  EXPECT_THAT(text, testing::StartsWith("6 problems: "));
+  EXPECT_THAT(text, testing::HasSubstr("stage 'feed' is there already; names are unique"));
+  EXPECT_THAT(text, testing::HasSubstr("tunnel 'unread' has no reader"));
+  EXPECT_THAT(text, testing::HasSubstr("WhenFull::wait can deadlock inside the cycle or group of 'again'"));
+  EXPECT_THAT(text, testing::HasSubstr("tunnel 'a' has no source"));
+  EXPECT_THAT(text, testing::HasSubstr("stage 'wide': "));
+  EXPECT_THAT(text, testing::HasSubstr("the persistent stages do not fit the device at once"));
 }
 
 TEST(Fault, APipelineSaysAllThatIsWrongWithItInOneMessage) {

@@ -1,0 +1,377 @@
+#include "stall_report.hpp"
+
+#include <algorithm>
+#include <deque>
+
+namespace hiway {
+namespace {
+
+std::string quoted(std::string const& name) { return "'" + name + "'"; }
+
+std::string joined(std::vector<std::string> const& words, std::string_view between) {
+  std::string all;
+  for (std::string const& w : words) all += (all.empty() ? "" : std::string(between)) + w;
+  return all;
+}
+
+std::string items(std::uint64_t n) { return std::to_string(n) + (n == 1 ? " item" : " items"); }
+std::string of(std::uint64_t n, std::uint64_t all) { return std::to_string(n) + " of " + std::to_string(all); }
+std::string executors(StageSnapshot const& s, std::uint64_t n) {
+  return of(n, s.executors) + (s.gpu ? " blocks" : " threads");
+}
+
+/// Words are read one after another while others change them: a later one may be ahead.
+std::uint64_t minus(std::uint64_t a, std::uint64_t b) { return a > b ? a - b : 0; }
+
+std::uint64_t in_ring(TunnelSnapshot const& t) { return minus(t.claimed, t.crosses ? t.retired : t.taken); }
+std::uint64_t in_pool(TunnelSnapshot const& t) { return minus(t.spill_claimed, t.spill_taken); }
+std::uint64_t put(TunnelSnapshot const& t) {
+  return t.crosses ? minus(t.claimed, t.spill_taken) + t.spill_claimed : t.claimed + t.spill_claimed;
+}
+std::uint64_t got(TunnelSnapshot const& t) { return t.crosses ? t.taken : t.taken + t.spill_taken; }
+bool full(TunnelSnapshot const& t) { return in_ring(t) >= t.capacity; }
+bool empty(TunnelSnapshot const& t) { return put(t) <= got(t); }
+/// Items that a get would find.
+std::uint64_t ready(TunnelSnapshot const& t) { return t.crosses ? minus(t.arrived, t.taken) : minus(put(t), got(t)); }
+/// Items between the two rings of a tunnel across the bus.
+std::uint64_t under_way(TunnelSnapshot const& t) { return t.crosses ? minus(t.claimed, t.arrived) : 0; }
+
+std::uint64_t held(TaskCounts const& c) { return minus(c.got, c.finished); }
+std::uint64_t held(StageSnapshot const& s) {
+  std::uint64_t all = 0;
+  for (auto const& f : s.from) all += held(f.tasks);
+  return all;
+}
+
+/// Who may wait for whom, and for what.
+struct Link {
+  enum class Wait : std::uint8_t { room, items };
+  std::size_t from = 0;  ///< the stage that waits
+  std::size_t to = 0;
+  std::size_t tunnel = 0;
+  Wait wait = Wait::room;
+};
+
+class Finder {
+ public:
+  explicit Finder(PipelineSnapshot const& snapshot) : p_(snapshot) {}
+
+  std::vector<std::string> find() {
+    if (p_.aborting) {
+      left_behind();
+    } else {
+      not_started();
+      std::vector<Link> const circle = shortest_circle();
+      bool const certain = std::none_of(circle.begin(), circle.end(), [&](Link const& l) {
+        return l.wait == Link::Wait::items && held(p_.stages[l.from]) != 0;
+      });
+      if (certain) name_circle(circle, "wait for each other");
+      tasks_not_ended();
+      if (!certain) name_circle(circle, "may wait for each other");
+      on_the_bus();
+      full_tunnels();
+      items_nobody_gets();
+      empty_tunnels();
+      ended_and_not_returned();
+    }
+    if (found_.empty()) found_.emplace_back("no stage is seen to hold anything up: the counters are all that is known");
+    return std::move(found_);
+  }
+
+ private:
+  [[nodiscard]] bool known(StageSnapshot const& s) const { return !s.gpu || p_.device_seen; }
+  [[nodiscard]] bool known(TunnelSnapshot const& t) const { return !t.on_device || p_.device_seen; }
+  [[nodiscard]] bool returned(StageSnapshot const& s) const { return s.returned >= s.executors; }
+
+  /// The stages that may still put into a tunnel, or get from it.
+  [[nodiscard]] std::vector<std::size_t> writers(std::size_t tunnel) const {
+    std::vector<std::size_t> all;
+    for (std::size_t s = 0; s < p_.stages.size(); ++s) {
+      for (auto const& into : p_.stages[s].into) {
+        if (into.tunnel == tunnel && into.closed < p_.stages[s].executors) all.push_back(s);
+      }
+    }
+    return all;
+  }
+  [[nodiscard]] std::vector<std::size_t> readers(std::size_t tunnel) const {
+    std::vector<std::size_t> all;
+    for (std::size_t s = 0; s < p_.stages.size(); ++s) {
+      for (auto const& from : p_.stages[s].from) {
+        if (from.tunnel == tunnel && !returned(p_.stages[s])) all.push_back(s);
+      }
+    }
+    return all;
+  }
+  [[nodiscard]] std::string names(std::vector<std::size_t> const& stages) const {
+    std::vector<std::string> all;
+    for (std::size_t s : stages) all.push_back(quoted(p_.stages[s].name));
+    return joined(all, ", ");
+  }
+  [[nodiscard]] std::string reader_names(std::size_t tunnel) const {
+    std::vector<std::string> all;
+    for (std::size_t s : readers(tunnel)) all.push_back(quoted(p_.stages[s].name));
+    if (!p_.tunnels[tunnel].open_outlets.empty()) all.emplace_back("its open outlet");
+    return all.empty() ? "a reader" : joined(all, " or ");
+  }
+
+  /// The tunnels in which the stage may wait for room, or for items.
+  [[nodiscard]] std::vector<std::size_t> waits_for_room(StageSnapshot const& s) const {
+    std::vector<std::size_t> all;
+    for (auto const& into : s.into) {
+      TunnelSnapshot const& t = p_.tunnels[into.tunnel];
+      if (!into.spills && into.closed < s.executors && known(t) && full(t)) all.push_back(into.tunnel);
+    }
+    return all;
+  }
+  [[nodiscard]] std::vector<std::size_t> waits_for_items(StageSnapshot const& s) const {
+    std::vector<std::size_t> all;
+    for (auto const& from : s.from) {
+      TunnelSnapshot const& t = p_.tunnels[from.tunnel];
+      if (!returned(s) && known(t) && empty(t) && !t.ended) all.push_back(from.tunnel);
+    }
+    return all;
+  }
+  /// It reads, holds nothing, and there is nothing for it to get: it only passes a wait on.
+  [[nodiscard]] bool idle(StageSnapshot const& s) const {
+    return !s.from.empty() && held(s) == 0 && std::all_of(s.from.begin(), s.from.end(), [&](auto const& from) {
+      return empty(p_.tunnels[from.tunnel]);
+    });
+  }
+
+  void left_behind() {
+    for (StageSnapshot const& s : p_.stages) {
+      if (s.inside == 0) continue;
+      found_.push_back("the run is aborting, but stage " + quoted(s.name) + " has not left it (" +
+                       executors(s, s.inside) + "): its own code is at work, and calls nothing that could leave");
+    }
+  }
+
+  void not_started() {
+    for (StageSnapshot const& s : p_.stages) {
+      if (!known(s) || s.started >= s.executors) continue;
+      found_.push_back("stage " + quoted(s.name) + " has not started: " + executors(s, s.started) + " run");
+    }
+  }
+
+  void tasks_not_ended() {
+    for (StageSnapshot const& s : p_.stages) {
+      if (!known(s) || !waits_for_room(s).empty()) continue;  // then it holds them rightly
+      for (auto const& from : s.from) {
+        std::uint64_t const n = held(from.tasks);
+        if (n == 0) continue;
+        std::string others;
+        for (std::size_t t : waits_for_items(s)) {
+          if (t != from.tunnel) others += ", or it waits for items of tunnel " + quoted(p_.tunnels[t].name);
+        }
+        found_.push_back("stage " + quoted(s.name) + " holds " + items(n) + " of tunnel " +
+                         quoted(p_.tunnels[from.tunnel].name) + " that it got and has not ended: " +
+                         (returned(s) ? "it returned without end_task"
+                                      : "end_task is missing, or its body is still at work" + others));
+      }
+    }
+    for (TunnelSnapshot const& t : p_.tunnels) {
+      if (!known(t)) continue;
+      for (TaskCounts const& outlet : t.open_outlets) {
+        if (held(outlet) == 0) continue;
+        found_.push_back("an open outlet of tunnel " + quoted(t.name) + " holds " + items(held(outlet)) +
+                         " that it got and has not ended: end_task is missing, or the work on it goes on");
+      }
+    }
+  }
+
+  [[nodiscard]] std::vector<Link> links() const {
+    std::vector<Link> all;
+    for (std::size_t s = 0; s < p_.stages.size(); ++s) {
+      for (std::size_t t : waits_for_room(p_.stages[s])) {
+        for (std::size_t r : readers(t)) all.push_back({s, r, t, Link::Wait::room});
+      }
+      for (std::size_t t : waits_for_items(p_.stages[s])) {
+        for (std::size_t w : writers(t)) all.push_back({s, w, t, Link::Wait::items});
+      }
+    }
+    return all;
+  }
+
+  /// A circle of waits with a full tunnel in it; without one it is a cycle whose items come from elsewhere.
+  [[nodiscard]] std::vector<Link> shortest_circle() const {
+    std::vector<Link> const all = links();
+    std::vector<Link> shortest;
+    for (Link const& first : all) {
+      if (first.wait != Link::Wait::room) continue;
+      std::vector<Link const*> reached_by(p_.stages.size(), nullptr);
+      reached_by[first.to] = &first;
+      std::deque<std::size_t> next{first.to};
+      while (!next.empty() && reached_by[first.from] == nullptr) {
+        for (Link const& link : all) {
+          if (link.from != next.front() || reached_by[link.to] != nullptr) continue;
+          reached_by[link.to] = &link;
+          next.push_back(link.to);
+        }
+        next.pop_front();
+      }
+      if (reached_by[first.from] == nullptr) continue;
+      std::vector<Link> circle;
+      for (std::size_t at = first.from; circle.empty() || at != first.from;) {
+        circle.push_back(*reached_by[at]);
+        at = reached_by[at]->from;
+      }
+      std::reverse(circle.begin(), circle.end());  // `first` comes first
+      if (shortest.empty() || circle.size() < shortest.size()) shortest = circle;
+    }
+    return shortest;
+  }
+
+  void name_circle(std::vector<Link> const& circle, std::string const& claim) {
+    if (circle.empty()) return;
+    std::vector<std::string> parts;
+    for (Link const& l : circle) {
+      bool const room = l.wait == Link::Wait::room;
+      parts.push_back(quoted(p_.stages[l.from].name) + (room ? " for room in tunnel " : " for items of tunnel ") +
+                      quoted(p_.tunnels[l.tunnel].name) + " until " + quoted(p_.stages[l.to].name) +
+                      (room ? " gets from it" : " puts into it"));
+    }
+    found_.push_back("stages " + claim + ": " + joined(parts, ", "));
+  }
+
+  void on_the_bus() {
+    for (TunnelSnapshot const& t : p_.tunnels) {
+      if (!known(t) || under_way(t) == 0) continue;
+      found_.push_back(items(under_way(t)) + " of tunnel " + quoted(t.name) + " have not crossed the bus (" +
+                       std::to_string(minus(t.claimed, t.published)) + " not published, " +
+                       std::to_string(minus(t.published, t.arrived)) +
+                       " published): a put is not complete, or a monitor does not carry them");
+    }
+  }
+
+  void full_tunnels() {
+    for (std::size_t i = 0; i < p_.tunnels.size(); ++i) {
+      TunnelSnapshot const& t = p_.tunnels[i];
+      if (!known(t) || !full(t)) continue;
+      std::vector<std::string> waiting;
+      for (std::size_t w : writers(i)) {
+        auto const full_for_it = waits_for_room(p_.stages[w]);
+        if (std::find(full_for_it.begin(), full_for_it.end(), i) != full_for_it.end())
+          waiting.push_back(quoted(p_.stages[w].name));
+      }
+      if (t.open_inlets > t.open_inlets_closed) waiting.emplace_back("an open inlet");
+      if (waiting.empty()) continue;
+      found_.push_back("tunnel " + quoted(t.name) + " is full (" + of(in_ring(t), t.capacity) + "): " +
+                       joined(waiting, ", ") + " must wait for room until " + reader_names(i) + " gets from it");
+    }
+  }
+
+  void items_nobody_gets() {
+    for (std::size_t i = 0; i < p_.tunnels.size(); ++i) {
+      TunnelSnapshot const& t = p_.tunnels[i];
+      if (!known(t) || ready(t) == 0 || full(t)) continue;
+      std::vector<std::string> who;  // a reader that waits for room has its reason
+      for (std::size_t r : readers(i)) {
+        if (waits_for_room(p_.stages[r]).empty()) who.push_back(quoted(p_.stages[r].name));
+      }
+      if (!t.open_outlets.empty()) who.emplace_back("its open outlet");
+      if (!who.empty())
+        found_.push_back("tunnel " + quoted(t.name) + " holds " + items(ready(t)) + " that " + joined(who, " or ") +
+                         " could get and does not");
+    }
+  }
+
+  void empty_tunnels() {
+    for (std::size_t i = 0; i < p_.tunnels.size(); ++i) {
+      TunnelSnapshot const& t = p_.tunnels[i];
+      if (!known(t) || !empty(t) || t.ended) continue;
+      std::vector<std::string> open;
+      for (std::size_t w : writers(i)) {
+        StageSnapshot const& s = p_.stages[w];
+        if (!known(s) || idle(s) || !waits_for_room(s).empty()) continue;
+        auto const into = std::find_if(s.into.begin(), s.into.end(), [&](auto const& x) { return x.tunnel == i; });
+        open.push_back("stage " + quoted(s.name) + " (" + executors(s, into->closed) + " closed)");
+      }
+      if (t.open_inlets > t.open_inlets_closed)
+        open.push_back("its open inlets (" + of(t.open_inlets_closed, t.open_inlets) + " closed)");
+      if (open.empty()) continue;
+      found_.push_back("tunnel " + quoted(t.name) + " is empty and open: " + reader_names(i) +
+                       " must wait until items come or it is closed, by " + joined(open, ", "));
+    }
+  }
+
+  void ended_and_not_returned() {
+    for (StageSnapshot const& s : p_.stages) {
+      if (!known(s) || s.from.empty() || !s.ended || returned(s) || !waits_for_room(s).empty()) continue;
+      found_.push_back("stage " + quoted(s.name) + " has nothing more to get and has not returned (" +
+                       executors(s, s.returned) + " returned): its own code is at work");
+    }
+  }
+
+  PipelineSnapshot const& p_;
+  std::vector<std::string> found_;
+};
+
+std::string line(PipelineSnapshot const& p, StageSnapshot const& s) {
+  std::string text = "  stage " + quoted(s.name) + ": " + executors(s, s.started) + " started, " +
+                     std::to_string(s.returned) + " returned";
+  for (auto const& from : s.from) {
+    text += "; of " + quoted(p.tunnels[from.tunnel].name) + " got " + std::to_string(from.tasks.got) + ", ended " +
+            std::to_string(from.tasks.finished);
+  }
+  for (auto const& into : s.into)
+    text += "; closed " + quoted(p.tunnels[into.tunnel].name) + " " + of(into.closed, s.executors);
+  if (s.ended && !s.from.empty()) text += "; all that it reads has ended";
+  return text + "\n";
+}
+
+std::string line(TunnelSnapshot const& t) {
+  std::string text = "  tunnel " + quoted(t.name) + ", " + t.kind + ": holds " + of(in_ring(t), t.capacity) + "; put " +
+                     std::to_string(put(t)) + ", got " + std::to_string(got(t));
+  if (t.crosses) {
+    text += "; claimed " + std::to_string(t.claimed) + ", published " + std::to_string(t.published) + ", arrived " +
+            std::to_string(t.arrived) + ", retired " + std::to_string(t.retired);
+  }
+  if (t.spills) text += "; spilled " + std::to_string(t.spill_claimed) + ", " + std::to_string(in_pool(t)) + " in the pool";
+  if (t.open_inlets > 0) text += "; open inlets closed " + of(t.open_inlets_closed, t.open_inlets);
+  for (TaskCounts const& outlet : t.open_outlets) {
+    text += "; open outlet got " + std::to_string(outlet.got) + ", ended " + std::to_string(outlet.finished);
+  }
+  return text + (t.ended ? "; ended" : t.closed ? "; closed" : "; open") + "\n";
+}
+
+}  // namespace
+
+Progress progress(PipelineSnapshot const& snapshot) {
+  Progress all{snapshot.device_seen, snapshot.aborting};
+  for (StageSnapshot const& s : snapshot.stages) {
+    all.insert(all.end(), {s.started, s.returned, s.inside, s.ended});
+    for (auto const& from : s.from) all.insert(all.end(), {from.tasks.got, from.tasks.finished});
+    for (auto const& into : s.into) all.push_back(into.closed);
+  }
+  for (TunnelSnapshot const& t : snapshot.tunnels) {
+    all.insert(all.end(), {t.claimed, t.taken, t.published, t.arrived, t.retired, t.spill_claimed, t.spill_taken,
+                           t.closed, t.ended, t.open_inlets_closed});
+    for (TaskCounts const& outlet : t.open_outlets) all.insert(all.end(), {outlet.got, outlet.finished});
+  }
+  return all;
+}
+
+std::vector<std::string> find_waits(PipelineSnapshot const& snapshot) { return Finder(snapshot).find(); }
+
+std::string describe_stall(PipelineSnapshot const& snapshot, std::string_view occasion) {
+  std::string text = std::string(occasion) + "\n";
+  if (!snapshot.device_seen) text += "  the device's words could not be read: what lies there is shown as 0\n";
+  for (StageSnapshot const& s : snapshot.stages) text += line(snapshot, s);
+  for (TunnelSnapshot const& t : snapshot.tunnels) text += line(t);
+  for (std::string const& finding : find_waits(snapshot)) text += "  -> " + finding + "\n";
+  return text;
+}
+
+bool StallWatch::look(Time now, Progress progress) {
+  if (progress != last_) {
+    last_ = std::move(progress);
+    since_ = now;
+    told_ = false;
+  }
+  still_ = now - since_;
+  if (told_ || still_ < stall_after_) return false;
+  told_ = true;
+  return true;
+}
+
+}  // namespace hiway

@@ -1,0 +1,97 @@
+// What a run's counters say about who waits for what: pure functions of numbers, tested without threads.
+//
+// Which thread or lane waits cannot be read: it follows from what is full, what is empty, and who holds tasks. Findings
+// therefore name candidates, the most likely cause first.
+#pragma once
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hiway {
+
+/// Tasks of one reader of a tunnel: what it got and what it ended, all its threads or blocks together.
+struct TaskCounts {
+  std::uint64_t got = 0;
+  std::uint64_t finished = 0;
+};
+
+struct StageSnapshot {
+  struct From {
+    std::size_t tunnel = 0;
+    TaskCounts tasks;
+  };
+  struct Into {
+    std::size_t tunnel = 0;
+    std::uint32_t closed = 0;  ///< executors that have closed or returned
+    bool spills = false;       ///< a put never waits for room
+  };
+  std::string name;
+  bool gpu = false;
+  std::uint32_t executors = 0;  ///< threads or blocks
+  std::uint32_t started = 0;
+  std::uint32_t returned = 0;  ///< not counted when they leave because of an abort
+  std::uint32_t inside = 0;    ///< still in the stage's code or, of a kernel that runs, all of them
+  bool ended = false;          ///< every tunnel that it reads has ended
+  std::vector<From> from;
+  std::vector<Into> into;
+};
+
+struct TunnelSnapshot {
+  std::string name;
+  std::string kind;  ///< direction and movement, for the reader
+  bool crosses = false;
+  bool on_device = false;  ///< some of its words are at the device's home
+  std::uint64_t capacity = 0;
+  std::uint64_t claimed = 0;  ///< the ring's, or the outbox's
+  std::uint64_t taken = 0;    ///< the ring's, or the inbox's
+  std::uint64_t published = 0, arrived = 0, retired = 0;  ///< crossing tunnels only
+  bool spills = false;
+  std::uint64_t spill_claimed = 0;
+  std::uint64_t spill_taken = 0;  ///< by readers, or, of a crossing tunnel, moved on into the ring
+  bool closed = false;
+  bool ended = false;
+  std::uint32_t open_inlets = 0;
+  std::uint32_t open_inlets_closed = 0;
+  std::vector<TaskCounts> open_outlets;
+};
+
+struct PipelineSnapshot {
+  std::vector<StageSnapshot> stages;
+  std::vector<TunnelSnapshot> tunnels;
+  bool device_seen = true;  ///< false: words at the device's home are missing, not 0
+  bool aborting = false;
+};
+
+/// Numbers that change whenever anything moved.
+using Progress = std::vector<std::uint64_t>;
+[[nodiscard]] Progress progress(PipelineSnapshot const& snapshot);
+
+/// What seems to hold the run up, one sentence each, the most likely cause first; at least one.
+[[nodiscard]] std::vector<std::string> find_waits(PipelineSnapshot const& snapshot);
+
+/// `occasion`, a line for each stage and tunnel, then the findings.
+[[nodiscard]] std::string describe_stall(PipelineSnapshot const& snapshot, std::string_view occasion);
+
+/// Says when a run stalls, once for each stall.
+class StallWatch {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+  explicit StallWatch(std::chrono::nanoseconds stall_after) : stall_after_(stall_after) {}
+
+  /// Takes the counters as they are now. True when nothing has moved for stall_after, the first time.
+  [[nodiscard]] bool look(Time now, Progress progress);
+  /// How long nothing has moved, at the last look.
+  [[nodiscard]] std::chrono::nanoseconds still() const { return still_; }
+
+ private:
+  std::chrono::nanoseconds stall_after_;
+  Time since_{};
+  std::chrono::nanoseconds still_{0};
+  Progress last_;
+  bool told_ = false;
+};
+
+}  // namespace hiway
