@@ -17,27 +17,33 @@ ThreadContext& this_thread_context() noexcept {
 
 // A waiting thread gives way soon where there are few cores: others need them more.
 void relax_thread(unsigned misses) noexcept {
-  static unsigned const yields = std::thread::hardware_concurrency() > 4 ? 2048 : 64;
   if (misses < 16) {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
 #endif
-  } else if (misses < yields) {
+  } else if (misses < misses_awake()) {
     std::this_thread::yield();
   } else {
-    nap(misses - yields);
+    nap(misses - misses_awake());
   }
+}
+
+unsigned misses_awake() noexcept {
+  static unsigned const yields = std::thread::hardware_concurrency() > 4 ? 2048 : 64;
+  return yields;
 }
 
 // 20 microseconds, then 10 more each time: 1 ms after 50 ms of naps, and 2 ms at most, after 200 ms. Whoever naps is
 // thus late by a small part of what it has waited. A wake-up costs 6 to 20 microseconds of a virtual machine's core.
-void nap(unsigned naps) noexcept {
+std::chrono::microseconds nap_length(unsigned naps) noexcept {
   constexpr unsigned first_us = 20;
   constexpr unsigned step_us = 10;
   constexpr unsigned longest_us = 2000;
   constexpr unsigned growing = (longest_us - first_us) / step_us;
-  std::this_thread::sleep_for(std::chrono::microseconds(first_us + step_us * std::min(naps, growing)));
+  return std::chrono::microseconds(first_us + step_us * std::min(naps, growing));
 }
+
+void nap(unsigned naps) noexcept { std::this_thread::sleep_for(nap_length(naps)); }
 
 void throw_unwind() { throw Unwind("the pipeline is aborting"); }
 

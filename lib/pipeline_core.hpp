@@ -190,6 +190,9 @@ class Pipeline::Core {
   void run_thread(std::size_t stage, unsigned thread);
   void run_lane(std::size_t kernel, std::function<void()> const& body);
   bool supervise();
+  bool watch();
+  void poll_kernels(bool finishing);
+  [[nodiscard]] std::exception_ptr deadline_error(std::string const& why) const;
   void check_started(std::chrono::steady_clock::time_point now);
   void check_deadline(std::chrono::steady_clock::time_point now);
   void import_record(FaultRecord const& record);
@@ -203,8 +206,8 @@ class Pipeline::Core {
   [[nodiscard]] std::string tunnel_name(std::uint32_t id) const;
   [[nodiscard]] static char const* movement_name(TunnelState const& t);
 
-  // pipeline_stall.cpp: the supervisor's
-  void watch(std::chrono::steady_clock::time_point now);
+  // pipeline_stall.cpp: the watcher's
+  void report_stalls(std::chrono::steady_clock::time_point now);
   [[nodiscard]] PipelineSnapshot snapshot();
 
   PipelineConfig config_;
@@ -245,20 +248,22 @@ class Pipeline::Core {
   std::atomic<bool> running_{false};
   FirstError error_;
   std::vector<std::unique_ptr<HostMonitor>> monitors_;
+  HostMonitor* watcher_ = nullptr;  ///< one of them
   std::vector<std::jthread> threads_;
   std::vector<Started> kernels_;
   std::vector<std::unique_ptr<RunningKernel>> launches_;
   std::set<std::tuple<void const*, unsigned, std::size_t>> prepared_launches_;
   std::atomic<bool> ended_{false};            ///< every unit has ended
-  std::atomic<bool> kernels_started_{false};  ///< from here on only the supervisor touches kernels_
+  std::atomic<bool> kernels_started_{false};  ///< from here on only the watcher touches kernels_
+  std::atomic<bool> finishing_{false};        ///< ended or aborting: kernels are about to leave
   std::atomic<bool> kernels_done_{false};
   std::atomic<unsigned> threads_running_{0};
   std::vector<std::atomic<unsigned>> inside_;  ///< threads in each stage's code
   std::atomic<std::int64_t> last_thread_end_ns_{0};
   std::chrono::steady_clock::time_point started_;
-  // The supervisor's own.
+  bool all_started_ = false;  ///< the supervisor's own
+  // The watcher's own.
   std::chrono::steady_clock::time_point next_kernel_poll_;
-  bool all_started_ = false;
   bool deadline_passed_ = false;
   Progress before_deadline_;
   StallWatch stall_watch_{std::chrono::nanoseconds(0)};

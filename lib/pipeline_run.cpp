@@ -8,6 +8,7 @@ namespace {
 
 constexpr auto kernel_poll_interval = std::chrono::milliseconds(1);
 constexpr auto start_patience = std::chrono::seconds(10);
+constexpr auto watcher_patience = std::chrono::seconds(2);
 constexpr auto glance = std::chrono::milliseconds(20);  // before the deadline: do items still move?
 
 }  // namespace
@@ -120,6 +121,7 @@ void Pipeline::Core::start() {
   threads_.clear();
   kernels_.clear();
   kernels_started_ = false;
+  finishing_ = false;
   unsigned threads = 0;
   for (StageState const& stage : stages_) threads += stage.gpu ? 0 : stage.executors;
   threads_running_ = threads;
@@ -133,7 +135,7 @@ void Pipeline::Core::start() {
   stall_watch_ = StallWatch(config_.stall_after);
   next_look_ = started_;
   signals_seen_ = report_signals();
-  // The supervisor first: a launch that waits for something is ended by it, too.
+  // Supervisor and watcher first: a launch that waits for something is ended by it, too.
   start_monitors();
   try {
     if (monitor_table_ != nullptr) start_kernels();
@@ -182,12 +184,15 @@ void Pipeline::Core::start_monitors() {
     if (line == nullptr) continue;
     (direction == BusDirection::to_device ? to_device : from_device).emplace_back([line] { return line->step(); });
   }
-  for (std::vector<Duty>* duties : {&to_device, &from_device}) {
+  std::vector<Duty> watching;
+  watching.emplace_back([this] { return watch(); });
+  for (std::vector<Duty>* duties : {&to_device, &from_device, &watching}) {  // the watcher goes last: others wake it
     if (duties->empty()) continue;
     monitors_.push_back(std::make_unique<HostMonitor>(
         std::move(*duties), [this] { return over(); },
         [this](std::exception_ptr error) { monitor_failed(std::move(error)); }));
   }
+  watcher_ = monitors_.back().get();
   for (auto const& monitor : monitors_) monitor->start();
 }
 
@@ -251,6 +256,11 @@ void Pipeline::Core::check_started(std::chrono::steady_clock::time_point now) {
   set_error(std::make_exception_ptr(Error(what)));
 }
 
+std::exception_ptr Pipeline::Core::deadline_error(std::string const& why) const {
+  return std::make_exception_ptr(
+      Aborted("the deadline of " + std::to_string(config_.deadline.count()) + " ms has passed" + why));
+}
+
 // Whether a run that is too slow has stalled or moves on, one moment cannot tell: a glance before the deadline does.
 void Pipeline::Core::check_deadline(std::chrono::steady_clock::time_point now) {
   if (config_.deadline.count() <= 0 || deadline_passed_ || kernels_done_.load(std::memory_order_relaxed)) return;
@@ -262,15 +272,13 @@ void Pipeline::Core::check_deadline(std::chrono::steady_clock::time_point now) {
   PipelineSnapshot const seen = snapshot();
   Progress counters = progress(seen);
   if (passed) {
-    set_error(std::make_exception_ptr(
-        Aborted("the deadline of " + std::to_string(config_.deadline.count()) + " ms has passed" +
-                (counters == before_deadline_ ? ": " + find_waits(seen).front() : ", items still moved"))));
+    set_error(deadline_error(counters == before_deadline_ ? ": " + find_waits(seen).front() : ", items still moved"));
   }
   before_deadline_ = std::move(counters);
 }
 
-// The supervisor: errors of the device and of kernels, the deadline, the stall report, and the end check of a pipeline
-// without a device.
+// The supervisor: errors of the device, the end, a deadline whose watcher is held up, and the end check of a pipeline
+// without a device. It asks nothing of the driver.
 bool Pipeline::Core::supervise() {
   ThreadMachine const m;
   if (error_.get()) {
@@ -280,38 +288,55 @@ bool Pipeline::Core::supervise() {
   } else if (m.load(host_control_->ready, Order::acquire) != 0) {
     import_record(host_control_->record);
   }
+  bool const aborting = is_aborted(m, *host_control_);
   if (!ended_.load(std::memory_order_relaxed)) {
-    bool const aborted = is_aborted(m, *host_control_);
     bool const ended = host_check_ != nullptr
-                           ? !aborted && check_round(m, *host_check_, *host_control_) == CheckResult::ended
+                           ? !aborting && check_round(m, *host_check_, *host_control_) == CheckResult::ended
                            : m.load(notice_->ended, Order::acquire) != 0;
     if (ended) ended_.store(true, std::memory_order_release);
   }
   auto const now = std::chrono::steady_clock::now();
-  check_deadline(now);
+  if (config_.deadline.count() > 0 && now - started_ > config_.deadline + watcher_patience) set_error(deadline_error(""));
   check_started(now);
-  if (kernels_started_.load(std::memory_order_acquire)) close_behind_own_kernels();
-  bool const finishing = ended_.load(std::memory_order_relaxed) || is_aborted(m, *host_control_);
-  if (kernels_started_.load(std::memory_order_acquire) && !kernels_done_.load(std::memory_order_relaxed) &&
-      (finishing || now >= next_kernel_poll_)) {
-    next_kernel_poll_ = now + kernel_poll_interval;
-    bool all_done = true;
-    for (auto kernel = kernels_.rbegin(); kernel != kernels_.rend(); ++kernel) {  // the monitor, the first, is the last to blame
-      try {
-        kernel->done = kernel->done || (kernel->close_behind == npos && kernel->kernel->done());
-      } catch (...) {
-        set_error(kernel_failed(std::current_exception()));
-        kernel->done = true;
-      }
-      all_done = all_done && kernel->done;
-    }
-    if (all_done && finishing) {
-      kernels_done_.store(true, std::memory_order_release);
-      kernels_done_.notify_all();
+  if (!finishing_.load(std::memory_order_relaxed) && (aborting || ended_.load(std::memory_order_relaxed))) {
+    finishing_.store(true, std::memory_order_release);
+    watcher_->wake();
+  }
+  return false;
+}
+
+// The watcher: everything that asks the driver while kernels run. It has a thread of its own, because a tool that looks
+// at every call may hold one up until kernels have left, and kernels may need the monitors to leave (docs/adr/0009).
+bool Pipeline::Core::watch() {
+  auto const now = std::chrono::steady_clock::now();
+  bool const finishing = finishing_.load(std::memory_order_acquire);
+  if (kernels_started_.load(std::memory_order_acquire) && !kernels_done_.load(std::memory_order_relaxed)) {
+    close_behind_own_kernels();
+    if (finishing || now >= next_kernel_poll_) {
+      next_kernel_poll_ = now + kernel_poll_interval;
+      poll_kernels(finishing);
     }
   }
-  watch(now);
+  check_deadline(now);
+  report_stalls(now);
   return false;
+}
+
+void Pipeline::Core::poll_kernels(bool finishing) {
+  bool all_done = true;
+  for (auto kernel = kernels_.rbegin(); kernel != kernels_.rend(); ++kernel) {  // the monitor, the first, is the last to blame
+    try {
+      kernel->done = kernel->done || (kernel->close_behind == npos && kernel->kernel->done());
+    } catch (...) {
+      set_error(kernel_failed(std::current_exception()));
+      kernel->done = true;
+    }
+    all_done = all_done && kernel->done;
+  }
+  if (all_done && finishing) {
+    kernels_done_.store(true, std::memory_order_release);
+    kernels_done_.notify_all();
+  }
 }
 
 bool Pipeline::Core::over() const {

@@ -1,6 +1,9 @@
 #include "host_monitor.hpp"
 
 #include <exception>
+#include <utility>
+
+#include "hiway/machine/thread_machine.hpp"
 
 namespace hiway {
 
@@ -25,9 +28,28 @@ void HostMonitor::run(std::stop_token stop) {
         duties_[i] = [] { return false; };
       }
     }
-    misses = moved ? 0 : misses + 1;
-    if (!moved) relax_thread(misses);
+    if (moved) {
+      misses = 0;
+    } else {
+      idle(stop, misses);
+    }
   }
+}
+
+// As relax_thread, but a nap ends when somebody asks for it: whoever waits for the end of a run does not wait for naps.
+void HostMonitor::idle(std::stop_token const& stop, unsigned& misses) {
+  if (++misses < misses_awake()) return relax_thread(misses);
+  std::unique_lock lock(mutex_);
+  woken_.wait_for(lock, stop, nap_length(misses - misses_awake()), [&] { return wake_; });
+  if (std::exchange(wake_, false)) misses = 0;
+}
+
+void HostMonitor::wake() {
+  {
+    std::scoped_lock const lock(mutex_);
+    wake_ = true;
+  }
+  woken_.notify_one();
 }
 
 }  // namespace hiway

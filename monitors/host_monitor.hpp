@@ -1,7 +1,9 @@
-// Host monitors: CPU threads that run the host's half of the tunnels, one a direction, each a list of steps and a way
-// to idle.
+// Host monitors: CPU threads that run the host's half of the tunnels, one a direction, and the watcher of kernels; each
+// a list of steps and a way to idle.
 #pragma once
+#include <condition_variable>
 #include <functional>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -27,14 +29,20 @@ class HostMonitor {
   void start();
   /// *Waits* until the monitor's thread has ended.
   void stop();
+  /// Ends its nap, and the next steps follow one another without one. *Threads*: any.
+  void wake();
 
  private:
   void run(std::stop_token stop);
+  void idle(std::stop_token const& stop, unsigned& misses);
 
   std::vector<Duty> duties_;
   std::function<bool()> is_over_;
   std::function<void(std::exception_ptr)> on_failure_;
-  std::jthread thread_;
+  std::mutex mutex_;
+  std::condition_variable_any woken_;
+  bool wake_ = false;  ///< under mutex_
+  std::jthread thread_;  ///< last: it uses the others
 };
 
 }  // namespace hiway

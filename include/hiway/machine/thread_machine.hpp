@@ -1,6 +1,7 @@
 // A CPU thread as a machine: a block of one lane, words by std::atomic_ref.
 #pragma once
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 
@@ -20,7 +21,11 @@ ThreadContext& this_thread_context() noexcept;
 
 /// Lets other threads run: spins at first, then yields, then naps.
 void relax_thread(unsigned misses) noexcept;
-/// Sleeps, longer after more naps: 1 ms after 50 ms of them, and 2 ms at most, after 200 ms.
+/// After how many misses it naps.
+[[nodiscard]] unsigned misses_awake() noexcept;
+/// How long, longer after more naps: 1 ms after 50 ms of them, and 2 ms at most, after 200 ms.
+[[nodiscard]] std::chrono::microseconds nap_length(unsigned naps) noexcept;
+/// Sleeps so long.
 void nap(unsigned naps) noexcept;
 
 /// Throws Unwind.
