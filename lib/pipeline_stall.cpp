@@ -20,7 +20,7 @@ static_assert(std::atomic<unsigned>::is_always_lock_free, "the signal handler mu
 void count_signal(int) { signals.fetch_add(1, std::memory_order_relaxed); }
 
 bool take_signal_over() {
-  struct sigaction action{};
+  struct sigaction action {};
   if (sigaction(SIGUSR1, nullptr, &action) != 0) return false;
   if ((action.sa_flags & SA_SIGINFO) != 0 || action.sa_handler != SIG_DFL) return false;
   action = {};
@@ -60,7 +60,8 @@ class WordReader {
       }
       return sum;
     }
-    std::vector<OutletPort> copies(count);  // the fields that are no words are CPU threads' only: nobody writes them here
+    std::vector<OutletPort> copies(
+        count);  // the fields that are no words are CPU threads' only: nobody writes them here
     if (!peek(copies.data(), ports, count * sizeof(OutletPort))) return {};
     for (OutletPort const& port : copies) {
       sum.got += port.got.bits;

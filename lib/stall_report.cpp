@@ -133,9 +133,8 @@ class Finder {
   }
   /// It reads, holds nothing, and there is nothing for it to get: it only passes a wait on.
   [[nodiscard]] bool idle(StageSnapshot const& s) const {
-    return !s.from.empty() && held(s) == 0 && std::all_of(s.from.begin(), s.from.end(), [&](auto const& from) {
-      return empty(p_.tunnels[from.tunnel]);
-    });
+    return !s.from.empty() && held(s) == 0 &&
+           std::all_of(s.from.begin(), s.from.end(), [&](auto const& from) { return empty(p_.tunnels[from.tunnel]); });
   }
 
   void left_behind() {
@@ -243,17 +242,23 @@ class Finder {
     }
   }
 
+  /// Who may wait for room in the tunnel.
+  [[nodiscard]] std::vector<std::string> waiting_writers(std::size_t tunnel) const {
+    TunnelSnapshot const& t = p_.tunnels[tunnel];
+    std::vector<std::string> all;
+    if (!known(t) || !full(t)) return all;
+    for (std::size_t w : writers(tunnel)) {
+      auto const rooms = waits_for_room(p_.stages[w]);
+      if (std::find(rooms.begin(), rooms.end(), tunnel) != rooms.end()) all.push_back(quoted(p_.stages[w].name));
+    }
+    if (t.open_inlets > t.open_inlets_closed) all.emplace_back("an open inlet");
+    return all;
+  }
+
   void full_tunnels() {
     for (std::size_t i = 0; i < p_.tunnels.size(); ++i) {
       TunnelSnapshot const& t = p_.tunnels[i];
-      if (!known(t) || !full(t)) continue;
-      std::vector<std::string> waiting;
-      for (std::size_t w : writers(i)) {
-        auto const full_for_it = waits_for_room(p_.stages[w]);
-        if (std::find(full_for_it.begin(), full_for_it.end(), i) != full_for_it.end())
-          waiting.push_back(quoted(p_.stages[w].name));
-      }
-      if (t.open_inlets > t.open_inlets_closed) waiting.emplace_back("an open inlet");
+      std::vector<std::string> const waiting = waiting_writers(i);
       if (waiting.empty()) continue;
       found_.push_back("tunnel " + quoted(t.name) + " is full (" + of(in_ring(t), t.capacity) + "): " +
                        joined(waiting, ", ") + " must wait for room until " + reader_names(i) + " gets from it");
@@ -263,7 +268,7 @@ class Finder {
   void items_nobody_gets() {
     for (std::size_t i = 0; i < p_.tunnels.size(); ++i) {
       TunnelSnapshot const& t = p_.tunnels[i];
-      if (!known(t) || ready(t) == 0 || full(t)) continue;
+      if (!known(t) || ready(t) == 0 || !waiting_writers(i).empty()) continue;
       std::vector<std::string> who;  // a reader that waits for room has its reason
       for (std::size_t r : readers(i)) {
         if (waits_for_room(p_.stages[r]).empty()) who.push_back(quoted(p_.stages[r].name));
@@ -326,7 +331,8 @@ std::string line(TunnelSnapshot const& t) {
     text += "; claimed " + std::to_string(t.claimed) + ", published " + std::to_string(t.published) + ", arrived " +
             std::to_string(t.arrived) + ", retired " + std::to_string(t.retired);
   }
-  if (t.spills) text += "; spilled " + std::to_string(t.spill_claimed) + ", " + std::to_string(in_pool(t)) + " in the pool";
+  if (t.spills)
+    text += "; spilled " + std::to_string(t.spill_claimed) + ", " + std::to_string(in_pool(t)) + " in the pool";
   if (t.open_inlets > 0) text += "; open inlets closed " + of(t.open_inlets_closed, t.open_inlets);
   for (TaskCounts const& outlet : t.open_outlets) {
     text += "; open outlet got " + std::to_string(outlet.got) + ", ended " + std::to_string(outlet.finished);
