@@ -164,7 +164,7 @@ PipelineSnapshot Pipeline::Core::snapshot() {
 
 void Pipeline::Core::watch(std::chrono::steady_clock::time_point now) {
   if (threads_running_.load(std::memory_order_relaxed) == 0 && kernels_done_.load(std::memory_order_relaxed)) return;
-  auto const say = [](std::string const& text) { std::fputs(("hiway: " + text).c_str(), stderr); };
+  auto const say = [](std::string const& text) { std::fputs(("hiway: " + text + "\n").c_str(), stderr); };
   unsigned const signals_now = report_signals();
   if (signals_now != signals_seen_) {
     signals_seen_ = signals_now;

@@ -312,7 +312,7 @@ class Finder {
 };
 
 std::string line(PipelineSnapshot const& p, StageSnapshot const& s) {
-  std::string text = "  stage " + quoted(s.name) + ": " + executors(s, s.started) + " started, " +
+  std::string text = "\n  stage " + quoted(s.name) + ": " + executors(s, s.started) + " started, " +
                      std::to_string(s.returned) + " returned";
   for (auto const& from : s.from) {
     text += "; of " + quoted(p.tunnels[from.tunnel].name) + " got " + std::to_string(from.tasks.got) + ", ended " +
@@ -321,12 +321,12 @@ std::string line(PipelineSnapshot const& p, StageSnapshot const& s) {
   for (auto const& into : s.into)
     text += "; closed " + quoted(p.tunnels[into.tunnel].name) + " " + of(into.closed, s.executors);
   if (s.ended && !s.from.empty()) text += "; all that it reads has ended";
-  return text + "\n";
+  return text;
 }
 
 std::string line(TunnelSnapshot const& t) {
-  std::string text = "  tunnel " + quoted(t.name) + ", " + t.kind + ": holds " + of(in_ring(t), t.capacity) + "; put " +
-                     std::to_string(put(t)) + ", got " + std::to_string(got(t));
+  std::string text = "\n  tunnel " + quoted(t.name) + ", " + t.kind + ": holds " + of(in_ring(t), t.capacity) +
+                     "; put " + std::to_string(put(t)) + ", got " + std::to_string(got(t));
   if (t.crosses) {
     text += "; claimed " + std::to_string(t.claimed) + ", published " + std::to_string(t.published) + ", arrived " +
             std::to_string(t.arrived) + ", retired " + std::to_string(t.retired);
@@ -337,7 +337,7 @@ std::string line(TunnelSnapshot const& t) {
   for (TaskCounts const& outlet : t.open_outlets) {
     text += "; open outlet got " + std::to_string(outlet.got) + ", ended " + std::to_string(outlet.finished);
   }
-  return text + (t.ended ? "; ended" : t.closed ? "; closed" : "; open") + "\n";
+  return text + (t.ended ? "; ended" : t.closed ? "; closed" : "; open");
 }
 
 }  // namespace
@@ -360,11 +360,11 @@ Progress progress(PipelineSnapshot const& snapshot) {
 std::vector<std::string> find_waits(PipelineSnapshot const& snapshot) { return Finder(snapshot).find(); }
 
 std::string describe_stall(PipelineSnapshot const& snapshot, std::string_view occasion) {
-  std::string text = std::string(occasion) + "\n";
-  if (!snapshot.device_seen) text += "  the device's words could not be read: what lies there is shown as 0\n";
+  std::string text(occasion);
+  if (!snapshot.device_seen) text += "\n  the device's words could not be read: what lies there is shown as 0";
   for (StageSnapshot const& s : snapshot.stages) text += line(snapshot, s);
   for (TunnelSnapshot const& t : snapshot.tunnels) text += line(t);
-  for (std::string const& finding : find_waits(snapshot)) text += "  -> " + finding + "\n";
+  for (std::string const& finding : find_waits(snapshot)) text += "\n  -> " + finding;
   return text;
 }
 

@@ -142,7 +142,7 @@ TEST(Stall, AConsumerThatNeverEndsATaskIsNamedWithinTwoSeconds) {
     EXPECT_THAT(text, HasSubstr("-> stage 'sum' holds 3 items of tunnel 'numbers' that it got and has not ended"));
     EXPECT_THAT(text, HasSubstr("put 3, got 3"));
     EXPECT_THAT(text, Not(HasSubstr("have not crossed")));
-    EXPECT_TRUE(err.says("hiway: " + text));
+    EXPECT_TRUE(err.says("hiway: " + text + "\n"));
   }
 }
 
