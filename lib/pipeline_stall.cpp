@@ -20,7 +20,7 @@ static_assert(std::atomic<unsigned>::is_always_lock_free, "the signal handler mu
 void count_signal(int) { signals.fetch_add(1, std::memory_order_relaxed); }
 
 bool take_signal_over() {
-  struct sigaction action{};
+  struct sigaction action {};
   if (sigaction(SIGUSR1, nullptr, &action) != 0) return false;
   if ((action.sa_flags & SA_SIGINFO) != 0 || action.sa_handler != SIG_DFL) return false;
   action = {};
@@ -60,7 +60,8 @@ class WordReader {
       }
       return sum;
     }
-    std::vector<OutletPort> copies(count);  // the fields that are no words are CPU threads' only: nobody writes them here
+    std::vector<OutletPort> copies(
+        count);  // the fields that are no words are CPU threads' only: nobody writes them here
     if (!peek(copies.data(), ports, count * sizeof(OutletPort))) return {};
     for (OutletPort const& port : copies) {
       sum.got += port.got.bits;
@@ -163,7 +164,7 @@ PipelineSnapshot Pipeline::Core::snapshot() {
 
 void Pipeline::Core::report_stalls(std::chrono::steady_clock::time_point now) {
   if (threads_running_.load(std::memory_order_relaxed) == 0 && kernels_done_.load(std::memory_order_relaxed)) return;
-  auto const say = [](std::string const& text) { std::fputs(("hiway: " + text).c_str(), stderr); };
+  auto const say = [](std::string const& text) { std::fputs(("hiway: " + text + "\n").c_str(), stderr); };
   unsigned const signals_now = report_signals();
   if (signals_now != signals_seen_) {
     signals_seen_ = signals_now;

@@ -133,9 +133,8 @@ class Finder {
   }
   /// It reads, holds nothing, and there is nothing for it to get: it only passes a wait on.
   [[nodiscard]] bool idle(StageSnapshot const& s) const {
-    return !s.from.empty() && held(s) == 0 && std::all_of(s.from.begin(), s.from.end(), [&](auto const& from) {
-      return empty(p_.tunnels[from.tunnel]);
-    });
+    return !s.from.empty() && held(s) == 0 &&
+           std::all_of(s.from.begin(), s.from.end(), [&](auto const& from) { return empty(p_.tunnels[from.tunnel]); });
   }
 
   void left_behind() {
@@ -243,17 +242,23 @@ class Finder {
     }
   }
 
+  /// Who may wait for room in the tunnel.
+  [[nodiscard]] std::vector<std::string> waiting_writers(std::size_t tunnel) const {
+    TunnelSnapshot const& t = p_.tunnels[tunnel];
+    std::vector<std::string> all;
+    if (!known(t) || !full(t)) return all;
+    for (std::size_t w : writers(tunnel)) {
+      auto const rooms = waits_for_room(p_.stages[w]);
+      if (std::find(rooms.begin(), rooms.end(), tunnel) != rooms.end()) all.push_back(quoted(p_.stages[w].name));
+    }
+    if (t.open_inlets > t.open_inlets_closed) all.emplace_back("an open inlet");
+    return all;
+  }
+
   void full_tunnels() {
     for (std::size_t i = 0; i < p_.tunnels.size(); ++i) {
       TunnelSnapshot const& t = p_.tunnels[i];
-      if (!known(t) || !full(t)) continue;
-      std::vector<std::string> waiting;
-      for (std::size_t w : writers(i)) {
-        auto const full_for_it = waits_for_room(p_.stages[w]);
-        if (std::find(full_for_it.begin(), full_for_it.end(), i) != full_for_it.end())
-          waiting.push_back(quoted(p_.stages[w].name));
-      }
-      if (t.open_inlets > t.open_inlets_closed) waiting.emplace_back("an open inlet");
+      std::vector<std::string> const waiting = waiting_writers(i);
       if (waiting.empty()) continue;
       found_.push_back("tunnel " + quoted(t.name) + " is full (" + of(in_ring(t), t.capacity) + "): " +
                        joined(waiting, ", ") + " must wait for room until " + reader_names(i) + " gets from it");
@@ -263,7 +268,7 @@ class Finder {
   void items_nobody_gets() {
     for (std::size_t i = 0; i < p_.tunnels.size(); ++i) {
       TunnelSnapshot const& t = p_.tunnels[i];
-      if (!known(t) || ready(t) == 0 || full(t)) continue;
+      if (!known(t) || ready(t) == 0 || !waiting_writers(i).empty()) continue;
       std::vector<std::string> who;  // a reader that waits for room has its reason
       for (std::size_t r : readers(i)) {
         if (waits_for_room(p_.stages[r]).empty()) who.push_back(quoted(p_.stages[r].name));
@@ -307,7 +312,7 @@ class Finder {
 };
 
 std::string line(PipelineSnapshot const& p, StageSnapshot const& s) {
-  std::string text = "  stage " + quoted(s.name) + ": " + executors(s, s.started) + " started, " +
+  std::string text = "\n  stage " + quoted(s.name) + ": " + executors(s, s.started) + " started, " +
                      std::to_string(s.returned) + " returned";
   for (auto const& from : s.from) {
     text += "; of " + quoted(p.tunnels[from.tunnel].name) + " got " + std::to_string(from.tasks.got) + ", ended " +
@@ -316,22 +321,23 @@ std::string line(PipelineSnapshot const& p, StageSnapshot const& s) {
   for (auto const& into : s.into)
     text += "; closed " + quoted(p.tunnels[into.tunnel].name) + " " + of(into.closed, s.executors);
   if (s.ended && !s.from.empty()) text += "; all that it reads has ended";
-  return text + "\n";
+  return text;
 }
 
 std::string line(TunnelSnapshot const& t) {
-  std::string text = "  tunnel " + quoted(t.name) + ", " + t.kind + ": holds " + of(in_ring(t), t.capacity) + "; put " +
-                     std::to_string(put(t)) + ", got " + std::to_string(got(t));
+  std::string text = "\n  tunnel " + quoted(t.name) + ", " + t.kind + ": holds " + of(in_ring(t), t.capacity) +
+                     "; put " + std::to_string(put(t)) + ", got " + std::to_string(got(t));
   if (t.crosses) {
     text += "; claimed " + std::to_string(t.claimed) + ", published " + std::to_string(t.published) + ", arrived " +
             std::to_string(t.arrived) + ", retired " + std::to_string(t.retired);
   }
-  if (t.spills) text += "; spilled " + std::to_string(t.spill_claimed) + ", " + std::to_string(in_pool(t)) + " in the pool";
+  if (t.spills)
+    text += "; spilled " + std::to_string(t.spill_claimed) + ", " + std::to_string(in_pool(t)) + " in the pool";
   if (t.open_inlets > 0) text += "; open inlets closed " + of(t.open_inlets_closed, t.open_inlets);
   for (TaskCounts const& outlet : t.open_outlets) {
     text += "; open outlet got " + std::to_string(outlet.got) + ", ended " + std::to_string(outlet.finished);
   }
-  return text + (t.ended ? "; ended" : t.closed ? "; closed" : "; open") + "\n";
+  return text + (t.ended ? "; ended" : t.closed ? "; closed" : "; open");
 }
 
 }  // namespace
@@ -354,11 +360,11 @@ Progress progress(PipelineSnapshot const& snapshot) {
 std::vector<std::string> find_waits(PipelineSnapshot const& snapshot) { return Finder(snapshot).find(); }
 
 std::string describe_stall(PipelineSnapshot const& snapshot, std::string_view occasion) {
-  std::string text = std::string(occasion) + "\n";
-  if (!snapshot.device_seen) text += "  the device's words could not be read: what lies there is shown as 0\n";
+  std::string text(occasion);
+  if (!snapshot.device_seen) text += "\n  the device's words could not be read: what lies there is shown as 0";
   for (StageSnapshot const& s : snapshot.stages) text += line(snapshot, s);
   for (TunnelSnapshot const& t : snapshot.tunnels) text += line(t);
-  for (std::string const& finding : find_waits(snapshot)) text += "  -> " + finding + "\n";
+  for (std::string const& finding : find_waits(snapshot)) text += "\n  -> " + finding;
   return text;
 }
 

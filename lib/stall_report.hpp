@@ -45,8 +45,8 @@ struct TunnelSnapshot {
   bool crosses = false;
   bool on_device = false;  ///< some of its words are at the device's home
   std::uint64_t capacity = 0;
-  std::uint64_t claimed = 0;  ///< the ring's, or the outbox's
-  std::uint64_t taken = 0;    ///< the ring's, or the inbox's
+  std::uint64_t claimed = 0;                              ///< the ring's, or the outbox's
+  std::uint64_t taken = 0;                                ///< the ring's, or the inbox's
   std::uint64_t published = 0, arrived = 0, retired = 0;  ///< crossing tunnels only
   bool spills = false;
   std::uint64_t spill_claimed = 0;

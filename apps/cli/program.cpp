@@ -215,8 +215,9 @@ int dispatch(int argc, char const* const* argv, Apps const& apps) {
   CLI::App* const devices = program.add_subcommand("devices", "the devices of this machine that a pipeline can run on");
   CLI::App* const list = program.add_subcommand("list", "the applications and their methods");
   CLI::App* const run_command = program.add_subcommand("run", "run an application");
-  run_command->footer("A run that stands still: HIWAY_STALL_AFTER=MS makes it say who waits for what after so many\n"
-                      "milliseconds without progress; kill -USR1 asks at once.");
+  run_command->footer(
+      "A run that stands still: HIWAY_STALL_AFTER=MS makes it say who waits for what after so many\n"
+      "milliseconds without progress; kill -USR1 asks at once.");
   CLI::App* const graph_command =
       program.add_subcommand("graph", "print an application's pipeline in Graphviz' dot language");
   run_command->require_subcommand(0, 1);

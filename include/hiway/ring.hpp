@@ -8,7 +8,7 @@
 //   free      whoever claims or gives credit   producers             check from across. Hot words lie 1 KB apart
 //   avail     whoever claims or gives credit   consumers             (128 B apart they collide in one L2 slice).
 //   claimed   producers (fetch-add)            end check, report
-//   taken     consumers (fetch-add)            nobody
+//   taken     consumers (fetch-add)            stall report
 //   turns[i]  holder of the slot's ticket      next holder of the slot
 //
 // A *whole* ring has producers and consumers at one home. Across the bus a tunnel is two half-rings: producers put into

@@ -184,9 +184,7 @@ class GpuCopies final : public CopyStream {
 /// Copies from device memory beside running kernels, by a stream and pinned memory made before they start.
 class Peeks {
  public:
-  Peeks() : stream_("peeks") {
-    HIWAY_CUDA(cudaHostAlloc(&staging_, staging_bytes, cudaHostAllocPortable), "peeks");
-  }
+  Peeks() : stream_("peeks") { HIWAY_CUDA(cudaHostAlloc(&staging_, staging_bytes, cudaHostAllocPortable), "peeks"); }
   ~Peeks() { cudaFreeHost(staging_); }
   Peeks(Peeks const&) = delete;
   Peeks& operator=(Peeks const&) = delete;

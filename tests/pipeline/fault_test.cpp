@@ -147,8 +147,7 @@ TEST(Fault, ALoopOfTriesIsLeftOnBothSides) {
       pipe.add_cpu_stage("tries", TryForEver{}, into(t));
     }
     pipe.add_cpu_stage("sink", [](int const&) {}, from(t));
-    EXPECT_THAT(text_of_error<Aborted>([&] { pipe.run(); }),
-                testing::StartsWith("the deadline of 100 ms has passed"));
+    EXPECT_THAT(text_of_error<Aborted>([&] { pipe.run(); }), testing::StartsWith("the deadline of 100 ms has passed"));
   }
 }
 

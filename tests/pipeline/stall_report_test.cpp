@@ -8,11 +8,11 @@
 namespace {
 
 using namespace hiway;
+using std::chrono::milliseconds;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
-using std::chrono::milliseconds;
 
 StageSnapshot stage(std::string name, std::vector<StageSnapshot::From> from, std::vector<StageSnapshot::Into> into) {
   StageSnapshot s;
@@ -60,9 +60,10 @@ TEST(StallReport, NamesACircleOfAFullAndAnEmptyTunnel) {
   PipelineSnapshot p;
   p.stages = {stage("source", {}, {{0}, {1}}), stage("join", {{0}, {1}}, {})};
   p.tunnels = {tunnel("a", 1, 1, 0), tunnel("b", 1, 0, 0)};
-  EXPECT_EQ(find_waits(p).front(),
-            "stages wait for each other: 'source' for room in tunnel 'a' until 'join' gets from it, 'join' for items of "
-            "tunnel 'b' until 'source' puts into it");
+  EXPECT_EQ(
+      find_waits(p).front(),
+      "stages wait for each other: 'source' for room in tunnel 'a' until 'join' gets from it, 'join' for items of "
+      "tunnel 'b' until 'source' puts into it");
 }
 
 TEST(StallReport, ACircleThroughAStageThatHoldsTasksIsOnlyPossible) {
@@ -78,10 +79,11 @@ TEST(StallReport, ACircleThroughSeveralStagesIsNamedInTheOrderOfTheWaits) {
   PipelineSnapshot p;
   p.stages = {stage("source", {}, {{0}, {1}}), stage("left", {{0}}, {{2}}), stage("join", {{1}, {2}}, {})};
   p.tunnels = {tunnel("to left", 4, 0, 0), tunnel("to join", 1, 1, 0), tunnel("from left", 4, 0, 0)};
-  EXPECT_EQ(find_waits(p).front(),
-            "stages wait for each other: 'source' for room in tunnel 'to join' until 'join' gets from it, 'join' for "
-            "items of tunnel 'from left' until 'left' puts into it, 'left' for items of tunnel 'to left' until 'source' "
-            "puts into it");
+  EXPECT_EQ(
+      find_waits(p).front(),
+      "stages wait for each other: 'source' for room in tunnel 'to join' until 'join' gets from it, 'join' for "
+      "items of tunnel 'from left' until 'left' puts into it, 'left' for items of tunnel 'to left' until 'source' "
+      "puts into it");
 }
 
 TEST(StallReport, APutThatSpillsWaitsForNobody) {
@@ -173,15 +175,23 @@ TEST(StallReport, AnythingThatMovesIsProgress) {
   Progress const before = progress(p);
   EXPECT_EQ(progress(p), before);
   std::vector<std::function<void(PipelineSnapshot&)>> const changes{
-      [](auto& s) { s.stages[0].started = 2; },         [](auto& s) { s.stages[0].returned = 1; },
-      [](auto& s) { s.stages[0].inside = 0; },          [](auto& s) { s.stages[0].ended = true; },
-      [](auto& s) { s.stages[0].into[0].closed = 1; },  [](auto& s) { s.stages[1].from[0].tasks.got = 1; },
+      [](auto& s) { s.stages[0].started = 2; },
+      [](auto& s) { s.stages[0].returned = 1; },
+      [](auto& s) { s.stages[0].inside = 0; },
+      [](auto& s) { s.stages[0].ended = true; },
+      [](auto& s) { s.stages[0].into[0].closed = 1; },
+      [](auto& s) { s.stages[1].from[0].tasks.got = 1; },
       [](auto& s) { s.stages[1].from[0].tasks.finished = 1; },
-      [](auto& s) { s.tunnels[0].claimed = 9; },        [](auto& s) { s.tunnels[0].taken = 9; },
-      [](auto& s) { s.tunnels[0].published = 9; },      [](auto& s) { s.tunnels[0].arrived = 9; },
-      [](auto& s) { s.tunnels[0].retired = 9; },        [](auto& s) { s.tunnels[0].spill_claimed = 9; },
-      [](auto& s) { s.tunnels[0].spill_taken = 9; },    [](auto& s) { s.tunnels[0].closed = true; },
-      [](auto& s) { s.tunnels[0].ended = true; },       [](auto& s) { s.tunnels[0].open_inlets_closed = 1; },
+      [](auto& s) { s.tunnels[0].claimed = 9; },
+      [](auto& s) { s.tunnels[0].taken = 9; },
+      [](auto& s) { s.tunnels[0].published = 9; },
+      [](auto& s) { s.tunnels[0].arrived = 9; },
+      [](auto& s) { s.tunnels[0].retired = 9; },
+      [](auto& s) { s.tunnels[0].spill_claimed = 9; },
+      [](auto& s) { s.tunnels[0].spill_taken = 9; },
+      [](auto& s) { s.tunnels[0].closed = true; },
+      [](auto& s) { s.tunnels[0].ended = true; },
+      [](auto& s) { s.tunnels[0].open_inlets_closed = 1; },
       [](auto& s) { s.tunnels[0].open_outlets[0].got = 1; },
       [](auto& s) { s.tunnels[0].open_outlets[0].finished = 1; },
   };

@@ -33,7 +33,8 @@ inline constexpr unsigned long_wait_misses = 512;
 
 /// A word shared by threads or lanes. Its home is the memory it lies in: the host's or the device's. At home it is
 /// accessed in device scope (or by CPU atomics), from the other side in system scope and by loads and stores of its one
-/// writer only; a word at the device's home is never accessed by a CPU thread while kernels run.
+/// writer only; a word at the device's home is never accessed by a CPU thread while kernels run, only copied by
+/// Backend::peek.
 template <class T>
 struct Word {
   T bits;
