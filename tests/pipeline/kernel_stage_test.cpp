@@ -120,4 +120,23 @@ TEST(KernelStage, LaunchesMayPutBesideARun) {
   }
 }
 
+struct Fail {
+  Inlet<int> out;
+  HIWAY_DEVICE void operator()() const { out.fail_d("seventy-seven"); }
+};
+
+// The lanes' Unwind came out of the next launch, and hid the run's own error.
+TEST(KernelStage, ALaunchThatARunsAbortEndsIsNoErrorOfItsOwn) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  auto& numbers = pipe.create_tunnel<int>("numbers", Direction::gpu_to_cpu);
+  Inlet<int> const out = numbers.open_inlet();
+  pipe.add_cpu_stage(
+      "sum", [](int const&) {}, from(numbers));
+  pipe.start();
+  for (int i = 0; i < 2; ++i) pipe.launch("fail", Fail{out}, {.blocks = 1, .threads_per_block = 64});
+  pipe.synchronize();
+  EXPECT_THAT(hiway_tests::text_of_error<StageError>([&] { pipe.wait(); }), HasSubstr("seventy-seven"));
+}
+
 }  // namespace
