@@ -70,6 +70,8 @@ HIWAY_DEVICE inline bool try_put(Machine m, InletView const& v, std::uint32_t gr
 template <class Machine>
 HIWAY_DEVICE inline void wait_for_room(Machine m, InletView const& v, unsigned misses) {
   if (has_spill(v.spill)) raise(m, *v.control, FaultKind::spill_exhausted, v.stage, v.tunnel, 0);
+  // T5 also for a put that gets no ticket: after the end nobody gives room.
+  if (m.load(v.end->closed, Order::relaxed) != 0) raise(m, *v.control, FaultKind::put_after_end, v.stage, v.tunnel, 0);
   m.relax(misses);
 }
 

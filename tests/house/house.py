@@ -2,7 +2,7 @@
 """Checks that the house's rooms lie where DESIGN says: `house.py floors|rooms ROOT`, or `house.py self-test`.
 
 floors  a file includes no floor above its own; include/hiway includes neither lib/ nor monitors/ nor stencil/;
-        apps/ includes public headers and apps/ only. A file without a floor is an error: place it below.
+        apps/ includes public headers and apps/ only, examples/ public headers only. A file without a floor is an error: place it below.
 rooms   only the machine and launch rooms and config.hpp ask which compiler or which pass this is;
         nothing is volatile.
 """
@@ -22,9 +22,9 @@ FLOORS = [
     (2, r"include/hiway/(segment|stencil|plan)/.*"),
     (3, r"(monitors|stencil|lib/plan)/.*|lib/(graph|stall_report)\.[ch]pp"),
     (4, r"include/hiway/(hiway|paper|pipeline)\.hpp|lib/pipeline_[^/]*"),
-    (5, r"apps/.*"),
+    (5, r"(apps|examples)/.*"),
 ]
-ROOMS = ["include", "lib", "monitors", "stencil", "apps"]
+ROOMS = ["include", "lib", "monitors", "stencil", "apps", "examples"]
 SOURCES = {".hpp", ".cuh", ".cpp", ".cu", ".h"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<(hiway/[^>]+)>)', re.M)
 ASKS_THE_COMPILER = re.compile(r"__CUDA_ARCH__|__CUDACC__|NV_IF_TARGET")
@@ -80,6 +80,8 @@ def check_floors(root):
                 yield f"{at}: a public header includes {target}"
             if path.startswith("apps/") and not target.startswith(("include/", "apps/")):
                 yield f"{at}: an application includes {target}, which is not public"
+            if path.startswith("examples/") and not target.startswith("include/"):
+                yield f"{at}: an example includes {target}, which is not public"
 
 
 def check_rooms(root):
@@ -111,6 +113,11 @@ PLANTED = [
     ("floors", "monitors/duty.cpp", '#include "hiway/pipeline.hpp"\n', "floor 3 includes"),
     ("floors", "apps/reyes/hiway.cpp", '#include "monitors/duty.hpp"\n', "which is not public"),
     ("floors", "apps/reyes/hiway.cpp", '#include <hiway/hiway.hpp>\n#include <vector>\n', ""),
+    ("floors", "examples/figure9/hiway.cpp", '#include "monitors/duty.hpp"\n', "an example includes monitors/duty.hpp"),
+    ("floors", "examples/figure9/hiway.cpp", '#include "cli/app.hpp"\n', "an example includes apps/cli/app.hpp"),
+    ("floors", "examples/figure9/hiway.cpp", '#include <hiway/hiway.hpp>\n', ""),
+    ("floors", "apps/reyes/hiway.cpp", '#include "examples/own.hpp"\n', "an application includes examples/own.hpp"),
+    ("rooms", "examples/figure9/hiway.cpp", "int volatile flag;\n", "volatile"),
     ("rooms", "include/hiway/machine/machine.hpp", "#ifdef __CUDA_ARCH__\n#endif\n", ""),
     ("rooms", "include/hiway/ring.hpp", "\n#ifdef __CUDA_ARCH__\n#endif\n", "ring.hpp:2: mentions __CUDA_ARCH__"),
     ("rooms", "monitors/duty.hpp", "#if defined(__CUDACC__)\n#endif\n", "mentions __CUDACC__"),
@@ -125,7 +132,8 @@ def self_test():
     for check, name, text, expected in PLANTED:
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder).resolve()
-            for path in ["include/hiway/config.hpp", "include/hiway/hiway.hpp", "include/hiway/pipeline.hpp", "monitors/duty.hpp", name]:
+            for path in ["include/hiway/config.hpp", "include/hiway/hiway.hpp", "include/hiway/pipeline.hpp", "monitors/duty.hpp",
+                         "apps/cli/app.hpp", "examples/own.hpp", name]:
                 (root / path).parent.mkdir(parents=True, exist_ok=True)
                 (root / path).write_text(text if path == name else "")
             said = "\n".join(CHECKS[check](root))

@@ -120,4 +120,44 @@ TEST(KernelStage, LaunchesMayPutBesideARun) {
   }
 }
 
+struct Fail {
+  Inlet<int> out;
+  HIWAY_DEVICE void operator()() const { out.fail_d("seventy-seven"); }
+};
+
+// The lanes' Unwind came out of the next launch, and hid the run's own error.
+TEST(KernelStage, ALaunchThatARunsAbortEndsIsNoErrorOfItsOwn) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  auto& numbers = pipe.create_tunnel<int>("numbers", Direction::gpu_to_cpu);
+  Inlet<int> const out = numbers.open_inlet();
+  pipe.add_cpu_stage(
+      "sum", [](int const&) {}, from(numbers));
+  pipe.start();
+  for (int i = 0; i < 2; ++i) pipe.launch("fail", Fail{out}, {.blocks = 1, .threads_per_block = 64});
+  pipe.synchronize();
+  EXPECT_THAT(hiway_tests::text_of_error<StageError>([&] { pipe.wait(); }), HasSubstr("seventy-seven"));
+}
+
+// With no room left it waited for ever: nobody gives room after the end, and nobody aborts.
+TEST(KernelStage, APutAfterTheEndDoesNotWaitForRoom) {
+  HIWAY_NEEDS_DEVICE();
+  for (int i = 0; i < 20; ++i) {  // the room is sometimes back before the end is found
+    Pipeline pipe(bounded());
+    auto& numbers = pipe.create_tunnel<int>("numbers", Direction::gpu_to_cpu, {.capacity_items = 64});
+    Inlet<int> const out = numbers.open_inlet();
+    long sum = 0;
+    pipe.add_cpu_stage(
+        "sum", [&](int const& x) { sum += x; }, from(numbers));
+    pipe.start();
+    pipe.launch("put", PutSome{out, 0}, {.blocks = 1, .threads_per_block = 64});
+    pipe.launch("close", Close{out}, {.blocks = 1, .threads_per_block = 1});
+    while (!pipe.wait_for(std::chrono::milliseconds(100))) {  // at most bounded()'s deadline
+    }
+    pipe.launch("put late", PutSome{out, 0}, {.blocks = 1, .threads_per_block = 64});
+    pipe.synchronize();
+    EXPECT_EQ(sum, 64L * 63 / 2);
+  }
+}
+
 }  // namespace
