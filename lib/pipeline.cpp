@@ -202,7 +202,14 @@ void Pipeline::Core::launch(std::string_view name, DeviceKernel kernel, GpuStage
   synchronize();
   simt::Grid const grid{options.blocks, options.threads_per_block, options.shared_bytes};
   std::string const title = "launch '" + std::string(name) + "'";
-  if (prepared_launches_.emplace(kernel.cuda.symbol, grid.threads_per_block, grid.shared_bytes).second) {
+  std::tuple const key(kernel.cuda.symbol, grid.threads_per_block, grid.shared_bytes);
+  if (!prepared_launches_.contains(key)) {
+    if (running_ && !backend_->loads_beside_kernels()) {
+      throw ConfigError(title +
+                        ": its kernel is loaded while the pipeline runs, and would wait for its end: set "
+                        "CUDA_MODULE_LOADING=EAGER, or launch it once before the start");
+    }
+    prepared_launches_.insert(key);
     backend_->prepare(title, kernel, grid);
   }
   launches_.push_back(backend_->start(title, kernel, grid));

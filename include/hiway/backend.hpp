@@ -96,6 +96,8 @@ class Backend {
   /// Loads the kernel, so that starting it beside running ones does not stall them. *Throws* ConfigError when it has no
   /// code for this device.
   virtual void prepare(std::string_view name, DeviceKernel const& kernel, simt::Grid grid) = 0;
+  /// False where a kernel that was not prepared before waits for running ones to end.
+  [[nodiscard]] virtual bool loads_beside_kernels() const = 0;
   /// SMs, and how many blocks of this kernel fit on one at once.
   [[nodiscard]] virtual unsigned processors() const = 0;
   [[nodiscard]] virtual unsigned resident_blocks(DeviceKernel const& kernel, simt::Grid grid) = 0;

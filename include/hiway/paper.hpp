@@ -10,7 +10,8 @@
 // There is one service in a program. Its tunnels are hiway::Tunnels of pipeline(): stages may be added there, before
 // setupService(), and both spellings used on one tunnel. An end to which no stage is connected is open to put_ and get_.
 // Kernels need not be hiway's: every kernel of a unit that includes this header may call the _d functions while the
-// service runs. A kernel whose local memory is larger than any before waits for the service to end: launch it once before.
+// service runs, as CUDA_MODULE_LOADING=EAGER, which hiway sets unless you do, has them all loaded. A kernel whose local
+// memory is larger than any before waits for the service to end: launch it once before.
 #pragma once
 #include <cstdint>
 

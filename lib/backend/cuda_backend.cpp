@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <thread>
@@ -318,6 +319,10 @@ class CudaBackend final : public Backend {
     if (attributes.localSizeBytes > stack)
       HIWAY_CUDA(cudaDeviceSetLimit(cudaLimitStackSize, attributes.localSizeBytes), name);
   }
+  bool loads_beside_kernels() const override {
+    char const* const loading = std::getenv("CUDA_MODULE_LOADING");
+    return loading != nullptr && std::string_view(loading) == "EAGER";
+  }
   unsigned processors() const override { return static_cast<unsigned>(properties_.multiProcessorCount); }
   unsigned resident_blocks(DeviceKernel const& kernel, simt::Grid grid) override {
     use();
@@ -370,9 +375,9 @@ std::unique_ptr<Backend> make_cuda_backend(int device) { return std::make_unique
 
 std::vector<DeviceInfo> list_gpus() {
   int count = 0;
-  if (cudaGetDeviceCount(&count) != cudaSuccess) {
+  if (cudaError_t const error = cudaGetDeviceCount(&count); error != cudaSuccess || count == 0) {
     cudaGetLastError();
-    return {};
+    return {{"cuda", error != cudaSuccess ? cudaGetErrorString(error) : "no GPU", false}};
   }
   std::vector<DeviceInfo> all;
   for (int i = 0; i < count; ++i) {

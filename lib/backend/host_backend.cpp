@@ -97,6 +97,7 @@ class HostBackend final : public Backend {
     throw ConfigError(std::string(name) +
                       " is a __global__ function, which only a GPU runs; give it as a functor to run it on the emulated device");
   }
+  bool loads_beside_kernels() const override { return true; }
   unsigned processors() const override { return device_.limits().processors; }
   unsigned resident_blocks(DeviceKernel const&, simt::Grid grid) override { return device_.resident_blocks(grid); }
   simt::Grid default_grid(simt::Grid wanted, unsigned) const override {
@@ -126,11 +127,9 @@ std::string chosen_device() {
 }  // namespace
 
 // Before the first CUDA call, as units register before main. A kernel that is loaded while persistent ones run waits for
-// their end, so all are loaded at once; and kernels in streams that share a hardware queue wait for each other, so there
-// are as many queues as there can be. A user's own settings stay.
+// their end, so all are loaded at once. A user's own setting stays.
 bool register_cuda(CudaSupport support) noexcept {
   setenv("CUDA_MODULE_LOADING", "EAGER", 0);
-  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   cuda_registry() = support;
   return true;
 }
