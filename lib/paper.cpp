@@ -1,6 +1,7 @@
 // The service behind the paper's interface: one pipeline, the ends of its tunnels by number, and its start and end.
 #include "hiway/paper.hpp"
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,11 +21,18 @@ struct Known {
 enum class State { taking, running, over };
 
 struct Service {
-  State state = State::taking;
+  std::atomic<State> state{State::taking};  ///< the user's threads read it beside shutdownService
   std::unique_ptr<hiway::Pipeline> pipeline;
   std::vector<Known> known;  ///< by number; tunnels made at pipeline() itself have no entry's tunnel
   std::vector<detail::Ends> host_ends;
   detail::Table host;
+
+  void clear() {
+    pipeline.reset();
+    known.clear();
+    host_ends.clear();
+    state = State::taking;
+  }
 };
 
 Service& service() {
@@ -68,7 +76,7 @@ void build_tables() {
 
 hiway::Pipeline& pipeline() {
   Service& s = service();
-  if (s.state == State::over) s = {};
+  if (s.state == State::over) s.clear();
   if (!s.pipeline) s.pipeline = std::make_unique<hiway::Pipeline>();
   return *s.pipeline;
 }
@@ -84,7 +92,7 @@ void setupService() {
 
 void shutdownService() {
   Service& s = service();
-  if (s.state == State::taking) s = {};
+  if (s.state == State::taking) s.clear();
   if (s.state != State::running) return;
   s.state = State::over;
   bool const by_itself = s.pipeline->wait_for(std::chrono::nanoseconds(0));

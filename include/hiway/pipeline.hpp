@@ -50,7 +50,7 @@ struct GpuKernelDescription {
 /// *Throws* ConfigError unless `grid` and `block` have one dimension of at least 1.
 void check_extents(std::string_view stage, Extent grid, Extent block);
 
-class Pipeline : private OpenEnds, private BufferAccess {
+class Pipeline final : private OpenEnds, private BufferAccess {
  public:
   /// *Throws* NoDevice when the device asked for is not there.
   explicit Pipeline(PipelineConfig config = {});

@@ -310,7 +310,10 @@ struct SumByTeam {
     std::uint64_t const first = item.whole() ? item.first() + 1 : 0;
     unsigned const rank = team == Team::warp ? rank_in_warp() : thread_index() % 96;
     unsigned const size = team == Team::warp ? lanes_of_warp() : 96;
-    put([&](T& next) { next.fill(first, rank, size); });
+    put([&](T& next) {
+      for (unsigned i = 0; i < rank % 5 * 8; ++i) anywhere([](auto m) { m.relax(1); });  // some lanes are late
+      next.fill(first, rank, size);
+    });
   }
 };
 

@@ -97,6 +97,33 @@ TEST(Ring, CountsWhatWasGranted) {
   (void)x;
 }
 
+TEST(Ring, GrantsARunAsFarAsThereIsRoom) {
+  IntRing r(5);
+  EXPECT_EQ(claim_put_run(thread, r.ring, 3).count, 3u);
+  hiway::Run const rest = claim_put_run(thread, r.ring, 3);
+  EXPECT_EQ(rest.first, 3u);
+  EXPECT_EQ(rest.count, 2u);
+  EXPECT_EQ(claim_put_run(thread, r.ring, 1).count, 0u);
+  EXPECT_EQ(r.words->free.bits, 0);  // what was taken beyond the balance is given back
+  EXPECT_EQ(r.words->avail.bits, 5);
+  Word<std::uint64_t> tally{0};
+  EXPECT_EQ(claim_get_run(thread, r.ring, 9, &tally, Credit::early).count, 5u);
+  EXPECT_EQ(tally.bits, 5u);
+}
+
+TEST(Ring, ALateCreditComesWhenTheSlotIsFree) {
+  IntRing r(1);
+  EXPECT_TRUE(r.put(thread, 7));
+  hiway::Run const run = claim_get_run(thread, r.ring, 1, nullptr, Credit::late);
+  ASSERT_EQ(run.count, 1u);
+  std::byte const* const slot = begin_get(thread, r.ring, run.first, r.control);
+  EXPECT_FALSE(r.put(thread, 8));  // its holder still reads it
+  EXPECT_EQ(*reinterpret_cast<int const*>(slot), 7);
+  end_get(thread, r.ring, run.first, Credit::late);
+  EXPECT_TRUE(r.put(thread, 8));
+  EXPECT_EQ(r.words->free.bits, 0);
+}
+
 TEST(Ring, HalvesHandOverCommittedPrefixes) {
   IntRing out(4, RingPart::outbox);
   IntRing in(4, RingPart::inbox);
