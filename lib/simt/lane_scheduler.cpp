@@ -342,6 +342,8 @@ std::uint64_t share_in_block(std::uint64_t value) {
   return lane.block->shared_value;
 }
 
-bool on_own_stack(void const* address) noexcept { return lane_here("on_own_stack").holds(address); }
+bool on_own_stack(void const* address) noexcept {
+  return lane_here("on_own_stack").holds(address) || sanitizer::in_moved_frame(address);
+}
 
 }  // namespace hiway::simt

@@ -30,12 +30,18 @@ inline void start_switch(Shadow* from, void const* stack, std::size_t stack_byte
   __sanitizer_start_switch_fiber(from != nullptr ? &from->asan_frames : nullptr, stack, stack_bytes);
 }
 inline void finish_switch(Shadow& self) { __sanitizer_finish_switch_fiber(self.asan_frames, nullptr, nullptr); }
+/// A local variable of the running fiber that ASan keeps elsewhere, to find uses after return.
+inline bool in_moved_frame(void const* local) {
+  void* const frames = __asan_get_current_fake_stack();
+  return frames != nullptr && __asan_addr_is_in_fake_stack(frames, const_cast<void*>(local), nullptr, nullptr) != nullptr;
+}
 #else
 inline constexpr bool address = false;
 inline void unpoison(void*, std::size_t) {}
 /// `from` is null when the fiber will not be resumed.
 inline void start_switch(Shadow*, void const*, std::size_t) {}
 inline void finish_switch(Shadow&) {}
+inline bool in_moved_frame(void const*) { return false; }
 #endif
 
 #if defined(HIWAY_SIMT_TSAN)

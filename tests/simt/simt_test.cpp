@@ -233,6 +233,21 @@ TEST(Simt, HoldsEveryLaneAtTheBlocksBarrier) {
   });
 }
 
+TEST(Simt, SharesTheFirstLanesValueAndKnowsALanesOwnStack) {
+  run({.blocks = 2, .threads_per_block = 70, .shared_bytes = 64}, [] {
+    unsigned const me = lane_id().thread;
+    int own = 0;  // ASan keeps it elsewhere
+    for (std::uint64_t round = 0; round < 5; ++round) {
+      if (me % 5 == round) yield();
+      EXPECT_EQ(share_in_block(100 * me + round), round);
+    }
+    auto const* const of_lane_0 = reinterpret_cast<int const*>(share_in_block(reinterpret_cast<std::uintptr_t>(&own)));
+    EXPECT_TRUE(on_own_stack(&own));
+    EXPECT_EQ(on_own_stack(of_lane_0), me == 0);
+    EXPECT_FALSE(on_own_stack(shared_memory()));
+    sync_block();
+  });
+}
 TEST(Simt, CountsOnlyLanesThatHaveNotExitedAtTheBarrier) {
   std::atomic<unsigned> through{0};
   run({.threads_per_block = 64}, [&] {
