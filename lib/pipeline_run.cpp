@@ -353,6 +353,17 @@ bool Pipeline::Core::wait_for(std::chrono::nanoseconds duration) {
   return true;
 }
 
+// A put into an open end after the whole run had ended: no monitor was left to tell.
+void Pipeline::Core::import_late_faults() {
+  if (ThreadMachine{}.load(host_control_->ready, Order::acquire) != 0) import_record(host_control_->record);
+  bool const open_on_device = std::any_of(tunnels_.begin(), tunnels_.end(), [](TunnelState const& t) {
+    return (t.open_inlets != 0 && t.tunnel->from_gpu()) || (!t.open_outlets.empty() && t.tunnel->to_gpu());
+  });
+  if (!open_on_device) return;
+  Control const control = device_words_->fetch(device_control_);
+  if (control.ready.bits != 0) import_record(control.record);
+}
+
 RunReport Pipeline::Core::wait() {
   if (!running_) throw ConfigError("wait: the pipeline was not started");
   for (unsigned n = 0; (n = threads_running_.load(std::memory_order_acquire)) != 0;)
@@ -369,6 +380,7 @@ RunReport Pipeline::Core::wait() {
   monitors_.clear();
   kernels_.clear();
   running_ = false;
+  if (!error_.get()) import_late_faults();
   if (std::exception_ptr const error = error_.get()) std::rethrow_exception(error);
   report_ = {};
   report_.seconds = std::chrono::duration<double>(end - started_).count();

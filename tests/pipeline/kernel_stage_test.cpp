@@ -160,4 +160,26 @@ TEST(KernelStage, APutAfterTheEndDoesNotWaitForRoom) {
   }
 }
 
+TEST(KernelStage, APutAfterTheWholeRunHasEndedIsNamed) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  auto& there = pipe.create_tunnel<int>("there", Direction::gpu_to_cpu);
+  auto& here = pipe.create_tunnel<int>("here", Direction::cpu_to_cpu);
+  Inlet<int> const late[] = {there.open_inlet(), here.open_inlet()};
+  pipe.add_cpu_stage("sum", [](int const&) {}, from(there, here));
+  auto const end = [&] {
+    pipe.start();
+    pipe.launch("close", Close{late[0]}, {.blocks = 1, .threads_per_block = 1});
+    late[1].close_h();
+    for (int i = 0; i < 100 && !pipe.wait_for(std::chrono::milliseconds(100)); ++i) {
+    }
+  };
+  end();
+  pipe.launch("put", PutSome{late[0], 1}, {.blocks = 1, .threads_per_block = 1});
+  EXPECT_THAT(hiway_tests::text_of_error<MisuseError>([&] { pipe.wait(); }), HasSubstr("put after close: tunnel 'there'"));
+  end();
+  EXPECT_THROW(late[1].put_h(1), Aborted);
+  EXPECT_THAT(hiway_tests::text_of_error<MisuseError>([&] { pipe.wait(); }), HasSubstr("put after close: tunnel 'here'"));
+}
+
 }  // namespace
