@@ -1,0 +1,280 @@
+// The store/load pairs that the end check rests on (termination.hpp T5), on the GPU and across the bus, with the machine's
+// own operations: "ticket, then closed" against "closed, then created". One of the two sees the other, or an item put
+// after the end would be lost. And that an item is whole for whoever acquires its turn (ring.hpp R1, A2).
+// Each has a broken form that must be seen to go wrong, so that the test is known to look. (Relaxed stores and loads in the
+// place of T5's read-modify-writes were not seen to miss each other on an H200, in 20 million pairs with noise.)
+#define HIWAY_TEST_ON_GPU 1
+#include <memory>
+#include <random>
+#include <thread>
+
+#include "tests/device.hpp"
+
+namespace {
+
+using namespace hiway;
+
+/// swapped: a put reads `closed` before it takes its ticket. relaxed: turns order nothing.
+enum class Form { library, swapped, relaxed };
+
+/// A word in a line of its own; pairs of them lie in buffers of their own, so that their ways through the caches differ.
+template <class T>
+struct alignas(256) Apart {
+  Word<T> word{0};
+};
+
+HIWAY_DEVICE unsigned scramble(unsigned x) {
+  x ^= x >> 16;
+  x *= 0x7feb352du;
+  x ^= x >> 15;
+  x *= 0x846ca68bu;
+  return x ^ x >> 16;
+}
+
+/// Lanes of blocks of even number put, those of odd number check: a pair meets, then both act at once, round after round,
+/// on words that change from round to round. A word holds the last round in which its side has acted. The other blocks
+/// make noise: stores and additions all over a large buffer.
+struct PutAgainstCheck {
+  View<Apart<std::uint64_t>> claimed;
+  View<Apart<std::uint32_t>> closed;
+  View<Apart<std::uint32_t>> arrived;
+  View<Apart<std::uint32_t>> seen;  ///< by each of the two
+  View<Word<std::uint32_t>> noise;
+  View<Word<std::uint64_t>> missed;
+  Word<std::uint32_t>* over;
+  std::uint32_t rounds;
+  Form form;
+
+  static constexpr unsigned pair_blocks = 64;
+  static constexpr unsigned lanes = 32;
+  static constexpr unsigned pairs = pair_blocks / 2 * lanes;
+  static constexpr unsigned words_of_a_pair = 32;
+
+  template <class Machine>
+  HIWAY_DEVICE void make_noise(Machine m) const {
+    unsigned at = scramble(thread_index() + 1);
+    while (m.load(*over, Order::relaxed) < pairs) {
+      for (int i = 0; i < 16; ++i) {
+        at = scramble(at + 1);
+        Word<std::uint32_t>& word = noise[at % static_cast<unsigned>(noise.size)];
+        if (at % 2 == 0) {
+          m.store(word, at, Order::relaxed);
+        } else {
+          m.fetch_add(word, 1u, Order::relaxed);
+        }
+      }
+    }
+  }
+
+  template <class Machine>
+  HIWAY_DEVICE void meet(Machine m, std::size_t pair, std::uint32_t times) const {
+    m.fetch_add(arrived[pair].word, 1u, Order::acq_rel);
+    while (m.load(arrived[pair].word, Order::acquire) < 2 * times) {
+    }
+  }
+  HIWAY_DEVICE void operator()() const {
+    on_this_device([&](auto m) {
+      if (block_index() >= pair_blocks) return make_noise(m);
+      bool const puts = block_index() % 2 == 0;
+      std::size_t const pair = block_index() / 2 * lanes + m.lane();
+      for (std::uint32_t r = 1; r <= rounds; ++r) {
+        meet(m, pair, 2 * r - 1);
+        Word<std::uint64_t>& ticket = claimed[pair * words_of_a_pair + r % words_of_a_pair].word;
+        Word<std::uint32_t>& shut = closed[pair * words_of_a_pair + scramble(r) % words_of_a_pair].word;
+        bool saw = false;
+        if (puts) {
+          if (form == Form::swapped) saw = m.load(shut, Order::relaxed) == r;
+          m.fetch_add(ticket, std::uint64_t{1}, Order::acq_rel);
+          if (form == Form::library) saw = m.load(shut, Order::relaxed) == r;
+        } else {
+          m.store(shut, r, Order::release);
+          m.fence_across();
+          saw = m.fetch_add(ticket, std::uint64_t{0}, Order::acq_rel) > (r - 1) / words_of_a_pair;  // earlier rounds' puts
+        }
+        m.store(seen[2 * pair + (puts ? 0 : 1)].word, saw ? 1u : 0u, Order::relaxed);
+        meet(m, pair, 2 * r);
+        if (puts && !saw && m.load(seen[2 * pair + 1].word, Order::relaxed) == 0)
+          m.fetch_add(missed[0], std::uint64_t{1}, Order::relaxed);
+      }
+      m.fetch_add(*over, puts ? 1u : 0u, Order::relaxed);
+    });
+  }
+};
+
+template <class T>
+Buffer<T>& zeros(Pipeline& pipe, std::size_t count) {
+  return pipe.create_buffer<T>(std::vector<T>(count));
+}
+std::uint64_t value(Buffer<Word<std::uint64_t>>& buffer) {
+  Word<std::uint64_t> count{0};
+  buffer.copy_out(std::span<Word<std::uint64_t>>(&count, 1));
+  return count.bits;
+}
+
+std::uint64_t missed_on_the_device(Form form) {
+  using Test = PutAgainstCheck;
+  Pipeline pipe(hiway_tests::bounded());
+  auto& missed = zeros<Word<std::uint64_t>>(pipe, 1);
+  std::size_t const words = std::size_t{Test::pairs} * Test::words_of_a_pair;
+  Test const test{zeros<Apart<std::uint64_t>>(pipe, words).view(),
+                  zeros<Apart<std::uint32_t>>(pipe, words).view(),
+                  zeros<Apart<std::uint32_t>>(pipe, Test::pairs).view(),
+                  zeros<Apart<std::uint32_t>>(pipe, 2 * Test::pairs).view(),
+                  zeros<Word<std::uint32_t>>(pipe, std::size_t{1} << 24).view(),
+                  missed.view(),
+                  zeros<Word<std::uint32_t>>(pipe, 1).view().data,
+                  20000,
+                  form};
+  pipe.launch("pairs", test, {.blocks = Test::pair_blocks + 64, .threads_per_block = Test::lanes});
+  pipe.synchronize();
+  return value(missed);
+}
+
+TEST(Litmus, APutAndTheCheckDoNotMissEachOtherOnTheDevice) {
+  HIWAY_NEEDS_DEVICE();
+  EXPECT_EQ(missed_on_the_device(Form::library), 0u);  // of 20 million
+  EXPECT_GT(missed_on_the_device(Form::swapped), 0u) << "or this test does not look";
+}
+
+// ---- across the bus: a CPU thread puts, the device checks -------------------------------------------------
+
+struct alignas(128) BusPair {
+  Word<std::uint64_t> claimed{0};
+  alignas(64) Word<std::uint32_t> closed{0};
+};
+struct Rounds {
+  alignas(128) Word<std::uint64_t> host{0};    ///< the round that the host is in
+  alignas(128) Word<std::uint64_t> device{0};  ///< rounds that the device has finished
+};
+
+struct CheckAcross {
+  BusPair* pairs;
+  std::uint32_t* saw;
+  Rounds* rounds;
+  std::uint64_t count;
+  HIWAY_DEVICE void operator()() const {
+    on_this_device([&](auto m) {
+      for (std::uint64_t i = 0; i < count; ++i) {
+        while (m.load_across(rounds->host, Order::acquire) <= i) {
+        }
+        BusPair& p = pairs[i];
+        m.store_across(p.closed, 1u, Order::release);
+        m.fence_across();
+        saw[i] = m.load_across(p.claimed, Order::acquire) != 0 ? 1 : 0;
+        m.store_across(rounds->device, i + 1, Order::release);
+      }
+    });
+  }
+};
+
+struct Release {
+  Backend& backend;
+  void operator()(void* address) const { backend.release(Memory::pinned, address); }
+};
+template <class T>
+using Pinned = std::unique_ptr<T[], Release>;
+template <class T>
+Pinned<T> pinned(Backend& backend, std::size_t count) {
+  auto* const memory = static_cast<T*>(backend.allocate(Memory::pinned, count * sizeof(T), "litmus"));
+  std::uninitialized_value_construct_n(memory, count);
+  return Pinned<T>(memory, Release{backend});
+}
+
+std::uint64_t missed_across(Form form, std::uint64_t count) {
+  auto const backend = make_backend("cuda:0");
+  auto const pairs = pinned<BusPair>(*backend, count);
+  auto const saw = pinned<std::uint32_t>(*backend, count);
+  auto const rounds = pinned<Rounds>(*backend, 1);
+  using Body = LaunchBody<CheckAcross>;
+  DeviceKernel const kernel = device_kernel<Body, ThisUnit>(Body{{pairs.get(), saw.get(), rounds.get(), count}});
+  backend->reserve_streams(1);
+  backend->prepare("check", kernel, {1, 1, 0});
+  auto const running = backend->start("check", kernel, {1, 1, 0});
+  std::minstd_rand random(1);
+  ThreadMachine const m;
+  std::vector<std::uint32_t> closed(count);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    m.store(rounds[0].host, i + 1, Order::release);
+    auto const until = std::chrono::steady_clock::now() + std::chrono::nanoseconds(random() % 3000);
+    while (std::chrono::steady_clock::now() < until) {
+    }
+    if (form == Form::swapped) closed[i] = m.load(pairs[i].closed, Order::relaxed);
+    m.fetch_add(pairs[i].claimed, std::uint64_t{1}, Order::acq_rel);
+    if (form == Form::library) closed[i] = m.load(pairs[i].closed, Order::relaxed);
+    while (m.load(rounds[0].device, Order::acquire) <= i) {
+    }
+  }
+  while (!running->done()) {
+  }
+  std::uint64_t missed = 0;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    missed += closed[i] == 0 && saw[i] == 0 ? 1 : 0;
+  }
+  return missed;
+}
+
+TEST(Litmus, APutAndTheCheckDoNotMissEachOtherAcrossTheBus) {
+  HIWAY_NEEDS_DEVICE();
+  EXPECT_EQ(missed_across(Form::library, 400000), 0u);
+  EXPECT_GT(missed_across(Form::swapped, 400000), 0u) << "or this test does not look";
+}
+
+// ---- message passing: an item is whole for whoever acquires its turn -------------------------------------
+
+constexpr unsigned words_per_item = 16;
+struct alignas(64) Message {
+  std::uint32_t words[words_per_item];
+};
+
+/// Every second block writes its slots lap after lap, the next one reads them; turns lie apart from items, as in a ring.
+struct PassMessages {
+  View<Message> items;
+  View<Word<std::uint32_t>> turns;
+  View<Word<std::uint64_t>> torn;
+  unsigned laps;
+  Form form;
+  HIWAY_DEVICE void operator()() const {
+    unsigned const threads = thread_count() / block_count();
+    std::size_t const slot = block_index() / 2 * threads + thread_index() % threads;
+    bool const writes = block_index() % 2 == 0;
+    Message& item = items[slot];
+    on_this_device([&](auto m) {
+      Order const acquire = form == Form::library ? Order::acquire : Order::relaxed;
+      Order const release = form == Form::library ? Order::release : Order::relaxed;
+      for (unsigned lap = 0; lap < laps; ++lap) {
+        while (m.load(turns[slot], acquire) != 2 * lap + (writes ? 0 : 1)) {
+        }
+        if (writes) {
+          for (unsigned w = 0; w < words_per_item; ++w) item.words[w] = lap + 1;
+        } else {
+          unsigned wrong = 0;
+          for (unsigned w = 0; w < words_per_item; ++w) wrong += item.words[w] != lap + 1 ? 1 : 0;
+          if (wrong != 0) m.fetch_add(torn[0], std::uint64_t{1}, Order::relaxed);
+        }
+        m.store(turns[slot], 2 * lap + (writes ? 1 : 2), release);
+      }
+    });
+  }
+};
+
+std::uint64_t torn_items(Form form) {
+  Pipeline pipe(hiway_tests::bounded());
+  constexpr unsigned blocks = 128;
+  constexpr unsigned threads = 256;
+  std::size_t const slots = std::size_t{blocks} / 2 * threads;
+  auto& torn = zeros<Word<std::uint64_t>>(pipe, 1);
+  pipe.launch("messages",
+              PassMessages{zeros<Message>(pipe, slots).view(), zeros<Word<std::uint32_t>>(pipe, slots).view(), torn.view(),
+                           61200, form},
+              {.blocks = blocks, .threads_per_block = threads});
+  pipe.synchronize();
+  return value(torn);
+}
+
+TEST(Litmus, AnItemIsWholeForWhoeverAcquiresItsTurn) {
+  HIWAY_NEEDS_DEVICE();
+  EXPECT_EQ(torn_items(Form::library), 0u);  // of 10^9 items
+  EXPECT_GT(torn_items(Form::relaxed), 0u) << "or this test does not look";
+}
+
+}  // namespace
