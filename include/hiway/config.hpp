@@ -19,6 +19,13 @@
 #define HIWAY_NO_SPACE_CHECK
 #endif
 
+// What must be part of its caller: an emulated lane knows by its place in the code who is converged with it.
+#if defined(__GNUC__)
+#define HIWAY_PART_OF_CALLER __attribute__((always_inline))
+#else
+#define HIWAY_PART_OF_CALLER
+#endif
+
 // Around code that leaves an item unset in lanes that got none: g++ cannot see that those lanes never read it.
 #if defined(__GNUC__) && !defined(__clang__)
 #define HIWAY_ITEMS_MAY_LOOK_UNSET                                                           \

@@ -77,7 +77,7 @@ HIWAY_DEVICE inline void wait_for_room(Machine m, InletView const& v, unsigned m
 
 /// The converged lanes that put into the same tunnel.
 template <class Machine>
-HIWAY_DEVICE inline std::uint32_t together(Machine m, InletView const& v) {
+HIWAY_PART_OF_CALLER HIWAY_DEVICE inline std::uint32_t together(Machine m, InletView const& v) {
   return converged_on(m, v.ring.words);
 }
 

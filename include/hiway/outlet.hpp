@@ -42,7 +42,7 @@ HIWAY_DEVICE inline OutletPort& port_of(Machine m, OutletView const& v) {
 
 /// The converged lanes that get from the same tunnel.
 template <class Machine>
-HIWAY_DEVICE inline std::uint32_t together(Machine m, OutletView const& v) {
+HIWAY_PART_OF_CALLER HIWAY_DEVICE inline std::uint32_t together(Machine m, OutletView const& v) {
   return converged_on(m, v.ring.words);
 }
 

@@ -35,6 +35,7 @@ struct Lane final : Fiber {
   std::uint32_t mark = 0;      ///< lane_mark()
   unsigned misses = 0;         ///< lane_misses()
   unsigned accesses_left = 0;  ///< until it must yield
+  std::uint32_t converged = 0;  ///< the group that it found in converge(); 0 while it looks
   Wait wait = Wait::none;
   Failure failure = Failure::none;
   Meeting meeting;  ///< while wait is warp, and until its result is read

@@ -218,6 +218,25 @@ std::uint64_t LaneScheduler::meet(WarpOperation operation, std::uint32_t mask, s
   return meeting.result;
 }
 
+// A quarter of the calls find nobody, so that code meets every part of a warp.
+std::uint32_t LaneScheduler::converge(void const* place) {
+  Lane& self = *lane();
+  alone_ = alone_ * 1664525u + 1013904223u;
+  if (alone_ >> 30 == 0) return std::uint32_t{1} << self.in_warp();
+  Warp& warp = self.block->warp_of(self);
+  self.converged = 0;
+  if (warp.gather(self.in_warp(), place)) {
+    give_way(self);
+    std::uint32_t const lanes = warp.close_gathering(self.in_warp());
+    Lane* const* const all = self.block->lanes.data() + (self.thread - self.in_warp());
+    for (unsigned i = 0; i < warp_lanes; ++i)
+      if ((lanes >> i & 1) != 0) all[i]->converged = lanes;
+  } else {
+    while (self.converged == 0) give_way(self);
+  }
+  return self.converged;
+}
+
 void LaneScheduler::sync_block() {
   Lane& self = *lane();
   Block& block = *self.block;
@@ -322,6 +341,8 @@ void schedule_point() { scheduler_here("schedule_point").schedule_point(); }
 std::uint64_t meet(WarpOperation operation, std::uint32_t mask, std::uint64_t value, unsigned source_lane) {
   return scheduler_here("meet").meet(operation, mask, value, source_lane);
 }
+
+std::uint32_t converge() { return scheduler_here("converge").converge(__builtin_return_address(0)); }
 
 std::uint32_t& lane_mark() noexcept { return lane_here("lane_mark").mark; }
 

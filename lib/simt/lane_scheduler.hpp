@@ -54,6 +54,7 @@ class LaneScheduler {
   void schedule_point();
   std::uint64_t meet(WarpOperation operation, std::uint32_t mask, std::uint64_t value, unsigned source_lane);
   void sync_block();
+  std::uint32_t converge(void const* place);
 
  private:
   static void lane_entry(Fiber& fiber);
@@ -75,6 +76,7 @@ class LaneScheduler {
   Dispatcher& dispatcher_;
   std::size_t const worker_;
   std::size_t const stack_bytes_;
+  std::uint32_t alone_ = 1;  ///< pseudo-random: whether a lane converges with nobody
   Fiber* main_ = nullptr;
   Fiber* running_ = nullptr;
   FiberQueue ready_;          // S3

@@ -128,6 +128,24 @@ std::uint32_t Warp::leave(unsigned lane) {
   return abandoned;
 }
 
+bool Warp::gather(unsigned lane, void const* place) noexcept {
+  for (unsigned i = 0; i < gathering_count_; ++i) {
+    if (gatherings_[i].place != place) continue;
+    gatherings_[i].lanes |= std::uint32_t{1} << lane;
+    return false;
+  }
+  gatherings_[gathering_count_++] = {.place = place, .lanes = std::uint32_t{1} << lane, .first = lane};
+  return true;
+}
+
+std::uint32_t Warp::close_gathering(unsigned lane) noexcept {
+  unsigned i = 0;
+  while (gatherings_[i].first != lane) ++i;
+  std::uint32_t const lanes = gatherings_[i].lanes;
+  gatherings_[i] = gatherings_[--gathering_count_];
+  return lanes;
+}
+
 std::uint32_t Warp::abandon_all() noexcept {
   std::uint32_t abandoned = 0;
   while (group_count_ != 0) abandoned |= groups_[--group_count_].joined;

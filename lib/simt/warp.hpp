@@ -48,6 +48,11 @@ class Warp {
   std::uint32_t join(unsigned lane);
   /// The lane leaves the launch. Returns the lanes that waited for it: they are in no group any more.
   std::uint32_t leave(unsigned lane);
+  /// Adds the lane to those that converge at `place`; true for the first, which closes.
+  bool gather(unsigned lane, void const* place) noexcept;
+  /// Closes what `lane` has opened: the lanes that came.
+  std::uint32_t close_gathering(unsigned lane) noexcept;
+
   /// Empties every group; returns the lanes that were in one.
   std::uint32_t abandon_all() noexcept;
 
@@ -58,6 +63,12 @@ class Warp {
     WarpOperation operation = WarpOperation::sync;
     char* order = nullptr;
   };
+  /// Lanes that converge at one place, until the first of them closes it.
+  struct Gathering {
+    void const* place = nullptr;
+    std::uint32_t lanes = 0;
+    unsigned first = 0;
+  };
   [[nodiscard]] std::uint32_t launched() const noexcept {
     return lanes_ == 32 ? ~std::uint32_t{0} : (std::uint32_t{1} << lanes_) - 1;
   }
@@ -67,6 +78,8 @@ class Warp {
 
   std::array<Meeting*, 32> meetings_{};
   std::array<Group, 32> groups_{};
+  std::array<Gathering, 32> gatherings_{};  // each has a lane of its own
+  unsigned gathering_count_ = 0;
   // Marks of the orders that syncs state to TSan, by the mask's lowest lane and parity: a fast lane may enter its next
   // sync before a slow one has left this one.
   std::array<std::array<char, 2>, 32> orders_{};

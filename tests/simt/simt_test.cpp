@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -233,6 +234,32 @@ TEST(Simt, HoldsEveryLaneAtTheBlocksBarrier) {
   });
 }
 
+// Two places that no compiler makes one.
+[[gnu::noinline]] std::uint32_t converge_here() {
+  std::uint32_t const group = converge();
+  lane_mark() = 1;
+  return group;
+}
+[[gnu::noinline]] std::uint32_t converge_there() {
+  std::uint32_t const group = converge();
+  lane_mark() = 2;
+  return group;
+}
+TEST(Simt, LanesThatComeTogetherConverge) {
+  std::atomic<unsigned> parts{0};
+  run({.threads_per_block = 64}, [&] {
+    unsigned const me = lane_id().thread % 32;
+    for (unsigned round = 0; round < 200; ++round) {
+      if (me % 3 == round % 5) yield();  // some come late
+      std::uint32_t const group = me % 2 == 0 ? converge_here() : converge_there();
+      EXPECT_EQ(group >> me & 1, 1u);
+      EXPECT_EQ(group & (me % 2 == 0 ? 0xaaaaaaaau : 0x55555555u), 0u);
+      EXPECT_EQ(meet(WarpOperation::ballot, group, 1, 0), group);  // all of it have the same
+      if (std::popcount(group) > 1 && std::popcount(group) < 16) ++parts;
+    }
+  });
+  EXPECT_GT(parts, 1000u);  // neither alone nor all
+}
 TEST(Simt, SharesTheFirstLanesValueAndKnowsALanesOwnStack) {
   run({.blocks = 2, .threads_per_block = 70, .shared_bytes = 64}, [] {
     unsigned const me = lane_id().thread;

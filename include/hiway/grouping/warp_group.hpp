@@ -9,7 +9,7 @@ namespace hiway {
 /// The converged lanes whose `key` is the caller's: code like (even ? a : b).put(x) brings lanes together that use
 /// different queues. Every lane of the result gets the same result.
 template <class Machine>
-HIWAY_DEVICE inline std::uint32_t converged_on(Machine m, void const* key) {
+HIWAY_PART_OF_CALLER HIWAY_DEVICE inline std::uint32_t converged_on(Machine m, void const* key) {
   std::uint32_t group = m.converged();
   auto const mine = reinterpret_cast<std::uintptr_t>(key);
   for (;;) {

@@ -61,8 +61,7 @@ struct FiberMachine {
     unsigned const rest = id.threads - (id.thread & ~31u);
     return rest >= 32u ? ~0u : lanes_below(rest);
   }
-  /// Lanes of an emulated warp run one after another: a group found by chance is a lane alone.
-  HIWAY_DEVICE std::uint32_t converged() const { return 1u << lane(); }
+  HIWAY_NO_SPACE_CHECK HIWAY_PART_OF_CALLER HIWAY_DEVICE std::uint32_t converged() const { return simt::converge(); }
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE std::uint32_t ballot(std::uint32_t mask, bool predicate) const {
     if (mask == (1u << lane())) return predicate ? mask : 0u;
     return static_cast<std::uint32_t>(simt::meet(simt::WarpOperation::ballot, mask, predicate ? 1 : 0, 0));

@@ -38,6 +38,9 @@ void schedule_point();
 /// *Errors*: MisuseError when the own lane is not in `mask`, when `mask` names an exited or absent lane, when lanes
 /// of one mask are in different operations, when two masks wait for each other, or the shuffle's source is outside.
 std::uint64_t meet(WarpOperation operation, std::uint32_t mask, std::uint64_t value, unsigned source_lane);
+/// Lanes of the warp that are at this call in the same place of the code, an arbitrary part of them: those that come while
+/// the first of them lets others run, or the lane alone. Every lane of the result gets the same result.
+[[nodiscard]] std::uint32_t converge();
 /// A number that the lane's own code may keep: which stage of a group it is in. 0 at launch.
 [[nodiscard]] std::uint32_t& lane_mark() noexcept;
 /// Likewise: gets in a row that brought nothing. 0 at launch.
