@@ -380,16 +380,17 @@ class Outlet {
  private:
   HIWAY_NO_SPACE_CHECK template <class Team, class Body>
   HIWAY_DEVICE void for_each_together(Team team, Body&& body) const {
-    auto const work = [&](std::byte const* slot) {
-      if constexpr (stays_in_slot<T>) {
-        body(item_in<T>(slot));
-      } else {
-        ItemRoom<T> room;
-        copy_item(room.item(), item_in<T>(slot));
+    if constexpr (stays_in_slot<T>) {
+      auto const work = [&](std::byte const* slot) { body(item_in<T>(slot)); };
+      while (detail::await_together(team, view_, work)) detail::end_task_together(team, view_);
+    } else {  // the slot is left before the body, which may put into the same ring (ring.hpp I5)
+      ItemRoom<T> room;
+      auto const read = [&](std::byte const* slot) { copy_item(room.item(), item_in<T>(slot)); };
+      while (detail::await_together(team, view_, read)) {
         body(static_cast<T const&>(room.item()));
+        detail::end_task_together(team, view_);
       }
-    };
-    while (detail::await_together(team, view_, work)) detail::end_task_together(team, view_);
+    }
   }
   template <class Team>
   HIWAY_DEVICE bool get_together(Team team, T& item) const {

@@ -9,6 +9,7 @@
 //   avail     whoever claims or gives credit   consumers             (128 B apart they collide in one L2 slice).
 //   claimed   producers (fetch-add)            end check, report
 //   taken     consumers (fetch-add)            stall report
+//   left      consumers (CAS), in_order only   consumers
 //   turns[i]  holder of the slot's ticket      next holder of the slot
 //
 // A *whole* ring has producers and consumers at one home. Across the bus a tunnel is two half-rings: producers put into
@@ -26,8 +27,13 @@
 //   I4  half-rings: the outbox's turn of lap L+1 is set free when its prefix is published, but a ticket of lap L+1 is
 //       granted only against credit for the retired item of lap L, so the item's memory is not written before it was
 //       read
-//   I5  a get that works on the item in its slot gives its credit when it is done (Credit::late): no put is granted a
-//       slot whose holder may itself wait for room
+//   I5  a get that works on the item in its slot gives its credit when it is done (Credit::late), not at the grant.
+//       Where its holder may put into the same ring, also indirectly, that is not enough: credits name no slot, so one
+//       given for a later slot would grant the put the very slot that its own stage holds. There the ring is in_order:
+//       credit is given for the prefix of slots that were left, and a granted put never waits for a holder.
+//       `left` counts that prefix. Whoever leaves a slot frees its turn, then does an RMW on `left`: all of these are
+//       ordered, so the last one, or the CAS behind it, has acquired every turn freed before and goes on with the
+//       prefix; who loses a CAS leaves the rest to the winner, who has acquired his turn
 //   Orders    R1 put releases the full turn -> A2 get acquires it: the item is whole
 //             R2 get releases the free turn -> A1 put acquires it: the old item was read
 //             The ticket is acq_rel: "ticket, then closed" against "closed, then created" (termination.hpp T5)
@@ -49,9 +55,11 @@ struct RingWords {
   alignas(1024) Word<std::int32_t> avail{0};
   alignas(1024) Word<std::uint64_t> claimed{0};
   alignas(1024) Word<std::uint64_t> taken{0};
+  alignas(1024) Word<std::uint64_t> left{0};
 };
 
-enum class RingPart : std::uint32_t { whole, outbox, inbox };
+/// in_order: whole, and credit is given in the order of tickets (I5).
+enum class RingPart : std::uint32_t { whole, in_order, outbox, inbox };
 
 /// The handle of a ring: copied into kernels, owns nothing.
 struct Ring {
@@ -89,7 +97,7 @@ struct Run {
 };
 
 /// When a get gives its slot's credit: at the grant, or after it has left the slot (I5). Half-rings have it from the
-/// monitors.
+/// monitors, an in_order ring always late.
 enum class Credit : std::uint8_t { early, late };
 
 namespace detail {
@@ -143,11 +151,24 @@ HIWAY_DEVICE inline Grant claim(Machine m, std::uint32_t group, bool need, Claim
 
 HIWAY_DEVICE inline ClaimWords put_words(Ring const& ring) {
   RingWords& w = *ring.words;
-  return {w.free, w.claimed, ring.part == RingPart::whole ? &w.avail : nullptr, nullptr};
+  bool const whole = ring.part == RingPart::whole || ring.part == RingPart::in_order;
+  return {w.free, w.claimed, whole ? &w.avail : nullptr, nullptr};
 }
 HIWAY_DEVICE inline ClaimWords get_words(Ring const& ring, Word<std::uint64_t>* tally, Credit credit) {
   RingWords& w = *ring.words;
   return {w.avail, w.taken, ring.part == RingPart::whole && credit == Credit::early ? &w.free : nullptr, tally};
+}
+
+/// in_order: gives credit for every slot that was left, up to the first that was not (I5).
+template <class Machine>
+HIWAY_DEVICE inline void give_credit_in_order(Machine m, Ring const& ring) {
+  RingWords& w = *ring.words;
+  std::uint64_t ticket = m.fetch_add(w.left, std::uint64_t{0}, Order::acq_rel);
+  while (m.load(ring.turn(ticket), Order::acquire) == ring.next_free_turn(ticket) &&
+         m.compare_exchange(w.left, ticket, ticket + 1, Order::acq_rel)) {
+    m.fetch_add(w.free, 1, Order::release);
+    ++ticket;
+  }
 }
 
 /// Waits until the slot's turn is `turn`. The holder of the previous ticket was granted it before (I2), so it comes.
@@ -216,7 +237,11 @@ template <class Machine>
 template <class Machine>
 HIWAY_DEVICE inline void end_get(Machine m, Ring const& ring, std::uint64_t ticket, Credit credit) {
   m.store(ring.turn(ticket), ring.next_free_turn(ticket), Order::release);  // R2
-  if (credit == Credit::late && ring.part == RingPart::whole) m.fetch_add(ring.words->free, 1, Order::release);  // I5
+  if (ring.part == RingPart::in_order) {
+    detail::give_credit_in_order(m, ring);
+  } else if (credit == Credit::late && ring.part == RingPart::whole) {
+    m.fetch_add(ring.words->free, 1, Order::release);  // I5
+  }
 }
 /// Reads a claimed item, `read(std::byte const*)`, and frees its slot.
 template <class Machine, class Read>

@@ -1,6 +1,9 @@
 // Items of every size, by one lane, a warp, a block or a span, through every road: each exactly once and whole.
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <numeric>
+#include <thread>
 #include <vector>
 
 #include "tests/device.hpp"
@@ -275,6 +278,59 @@ TEST(Items, ALargeOneMayBePutWhereItWasGot) {
   std::uint64_t expected = 0;
   for (std::uint64_t k = 1; k <= 20; ++k) expected += k * (k + 1) / 2;
   EXPECT_EQ(sum, expected);
+}
+
+/// Two tasks of a cycle at once: the older puts when the younger has left its slot. The credit of that slot once granted
+/// the put the older's own, for which it then waited for ever.
+template <class T, bool by_warp>
+void expect_the_older_task_puts() {
+  Pipeline pipe(bounded(std::chrono::seconds(10)));
+  auto& start = pipe.create_tunnel<T>("start", Direction::cpu_to_cpu);
+  auto& loop = pipe.create_tunnel<T>("loop", Direction::cpu_to_cpu, {.capacity_items = 2});
+  pipe.add_cpu_stage(
+      "feed", [](Inlet<T> put) { put.put_in_place_h([](T& item) { item.fill(9); }); }, into(start));
+  std::atomic<bool> older_works = false;
+  std::atomic<bool> younger_is_done = false;
+  std::atomic<int> seen = 0;
+  pipe.add_cpu_stage(
+      "work",
+      [&](Outlet<T> first, Outlet<T> again, Inlet<T> more) {
+        auto const put = [&](std::uint64_t k) { more.put_in_place_h([&](T& item) { item.fill(k); }); };
+        first.for_each_h([&](T const&) {
+          put(1);
+          put(2);
+        });
+        auto const work = [&](T const& item) {
+          ++seen;
+          if (item.first() == 1) {
+            older_works = true;
+            while (!younger_is_done) std::this_thread::yield();
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));  // it leaves its slot
+            put(3);
+          } else if (item.first() == 2) {
+            while (!older_works) std::this_thread::yield();
+            younger_is_done = true;
+          }
+        };
+        if constexpr (by_warp) {
+          again.for_each_warp(work);
+        } else {
+          again.for_each_h(work);
+        }
+      },
+      from(start, loop), into(loop), {.threads = 2});
+  pipe.run();
+  EXPECT_EQ(seen, 3);
+}
+TEST(Items, ATaskOfACycleNeverWaitsForItsOwnSlot) {
+  HIWAY_NEEDS_DEVICE();
+  expect_the_older_task_puts<Payload<24>, false>();
+  expect_the_older_task_puts<Big, false>();
+}
+TEST(Items, AWarpsTaskOfACycleNeverWaitsForItsOwnSlot) {
+  HIWAY_NEEDS_DEVICE();
+  expect_the_older_task_puts<Payload<24>, true>();
+  expect_the_older_task_puts<Big, true>();
 }
 
 // ---- one item for a warp or a block -----------------------------------------------------------------------

@@ -124,6 +124,23 @@ TEST(Ring, ALateCreditComesWhenTheSlotIsFree) {
   EXPECT_EQ(r.words->free.bits, 0);
 }
 
+TEST(Ring, InOrderGrantsNoSlotThatIsStillHeld) {  // a put from a body waited for the slot that its own stage held
+  IntRing r(2, RingPart::in_order);
+  EXPECT_TRUE(r.put(thread, 7));
+  EXPECT_TRUE(r.put(thread, 8));
+  hiway::Run const first = claim_get_run(thread, r.ring, 1, nullptr, Credit::late);
+  hiway::Run const second = claim_get_run(thread, r.ring, 1, nullptr, Credit::late);
+  (void)begin_get(thread, r.ring, first.first, r.control);
+  (void)begin_get(thread, r.ring, second.first, r.control);
+  end_get(thread, r.ring, second.first, Credit::late);
+  EXPECT_EQ(r.words->free.bits, 0);  // the next ticket's slot is the first's
+  end_get(thread, r.ring, first.first, Credit::late);
+  EXPECT_EQ(r.words->free.bits, 2);
+  EXPECT_TRUE(r.put(thread, 9));
+  EXPECT_EQ(claim_get_run(thread, r.ring, 1, nullptr, Credit::early).count, 1u);
+  EXPECT_EQ(r.words->free.bits, 1);  // no get gives its credit early
+}
+
 TEST(Ring, HalvesHandOverCommittedPrefixes) {
   IntRing out(4, RingPart::outbox);
   IntRing in(4, RingPart::inbox);

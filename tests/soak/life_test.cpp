@@ -1,0 +1,96 @@
+// A pipeline's life, many times: made, started, ended in every way, destroyed; its memory comes back. HIWAY_CYCLES: how
+// many; HIWAY_SEED: the first seed.
+#include <malloc.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <random>
+#include <thread>
+
+#include "tests/device.hpp"
+#include "tests/soak/random_pipeline.hpp"
+
+namespace {
+
+using namespace hiway_tests;
+using std::chrono::microseconds;
+
+/// Bytes of the process that lie in memory, without what the allocator holds for later.
+std::int64_t resident_bytes() {
+  malloc_trim(0);
+  std::ifstream statm("/proc/self/statm");
+  std::int64_t total = 0;
+  std::int64_t resident = 0;
+  statm >> total >> resident;
+  return resident * sysconf(_SC_PAGESIZE);
+}
+
+/// Of one life: so many that it is still under way at its moment, so few that a busy machine ends it by its deadline.
+constexpr std::uint64_t most_items = 5000;
+
+enum class End { by_itself, by_abort, by_deadline, by_a_stage, by_the_destructor };
+
+/// One life; its outcome when it is a wrong one.
+std::string live(std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  auto const end = static_cast<End>(random() % 5);
+  auto const moment = microseconds(random() % 4000);
+  PipelineSpec spec = Generator(seed, most_items)();
+  if (end == End::by_a_stage) {
+    for (StageSpec& s : spec.stages) s.rule.fails_of = 1 + static_cast<std::uint32_t>(random() % 100);
+  }
+  hiway::PipelineConfig config = bounded(std::chrono::seconds(20));
+  if (end == End::by_deadline) config.deadline = std::chrono::milliseconds(1 + random() % 4);
+  try {
+    std::unique_ptr<RandomPipeline> const life = build(spec, config);
+    life->pipeline().start();
+    if (end == End::by_abort || end == End::by_the_destructor) std::this_thread::sleep_for(moment);
+    if (end == End::by_abort) life->pipeline().abort();
+    if (end == End::by_the_destructor) return "";
+    life->pipeline().wait();
+    return "";  // it may have ended before the moment came
+  } catch (hiway::Aborted const& e) {
+    return end == End::by_abort || end == End::by_deadline ? "" : one_line(e.what());
+  } catch (hiway::StageError const& e) {
+    std::string const text = e.what();
+    return end == End::by_a_stage && text.find("planted") != std::string::npos ? "" : one_line(text);
+  } catch (std::exception const& e) {
+    return one_line(e.what());
+  }
+}
+
+TEST(Life, OfAPipelineLeavesNoMemoryBehind) {
+  HIWAY_NEEDS_DEVICE();
+  std::uint64_t const first = from_environment("HIWAY_SEED", 1);
+  std::uint64_t const cycles = from_environment("HIWAY_CYCLES", 200);
+  // The same seeds again and again: what the allocator keeps follows the largest.
+  std::uint64_t const lap = std::max<std::uint64_t>(1, std::min<std::uint64_t>(100, cycles / 4));
+  bool const short_run = std::getenv("HIWAY_CYCLES") == nullptr;
+  auto const until = std::chrono::steady_clock::now() + std::chrono::seconds(short_run ? 20 : 1000000);
+  std::int64_t warm = 0;
+  std::int64_t last = 0;
+  std::uint64_t done = 0;
+  unsigned wrong = 0;
+  for (; done < cycles && std::chrono::steady_clock::now() < until && wrong < 20; ++done) {
+    if (done % lap == 0 && done >= 2 * lap) {
+      last = resident_bytes();
+      if (warm == 0) warm = last;
+    }
+    std::uint64_t const seed = first + done % lap;
+    if (std::string const what = live(seed); !what.empty()) {
+      ++wrong;
+      ADD_FAILURE() << "HIWAY_SEED=" << seed << " HIWAY_CYCLES=1: " << what << " ("
+                    << line_of(Generator(seed, most_items)()) << ")";
+    }
+  }
+  if (done % lap == 0) last = resident_bytes();
+  std::cout << "lives: " << done << " of seeds " << first << " to " << first + lap - 1 << ", " << wrong << " wrong, "
+            << last / 1024 << " KiB resident, " << (last - warm) / 1024 << " KiB more than when warm" << std::endl;
+#if !defined(HIWAY_SANITIZED)  // sanitizers keep freed memory
+  if (warm != 0) {
+    EXPECT_LE(std::abs(last - warm), std::int64_t{1} << 20);
+  }
+#endif
+}
+
+}  // namespace

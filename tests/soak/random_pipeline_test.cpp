@@ -1,0 +1,57 @@
+// Random pipelines against a serial oracle. HIWAY_SEED: the first seed; HIWAY_PIPELINES: how many; HIWAY_SECONDS: not
+// longer than this. HIWAY_SEED=n HIWAY_PIPELINES=1 replays one.
+#include "tests/soak/random_stages.hpp"
+
+#include "tests/device.hpp"
+
+namespace {
+
+using namespace hiway_tests;
+
+hiway::PipelineConfig watched() {
+  // A hang is a stall. Small tunnels on a busy machine have taken 20 s while items moved.
+  hiway::PipelineConfig config = bounded(std::chrono::seconds(100));
+  config.stall_after = std::chrono::seconds(10);
+  config.on_stall = hiway::OnStall::abort;
+  return config;
+}
+
+/// What was wrong with a run of `spec`, or nothing.
+std::string wrong_with(PipelineSpec const& spec) {
+  try {
+    std::unique_ptr<RandomPipeline> const random = build(spec, watched());
+    std::vector<Seen> const expected = expected_of(spec);
+    random->pipeline().run();
+    std::vector<Seen> const seen = random->seen();
+    for (std::size_t s = 0; s < seen.size(); ++s) {
+      if (seen[s] == expected[s]) continue;
+      std::ostringstream out;
+      out << "stage s" << s << " got " << seen[s] << ", not " << expected[s];
+      return out.str();
+    }
+    return "";
+  } catch (std::exception const& e) {
+    return one_line(e.what());
+  }
+}
+
+TEST(RandomPipelines, BringEveryStageWhatTheOracleSays) {
+  HIWAY_NEEDS_DEVICE();
+  bool const long_run = std::getenv("HIWAY_PIPELINES") != nullptr || std::getenv("HIWAY_SECONDS") != nullptr;
+  std::uint64_t const first = from_environment("HIWAY_SEED", 1);
+  std::uint64_t const count = from_environment("HIWAY_PIPELINES", long_run ? ~std::uint64_t{0} >> 1 : 200);
+  auto const until = std::chrono::steady_clock::now() +
+                     std::chrono::seconds(from_environment("HIWAY_SECONDS", long_run ? 1000000 : 10));
+  std::uint64_t seed = first;
+  std::uint64_t wrong = 0;
+  for (; seed != first + count && std::chrono::steady_clock::now() < until && wrong < 20; ++seed) {
+    PipelineSpec const spec = Generator(seed, 3000)();
+    std::string const what = wrong_with(spec);
+    if (what.empty()) continue;
+    ++wrong;
+    ADD_FAILURE() << "HIWAY_SEED=" << seed << " HIWAY_PIPELINES=1: " << what << " (" << line_of(spec) << ")";
+  }
+  std::cout << "random pipelines: seeds " << first << " to " << seed - 1 << ", " << wrong << " wrong" << std::endl;
+}
+
+}  // namespace
