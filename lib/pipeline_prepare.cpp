@@ -14,6 +14,11 @@ constexpr std::size_t spill_bytes = std::size_t{64} << 20;
 constexpr std::size_t spill_items_least = 1024;
 constexpr std::size_t spill_items_most = std::size_t{1} << 18;
 
+std::size_t spill_items(TunnelBase const& tunnel) {
+  if (std::size_t const wanted = tunnel.config().spill_items; wanted != 0) return wanted;
+  return std::bit_floor(std::clamp(spill_bytes / tunnel.item_bytes(), spill_items_least, spill_items_most));
+}
+
 }  // namespace
 
 std::vector<std::size_t> Pipeline::Core::writers(std::uint32_t tunnel) const {
@@ -243,12 +248,12 @@ void Pipeline::Core::give_spill_memory() {
     TunnelBase const& tunnel = *t.tunnel;
     Arena& arena = tunnel_words(tunnel.from_gpu());
     if (!t.spills || arena.image(t.spill).items != nullptr) continue;
-    std::size_t const items =
-        std::bit_floor(std::clamp(spill_bytes / tunnel.item_bytes(), spill_items_least, spill_items_most));
-    std::byte* const memory = arena.place_raw(items * tunnel.item_bytes());
+    std::size_t const items = spill_items(tunnel);
+    std::byte* const memory =
+        arena.place_raw(std::bit_ceil(items) * tunnel.item_bytes(), "tunnel '" + tunnel.name() + "': what it spills");
     Ring const pool = make_ring(tunnel, RingPart::whole, memory, items, arena);
-    arena.image(t.spill) = pool;
     if (tunnel.crosses()) t.drained = arena.place<Word<std::uint64_t>>();
+    arena.image(t.spill) = pool;  // last: says to the next prepare() that all of it is there
   }
 }
 
