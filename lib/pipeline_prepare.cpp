@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t spill_bytes = std::size_t{64} << 20;
 constexpr std::size_t spill_items_least = 1024;
-constexpr std::size_t spill_items_most = std::size_t{1} << 18;
+constexpr std::size_t spill_items_most = std::size_t{1} << 20;
 
 std::size_t spill_items(TunnelBase const& tunnel) {
   if (std::size_t const wanted = tunnel.config().spill_items; wanted != 0) return wanted;
