@@ -35,16 +35,16 @@ Arena::Place Arena::take(std::size_t bytes, std::size_t alignment) {
   return {chunk->home + offset, chunk->image.get() + offset};
 }
 
-std::byte* Arena::take_zeros(std::size_t bytes) {
+std::byte* Arena::take_zeros(std::size_t bytes, std::string_view what) {
   if (bytes <= chunk_bytes / 4) return take(bytes, 256).home;
   chunks_.push_back(
-      {static_cast<std::byte*>(backend_.allocate(memory_, bytes, what_)), bytes, bytes, {nullptr, &free_image}, true});
+      {static_cast<std::byte*>(backend_.allocate(memory_, bytes, what)), bytes, bytes, {nullptr, &free_image}, true});
   return chunks_.back().home;
 }
 
-std::byte* Arena::place_raw(std::size_t bytes) {
+std::byte* Arena::place_raw(std::size_t bytes, std::string_view what) {
   chunks_.push_back(
-      {static_cast<std::byte*>(backend_.allocate(memory_, bytes, what_)), bytes, bytes, {nullptr, &free_image}, false});
+      {static_cast<std::byte*>(backend_.allocate(memory_, bytes, what)), bytes, bytes, {nullptr, &free_image}, false});
   return chunks_.back().home;
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -43,13 +44,13 @@ class Arena {
     for (std::size_t i = 0; i < list.size(); ++i) image(placed + i) = list[i];
     return placed;
   }
-  /// Room for a large array of zeros.
+  /// Room for a large array of zeros; `what` names it in an error.
   template <class T>
-  T* place_zeros(std::size_t count) {
-    return reinterpret_cast<T*>(take_zeros(count * sizeof(T)));
+  T* place_zeros(std::size_t count, std::string_view what) {
+    return reinterpret_cast<T*>(take_zeros(count * sizeof(T), what));
   }
-  /// Room that nobody sets.
-  std::byte* place_raw(std::size_t bytes);
+  /// Room that nobody sets; `what` names it in an error.
+  std::byte* place_raw(std::size_t bytes, std::string_view what);
 
   /// Gives every object its value of the start. Not while anything runs.
   void reset();
@@ -79,7 +80,7 @@ class Arena {
     std::byte* image;
   };
   Place take(std::size_t bytes, std::size_t alignment);
-  std::byte* take_zeros(std::size_t bytes);
+  std::byte* take_zeros(std::size_t bytes, std::string_view what);
   std::byte* image_of(std::byte* placed);
 
   Backend& backend_;

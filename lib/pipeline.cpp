@@ -20,6 +20,8 @@ void check_config(TunnelBase const& tunnel) {
     throw ConfigError(who + "batch_items (" + std::to_string(c.batch_items) +
                       ") is larger than the ring, capacity_items (" + std::to_string(c.capacity_items) + ")");
   }
+  if (c.spill_items > max_capacity)
+    throw ConfigError(who + "spill_items must be at most 2^30: " + std::to_string(c.spill_items));
   if (c.flush_after.count() < 0)
     throw ConfigError(who + "flush_after is negative: " + std::to_string(c.flush_after.count()) + " us");
   if (c.grouping != Grouping::automatic && c.grouping != Grouping::warp) {
@@ -74,7 +76,7 @@ Ring Pipeline::Core::make_ring(TunnelBase const& tunnel, RingPart part, std::byt
   std::size_t const slots = std::bit_ceil(capacity);
   Ring ring;
   ring.items = items;
-  ring.turns = arena.place_zeros<Word<std::uint32_t>>(slots);
+  ring.turns = arena.place_zeros<Word<std::uint32_t>>(slots, "tunnel '" + tunnel.name() + "'");
   ring.words = arena.place<RingWords>();
   arena.image(ring.words).free.bits = static_cast<std::int32_t>(capacity);
   ring.slots_mask = static_cast<std::uint32_t>(slots - 1);
@@ -96,12 +98,15 @@ void Pipeline::Core::add_tunnel(std::unique_ptr<TunnelBase> tunnel) {
   bool const to = t.to_gpu();
   std::size_t const capacity = t.config().capacity_items;
   std::size_t const bytes = std::bit_ceil(capacity) * t.item_bytes();
+  std::string const who = "tunnel '" + t.name() + "'";
   TunnelState s;
   if (t.crosses()) {
     if (t.config().movement != Movement::automatic) s.movement = t.config().movement;
     bool const dma = s.movement == Movement::dma;
-    std::byte* const host_items = (s.movement == Movement::managed ? managed_items_ : host_words_)->place_raw(bytes);
-    std::byte* const device_items = dma ? device_words_->place_raw(bytes) : host_items;
+    std::byte* const host_items = s.movement == Movement::managed
+                                      ? managed_items_->place_raw(bytes, who + ": Movement::managed")
+                                      : host_words_->place_raw(bytes, who);
+    std::byte* const device_items = dma ? device_words_->place_raw(bytes, who) : host_items;
     s.put_ring = make_ring(t, RingPart::outbox, from ? device_items : host_items, capacity, tunnel_words(from));
     s.get_ring = make_ring(t, RingPart::inbox, to ? device_items : host_items, capacity, tunnel_words(to));
     tunnel_words(to).image(s.get_ring.words).free.bits = 0;  // an inbox's `free` is never used
@@ -111,7 +116,7 @@ void Pipeline::Core::add_tunnel(std::unique_ptr<TunnelBase> tunnel) {
     s.retired = &bus->retired;
     s.arrived = !dma ? s.published : to ? device_words_->place<Word<std::uint64_t>>() : &bus->arrived;
   } else {
-    s.put_ring = make_ring(t, RingPart::whole, tunnel_words(from).place_raw(bytes), capacity, tunnel_words(from));
+    s.put_ring = make_ring(t, RingPart::whole, tunnel_words(from).place_raw(bytes, who), capacity, tunnel_words(from));
     s.get_ring = s.put_ring;
   }
   s.spill = tunnel_words(from).place<Ring>();

@@ -12,7 +12,12 @@ namespace {
 
 constexpr std::size_t spill_bytes = std::size_t{64} << 20;
 constexpr std::size_t spill_items_least = 1024;
-constexpr std::size_t spill_items_most = std::size_t{1} << 18;
+constexpr std::size_t spill_items_most = std::size_t{1} << 20;
+
+std::size_t spill_items(TunnelBase const& tunnel) {
+  if (std::size_t const wanted = tunnel.config().spill_items; wanted != 0) return wanted;
+  return std::bit_floor(std::clamp(spill_bytes / tunnel.item_bytes(), spill_items_least, spill_items_most));
+}
 
 }  // namespace
 
@@ -247,12 +252,12 @@ void Pipeline::Core::give_spill_memory() {
         t.spills && tunnel.item_bytes() > copied_bytes && !tunnel.crosses() ? RingPart::in_order : RingPart::whole;
     if (!tunnel.crosses()) t.put_ring.part = t.get_ring.part = part;
     if (!t.spills || arena.image(t.spill).items != nullptr) continue;
-    std::size_t const items =
-        std::bit_floor(std::clamp(spill_bytes / tunnel.item_bytes(), spill_items_least, spill_items_most));
-    std::byte* const memory = arena.place_raw(items * tunnel.item_bytes());
+    std::size_t const items = spill_items(tunnel);
+    std::byte* const memory =
+        arena.place_raw(std::bit_ceil(items) * tunnel.item_bytes(), "tunnel '" + tunnel.name() + "': what it spills");
     Ring const pool = make_ring(tunnel, part, memory, items, arena);
-    arena.image(t.spill) = pool;
     if (tunnel.crosses()) t.drained = arena.place<Word<std::uint64_t>>();
+    arena.image(t.spill) = pool;  // last: says to the next prepare() that all of it is there
   }
 }
 

@@ -1,11 +1,18 @@
 #include "transfer.hpp"
 
 #include <algorithm>
+#include <string>
 
 #include "flush_policy.hpp"
+#include "hiway/error.hpp"
 #include "hiway/machine/thread_machine.hpp"
 
 namespace hiway {
+namespace {
+
+constexpr auto patience = std::chrono::seconds(2);
+
+}  // namespace
 
 TransferLine::TransferLine(BusDirection direction, std::vector<Route> const& routes, std::unique_ptr<CopyStream> stream)
     : direction_(direction), stream_(std::move(stream)) {
@@ -110,7 +117,15 @@ void TransferLine::add(std::size_t track, std::uint64_t items) {
 }
 
 void TransferLine::reset() {
-  for (unsigned misses = 0; stream_->completed() != submitted_; ++misses) relax_thread(misses);
+  auto const until = Clock::now() + patience;
+  for (unsigned misses = 0; stream_->completed() != submitted_; ++misses) {
+    if (Clock::now() > until) {
+      throw Error(std::string(direction_ == BusDirection::to_device ? "to" : "from") +
+                  " the device: copies of the run before have not completed after " + std::to_string(patience.count()) +
+                  " s");
+    }
+    relax_thread(misses);
+  }
   completed_ = submitted_;
   under_way_.clear();
   under_way_bytes_ = 0;

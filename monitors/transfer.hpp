@@ -52,7 +52,8 @@ class TransferLine {
 
   /// One step; true when something was started or finished. Never waits. *Throws* CudaError.
   bool step();
-  /// Back to the first item, before a run. *Waits* for copies that an aborted run left under way. *Throws* CudaError.
+  /// Back to the first item, before a run. *Waits* for copies that an aborted run left under way. *Throws* Error when
+  /// they stay so for 2 s, CudaError.
   void reset();
   /// Batches of a route since reset.
   [[nodiscard]] std::uint64_t batches(std::size_t route) const { return tracks_[route].batches; }

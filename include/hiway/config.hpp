@@ -65,6 +65,9 @@ struct TunnelConfig {
   Movement movement = Movement::automatic;
   Grouping grouping = Grouping::automatic;
   WhenFull when_full = WhenFull::automatic;
+  /// Items that lie spilled at once; one more ends the run with an error. 0: the library chooses. Nothing where no put
+  /// into the tunnel spills.
+  std::size_t spill_items = 0;
 };
 
 /// A CPU stage.

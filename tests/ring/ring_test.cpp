@@ -28,6 +28,11 @@ struct IntRing {
             sizeof(int),
             part};
   }
+  /// As after so many puts and gets.
+  void start_at(std::uint64_t ticket) {
+    words->claimed.bits = words->taken.bits = ticket;
+    for (std::size_t i = 0; i < turns.size(); ++i) turns[ring.slot(ticket + i)].bits = ring.free_turn(ticket + i);
+  }
   template <class Machine>
   bool put(Machine m, int value) {
     Grant const g = claim_put(m, ring, m.converged(), true);
@@ -177,8 +182,8 @@ TEST(Ring, AWaitForATurnIsLeftOnAbort) {
   EXPECT_THROW(commit_put(thread, r.ring, g.ticket, r.control, [](std::byte*) {}), Unwind);
 }
 
-TEST(Ring, MovesEveryItemOnceBetweenManyThreads) {
-  IntRing r(8);
+/// Four threads put and four get.
+void expect_each_item_once(IntRing& r) {
   constexpr int each = 5000;
   std::vector<Word<std::uint32_t>> seen(4 * each, Word<std::uint32_t>{0});
   std::vector<std::jthread> threads;
@@ -204,6 +209,76 @@ TEST(Ring, MovesEveryItemOnceBetweenManyThreads) {
   }
   threads.clear();
   for (Word<std::uint32_t> const& word : seen) ASSERT_EQ(word.bits, 1u);
+}
+
+TEST(Ring, MovesEveryItemOnceBetweenManyThreads) {
+  IntRing r(8);
+  expect_each_item_once(r);
+}
+
+/// Where a ring of `slots` starts its last laps: before its turns repeat, and before its tickets do.
+std::vector<std::uint64_t> near_wrap(std::uint64_t slots) {
+  std::uint64_t const laps_of_a_turn = std::uint64_t{1} << 31;
+  return {laps_of_a_turn * slots - 5, 2 * laps_of_a_turn * slots - 5, (std::uint64_t{1} << 63) - 5,
+          std::uint64_t(0) - 5};
+}
+
+TEST(Ring, GoesOnWhereTurnsAndTicketsWrap) {
+  for (std::size_t capacity : {1u, 3u, 4u}) {
+    for (std::uint64_t start : near_wrap(std::bit_ceil(capacity))) {
+      SCOPED_TRACE(start);
+      IntRing r(capacity);
+      r.start_at(start);
+      int x = -1;
+      for (int i = 0; i < 100; ++i) {
+        EXPECT_FALSE(r.get(thread, x));
+        for (std::size_t k = 0; k < capacity; ++k) ASSERT_TRUE(r.put(thread, i + static_cast<int>(k)));
+        EXPECT_FALSE(r.put(thread, -1));
+        for (std::size_t k = 0; k < capacity; ++k) {
+          ASSERT_TRUE(r.get(thread, x));
+          EXPECT_EQ(x, i + static_cast<int>(k));
+        }
+      }
+    }
+  }
+}
+
+TEST(Ring, MovesEveryItemOnceWhereTurnsAndTicketsWrap) {
+  for (std::uint64_t start : near_wrap(8)) {
+    IntRing r(8);
+    r.start_at(start - 10000);
+    expect_each_item_once(r);
+  }
+}
+
+// The tickets themselves do not wrap here: prefixes are compared, and 2^64 items are 500 years of a thousand million a
+// second.
+TEST(Ring, HalvesHandOverPrefixesWhereTurnsWrap) {
+  constexpr std::uint64_t slots = 4;
+  for (std::uint64_t start : {(std::uint64_t{1} << 31) * slots - 5, (std::uint64_t{1} << 32) * slots - 5}) {
+    IntRing out(slots, RingPart::outbox);
+    IntRing in(slots, RingPart::inbox);
+    in.ring.items = out.ring.items;
+    out.start_at(start);
+    in.start_at(start);
+    std::uint64_t at = start;
+    for (int i = 0; i < 100; i += 3) {
+      for (int k = 0; k < 3; ++k) ASSERT_TRUE(out.put(thread, i + k));
+      std::uint64_t const to = committed_prefix(thread, out.ring, at);
+      ASSERT_EQ(to, at + 3);
+      release_prefix(thread, out.ring, at, to);
+      admit(thread, in.ring, at, to);
+      EXPECT_EQ(retired_prefix(thread, in.ring, at, to), at);
+      int x = -1;
+      for (int k = 0; k < 3; ++k) {
+        ASSERT_TRUE(in.get(thread, x));
+        EXPECT_EQ(x, i + k);
+      }
+      ASSERT_EQ(retired_prefix(thread, in.ring, at, to), to);
+      give_credit(thread, out.ring, to - at);
+      at = to;
+    }
+  }
 }
 
 // Lane 31 of one warp waits for lane 0 of another, both ways, through rings of one: a device that ran a warp to its end
@@ -255,7 +330,8 @@ TEST(Simt, WarpsShareAClaimAndLoseNothing) {
     for (int i = 0; i < 20; ++i) {
       bool need = true;
       while (m.ballot(group, need) != 0) {
-        Grant const g = producer ? claim_put(m, r.ring, group, need) : claim_get(m, r.ring, group, need, nullptr, Credit::early);
+        Grant const g =
+            producer ? claim_put(m, r.ring, group, need) : claim_get(m, r.ring, group, need, nullptr, Credit::early);
         if (g.granted) {
           need = false;
           if (producer) {

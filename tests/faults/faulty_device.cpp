@@ -1,0 +1,127 @@
+#include "tests/faults/faulty_device.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "hiway/error.hpp"
+
+namespace hiway_tests {
+namespace {
+
+using namespace hiway;
+
+FaultyDevice* faulty = nullptr;  // set before a pipeline is made, read by its threads
+
+/// Holds submissions back before the device's own stream gets them.
+class FaultyStream final : public CopyStream {
+ public:
+  explicit FaultyStream(std::unique_ptr<CopyStream> stream) : stream_(std::move(stream)) {}
+
+  std::uint64_t submit(std::span<Copy const> copies, std::span<WordCopy const> words) override {
+    std::uint64_t const n = faulty->count(faulty->submissions, faulty->plan.failed_submission, "copy stream");
+    held_.push_back(
+        {pieces(copies), {words.begin(), words.end()}, faulty->plan.late_by_polls, n == faulty->plan.lost_submission});
+    return ++submitted_;
+  }
+  std::uint64_t completed() override {
+    faulty->count(faulty->completions, faulty->plan.failed_completion, "copy stream");
+    if (!held_.empty() && !held_.front().lost && held_.front().polls_left-- == 0) {
+      static_cast<void>(stream_->submit(held_.front().copies, held_.front().words));
+      held_.pop_front();
+    }
+    return stream_->completed();
+  }
+
+ private:
+  struct Submission {
+    std::vector<Copy> copies;
+    std::vector<WordCopy> words;
+    std::uint64_t polls_left;
+    bool lost;
+  };
+  static std::vector<Copy> pieces(std::span<Copy const> copies) {
+    std::vector<Copy> all;
+    for (Copy const& c : copies) {
+      std::size_t const piece = faulty->plan.split_bytes != 0 ? faulty->plan.split_bytes : c.bytes;
+      for (std::size_t at = 0; at < c.bytes; at += piece) {
+        all.push_back({static_cast<std::byte*>(c.target) + at, static_cast<std::byte const*>(c.source) + at,
+                       std::min(piece, c.bytes - at)});
+      }
+    }
+    return all;
+  }
+
+  std::unique_ptr<CopyStream> stream_;
+  std::deque<Submission> held_;
+  std::uint64_t submitted_ = 0;
+};
+
+class FaultyBackend final : public Backend {
+ public:
+  explicit FaultyBackend(std::unique_ptr<Backend> device) : device_(std::move(device)) {}
+
+  std::string name() const override { return FaultyDevice::name; }
+  std::string description() const override { return device_->description() + ", faulty"; }
+  void* allocate(Memory memory, std::size_t bytes, std::string_view what) override {
+    faulty->users.emplace(what);
+    faulty->count(faulty->allocations, faulty->plan.failed_allocation, std::string(what));
+    void* const address = device_->allocate(memory, bytes, what);
+    faulty->held.emplace(address, what);
+    return address;
+  }
+  void release(Memory memory, void* address) noexcept override {
+    faulty->held.erase(address);
+    device_->release(memory, address);
+  }
+  void upload(void* to, void const* from, std::size_t bytes) override { device_->upload(to, from, bytes); }
+  void download(void* to, void const* from, std::size_t bytes) override { device_->download(to, from, bytes); }
+  void clear(void* device, std::size_t bytes) override { device_->clear(device, bytes); }
+  bool peek(void* to, void const* from, std::size_t bytes) override { return device_->peek(to, from, bytes); }
+  std::unique_ptr<CopyStream> open_stream(BusDirection direction, std::size_t words) override {
+    return std::make_unique<FaultyStream>(device_->open_stream(direction, words));
+  }
+  void reserve_streams(std::size_t kernels) override { device_->reserve_streams(kernels); }
+  void prepare(std::string_view name, DeviceKernel const& kernel, simt::Grid grid) override {
+    device_->prepare(name, kernel, grid);
+  }
+  bool loads_beside_kernels() const override { return device_->loads_beside_kernels(); }
+  unsigned processors() const override { return device_->processors(); }
+  unsigned resident_blocks(DeviceKernel const& kernel, simt::Grid grid) override {
+    return device_->resident_blocks(kernel, grid);
+  }
+  simt::Grid default_grid(simt::Grid wanted, unsigned sharers) const override {
+    return device_->default_grid(wanted, sharers);
+  }
+  std::unique_ptr<RunningKernel> start(std::string_view name, DeviceKernel const& kernel, simt::Grid grid) override {
+    faulty->count(faulty->starts, faulty->plan.failed_start, std::string(name));
+    return device_->start(name, kernel, grid);
+  }
+  CudaKernel monitor_kernel(MonitorTable* table) const override { return device_->monitor_kernel(table); }
+
+ private:
+  std::unique_ptr<Backend> device_;
+};
+
+}  // namespace
+
+FaultyDevice::FaultyDevice(FaultPlan ordered) : plan(ordered) {
+  faulty = this;
+  register_cuda(
+      {[](int) -> std::unique_ptr<Backend> { return std::make_unique<FaultyBackend>(make_backend("simt")); }, nullptr});
+}
+
+FaultyDevice::~FaultyDevice() {
+  register_cuda({});
+  faulty = nullptr;
+}
+
+std::uint64_t FaultyDevice::count(std::atomic<std::uint64_t>& counter, std::uint64_t failing, std::string const& what) {
+  std::uint64_t const n = ++counter;
+  if (n != failing) return n;
+  failed_at = Clock::now();
+  throw CudaError(what + ": it was told to fail");
+}
+
+}  // namespace hiway_tests
