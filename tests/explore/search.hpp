@@ -6,7 +6,8 @@
 //     void run(unsigned warp, ExploreMachine m);          // each lane's code; throws Failure
 //     void check() const;                                 // after the last lane has returned; throws Failure
 //   };
-// HIWAY_SCHEDULES=N: schedules per test (short tier: 100,000). HIWAY_SEED=...: this one schedule only.
+// HIWAY_SCHEDULES=N: schedules per test (short tier: 100,000). HIWAY_DELAYS=D: what is enumerated (short tier: 2).
+// HIWAY_SEED=...: this one schedule only.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -15,6 +16,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <initializer_list>
 #include <optional>
 #include <string>
 
@@ -24,8 +26,10 @@
 
 namespace hiway::explore {
 
-inline constexpr unsigned most_delays = 2;
-
+inline unsigned most_delays() {
+  char const* const n = std::getenv("HIWAY_DELAYS");
+  return n != nullptr ? static_cast<unsigned>(std::stoul(n)) : 2;
+}
 inline std::uint64_t schedules_wanted() {
   if (char const* const n = std::getenv("HIWAY_SCHEDULES")) return std::stoull(n);
 #ifdef HIWAY_SANITIZED
@@ -66,7 +70,7 @@ inline constexpr unsigned enumerates = 1;
 inline constexpr unsigned walks = 2;
 inline constexpr unsigned ranks = 4;
 
-/// Schedules of `World` until one fails: all with at most two delays, but no more than `schedules`; then as many as are
+/// Schedules of `World` until one fails: all with few delays, but no more than `schedules`; then as many as are
 /// left, and at least a quarter of `schedules` each, by random walk and by PCT.
 template <class World>
 Found search(std::uint64_t schedules, unsigned strategies = enumerates | walks | ranks) {
@@ -81,7 +85,7 @@ Found search(std::uint64_t schedules, unsigned strategies = enumerates | walks |
     return true;
   };
   if ((strategies & enumerates) != 0) {
-    Delays delays(most_delays);
+    Delays delays(most_delays());
     do {
       ++found.enumerated;
       if (fails(delays)) return found;
@@ -147,23 +151,23 @@ void expect_no_failure() {
       "[ explore  ] %llu schedules, %d failed: %s%llu with at most %u delays, random:1..%llu, pct:1..%llu; "
       "at most %u points, %.1f us each\n",
       count(found.schedules()), found.failed ? 1 : 0, found.all_enumerated ? "all " : "the first ",
-      count(found.enumerated), most_delays, count(found.random), count(found.pct), found.most_points,
+      count(found.enumerated), most_delays(), count(found.random), count(found.pct), found.most_points,
       took.count() / static_cast<double>(found.schedules()));
   if (!found.failed) return;
   ADD_FAILURE() << replay_line(found);
   expect_replay<World>(found);
 }
 
-/// Some schedule of `World`, which has a planted bug, must fail so, within `schedules`; and fail again when replayed.
+/// `World` has a planted bug. Each of `strategies` alone must find it, and the seed must make the same schedule again.
 template <class World>
-Found expect_failure(std::string const& why, std::uint64_t schedules, unsigned strategies) {
-  Found const found = search<World>(schedules, strategies);
-  EXPECT_TRUE(found.failed) << "not found in " << found.schedules() << " schedules";
-  if (!found.failed) return found;
-  std::printf("[ explore  ] planted, found: %s\n", replay_line(found).c_str());
-  EXPECT_EQ(found.failure.why, why);
-  expect_replay<World>(found);
-  return found;
+void expect_found(std::initializer_list<unsigned> strategies = {enumerates, walks, ranks},
+                  std::uint64_t schedules = 100'000) {
+  for (unsigned const strategy : strategies) {
+    Found const found = search<World>(schedules, strategy);
+    ASSERT_TRUE(found.failed) << "not found in " << found.schedules() << " schedules of strategy " << strategy;
+    std::printf("[ explore  ] planted, found: %s\n", replay_line(found).c_str());
+    expect_replay<World>(found);
+  }
 }
 
 }  // namespace hiway::explore
