@@ -1,0 +1,119 @@
+// A fiber of the explorer as a machine: words by ThreadMachine, a schedule point before and after every access.
+#pragma once
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "hiway/machine/thread_machine.hpp"
+#include "tests/explore/explorer.hpp"
+
+namespace hiway::explore {
+
+struct ExploreMachine {
+  /// Where lanes may converge: those of one site only. A world gives each of its loops another.
+  unsigned site = 0;
+  [[nodiscard]] ExploreMachine at(unsigned number) const { return {number}; }
+  /// For a world: between two halves of a plain access.
+  void point() const { Explorer::here().point(); }
+
+  template <class T>
+  T load(Word<T>& word, Order order) const {
+    return access([&] { return ThreadMachine{}.load(word, order); });
+  }
+  template <class T>
+  void store(Word<T>& word, T value, Order order) const {
+    access([&] {
+      bool const news = word.bits != value;
+      ThreadMachine{}.store(word, value, order);
+      if (news) Explorer::here().changed();
+    });
+  }
+  template <class T>
+  T fetch_add(Word<T>& word, T value, Order order) const {
+    return access([&] {
+      if (value != 0) Explorer::here().changed();
+      return ThreadMachine{}.fetch_add(word, value, order);
+    });
+  }
+  template <class T>
+  T fetch_or(Word<T>& word, T value, Order order) const {
+    return access([&] {
+      T const before = ThreadMachine{}.fetch_or(word, value, order);
+      if ((before | value) != before) Explorer::here().changed();
+      return before;
+    });
+  }
+  template <class T>
+  bool compare_exchange(Word<T>& word, T& expected, T desired, Order order) const {
+    return access([&] {
+      bool const won = ThreadMachine{}.compare_exchange(word, expected, desired, order);
+      if (won) Explorer::here().changed();
+      return won;
+    });
+  }
+  template <class T>
+  T load_across(Word<T>& word, Order order) const {
+    return load(word, order);
+  }
+  template <class T>
+  void store_across(Word<T>& word, T value, Order order) const {
+    store(word, value, order);
+  }
+  void fence_across() const {}
+
+  [[nodiscard]] unsigned lane() const { return Explorer::here().lane(); }
+  [[nodiscard]] std::uint32_t lanes() const { return Explorer::here().warp_lanes(); }
+  [[nodiscard]] std::uint32_t converged() const { return Explorer::here().converged(site); }
+  [[nodiscard]] std::uint32_t ballot(std::uint32_t mask, bool predicate) const {
+    if (mask == (1u << lane())) return predicate ? mask : 0u;
+    return static_cast<std::uint32_t>(Explorer::here().meet(WarpOperation::ballot, mask, predicate ? 1 : 0, 0));
+  }
+  template <class T>
+  T shuffle(std::uint32_t mask, T value, unsigned source) const {
+    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 8);
+    if (mask == (1u << lane())) return value;
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, &value, sizeof value);
+    bits = Explorer::here().meet(WarpOperation::shuffle, mask, bits, source);
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+  }
+  void sync_warp(std::uint32_t mask) const {
+    if (mask != (1u << lane())) Explorer::here().meet(WarpOperation::sync, mask, 0, 0);
+  }
+  [[nodiscard]] unsigned count(std::uint32_t mask) const { return static_cast<unsigned>(std::popcount(mask)); }
+  [[nodiscard]] unsigned lowest(std::uint32_t mask) const { return static_cast<unsigned>(std::countr_zero(mask)); }
+
+  // A block is one warp.
+  [[nodiscard]] unsigned thread_in_block() const { return lane(); }
+  [[nodiscard]] unsigned block_threads() const { return count(lanes()); }
+  [[nodiscard]] unsigned block_index() const { return 0; }
+  void sync_block() const { sync_warp(lanes()); }
+  [[nodiscard]] std::byte* shared_memory() const { return nullptr; }
+  [[nodiscard]] std::uint64_t share_in_block(std::uint64_t value) const { return shuffle(lanes(), value, 0); }
+  [[nodiscard]] bool is_own(void const* address) const { return Explorer::here().is_own(address); }
+  [[nodiscard]] unsigned thread_index() const { return lane(); }
+  [[nodiscard]] unsigned thread_count() const { return block_threads(); }
+  [[nodiscard]] unsigned block_count() const { return 1; }
+
+  unsigned& misses(unsigned&) const { return Explorer::here().misses(); }
+  void relax(unsigned) const { Explorer::here().relax(); }
+  [[noreturn]] void leave() const { throw_unwind(); }
+
+ private:
+  template <class Access>
+  static auto access(Access&& once) {
+    Explorer::here().point();
+    if constexpr (std::is_void_v<decltype(once())>) {
+      once();
+      Explorer::here().point();
+    } else {
+      auto const result = once();
+      Explorer::here().point();
+      return result;
+    }
+  }
+};
+
+}  // namespace hiway::explore

@@ -1,0 +1,259 @@
+// A tunnel across the bus: two half-rings, the relays' steps, the drain of a spill pool and the transfer line.
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "monitors/relay.hpp"
+#include "monitors/transfer.hpp"
+#include "tests/explore/search.hpp"
+#include "tests/explore/worlds.hpp"
+
+namespace {
+
+using namespace hiway;
+using namespace hiway::explore;
+
+/// Outbox and inbox of one tunnel with the monitors' words between them; `producers` CPU threads, one consumer.
+template <unsigned Capacity, unsigned Producers, unsigned Each>
+struct Across {
+  static constexpr unsigned total = Producers * Each;
+
+  explicit Across(Torn* shared_items) : inbox(Capacity, RingPart::inbox, shared_items) {
+    out = {.outbox = outbox.ring, .published = &published, .retired = &retired};
+    in = {.inbox = inbox.ring, .arrived = &published, .retired = &retired};
+  }
+  void put_all(ExploreMachine m, unsigned producer) {
+    for (unsigned i = 0; i < Each; ++i) outbox.put(m, ledger.item(producer, i), control);
+  }
+  void get_all(ExploreMachine m) {
+    std::array<std::uint32_t, Producers> last{};
+    for (unsigned got = 0, misses = 0; got != total;) {
+      std::uint32_t x = 0;
+      if (inbox.try_get(m, x, Credit::early, control)) {
+        ledger.got(x, last);
+        ++got;
+        misses = 0;
+      } else {
+        m.relax(misses++);
+      }
+    }
+  }
+  void check() const {
+    ledger.check();
+    require(published.bits == total && retired.bits == total, "a prefix stopped");
+    require(outbox.words.free.bits == static_cast<std::int32_t>(Capacity), "credit of puts went astray");
+    require(inbox.words.avail.bits == 0 && inbox.words.taken.bits == total, "credit of gets went astray");
+  }
+
+  SmallRing outbox{Capacity, RingPart::outbox};
+  SmallRing inbox;
+  Control control;
+  Word<std::uint64_t> published{0};
+  Word<std::uint64_t> arrived{0};
+  Word<std::uint64_t> retired{0};
+  OutboxRelay out;
+  InboxRelay in;
+  Ledger<Producers, Each> ledger;
+};
+
+/// Calls `step` until `done`, as a monitor does.
+template <class Step, class Done>
+void run_monitor(ExploreMachine m, Step&& step, Done&& done) {
+  for (unsigned misses = 0; !done();) {
+    if (step()) {
+      misses = 0;
+    } else {
+      m.relax(misses++);
+    }
+  }
+}
+
+/// Direct: one array of items. The relays are a fiber each, or two lanes of one warp that runs both.
+template <unsigned Capacity, unsigned Producers, unsigned Each, unsigned MonitorLanes>
+struct Direct {
+  static constexpr bool one_monitor = MonitorLanes > 1;
+  static constexpr auto warps = [] {
+    std::array<unsigned, Producers + 1 + (one_monitor ? 1 : 2)> lanes{};
+    lanes.fill(1);
+    if (one_monitor) lanes.back() = MonitorLanes;
+    return lanes;
+  }();
+  void run(unsigned warp, ExploreMachine m) {
+    if (warp < Producers) return t.put_all(m, warp);
+    if (warp == Producers) return t.get_all(m);
+    bool const outer = warp == Producers + 1;
+    run_monitor(
+        m,
+        [&] {
+          if (!one_monitor) return outer ? step(m, t.out) : step(m, t.in);
+          bool const in = step(m, t.in);
+          return step(m, t.out) || in;
+        },
+        [&] {
+          m.sync_warp(m.lanes());
+          return one_monitor || outer ? t.out.credited_to == t.total : t.in.retired_to == t.total;
+        });
+  }
+  void check() const { t.check(); }
+  std::array<Torn, 4> items{};
+  Across<Capacity, Producers, Each> t{nullptr};
+  Direct() {
+    t.outbox.ring.items = t.inbox.ring.items = reinterpret_cast<std::byte*>(items.data());
+    t.out.outbox.items = t.in.inbox.items = t.outbox.ring.items;
+  }
+};
+
+TEST(ExploreRelay, OneSlotCrossesTheBus) { expect_no_failure<Direct<1, 2, 2, 1>>(); }
+TEST(ExploreRelay, TwoSlotsCrossTheBus) { expect_no_failure<Direct<2, 2, 2, 1>>(); }
+TEST(ExploreRelay, TwoLanesRelayBothWays) { expect_no_failure<Direct<2, 1, 3, 2>>(); }
+
+/// A spill pool whose items a drain moves into the outbox; here the consumer gets from the outbox as from a whole ring.
+struct Drained {
+  static constexpr std::array warps = {1u, 1u, 2u, 1u};
+  static constexpr unsigned total = 4;
+  void run(unsigned warp, ExploreMachine m) {
+    if (warp < 2) {
+      for (unsigned i = 0; i < 2; ++i) {
+        for (unsigned misses = 0;; ++misses) {
+          if (ring.try_put(m, ledger.item(warp, i), control) || pool.try_put(m, ledger.item(warp, i), control)) break;
+          m.relax(misses);
+        }
+      }
+    } else if (warp == 2) {
+      run_monitor(
+          m, [&] { return step(m, drain, control); },
+          [&] { return m.ballot(m.lanes(), m.load(got, Order::relaxed) == total) != 0; });
+    } else {
+      for (unsigned misses = 0; m.load(got, Order::relaxed) != total;) {
+        std::uint32_t x = 0;
+        if (ring.try_get(m, x, Credit::early, control)) {
+          require(x < total && !seen[x], "an item came twice, or nobody put it");
+          seen[x] = true;  // spilled items lose their order
+          m.fetch_add(got, 1u, Order::relaxed);
+          misses = 0;
+        } else {
+          m.relax(misses++);
+        }
+      }
+    }
+  }
+  void check() const {
+    for (bool const s : seen) require(s, "an item was lost");
+    require(drained.bits == pool.words.claimed.bits, "the drain's count is not what it moved");
+    ring.check_rest(1, total);
+    pool.check_rest(2, drained.bits);
+  }
+  SmallRing ring{1};
+  SmallRing pool{2};
+  Control control;
+  Word<std::uint32_t> got{0};
+  Word<std::uint64_t> drained{0};
+  Drain drain{.pool = pool.ring, .outbox = ring.ring, .drained = &drained};
+  Ledger<2, 2> ledger;
+  std::array<bool, total> seen{};
+};
+TEST(ExploreRelay, ADrainMovesEveryItemAndCountsIt) { expect_no_failure<Drained>(); }
+
+// ---- the transfer line, on a copy engine that is a fiber of its own: the strategy chooses when what it has done is seen
+
+/// Copies half an item at a time; then sets the submission's words.
+class EngineStream final : public CopyStream {
+ public:
+  explicit EngineStream(Word<std::uint64_t>& done) : done_(done) {}
+  std::uint64_t submit(std::span<Copy const> copies, std::span<WordCopy const> words) override {
+    require(submissions_.size() - done_.bits < most_under_way, "too many submissions are under way");
+    submissions_.push_back({{copies.begin(), copies.end()}, {words.begin(), words.end()}});
+    return submissions_.size();
+  }
+  std::uint64_t completed() override { return done_.bits; }
+
+  /// The engine's next submission, if there is one.
+  bool work(ExploreMachine m) {
+    if (done_.bits == submissions_.size()) return false;
+    Submission const s = submissions_[static_cast<std::size_t>(done_.bits)];
+    constexpr std::size_t piece = sizeof(Torn) / 2;
+    for (Copy const& c : s.copies) {
+      for (std::size_t at = 0; at < c.bytes; at += piece) {
+        m.point();
+        std::memcpy(static_cast<std::byte*>(c.target) + at, static_cast<std::byte const*>(c.source) + at, piece);
+      }
+    }
+    for (WordCopy const& w : s.words) m.store(*w.word, w.value, Order::release);
+    m.fetch_add(done_, std::uint64_t{1}, Order::release);
+    return true;
+  }
+
+ private:
+  struct Submission {
+    std::vector<Copy> copies;
+    std::vector<WordCopy> words;
+  };
+  std::vector<Submission> submissions_;
+  Word<std::uint64_t>& done_;
+};
+
+/// Movement::dma: outbox, line, engine, inbox. The line's step is one step of the schedule (it runs on a CPU thread of
+/// its own words); no batch leaves by age, so no clock is asked.
+template <BusDirection Way, unsigned Batch>
+struct Dma {
+  static constexpr std::array warps = {1u, 1u, 1u, 1u, 1u};
+  static constexpr unsigned total = 4;
+  Dma() {
+    t.in.arrived = &t.arrived;
+    TransferLine::Route route;
+    route.from_items = t.outbox.ring.items;
+    route.to_items = t.inbox.ring.items;
+    route.outbox = t.outbox.ring;
+    route.published = &t.published;
+    route.arrived = &t.arrived;
+    route.closing = &closing;
+    route.capacity_items = 2;
+    route.batch_items = Batch;
+    route.flush_after = std::chrono::hours(1);
+    auto owned = std::make_unique<EngineStream>(engine_done);
+    engine = owned.get();
+    line = std::make_unique<TransferLine>(Way, std::vector<TransferLine::Route>{route}, std::move(owned));
+  }
+  void run(unsigned warp, ExploreMachine m) {
+    auto const everything_is_home = [&] { return m.load(t.retired, Order::relaxed) == total; };
+    switch (warp) {
+      case 0: t.put_all(m, 0); break;
+      case 1: t.get_all(m); break;
+      case 2:
+        run_monitor(
+            m,
+            [&] {
+              bool const in = step(m, t.in);
+              return step(m, t.out) || in;
+            },
+            [&] { return t.out.credited_to == total; });
+        break;
+      case 3:
+        run_monitor(
+            m,
+            [&] {
+              m.point();
+              bool const moved = line->step();
+              if (moved) Explorer::here().changed();
+              return moved;
+            },
+            everything_is_home);
+        break;
+      default:
+        run_monitor(
+            m, [&] { return engine->work(m); }, everything_is_home);
+    }
+  }
+  void check() const { t.check(); }
+
+  Across<2, 1, total> t{nullptr};
+  Word<std::uint32_t> closing{0};
+  Word<std::uint64_t> engine_done{0};
+  EngineStream* engine = nullptr;
+  std::unique_ptr<TransferLine> line;
+};
+TEST(ExploreTransfer, BatchesToTheDeviceArriveWhole) { expect_no_failure<Dma<BusDirection::to_device, 1>>(); }
+TEST(ExploreTransfer, BatchesFromTheDeviceArriveWhole) { expect_no_failure<Dma<BusDirection::from_device, 1>>(); }
+TEST(ExploreTransfer, BatchesOfTwoArriveWhole) { expect_no_failure<Dma<BusDirection::to_device, 2>>(); }
+
+}  // namespace

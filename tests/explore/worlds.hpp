@@ -1,0 +1,115 @@
+// What the explored worlds are made of: rings with memory of their own, and items that show a race.
+#pragma once
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+#include "hiway/ring.hpp"
+#include "tests/explore/explore_machine.hpp"
+
+namespace hiway::explore {
+
+inline void require(bool holds, char const* what) {
+  if (!holds) throw Failure{what};
+}
+
+/// An item of two halves. They are written and read with a schedule point between them: an item that is read while it is
+/// written, or written over while it is read, has halves that differ.
+struct Torn {
+  std::uint32_t value;
+  std::uint32_t complement;
+};
+
+struct WriteTorn {
+  ExploreMachine m;
+  std::uint32_t value;
+  void operator()(std::byte* slot) const {
+    m.point();
+    std::memcpy(slot, &value, sizeof value);
+    m.point();
+    std::uint32_t const complement = ~value;
+    std::memcpy(slot + sizeof value, &complement, sizeof complement);
+    m.point();
+  }
+};
+struct ReadTorn {
+  ExploreMachine m;
+  std::uint32_t& value;
+  void operator()(std::byte const* slot) const {
+    std::uint32_t complement = 0;
+    m.point();
+    std::memcpy(&value, slot, sizeof value);
+    m.point();
+    std::memcpy(&complement, slot + sizeof value, sizeof complement);
+    require(complement == ~value, "an item is torn");
+    m.point();
+  }
+};
+
+/// A ring of at most 4 Torn.
+struct SmallRing {
+  explicit SmallRing(std::uint32_t capacity, RingPart part = RingPart::whole, Torn* shared_items = nullptr) {
+    auto const slots = std::bit_ceil(capacity);
+    words.free.bits = part == RingPart::inbox ? 0 : static_cast<std::int32_t>(capacity);
+    ring = {reinterpret_cast<std::byte*>(shared_items != nullptr ? shared_items : items.data()),
+            turns.data(),
+            &words,
+            slots - 1,
+            static_cast<std::uint32_t>(std::countr_zero(slots)),
+            sizeof(Torn),
+            part};
+  }
+  SmallRing(SmallRing const&) = delete;
+  SmallRing& operator=(SmallRing const&) = delete;
+
+  [[nodiscard]] bool try_put(ExploreMachine m, std::uint32_t value, Control& control) {
+    Grant const grant = claim_put(m, ring, m.converged(), true);
+    if (grant.granted) commit_put(m, ring, grant.ticket, control, WriteTorn{m, value});
+    return grant.granted;
+  }
+  void put(ExploreMachine m, std::uint32_t value, Control& control) {
+    for (unsigned misses = 0; !try_put(m, value, control); ++misses) m.relax(misses);
+  }
+  [[nodiscard]] bool try_get(ExploreMachine m, std::uint32_t& value, Credit credit, Control& control) {
+    Grant const grant = claim_get(m, ring, m.converged(), true, nullptr, credit);
+    if (grant.granted) finish_get(m, ring, grant.ticket, control, credit, ReadTorn{m, value});
+    return grant.granted;
+  }
+  /// Everything that was put was got, and all credit has come home.
+  void check_rest(std::uint32_t capacity, std::uint64_t items_put) const {
+    require(words.claimed.bits == items_put, "tickets of puts went astray");
+    require(words.taken.bits == items_put, "tickets of gets went astray");
+    require(words.free.bits == static_cast<std::int32_t>(capacity), "credit of puts went astray");
+    require(words.avail.bits == 0, "credit of gets went astray");
+  }
+
+  std::array<Torn, 4> items{};
+  std::array<Word<std::uint32_t>, 4> turns{};
+  RingWords words;
+  Ring ring;
+};
+
+/// Puts of `Producers` times `Each` items and what became of them.
+template <unsigned Producers, unsigned Each>
+struct Ledger {
+  static constexpr unsigned total = Producers * Each;
+  static std::uint32_t item(unsigned producer, unsigned i) { return producer * Each + i; }
+
+  /// `last` is the getter's own: its last item of each producer, plus one.
+  void got(std::uint32_t item, std::array<std::uint32_t, Producers>& last) {
+    require(item < total, "an item that nobody put");
+    require(!seen[item], "an item came twice");
+    seen[item] = true;
+    std::uint32_t const i = item % Each;
+    require(last[item / Each] <= i, "items of one producer changed their order");
+    last[item / Each] = i + 1;
+  }
+  void check() const {
+    for (bool const s : seen) require(s, "an item was lost");
+  }
+  std::array<bool, total> seen{};
+};
+
+}  // namespace hiway::explore
