@@ -8,7 +8,7 @@
 //   deadlock  no process can move, and not all have returned
 //   liveness  (LIVE) every process returns
 #define SPAWN 4
-byte queued[2], spilled[2], left = SPAWN, returned;
+byte queued[2], spilled[2], to_put = SPAWN, returned;
 
 #ifdef PUT_WAITS
 #define MAY_SPILL 0
@@ -32,7 +32,7 @@ proctype Stage(byte from; byte into) {
   do
   :: TAKE(from)
      do
-     :: atomic { left > 0 -> left--; open_tasks++ } put(into)
+     :: atomic { to_put > 0 -> to_put--; open_tasks++ } put(into)
      :: break
      od;
      open_tasks--
@@ -45,7 +45,7 @@ proctype Stage(byte from; byte into) {
 byte items = 4;
 proctype Source() {
   do
-  :: left > 0 -> queued[0] == 0; queued[0] = 1; left--
+  :: to_put > 0 -> queued[0] == 0; queued[0] = 1; to_put--
   :: else -> break
   od;
   returned++
