@@ -45,7 +45,9 @@ byte mirror_finished, mirror_created, cached_claimed;
 inline put(tunnel) {
   if
   :: atomic { claimed[tunnel] - credited[tunnel] < CAPACITY -> claimed[tunnel]++ }
+#ifndef WAIT_FOR_ROOM_IGNORES_ABORT
   :: aborted -> goto leave
+#endif
   fi;
   committed[tunnel]++;
   printf("an item put into tunnel %d\n", tunnel)

@@ -114,9 +114,14 @@ proctype U() {
   od;
 #ifdef FAULT_IN_U
   if
-  :: atomic { !aborted -> aborted = 1; printf("U faults before its last result\n") }
+  :: printf("U faults before its last result\n");
+#ifdef FLAG_SET_AFTER_UNWINDING
+     closed[1]++; aborted = 1;
+#else
+     aborted = 1;
 #ifdef UNWINDING_CLOSES
      closed[1]++;
+#endif
 #endif
      goto leave
   :: skip
