@@ -9,8 +9,9 @@
 //   safety    when the end is announced, open_tasks is 0 and every ticket was taken
 //   liveness  (LIVE) every process returns
 //
-// Scenarios: DEVICE_FIRST (the device's finished before the host's), RELAY (a second ring behind tunnel 0, filled by a relay: a task with one child), WAVE (the device's words
-// are read on request, instead of by one reader that reads all), FAULT (any task may fault).
+// Scenarios: DEVICE_FIRST (the device's finished before the host's), RELAY (a second ring behind tunnel 0, filled by a
+// relay: a task with one child), WAVE (the device's words are read on request, instead of by one reader that reads
+// all), FAULT (any task may fault).
 #ifndef ITEMS
 #define ITEMS 2
 #endif

@@ -198,7 +198,8 @@ leave:
 
 proctype Drain(byte tunnel) {
   do
-  :: atomic { pooled[tunnel] > 0 && room[tunnel] > 0 -> pooled[tunnel]--; room[tunnel]--; printf("a drain begins at tunnel %d\n", tunnel) }
+  :: atomic { pooled[tunnel] > 0 && room[tunnel] > 0 -> pooled[tunnel]--; room[tunnel]--;
+              printf("a drain begins at tunnel %d\n", tunnel) }
 #if defined(DRAIN_FINISHES_FIRST)
      pool_drained[tunnel]++; claimed[tunnel]++; queued[tunnel]++
 #elif defined(SPILL_COUNTED_WHEN_DRAINED)

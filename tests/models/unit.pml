@@ -167,7 +167,8 @@ proctype Checker() {
      :: !ended[t] && GATE(t) ->
         if
         :: ONE_UNIT ->
-           finished_sum = finished[0]; finished_sum = finished_sum + finished[1]; finished_sum = finished_sum + finished[2];
+           finished_sum = finished[0]; finished_sum = finished_sum + finished[1];
+           finished_sum = finished_sum + finished[2];
            created_sum = claimed[0]; created_sum = created_sum + claimed[1]; created_sum = created_sum + claimed[2]
         :: else ->
            finished_sum = finished[t];
