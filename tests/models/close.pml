@@ -1,5 +1,6 @@
 // close.pml: a put races the close of its inlet and the end. Rules "Closing", "Put" and the second reading of
-// "Check" in docs/termination.md; T5 of include/hiway/termination.hpp (in sequentially consistent order: docs say why it holds).
+// "Check" in docs/termination.md; T5 of include/hiway/termination.hpp (in sequentially consistent order, which docs
+// say how the machines keep).
 //
 // A writing stage of two blocks. Block 0 has two lanes: lane 0 closes the block's inlet whenever it likes, lane 1 puts
 // one item, perhaps too late (misuse). Block 1 has one lane that puts one item and returns. One reader, one checker.
