@@ -247,15 +247,11 @@ void Pipeline::Core::give_spill_memory() {
   for (TunnelState& t : tunnels_) {
     TunnelBase const& tunnel = *t.tunnel;
     Arena& arena = tunnel_words(tunnel.from_gpu());
-    // Who spills may put into the ring whose slot it holds: that must be in_order (ring.hpp I5). Drains copy.
-    RingPart const part =
-        t.spills && tunnel.item_bytes() > copied_bytes && !tunnel.crosses() ? RingPart::in_order : RingPart::whole;
-    if (!tunnel.crosses()) t.put_ring.part = t.get_ring.part = part;
     if (!t.spills || arena.image(t.spill).items != nullptr) continue;
     std::size_t const items = spill_items(tunnel);
     std::byte* const memory =
         arena.place_raw(std::bit_ceil(items) * tunnel.item_bytes(), "tunnel '" + tunnel.name() + "': what it spills");
-    Ring const pool = make_ring(tunnel, part, memory, items, arena);
+    Ring const pool = make_ring(tunnel, tunnel.crosses() ? RingPart::whole : t.put_ring.part, memory, items, arena);
     if (tunnel.crosses()) t.drained = arena.place<Word<std::uint64_t>>();
     arena.image(t.spill) = pool;  // last: says to the next prepare() that all of it is there
   }

@@ -376,7 +376,6 @@ RunReport Pipeline::Core::wait() {
   auto const end = std::chrono::steady_clock::now();
   try {
     synchronize();  // launches that use open ends
-  } catch (Unwind const&) {  // left because the run aborts
   } catch (...) {
     set_error(std::current_exception());
   }
