@@ -158,8 +158,8 @@ void Pipeline::Core::start_kernels() {
   }
 }
 
-// What a user's own kernel has left open is closed when it has left. Not by a launch behind it in its stream: one that
-// waits for a persistent kernel may hold up others that share its hardware queue.
+// What a user's own kernel has left open is closed when it has left. Not by a launch behind it in its stream, which would
+// wait there, in the driver's hands, for the whole run.
 void Pipeline::Core::close_behind_own_kernels() {
   for (Started& s : kernels_) {
     if (s.close_behind == npos || s.done) continue;
@@ -299,7 +299,8 @@ bool Pipeline::Core::supervise() {
     if (ended) ended_.store(true, std::memory_order_release);
   }
   auto const now = std::chrono::steady_clock::now();
-  if (config_.deadline.count() > 0 && now - started_ > config_.deadline + watcher_patience) set_error(deadline_error(""));
+  bool const watcher_held_up = config_.deadline.count() > 0 && now - started_ > config_.deadline + watcher_patience;
+  if (watcher_held_up && !kernels_done_ && !error_.get()) set_error(deadline_error(""));
   check_started(now);
   if (!finishing_.load(std::memory_order_relaxed) && (aborting || ended_.load(std::memory_order_relaxed))) {
     finishing_.store(true, std::memory_order_release);
