@@ -17,7 +17,7 @@ namespace {
 void check(cudaError_t error, char const* call, std::string_view what, int line) {
   if (error == cudaSuccess) return;
   throw CudaError(std::string(what) + ": " + call + " failed: " + cudaGetErrorName(error) + ": " +
-                  cudaGetErrorString(error) + " (" + __FILE__ + ":" + std::to_string(line) + ")");
+                  cudaGetErrorString(error) + " (lib/backend/cuda_backend.cpp:" + std::to_string(line) + ")");
 }
 #define HIWAY_CUDA(call, what) check((call), #call, what, __LINE__)
 
