@@ -81,7 +81,8 @@ struct Seen {
   }
 };
 std::ostream& operator<<(std::ostream& out, Seen const& s) {
-  return out << s.items.bits << " items, sums " << s.sum.bits << " " << s.other_sum.bits << ", " << s.torn.bits << " torn";
+  return out << s.items.bits << " items, sums " << s.sum.bits << " " << s.other_sum.bits << ", " << s.torn.bits
+             << " torn";
 }
 
 HIWAY_DEVICE unsigned rank_in_warp() {
@@ -99,8 +100,7 @@ struct Source {
     if constexpr (stays_in_slot<Payload<Bytes>>) {
       std::uint64_t const first = std::uint64_t{thread_index() / lanes_of_warp()} * items;
       for (std::uint32_t i = 0; i < items; ++i) {
-        out.put_in_place_warp(
-            [&](Payload<Bytes>& p) { p.fill(content(first + i), rank_in_warp(), lanes_of_warp()); });
+        out.put_in_place_warp([&](Payload<Bytes>& p) { p.fill(content(first + i), rank_in_warp(), lanes_of_warp()); });
       }
     } else {
       std::uint64_t const first = std::uint64_t{thread_index()} * items;
@@ -145,8 +145,8 @@ void expect_each_item_once(Direction direction, Movement movement, std::size_t c
   unsigned const makers = from_gpu && Bytes <= copied_bytes ? producers * block_threads : producers;
 
   Pipeline pipe(bounded());
-  auto& tunnel = pipe.create_tunnel<Payload<Bytes>>("payloads", direction,
-                                                    {.capacity_items = capacity, .movement = movement});
+  auto& tunnel =
+      pipe.create_tunnel<Payload<Bytes>>("payloads", direction, {.capacity_items = capacity, .movement = movement});
   std::vector<Seen> seen(1);
   auto& device_seen = pipe.create_buffer<Seen>(std::span<Seen const>(seen));
   if (from_gpu) {
@@ -226,7 +226,9 @@ struct NextOfBig {  // value form: argument and result stay in their slots
   }
 };
 struct FirstOfBig {  // item form
-  HIWAY_DEVICE void operator()(Big const& item, Inlet<std::uint64_t> out) const { out.put(item.whole() ? item.first() : 0); }
+  HIWAY_DEVICE void operator()(Big const& item, Inlet<std::uint64_t> out) const {
+    out.put(item.whole() ? item.first() : 0);
+  }
 };
 
 TEST(Items, LargeOnesGoThroughValueAndItemForms) {
@@ -245,7 +247,8 @@ TEST(Items, LargeOnesGoThroughValueAndItemForms) {
     pipe.add_gpu_stage("next", NextOfBig{}, from(to), into(inside), {.blocks = 2, .threads_per_block = 64});
     pipe.add_gpu_stage("first", FirstOfBig{}, from(inside), into(back), {.blocks = 2, .threads_per_block = 64});
     std::uint64_t sum = 0;
-    pipe.add_cpu_stage("sum", [&](std::uint64_t const& x) { sum += x; }, from(back));
+    pipe.add_cpu_stage(
+        "sum", [&](std::uint64_t const& x) { sum += x; }, from(back));
     pipe.run();
     EXPECT_EQ(sum, 300u * 301 / 2 + 300) << "capacity " << capacity;
   }
@@ -273,7 +276,8 @@ TEST(Items, ALargeOneMayBePutWhereItWasGot) {
       into(start));
   pipe.add_gpu_stage("down", CountDown{}, from(start, loop), into(loop, out), {.blocks = 2, .threads_per_block = 32});
   std::uint64_t sum = 0;
-  pipe.add_cpu_stage("sum", [&](std::uint64_t const& x) { sum += x; }, from(out));
+  pipe.add_cpu_stage(
+      "sum", [&](std::uint64_t const& x) { sum += x; }, from(out));
   pipe.run();
   std::uint64_t expected = 0;
   for (std::uint64_t k = 1; k <= 20; ++k) expected += k * (k + 1) / 2;
@@ -292,33 +296,32 @@ void expect_the_older_task_puts() {
   std::atomic<bool> older_works = false;
   std::atomic<bool> younger_is_done = false;
   std::atomic<int> seen = 0;
-  pipe.add_cpu_stage(
-      "work",
-      [&](Outlet<T> first, Outlet<T> again, Inlet<T> more) {
-        auto const put = [&](std::uint64_t k) { more.put_in_place_h([&](T& item) { item.fill(k); }); };
-        first.for_each_h([&](T const&) {
-          put(1);
-          put(2);
-        });
-        auto const work = [&](T const& item) {
-          ++seen;
-          if (item.first() == 1) {
-            older_works = true;
-            while (!younger_is_done) std::this_thread::yield();
-            std::this_thread::sleep_for(std::chrono::milliseconds(20));  // it leaves its slot
-            put(3);
-          } else if (item.first() == 2) {
-            while (!older_works) std::this_thread::yield();
-            younger_is_done = true;
-          }
-        };
-        if constexpr (by_warp) {
-          again.for_each_warp(work);
-        } else {
-          again.for_each_h(work);
-        }
-      },
-      from(start, loop), into(loop), {.threads = 2});
+  pipe.add_cpu_stage("work",
+                     [&](Outlet<T> first, Outlet<T> again, Inlet<T> more) {
+                       auto const put = [&](std::uint64_t k) { more.put_in_place_h([&](T& item) { item.fill(k); }); };
+                       first.for_each_h([&](T const&) {
+                         put(1);
+                         put(2);
+                       });
+                       auto const work = [&](T const& item) {
+                         ++seen;
+                         if (item.first() == 1) {
+                           older_works = true;
+                           while (!younger_is_done) std::this_thread::yield();
+                           std::this_thread::sleep_for(std::chrono::milliseconds(20));  // it leaves its slot
+                           put(3);
+                         } else if (item.first() == 2) {
+                           while (!older_works) std::this_thread::yield();
+                           younger_is_done = true;
+                         }
+                       };
+                       if constexpr (by_warp) {
+                         again.for_each_warp(work);
+                       } else {
+                         again.for_each_h(work);
+                       }
+                     },
+                     from(start, loop), into(loop), {.threads = 2});
   pipe.run();
   EXPECT_EQ(seen, 3);
 }
@@ -378,7 +381,8 @@ void expect_teams_pass_on() {
   for (std::size_t capacity : {1u, 64u}) {
     Pipeline pipe(bounded());
     auto& to = pipe.create_tunnel<T>("to", Direction::cpu_to_gpu, {.capacity_items = capacity});
-    auto& back = pipe.create_tunnel<T>("back", Direction::gpu_to_cpu, {.capacity_items = capacity, .movement = Movement::dma});
+    auto& back =
+        pipe.create_tunnel<T>("back", Direction::gpu_to_cpu, {.capacity_items = capacity, .movement = Movement::dma});
     pipe.add_cpu_stage(
         "feed",
         [](Inlet<T> out) {
@@ -442,7 +446,8 @@ TEST(Items, GetOfABlockDoesNotWait) {
       into(to));
   pipe.add_gpu_stage("twice", TryByBlock{}, from(to), into(back), {.blocks = 1, .threads_per_block = 64});
   std::uint32_t sum = 0;
-  pipe.add_cpu_stage("sum", [&](std::uint32_t const& x) { sum += x; }, from(back));
+  pipe.add_cpu_stage(
+      "sum", [&](std::uint32_t const& x) { sum += x; }, from(back));
   pipe.run();
   EXPECT_EQ(sum, 2u * 99 * 100 / 2);
 }
@@ -460,7 +465,8 @@ TEST(Items, ABlockThatEndsATaskTwiceIsNamed) {
   HIWAY_NEEDS_DEVICE();
   Pipeline pipe(bounded());
   auto& to = pipe.create_tunnel<std::uint32_t>("to", Direction::cpu_to_gpu);
-  pipe.add_cpu_stage("feed", [](Inlet<std::uint32_t> out) { out.put_h(1); }, into(to));
+  pipe.add_cpu_stage(
+      "feed", [](Inlet<std::uint32_t> out) { out.put_h(1); }, into(to));
   pipe.add_gpu_stage("twice", OneTaskTooMany{}, from(to), {.blocks = 1, .threads_per_block = 64});
   std::string const text = hiway_tests::text_of_error<MisuseError>([&] { pipe.run(); });
   EXPECT_NE(text.find("stage 'twice': one end_task too many: tunnel 'to'"), std::string::npos) << text;
@@ -473,8 +479,8 @@ TEST(Items, SpansArePutAndGotInOrder) {
   for (std::size_t capacity : {1u, 7u, 1024u}) {
     for (WhenFull when_full : {WhenFull::wait, WhenFull::spill}) {
       Pipeline pipe(bounded());
-      auto& tunnel =
-          pipe.create_tunnel<int>("numbers", Direction::cpu_to_cpu, {.capacity_items = capacity, .when_full = when_full});
+      auto& tunnel = pipe.create_tunnel<int>("numbers", Direction::cpu_to_cpu,
+                                             {.capacity_items = capacity, .when_full = when_full});
       pipe.add_cpu_stage(
           "feed",
           [](Inlet<int> out) {
@@ -519,7 +525,8 @@ TEST(Items, ASpanIsNotPutAfterClose) {
         out.put_h(std::span<int const>(one));
       },
       into(tunnel));
-  pipe.add_cpu_stage("sum", [](int const&) {}, from(tunnel));
+  pipe.add_cpu_stage(
+      "sum", [](int const&) {}, from(tunnel));
   std::string const text = hiway_tests::text_of_error<MisuseError>([&] { pipe.run(); });
   EXPECT_NE(text.find("stage 'feed': put after close: tunnel 'numbers'"), std::string::npos) << text;
 }
