@@ -336,6 +336,49 @@ TEST(Items, AWarpsTaskOfACycleNeverWaitsForItsOwnSlot) {
   expect_the_older_task_puts<Big, true>();
 }
 
+/// The credit of a slot that an open outlet left was once given twice, by it and by the stage's next get: the open end's
+/// handle did not know that the ring gives credit in order. A put beyond the capacity then waited for ever.
+TEST(Items, AnOpenOutletGivesEachSlotsCreditOnce) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded(std::chrono::seconds(10)));
+  auto& big = pipe.create_tunnel<Big>("big", Direction::cpu_to_cpu, {.capacity_items = 2});
+  Inlet<Big> const inlet = big.open_inlet();
+  Outlet<Big> const outlet = big.open_outlet();
+  std::atomic<int> may_get = 0;
+  std::atomic<int> seen = 0;
+  auto const item = std::make_unique<Big>();
+  pipe.add_cpu_stage(
+      "work",
+      [&, room = std::make_shared<Big>()](Outlet<Big> get,
+                                          Inlet<Big>) {  // it could put: the ring gives credit in order
+        while (!get.is_terminate_h()) {
+          if (seen == may_get || !get.get_h(*room)) continue;
+          get.end_task_h();
+          ++seen;
+        }
+      },
+      from(big), into(big));
+  auto const puts_that_fit = [&] {
+    int n = 0;
+    while (inlet.try_put_h(*item)) ++n;
+    return n;
+  };
+  pipe.start();
+  EXPECT_EQ(puts_that_fit(), 2);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(outlet.next_h(*item));
+    outlet.end_task_h();
+  }
+  EXPECT_EQ(puts_that_fit(), 2);
+  may_get = 1;
+  while (seen != 1) std::this_thread::yield();
+  EXPECT_EQ(puts_that_fit(), 1);
+  may_get = 4;
+  inlet.close_h();
+  pipe.wait();
+  EXPECT_EQ(seen, 3);
+}
+
 // ---- one item for a warp or a block -----------------------------------------------------------------------
 
 enum class Team { warp, block };
