@@ -1,0 +1,114 @@
+// What a refusal says: every one that no other test reads. Each names the thing that is wrong and what may stand there.
+#include <gmock/gmock.h>
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "hiway/error.hpp"
+#include "tests/device.hpp"
+
+namespace {
+
+using namespace hiway;
+using hiway_tests::bounded;
+using hiway_tests::text_of_error;
+
+auto const nothing = [](int const&) {};
+
+std::string refused_tunnel(TunnelConfig const& config) {
+  Pipeline pipe(bounded());
+  return text_of_error<ConfigError>([&] { pipe.create_tunnel<int>("t", Direction::cpu_to_cpu, config); });
+}
+
+TEST(Messages, OfATunnelsConfiguration) {
+  EXPECT_EQ(refused_tunnel({.flush_after = std::chrono::microseconds(-1)}),
+            "tunnel 't': flush_after is negative: -1 us");
+  EXPECT_EQ(refused_tunnel({.capacity_items = 8, .batch_items = 9}),
+            "tunnel 't': batch_items (9) is larger than the ring, capacity_items (8)");
+  EXPECT_EQ(refused_tunnel({.spill_items = (std::size_t{1} << 30) + 1}),
+            "tunnel 't': spill_items must be at most 2^30: 1073741825");
+  for (Grouping const grouping : {Grouping::none, Grouping::block, Grouping::block_scan}) {
+    EXPECT_EQ(refused_tunnel({.grouping = grouping}),
+              "tunnel 't': Grouping::none, block and block_scan are not there yet; use automatic or warp");
+  }
+}
+
+TEST(Messages, OfAPipelinesConfiguration) {
+  auto const refusal = [](auto&& set) {
+    PipelineConfig config = bounded();
+    set(config);
+    return text_of_error<ConfigError>([&] { Pipeline pipe(config); });
+  };
+  EXPECT_EQ(refusal([](PipelineConfig& c) { c.stall_after = std::chrono::milliseconds(-1); }),
+            "stall_after is negative: -1 ms");
+  EXPECT_EQ(refusal([](PipelineConfig& c) { c.trace = "trace.json"; }), "PipelineConfig::trace is not there yet");
+  EXPECT_EQ(refusal([](PipelineConfig& c) { c.end_detection = EndDetection::time_out; }),
+            "EndDetection::time_out is not there yet");
+}
+
+TEST(Messages, OfAnUnknownDevice) {
+  for (char const* const name : {"tpu", "cuda:", "cuda:x", "cuda:-1"}) {
+    EXPECT_EQ(text_of_error<NoDevice>([&] { Pipeline pipe({.device = name}); }),
+              "no device '" + std::string(name) + "': expected auto, simt or cuda:N");
+  }
+}
+
+TEST(Messages, OfAPipelineThatIsNotWhole) {
+  Pipeline empty(bounded());
+  EXPECT_EQ(text_of_error<ConfigError>([&] { empty.prepare(); }), "the pipeline has no stage");
+
+  Pipeline pipe(bounded());
+  auto& t = pipe.create_tunnel<int>("t", Direction::gpu_to_cpu);
+  pipe.add_cpu_stage("source", [](Inlet<int>) {}, into(t), {.threads = 0, .pin = true});
+  pipe.add_cpu_stage("sink", nothing, from(t));
+  EXPECT_EQ(text_of_error<ConfigError>([&] { pipe.prepare(); }),
+            "3 problems: stage 'source': threads must be at least 1; "
+            "stage 'source' runs on the CPU, but tunnel 't' is put on the GPU; "
+            "stage 'source': pinning is not there yet");
+}
+
+TEST(Messages, OfCallsWhileThePipelineRuns) {
+  Pipeline pipe(bounded());
+  auto& t = pipe.create_tunnel<int>("t", Direction::cpu_to_cpu);
+  Inlet<int> const inlet = t.open_inlet();
+  pipe.add_cpu_stage("sink", nothing, from(t));
+  EXPECT_EQ(text_of_error<ConfigError>([&] { pipe.wait(); }), "wait: the pipeline was not started");
+  pipe.start();
+  EXPECT_EQ(text_of_error<ConfigError>([&] { pipe.start(); }), "start while the pipeline runs");
+  EXPECT_EQ(text_of_error<ConfigError>([&] { pipe.create_tunnel<int>("u", Direction::cpu_to_cpu); }),
+            "create_tunnel while the pipeline runs");
+  EXPECT_EQ(text_of_error<ConfigError>([&] { pipe.add_cpu_stage("more", nothing, from(t)); }),
+            "add_cpu_stage while the pipeline runs");
+  EXPECT_EQ(text_of_error<ConfigError>([&] { (void)t.open_outlet(); }), "open_outlet while the pipeline runs");
+  inlet.close_h();
+  pipe.wait();
+}
+
+TEST(Messages, OfABuffersRange) {
+  Pipeline pipe(bounded());
+  auto& buffer = pipe.create_buffer<int>(10);
+  std::vector<int> three(3);
+  EXPECT_EQ(text_of_error<ConfigError>([&] { buffer.copy_in(std::span<int const>(three), 8); }),
+            "buffer: elements 8 to 11 do not lie in a buffer of 10");
+}
+
+TEST(Messages, OfAnExceptionThatIsNone) {
+  Pipeline pipe(bounded());
+  auto& t = pipe.create_tunnel<int>("t", Direction::cpu_to_cpu);
+  pipe.add_cpu_stage(
+      "source", [](Inlet<int>) { throw 1; }, into(t));
+  pipe.add_cpu_stage("sink", nothing, from(t));
+  EXPECT_EQ(text_of_error<StageError>([&] { pipe.run(); }), "stage 'source': unknown exception");
+}
+
+TEST(Messages, OfAnEmulatedDevicesLimits) {
+  EXPECT_EQ(
+      text_of_error<ConfigError>([] {
+        simt::Device device({.processors = 0, .lanes_per_processor = 31, .blocks_per_processor = 0, .stack_bytes = 1});
+      }),
+      "emulated device: processors is 0; blocks_per_processor is 0; lanes_per_processor is less than a warp: 31; "
+      "stack_bytes is less than 16384: 1");
+}
+
+}  // namespace
