@@ -194,5 +194,7 @@ struct Abort : TeamTunnel<1> {
 };
 TEST(ExploreTeams, AnAbortEndsTeamsOfWarps) { expect_no_failure<Abort<WarpTeam, 2>>(); }
 TEST(ExploreTeams, AnAbortEndsTeamsOfBlocks) { expect_no_failure<Abort<BlockTeam, 2>>(); }
+TEST(ExploreTeams, AnAbortHandsNoHalfFilledItemToALane) { expect_no_failure<Abort<WarpTeam, 1>>(); }
+TEST(ExploreTeams, AnAbortHandsNoHalfFilledItemOfABlockToALane) { expect_no_failure<Abort<BlockTeam, 1>>(); }
 
 }  // namespace
