@@ -7,26 +7,10 @@ namespace {
 using namespace hiway;
 using namespace hiway::explore;
 
-/// A tunnel at one home that spills into a pool of two, and its check.
-struct Pooled {
-  explicit Pooled(std::uint32_t writers, RingPart part = RingPart::whole) : t(control, 1, 2, part) {
-    table.add({.finished = {t.finished()},
-               .created = {t.created(), t.spilled()},
-               .gates = {t.closed_by(writers)},
-               .tunnels = {t.ends()}});
-  }
-  [[nodiscard]] std::uint64_t tickets() const { return t.ring.words.claimed.bits + t.pool.words.claimed.bits; }
-  void require_end(unsigned tasks) const {
-    require(control.aborted.bits == 0, "a fault that nobody made");
-    require(result == CheckResult::ended, "no end");
-    require(t.tasks_ended == tasks && tickets() == tasks, "a task was lost");
-    t.ring.check_rest(1, t.ring.words.claimed.bits);
-    t.pool.check_rest(2, t.pool.words.claimed.bits);
-  }
-  Control control;
-  LocalTunnel t;
-  CheckTable table;
-  CheckResult result = CheckResult::open;
+/// One slot and a pool of two.
+struct Pooled : CheckedTunnel {
+  explicit Pooled(std::uint32_t writers, RingPart part = RingPart::whole)
+      : CheckedTunnel({.capacity = 1, .pooled = 2, .writers = writers, .part = part}) {}
 };
 
 /// Two writers, two readers that look into the ring and then into the pool; room for all.
@@ -39,7 +23,7 @@ struct TwoAndTwo : Pooled {
       t.put(m, warp, warp);
       t.close(m, warp);
     } else if (warp == 2) {
-      result = check_to_the_end(m, table.table, control);
+      check_to_the_end(m);
     } else {
       t.read(m, warp - 3, [&](std::uint32_t x) {
         require(x < 3 && !seen[x], "an item came twice, or nobody put it");
@@ -64,7 +48,7 @@ struct SelfFed : Pooled {
       t.put(m, 0, 2);
       t.close(m, 0);
     } else if (warp == 1) {
-      result = check_to_the_end(m, table.table, control);
+      check_to_the_end(m);
     } else {
       t.read(m, warp - 2, [&](std::uint32_t n) {
         while (n-- != 0) t.put(m, 1, n);
@@ -84,7 +68,7 @@ struct HeldSlot : Pooled {
       t.put(m, 0, 2);
       t.close(m, 0);
     } else if (warp == 1) {
-      result = check_to_the_end(m, table.table, control);
+      check_to_the_end(m);
     } else {
       OutletView const v = t.outlet(0);
       for (unsigned misses = 0; !detail::tunnel_ended(m, v);) {
@@ -123,7 +107,7 @@ struct Exhausted : Pooled {
       for (unsigned i = 0; i < 2; ++i) t.put(m, warp, i);
       t.close(m, warp);
     } else if (warp == 2) {
-      result = check_to_the_end(m, table.table, control);
+      check_to_the_end(m);
     } else {
       t.read(m, 0, [](std::uint32_t) {});
     }
@@ -132,7 +116,7 @@ struct Exhausted : Pooled {
     if (Readers != 0 && control.aborted.bits == 0) return require_end(4);
     require(control.aborted.bits == 1 && control.ready.bits == 1, "no fault");
     require(control.record.kind == FaultKind::spill_exhausted, "another fault");
-    require(tickets() >= 3, "exhausted while there was room");
+    require(t.tickets() >= 3, "exhausted while there was room");
     require(result == CheckResult::faulted, "an end in spite of a fault");
   }
 };

@@ -21,21 +21,8 @@ struct FillHalves {
   }
 };
 
-/// A tunnel of `Capacity` slots that are worked on where they lie, and its check.
-template <std::uint32_t Capacity>
-struct TeamTunnel {
-  explicit TeamTunnel(std::uint32_t writers) {
-    table.add(
-        {.finished = {t.finished()}, .created = {t.created()}, .gates = {t.closed_by(writers)}, .tunnels = {t.ends()}});
-  }
-  Control control;
-  LocalTunnel t{control, Capacity};
-  CheckTable table;
-  CheckResult result = CheckResult::open;
-};
-
 template <template <class> class TeamOf, std::uint32_t Capacity, unsigned Producers, unsigned Consumers, unsigned Each>
-struct Teams : TeamTunnel<Capacity> {
+struct Teams : CheckedTunnel {
   static constexpr auto warps = [] {
     std::array<unsigned, Producers + 1 + Consumers> lanes{};
     lanes.fill(2);
@@ -44,17 +31,17 @@ struct Teams : TeamTunnel<Capacity> {
   }();
   using Team = TeamOf<ExploreMachine>;
 
-  Teams() : TeamTunnel<Capacity>(Producers) {}
+  Teams() : CheckedTunnel({.capacity = Capacity, .writers = Producers}) {}
   void run(unsigned warp, ExploreMachine m) {
     Team const team{m};
     if (warp < Producers) {
       for (unsigned i = 0; i < Each; ++i)
-        detail::put_by_team(team, this->t.inlet(warp), FillHalves<Team>{team, ledger.item(warp, i)});
-      this->t.close(m, warp);
+        detail::put_by_team(team, t.inlet(warp), FillHalves<Team>{team, ledger.item(warp, i)});
+      t.close(m, warp);
     } else if (warp == Producers) {
-      this->result = check_to_the_end(m, this->table.table, this->control);
+      check_to_the_end(m);
     } else {
-      read(team, this->t.outlet(warp - Producers - 1));
+      read(team, t.outlet(warp - Producers - 1));
     }
   }
   void read(Team team, OutletView const& v) {
@@ -62,7 +49,7 @@ struct Teams : TeamTunnel<Capacity> {
     auto const work = [&](std::byte const* slot) {
       std::uint32_t x = 0;
       ReadTorn{team.m, x}(slot);
-      require(this->t.end.ended.bits == 0, "an end before the last task was ended");
+      require(t.end.ended.bits == 0, "an end before the last task was ended");
       ++lanes_on[x];
       if (team.rank() == 0) ledger.got(x, last);
       std::uint32_t still = 0;
@@ -71,17 +58,15 @@ struct Teams : TeamTunnel<Capacity> {
     };
     while (detail::await_together(team, v, work)) {
       team.m.point();  // the task goes on behind its slot
-      require(this->t.end.ended.bits == 0, "an end before the last task was ended");
-      if (team.rank() == 0) ++this->t.tasks_ended;
+      require(t.end.ended.bits == 0, "an end before the last task was ended");
+      if (team.rank() == 0) ++t.tasks_ended;
       detail::end_task_together(team, v);
     }
   }
   void check() const {
     ledger.check();
-    require(this->control.aborted.bits == 0 && this->result == CheckResult::ended, "no end");
-    require(this->t.tasks_ended == ledger.total, "a task was lost");
+    require_end(ledger.total);
     for (unsigned const lanes : lanes_on) require(lanes == 2, "an item was not for all lanes of one team");
-    this->t.ring.check_rest(Capacity, ledger.total);
   }
   Ledger<Producers, Each> ledger;
   std::array<unsigned, Producers * Each> lanes_on{};
@@ -92,12 +77,12 @@ TEST(ExploreTeams, TwoBlocksHandOneSlotToOne) { expect_no_failure<Teams<BlockTea
 TEST(ExploreTeams, ABlockHandsTwoSlotsToTwoBlocks) { expect_no_failure<Teams<BlockTeam, 2, 1, 2, 2>>(); }
 
 /// Gets of an item that each lane copies, or that all lanes copy to one place, a part each: get_warp, get_block.
-struct Copies : TeamTunnel<1> {
+struct Copies : CheckedTunnel {
   static constexpr std::array warps = {1u, 1u, 2u};
   struct Large {
     std::array<std::uint32_t, 8> words;
   };
-  Copies() : TeamTunnel(1) {
+  Copies() : CheckedTunnel({.capacity = 1}) {
     t.ring.ring.items = t.writing.ring.items = t.reading.ring.items = reinterpret_cast<std::byte*>(slots.data());
     t.ring.ring.item_bytes = t.writing.ring.item_bytes = t.reading.ring.item_bytes = sizeof(Large);
   }
@@ -107,7 +92,7 @@ struct Copies : TeamTunnel<1> {
         detail::put(m.at(putting), t.inlet(0), [&](std::byte* slot) { item_in<Large>(slot).words.fill(i + 1); });
       t.close(m, 0);
     } else if (warp == 1) {
-      result = check_to_the_end(m, table.table, control);
+      check_to_the_end(m);
     } else {
       WarpTeam<ExploreMachine> const team{m};
       for (std::uint32_t i = 1; i <= 2; ++i) {
@@ -163,12 +148,12 @@ struct LeavingMachine : ExploreMachine {
 /// Somebody faults at any time: every lane leaves, and nobody is handed an item of which a lane that has left owes its
 /// half. The reader is a team, or single lanes of a warp, which look at the abort less often.
 template <template <class> class TeamOf, unsigned ReaderLanes>
-struct Abort : TeamTunnel<1> {
+struct Abort : CheckedTunnel {
   static constexpr std::array warps = {2u, 1u, ReaderLanes};
   static constexpr bool team_reads = ReaderLanes > 1;
   using Team = TeamOf<LeavingMachine>;
 
-  Abort() : TeamTunnel(2) {}
+  Abort() : CheckedTunnel({.capacity = 1}) {}
   void run(unsigned warp, ExploreMachine m) {
     Team const team{{m, given[warp / 2]}};
     if (warp == 0) {

@@ -72,7 +72,9 @@ struct Ports {
   /// For the check's table.
   [[nodiscard]] SumTerm finished() { return {&outlets[0].finished, 2, sizeof(OutletPort), false}; }
   [[nodiscard]] SumTerm created() const { return {&writing.ring.words->claimed, 1, 0, false}; }
-  [[nodiscard]] SumTerm spilled() const { return {&writing.spill->words->claimed, 1, 0, false}; }
+  [[nodiscard]] SumTerm spilled() const {
+    return writing.spill == nullptr ? SumTerm{} : SumTerm{&writing.spill->words->claimed, 1, 0, false};
+  }
   [[nodiscard]] CountGate closed_by(std::uint32_t writers) { return {&closed, writers, false}; }
   [[nodiscard]] StageRecordWords reading_stage() { return {.ended = &stage_ended, .units = {}}; }
 
@@ -88,14 +90,22 @@ struct Ports {
 /// A tunnel at one home; with a spill pool unless `pooled` is 0.
 struct LocalTunnel : Ports {
   LocalTunnel(Control& control, std::uint32_t capacity, std::uint32_t pooled = 0, RingPart part = RingPart::whole)
-      : ring(capacity, part), pool(pooled, part) {
+      : slots(capacity), pool_slots(pooled), ring(capacity, part), pool(pooled, part) {
     writing.ring = reading.ring = ring.ring;
     writing.spill = reading.spill = pooled != 0 ? &pool.ring : nullptr;
     writing.control = reading.control = &control;
     writing.end = reading.end = &end;
   }
   [[nodiscard]] TunnelEnds ends() { return {&end, nullptr, nullptr}; }
+  [[nodiscard]] std::uint64_t tickets() const { return ring.words.claimed.bits + pool.words.claimed.bits; }
+  /// Everything that was put was got, and all credit has come home.
+  void check_rest() const {
+    ring.check_rest(slots, ring.words.claimed.bits);
+    pool.check_rest(pool_slots, pool.words.claimed.bits);
+  }
 
+  std::uint32_t slots;
+  std::uint32_t pool_slots;
   SmallRing ring;
   SmallRing pool;
   EndWords end;
@@ -176,7 +186,7 @@ struct CheckTable {
   template <class T>
   static Range append(std::vector<T>& list, std::initializer_list<T> more) {
     auto const begin = static_cast<std::uint32_t>(list.size());
-    list.insert(list.end(), more);
+    for (T const& entry : more) list.push_back(entry);
     return {begin, static_cast<std::uint32_t>(list.size())};
   }
   void point() {
@@ -199,5 +209,34 @@ inline CheckResult check_to_the_end(ExploreMachine m, TerminationTable& table, C
     if (m.ballot(m.lanes(), is_aborted(m, control)) != 0) return CheckResult::faulted;
   }
 }
+
+/// What many worlds are: one tunnel at one home, a unit of its own that `writers` close, and its check.
+struct CheckedTunnel {
+  struct Shape {
+    std::uint32_t capacity = 1;
+    std::uint32_t pooled = 0;
+    std::uint32_t writers = 1;
+    RingPart part = RingPart::whole;
+    std::initializer_list<CountGate> readers = {};
+  };
+  explicit CheckedTunnel(Shape const& shape) : t(control, shape.capacity, shape.pooled, shape.part) {
+    table.add({.finished = {t.finished()},
+               .created = {t.created(), t.spilled()},
+               .gates = {t.closed_by(shape.writers)},
+               .tunnels = {t.ends()},
+               .readers = shape.readers});
+  }
+  void check_to_the_end(ExploreMachine m) { result = explore::check_to_the_end(m, table.table, control); }
+  void require_end(unsigned tasks) const {
+    require(control.aborted.bits == 0, "a fault that nobody made");
+    require(result == CheckResult::ended, "no end");
+    require(t.tasks_ended == tasks && t.tickets() == tasks, "a task was lost");
+    t.check_rest();
+  }
+  Control control;
+  LocalTunnel t;
+  CheckTable table;
+  CheckResult result = CheckResult::open;
+};
 
 }  // namespace hiway::explore
