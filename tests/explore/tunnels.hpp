@@ -17,7 +17,7 @@ namespace hiway::explore {
 /// Lanes converge within one of these only.
 enum Site : unsigned { putting, getting, ending };
 
-/// The ports of a tunnel of at most two writers and two readers, and what their views point at.
+/// The ports of a tunnel of at most three writers and two readers, and what their views point at.
 struct Ports {
   Ports() {
     writing.closed_executors = &closed;
@@ -80,7 +80,7 @@ struct Ports {
 
   InletView writing;
   OutletView reading;
-  std::array<InletPort, 2> inlets{};
+  std::array<InletPort, 3> inlets{};
   std::array<OutletPort, 2> outlets{};
   Word<std::uint32_t> closed{0};
   Word<std::uint32_t> stage_ended{0};
@@ -127,6 +127,9 @@ struct CrossingTunnel : Ports {
     drain = {.pool = pool.ring, .outbox = outbox.ring, .drained = &drained};
   }
   [[nodiscard]] SumTerm moved() { return {&drained, 1, 0, false}; }
+  [[nodiscard]] std::uint64_t tickets() const {  // an item that was drained has one of each
+    return outbox.words.claimed.bits + pool.words.claimed.bits - drained.bits;
+  }
 
   SmallRing outbox;
   SmallRing inbox;
