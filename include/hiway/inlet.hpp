@@ -138,7 +138,9 @@ HIWAY_DEVICE inline void put_by_team(Team team, InletView const& v, Fill&& fill)
   std::uint64_t const ticket = packed >> 1;
   fill(ring.item(ticket));
   team.sync();  // E2
-  if (team.rank() == 0) end_put(m, ring, ticket);
+  if (team.rank() != 0) return;
+  leave_if_aborted(m, *v.control);  // E4
+  end_put(m, ring, ticket);
 }
 
 /// Up to `n` items of the calling thread, in order; returns how many found room.
