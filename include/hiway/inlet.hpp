@@ -26,7 +26,8 @@ struct InletView {
   Ring const* spill = nullptr;  ///< where a put into a full ring goes; null: it waits
   Control* control = nullptr;
   EndWords* end = nullptr;
-  InletPort* ports = nullptr;  ///< one for each block; a CPU thread's own; an open inlet's only one
+  Word<std::uint32_t>* throttled = nullptr;  ///< of a put from outside a cycle that may spill (docs/adr/0013); or null
+  InletPort* ports = nullptr;                ///< one for each block; a CPU thread's own; an open inlet's only one
   Word<std::uint32_t>* closed_executors = nullptr;
   std::uint32_t stage = no_id;
   std::uint32_t tunnel = no_id;
@@ -47,6 +48,12 @@ HIWAY_DEVICE inline void refuse_late_put(Machine m, InletView const& v, std::uin
     raise(m, *v.control, FaultKind::put_after_end, v.stage, v.tunnel, ticket);
 }
 
+/// The cycle behind the tunnel has enough to do: puts wait as for room.
+template <class Machine>
+HIWAY_DEVICE inline bool is_throttled(Machine m, InletView const& v) {
+  return v.throttled != nullptr && m.load(*v.throttled, Order::relaxed) != 0;
+}
+
 /// Tries to put once for the lanes of `group` with `need`. True for a lane whose item is in the tunnel.
 template <class Machine, class Write>
 HIWAY_DEVICE inline bool put_once(Machine m, InletView const& v, Ring const& ring, std::uint32_t group, bool need,
@@ -60,7 +67,7 @@ HIWAY_DEVICE inline bool put_once(Machine m, InletView const& v, Ring const& rin
 
 template <class Machine, class Write>
 HIWAY_DEVICE inline bool try_put(Machine m, InletView const& v, std::uint32_t group, bool need, Write&& write) {
-  bool done = put_once(m, v, v.ring, group, need, write);
+  bool done = put_once(m, v, v.ring, group, need && !is_throttled(m, v), write);
   if (has_spill(v.spill)) done = put_once(m, v, *v.spill, group, need && !done, write) || done;
   if (need && !done) leave_if_aborted(m, *v.control);
   return done;
@@ -120,7 +127,7 @@ HIWAY_DEVICE inline void put_by_team(Team team, InletView const& v, Fill&& fill)
   std::uint64_t const packed = find_together(team, *v.control, [&] {
     for (unsigned misses = 0;; ++misses) {
       bool spilled = false;
-      Run run = claim_put_run(m, v.ring, 1);
+      Run run = is_throttled(m, v) ? Run{} : claim_put_run(m, v.ring, 1);
       if (run.count == 0 && has_spill(v.spill)) {
         spilled = true;
         run = claim_put_run(m, *v.spill, 1);
@@ -202,7 +209,8 @@ class Inlet {
   void put_h(std::span<T const> items) const {
     on_this_thread([&](auto m) {
       for (unsigned misses = 0; !items.empty();) {
-        std::size_t n = detail::put_run(m, view_, view_.ring, items.data(), items.size());
+        std::size_t n = 0;
+        if (!detail::is_throttled(m, view_)) n = detail::put_run(m, view_, view_.ring, items.data(), items.size());
         if (n == 0 && has_spill(view_.spill)) n = detail::put_run(m, view_, *view_.spill, items.data(), items.size());
         items = items.subspan(n);
         if (n != 0) {

@@ -18,6 +18,7 @@
 //   closing           the checker, at the host            transfer lines
 //   EndWords closed   the checker, at both homes          every put, after its ticket
 //   EndWords ended    the checker, at both homes          readers
+//   EndWords throttled  likewise, one home (throttle.hpp)   puts from outside a cycle, before their ticket
 //   stage_ended       the checker, at the stage's home    readers (all outlets of the stage have ended)
 //
 //   T1  a task's puts take their tickets before it counts as finished; end_task releases, the check acquires
@@ -43,6 +44,7 @@ namespace hiway {
 struct EndWords {
   alignas(64) Word<std::uint32_t> closed{0};
   Word<std::uint32_t> ended{0};
+  Word<std::uint32_t> throttled{0};  ///< of the tunnel, not the unit; at the producers' home
 };
 
 /// One reader's count of a tunnel, one per thread or block.

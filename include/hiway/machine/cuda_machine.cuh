@@ -116,6 +116,11 @@ struct CudaMachine {
   __device__ void relax(unsigned misses) const {
     __nanosleep(misses < 5 ? 32u << misses : misses < long_wait_misses ? 1000u : 4000u);
   }
+  __device__ std::uint64_t now_ns() const {
+    std::uint64_t now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));  // read again each time
+    return now;
+  }
   [[noreturn]] __device__ void leave() const {
     asm("exit;");  // an asm without outputs is never removed
     __builtin_unreachable();

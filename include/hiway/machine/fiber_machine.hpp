@@ -102,6 +102,7 @@ struct FiberMachine {
 
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE unsigned& misses(unsigned&) const { return simt::lane_misses(); }
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE void relax(unsigned misses) const { simt::wait(misses); }
+  HIWAY_DEVICE std::uint64_t now_ns() const { return ThreadMachine{}.now_ns(); }
   HIWAY_NO_SPACE_CHECK [[noreturn]] HIWAY_DEVICE void leave() const { throw_unwind(); }
 };
 

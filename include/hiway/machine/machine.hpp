@@ -12,6 +12,7 @@
 //            thread's value for all; is_own: an address that only the calling lane reaches (its stack)
 //   stage    thread_index, thread_count, block_count: over all threads or blocks of the stage
 //   time     relax(misses): lets others run, longer after more misses; 0: the first miss since something came
+//            now_ns(): a clock that never goes back
 //            misses(own): where a get counts its misses in a row. The thread or emulated lane keeps the count, or a
 //            handle that is made anew for each get would never back off; a GPU lane uses the handle's own
 //   leaving  leave(): does not return; a thread or emulated lane unwinds, a GPU lane exits

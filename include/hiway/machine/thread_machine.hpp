@@ -103,6 +103,10 @@ struct ThreadMachine {
 
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE unsigned& misses(unsigned&) const { return this_thread_context().misses; }
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE void relax(unsigned misses) const { relax_thread(misses); }
+  HIWAY_NO_SPACE_CHECK HIWAY_DEVICE std::uint64_t now_ns() const {
+    return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() /
+                                      std::chrono::nanoseconds(1));
+  }
   HIWAY_NO_SPACE_CHECK [[noreturn]] HIWAY_DEVICE void leave() const { throw_unwind(); }
 };
 
