@@ -1,4 +1,4 @@
-// A fiber of the explorer as a machine: words by ThreadMachine, a schedule point before and after every access.
+// A fiber of the explorer as a machine: words of its weak memory, a schedule point before and after every access.
 #pragma once
 #include <bit>
 #include <cstdint>
@@ -17,40 +17,29 @@ struct ExploreMachine {
   /// For a world: between two halves of a plain access.
   void point() const { Explorer::here().point(); }
 
+  /// For a world: it reads, or writes, all of the item there. A race is a failure.
+  void reads(void const* item) const { Explorer::here().read_item(item); }
+  void writes(void const* item) const { Explorer::here().write_item(item); }
+
   template <class T>
   T load(Word<T>& word, Order order) const {
-    return access([&] { return ThreadMachine{}.load(word, order); });
+    return access([&] { return Explorer::here().load(word, order); });
   }
   template <class T>
   void store(Word<T>& word, T value, Order order) const {
-    access([&] {
-      bool const news = word.bits != value;
-      ThreadMachine{}.store(word, value, order);
-      if (news) Explorer::here().changed();
-    });
+    access([&] { Explorer::here().store(word, value, order); });
   }
   template <class T>
   T fetch_add(Word<T>& word, T value, Order order) const {
-    return access([&] {
-      if (value != 0) Explorer::here().changed();
-      return ThreadMachine{}.fetch_add(word, value, order);
-    });
+    return access([&] { return Explorer::here().exchange(word, static_cast<T>(word.bits + value), order); });
   }
   template <class T>
   T fetch_or(Word<T>& word, T value, Order order) const {
-    return access([&] {
-      T const before = ThreadMachine{}.fetch_or(word, value, order);
-      if ((before | value) != before) Explorer::here().changed();
-      return before;
-    });
+    return access([&] { return Explorer::here().exchange(word, static_cast<T>(word.bits | value), order); });
   }
   template <class T>
   bool compare_exchange(Word<T>& word, T& expected, T desired, Order order) const {
-    return access([&] {
-      bool const won = ThreadMachine{}.compare_exchange(word, expected, desired, order);
-      if (won) Explorer::here().changed();
-      return won;
-    });
+    return access([&] { return Explorer::here().compare_exchange(word, expected, desired, order); });
   }
   template <class T>
   T load_across(Word<T>& word, Order order) const {
@@ -60,7 +49,11 @@ struct ExploreMachine {
   void store_across(Word<T>& word, T value, Order order) const {
     store(word, value, order);
   }
-  void fence_across() const {}
+  void fence_across() const {
+    point();
+    Explorer::here().fence();
+    point();
+  }
 
   [[nodiscard]] unsigned lane() const { return Explorer::here().lane(); }
   [[nodiscard]] std::uint32_t lanes() const { return Explorer::here().warp_lanes(); }

@@ -156,26 +156,33 @@ TEST(ExploreRelay, ADrainMovesEveryItemAndCountsIt) { expect_no_failure<Drained>
 
 // ---- the transfer line, on a copy engine that is a fiber of its own: the strategy chooses when what it has done is seen
 
-/// Copies half an item at a time; then sets the submission's words.
+/// Copies half an item at a time; then sets the submission's words. Its orders: a submission sees what its submitter saw,
+/// words follow the copies before them, and who sees a submission completed sees its copies.
 class EngineStream final : public CopyStream {
  public:
-  explicit EngineStream(Word<std::uint64_t>& done) : done_(done) {}
   std::uint64_t submit(std::span<Copy const> copies, std::span<WordCopy const> words) override {
     require(submissions_.size() - done_.bits < most_under_way, "too many submissions are under way");
     submissions_.push_back({{copies.begin(), copies.end()}, {words.begin(), words.end()}});
+    ExploreMachine{}.store(submitted_, std::uint64_t{submissions_.size()}, Order::release);
     return submissions_.size();
   }
-  std::uint64_t completed() override { return done_.bits; }
+  std::uint64_t completed() override { return ExploreMachine{}.load(done_, Order::acquire); }
 
   /// The engine's next submission, if there is one.
   bool work(ExploreMachine m) {
-    if (done_.bits == submissions_.size()) return false;
+    if (done_.bits == m.load(submitted_, Order::acquire)) return false;
     Submission const s = submissions_[static_cast<std::size_t>(done_.bits)];
     constexpr std::size_t piece = sizeof(Torn) / 2;
     for (Copy const& c : s.copies) {
       for (std::size_t at = 0; at < c.bytes; at += piece) {
         m.point();
-        std::memcpy(static_cast<std::byte*>(c.target) + at, static_cast<std::byte const*>(c.source) + at, piece);
+        std::byte const* const source = static_cast<std::byte const*>(c.source) + at;
+        std::byte* const target = static_cast<std::byte*>(c.target) + at;
+        if (at % sizeof(Torn) == 0) {
+          m.reads(source);
+          m.writes(target);
+        }
+        std::memcpy(target, source, piece);
       }
     }
     for (WordCopy const& w : s.words) m.store(*w.word, w.value, Order::release);
@@ -189,11 +196,11 @@ class EngineStream final : public CopyStream {
     std::vector<WordCopy> words;
   };
   std::vector<Submission> submissions_;
-  Word<std::uint64_t>& done_;
+  Word<std::uint64_t> submitted_{0};
+  Word<std::uint64_t> done_{0};
 };
 
-/// Movement::dma: outbox, line, engine, inbox. The line's step is one step of the schedule (it runs on a CPU thread of
-/// its own words); no batch leaves by age, so no clock is asked.
+/// Movement::dma: outbox, line, engine, inbox. No batch leaves by age: what the clock says decides nothing.
 template <BusDirection Way, unsigned Batch>
 struct Dma {
   static constexpr std::array warps = {1u, 1u, 1u, 1u, 1u};
@@ -210,7 +217,7 @@ struct Dma {
     route.capacity_items = 2;
     route.batch_items = Batch;
     route.flush_after = std::chrono::hours(1);
-    auto owned = std::make_unique<EngineStream>(engine_done);
+    auto owned = std::make_unique<EngineStream>();
     engine = owned.get();
     line = std::make_unique<TransferLine>(Way, std::vector<TransferLine::Route>{route}, std::move(owned));
   }
@@ -230,14 +237,7 @@ struct Dma {
         break;
       case 3:
         run_monitor(
-            m,
-            [&] {
-              m.point();
-              bool const moved = line->step();
-              if (moved) Explorer::here().changed();
-              return moved;
-            },
-            everything_is_home);
+            m, [&] { return line->step(m); }, everything_is_home);
         break;
       default:
         run_monitor(
@@ -248,7 +248,6 @@ struct Dma {
 
   Across<2, 1, total> t{nullptr};
   Word<std::uint32_t> closing{0};
-  Word<std::uint64_t> engine_done{0};
   EngineStream* engine = nullptr;
   std::unique_ptr<TransferLine> line;
 };

@@ -54,4 +54,11 @@ TEST(ExploreRing, ThreeProducersAndTwoConsumersShareOneSlot) {
 TEST(ExploreRing, LateCreditOfOneSlotHandsEveryItemOver) { expect_no_failure<WholeRing<1, 2, 2, 2, Credit::late>>(); }
 TEST(ExploreRing, LateCreditOfTwoSlotsHandsEveryItemOver) { expect_no_failure<WholeRing<2, 3, 2, 1, Credit::late>>(); }
 
+TEST(ExplorePlanted, ARingWhoseReleasesAreRelaxedIsFound) {
+  expect_found<Weakened<WholeRing<2, 2, 2, 2, Credit::early>, Weaken::releases>>();
+}
+TEST(ExplorePlanted, ARingWhoseAcquiresAreRelaxedIsFound) {
+  expect_found<Weakened<WholeRing<2, 2, 2, 2, Credit::early>, Weaken::acquires>>();
+}
+
 }  // namespace
