@@ -10,10 +10,15 @@
 
 namespace hiway::explore {
 
+/// Whose read-modify-writes: C++'s, or an x86 CPU's, each of which is a full fence.
+enum class Atomics : std::uint8_t { of_cpp, of_x86 };
+
 struct ExploreMachine {
   /// Where lanes may converge: those of one site only. A world gives each of its loops another.
   unsigned site = 0;
-  [[nodiscard]] ExploreMachine at(unsigned number) const { return {number}; }
+  Atomics atomics = Atomics::of_cpp;
+  [[nodiscard]] ExploreMachine at(unsigned number) const { return {number, atomics}; }
+  [[nodiscard]] ExploreMachine with(Atomics others) const { return {site, others}; }
   /// For a world: between two halves of a plain access.
   void point() const { Explorer::here().point(); }
 
@@ -31,11 +36,11 @@ struct ExploreMachine {
   }
   template <class T>
   T fetch_add(Word<T>& word, T value, Order order) const {
-    return access([&] { return Explorer::here().exchange(word, static_cast<T>(word.bits + value), order); });
+    return access([&] { return exchange(word, static_cast<T>(word.bits + value), order); });
   }
   template <class T>
   T fetch_or(Word<T>& word, T value, Order order) const {
-    return access([&] { return Explorer::here().exchange(word, static_cast<T>(word.bits | value), order); });
+    return access([&] { return exchange(word, static_cast<T>(word.bits | value), order); });
   }
   template <class T>
   bool compare_exchange(Word<T>& word, T& expected, T desired, Order order) const {
@@ -84,7 +89,11 @@ struct ExploreMachine {
   [[nodiscard]] unsigned block_index() const { return 0; }
   void sync_block() const { sync_warp(lanes()); }
   [[nodiscard]] std::byte* shared_memory() const { return nullptr; }
-  [[nodiscard]] std::uint64_t share_in_block(std::uint64_t value) const { return shuffle(lanes(), value, 0); }
+  [[nodiscard]] std::uint64_t share_in_block(std::uint64_t value) const {
+    value = shuffle(lanes(), value, 0);
+    sync_block();
+    return value;
+  }
   [[nodiscard]] bool is_own(void const* address) const { return Explorer::here().is_own(address); }
   [[nodiscard]] unsigned thread_index() const { return lane(); }
   [[nodiscard]] unsigned thread_count() const { return block_threads(); }
@@ -95,6 +104,13 @@ struct ExploreMachine {
   [[noreturn]] void leave() const { throw_unwind(); }
 
  private:
+  template <class T>
+  T exchange(Word<T>& word, T value, Order order) const {
+    if (atomics == Atomics::of_x86) Explorer::here().fence();
+    T const before = Explorer::here().exchange(word, value, order);
+    if (atomics == Atomics::of_x86) Explorer::here().fence();
+    return before;
+  }
   template <class Access>
   static auto access(Access&& once) {
     Explorer::here().point();

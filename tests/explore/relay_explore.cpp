@@ -68,30 +68,30 @@ void run_monitor(ExploreMachine m, Step&& step, Done&& done) {
   }
 }
 
-/// Direct: one array of items. The relays are a fiber each, or two lanes of one warp that runs both.
-template <unsigned Capacity, unsigned Producers, unsigned Each, unsigned MonitorLanes>
+/// Direct: one array of items. One monitor runs both relays, or each has its own.
+template <unsigned Capacity, unsigned Producers, unsigned Each, unsigned Monitors = 2, unsigned MonitorLanes = 1>
 struct Direct {
-  static constexpr bool one_monitor = MonitorLanes > 1;
   static constexpr auto warps = [] {
-    std::array<unsigned, Producers + 1 + (one_monitor ? 1 : 2)> lanes{};
+    std::array<unsigned, Producers + 1 + Monitors> lanes{};
     lanes.fill(1);
-    if (one_monitor) lanes.back() = MonitorLanes;
+    for (unsigned i = 0; i < Monitors; ++i) lanes[Producers + 1 + i] = MonitorLanes;
     return lanes;
   }();
   void run(unsigned warp, ExploreMachine m) {
     if (warp < Producers) return t.put_all(m, warp);
     if (warp == Producers) return t.get_all(m);
-    bool const outer = warp == Producers + 1;
+    bool const runs_in = Monitors == 1 || warp == Producers + 1;
+    bool const runs_out = Monitors == 1 || warp == Producers + 2;
     run_monitor(
         m,
         [&] {
-          if (!one_monitor) return outer ? step(m, t.out) : step(m, t.in);
-          bool const in = step(m, t.in);
-          return step(m, t.out) || in;
+          bool const in = runs_in && step(m, t.in);
+          bool const out = runs_out && step(m, t.out);
+          return in || out;
         },
         [&] {
           m.sync_warp(m.lanes());
-          return one_monitor || outer ? t.out.credited_to == t.total : t.in.retired_to == t.total;
+          return runs_out ? t.out.credited_to == t.total : t.in.retired_to == t.total;
         });
   }
   void check() const { t.check(); }
@@ -103,9 +103,47 @@ struct Direct {
   }
 };
 
-TEST(ExploreRelay, OneSlotCrossesTheBus) { expect_no_failure<Direct<1, 2, 2, 1>>(); }
-TEST(ExploreRelay, TwoSlotsCrossTheBus) { expect_no_failure<Direct<2, 2, 2, 1>>(); }
-TEST(ExploreRelay, TwoLanesRelayBothWays) { expect_no_failure<Direct<2, 1, 3, 2>>(); }
+TEST(ExploreRelay, OneSlotCrossesTheBus) { expect_no_failure<Direct<1, 2, 2>>(); }
+TEST(ExploreRelay, TwoSlotsCrossTheBus) { expect_no_failure<Direct<2, 2, 2>>(); }
+TEST(ExploreRelay, TwoLanesRelayBothWays) { expect_no_failure<Direct<2, 1, 3, 1, 2>>(); }
+TEST(ExploreRelay, TwoLanesEachRelayOneWay) { expect_no_failure<Direct<2, 2, 2, 2, 2>>(); }
+
+/// Direct, put by the lanes of a warp: one of them takes the credit for all.
+struct DirectFromAWarp {
+  static constexpr unsigned total = 4;
+  static constexpr std::array warps = {2u, 1u, 1u, 1u};
+  void run(unsigned warp, ExploreMachine m) {
+    switch (warp) {
+      case 0: t.put_all(m, m.lane()); break;
+      case 1: t.get_all(m); break;
+      case 2:
+        run_monitor(
+            m, [&] { return step(m, t.out); }, [&] { return t.out.credited_to == total; });
+        break;
+      default:
+        run_monitor(
+            m, [&] { return step(m, t.in); }, [&] { return t.in.retired_to == total; });
+    }
+  }
+  void check() const { t.check(); }
+  std::array<Torn, 4> items{};
+  Across<2, 2, 2> t{nullptr};
+  DirectFromAWarp() {
+    t.outbox.ring.items = t.inbox.ring.items = reinterpret_cast<std::byte*>(items.data());
+    t.out.outbox.items = t.in.inbox.items = t.outbox.ring.items;
+  }
+};
+TEST(ExploreRelay, AWarpsItemsCrossTheBus) { expect_no_failure<DirectFromAWarp>(); }
+
+TEST(ExplorePlanted, RelaysWhoseReleasesAreRelaxedAreFound) {
+  expect_found<Weakened<Direct<2, 2, 2>, Weaken::releases>>();
+}
+TEST(ExplorePlanted, RelaysWhoseAcquiresAreRelaxedAreFound) {
+  expect_found<Weakened<Direct<2, 2, 2>, Weaken::acquires>>();
+}
+TEST(ExplorePlanted, AWarpsMonitorWithoutSyncWarpIsFound) {
+  expect_found<Weakened<Direct<2, 2, 2, 2, 2>, Weaken::warp_syncs>>();
+}
 
 /// A spill pool whose items a drain moves into the outbox; here the consumer gets from the outbox as from a whole ring.
 struct Drained {

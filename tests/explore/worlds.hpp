@@ -99,6 +99,16 @@ struct SmallRing {
   Ring ring;
 };
 
+/// Plain memory that lanes write while they work: whoever sees the end sees all of it (T7).
+template <unsigned Lanes>
+struct Traces {
+  void leave(ExploreMachine m, unsigned lane) { m.writes(&left[lane]); }
+  void see_all(ExploreMachine m) const {
+    for (char const& trace : left) m.reads(&trace);
+  }
+  std::array<char, Lanes> left{};
+};
+
 /// Puts of `Producers` times `Each` items and what became of them.
 template <unsigned Producers, unsigned Each>
 struct Ledger {
