@@ -3,6 +3,7 @@
 #include <span>
 #include <vector>
 
+#include "hiway/termination.hpp"
 #include "monitors/relay.hpp"
 #include "monitors/transfer.hpp"
 #include "tests/explore/search.hpp"
@@ -146,9 +147,18 @@ TEST(ExplorePlanted, AWarpsMonitorWithoutSyncWarpIsFound) {
 }
 
 /// A spill pool whose items a drain moves into the outbox; here the consumer gets from the outbox as from a whole ring.
+/// The end check counts both, from across.
 struct Drained {
-  static constexpr std::array warps = {1u, 1u, 2u, 1u};
+  static constexpr std::array warps = {1u, 1u, 2u, 1u, 1u};
   static constexpr unsigned total = 4;
+  Drained() {
+    table.units = &unit;
+    table.unit_count = 1;
+    table.terms = terms.data();
+    table.gates = &gate;
+    table.tunnels = &ends;
+    table.host_across = true;
+  }
   void run(unsigned warp, ExploreMachine m) {
     if (warp < 2) {
       for (unsigned i = 0; i < 2; ++i) {
@@ -157,21 +167,28 @@ struct Drained {
           m.relax(misses);
         }
       }
+      m.fetch_add(closed, 1u, Order::acq_rel);
     } else if (warp == 2) {
       run_monitor(
           m, [&] { return step(m, drain, control); },
           [&] { return m.ballot(m.lanes(), m.load(got, Order::relaxed) == total) != 0; });
-    } else {
+    } else if (warp == 3) {
       for (unsigned misses = 0; m.load(got, Order::relaxed) != total;) {
         std::uint32_t x = 0;
         if (ring.try_get(m, x, Credit::early, control)) {
           require(x < total && !seen[x], "an item came twice, or nobody put it");
+          require(end.ended.bits == 0, "an end before the last task");
           seen[x] = true;  // spilled items lose their order
-          m.fetch_add(got, 1u, Order::relaxed);
+          m.fetch_add(got, std::uint64_t{1}, Order::acq_rel);
           misses = 0;
         } else {
           m.relax(misses++);
         }
+      }
+    } else {
+      for (unsigned misses = 0; check_round(m, table, control) != CheckResult::ended; ++misses) {
+        require(control.aborted.bits == 0, "a fault that nobody made");
+        m.relax(misses);
       }
     }
   }
@@ -184,9 +201,18 @@ struct Drained {
   SmallRing ring{1};
   SmallRing pool{2};
   Control control;
-  Word<std::uint32_t> got{0};
+  Word<std::uint64_t> got{0};
   Word<std::uint64_t> drained{0};
+  Word<std::uint32_t> closed{0};
   Drain drain{.pool = pool.ring, .outbox = ring.ring, .drained = &drained};
+  EndWords end;
+  std::array<SumTerm, 4> terms{SumTerm{&drained, 1, 0, true}, SumTerm{&got, 1, 0, true},
+                               SumTerm{&ring.words.claimed, 1, 0, true}, SumTerm{&pool.words.claimed, 1, 0, true}};
+  CountGate gate{&closed, 2, true};
+  TunnelEnds ends{&end, nullptr, nullptr};
+  UnitRecord unit{
+      .finished = {0, 2}, .created = {2, 4}, .gates = {0, 1}, .upstream = {}, .readers = {}, .tunnels = {0, 1}};
+  TerminationTable table;
   Ledger<2, 2> ledger;
   std::array<bool, total> seen{};
 };
