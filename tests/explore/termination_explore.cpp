@@ -211,9 +211,9 @@ CheckResult broken_round(ExploreMachine m, TerminationTable& table) {
 }
 
 /// A stage of two threads that feeds itself: an item of value n makes one of n - 1.
-template <Plant Bug, Checker At = Checker::at_home>
+template <Plant Bug, Checker At = Checker::at_home, unsigned CheckerLanes = 1>
 struct SelfFed : Pipes<4, 1, At> {
-  static constexpr std::array warps = {1u, 1u, 1u, 1u};
+  static constexpr std::array warps = {1u, CheckerLanes, 1u, 1u};
   SelfFed() { this->table.add_unit(0, 0, 1); }
   void run(unsigned warp, ExploreMachine m) {
     if (warp == 1) {
@@ -243,6 +243,10 @@ struct SelfFed : Pipes<4, 1, At> {
 TEST(ExploreEnd, AStageThatFeedsItselfEnds) { expect_no_failure<SelfFed<Plant::none>>(); }
 TEST(ExploreEnd, AStageThatFeedsItselfIsCheckedFromAcross) {
   expect_no_failure<SelfFed<Plant::none, Checker::across>>();
+}
+// One lane of the check reads what the second reader finished, another what was created.
+TEST(ExploreEnd, AStageThatFeedsItselfIsCheckedByAWarpFromAcross) {
+  expect_no_failure<SelfFed<Plant::none, Checker::across, 2>>();
 }
 TEST(ExplorePlanted, ACheckThatReadsCreatedBeforeFinishedIsFound) {
   expect_found<SelfFed<Plant::reads_created_first>>();
