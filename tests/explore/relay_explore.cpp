@@ -28,11 +28,11 @@ struct Across {
   }
   void get_all(ExploreMachine m) {
     std::array<std::uint32_t, Producers> last{};
-    for (unsigned got = 0, misses = 0; got != total;) {
+    for (unsigned misses = 0; m.load(got, Order::relaxed) != total;) {
       std::uint32_t x = 0;
       if (inbox.try_get(m, x, Credit::early, control)) {
         ledger.got(x, last);
-        ++got;
+        m.fetch_add(got, 1u, Order::relaxed);
         misses = 0;
       } else {
         m.relax(misses++);
@@ -52,6 +52,7 @@ struct Across {
   Word<std::uint64_t> published{0};
   Word<std::uint64_t> arrived{0};
   Word<std::uint64_t> retired{0};
+  Word<std::uint32_t> got{0};
   OutboxRelay out;
   InboxRelay in;
   Ledger<Producers, Each> ledger;
@@ -70,19 +71,21 @@ void run_monitor(ExploreMachine m, Step&& step, Done&& done) {
 }
 
 /// Direct: one array of items. One monitor runs both relays, or each has its own.
-template <unsigned Capacity, unsigned Producers, unsigned Each, unsigned Monitors = 2, unsigned MonitorLanes = 1>
+template <unsigned Capacity, unsigned Producers, unsigned Each, unsigned Monitors = 2, unsigned MonitorLanes = 1,
+          unsigned Consumers = 1>
 struct Direct {
+  static constexpr unsigned first_monitor = Producers + Consumers;
   static constexpr auto warps = [] {
-    std::array<unsigned, Producers + 1 + Monitors> lanes{};
+    std::array<unsigned, first_monitor + Monitors> lanes{};
     lanes.fill(1);
-    for (unsigned i = 0; i < Monitors; ++i) lanes[Producers + 1 + i] = MonitorLanes;
+    for (unsigned i = 0; i < Monitors; ++i) lanes[first_monitor + i] = MonitorLanes;
     return lanes;
   }();
   void run(unsigned warp, ExploreMachine m) {
     if (warp < Producers) return t.put_all(m, warp);
-    if (warp == Producers) return t.get_all(m);
-    bool const runs_in = Monitors == 1 || warp == Producers + 1;
-    bool const runs_out = Monitors == 1 || warp == Producers + 2;
+    if (warp < first_monitor) return t.get_all(m);
+    bool const runs_in = Monitors == 1 || warp == first_monitor;
+    bool const runs_out = Monitors == 1 || warp == first_monitor + 1;
     run_monitor(
         m,
         [&] {
@@ -108,6 +111,8 @@ TEST(ExploreRelay, OneSlotCrossesTheBus) { expect_no_failure<Direct<1, 2, 2>>();
 TEST(ExploreRelay, TwoSlotsCrossTheBus) { expect_no_failure<Direct<2, 2, 2>>(); }
 TEST(ExploreRelay, TwoLanesRelayBothWays) { expect_no_failure<Direct<2, 1, 3, 1, 2>>(); }
 TEST(ExploreRelay, TwoLanesEachRelayOneWay) { expect_no_failure<Direct<2, 2, 2, 2, 2>>(); }
+// The second consumer knows of its item by the turn alone, which the second lane has set.
+TEST(ExploreRelay, TwoLanesRelayToTwoConsumers) { expect_no_failure<Direct<2, 1, 2, 2, 2, 2>>(); }
 
 /// Direct, put by the lanes of a warp: one of them takes the credit for all.
 struct DirectFromAWarp {

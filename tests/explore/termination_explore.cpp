@@ -464,8 +464,8 @@ struct Teams : Pipes<Capacity, 1, At> {
         std::memcpy(&item, slot, sizeof item);
         require(item.complement == ~item.value, "an item is torn");
         m.point();
-        traces.leave(m, 2 + m.lane());
       })) {
+        traces.leave(m, 2 + m.lane());
         if (m.lane() == 0) ++this->a.tasks_ended;
         detail::end_task_together(team, v);
       }
