@@ -456,6 +456,8 @@ struct Teams : Pipes<Capacity, 1, At> {
       }
       traces.leave(m, m.lane());
       this->a.close(m, 0);
+      for (unsigned misses = 0; !detail::tunnel_ended(m, this->a.outlet(0)); ++misses) m.relax(misses);
+      traces.see_all(m);
     } else {
       OutletView const v = this->a.outlet(0);
       while (detail::await_together(team, v, [&](std::byte const* slot) {
