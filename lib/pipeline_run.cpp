@@ -185,7 +185,9 @@ void Pipeline::Core::start_monitors() {
   for (BusDirection direction : {BusDirection::to_device, BusDirection::from_device}) {
     TransferLine* const line = lines_[static_cast<std::size_t>(direction)].get();
     if (line == nullptr) continue;
-    (direction == BusDirection::to_device ? to_device : from_device).emplace_back([line] { return line->step(); });
+    (direction == BusDirection::to_device ? to_device : from_device).emplace_back([line] {
+      return line->step(ThreadMachine{});
+    });
   }
   std::vector<Duty> watching;
   watching.emplace_back([this] { return watch(); });

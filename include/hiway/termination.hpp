@@ -30,6 +30,7 @@
 //       pattern: device words by read-modify-writes in acq_rel order, host words by x86's locked adds and a fence
 //       across). A refused put never commits
 //   T6  `aborted` is read after the gate and in every round; a recorded fault wins over an announced end
+//   T7  who acquires `ended` sees all that was done before: by writers until they closed, by readers in their tasks
 // One checker: the device monitor's warp, or the host monitor when nothing of the pipeline is on the device. It goes
 // round all units and never waits for one while another is open.
 #pragma once
