@@ -39,6 +39,7 @@ namespace detail {
 /// Checks that a lane holding a ticket may still put.
 template <class Machine>
 HIWAY_DEVICE inline void refuse_late_put(Machine m, InletView const& v, std::uint64_t ticket) {
+  m.fence_behind_ticket();  // T5
   InletPort& port = v.open ? *v.ports : v.ports[m.block_index()];
   unsigned const thread = v.open ? 0 : m.thread_in_block();
   if ((m.load(port.closed_lanes[thread / 32], Order::relaxed) >> (thread % 32) & 1u) != 0) {
@@ -156,8 +157,7 @@ inline std::size_t put_run(Machine m, InletView const& v, Ring const& ring, T co
   constexpr std::size_t most = std::size_t{1} << 20;
   Run const run = claim_put_run(m, ring, static_cast<std::uint32_t>(n < most ? n : most));
   if (run.count != 0) refuse_late_put(m, v, run.first);
-  for (std::uint32_t i = 0; i < run.count; ++i)
-    commit_put(m, ring, run.first + i, *v.control, WriteItem<T>{items[i]});
+  for (std::uint32_t i = 0; i < run.count; ++i) commit_put(m, ring, run.first + i, *v.control, WriteItem<T>{items[i]});
   return run.count;
 }
 
@@ -190,19 +190,16 @@ class Inlet {
   /// Puts `item` if there is room now. False may be said too often, when another claim is in flight; never waits for
   /// room. Does not return when the run aborts.
   [[nodiscard]] bool try_put_h(T const& item) const {
-    return on_this_thread([&](auto m) {
-      return detail::try_put(m, view_, detail::together(m, view_), true, WriteItem<T>{item});
-    });
+    return on_this_thread(
+        [&](auto m) { return detail::try_put(m, view_, detail::together(m, view_), true, WriteItem<T>{item}); });
   }
   [[nodiscard]] HIWAY_DEVICE bool try_put_d(T const& item) const {
-    return on_this_device([&](auto m) {
-      return detail::try_put(m, view_, detail::together(m, view_), true, WriteItem<T>{item});
-    });
+    return on_this_device(
+        [&](auto m) { return detail::try_put(m, view_, detail::together(m, view_), true, WriteItem<T>{item}); });
   }
   [[nodiscard]] HIWAY_DEVICE bool try_put(T const& item) const {
-    return anywhere([&](auto m) {
-      return detail::try_put(m, view_, detail::together(m, view_), true, WriteItem<T>{item});
-    });
+    return anywhere(
+        [&](auto m) { return detail::try_put(m, view_, detail::together(m, view_), true, WriteItem<T>{item}); });
   }
 
   /// Puts every item of `items`, in order. *Waits* like put_h of one.
@@ -303,9 +300,8 @@ class Inlet {
   }
   template <class Team>
   HIWAY_DEVICE void put_together(Team team, T const& item) const {
-    detail::put_by_team(team, view_, [&](std::byte* slot) {
-      copy_bytes(slot, &item, sizeof(T), team.rank(), team.size());
-    });
+    detail::put_by_team(team, view_,
+                        [&](std::byte* slot) { copy_bytes(slot, &item, sizeof(T), team.rank(), team.size()); });
   }
   HIWAY_NO_SPACE_CHECK template <class Team, class Fill>
   HIWAY_DEVICE void fill_together(Team team, Fill&& fill) const {

@@ -149,7 +149,7 @@ struct LatePut : Bus<From::host, 1, 0, 1> {
       case 1: return monitor_device(m);
       case 2: return monitor_host(m);
       case 3: return consume(m);
-      default: t.put(m, 1, in_time);
+      default: t.put(m.with(Atomics::of_cpu), 1, in_time);
     }
   }
   void check() const {

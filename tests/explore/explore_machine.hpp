@@ -10,13 +10,14 @@
 
 namespace hiway::explore {
 
-/// Whose read-modify-writes: C++'s, or an x86 CPU's, each of which is a full fence.
-enum class Atomics : std::uint8_t { of_cpp, of_x86 };
+/// Whose read-modify-writes: a GPU's, which are C++'s; an x86 CPU's, each of which is a full fence; or another CPU's, with
+/// a fence behind a ticket.
+enum class Atomics : std::uint8_t { of_gpu, of_x86, of_cpu };
 
 struct ExploreMachine {
   /// Where lanes may converge: those of one site only. A world gives each of its loops another.
   unsigned site = 0;
-  Atomics atomics = Atomics::of_cpp;
+  Atomics atomics = Atomics::of_gpu;
   [[nodiscard]] ExploreMachine at(unsigned number) const { return {number, atomics}; }
   [[nodiscard]] ExploreMachine with(Atomics others) const { return {site, others}; }
   /// For a world: between two halves of a plain access.
@@ -58,6 +59,9 @@ struct ExploreMachine {
     point();
     Explorer::here().fence();
     point();
+  }
+  void fence_behind_ticket() const {
+    if (atomics == Atomics::of_cpu) fence_across();
   }
 
   [[nodiscard]] unsigned lane() const { return Explorer::here().lane(); }
@@ -101,6 +105,7 @@ struct ExploreMachine {
 
   unsigned& misses(unsigned&) const { return Explorer::here().misses(); }
   void relax(unsigned) const { Explorer::here().relax(); }
+  [[nodiscard]] std::uint64_t now_ns() const { return 0; }  // a world reads no clock (explorer.hpp S1)
   [[noreturn]] void leave() const { throw_unwind(); }
 
  private:

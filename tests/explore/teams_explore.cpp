@@ -120,7 +120,8 @@ TEST(ExploreTeams, AWarpCopiesToEachLaneOrToOnePlace) { expect_no_failure<Copies
 // ---- aborts
 
 /// Lanes of a team that may leave one by one: who has left still comes to every meeting, as on a GPU, where an exited
-/// lane keeps nobody waiting, until all have left. What it gives there is undefined: what it gave last.
+/// lane keeps nobody waiting, until all have left. What it gives there is undefined: what it gave last. Every meeting orders
+/// memory, as sync_warp does; worlds of the plain machine show where that is needed.
 struct LeavingMachine : ExploreMachine {
   using Given = std::array<std::uint64_t, 2>;
 
@@ -131,7 +132,9 @@ struct LeavingMachine : ExploreMachine {
   T shuffle(std::uint32_t, T value, unsigned source) const {
     (void)ExploreMachine::ballot(lanes(), true);
     (*given)[lane()] = value;
-    return static_cast<T>(ExploreMachine::shuffle(lanes(), std::uint64_t{value}, source));
+    auto const got = static_cast<T>(ExploreMachine::shuffle(lanes(), std::uint64_t{value}, source));
+    ExploreMachine::sync_warp(lanes());
+    return got;
   }
   void sync_warp(std::uint32_t mask) const { (void)shuffle(mask, (*given)[lane()], 0); }
   void sync_block() const { sync_warp(lanes()); }
@@ -141,7 +144,10 @@ struct LeavingMachine : ExploreMachine {
     throw_unwind();
   }
   void leave_the_team() const {
-    while (ExploreMachine::ballot(lanes(), false) != 0) (void)ExploreMachine::shuffle(lanes(), (*given)[lane()], 0);
+    while (ExploreMachine::ballot(lanes(), false) != 0) {
+      (void)ExploreMachine::shuffle(lanes(), (*given)[lane()], 0);
+      ExploreMachine::sync_warp(lanes());
+    }
   }
 };
 

@@ -326,14 +326,17 @@ struct PutForNoTask : Pipes<4, 1, At> {
   }
 };
 TEST(ExploreEnd, APutForNoTaskIsWorkedOnOrRefused) {
-  expect_no_failure<PutForNoTask<Checker::at_home, Atomics::of_cpp>>();
+  expect_no_failure<PutForNoTask<Checker::at_home, Atomics::of_gpu>>();
 }
-// No read-modify-write crosses the bus: there the put's side of T5 is the CPU's locked add (docs/termination.md).
+// No read-modify-write crosses the bus: there the put's side of T5 is a fence (docs/termination.md).
+TEST(ExploreEnd, ACpusPutForNoTaskIsWorkedOnOrRefusedFromAcross) {
+  expect_no_failure<PutForNoTask<Checker::across, Atomics::of_cpu>>();
+}
 TEST(ExploreEnd, AnX86PutForNoTaskIsWorkedOnOrRefusedFromAcross) {
   expect_no_failure<PutForNoTask<Checker::across, Atomics::of_x86>>();
 }
-TEST(ExplorePlanted, APutForNoTaskOfAnotherCpuIsLostToACheckFromAcross) {
-  expect_found<PutForNoTask<Checker::across, Atomics::of_cpp>>();
+TEST(ExplorePlanted, ATicketWithoutItsFenceIsLostToACheckFromAcross) {
+  expect_found<PutForNoTask<Checker::across, Atomics::of_gpu>>();
 }
 TEST(ExplorePlanted, ACheckFromAcrossWithoutItsFenceIsFound) {
   expect_found<Weakened<PutForNoTask<Checker::across, Atomics::of_x86>, Weaken::fences>>();

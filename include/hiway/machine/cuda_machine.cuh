@@ -61,6 +61,7 @@ struct CudaMachine {
   __device__ void fence_across() const {
     cuda::atomic_thread_fence(cuda::std::memory_order_seq_cst, cuda::thread_scope_system);
   }
+  __device__ void fence_behind_ticket() const {}  // what lies at the device is checked there, by read-modify-writes
 
   __device__ unsigned lane() const { return threadIdx.x & 31u; }
   __device__ std::uint32_t lanes() const {

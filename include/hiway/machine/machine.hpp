@@ -7,6 +7,8 @@
 //            load_across, store_across, fence_across   of a Word whose home is the other side of the bus. No
 //                                              read-modify-write exists across: CPU and GPU atomics on one word
 //                                              lose updates (measured).
+//            fence_behind_ticket               between a fetch_add at home and a load at home that a checker on the other
+//                                              side may have stored: on a CPU both are seen in that order by everyone
 //   warp     lane, lanes (the launched lanes' mask), converged, ballot, shuffle, sync_warp; count, lowest of a mask
 //   block    thread_in_block, block_threads, block_index, sync_block, shared_memory; share_in_block: the first
 //            thread's value for all; is_own: an address that only the calling lane reaches (its stack)
