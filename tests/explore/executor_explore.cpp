@@ -218,6 +218,21 @@ TEST(ExploreEnd, ARoundBehindAFaultAnnouncesNothing) {
   EXPECT_EQ(a.end.closed.bits + a.end.ended.bits + a.stage_ended.bits, 0u);
 }
 
+/// Lanes that read side by side sum what all of them read.
+struct WarpSums {
+  static constexpr std::array warps = {2u};
+  void run(unsigned, ExploreMachine m) {
+    for (detail::Sum const kind : {detail::Sum::finished, detail::Sum::created})
+      require(detail::sum_terms(m, table, {0, 2}, kind) == 31, "a word is not in the sum");
+  }
+  void check() const {}
+  std::array<Word<std::uint64_t>, 3> first{{{1}, {2}, {4}}};
+  std::array<Word<std::uint64_t>, 2> second{{{8}, {16}}};
+  std::array<SumTerm, 2> terms{{{first.data(), 3, 8, false}, {second.data(), 2, 8, true}}};
+  TerminationTable table{.terms = terms.data()};
+};
+TEST(ExploreEnd, AWarpsSumHasEveryWord) { expect_no_failure<WarpSums>(); }
+
 /// A stage that reads two tunnels leaves when both have ended.
 TEST(ExploreEnd, AStageOfTwoTunnelsIsToldBehindTheSecond) {
   Control control;
