@@ -29,7 +29,7 @@ TEST(ExploreFault, TheFirstOfTwoIsKept) { expect_no_failure<TwoFaults>(); }
 /// A fault on the device, an abort of the host, or both: the monitor tells the other side, and the record comes first.
 template <unsigned DeviceFaults, unsigned HostAborts>
 struct AbortCrosses {
-  static constexpr std::array warps = {1u, 2u, 1u};
+  static constexpr std::array warps = {DeviceFaults == 2 ? 2u : 1u, 2u, 1u};
   AbortCrosses() {
     table.control = &device;
     table.host_control = &host;
@@ -53,6 +53,8 @@ struct AbortCrosses {
   MonitorTable table;
 };
 TEST(ExploreFault, TheDevicesFaultReachesTheHost) { expect_no_failure<AbortCrosses<1, 0>>(); }
+// Who faults second may set `aborted` while the first still writes its record.
+TEST(ExploreFault, TheFirstOfTheDevicesTwoFaultsReachesTheHost) { expect_no_failure<AbortCrosses<2, 0>>(); }
 TEST(ExploreFault, TheHostsAbortReachesTheDevice) { expect_no_failure<AbortCrosses<0, 1>>(); }
 TEST(ExploreFault, BothSidesAbortAtOnce) { expect_no_failure<AbortCrosses<1, 1>>(); }
 
