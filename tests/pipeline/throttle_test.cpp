@@ -197,6 +197,7 @@ struct ThrottledByHand {
 };
 
 TEST(Throttle, APutOfEveryKindWaitsForItAndNoLonger) {
+  HIWAY_NEEDS_DEVICE();
   ThrottledByHand t;
   EXPECT_FALSE(t.in.try_put_h(1));
   std::atomic<int> puts = 0;
@@ -218,6 +219,7 @@ TEST(Throttle, APutOfEveryKindWaitsForItAndNoLonger) {
 }
 
 TEST(Throttle, AnAbortEndsTheWait) {
+  HIWAY_NEEDS_DEVICE();
   ThrottledByHand t;
   std::atomic<int> left = 0;
   {
