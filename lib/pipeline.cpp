@@ -159,6 +159,7 @@ InletView Pipeline::Core::open_inlet(TunnelBase const& tunnel) {
   v.ring = s.put_ring;
   v.control = control(device);
   v.end = device ? s.device_end : s.host_end;
+  v.throttled = &v.end->throttled;  // asked for before the graph is known: stays 0 where no cycle is behind it
   v.ports = tunnel_words(device).place<InletPort>();
   v.closed_executors = s.open_closed;
   v.tunnel = tunnel.id();

@@ -63,6 +63,8 @@ inline BusDirection bus_direction(TunnelBase const& tunnel) {
   return tunnel.to_gpu() ? BusDirection::to_device : BusDirection::from_device;
 }
 
+/// How many items the tunnel's spill pool holds, where it has one.
+[[nodiscard]] std::size_t spill_items(TunnelBase const& tunnel);
 /// PipelineConfig::stall_after, or what the environment says where that is 0. *Throws* ConfigError.
 [[nodiscard]] std::chrono::milliseconds chosen_stall_after(std::chrono::milliseconds configured);
 /// How often SIGUSR1 has come. The first call takes the signal over if it has its default disposition.
@@ -123,7 +125,8 @@ class Pipeline::Core {
     std::vector<OutletPort*> open_outlets;   ///< at the consumers' home
     Word<std::uint64_t>* drained = nullptr;  ///< of the spill pool, where it is drained
     bool spills = false;
-    std::size_t route = npos;  ///< dma: of its direction's transfer line
+    std::size_t throttled_by = npos;  ///< index into cycles_: that its outside writers wait for
+    std::size_t route = npos;         ///< dma: of its direction's transfer line
   };
   /// A kernel of the run.
   struct Started {
@@ -131,12 +134,18 @@ class Pipeline::Core {
     std::size_t close_behind = npos;  ///< index into gpu_: a user's own kernel, and nothing has closed behind it yet
     bool done = false;                ///< it has left the device, or failed
   };
+  /// A strongly connected component of the graph, a group as one node, that has pools and writers from outside.
+  struct Cycle {
+    std::vector<std::uint32_t> pools;    ///< tunnels that a stage of it spills into
+    std::vector<std::uint32_t> entries;  ///< tunnels that bring items from outside
+  };
   /// A stage, CPU or GPU, with its words.
   struct StageState {
     StageDescription description;
     bool gpu = false;
-    std::size_t owner = 0;   ///< index into cpu_ or gpu_
-    unsigned executors = 0;  ///< threads or blocks
+    std::size_t owner = 0;        ///< index into cpu_ or gpu_
+    unsigned executors = 0;       ///< threads or blocks
+    std::uint32_t component = 0;  ///< of the graph with a group as one node
     StageWords* words = nullptr;
     std::vector<OutletPort*> outlet_ports;               ///< `executors` for each tunnel in from
     std::vector<InletPort*> inlet_ports;                 ///< `executors` for each tunnel in into
@@ -163,11 +172,13 @@ class Pipeline::Core {
   void check_problems(std::vector<std::string> const& problems) const;
   void find_units();
   void decide_spilling(std::vector<std::string>& problems);
+  void find_cycles();
   void choose_grids();
   void load_kernels(std::vector<std::string>& problems);
   void give_spill_memory();
   void place_stage_words();
   [[nodiscard]] TerminationTable build_termination(Arena& arena, bool on_device);
+  [[nodiscard]] ThrottleTable build_throttles(Arena& arena, bool on_device);
   void build_monitors();
   [[nodiscard]] DeviceKernel monitor_kernel() const;
   [[nodiscard]] DeviceKernel close_kernel(std::size_t k) const;
@@ -238,7 +249,10 @@ class Pipeline::Core {
   std::uint32_t units_ = 0;
   std::vector<simt::Grid> grids_;  ///< for each kernel
   std::vector<std::size_t> start_order_;
-  TerminationTable* host_check_ = nullptr;  ///< when nothing of the pipeline is on the device
+  std::vector<Cycle> cycles_;
+  TerminationTable* host_check_ = nullptr;   ///< when nothing of the pipeline is on the device
+  ThrottleTable* host_throttles_ = nullptr;  ///< likewise
+  CycleRecord* cycle_records_ = nullptr;     ///< at the checker's home
   MonitorTable* monitor_table_ = nullptr;
   std::vector<OutboxRelay*> host_outboxes_;
   std::vector<InboxRelay*> host_inboxes_;

@@ -14,12 +14,12 @@ constexpr std::size_t spill_bytes = std::size_t{64} << 20;
 constexpr std::size_t spill_items_least = 1024;
 constexpr std::size_t spill_items_most = std::size_t{1} << 20;
 
+}  // namespace
+
 std::size_t spill_items(TunnelBase const& tunnel) {
   if (std::size_t const wanted = tunnel.config().spill_items; wanted != 0) return wanted;
   return std::bit_floor(std::clamp(spill_bytes / tunnel.item_bytes(), spill_items_least, spill_items_most));
 }
-
-}  // namespace
 
 std::vector<std::size_t> Pipeline::Core::writers(std::uint32_t tunnel) const {
   std::vector<std::size_t> all;
@@ -55,6 +55,7 @@ void Pipeline::Core::prepare() {
   std::vector<std::string> found = problems();
   find_units();
   decide_spilling(found);
+  find_cycles();
   backend_->reserve_streams(2 * gpu_.size() + 2);  // kernels, what closes behind them, monitor, a launch
   choose_grids();
   load_kernels(found);
@@ -158,6 +159,7 @@ void Pipeline::Core::decide_spilling(std::vector<std::string>& found) {
   for (TunnelState& t : tunnels_) t.spills = false;
   for (std::size_t s = 0; s < stages_.size(); ++s) {
     StageState& stage = stages_[s];
+    stage.component = component[node[s]];
     stage.spills.clear();
     for (TunnelBase const* tunnel : stage.description.into) {
       std::vector<std::size_t> const all = readers(tunnel->id());
@@ -192,6 +194,37 @@ void Pipeline::Core::decide_spilling(std::vector<std::string>& found) {
       }
     }
     if (!source) found.push_back("tunnel " + names + " has no source: nothing enters the cycle from outside");
+  }
+}
+
+// A writer that waits for a component is outside: whoever is inside spills. Where a tunnel's readers are of several
+// components, the first that can holds its writers back.
+void Pipeline::Core::find_cycles() {
+  auto const spills = [&](std::size_t s, std::uint32_t tunnel) {
+    auto const& into = stages_[s].description.into;
+    auto const at = std::find(into.begin(), into.end(), tunnels_[tunnel].tunnel.get()) - into.begin();
+    return stages_[s].spills[static_cast<std::size_t>(at)];
+  };
+  cycles_.clear();
+  std::set<std::uint32_t> components;
+  for (StageState const& s : stages_) components.insert(s.component);
+  for (TunnelState& t : tunnels_) t.throttled_by = npos;
+  for (std::uint32_t const c : components) {
+    Cycle cycle;
+    for (TunnelState& t : tunnels_) {
+      std::uint32_t const id = t.tunnel->id();
+      auto const inside = [&](std::size_t s) { return stages_[s].component == c; };
+      std::vector<std::size_t> const to = readers(id);
+      if (std::none_of(to.begin(), to.end(), inside)) continue;
+      std::vector<std::size_t> const by = writers(id);
+      if (std::any_of(by.begin(), by.end(), inside)) cycle.pools.push_back(id);
+      bool const waits =
+          t.open_inlets > 0 || std::any_of(by.begin(), by.end(), [&](std::size_t s) { return !spills(s, id); });
+      if (waits && t.throttled_by == npos) cycle.entries.push_back(id);
+    }
+    if (cycle.pools.empty() || cycle.entries.empty()) continue;
+    for (std::uint32_t const id : cycle.entries) tunnels_[id].throttled_by = cycles_.size();
+    cycles_.push_back(std::move(cycle));
   }
 }
 
@@ -280,6 +313,7 @@ InletView Pipeline::Core::inlet_view(StageState const& stage, std::size_t index,
   v.spill = stage.spills[index] ? t.spill : nullptr;
   v.control = control(stage.gpu);
   v.end = stage.gpu ? t.device_end : t.host_end;
+  v.throttled = t.throttled_by != npos && v.spill == nullptr ? &v.end->throttled : nullptr;
   v.ports = stage.inlet_ports[index] + executor;
   v.closed_executors = stage.closed_executors[index];
   v.stage = static_cast<std::uint32_t>(&stage - stages_.data());
@@ -437,11 +471,43 @@ TerminationTable Pipeline::Core::build_termination(Arena& arena, bool on_device)
   return table;
 }
 
+ThrottleTable Pipeline::Core::build_throttles(Arena& arena, bool on_device) {
+  std::vector<CycleRecord> records;
+  std::vector<PoolWords> pools;
+  std::vector<ThrottledEntry> entries;
+  auto const at = [](auto const& list) { return static_cast<std::uint32_t>(list.size()); };
+  for (Cycle const& cycle : cycles_) {
+    CycleRecord record;
+    record.pools.begin = at(pools);
+    for (std::uint32_t const id : cycle.pools) {
+      TunnelState const& t = tunnels_[id];
+      bool const device = t.tunnel->from_gpu();
+      pools.push_back({tunnel_words(device).image(t.spill).words, spill_items(*t.tunnel), device != on_device});
+    }
+    record.pools.end = at(pools);
+    record.entries.begin = at(entries);
+    for (std::uint32_t const id : cycle.entries) {
+      TunnelState const& t = tunnels_[id];
+      bool const device = t.tunnel->from_gpu();
+      entries.push_back({&(device ? t.device_end : t.host_end)->throttled, device != on_device});
+    }
+    record.entries.end = at(entries);
+    records.push_back(record);
+  }
+  ThrottleTable table;
+  table.cycles = cycle_records_ = arena.place_list(records);
+  table.cycle_count = at(records);
+  table.pools = arena.place_list(pools);
+  table.entries = arena.place_list(entries);
+  return table;
+}
+
 void Pipeline::Core::build_monitors() {
   host_outboxes_.clear();
   host_inboxes_.clear();
   host_drains_.clear();
   host_check_ = nullptr;
+  host_throttles_ = nullptr;
   monitor_table_ = nullptr;
   std::vector<OutboxRelay> device_outboxes;
   std::vector<InboxRelay> device_inboxes;
@@ -497,6 +563,8 @@ void Pipeline::Core::build_monitors() {
   if (!uses_device()) {
     host_check_ = host_plan_->place<TerminationTable>();
     host_plan_->image(host_check_) = build_termination(*host_plan_, false);
+    host_throttles_ = host_plan_->place<ThrottleTable>();
+    host_plan_->image(host_throttles_) = build_throttles(*host_plan_, false);
     return;
   }
   Arena& arena = *device_plan_;
@@ -521,6 +589,7 @@ void Pipeline::Core::build_monitors() {
   table.drain_count = static_cast<std::uint32_t>(device_drains.size());
   table.stage_count = static_cast<std::uint32_t>(returned.size());
   table.termination = build_termination(arena, true);
+  table.throttles = build_throttles(arena, true);
   monitor_table_ = arena.place<MonitorTable>();
   arena.image(monitor_table_) = table;
   backend_->prepare("device monitor", monitor_kernel(), one_warp);

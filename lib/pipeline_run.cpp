@@ -185,7 +185,9 @@ void Pipeline::Core::start_monitors() {
   for (BusDirection direction : {BusDirection::to_device, BusDirection::from_device}) {
     TransferLine* const line = lines_[static_cast<std::size_t>(direction)].get();
     if (line == nullptr) continue;
-    (direction == BusDirection::to_device ? to_device : from_device).emplace_back([line] { return line->step(); });
+    (direction == BusDirection::to_device ? to_device : from_device).emplace_back([line] {
+      return line->step(ThreadMachine{});
+    });
   }
   std::vector<Duty> watching;
   watching.emplace_back([this] { return watch(); });
@@ -280,8 +282,8 @@ void Pipeline::Core::check_deadline(std::chrono::steady_clock::time_point now) {
   before_deadline_ = std::move(counters);
 }
 
-// The supervisor: errors of the device, the end, a deadline whose watcher is held up, and the end check of a pipeline
-// without a device. It asks nothing of the driver.
+// The supervisor: errors of the device, the end, a deadline whose watcher is held up, and the end check and throttles of
+// a pipeline without a device. It asks nothing of the driver.
 bool Pipeline::Core::supervise() {
   ThreadMachine const m;
   if (error_.get()) {
@@ -298,6 +300,7 @@ bool Pipeline::Core::supervise() {
                            : m.load(notice_->ended, Order::acquire) != 0;
     if (ended) ended_.store(true, std::memory_order_release);
   }
+  bool const moved = host_throttles_ != nullptr && !cycles_.empty() && step(m, *host_throttles_, m.now_ns());
   auto const now = std::chrono::steady_clock::now();
   bool const watcher_held_up = config_.deadline.count() > 0 && now - started_ > config_.deadline + watcher_patience;
   if (watcher_held_up && !kernels_done_ && !error_.get()) set_error(deadline_error(""));
@@ -306,7 +309,7 @@ bool Pipeline::Core::supervise() {
     finishing_.store(true, std::memory_order_release);
     watcher_->wake();
   }
-  return false;
+  return moved;
 }
 
 // The watcher: everything that asks the driver while kernels run. It has a thread of its own, because a tool that looks
@@ -402,6 +405,10 @@ void Pipeline::Core::make_report() {
     if (t.spills) {
       r.spilled = arena.fetch(&arena.image(t.spill).words->claimed).bits;
       if (!t.tunnel->crosses()) r.items += r.spilled;
+    }
+    if (t.throttled_by != npos) {
+      Arena& plan = monitor_table_ != nullptr ? *device_plan_ : *host_plan_;
+      r.throttled = plan.fetch(cycle_records_ + t.throttled_by).state.times;
     }
     if (t.route != npos) r.batches = lines_[static_cast<std::size_t>(bus_direction(*t.tunnel))]->batches(t.route);
     report_.items += r.items;

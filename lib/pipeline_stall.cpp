@@ -149,6 +149,11 @@ PipelineSnapshot Pipeline::Core::snapshot() {
       RingWords* const pool = tunnel_words(from).image(t.spill).words;
       s.spill_taken = s.crosses ? reader.read(t.drained, from) : reader.read(&pool->taken, from);
       s.spill_claimed = reader.read(&pool->claimed, from);
+      s.spill_capacity = spill_items(tunnel);
+    }
+    if (t.throttled_by != npos) {
+      s.throttled = reader.read(&(from ? t.device_end : t.host_end)->throttled, from) != 0;
+      s.throttled_by.assign(cycles_[t.throttled_by].pools.begin(), cycles_[t.throttled_by].pools.end());
     }
     EndWords* const end = t.host_end != nullptr ? t.host_end : t.device_end;
     s.closed = reader.read(&end->closed, t.host_end == nullptr) != 0;

@@ -69,6 +69,7 @@ class Finder {
       tasks_not_ended();
       if (!certain) name_circle(circle, "may wait for each other");
       on_the_bus();
+      throttled_tunnels();
       full_tunnels();
       items_nobody_gets();
       empty_tunnels();
@@ -255,6 +256,29 @@ class Finder {
     return all;
   }
 
+  /// Who waits although there may be room: never for long, so that it is no part of a circle.
+  void throttled_tunnels() {
+    for (std::size_t i = 0; i < p_.tunnels.size(); ++i) {
+      TunnelSnapshot const& t = p_.tunnels[i];
+      if (!known(t) || !t.throttled) continue;
+      std::vector<std::string> waiting;
+      for (std::size_t w : writers(i)) {
+        auto const& into = p_.stages[w].into;
+        if (std::any_of(into.begin(), into.end(), [&](auto const& x) { return x.tunnel == i && !x.spills; }))
+          waiting.push_back(quoted(p_.stages[w].name));
+      }
+      if (t.open_inlets > t.open_inlets_closed) waiting.emplace_back("an open inlet");
+      if (waiting.empty()) continue;
+      std::vector<std::string> pools;
+      for (std::size_t by : t.throttled_by) {
+        TunnelSnapshot const& pool = p_.tunnels[by];
+        pools.push_back(of(in_pool(pool), pool.spill_capacity) + " spilled in " + quoted(pool.name));
+      }
+      found_.push_back("tunnel " + quoted(t.name) + " is throttled (" + joined(pools, ", ") + "): " +
+                       joined(waiting, ", ") + " must wait until the pools have emptied, or nobody empties them");
+    }
+  }
+
   void full_tunnels() {
     for (std::size_t i = 0; i < p_.tunnels.size(); ++i) {
       TunnelSnapshot const& t = p_.tunnels[i];
@@ -283,7 +307,7 @@ class Finder {
   void empty_tunnels() {
     for (std::size_t i = 0; i < p_.tunnels.size(); ++i) {
       TunnelSnapshot const& t = p_.tunnels[i];
-      if (!known(t) || !empty(t) || t.ended) continue;
+      if (!known(t) || !empty(t) || t.ended || t.throttled) continue;
       std::vector<std::string> open;
       for (std::size_t w : writers(i)) {
         StageSnapshot const& s = p_.stages[w];
@@ -332,7 +356,8 @@ std::string line(TunnelSnapshot const& t) {
             std::to_string(t.arrived) + ", retired " + std::to_string(t.retired);
   }
   if (t.spills)
-    text += "; spilled " + std::to_string(t.spill_claimed) + ", " + std::to_string(in_pool(t)) + " in the pool";
+    text += "; spilled " + std::to_string(t.spill_claimed) + ", " + of(in_pool(t), t.spill_capacity) + " in the pool";
+  if (t.throttled) text += "; throttled";
   if (t.open_inlets > 0) text += "; open inlets closed " + of(t.open_inlets_closed, t.open_inlets);
   for (TaskCounts const& outlet : t.open_outlets) {
     text += "; open outlet got " + std::to_string(outlet.got) + ", ended " + std::to_string(outlet.finished);
@@ -351,7 +376,7 @@ Progress progress(PipelineSnapshot const& snapshot) {
   }
   for (TunnelSnapshot const& t : snapshot.tunnels) {
     all.insert(all.end(), {t.claimed, t.taken, t.published, t.arrived, t.retired, t.spill_claimed, t.spill_taken,
-                           t.closed, t.ended, t.open_inlets_closed});
+                           t.throttled, t.closed, t.ended, t.open_inlets_closed});
     for (TaskCounts const& outlet : t.open_outlets) all.insert(all.end(), {outlet.got, outlet.finished});
   }
   return all;

@@ -51,6 +51,9 @@ struct TunnelSnapshot {
   bool spills = false;
   std::uint64_t spill_claimed = 0;
   std::uint64_t spill_taken = 0;  ///< by readers, or, of a crossing tunnel, moved on into the ring
+  std::uint64_t spill_capacity = 0;
+  bool throttled = false;                   ///< writers that do not spill wait until pools have emptied
+  std::vector<std::size_t> throttled_by{};  ///< tunnels whose pools these are
   bool closed = false;
   bool ended = false;
   std::uint32_t open_inlets = 0;

@@ -1,10 +1,11 @@
 // The device monitor: one warp, in a kernel of its own, that runs the device's half of every tunnel, relays aborts both
-// ways and checks for the end. The same template runs on the emulated device.
+// ways, throttles, and checks for the end. The same template runs on the emulated device.
 #pragma once
 #include <cstdint>
 
 #include "hiway/termination.hpp"
 #include "relay.hpp"
+#include "throttle.hpp"
 
 namespace hiway {
 
@@ -33,6 +34,7 @@ struct MonitorTable {
   std::uint32_t drain_count = 0;
   std::uint32_t stage_count = 0;
   TerminationTable termination;
+  ThrottleTable throttles;
 };
 
 /// Relays aborts; true when the run is aborting.
@@ -73,6 +75,7 @@ HIWAY_DEVICE inline void run_device_monitor(Machine m, MonitorTable& t) {
     for (std::uint32_t i = 0; i < t.inbox_count; ++i) moved = step(m, t.inboxes[i]) || moved;
     for (std::uint32_t i = 0; i < t.outbox_count; ++i) moved = step(m, t.outboxes[i]) || moved;
     for (std::uint32_t i = 0; i < t.drain_count; ++i) moved = step(m, t.drains[i], *t.control) || moved;
+    if (t.throttles.cycle_count != 0) moved = step(m, t.throttles, m.now_ns()) || moved;
     if (relay_abort(m, t)) return;
     if (!ended) {
       ended = check_round(m, t.termination, *t.control) == CheckResult::ended;

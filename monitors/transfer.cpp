@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <string>
 
-#include "flush_policy.hpp"
 #include "hiway/error.hpp"
 #include "hiway/machine/thread_machine.hpp"
 
@@ -19,31 +18,7 @@ TransferLine::TransferLine(BusDirection direction, std::vector<Route> const& rou
   for (Route const& route : routes) tracks_.push_back({.route = route});
 }
 
-bool TransferLine::step() {
-  bool const finished = finish();
-  return start() || finished;
-}
-
-bool TransferLine::finish() {
-  if (completed_ == submitted_) return false;
-  completed_ = stream_->completed();
-  bool finished = false;
-  for (; !under_way_.empty() && under_way_.front().submission <= completed_; under_way_.pop_front()) {  // X3
-    Batch const& batch = under_way_.front();
-    Track& t = tracks_[batch.track];
-    if (direction_ == BusDirection::from_device)
-      ThreadMachine{}.store(*t.route.arrived, batch.to, Order::release);  // X2
-    t.completed_to = batch.to;
-    under_way_bytes_ -= batch.bytes;
-    finished = true;
-  }
-  return finished;
-}
-
 bool TransferLine::start() {
-  if (submitted_ - completed_ == CopyStream::most_under_way) return false;
-  auto const now = Clock::now();
-  for (Track& t : tracks_) look(t, now);
   auto const due = std::count_if(tracks_.begin(), tracks_.end(), [](Track const& t) { return t.due(); });
   if (due == 0) return false;
   std::size_t const bound = due > 1 ? shared_bound_bytes : alone_bound_bytes;
@@ -71,24 +46,6 @@ bool TransferLine::start() {
   under_way_bytes_ += bytes;
   submitted_ = stream_->submit(copies_, words_);
   return true;
-}
-
-/// Reads what is published and decides whether it leaves.
-void TransferLine::look(Track& t, Clock::time_point now) {
-  ThreadMachine const m;
-  Route const& r = t.route;
-  t.published = m.load(*r.published, Order::acquire);  // X2
-  if (t.published == t.started_to || t.due()) return;
-  if (t.oldest_seen == Clock::time_point{}) t.oldest_seen = now;
-  FlushState const state{.pending_items = t.published - t.started_to,
-                         .under_way_items = t.started_to - t.completed_to,
-                         .batch_items = r.batch_items,
-                         .item_bytes = r.outbox.item_bytes,
-                         .capacity_items = r.capacity_items,
-                         .age = now - t.oldest_seen,
-                         .flush_after = r.flush_after,
-                         .closing = m.load(*r.closing, Order::relaxed) != 0};
-  if (decide_flush(state) == FlushDecision::flush) t.due_to = t.published;
 }
 
 /// Adds the next `items` of a track to the submission.

@@ -23,6 +23,7 @@
 #include <memory>
 #include <vector>
 
+#include "flush_policy.hpp"
 #include "hiway/backend.hpp"
 #include "hiway/ring.hpp"
 
@@ -51,7 +52,8 @@ class TransferLine {
   TransferLine(BusDirection direction, std::vector<Route> const& routes, std::unique_ptr<CopyStream> stream);
 
   /// One step; true when something was started or finished. Never waits. *Throws* CudaError.
-  bool step();
+  template <class Machine>
+  bool step(Machine m);
   /// Back to the first item, before a run. *Waits* for copies that an aborted run left under way. *Throws* Error when
   /// they stay so for 2 s, CudaError.
   void reset();
@@ -79,9 +81,11 @@ class TransferLine {
     std::size_t bytes;
   };
 
-  bool finish();
+  template <class Machine>
+  bool finish(Machine m);
+  template <class Machine>
+  void look(Machine m, Track& track, Clock::time_point now);
   bool start();
-  void look(Track& track, Clock::time_point now);
   void add(std::size_t track, std::uint64_t items);
 
   BusDirection direction_;
@@ -96,5 +100,48 @@ class TransferLine {
   std::vector<Copy> copies_;
   std::vector<WordCopy> words_;
 };
+
+template <class Machine>
+bool TransferLine::step(Machine m) {
+  bool const finished = finish(m);
+  if (submitted_ - completed_ == CopyStream::most_under_way) return finished;
+  auto const now = Clock::now();
+  for (Track& t : tracks_) look(m, t, now);
+  return start() || finished;
+}
+
+template <class Machine>
+bool TransferLine::finish(Machine m) {
+  if (completed_ == submitted_) return false;
+  completed_ = stream_->completed();
+  bool finished = false;
+  for (; !under_way_.empty() && under_way_.front().submission <= completed_; under_way_.pop_front()) {  // X3
+    Batch const& batch = under_way_.front();
+    Track& t = tracks_[batch.track];
+    if (direction_ == BusDirection::from_device) m.store(*t.route.arrived, batch.to, Order::release);  // X2
+    t.completed_to = batch.to;
+    under_way_bytes_ -= batch.bytes;
+    finished = true;
+  }
+  return finished;
+}
+
+/// Reads what is published and decides whether it leaves.
+template <class Machine>
+void TransferLine::look(Machine m, Track& t, Clock::time_point now) {
+  Route const& r = t.route;
+  t.published = m.load(*r.published, Order::acquire);  // X2
+  if (t.published == t.started_to || t.due()) return;
+  if (t.oldest_seen == Clock::time_point{}) t.oldest_seen = now;
+  FlushState const state{.pending_items = t.published - t.started_to,
+                         .under_way_items = t.started_to - t.completed_to,
+                         .batch_items = r.batch_items,
+                         .item_bytes = r.outbox.item_bytes,
+                         .capacity_items = r.capacity_items,
+                         .age = now - t.oldest_seen,
+                         .flush_after = r.flush_after,
+                         .closing = m.load(*r.closing, Order::relaxed) != 0};
+  if (decide_flush(state) == FlushDecision::flush) t.due_to = t.published;
+}
 
 }  // namespace hiway

@@ -26,7 +26,8 @@ struct InletView {
   Ring const* spill = nullptr;  ///< where a put into a full ring goes; null: it waits
   Control* control = nullptr;
   EndWords* end = nullptr;
-  InletPort* ports = nullptr;  ///< one for each block; a CPU thread's own; an open inlet's only one
+  Word<std::uint32_t>* throttled = nullptr;  ///< of a put from outside a cycle that may spill (docs/adr/0013); or null
+  InletPort* ports = nullptr;                ///< one for each block; a CPU thread's own; an open inlet's only one
   Word<std::uint32_t>* closed_executors = nullptr;
   std::uint32_t stage = no_id;
   std::uint32_t tunnel = no_id;
@@ -38,6 +39,7 @@ namespace detail {
 /// Checks that a lane holding a ticket may still put.
 template <class Machine>
 HIWAY_DEVICE inline void refuse_late_put(Machine m, InletView const& v, std::uint64_t ticket) {
+  m.fence_behind_ticket();  // T5
   InletPort& port = v.open ? *v.ports : v.ports[m.block_index()];
   unsigned const thread = v.open ? 0 : m.thread_in_block();
   if ((m.load(port.closed_lanes[thread / 32], Order::relaxed) >> (thread % 32) & 1u) != 0) {
@@ -45,6 +47,12 @@ HIWAY_DEVICE inline void refuse_late_put(Machine m, InletView const& v, std::uin
   }
   if (m.load(v.end->closed, Order::relaxed) != 0)
     raise(m, *v.control, FaultKind::put_after_end, v.stage, v.tunnel, ticket);
+}
+
+/// The cycle behind the tunnel has enough to do: puts wait as for room.
+template <class Machine>
+HIWAY_DEVICE inline bool is_throttled(Machine m, InletView const& v) {
+  return v.throttled != nullptr && m.load(*v.throttled, Order::relaxed) != 0;
 }
 
 /// Tries to put once for the lanes of `group` with `need`. True for a lane whose item is in the tunnel.
@@ -60,7 +68,7 @@ HIWAY_DEVICE inline bool put_once(Machine m, InletView const& v, Ring const& rin
 
 template <class Machine, class Write>
 HIWAY_DEVICE inline bool try_put(Machine m, InletView const& v, std::uint32_t group, bool need, Write&& write) {
-  bool done = put_once(m, v, v.ring, group, need, write);
+  bool done = put_once(m, v, v.ring, group, need && !is_throttled(m, v), write);
   if (has_spill(v.spill)) done = put_once(m, v, *v.spill, group, need && !done, write) || done;
   if (need && !done) leave_if_aborted(m, *v.control);
   return done;
@@ -120,7 +128,7 @@ HIWAY_DEVICE inline void put_by_team(Team team, InletView const& v, Fill&& fill)
   std::uint64_t const packed = find_together(team, *v.control, [&] {
     for (unsigned misses = 0;; ++misses) {
       bool spilled = false;
-      Run run = claim_put_run(m, v.ring, 1);
+      Run run = is_throttled(m, v) ? Run{} : claim_put_run(m, v.ring, 1);
       if (run.count == 0 && has_spill(v.spill)) {
         spilled = true;
         run = claim_put_run(m, *v.spill, 1);
@@ -138,7 +146,9 @@ HIWAY_DEVICE inline void put_by_team(Team team, InletView const& v, Fill&& fill)
   std::uint64_t const ticket = packed >> 1;
   fill(ring.item(ticket));
   team.sync();  // E2
-  if (team.rank() == 0) end_put(m, ring, ticket);
+  if (team.rank() != 0) return;
+  leave_if_aborted(m, *v.control);  // E4
+  end_put(m, ring, ticket);
 }
 
 /// Up to `n` items of the calling thread, in order; returns how many found room.
@@ -147,8 +157,7 @@ inline std::size_t put_run(Machine m, InletView const& v, Ring const& ring, T co
   constexpr std::size_t most = std::size_t{1} << 20;
   Run const run = claim_put_run(m, ring, static_cast<std::uint32_t>(n < most ? n : most));
   if (run.count != 0) refuse_late_put(m, v, run.first);
-  for (std::uint32_t i = 0; i < run.count; ++i)
-    commit_put(m, ring, run.first + i, *v.control, WriteItem<T>{items[i]});
+  for (std::uint32_t i = 0; i < run.count; ++i) commit_put(m, ring, run.first + i, *v.control, WriteItem<T>{items[i]});
   return run.count;
 }
 
@@ -181,26 +190,24 @@ class Inlet {
   /// Puts `item` if there is room now. False may be said too often, when another claim is in flight; never waits for
   /// room. Does not return when the run aborts.
   [[nodiscard]] bool try_put_h(T const& item) const {
-    return on_this_thread([&](auto m) {
-      return detail::try_put(m, view_, detail::together(m, view_), true, WriteItem<T>{item});
-    });
+    return on_this_thread(
+        [&](auto m) { return detail::try_put(m, view_, detail::together(m, view_), true, WriteItem<T>{item}); });
   }
   [[nodiscard]] HIWAY_DEVICE bool try_put_d(T const& item) const {
-    return on_this_device([&](auto m) {
-      return detail::try_put(m, view_, detail::together(m, view_), true, WriteItem<T>{item});
-    });
+    return on_this_device(
+        [&](auto m) { return detail::try_put(m, view_, detail::together(m, view_), true, WriteItem<T>{item}); });
   }
   [[nodiscard]] HIWAY_DEVICE bool try_put(T const& item) const {
-    return anywhere([&](auto m) {
-      return detail::try_put(m, view_, detail::together(m, view_), true, WriteItem<T>{item});
-    });
+    return anywhere(
+        [&](auto m) { return detail::try_put(m, view_, detail::together(m, view_), true, WriteItem<T>{item}); });
   }
 
   /// Puts every item of `items`, in order. *Waits* like put_h of one.
   void put_h(std::span<T const> items) const {
     on_this_thread([&](auto m) {
       for (unsigned misses = 0; !items.empty();) {
-        std::size_t n = detail::put_run(m, view_, view_.ring, items.data(), items.size());
+        std::size_t n = 0;
+        if (!detail::is_throttled(m, view_)) n = detail::put_run(m, view_, view_.ring, items.data(), items.size());
         if (n == 0 && has_spill(view_.spill)) n = detail::put_run(m, view_, *view_.spill, items.data(), items.size());
         items = items.subspan(n);
         if (n != 0) {
@@ -293,9 +300,8 @@ class Inlet {
   }
   template <class Team>
   HIWAY_DEVICE void put_together(Team team, T const& item) const {
-    detail::put_by_team(team, view_, [&](std::byte* slot) {
-      copy_bytes(slot, &item, sizeof(T), team.rank(), team.size());
-    });
+    detail::put_by_team(team, view_,
+                        [&](std::byte* slot) { copy_bytes(slot, &item, sizeof(T), team.rank(), team.size()); });
   }
   HIWAY_NO_SPACE_CHECK template <class Team, class Fill>
   HIWAY_DEVICE void fill_together(Team team, Fill&& fill) const {

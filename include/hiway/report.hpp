@@ -11,7 +11,8 @@ struct TunnelReport {
   std::string movement;     ///< "memory" (one home), "direct", "dma" or "managed"
   std::uint64_t items = 0;  ///< put, spilled ones included
   std::uint64_t spilled = 0;
-  std::uint64_t batches = 0;  ///< dma: batches that were copied
+  std::uint64_t throttled = 0;  ///< times that writers from outside a cycle waited for its spill pools to empty
+  std::uint64_t batches = 0;    ///< dma: batches that were copied
 };
 
 struct RunReport {

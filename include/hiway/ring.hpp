@@ -26,7 +26,8 @@
 //   I3  only the holder of a ticket touches its item, between its acquire of one turn and its release of the next
 //   I4  half-rings: the outbox's turn of lap L+1 is set free when its prefix is published, but a ticket of lap L+1 is
 //       granted only against credit for the retired item of lap L, so the item's memory is not written before it was
-//       read
+//       read. The credit may be another producer's: credits name no slot. But of the holders of all tickets up to one,
+//       one took the last credit that these need, and each has acquired, by its ticket, what the earlier ones had
 //   I5  a get that works on the item in its slot gives its credit when it is done (Credit::late), not at the grant.
 //       Where its holder may put into the same ring, also indirectly, that is not enough: credits name no slot, so one
 //       given for a later slot would grant the put the very slot that its own stage holds. There the ring is in_order:
@@ -36,7 +37,7 @@
 //       prefix; who loses a CAS leaves the rest to the winner, who has acquired his turn
 //   Orders    R1 put releases the full turn -> A2 get acquires it: the item is whole
 //             R2 get releases the free turn -> A1 put acquires it: the old item was read
-//             The ticket is acq_rel: "ticket, then closed" against "closed, then created" (termination.hpp T5)
+//             The ticket is acq_rel: I4, and "ticket, then closed" against "closed, then created" (termination.hpp T5)
 //   Linearizes  at the credit. `full` and `empty` are advisory: a claim in flight may hold credit it will give back.
 //   Progress    a claimant that stops between ticket and turn stalls its slot's successor; every such wait polls abort
 //   Wrap        tickets are 64 bit; turns are 32 bit and compared for equality: 2^31 laps before one repeats

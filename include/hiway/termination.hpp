@@ -18,6 +18,7 @@
 //   closing           the checker, at the host            transfer lines
 //   EndWords closed   the checker, at both homes          every put, after its ticket
 //   EndWords ended    the checker, at both homes          readers
+//   EndWords throttled  likewise, one home (throttle.hpp)   puts from outside a cycle, before their ticket
 //   stage_ended       the checker, at the stage's home    readers (all outlets of the stage have ended)
 //
 //   T1  a task's puts take their tickets before it counts as finished; end_task releases, the check acquires
@@ -26,9 +27,10 @@
 //   T3  outside writers were closed before the first read (the gate), so no ticket comes from outside
 //   T4  an item is counted (ticket) before it is visible (turn); transfers across the bus have no counters at all
 //   T5  put: ticket, then closed. Check: closed, then every created again. One of the two sees the other (a store/load
-//       pattern: device words by read-modify-writes in acq_rel order, host words by x86's locked adds and a fence
-//       across). A refused put never commits
+//       pattern: device words by read-modify-writes in acq_rel order, host words by a fence on either
+//       side). A refused put never commits
 //   T6  `aborted` is read after the gate and in every round; a recorded fault wins over an announced end
+//   T7  who acquires `ended` sees all that was done before: by writers until they closed, by readers in their tasks
 // One checker: the device monitor's warp, or the host monitor when nothing of the pipeline is on the device. It goes
 // round all units and never waits for one while another is open.
 #pragma once
@@ -43,6 +45,7 @@ namespace hiway {
 struct EndWords {
   alignas(64) Word<std::uint32_t> closed{0};
   Word<std::uint32_t> ended{0};
+  Word<std::uint32_t> throttled{0};  ///< of the tunnel, not the unit; at the producers' home
 };
 
 /// One reader's count of a tunnel, one per thread or block.

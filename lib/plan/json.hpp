@@ -1,5 +1,5 @@
 // Json: a JSON text as a tree in which every value knows its line and column. The planner's messages name them; the usual
-// libraries forget them (docs/adr/0013).
+// libraries forget them (docs/adr/0015).
 #pragma once
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-// A fiber of the explorer as a machine: words by ThreadMachine, a schedule point before and after every access.
+// A fiber of the explorer as a machine: words of its weak memory, a schedule point before and after every access.
 #pragma once
 #include <bit>
 #include <cstdint>
@@ -10,47 +10,42 @@
 
 namespace hiway::explore {
 
+/// Whose read-modify-writes: a GPU's, which are C++'s; an x86 CPU's, each of which is a full fence; or another CPU's, with
+/// a fence behind a ticket.
+enum class Atomics : std::uint8_t { of_gpu, of_x86, of_cpu };
+
 struct ExploreMachine {
   /// Where lanes may converge: those of one site only. A world gives each of its loops another.
   unsigned site = 0;
-  [[nodiscard]] ExploreMachine at(unsigned number) const { return {number}; }
+  Atomics atomics = Atomics::of_gpu;
+  [[nodiscard]] ExploreMachine at(unsigned number) const { return {number, atomics}; }
+  [[nodiscard]] ExploreMachine with(Atomics others) const { return {site, others}; }
   /// For a world: between two halves of a plain access.
   void point() const { Explorer::here().point(); }
 
+  /// For a world: it reads, or writes, all of the item there. A race is a failure.
+  void reads(void const* item) const { Explorer::here().read_item(item); }
+  void writes(void const* item) const { Explorer::here().write_item(item); }
+
   template <class T>
   T load(Word<T>& word, Order order) const {
-    return access([&] { return ThreadMachine{}.load(word, order); });
+    return access([&] { return Explorer::here().load(word, order); });
   }
   template <class T>
   void store(Word<T>& word, T value, Order order) const {
-    access([&] {
-      bool const news = word.bits != value;
-      ThreadMachine{}.store(word, value, order);
-      if (news) Explorer::here().changed();
-    });
+    access([&] { Explorer::here().store(word, value, order); });
   }
   template <class T>
   T fetch_add(Word<T>& word, T value, Order order) const {
-    return access([&] {
-      if (value != 0) Explorer::here().changed();
-      return ThreadMachine{}.fetch_add(word, value, order);
-    });
+    return access([&] { return exchange(word, static_cast<T>(word.bits + value), order); });
   }
   template <class T>
   T fetch_or(Word<T>& word, T value, Order order) const {
-    return access([&] {
-      T const before = ThreadMachine{}.fetch_or(word, value, order);
-      if ((before | value) != before) Explorer::here().changed();
-      return before;
-    });
+    return access([&] { return exchange(word, static_cast<T>(word.bits | value), order); });
   }
   template <class T>
   bool compare_exchange(Word<T>& word, T& expected, T desired, Order order) const {
-    return access([&] {
-      bool const won = ThreadMachine{}.compare_exchange(word, expected, desired, order);
-      if (won) Explorer::here().changed();
-      return won;
-    });
+    return access([&] { return Explorer::here().compare_exchange(word, expected, desired, order); });
   }
   template <class T>
   T load_across(Word<T>& word, Order order) const {
@@ -60,7 +55,14 @@ struct ExploreMachine {
   void store_across(Word<T>& word, T value, Order order) const {
     store(word, value, order);
   }
-  void fence_across() const {}
+  void fence_across() const {
+    point();
+    Explorer::here().fence();
+    point();
+  }
+  void fence_behind_ticket() const {
+    if (atomics == Atomics::of_cpu) fence_across();
+  }
 
   [[nodiscard]] unsigned lane() const { return Explorer::here().lane(); }
   [[nodiscard]] std::uint32_t lanes() const { return Explorer::here().warp_lanes(); }
@@ -91,7 +93,11 @@ struct ExploreMachine {
   [[nodiscard]] unsigned block_index() const { return 0; }
   void sync_block() const { sync_warp(lanes()); }
   [[nodiscard]] std::byte* shared_memory() const { return nullptr; }
-  [[nodiscard]] std::uint64_t share_in_block(std::uint64_t value) const { return shuffle(lanes(), value, 0); }
+  [[nodiscard]] std::uint64_t share_in_block(std::uint64_t value) const {
+    value = shuffle(lanes(), value, 0);
+    sync_block();
+    return value;
+  }
   [[nodiscard]] bool is_own(void const* address) const { return Explorer::here().is_own(address); }
   [[nodiscard]] unsigned thread_index() const { return lane(); }
   [[nodiscard]] unsigned thread_count() const { return block_threads(); }
@@ -99,9 +105,17 @@ struct ExploreMachine {
 
   unsigned& misses(unsigned&) const { return Explorer::here().misses(); }
   void relax(unsigned) const { Explorer::here().relax(); }
+  [[nodiscard]] std::uint64_t now_ns() const { return 0; }  // a world reads no clock (explorer.hpp S1)
   [[noreturn]] void leave() const { throw_unwind(); }
 
  private:
+  template <class T>
+  T exchange(Word<T>& word, T value, Order order) const {
+    if (atomics == Atomics::of_x86) Explorer::here().fence();
+    T const before = Explorer::here().exchange(word, value, order);
+    if (atomics == Atomics::of_x86) Explorer::here().fence();
+    return before;
+  }
   template <class Access>
   static auto access(Access&& once) {
     Explorer::here().point();

@@ -13,7 +13,8 @@
 //       only meet each other again are given `quiet_rounds` rounds to change something
 //   S4  a fiber's switch is the only way from one to another, so a step between two points is indivisible; what a test
 //       does to plain memory in one step must not hide a race (see Torn in worlds.hpp)
-// Schedules are sequentially consistent: they find lost updates and bad states, never a memory order that is too weak.
+//   S5  a load brings any value that the orders of C++11 allow (weak_memory.hpp), and the strategy says how old a one: an
+//       order that is too weak shows as an old value or a race. A round that has read an old value is not slept on (S2)
 #pragma once
 #include <array>
 #include <bit>
@@ -26,13 +27,9 @@
 
 #include "hiway/machine/machine.hpp"
 #include "lib/simt/fiber.hpp"
+#include "tests/explore/weak_memory.hpp"
 
 namespace hiway::explore {
-
-/// Why a schedule is wrong; thrown by worlds, in a fiber or in their check.
-struct Failure {
-  std::string why;
-};
 
 /// Who decides. Called on whichever fiber runs.
 class Strategy {
@@ -44,6 +41,8 @@ class Strategy {
   virtual unsigned pick(std::uint32_t runnable, unsigned preferred) = 0;
   /// Below `options`; 0 if nobody interferes.
   virtual unsigned choose(unsigned options) = 0;
+  /// How old a value a load brings that may bring `options`; 0: the newest.
+  virtual unsigned age(unsigned options) = 0;
   /// What replays the last schedule: the value of HIWAY_SEED.
   [[nodiscard]] virtual std::string seed() const = 0;
 };
@@ -60,7 +59,7 @@ enum class WarpOperation : std::uint8_t { sync, ballot, shuffle };
 
 class Explorer {
  public:
-  static constexpr unsigned most_fibers = 16;
+  static constexpr unsigned most_fibers = WeakMemory::most_fibers;
   static constexpr unsigned most_points = 20'000;  ///< a schedule of a small world is long before that
   static constexpr unsigned quiet_rounds = 64;
 
@@ -74,7 +73,10 @@ class Explorer {
   /// Runs `world` once: `world.run(warp, machine)` in each lane of each of World::warps, then `world.check()`.
   template <class Machine, class World>
   Outcome run(World& world, Strategy& strategy) {
+    Weaken weaken = Weaken::nothing;
+    if constexpr (requires { World::weaken; }) weaken = World::weaken;
     begin(World::warps.data(), World::warps.size(), strategy);
+    memory_.begin(fibers_, weaken);
     world_ = &world;
     body_ = [](void* w, unsigned warp) { static_cast<World*>(w)->run(warp, Machine{}); };
     loop();
@@ -99,20 +101,49 @@ class Explorer {
   void relax() {
     Lane& me = lanes_[current_];
     if (++outcome_.points > most_points) throw Failure{"does not come to an end"};
-    if (me.seen_changes == changes_) {
+    if (me.seen_changes == changes_ && !me.read_old) {
       asleep_ |= bit(current_);
       runnable_ &= ~bit(current_);
     }
     go_on(decide_after(current_));
     me.seen_changes = changes_;
+    me.read_old = false;
   }
-  /// A word has another value now.
-  void changed() {
-    ++changes_;
-    quiet_ = 0;
-    runnable_ |= asleep_;
-    asleep_ = 0;
+
+  // Accesses to words, each between two points. The word itself holds its newest value.
+
+  template <class T>
+  T load(Word<T>& word, Order order) {
+    unsigned const number = memory_.word(&word, bits_of(word.bits));
+    return value_of<T>(memory_.load(current_, number, age(number), order));
   }
+  template <class T>
+  void store(Word<T>& word, T value, Order order) {
+    memory_.store(current_, memory_.word(&word, bits_of(word.bits)), bits_of(value), order);
+    set(word, value);
+  }
+  /// Reads and sets to `value`.
+  template <class T>
+  T exchange(Word<T>& word, T value, Order order) {
+    memory_.exchange(current_, memory_.word(&word, bits_of(word.bits)), bits_of(value), order);
+    T const before = word.bits;
+    set(word, value);
+    return before;
+  }
+  template <class T>
+  bool compare_exchange(Word<T>& word, T& expected, T desired, Order order) {
+    if (word.bits == expected) {
+      exchange(word, desired, order);
+      return true;
+    }
+    expected = value_of<T>(memory_.load(current_, memory_.word(&word, bits_of(word.bits)), 0, Order::relaxed));
+    return false;
+  }
+  void fence() { memory_.fence(current_); }
+  /// Plain memory that is written and read as a whole.
+  void read_item(void const* address) { memory_.read_item(current_, address); }
+  void write_item(void const* address) { memory_.write_item(current_, address); }
+
   /// The strategy's choice among `options`.
   unsigned choose(unsigned options) {
     unsigned const chosen = strategy_->choose(options);
@@ -151,6 +182,9 @@ class Explorer {
         lanes_[first + l].meeting = 0;
         runnable_ |= bit(first + l);
       });
+      if (operation == WarpOperation::sync) {
+        memory_.synchronize([&](auto&& visit) { for_each_bit(mask, [&](unsigned l) { visit(first + l); }); });
+      }
     } else {
       runnable_ &= ~bit(current_);
       go_on(decide_after(current_));
@@ -193,6 +227,7 @@ class Explorer {
     unsigned misses = 0;
     bool started = false;
     std::uint64_t seen_changes = 0;  ///< when its last relax returned
+    bool read_old = false;           ///< since then, a value that was not the newest
     std::uint32_t meeting = 0;       ///< the mask it waits for, 0: none
     WarpOperation operation{};
     std::uint64_t value = 0;
@@ -299,6 +334,37 @@ class Explorer {
 
   void note(unsigned decision) { outcome_.trace = (outcome_.trace ^ (decision + 1)) * 1099511628211u; }
 
+  /// The age of what a load of the running fiber brings.
+  unsigned age(unsigned word) {
+    unsigned const options = memory_.readable(current_, word);
+    if (options == 1) return 0;
+    unsigned const chosen = strategy_->age(options);
+    note(chosen);
+    if (chosen != 0) lanes_[current_].read_old = true;
+    return chosen;
+  }
+  template <class T>
+  void set(Word<T>& word, T value) {
+    if (word.bits == value) return;
+    word.bits = value;
+    ++changes_;
+    quiet_ = 0;
+    runnable_ |= asleep_;
+    asleep_ = 0;
+  }
+  template <class T>
+  static std::uint64_t bits_of(T value) {
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, &value, sizeof value);
+    return bits;
+  }
+  template <class T>
+  static T value_of(std::uint64_t bits) {
+    T value;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+  }
+
   /// Who goes on, where `preferred` is runnable.
   unsigned decide(unsigned preferred) {
     unsigned const next = strategy_->pick(runnable_, preferred);
@@ -332,6 +398,7 @@ class Explorer {
 
   simt::Fiber main_{simt::Fiber::ThisThread{}};
   std::array<Lane, most_fibers> lanes_;
+  WeakMemory memory_;
   Strategy* strategy_ = nullptr;
   void* world_ = nullptr;
   void (*body_)(void*, unsigned) = nullptr;

@@ -3,6 +3,7 @@
 #include <span>
 #include <vector>
 
+#include "hiway/termination.hpp"
 #include "monitors/relay.hpp"
 #include "monitors/transfer.hpp"
 #include "tests/explore/search.hpp"
@@ -27,11 +28,11 @@ struct Across {
   }
   void get_all(ExploreMachine m) {
     std::array<std::uint32_t, Producers> last{};
-    for (unsigned got = 0, misses = 0; got != total;) {
+    for (unsigned misses = 0; m.load(got, Order::relaxed) != total;) {
       std::uint32_t x = 0;
       if (inbox.try_get(m, x, Credit::early, control)) {
         ledger.got(x, last);
-        ++got;
+        m.fetch_add(got, 1u, Order::relaxed);
         misses = 0;
       } else {
         m.relax(misses++);
@@ -51,6 +52,7 @@ struct Across {
   Word<std::uint64_t> published{0};
   Word<std::uint64_t> arrived{0};
   Word<std::uint64_t> retired{0};
+  Word<std::uint32_t> got{0};
   OutboxRelay out;
   InboxRelay in;
   Ledger<Producers, Each> ledger;
@@ -68,30 +70,32 @@ void run_monitor(ExploreMachine m, Step&& step, Done&& done) {
   }
 }
 
-/// Direct: one array of items. The relays are a fiber each, or two lanes of one warp that runs both.
-template <unsigned Capacity, unsigned Producers, unsigned Each, unsigned MonitorLanes>
+/// Direct: one array of items. One monitor runs both relays, or each has its own.
+template <unsigned Capacity, unsigned Producers, unsigned Each, unsigned Monitors = 2, unsigned MonitorLanes = 1,
+          unsigned Consumers = 1>
 struct Direct {
-  static constexpr bool one_monitor = MonitorLanes > 1;
+  static constexpr unsigned first_monitor = Producers + Consumers;
   static constexpr auto warps = [] {
-    std::array<unsigned, Producers + 1 + (one_monitor ? 1 : 2)> lanes{};
+    std::array<unsigned, first_monitor + Monitors> lanes{};
     lanes.fill(1);
-    if (one_monitor) lanes.back() = MonitorLanes;
+    for (unsigned i = 0; i < Monitors; ++i) lanes[first_monitor + i] = MonitorLanes;
     return lanes;
   }();
   void run(unsigned warp, ExploreMachine m) {
     if (warp < Producers) return t.put_all(m, warp);
-    if (warp == Producers) return t.get_all(m);
-    bool const outer = warp == Producers + 1;
+    if (warp < first_monitor) return t.get_all(m);
+    bool const runs_in = Monitors == 1 || warp == first_monitor;
+    bool const runs_out = Monitors == 1 || warp == first_monitor + 1;
     run_monitor(
         m,
         [&] {
-          if (!one_monitor) return outer ? step(m, t.out) : step(m, t.in);
-          bool const in = step(m, t.in);
-          return step(m, t.out) || in;
+          bool const in = runs_in && step(m, t.in);
+          bool const out = runs_out && step(m, t.out);
+          return in || out;
         },
         [&] {
           m.sync_warp(m.lanes());
-          return one_monitor || outer ? t.out.credited_to == t.total : t.in.retired_to == t.total;
+          return runs_out ? t.out.credited_to == t.total : t.in.retired_to == t.total;
         });
   }
   void check() const { t.check(); }
@@ -103,14 +107,63 @@ struct Direct {
   }
 };
 
-TEST(ExploreRelay, OneSlotCrossesTheBus) { expect_no_failure<Direct<1, 2, 2, 1>>(); }
-TEST(ExploreRelay, TwoSlotsCrossTheBus) { expect_no_failure<Direct<2, 2, 2, 1>>(); }
-TEST(ExploreRelay, TwoLanesRelayBothWays) { expect_no_failure<Direct<2, 1, 3, 2>>(); }
+TEST(ExploreRelay, OneSlotCrossesTheBus) { expect_no_failure<Direct<1, 2, 2>>(); }
+TEST(ExploreRelay, TwoSlotsCrossTheBus) { expect_no_failure<Direct<2, 2, 2>>(); }
+TEST(ExploreRelay, TwoLanesRelayBothWays) { expect_no_failure<Direct<2, 1, 3, 1, 2>>(); }
+TEST(ExploreRelay, TwoLanesEachRelayOneWay) { expect_no_failure<Direct<2, 2, 2, 2, 2>>(); }
+// The second consumer knows of its item by the turn alone, which the second lane has set.
+TEST(ExploreRelay, TwoLanesRelayToTwoConsumers) { expect_no_failure<Direct<2, 1, 2, 2, 2, 2>>(); }
+
+/// Direct, put by the lanes of a warp: one of them takes the credit for all.
+struct DirectFromAWarp {
+  static constexpr unsigned total = 4;
+  static constexpr std::array warps = {2u, 1u, 1u, 1u};
+  void run(unsigned warp, ExploreMachine m) {
+    switch (warp) {
+      case 0: t.put_all(m, m.lane()); break;
+      case 1: t.get_all(m); break;
+      case 2:
+        run_monitor(
+            m, [&] { return step(m, t.out); }, [&] { return t.out.credited_to == total; });
+        break;
+      default:
+        run_monitor(
+            m, [&] { return step(m, t.in); }, [&] { return t.in.retired_to == total; });
+    }
+  }
+  void check() const { t.check(); }
+  std::array<Torn, 4> items{};
+  Across<2, 2, 2> t{nullptr};
+  DirectFromAWarp() {
+    t.outbox.ring.items = t.inbox.ring.items = reinterpret_cast<std::byte*>(items.data());
+    t.out.outbox.items = t.in.inbox.items = t.outbox.ring.items;
+  }
+};
+TEST(ExploreRelay, AWarpsItemsCrossTheBus) { expect_no_failure<DirectFromAWarp>(); }
+
+TEST(ExplorePlanted, RelaysWhoseReleasesAreRelaxedAreFound) {
+  expect_found<Weakened<Direct<2, 2, 2>, Weaken::releases>>();
+}
+TEST(ExplorePlanted, RelaysWhoseAcquiresAreRelaxedAreFound) {
+  expect_found<Weakened<Direct<2, 2, 2>, Weaken::acquires>>();
+}
+TEST(ExplorePlanted, AWarpsMonitorWithoutSyncWarpIsFound) {
+  expect_found<Weakened<Direct<2, 2, 2, 2, 2>, Weaken::warp_syncs>>();
+}
 
 /// A spill pool whose items a drain moves into the outbox; here the consumer gets from the outbox as from a whole ring.
+/// The end check counts both, from across.
 struct Drained {
-  static constexpr std::array warps = {1u, 1u, 2u, 1u};
+  static constexpr std::array warps = {1u, 1u, 2u, 1u, 1u};
   static constexpr unsigned total = 4;
+  Drained() {
+    table.units = &unit;
+    table.unit_count = 1;
+    table.terms = terms.data();
+    table.gates = &gate;
+    table.tunnels = &ends;
+    table.host_across = true;
+  }
   void run(unsigned warp, ExploreMachine m) {
     if (warp < 2) {
       for (unsigned i = 0; i < 2; ++i) {
@@ -119,21 +172,28 @@ struct Drained {
           m.relax(misses);
         }
       }
+      m.fetch_add(closed, 1u, Order::acq_rel);
     } else if (warp == 2) {
       run_monitor(
           m, [&] { return step(m, drain, control); },
           [&] { return m.ballot(m.lanes(), m.load(got, Order::relaxed) == total) != 0; });
-    } else {
+    } else if (warp == 3) {
       for (unsigned misses = 0; m.load(got, Order::relaxed) != total;) {
         std::uint32_t x = 0;
         if (ring.try_get(m, x, Credit::early, control)) {
           require(x < total && !seen[x], "an item came twice, or nobody put it");
+          require(end.ended.bits == 0, "an end before the last task");
           seen[x] = true;  // spilled items lose their order
-          m.fetch_add(got, 1u, Order::relaxed);
+          m.fetch_add(got, std::uint64_t{1}, Order::acq_rel);
           misses = 0;
         } else {
           m.relax(misses++);
         }
+      }
+    } else {
+      for (unsigned misses = 0; check_round(m, table, control) != CheckResult::ended; ++misses) {
+        require(control.aborted.bits == 0, "a fault that nobody made");
+        m.relax(misses);
       }
     }
   }
@@ -146,9 +206,18 @@ struct Drained {
   SmallRing ring{1};
   SmallRing pool{2};
   Control control;
-  Word<std::uint32_t> got{0};
+  Word<std::uint64_t> got{0};
   Word<std::uint64_t> drained{0};
+  Word<std::uint32_t> closed{0};
   Drain drain{.pool = pool.ring, .outbox = ring.ring, .drained = &drained};
+  EndWords end;
+  std::array<SumTerm, 4> terms{SumTerm{&drained, 1, 0, true}, SumTerm{&got, 1, 0, true},
+                               SumTerm{&ring.words.claimed, 1, 0, true}, SumTerm{&pool.words.claimed, 1, 0, true}};
+  CountGate gate{&closed, 2, true};
+  TunnelEnds ends{&end, nullptr, nullptr};
+  UnitRecord unit{
+      .finished = {0, 2}, .created = {2, 4}, .gates = {0, 1}, .upstream = {}, .readers = {}, .tunnels = {0, 1}};
+  TerminationTable table;
   Ledger<2, 2> ledger;
   std::array<bool, total> seen{};
 };
@@ -156,26 +225,33 @@ TEST(ExploreRelay, ADrainMovesEveryItemAndCountsIt) { expect_no_failure<Drained>
 
 // ---- the transfer line, on a copy engine that is a fiber of its own: the strategy chooses when what it has done is seen
 
-/// Copies half an item at a time; then sets the submission's words.
+/// Copies half an item at a time; then sets the submission's words. Its orders: a submission sees what its submitter saw,
+/// words follow the copies before them, and who sees a submission completed sees its copies.
 class EngineStream final : public CopyStream {
  public:
-  explicit EngineStream(Word<std::uint64_t>& done) : done_(done) {}
   std::uint64_t submit(std::span<Copy const> copies, std::span<WordCopy const> words) override {
     require(submissions_.size() - done_.bits < most_under_way, "too many submissions are under way");
     submissions_.push_back({{copies.begin(), copies.end()}, {words.begin(), words.end()}});
+    ExploreMachine{}.store(submitted_, std::uint64_t{submissions_.size()}, Order::release);
     return submissions_.size();
   }
-  std::uint64_t completed() override { return done_.bits; }
+  std::uint64_t completed() override { return ExploreMachine{}.load(done_, Order::acquire); }
 
   /// The engine's next submission, if there is one.
   bool work(ExploreMachine m) {
-    if (done_.bits == submissions_.size()) return false;
+    if (done_.bits == m.load(submitted_, Order::acquire)) return false;
     Submission const s = submissions_[static_cast<std::size_t>(done_.bits)];
     constexpr std::size_t piece = sizeof(Torn) / 2;
     for (Copy const& c : s.copies) {
       for (std::size_t at = 0; at < c.bytes; at += piece) {
         m.point();
-        std::memcpy(static_cast<std::byte*>(c.target) + at, static_cast<std::byte const*>(c.source) + at, piece);
+        std::byte const* const source = static_cast<std::byte const*>(c.source) + at;
+        std::byte* const target = static_cast<std::byte*>(c.target) + at;
+        if (at % sizeof(Torn) == 0) {
+          m.reads(source);
+          m.writes(target);
+        }
+        std::memcpy(target, source, piece);
       }
     }
     for (WordCopy const& w : s.words) m.store(*w.word, w.value, Order::release);
@@ -189,11 +265,11 @@ class EngineStream final : public CopyStream {
     std::vector<WordCopy> words;
   };
   std::vector<Submission> submissions_;
-  Word<std::uint64_t>& done_;
+  Word<std::uint64_t> submitted_{0};
+  Word<std::uint64_t> done_{0};
 };
 
-/// Movement::dma: outbox, line, engine, inbox. The line's step is one step of the schedule (it runs on a CPU thread of
-/// its own words); no batch leaves by age, so no clock is asked.
+/// Movement::dma: outbox, line, engine, inbox. No batch leaves by age: what the clock says decides nothing.
 template <BusDirection Way, unsigned Batch>
 struct Dma {
   static constexpr std::array warps = {1u, 1u, 1u, 1u, 1u};
@@ -210,7 +286,7 @@ struct Dma {
     route.capacity_items = 2;
     route.batch_items = Batch;
     route.flush_after = std::chrono::hours(1);
-    auto owned = std::make_unique<EngineStream>(engine_done);
+    auto owned = std::make_unique<EngineStream>();
     engine = owned.get();
     line = std::make_unique<TransferLine>(Way, std::vector<TransferLine::Route>{route}, std::move(owned));
   }
@@ -230,14 +306,7 @@ struct Dma {
         break;
       case 3:
         run_monitor(
-            m,
-            [&] {
-              m.point();
-              bool const moved = line->step();
-              if (moved) Explorer::here().changed();
-              return moved;
-            },
-            everything_is_home);
+            m, [&] { return line->step(m); }, everything_is_home);
         break;
       default:
         run_monitor(
@@ -248,7 +317,6 @@ struct Dma {
 
   Across<2, 1, total> t{nullptr};
   Word<std::uint32_t> closing{0};
-  Word<std::uint64_t> engine_done{0};
   EngineStream* engine = nullptr;
   std::unique_ptr<TransferLine> line;
 };

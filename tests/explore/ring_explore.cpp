@@ -9,7 +9,8 @@ using namespace hiway;
 using namespace hiway::explore;
 
 /// Producers and consumers at one home, each a CPU thread.
-template <unsigned Capacity, unsigned Producers, unsigned Consumers, unsigned Each, Credit When>
+template <unsigned Capacity, unsigned Producers, unsigned Consumers, unsigned Each, Credit When,
+          RingPart Part = RingPart::whole>
 struct WholeRing {
   static constexpr auto warps = [] {
     std::array<unsigned, Producers + Consumers> lanes{};
@@ -39,7 +40,7 @@ struct WholeRing {
     r.check_rest(Capacity, ledger.total);
   }
 
-  SmallRing r{Capacity};
+  SmallRing r{Capacity, Part};
   Control control;
   Word<std::uint32_t> got{0};
   Ledger<Producers, Each> ledger;
@@ -53,5 +54,21 @@ TEST(ExploreRing, ThreeProducersAndTwoConsumersShareOneSlot) {
 }
 TEST(ExploreRing, LateCreditOfOneSlotHandsEveryItemOver) { expect_no_failure<WholeRing<1, 2, 2, 2, Credit::late>>(); }
 TEST(ExploreRing, LateCreditOfTwoSlotsHandsEveryItemOver) { expect_no_failure<WholeRing<2, 3, 2, 1, Credit::late>>(); }
+TEST(ExploreRing, CreditInOrderOfOneSlotHandsEveryItemOver) {
+  expect_no_failure<WholeRing<1, 2, 2, 2, Credit::late, RingPart::in_order>>();
+}
+TEST(ExploreRing, CreditInOrderOfTwoSlotsHandsEveryItemOver) {
+  expect_no_failure<WholeRing<2, 2, 2, 2, Credit::late, RingPart::in_order>>();
+}
+TEST(ExploreRing, CreditInOrderOfThreeSlotsOfFourHandsEveryItemOver) {
+  expect_no_failure<WholeRing<3, 2, 3, 3, Credit::late, RingPart::in_order>>();
+}
+
+TEST(ExplorePlanted, ARingWhoseReleasesAreRelaxedIsFound) {
+  expect_found<Weakened<WholeRing<2, 2, 2, 2, Credit::early>, Weaken::releases>>();
+}
+TEST(ExplorePlanted, ARingWhoseAcquiresAreRelaxedIsFound) {
+  expect_found<Weakened<WholeRing<2, 2, 2, 2, Credit::early>, Weaken::acquires>>();
+}
 
 }  // namespace

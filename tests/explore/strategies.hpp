@@ -5,6 +5,7 @@
 //                   falls behind all others (Burckhardt et al., ASPLOS 2010)
 //   delays:I+K,...  round robin, each fiber until it waits; at decision I the K next in turn are passed over. Delays
 //                   enumerates all schedules with a bounded sum of K (Emmi et al., POPL 2011)
+// A load's old value costs delays by its age; of random and PCT schedules three of four have some, from many to few.
 #pragma once
 #include <array>
 #include <bit>
@@ -45,6 +46,15 @@ inline unsigned in_turn(std::uint32_t runnable, unsigned from, unsigned n) {
   }
 }
 
+/// One load of how many brings an old value; 0: none does.
+inline unsigned old_one_in(std::uint64_t seed) {
+  constexpr std::array<unsigned, 4> one_in = {0, 2, 6, 24};
+  return one_in[seed / 3 % one_in.size()];
+}
+inline unsigned old_now_and_then(Rng& rng, unsigned one_in, unsigned options) {
+  return one_in == 0 || rng.below(one_in) != 0 ? 0 : 1 + rng.below(options - 1);
+}
+
 class RandomWalk final : public Strategy {
  public:
   explicit RandomWalk(std::uint64_t seed) : seed_(seed) {}
@@ -58,6 +68,7 @@ class RandomWalk final : public Strategy {
     return in_turn(runnable, 0, rng_.below(static_cast<unsigned>(std::popcount(runnable))));
   }
   unsigned choose(unsigned options) override { return rng_.below(options); }
+  unsigned age(unsigned options) override { return old_now_and_then(rng_, old_one_in(seed_), options); }
   [[nodiscard]] std::string seed() const override { return "random:" + std::to_string(seed_); }
 
  private:
@@ -92,6 +103,7 @@ class Pct final : public Strategy {
     return best;
   }
   unsigned choose(unsigned options) override { return rng_.below(options); }
+  unsigned age(unsigned options) override { return old_now_and_then(rng_, old_one_in(seed_), options); }
   [[nodiscard]] std::string seed() const override {
     return "pct:" + std::to_string(seed_) + ":" + std::to_string(steps_);
   }
@@ -127,6 +139,7 @@ class Delays final : public Strategy {
     if (next_ == plan_.size() || plan_[next_].decision != decision) return 0;
     return plan_[next_++].passed_over % options;
   }
+  unsigned age(unsigned options) override { return choose(options); }
   /// On to the next schedule, after one has run; false after the last.
   [[nodiscard]] bool advance() {
     unsigned spent = 0;

@@ -1,5 +1,6 @@
 // The end check under every schedule: never a premature end, and the end always comes. Stages use the library's own put,
 // get, end_tasks and close on views made by hand.
+#include "hiway/grouping/team.hpp"
 #include "hiway/inlet.hpp"
 #include "hiway/outlet.hpp"
 #include "hiway/termination.hpp"
@@ -75,17 +76,23 @@ struct SmallTunnel {
   unsigned tasks_ended = 0;
 };
 
+/// Where the checker stands. Across it loads every count: only there an old one would show, because a read-modify-write
+/// reads the newest.
+enum class Checker : std::uint8_t { at_home, across };
+
 /// The checker's table for at most two tunnels.
 struct SmallTable {
+  explicit SmallTable(Checker checker) : across(checker == Checker::across) { table.host_across = across; }
+
   /// A unit of the tunnels [first, last] that is open until `gates` of its writers have closed the first of them.
   void add_unit(unsigned first, unsigned last, std::uint32_t needed, Range upstream = {}) {
     UnitRecord& unit = units[table.unit_count++];
     for (unsigned t = first; t <= last; ++t) {
-      terms[t] = {&tunnels[t]->outlets[0].finished, 2, sizeof(OutletPort), false};
-      terms[2 + t] = {&tunnels[t]->r.words.claimed, 1, 0, false};
+      terms[t] = {&tunnels[t]->outlets[0].finished, 2, sizeof(OutletPort), across};
+      terms[2 + t] = {&tunnels[t]->r.words.claimed, 1, 0, across};
       ends[t] = {&tunnels[t]->end, nullptr, nullptr};
     }
-    gates[first] = {&tunnels[first]->closed, needed, false};
+    gates[first] = {&tunnels[first]->closed, needed, across};
     unit.finished = {first, last + 1};
     unit.created = {2 + first, 2 + last + 1};
     unit.gates = {first, needed != 0 ? first + 1 : first};
@@ -99,10 +106,11 @@ struct SmallTable {
   }
   /// A stage that reads the units [0, units).
   void add_stage(SmallTunnel& tunnel, std::uint32_t units_read) {
-    stage = {&tunnel.stage_ended, {0, units_read}, false};
+    stage = {&tunnel.stage_ended, {0, units_read}, across};
     table.stages = &stage;
     table.stage_count = 1;
   }
+  bool across;
   std::array<SmallTunnel*, 2> tunnels{};
   std::array<UnitRecord, 2> units{};
   std::array<SumTerm, 4> terms{};
@@ -123,7 +131,7 @@ inline CheckResult check_to_the_end(ExploreMachine m, TerminationTable& table, C
 }
 
 /// What the worlds share: the control block and one or two tunnels.
-template <std::uint32_t Capacity, unsigned Tunnels = 1>
+template <std::uint32_t Capacity, unsigned Tunnels = 1, Checker At = Checker::at_home>
 struct Pipes {
   Pipes() {
     table.tunnels[0] = &a;
@@ -138,15 +146,17 @@ struct Pipes {
   Control control;
   SmallTunnel a{Capacity, control};
   SmallTunnel b{Tunnels == 2 ? Capacity : 1, control};
-  SmallTable table;
+  SmallTable table{At};
   CheckResult result = CheckResult::open;
 };
 
-/// Two writers, `Readers` readers, one tunnel; the checker is a warp of `CheckerLanes`.
-template <std::uint32_t Capacity, unsigned Readers, unsigned Each, unsigned CheckerLanes>
-struct OneTunnel : Pipes<Capacity> {
+/// Two writers, `Readers` readers, one tunnel, and somebody who waits for the stage's end; the checker is a warp of
+/// `CheckerLanes`.
+template <std::uint32_t Capacity, unsigned Readers, unsigned Each, unsigned CheckerLanes, Checker At = Checker::at_home>
+struct OneTunnel : Pipes<Capacity, 1, At> {
+  static constexpr unsigned waits = 3 + Readers;
   static constexpr auto warps = [] {
-    std::array<unsigned, 3 + Readers> lanes{};
+    std::array<unsigned, 4 + Readers> lanes{};
     lanes.fill(1);
     lanes[2] = CheckerLanes;
     return lanes;
@@ -158,21 +168,33 @@ struct OneTunnel : Pipes<Capacity> {
   void run(unsigned warp, ExploreMachine m) {
     if (warp < 2) {
       for (unsigned i = 0; i < Each; ++i) this->a.put(m, warp, i);
+      traces.leave(m, warp);
       this->a.close(m, warp);
     } else if (warp == 2) {
       this->result = check_to_the_end(m, this->table.table, this->control);
+    } else if (warp == waits) {
+      OutletView const v = this->a.outlet(0);
+      for (unsigned misses = 0; !detail::stage_ended(m, v); ++misses) m.relax(misses);
+      traces.see_all(m);
     } else {
-      this->a.read(m, warp - 3, [](std::uint32_t) {});
+      this->a.read(m, warp - 3, [&](std::uint32_t) { traces.leave(m, warp - 1); });
+      traces.see_all(m);
     }
   }
   void check() const {
     this->require_end(2 * Each);
     require(this->a.stage_ended.bits == 1, "the stage was not told");
   }
+  Traces<2 + Readers> traces;
 };
 TEST(ExploreEnd, OneTunnelOfTwoWritersEnds) { expect_no_failure<OneTunnel<2, 1, 2, 1>>(); }
+TEST(ExploreEnd, OneTunnelIsCheckedFromAcross) { expect_no_failure<OneTunnel<2, 1, 2, 1, Checker::across>>(); }
 TEST(ExploreEnd, OneSlotOfTwoWritersAndTwoReadersEnds) { expect_no_failure<OneTunnel<1, 2, 1, 1>>(); }
 TEST(ExploreEnd, AWarpChecksOneTunnel) { expect_no_failure<OneTunnel<2, 1, 1, 2>>(); }
+TEST(ExploreEnd, AWarpChecksOneTunnelFromAcross) { expect_no_failure<OneTunnel<2, 1, 1, 2, Checker::across>>(); }
+
+TEST(ExplorePlanted, AnEndWithoutReleasesIsFound) { expect_found<Weakened<OneTunnel<2, 1, 2, 1>, Weaken::releases>>(); }
+TEST(ExplorePlanted, AnEndWithoutAcquiresIsFound) { expect_found<Weakened<OneTunnel<2, 1, 2, 1>, Weaken::acquires>>(); }
 
 /// How the planted variants of a self-fed stage go wrong.
 enum class Plant : std::uint8_t { none, reads_created_first, ends_task_before_its_puts };
@@ -189,35 +211,43 @@ CheckResult broken_round(ExploreMachine m, TerminationTable& table) {
 }
 
 /// A stage of two threads that feeds itself: an item of value n makes one of n - 1.
-template <Plant Bug>
-struct SelfFed : Pipes<4> {
-  static constexpr std::array warps = {1u, 1u, 1u, 1u};
-  SelfFed() { table.add_unit(0, 0, 1); }
+template <Plant Bug, Checker At = Checker::at_home, unsigned CheckerLanes = 1>
+struct SelfFed : Pipes<4, 1, At> {
+  static constexpr std::array warps = {1u, CheckerLanes, 1u, 1u};
+  SelfFed() { this->table.add_unit(0, 0, 1); }
   void run(unsigned warp, ExploreMachine m) {
     if (warp == 1) {
       if constexpr (Bug == Plant::reads_created_first) {
-        for (unsigned misses = 0; (result = broken_round(m, table.table)) == CheckResult::open;) m.relax(misses++);
+        for (unsigned misses = 0; (this->result = broken_round(m, this->table.table)) == CheckResult::open;)
+          m.relax(misses++);
       } else {
-        result = check_to_the_end(m, table.table, control);
+        this->result = check_to_the_end(m, this->table.table, this->control);
       }
     } else if (warp == 0) {
-      a.put(m, 0, 2);
-      a.put(m, 0, 0);
-      a.close(m, 0);
+      this->a.put(m, 0, 2);
+      this->a.put(m, 0, 0);
+      this->a.close(m, 0);
     } else {
-      a.read(m, warp - 2, [&](std::uint32_t n) {
+      this->a.read(m, warp - 2, [&](std::uint32_t n) {
         if (n == 0) return;
         if constexpr (Bug == Plant::ends_task_before_its_puts)
-          m.fetch_add(a.outlets[warp - 2].finished, std::uint64_t{1}, Order::acq_rel);
-        a.put(m, 1, n - 1);
+          m.fetch_add(this->a.outlets[warp - 2].finished, std::uint64_t{1}, Order::acq_rel);
+        this->a.put(m, 1, n - 1);
         if constexpr (Bug == Plant::ends_task_before_its_puts)
-          m.fetch_add(a.outlets[warp - 2].finished, ~std::uint64_t{0}, Order::acq_rel);
+          m.fetch_add(this->a.outlets[warp - 2].finished, ~std::uint64_t{0}, Order::acq_rel);
       });
     }
   }
-  void check() const { require_end(4); }
+  void check() const { this->require_end(4); }
 };
 TEST(ExploreEnd, AStageThatFeedsItselfEnds) { expect_no_failure<SelfFed<Plant::none>>(); }
+TEST(ExploreEnd, AStageThatFeedsItselfIsCheckedFromAcross) {
+  expect_no_failure<SelfFed<Plant::none, Checker::across>>();
+}
+// One lane of the check reads what the second reader finished, another what was created.
+TEST(ExploreEnd, AStageThatFeedsItselfIsCheckedByAWarpFromAcross) {
+  expect_no_failure<SelfFed<Plant::none, Checker::across, 2>>();
+}
 TEST(ExplorePlanted, ACheckThatReadsCreatedBeforeFinishedIsFound) {
   expect_found<SelfFed<Plant::reads_created_first>>();
 }
@@ -274,27 +304,43 @@ struct Chain : Pipes<2, 2> {
 TEST(ExploreEnd, ATunnelBehindAnotherEndsAfterIt) { expect_no_failure<Chain>(); }
 
 /// Somebody inside puts for no task while the check runs: the item is worked on, or it is a fault; never lost (T5).
-struct PutForNoTask : Pipes<4> {
+template <Checker At, Atomics Puts>
+struct PutForNoTask : Pipes<4, 1, At> {
   static constexpr std::array warps = {1u, 1u, 1u, 1u};
-  PutForNoTask() { table.add_unit(0, 0, 1); }
+  PutForNoTask() { this->table.add_unit(0, 0, 1); }
   void run(unsigned warp, ExploreMachine m) {
     switch (warp) {
-      case 1: result = check_to_the_end(m, table.table, control); break;
+      case 1: this->result = check_to_the_end(m, this->table.table, this->control); break;
       case 0:
-        a.put(m, 0, 0);
-        a.close(m, 0);
+        this->a.put(m, 0, 0);
+        this->a.close(m, 0);
         break;
-      case 2: a.read(m, 0, [](std::uint32_t) {}); break;
-      default: detail::put(m.at(putting), a.inlet(1), WriteTorn{m, 0});
+      case 2: this->a.read(m, 0, [](std::uint32_t) {}); break;
+      default: detail::put(m.with(Puts).at(putting), this->a.inlet(1), WriteTorn{m, 0});
     }
   }
   void check() const {
-    if (control.aborted.bits == 0) return require_end(2);
-    FaultKind const kind = control.record.kind;
+    if (this->control.aborted.bits == 0) return this->require_end(2);
+    FaultKind const kind = this->control.record.kind;
     require(kind == FaultKind::put_without_task || kind == FaultKind::put_after_end, "another fault");
   }
 };
-TEST(ExploreEnd, APutForNoTaskIsWorkedOnOrRefused) { expect_no_failure<PutForNoTask>(); }
+TEST(ExploreEnd, APutForNoTaskIsWorkedOnOrRefused) {
+  expect_no_failure<PutForNoTask<Checker::at_home, Atomics::of_gpu>>();
+}
+// No read-modify-write crosses the bus: there the put's side of T5 is a fence (docs/termination.md).
+TEST(ExploreEnd, ACpusPutForNoTaskIsWorkedOnOrRefusedFromAcross) {
+  expect_no_failure<PutForNoTask<Checker::across, Atomics::of_cpu>>();
+}
+TEST(ExploreEnd, AnX86PutForNoTaskIsWorkedOnOrRefusedFromAcross) {
+  expect_no_failure<PutForNoTask<Checker::across, Atomics::of_x86>>();
+}
+TEST(ExplorePlanted, ATicketWithoutItsFenceIsLostToACheckFromAcross) {
+  expect_found<PutForNoTask<Checker::across, Atomics::of_gpu>>();
+}
+TEST(ExplorePlanted, ACheckFromAcrossWithoutItsFenceIsFound) {
+  expect_found<Weakened<PutForNoTask<Checker::across, Atomics::of_x86>, Weaken::fences>>();
+}
 
 /// One end_task too many is a fault in every schedule.
 struct EndsTooMany : Pipes<2> {
@@ -357,8 +403,8 @@ TEST(ExploreEnd, AnAbortEndsPutsThatNobodyGets) { expect_no_failure<Abort<0>>();
 // ---- lanes of a warp that converge by chance: one claim for several, grants in part
 
 /// A warp puts and closes lane by lane; a warp gets. Groups are whichever subsets chance makes.
-template <std::uint32_t Capacity, unsigned Putting, unsigned Getting, unsigned Each>
-struct Warps : Pipes<Capacity> {
+template <std::uint32_t Capacity, unsigned Putting, unsigned Getting, unsigned Each, Checker At = Checker::at_home>
+struct Warps : Pipes<Capacity, 1, At> {
   static constexpr std::array warps = {Putting, 1u, Getting};
   Warps() { this->table.add_unit(0, 0, 1); }
   void run(unsigned warp, ExploreMachine m) {
@@ -366,10 +412,15 @@ struct Warps : Pipes<Capacity> {
       this->result = check_to_the_end(m, this->table.table, this->control);
     } else if (warp == 0) {
       for (unsigned i = 0; i < Each; ++i) this->a.put(m, 0, ledger.item(m.lane(), i));
+      traces.leave(m, m.lane());
       this->a.close(m, 0);
     } else {
       std::array<std::uint32_t, Putting> last{};
-      this->a.read(m, 0, [&](std::uint32_t x) { ledger.got(x, last); });
+      this->a.read(m, 0, [&](std::uint32_t x) {
+        ledger.got(x, last);
+        traces.leave(m, Putting + m.lane());
+      });
+      traces.see_all(m);
     }
   }
   void check() const {
@@ -378,9 +429,98 @@ struct Warps : Pipes<Capacity> {
     this->a.r.check_rest(Capacity, ledger.total);
   }
   Ledger<Putting, Each> ledger;
+  Traces<Putting + Getting> traces;
 };
 TEST(ExploreGrouping, AWarpOfThreePutsIntoTwoSlots) { expect_no_failure<Warps<2, 3, 1, 1>>(); }
 TEST(ExploreGrouping, AWarpOfTwoPutsAndOneOfTwoGets) { expect_no_failure<Warps<2, 2, 2, 1>>(); }
+TEST(ExploreGrouping, WarpsAreCheckedFromAcross) { expect_no_failure<Warps<2, 2, 2, 1, Checker::across>>(); }
 TEST(ExploreGrouping, ALaneThatHasClosedLeavesTheOtherToPut) { expect_no_failure<Warps<1, 2, 1, 2>>(); }
+
+// ---- teams: lanes that work on one item together, each on its part
+
+template <class Team, std::uint32_t Capacity, unsigned Each, Checker At = Checker::at_home>
+struct Teams : Pipes<Capacity, 1, At> {
+  static constexpr std::array warps = {2u, 1u, 2u};
+  Teams() { this->table.add_unit(0, 0, 1); }
+  void run(unsigned warp, ExploreMachine m) {
+    if (warp == 1) {
+      this->result = check_to_the_end(m, this->table.table, this->control);
+      return;
+    }
+    Team const team{m};
+    if (warp == 0) {
+      for (std::uint32_t i = 0; i < Each; ++i) {
+        detail::put_by_team(team, this->a.inlet(0), [&](std::byte* slot) {
+          std::uint32_t const part = m.lane() == 0 ? i : ~i;
+          m.point();
+          m.writes(slot + m.lane() * sizeof part);
+          std::memcpy(slot + m.lane() * sizeof part, &part, sizeof part);
+        });
+      }
+      traces.leave(m, m.lane());
+      this->a.close(m, 0);
+      for (unsigned misses = 0; !detail::tunnel_ended(m, this->a.outlet(0)); ++misses) m.relax(misses);
+      traces.see_all(m);
+    } else {
+      OutletView const v = this->a.outlet(0);
+      while (detail::await_together(team, v, [&](std::byte const* slot) {
+        Torn item;
+        for (unsigned part = 0; part < 2; ++part) m.reads(slot + part * sizeof item.value);
+        std::memcpy(&item, slot, sizeof item);
+        require(item.complement == ~item.value, "an item is torn");
+        m.point();
+      })) {
+        traces.leave(m, 2 + m.lane());
+        if (m.lane() == 0) ++this->a.tasks_ended;
+        detail::end_task_together(team, v);
+      }
+      traces.see_all(m);
+    }
+  }
+  void check() const {
+    this->require_end(Each);
+    this->a.r.check_rest(Capacity, Each);
+  }
+  Traces<4> traces;
+};
+using Warp = WarpTeam<ExploreMachine>;
+using Block = BlockTeam<ExploreMachine>;
+TEST(ExploreTeams, TwoWarpsHandItemsOverInOneSlot) { expect_no_failure<Teams<Warp, 1, 2>>(); }
+TEST(ExploreTeams, TwoBlocksHandItemsOverInTwoSlots) { expect_no_failure<Teams<Block, 2, 3>>(); }
+TEST(ExplorePlanted, ATeamWithoutSyncWarpIsFound) { expect_found<Weakened<Teams<Warp, 1, 2>, Weaken::warp_syncs>>(); }
+
+/// The library's loop of a warp, which ends a task behind its body.
+template <std::uint32_t Capacity>
+struct Loop : Pipes<Capacity> {
+  static constexpr std::array warps = {1u, 1u, 2u};
+  static constexpr unsigned total = 3;
+  Loop() { this->table.add_unit(0, 0, 1); }
+  void run(unsigned warp, ExploreMachine m) {
+    if (warp == 1) {
+      this->result = check_to_the_end(m, this->table.table, this->control);
+    } else if (warp == 0) {
+      for (unsigned i = 0; i < total; ++i) this->a.put(m, 0, i);
+      traces.leave(m, 0);
+      this->a.close(m, 0);
+    } else {
+      detail::for_each<Torn>(m, this->a.outlet(0), m.lanes(), [&](Torn const& item) {
+        require(item.complement == ~item.value && item.value < total && !seen[item.value], "a wrong item");
+        seen[item.value] = true;
+        m.point();
+        traces.leave(m, 1 + m.lane());
+        ++this->a.tasks_ended;
+      });
+      traces.see_all(m);
+    }
+  }
+  void check() const {
+    this->require_end(total);
+    this->a.r.check_rest(Capacity, total);
+  }
+  std::array<bool, total> seen{};
+  Traces<3> traces;
+};
+TEST(ExploreGrouping, AWarpsLoopWorksOnEveryItemBeforeTheEnd) { expect_no_failure<Loop<2>>(); }
+TEST(ExplorePlanted, ALoopWithoutSyncWarpIsFound) { expect_found<Weakened<Loop<2>, Weaken::warp_syncs>>(); }
 
 }  // namespace

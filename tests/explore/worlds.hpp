@@ -15,6 +15,12 @@ inline void require(bool holds, char const* what) {
   if (!holds) throw Failure{what};
 }
 
+/// `World`, where the memory has a fault: what the world's code needs of it must be missed.
+template <class World, Weaken What>
+struct Weakened : World {
+  static constexpr Weaken weaken = What;
+};
+
 /// An item of two halves. They are written and read with a schedule point between them: an item that is read while it is
 /// written, or written over while it is read, has halves that differ.
 struct Torn {
@@ -27,6 +33,7 @@ struct WriteTorn {
   std::uint32_t value;
   void operator()(std::byte* slot) const {
     m.point();
+    m.writes(slot);
     std::memcpy(slot, &value, sizeof value);
     m.point();
     std::uint32_t const complement = ~value;
@@ -40,6 +47,7 @@ struct ReadTorn {
   void operator()(std::byte const* slot) const {
     std::uint32_t complement = 0;
     m.point();
+    m.reads(slot);
     std::memcpy(&value, slot, sizeof value);
     m.point();
     std::memcpy(&complement, slot + sizeof value, sizeof complement);
@@ -89,6 +97,16 @@ struct SmallRing {
   std::array<Word<std::uint32_t>, 4> turns{};
   RingWords words;
   Ring ring;
+};
+
+/// Plain memory that lanes write while they work: whoever sees the end sees all of it (T7).
+template <unsigned Lanes>
+struct Traces {
+  void leave(ExploreMachine m, unsigned lane) { m.writes(&left[lane]); }
+  void see_all(ExploreMachine m) const {
+    for (char const& trace : left) m.reads(&trace);
+  }
+  std::array<char, Lanes> left{};
 };
 
 /// Puts of `Producers` times `Each` items and what became of them.

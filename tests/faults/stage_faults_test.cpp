@@ -12,13 +12,16 @@
 #include "hiway/machine/fiber_machine.hpp"
 #include "hiway/machine/thread_machine.hpp"
 #include "tests/device.hpp"
+#include "tests/pipeline/tree.hpp"
 
 namespace {
 
 using namespace hiway;
 using namespace std::chrono_literals;
 using hiway_tests::bounded;
+using hiway_tests::GrownBy;
 using hiway_tests::text_of_error;
+using hiway_tests::Tree;
 using Clock = std::chrono::steady_clock;
 
 #if defined(HIWAY_SANITIZED)
@@ -133,70 +136,11 @@ TEST(StageFaults, ASlowConsumerGetsEverything) {
   }
 }
 
-struct Node {
-  std::int32_t depth;
-  std::uint32_t number;  ///< among its depth's nodes
-};
-
-/// Four children of every node above the last depth.
-struct Grow {
-  std::int32_t depth;
-  HIWAY_DEVICE void operator()(Node const& node, Inlet<Node> again, Inlet<std::uint32_t> leaves) const {
-    if (node.depth == depth) {
-      leaves.put(node.number);
-      return;
-    }
-    for (std::uint32_t i = 0; i < 4; ++i) again.put(Node{node.depth + 1, 4 * node.number + i});
-  }
-};
-
-/// What a tree of fan-out 4 needs: a root from the CPU, rings of 8, a stage that feeds itself.
-struct Tree {
-  Tree(bool on_device, std::int32_t depth, std::size_t spill_items)
-      : pipe(bounded()), seen(std::size_t{1} << (2 * depth)) {
-    auto& roots = pipe.create_tunnel<Node>("roots", on_device ? Direction::cpu_to_gpu : Direction::cpu_to_cpu,
-                                           {.capacity_items = 8});
-    auto& again = pipe.create_tunnel<Node>("again", on_device ? Direction::gpu_to_gpu : Direction::cpu_to_cpu,
-                                           {.capacity_items = 8, .spill_items = spill_items});
-    auto& leaves = pipe.create_tunnel<std::uint32_t>(
-        "leaves", on_device ? Direction::gpu_to_cpu : Direction::cpu_to_cpu, {.capacity_items = 8});
-    pipe.add_cpu_stage(
-        "root",
-        [](Inlet<Node> out) {
-          out.put_h({0, 0});
-        },
-        into(roots));
-    if (on_device) {
-      pipe.add_gpu_stage("grow", Grow{depth}, from(roots, again), into(again, leaves),
-                         {.blocks = 2, .threads_per_block = 64});
-    } else {
-      pipe.add_cpu_stage("grow", Grow{depth}, from(roots, again), into(again, leaves), {.threads = 2});
-    }
-    pipe.add_cpu_stage(
-        "count", [this](std::uint32_t const& number) { ++seen.at(number); }, from(leaves));
-  }
-  Pipeline pipe;
-  std::vector<unsigned char> seen;
-};
-
-// 1,398,101 nodes on CPU threads, 87,381 on the emulated device, whose lanes are slow. What is spilled is got in the
-// order it came, so nearly all of a depth lies there at once: a pool of 2^18 items was too small for either's depth 10.
-TEST(StageFaults, ATreeOfFanOut4FinishesThroughRingsOf8) {
-  HIWAY_NEEDS_DEVICE();
-  for (bool on_device : {false, true}) {
-    std::int32_t const depth = on_device ? 8 : 10;
-    Tree tree(on_device, depth, 0);
-    RunReport const report = tree.pipe.run();
-    auto const leaves = std::int64_t{1} << (2 * depth);
-    EXPECT_EQ(std::count(tree.seen.begin(), tree.seen.end(), 1), leaves);
-    EXPECT_EQ(std::int64_t(report.tunnels[1].items), (4 * leaves - 4) / 3);
-  }
-}
-
 TEST(StageFaults, ASpillPoolThatIsFullNamesStageAndTunnel) {
   HIWAY_NEEDS_DEVICE();
   for (int i = 0; i < 20; ++i) {
-    Tree tree(i % 2 != 0, 6, 50);
+    GrownBy const by = i % 2 != 0 ? GrownBy::device : GrownBy::cpu_threads;
+    Tree tree(by, 6, 50, {.blocks = 2, .threads_per_block = 64});
     ASSERT_EQ(text_of_error<MisuseError>([&] { tree.pipe.run(); }),
               "stage 'grow': the spill pool is full: tunnel 'again', item 0");
   }

@@ -3,6 +3,10 @@
 //
 //   CYCLE    A reads tunnel 0 and writes 1, B reads 1 and writes 0; SPAWN children in all
 //   GROUP    one lane of a group takes from 0 and puts into 1, or takes from 1: stages A and D of the group
+//   THROTTLED  Source puts into 0 and closes, Stage reads 0 and 1 and puts every item of 0 into 1, from which nothing more
+//             comes; in which order it reads is anybody's choice, also 0 to its end first. Checker throttles Source while
+//             more than one item lies spilled, until none does or, whenever it likes, in vain: then not again until one
+//             was taken. It also makes the end check: finished, then created, tunnel by tunnel
 //   (neither) a diamond: a stage puts into 0, then into 1; a join takes one of 0, then one of 1, in that order
 //
 //   deadlock  no process can move, and not all have returned
@@ -58,6 +62,50 @@ proctype Lane() {
   od;
   returned++
 }
+#elif defined(THROTTLED)
+#define PROCESSES 4
+byte created[2], finished[2], outside_first;
+bool closed, ended[2], throttled, tired;
+proctype Source() {
+  do
+  :: to_put > 0 ->
+     atomic { !throttled && queued[0] == 0 -> created[0]++; queued[0] = 1 }
+     to_put--
+  :: else -> break
+  od;
+  closed = true;
+  returned++
+}
+proctype Stage() {
+  if :: outside_first = 1 :: skip fi;
+  do
+  :: TAKE(0) atomic { created[1]++ } put(1) finished[0]++
+  :: (!outside_first || ended[0]) && HAS(1) ->
+     atomic { GET(1); tired = false; printf("an item of tunnel 1 is got\n") }
+     finished[1]++
+  :: ended[0] && ended[1] -> break
+  od;
+  assert(created[0] == SPAWN && created[1] == SPAWN && finished[1] == SPAWN);
+  returned++
+}
+proctype Checker() {
+  byte done;
+  do
+  :: !throttled && !tired && spilled[1] > 1 -> throttled = true; printf("Source is throttled\n")
+  :: throttled && spilled[1] == 0 -> throttled = false
+#ifndef NEVER_IN_VAIN
+  :: throttled -> atomic { throttled = false; tired = true; printf("a throttle in vain\n") }
+#endif
+  :: closed && !ended[0] ->
+     done = finished[0];
+     if :: done == created[0] -> ended[0] = true :: else fi
+  :: ended[0] && !ended[1] ->
+     done = finished[1];
+     if :: done == created[1] -> ended[1] = true :: else fi
+  :: ended[1] -> break
+  od;
+  returned++
+}
 #else
 #define PROCESSES 3
 proctype Fork() {  // all of one item's results into 0, then all into 1
@@ -83,6 +131,8 @@ init {
     run Stage(0, 1); run Stage(1, 0)
 #elif defined(GROUP)
     run Source(); run Lane(); run Lane()
+#elif defined(THROTTLED)
+    run Source(); run Stage(); run Checker()
 #else
     run Fork(); run Join()
 #endif

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "hiway/backend.hpp"
+#include "hiway/machine/thread_machine.hpp"
 #include "monitors/transfer.hpp"
 
 namespace {
@@ -106,10 +107,11 @@ struct Rig {
     stream = owned.get();
     line = std::make_unique<TransferLine>(direction, routes, std::move(owned));
   }
+  bool step() { return line->step(ThreadMachine{}); }
   /// Steps until nothing moves; the steps that moved something.
   unsigned settle() {
     unsigned steps = 0;
-    while (line->step()) {
+    while (step()) {
       if (++steps > 10'000) {
         ADD_FAILURE() << "the line does not come to rest";
         break;
@@ -200,9 +202,9 @@ TEST(Transfer, FromTheDeviceNothingHasArrivedBeforeItsCopyIsComplete) {
   EXPECT_TRUE(rig.stream->submitted[0].words.empty());
   EXPECT_EQ(side.arrived.bits, 0u);
   rig.stream->happen();
-  EXPECT_TRUE(rig.line->step());
+  EXPECT_TRUE(rig.step());
   EXPECT_EQ(side.arrived.bits, 2u);
-  EXPECT_FALSE(rig.line->step());
+  EXPECT_FALSE(rig.step());
   rig.stream->happen();
   rig.settle();
   EXPECT_EQ(side.arrived.bits, 5u);
@@ -221,11 +223,11 @@ TEST(Transfer, SubmissionsThatCompleteTogetherAreTakenInTheirOrder) {
   ASSERT_EQ(rig.stream->submitted.size(), 3u);
   rig.stream->happen();
   rig.stream->happen();
-  EXPECT_TRUE(rig.line->step());
+  EXPECT_TRUE(rig.step());
   EXPECT_EQ(a.arrived.bits, 2u);
   EXPECT_EQ(b.arrived.bits, 2u);
   rig.stream->happen();
-  EXPECT_TRUE(rig.line->step());
+  EXPECT_TRUE(rig.step());
   EXPECT_EQ(a.arrived.bits, 6u);
 }
 
@@ -285,7 +287,7 @@ TEST(Transfer, TunnelsThatTheBoundLeftOutComeFirst) {
   for (Side* side : {&a, &b, &c}) side->put(64);
   rig.stream->happens_by_itself = true;
   for (int i = 0; i < 4; ++i) {
-    while (rig.stream->submitted.size() < 3u * static_cast<unsigned>(i + 1)) ASSERT_TRUE(rig.line->step());
+    while (rig.stream->submitted.size() < 3u * static_cast<unsigned>(i + 1)) ASSERT_TRUE(rig.step());
     for (std::size_t t : {0u, 1u, 2u}) EXPECT_EQ(rig.line->batches(t), unsigned(i + 1)) << "tunnel " << t;
   }
   rig.settle();
@@ -307,7 +309,7 @@ TEST(Transfer, NoMoreSubmissionsAreUnderWayThanTheStreamTakes) {
   Rig rig(BusDirection::from_device, {&side}, 1);
   for (int i = 0; i < 200; ++i) {
     side.put(1);
-    rig.line->step();
+    rig.step();
   }
   EXPECT_EQ(rig.stream->submitted.size(), CopyStream::most_under_way);
   rig.stream->happens_by_itself = true;
@@ -330,9 +332,9 @@ TEST(Transfer, LeavesWhenOldEnough) {
   Side side(64, 16);
   Rig rig(BusDirection::to_device, {&side}, 8, 1ms);
   side.put(7);
-  EXPECT_FALSE(rig.line->step());
+  EXPECT_FALSE(rig.step());
   auto const deadline = std::chrono::steady_clock::now() + 10s;
-  while (!rig.line->step()) ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+  while (!rig.step()) ASSERT_LT(std::chrono::steady_clock::now(), deadline);
   EXPECT_EQ(rig.stream->submitted.size(), 1u);
 }
 
@@ -400,7 +402,7 @@ TEST(Transfer, EveryItemArrivesInOrderUnderRandomSchedules) {
       std::uint64_t const slots = side.out.size() / side.item_bytes;
       switch (below(4)) {
         case 0: side.put(below(retired[i] + slots - side.published.bits + 1)); break;
-        case 1: rig.line->step(); break;
+        case 1: rig.step(); break;
         case 2:
           if (rig.stream->happened < rig.stream->submitted.size()) rig.stream->happen();
           break;

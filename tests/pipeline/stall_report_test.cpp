@@ -92,9 +92,30 @@ TEST(StallReport, APutThatSpillsWaitsForNobody) {
   p.tunnels = {tunnel("a", 1, 1, 0), tunnel("b", 1, 0, 0)};
   p.tunnels[0].spills = true;
   p.tunnels[0].spill_claimed = 7;
+  p.tunnels[0].spill_capacity = 64;
   std::string const text = describe_stall(p, "asked");
   EXPECT_THAT(text, Not(HasSubstr("room")));
-  EXPECT_THAT(text, HasSubstr("spilled 7, 7 in the pool"));
+  EXPECT_THAT(text, HasSubstr("spilled 7, 7 of 64 in the pool"));
+}
+
+TEST(StallReport, NamesTheWritersThatAThrottleHoldsBackAndItsPools) {
+  PipelineSnapshot p;
+  p.stages = {stage("feed", {}, {{0}}), stage("other", {}, {{0, 0, true}}),
+              stage("self", {{0}, {1, {3, 2}}}, {{1, 0, true}})};
+  p.tunnels = {tunnel("in", 8, 5, 5), tunnel("again", 1, 1, 0)};
+  p.tunnels[0].throttled = true;
+  p.tunnels[0].throttled_by = {1};
+  p.tunnels[0].open_inlets = 1;
+  p.tunnels[1].spills = true;
+  p.tunnels[1].spill_claimed = 44;
+  p.tunnels[1].spill_taken = 4;
+  p.tunnels[1].spill_capacity = 64;
+  std::vector<std::string> const found = find_waits(p);
+  EXPECT_THAT(found,
+              testing::Contains("tunnel 'in' is throttled (40 of 64 spilled in 'again'): 'feed', an open inlet must "
+                                "wait until the pools have emptied, or nobody empties them"));
+  EXPECT_THAT(found, Not(testing::Contains(HasSubstr("empty and open"))));
+  EXPECT_THAT(describe_stall(p, "asked"), HasSubstr("put 5, got 5; throttled; open inlets"));
 }
 
 TEST(StallReport, NamesWhoeverHasNotClosedAnEmptyTunnelAndNobodyBehindIt) {

@@ -196,7 +196,7 @@ TEST(Stall, APutThatSpillsIsNotSaidToWait) {
   pipe.add_gpu_stage("again", FeedsItselfAndDoesNotGet{}, from(start, loop), into(loop),
                      {.blocks = 1, .threads_per_block = 32});
   std::string const text = text_of_error<Aborted>([&] { pipe.run(); });
-  EXPECT_THAT(text, HasSubstr("holds 1 of 1; put 6, got 0; spilled 5, 5 in the pool"));
+  EXPECT_THAT(text, HasSubstr("holds 1 of 1; put 6, got 0; spilled 5, 5 of 1048576 in the pool"));
   EXPECT_THAT(text, HasSubstr("-> tunnel 'loop' holds 6 items that 'again' could get and does not"));
   EXPECT_THAT(text, Not(HasSubstr("room")));
 }

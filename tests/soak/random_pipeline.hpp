@@ -148,7 +148,7 @@ inline std::string line_of(PipelineSpec const& p) {
   for (std::size_t t = 0; t < p.tunnels.size(); ++t) {
     hiway::TunnelConfig const& c = p.tunnels[t].config;
     out << " t" << t << " capacity " << c.capacity_items << " movement " << int(c.movement) << " when_full "
-        << int(c.when_full) << ";";
+        << int(c.when_full) << " pool " << c.spill_items << ";";
   }
   return out.str();
 }

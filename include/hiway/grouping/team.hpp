@@ -5,6 +5,8 @@
 //   E2  sync() before the first lane's release: what every lane did with the item lies before it
 //   E3  a first lane that leaves because the run aborts shares nothing: `aborted` was set before, so every other lane
 //       reads it after share() and leaves, too
+//   E4  lanes may disagree about an abort that comes while they look: one leaves, and keeps the others from no sync(). A
+//       first lane therefore looks again before it makes an item visible, of which a lane that has left owes its part
 #pragma once
 #include <cstdint>
 

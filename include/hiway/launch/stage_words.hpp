@@ -46,7 +46,7 @@ HIWAY_NO_SPACE_CHECK HIWAY_DEVICE inline void enter_stage(std::uint32_t stage) {
   if (threadIdx.x % 32 == 0) block_context().stages[threadIdx.x / 32] = stage;
   __syncwarp(CudaMachine{}.lanes());
 #else
-  simt::lane_mark() = stage;
+  if (simt::on_lane()) simt::lane_mark() = stage;  // other machines that run the loop have no mark
 #endif
 }
 

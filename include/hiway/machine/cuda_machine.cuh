@@ -61,6 +61,7 @@ struct CudaMachine {
   __device__ void fence_across() const {
     cuda::atomic_thread_fence(cuda::std::memory_order_seq_cst, cuda::thread_scope_system);
   }
+  __device__ void fence_behind_ticket() const {}  // what lies at the device is checked there, by read-modify-writes
 
   __device__ unsigned lane() const { return threadIdx.x & 31u; }
   __device__ std::uint32_t lanes() const {
@@ -115,6 +116,11 @@ struct CudaMachine {
   __device__ unsigned& misses(unsigned& own) const { return own; }
   __device__ void relax(unsigned misses) const {
     __nanosleep(misses < 5 ? 32u << misses : misses < long_wait_misses ? 1000u : 4000u);
+  }
+  __device__ std::uint64_t now_ns() const {
+    std::uint64_t now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));  // read again each time
+    return now;
   }
   [[noreturn]] __device__ void leave() const {
     asm("exit;");  // an asm without outputs is never removed

@@ -54,6 +54,7 @@ struct FiberMachine {
     store(word, value, order);
   }
   HIWAY_DEVICE void fence_across() const { ThreadMachine{}.fence_across(); }
+  HIWAY_DEVICE void fence_behind_ticket() const { ThreadMachine{}.fence_behind_ticket(); }
 
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE unsigned lane() const { return simt::lane_id().thread % 32; }
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE std::uint32_t lanes() const {
@@ -102,6 +103,7 @@ struct FiberMachine {
 
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE unsigned& misses(unsigned&) const { return simt::lane_misses(); }
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE void relax(unsigned misses) const { simt::wait(misses); }
+  HIWAY_DEVICE std::uint64_t now_ns() const { return ThreadMachine{}.now_ns(); }
   HIWAY_NO_SPACE_CHECK [[noreturn]] HIWAY_DEVICE void leave() const { throw_unwind(); }
 };
 

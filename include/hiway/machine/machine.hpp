@@ -7,11 +7,14 @@
 //            load_across, store_across, fence_across   of a Word whose home is the other side of the bus. No
 //                                              read-modify-write exists across: CPU and GPU atomics on one word
 //                                              lose updates (measured).
+//            fence_behind_ticket               between a fetch_add at home and a load at home that a checker on the other
+//                                              side may have stored: on a CPU both are seen in that order by everyone
 //   warp     lane, lanes (the launched lanes' mask), converged, ballot, shuffle, sync_warp; count, lowest of a mask
 //   block    thread_in_block, block_threads, block_index, sync_block, shared_memory; share_in_block: the first
 //            thread's value for all; is_own: an address that only the calling lane reaches (its stack)
 //   stage    thread_index, thread_count, block_count: over all threads or blocks of the stage
 //   time     relax(misses): lets others run, longer after more misses; 0: the first miss since something came
+//            now_ns(): a clock that never goes back
 //            misses(own): where a get counts its misses in a row. The thread or emulated lane keeps the count, or a
 //            handle that is made anew for each get would never back off; a GPU lane uses the handle's own
 //   leaving  leave(): does not return; a thread or emulated lane unwinds, a GPU lane exits

@@ -75,6 +75,13 @@ struct ThreadMachine {
     store(word, value, order);
   }
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE void fence_across() const { std::atomic_thread_fence(std::memory_order_seq_cst); }
+  HIWAY_NO_SPACE_CHECK HIWAY_DEVICE void fence_behind_ticket() const {
+#if defined(__x86_64__)  // a locked addition is a full fence already
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+#else
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
+  }
 
   HIWAY_DEVICE unsigned lane() const { return 0; }
   HIWAY_DEVICE std::uint32_t lanes() const { return 1; }
@@ -103,6 +110,10 @@ struct ThreadMachine {
 
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE unsigned& misses(unsigned&) const { return this_thread_context().misses; }
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE void relax(unsigned misses) const { relax_thread(misses); }
+  HIWAY_NO_SPACE_CHECK HIWAY_DEVICE std::uint64_t now_ns() const {
+    return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() /
+                                      std::chrono::nanoseconds(1));
+  }
   HIWAY_NO_SPACE_CHECK [[noreturn]] HIWAY_DEVICE void leave() const { throw_unwind(); }
 };
 

@@ -1,0 +1,193 @@
+// The device monitor's whole life under every schedule, with a host monitor beside it: half-rings, drain, end check and
+// aborts from either home.
+#include "hiway/persistent.hpp"
+#include "monitors/device_monitor.hpp"
+#include "tests/explore/search.hpp"
+#include "tests/explore/tunnels.hpp"
+
+namespace {
+
+using namespace hiway;
+using namespace hiway::explore;
+
+enum class From : std::uint8_t { host, device };
+
+/// A tunnel between the homes, a CPU stage at one end and a device stage at the other, the device monitor, and the host's
+/// monitor: its steps are the library's, its import of a device's fault stands for Pipeline's.
+template <From Producer, unsigned MonitorLanes, unsigned Pooled, unsigned Late = 0>
+struct Bus {
+  static constexpr unsigned in_time = 2;
+  static constexpr unsigned total = in_time + Late;
+  static constexpr bool from_device = Producer == From::device;
+
+  Bus() {
+    auto const of = [&](auto entry, bool at_device) { return at_device ? entry : across(entry); };
+    check_table.add({.finished = {of(t.finished(), !from_device), of(t.moved(), from_device)},
+                     .created = {of(t.created(), from_device), of(t.spilled(), from_device)},
+                     .gates = {of(t.closed_by(1), from_device)},
+                     .tunnels = {from_device ? TunnelEnds{&t.readers_end, &t.writers_end, &closing}
+                                             : TunnelEnds{&t.writers_end, &t.readers_end, &closing}}});
+    check_table.add_stage(of(t.reading_stage(), !from_device), {0});
+    check_table.table.host_across = true;
+    monitor.control = &device;
+    monitor.host_control = &host;
+    monitor.notice = &notice;
+    monitor.outboxes = &t.out;
+    monitor.inboxes = &t.in;
+    monitor.drains = &t.drain;
+    monitor.outbox_count = from_device ? 1 : 0;
+    monitor.inbox_count = from_device ? 0 : 1;
+    monitor.drain_count = from_device && Pooled != 0 ? 1 : 0;
+    monitor.started = &started;
+    monitor.returned = &returned;
+    monitor.stage_count = 1;
+    monitor.termination = check_table.table;
+  }
+  /// What the stages' one executor each runs.
+  template <class Body>
+  struct Stage {
+    static constexpr unsigned outlet_count = 0;
+    static constexpr unsigned inlet_count = 1;
+    static constexpr unsigned stage_count = 1;
+    Body body;
+    void operator()(ExploreMachine, OutletView const*, InletView const*) { body(); }
+  };
+  template <class Body>
+  void run_stage(ExploreMachine m, StageWords& words, Ports& into, Body&& body) {
+    Stage<Body&> stage{body};
+    Ends<Stage<Body&>> ends{};
+    ends.inlets[0] = into.inlet(0);
+    ends.stages[0] = &words;
+    ends.control = into.writing.control;
+    run_persistent(m, stage, ends);
+  }
+
+  void produce(ExploreMachine m) {
+    run_stage(m, from_device ? device_stage : host_stage, t, [&] {
+      for (unsigned i = 0; i < in_time; ++i) t.put(m, 0, i);
+    });
+  }
+  void consume(ExploreMachine m) {
+    run_stage(m, from_device ? host_stage : device_stage, results, [&] {
+      t.read(m, 0, [&](std::uint32_t x) {
+        require(x < total && !seen[x], "an item came twice, or nobody put it");
+        seen[x] = true;
+      });
+    });
+  }
+  void monitor_device(ExploreMachine m) {
+    run_device_monitor(m, monitor);
+    ++monitor_lanes_gone;
+  }
+  void monitor_host(ExploreMachine m) {
+    for (unsigned misses = 0;;) {
+      if (m.load(notice.faulted, Order::acquire) != 0)
+        record_fault(m, host, notice.record.kind, notice.record.stage, no_id, 0);
+      if (is_aborted(m, host) || m.load(notice.ended, Order::acquire) != 0) return;
+      if (from_device ? step(m, t.in) : step(m, t.out)) {
+        misses = 0;
+      } else {
+        m.relax(misses++);
+      }
+    }
+  }
+  void require_end() const {
+    require(host.aborted.bits == 0 && device.aborted.bits == 0, "a fault that nobody made");
+    for (bool const s : seen) require(s, "an item was lost");
+    require(t.tasks_ended == total && t.tickets() == total, "a task was lost");
+    require(notice.ended.bits == 1 && t.stage_ended.bits == 1, "the end was not told");
+    require(t.writers_end.ended.bits == 1 && t.readers_end.ended.bits == 1, "one home knows no end");
+    require(device_stage.returned.bits == 1 && host_stage.returned.bits == 1, "a stage has not returned");
+    require(closing.bits == 1, "batches wait for company that never comes");
+    require(monitor_lanes_gone == MonitorLanes, "the monitor has not returned");
+  }
+
+  Control host;
+  Control device;
+  CrossingTunnel t{from_device ? device : host, from_device ? host : device, 1, Pooled};
+  LocalTunnel results{from_device ? host : device, 1};
+  StageWords host_stage;
+  StageWords device_stage;
+  CountGate started{&device_stage.started, 1, false};
+  CountGate returned{&device_stage.returned, 1, false};
+  Word<std::uint32_t> closing{0};
+  DeviceNotice notice;
+  CheckTable check_table;
+  MonitorTable monitor;
+  std::array<bool, total> seen{};
+  unsigned monitor_lanes_gone = 0;
+};
+
+template <From Producer, unsigned MonitorLanes, unsigned Pooled>
+struct ToTheEnd : Bus<Producer, MonitorLanes, Pooled> {
+  static constexpr std::array warps = {1u, MonitorLanes, 1u, 1u};
+  void run(unsigned warp, ExploreMachine m) {
+    switch (warp) {
+      case 0: return this->produce(m);
+      case 1: return this->monitor_device(m);
+      case 2: return this->monitor_host(m);
+      default: return this->consume(m);
+    }
+  }
+  void check() const {
+    this->require_end();
+    require(this->notice.alive.bits == 1 && this->notice.stages_started.bits == 1, "the stage's start was not told");
+  }
+};
+TEST(ExploreMonitor, HostToDeviceEnds) { expect_no_failure<ToTheEnd<From::host, 1, 0>>(); }
+TEST(ExploreMonitor, DeviceToHostEnds) { expect_no_failure<ToTheEnd<From::device, 1, 0>>(); }
+TEST(ExploreMonitor, DeviceToHostThroughAPoolEnds) { expect_no_failure<ToTheEnd<From::device, 1, 1>>(); }
+TEST(ExploreMonitor, AWarpMonitorsHostToDevice) { expect_no_failure<ToTheEnd<From::host, 2, 0>>(); }
+
+/// Somebody at the host puts for no writer that counts, at any time, also when the end has come and nobody gives room any
+/// more: the item is delivered, or the put is a fault that the host knows.
+struct LatePut : Bus<From::host, 1, 0, 1> {
+  static constexpr std::array warps = {1u, 1u, 1u, 1u, 1u};
+  void run(unsigned warp, ExploreMachine m) {
+    switch (warp) {
+      case 0: return produce(m);
+      case 1: return monitor_device(m);
+      case 2: return monitor_host(m);
+      case 3: return consume(m);
+      default: t.put(m.with(Atomics::of_cpu), 1, in_time);
+    }
+  }
+  void check() const {
+    if (host.aborted.bits == 0) return require_end();
+    FaultKind const kind = host.record.kind;
+    require(kind == FaultKind::put_after_end || kind == FaultKind::put_without_task, "another fault");
+    require(monitor_lanes_gone == 1, "the monitor has not returned");
+  }
+};
+TEST(ExploreMonitor, APutAcrossTheBusThatIsLateIsDeliveredOrNamed) { expect_no_failure<LatePut>(); }
+
+/// Two lanes at one home fault at any time: both homes abort, the host knows the fault, and everybody returns.
+template <From Producer, From Faulting, unsigned MonitorLanes>
+struct Aborts : Bus<Producer, MonitorLanes, 0> {
+  static constexpr std::array warps = {1u, MonitorLanes, 1u, 1u, 2u};
+  void run(unsigned warp, ExploreMachine m) {
+    switch (warp) {
+      case 0: return this->produce(m);
+      case 1: return this->monitor_device(m);
+      case 2: return this->monitor_host(m);
+      case 3: return this->consume(m);
+      default: record_fault(m, Faulting == From::host ? this->host : this->device, FaultKind::failed, 7, no_id, 0);
+    }
+  }
+  void check() const {
+    require(this->monitor_lanes_gone == MonitorLanes, "the monitor has not returned");
+    if (this->notice.ended.bits != 0) {
+      for (bool const s : this->seen) require(s, "an end without an item");
+      return;
+    }
+    require(this->host.aborted.bits == 1 && this->device.aborted.bits == 1, "one home does not abort");
+    require(this->host.ready.bits == 1 && this->host.record.kind == FaultKind::failed && this->host.record.stage == 7,
+            "the host does not know the fault");
+  }
+};
+TEST(ExploreMonitor, AHostsFaultReachesTheDevice) { expect_no_failure<Aborts<From::host, From::host, 1>>(); }
+TEST(ExploreMonitor, AHostsFaultReachesAWarpThatMonitors) { expect_no_failure<Aborts<From::host, From::host, 2>>(); }
+TEST(ExploreMonitor, ADevicesFaultReachesTheHost) { expect_no_failure<Aborts<From::host, From::device, 1>>(); }
+TEST(ExploreMonitor, AHostsFaultReachesADeviceThatPuts) { expect_no_failure<Aborts<From::device, From::host, 1>>(); }
+
+}  // namespace
