@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iomanip>
+#include <iostream>
 #include <numeric>
 #include <sstream>
 #include <stdexcept>
@@ -98,6 +99,11 @@ std::string to_text(std::string const& app, std::string const& method, MethodRun
   for (auto const& [key, value] : run.result.items())
     line(key, value.is_string() ? value.get<std::string>() : value.dump());
   return text.str();
+}
+
+void print(std::string const& text) {
+  std::cout << text << std::flush;
+  if (!std::cout) throw std::runtime_error{"stdout cannot be written"};
 }
 
 void require_writable(std::string const& path) {

@@ -1,4 +1,4 @@
-// Output: what `hiway run` says about its methods, for programs and for people.
+// Output: what `hiway run` says about its methods, for programs and for people; how text gets out.
 #pragma once
 #include <string>
 
@@ -11,6 +11,9 @@ Json to_json(std::string const& app, std::string const& method, MethodRun const&
 
 /// A few lines for people.
 std::string to_text(std::string const& app, std::string const& method, MethodRun const& run, bool verify);
+
+/// On stdout. *Throws* std::runtime_error when it cannot be written.
+void print(std::string const& text);
 
 /// Says early what would hinder write_whole. *Throws* BadInput when the file's folder is not there or not writable.
 void require_writable(std::string const& path);

@@ -16,6 +16,7 @@
 #include "cli/bad_input.hpp"
 #include "cli/machine.hpp"
 #include "cli/output.hpp"
+#include "cli/plan.hpp"
 #include "cli/progress.hpp"
 
 namespace cli {
@@ -25,8 +26,8 @@ using Apps = std::vector<std::unique_ptr<App>>;
 
 enum Exit : int { done = 0, failed = 1, bad_arguments = 2 };
 
-constexpr std::array commands{"devices", "list", "run", "graph"};
-constexpr std::array later_commands{"bench", "plan", "report"};
+constexpr std::array commands{"devices", "list", "run", "graph", "plan"};
+constexpr std::array later_commands{"bench", "report"};
 
 template <class Words>
 bool contains(Words const& words, std::string_view word) {
@@ -57,10 +58,8 @@ std::string one_line(std::string_view text) {
   return line;
 }
 
-/// On stdout, or it is a failure.
-Exit print(std::string const& text) {
-  std::cout << text << std::flush;
-  if (!std::cout) throw std::runtime_error{"stdout cannot be written"};
+Exit print_text(std::string const& text) {
+  print(text);
   return done;
 }
 
@@ -206,7 +205,7 @@ void check_words(std::vector<std::string_view> const& words, Apps const& apps) {
 int dispatch(int argc, char const* const* argv, Apps const& apps) {
   check_words({argv + std::min(argc, 1), argv + argc}, apps);
 
-  CLI::App program{"CPU-GPU pipelines of persistent stages: applications and devices.", "hiway"};
+  CLI::App program{"CPU-GPU pipelines of persistent stages: applications, devices, plans.", "hiway"};
   program.footer("Not there yet: " + joined(later_commands) +
                  ".\nEnds with 0, or 1 when a run failed or was not verified, or 2 for bad arguments or input.");
   program.set_version_flag("--version", "hiway " + version());
@@ -220,6 +219,10 @@ int dispatch(int argc, char const* const* argv, Apps const& apps) {
       "milliseconds without progress; kill -USR1 asks at once.");
   CLI::App* const graph_command =
       program.add_subcommand("graph", "print an application's pipeline in Graphviz' dot language");
+  CLI::App* const plan_command =
+      program.add_subcommand("plan", "what capacities a program of tasks and streams needs, and why less deadlocks");
+  PlanRequest plan_options;
+  add_plan_options(*plan_command, plan_options);
   run_command->require_subcommand(0, 1);
   graph_command->require_subcommand(0, 1);
   std::vector<RunOptions> run_options(apps.size());
@@ -239,11 +242,12 @@ int dispatch(int argc, char const* const* argv, Apps const& apps) {
     throw BadInput{error.what()};
   }
 
-  if (devices->parsed()) return print(device_table());
-  if (list->parsed()) return print(app_table(apps));
+  if (devices->parsed()) return print_text(device_table());
+  if (list->parsed()) return print_text(app_table(apps));
+  if (plan_command->parsed()) return run_plan(*plan_command, plan_options);
   for (std::size_t i = 0; i < apps.size(); ++i) {
     if (graph_command->get_subcommand(apps[i]->name())->parsed())
-      return print(apps[i]->graph(chosen_device(graph_device)));
+      return print_text(apps[i]->graph(chosen_device(graph_device)));
     CLI::App* const one = run_command->get_subcommand(apps[i]->name());
     if (!one->parsed()) continue;
     run_options[i].as_json = one->get_option("--json")->count() > 0;

@@ -47,7 +47,7 @@ key() { tr -d ' \n' <out | grep -oE "\"$1\":(\[[^]]*\]|\{[^}]*\}|[^,}]*)" | head
 is() { [[ $(key "$1") == "$2" ]] || fail "$last: $1 is $(key "$1"), not $2"; }
 
 # ---- help and lists
-for level in "" run "run gene-alignment" graph "graph gene-alignment" devices list; do
+for level in "" run "run gene-alignment" graph "graph gene-alignment" devices list plan; do
   # shellcheck disable=SC2086
   good $level --help
   says "Usage: hiway${level:+ $level}"
@@ -158,10 +158,112 @@ if [[ -c /dev/full ]]; then
 fi
 rm -f out err
 
+# ---- plans
+# planning CODE VERDICT ARGUMENTS...: hiway plan ARGUMENTS --json ends so, with nothing on stderr.
+planning() {
+  local expected=$1 verdict=$2
+  shift 2
+  run plan "$@" --json
+  [[ $code -eq $expected ]] || fail "$last: ended with $code, not $expected: $(cat err)"
+  [[ ! -s err ]] || fail "$last: stderr: $(cat err)"
+  is verdict "\"$verdict\""
+}
+surface='{"streams": [{"name": "s1", "elem_bytes": 8}, {"name": "s2", "elem_bytes": 8}], "body": [
+  {"task": "tw1", "ops": [{"stream": "s1", "write": 2}]}, {"task": "tw2", "ops": [{"stream": "s2", "write": 3}]},
+  {"task": "ta", "ops": [{"stream": "s2", "write": 2}, {"stream": "s1", "read": 2}]},
+  {"task": "tb", "ops": [{"stream": "s1", "write": 1}, {"stream": "s2", "read": 3}]},
+  {"task": "tc1", "ops": [{"stream": "s1", "read": 1}]}, {"task": "tc2", "ops": [{"stream": "s2", "read": 2}]}]}'
+sink='{"params": {"N": 6}, "streams": [{"name": "s", "elem_bytes": 4}], "semantics": {"discipline": "DISCIPLINE"}, "body": [
+  {"task": "sink", "ops": [{"stream": "s", "read": 1}]},
+  {"for": "k", "from": 1, "to": "N", "body": [{"task": "t", "ops": [{"stream": "s", "read": 1}, {"stream": "s", "write": 1}]}]},
+  {"task": "source", "ops": [{"stream": "s", "write": 1}]}]}'
+echo "$surface" >surface.json
+echo "${sink/DISCIPLINE/indexed}" >sink.json
+echo "${sink/DISCIPLINE/fifo}" >fifo.json
+planning 0 fits surface.json
+is feasible true
+is tasks 6
+is min '{"s1":2,"s2":3}'
+[[ $(tr -d ' \n' <out) == *'"pareto":[{"s1":3,"s2":3},{"s1":2,"s2":5}],"pareto_bytes":[48,56],"min_bytes":48,"best":{"s1":3,"s2":3},"critical_path":{"unbounded":3,"at_pareto":[4,4]},"why":'* ]] ||
+  fail "$last: $(cat out)"
+is exhausted true
+[[ $(key proven_for) == '""' && $(key states) -gt 0 ]] || fail "$last: $(cat out)"
+planning 0 fits surface.json --front
+[[ $(tr -d ' \n' <out) == *'"memory_vs_makespan":[[48,4],[64,3]],"memory_vs_makespan_exhausted":true'* ]] || fail "$last: $(cat out)"
+planning 0 fits surface.json --memory 48
+planning 1 needs_more surface.json --memory 47B
+is feasible true
+[[ $(key pareto_bytes) == "[48,56]" ]] || fail "$last: the corners are not given: $(cat out)"
+grep -qF "'ta' waits for room in 's2' for elements 3 to 4, held for 'tb'" out || fail "$last: $(cat out)"
+planning 0 fits surface.json --memory 1KiB
+planning 0 fits sink.json
+is best '{"s":6}'
+is proven_for '"N=6"'
+planning 0 fits sink.json --param N=1000
+is best '{"s":1000}'
+planning 1 deadlock fifo.json
+is feasible false
+is pareto '[]'
+is best null
+is min_bytes null
+echo '{"streams": [{"name": "s", "elem_bytes": 4}], "body": [{"task": "r", "ops": [{"stream": "s", "read": 1}]}]}' >starved.json
+planning 1 starved starved.json
+is feasible false
+# Twelve pairs, of each of which one stream must hold four elements: 4,096 least vectors, too many to find the first.
+streams="" body=""
+for pair in a b c d e f g h i j k l; do
+  loop() { echo "{\"for\": \"i\", \"from\": 0, \"to\": 4, \"body\": [{\"task\": \"t\", \"process\": \"$1$pair\", \"ops\": [{\"stream\": \"$2$pair\", \"$3\": 1}]}]}"; }
+  streams+=",{\"name\": \"x$pair\", \"elem_bytes\": 1},{\"name\": \"y$pair\", \"elem_bytes\": 1}"
+  body+=",$(loop p x write),$(loop q y write),$(loop p y read),$(loop q x read)"
+done
+echo "{\"streams\": [${streams#,}], \"body\": [${body#,}]}" >pairs.json
+planning 3 unknown pairs.json --memory 58
+is exhausted false
+is min_bytes null
+grep -qF "not exhausted after" out || fail "$last: $(cat out)"
+planning 1 needs_more pairs.json --memory 24
+grep -qF "24 bytes are given, at least " out || fail "$last: $(cat out)"
+planning 0 fits pairs.json --memory 60
+good plan surface.json
+says "surface.json: fits"
+says "s1 2, s2 5: 56 bytes"
+says "states expanded"
+good plan surface.json --dot
+says "digraph plan"
+good plan surface.json --json result.json --dot
+says "digraph plan"
+grep -q '"verdict": "fits"' result.json || fail "$last: $(cat result.json)"
+rm -f result.json
+bad "plan needs a file" plan
+bad "absent.json: cannot be opened: No such file or directory" plan absent.json
+bad ".: is a directory" plan .
+bad "--memory must be bytes" plan surface.json --memory 64miles
+bad "--memory must be bytes" plan surface.json --memory -1
+bad "--memory must be bytes" plan surface.json --memory 99999999999GiB
+bad "--param must be NAME=INTEGER: N" plan sink.json --param N
+bad "--param must be NAME=INTEGER: N=4x" plan sink.json --param N=4x
+bad "--param: N is given twice" plan sink.json --param N=4 --param N=5
+bad "sink.json: no parameter 'M' in the program" plan sink.json --param M=4
+bad "--dot and --json both print" plan sink.json --dot --json
+for option in "--symbolic N" "--degree 2" "--certificate file"; do
+  # shellcheck disable=SC2086
+  bad "${option%% *}: not there yet" plan sink.json $option
+done
+# bad_program TEXT JSON
+bad_program() {
+  echo "$2" >bad.json
+  bad "bad.json: $1" plan bad.json
+}
+bad_program "line 1, column 14: not JSON" '{"streams": [}'
+bad_program "line 1, column 78: /body/0/ops/0/stream: no stream 'q'" \
+  '{"streams": [{"name": "s", "elem_bytes": 4}], "body": [{"task": "t", "ops": [{"stream": "q", "write": 1}]}]}'
+bad_program "line 1, column 1: 'streams' is missing" '{}'
+rm -f ./*.json
+
 # ---- bad arguments
-bad "a command is needed: devices, list, run, graph"
+bad "a command is needed: devices, list, run, graph, plan"
 bad "no command 'walk'" walk
-for command in bench plan report; do bad "$command: not there yet" $command x; done
+for command in bench report; do bad "$command: not there yet" $command x; done
 bad "run needs an application: gene-alignment" run
 bad "run: no application 'gene': gene-alignment" run gene
 bad "graph needs an application: gene-alignment" graph

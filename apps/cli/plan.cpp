@@ -1,0 +1,229 @@
+#include "cli/plan.hpp"
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <hiway/error.hpp>
+#include <hiway/plan/plan.hpp>
+#include <iomanip>
+#include <iterator>
+#include <optional>
+#include <sstream>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "cli/app.hpp"
+#include "cli/bad_input.hpp"
+#include "cli/output.hpp"
+
+namespace cli {
+namespace {
+
+using namespace hiway::plan;
+
+constexpr std::array options_for_later{"--symbolic", "--degree", "--certificate"};
+
+/// 64, 64KiB, 1.5 is refused; k, M, G with or without B are powers of 1000, with i powers of 1024.
+std::int64_t parse_bytes(std::string const& text) {
+  std::int64_t value = 0;
+  auto const [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  std::string_view unit{stop, static_cast<std::size_t>(text.data() + text.size() - stop)};
+  std::int64_t factor = 0;
+  for (auto const& [name, bytes] : {std::pair{"", 1LL},
+                                    {"B", 1LL},
+                                    {"kB", 1000LL},
+                                    {"KB", 1000LL},
+                                    {"MB", 1000'000LL},
+                                    {"GB", 1000'000'000LL},
+                                    {"KiB", 1LL << 10},
+                                    {"MiB", 1LL << 20},
+                                    {"GiB", 1LL << 30},
+                                    {"TiB", 1LL << 40}}) {
+    if (unit == name) factor = bytes;
+  }
+  std::int64_t bytes = 0;
+  if (error != std::errc{} || value < 0 || factor == 0 || __builtin_mul_overflow(value, std::int64_t{factor}, &bytes))
+    throw BadInput{"--memory must be bytes, or a number with B, kB, MB, GB, KiB, MiB, GiB or TiB: " + text};
+  return bytes;
+}
+
+Parameters parse_params(std::vector<std::string> const& texts) {
+  Parameters params;
+  for (std::string const& text : texts) {
+    std::size_t const equals = text.find('=');
+    std::int64_t value = 0;
+    char const* const last = text.data() + text.size();
+    if (equals == 0 || equals == std::string::npos) throw BadInput{"--param must be NAME=INTEGER: " + text};
+    auto const [stop, error] = std::from_chars(text.data() + equals + 1, last, value);
+    if (error != std::errc{} || stop != last) throw BadInput{"--param must be NAME=INTEGER: " + text};
+    if (!params.emplace(text.substr(0, equals), value).second)
+      throw BadInput{"--param: " + text.substr(0, equals) + " is given twice"};
+  }
+  return params;
+}
+
+std::string read_file(std::string const& path) {
+  std::error_code none;
+  if (std::filesystem::is_directory(path, none)) throw BadInput{path + ": is a directory"};
+  errno = 0;
+  std::ifstream file{path, std::ios::binary};
+  if (!file) throw BadInput{path + ": cannot be opened: " + std::strerror(errno)};
+  std::string text{std::istreambuf_iterator<char>{file}, {}};
+  if (file.bad()) throw BadInput{path + ": cannot be read: " + std::strerror(errno)};
+  return text;
+}
+
+/// "N=4, M=2", or "" for a program without parameters.
+std::string text_of(Parameters const& params) {
+  std::string text;
+  for (auto const& [name, value] : params) text += (text.empty() ? "" : ", ") + name + "=" + std::to_string(value);
+  return text;
+}
+
+/// "s1 2, s2 5".
+std::string text_of(std::vector<std::string> const& streams, Capacities const& capacities) {
+  std::string text;
+  for (std::size_t s = 0; s < streams.size(); ++s)
+    text += (s == 0 ? "" : ", ") + streams[s] + " " + std::to_string(capacities[s]);
+  return text;
+}
+
+Json to_json(std::vector<std::string> const& streams, Capacities const& capacities) {
+  Json object = Json::object();
+  for (std::size_t s = 0; s < capacities.size(); ++s) object[streams[s]] = capacities[s];
+  return object;
+}
+
+Json to_json(Plan const& plan, PlanOptions const& options) {
+  Json object;
+  object["verdict"] = name_of(plan.verdict);
+  object["feasible"] = plan.feasible;
+  object["tasks"] = plan.tasks;
+  object["min"] = to_json(plan.streams, plan.min);
+  Json pareto = Json::array();
+  Json bytes = Json::array();
+  Json makespans = Json::array();
+  for (Corner const& corner : plan.pareto) {
+    pareto.push_back(to_json(plan.streams, corner.capacities));
+    bytes.push_back(corner.bytes);
+    makespans.push_back(corner.makespan);
+  }
+  Json const best = plan.pareto.empty() ? Json(nullptr) : pareto.front();
+  object["pareto"] = std::move(pareto);
+  object["pareto_bytes"] = std::move(bytes);
+  object["min_bytes"] = plan.min_bytes ? Json(*plan.min_bytes) : Json(nullptr);
+  object["best"] = best;
+  object["critical_path"] = {{"unbounded", plan.feasible ? Json(plan.unbounded_makespan) : Json(nullptr)},
+                             {"at_pareto", std::move(makespans)}};
+  if (options.memory_vs_makespan) {
+    Json trades = Json::array();
+    for (Trade const& trade : plan.trades) trades.push_back({trade.bytes, trade.makespan});
+    object["memory_vs_makespan"] = std::move(trades);
+    object["memory_vs_makespan_exhausted"] = plan.trades_exhausted;
+  }
+  object["why"] = plan.why;
+  object["proven_for"] = text_of(plan.params);
+  object["exhausted"] = plan.pareto_exhausted;
+  object["states"] = plan.states;
+  return object;
+}
+
+std::string to_text(Plan const& plan, PlanOptions const& options, std::string const& file) {
+  std::ostringstream text;
+  std::string const params = text_of(plan.params);
+  text << file << ": " << name_of(plan.verdict) << (params.empty() ? "" : " (" + params + ")") << "\n";
+  auto const line = [&](std::string const& name, std::string const& value) {
+    text << "  " << std::left << std::setw(20) << name << value << "\n";
+  };
+  line("why", plan.why);
+  line("tasks", std::to_string(plan.tasks));
+  if (plan.feasible) {
+    line("each alone", text_of(plan.streams, plan.min));
+    std::string name = "least together";
+    for (Corner const& corner : plan.pareto) {
+      line(name, text_of(plan.streams, corner.capacities) + ": " + std::to_string(corner.bytes) + " bytes, makespan " +
+                     std::to_string(corner.makespan));
+      name.clear();
+    }
+    if (options.memory_vs_makespan) {
+      name = "memory, makespan";
+      for (Trade const& trade : plan.trades) {
+        line(name, text_of(plan.streams, trade.capacities) + ": " + std::to_string(trade.bytes) + " bytes, makespan " +
+                       std::to_string(trade.makespan));
+        name.clear();
+      }
+    }
+    line("makespan unbounded", std::to_string(plan.unbounded_makespan));
+  }
+  line("states expanded", std::to_string(plan.states) +
+                              (plan.pareto_exhausted ? "" : ", least together not exhausted") +
+                              (plan.trades_exhausted ? "" : ", memory and makespan not exhausted"));
+  return text.str();
+}
+
+int exit_code(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::fits: return 0;
+    case Verdict::unknown: return 3;
+    default: return 1;
+  }
+}
+
+}  // namespace
+
+void add_plan_options(CLI::App& command, PlanRequest& request) {
+  command.add_option("file", request.file, "the program, JSON as docs/planner.md describes it")->type_name("FILE");
+  command.add_option("--memory", request.memory, "what the streams may take together")->type_name("64MiB");
+  command.add_option("--param", request.params, "a parameter's value, in the place of the file's; repeatable")
+      ->type_name("N=64")
+      ->allow_extra_args(false);
+  command.add_flag("--front", request.front, "also the front of memory against makespan");
+  command.add_option("--json", request.json, "print one JSON object, or write it to FILE")
+      ->type_name("[FILE|-]")
+      ->expected(0, 1);
+  command.add_flag("--dot", request.dot, "print tasks and streams in Graphviz' dot language instead");
+  for (char const* name : options_for_later)
+    command
+        .add_option_function<std::string>(
+            name, [](std::string const&) {}, "not there yet")
+        ->type_name("");
+  command.footer("Ends with 0 when it fits, 1 when it does not or cannot run, 2 for bad input, 3 when it cannot tell.");
+}
+
+int run_plan(CLI::App const& command, PlanRequest const& request) {
+  for (char const* name : options_for_later) {
+    if (command.get_option(name)->count() > 0) throw BadInput{std::string{name} + ": not there yet"};
+  }
+  if (request.file.empty()) throw BadInput{"plan needs a file (hiway plan --help)"};
+  PlanOptions options;
+  if (command.get_option("--memory")->count() > 0) options.memory_bytes = parse_bytes(request.memory);
+  options.params = parse_params(request.params);
+  options.memory_vs_makespan = request.front;
+  bool const as_json = command.get_option("--json")->count() > 0;
+  bool const to_file = as_json && !request.json.empty() && request.json != "-";
+  if (as_json && !to_file && request.dot) throw BadInput{"--dot and --json both print: give --json a file"};
+  if (to_file) require_writable(request.json);
+  Plan plan;
+  try {
+    plan = make_plan(read_program(read_file(request.file)), options);
+  } catch (hiway::ConfigError const& error) {
+    throw BadInput{request.file + ": " + error.what()};
+  }
+  std::string const json =
+      as_json ? to_json(plan, options).dump(2, ' ', false, Json::error_handler_t::replace) + "\n" : "";
+  if (to_file) write_whole(request.json, json);
+  if (request.dot) {
+    print(plan.dot);
+  } else if (as_json && !to_file) {
+    print(json);
+  } else if (!as_json) {
+    print(to_text(plan, options, request.file));
+  }
+  return exit_code(plan.verdict);
+}
+
+}  // namespace cli

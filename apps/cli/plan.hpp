@@ -1,0 +1,29 @@
+// hiway plan: what capacities the streams of a program need. docs/planner.md has the input and the theory.
+//
+//   0  it fits
+//   1  it does not fit, deadlocks or starves
+//   2  bad input: one line with the place in the file
+//   3  the search was cut short before it could tell
+#pragma once
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+namespace cli {
+
+struct PlanRequest {
+  std::string file;
+  std::string memory;
+  std::vector<std::string> params;
+  std::string json;
+  bool front = false;
+  bool dot = false;
+};
+
+/// *Lifetime*: `command` goes before `request` does.
+void add_plan_options(CLI::App& command, PlanRequest& request);
+
+/// Returns the exit code. *Throws* BadInput.
+int run_plan(CLI::App const& command, PlanRequest const& request);
+
+}  // namespace cli

@@ -1,0 +1,110 @@
+// Program: tasks and the streams between them, as the planner reads them. Plain data, from JSON or built in C++; the
+// format and what it means: docs/planner.md.
+#pragma once
+#include <concepts>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace hiway::plan {
+
+/// Where something stands in a JSON text, counted from 1; line 0: it was built in C++.
+struct Place {
+  int line = 0;
+  int column = 0;
+};
+
+/// An integer, or text over integers, parameters, loop variables, + - * / (floor) % and comparisons. The text is read
+/// when the program is expanded.
+struct Expression {
+  template <std::integral Value>
+  Expression(Value value) : text(std::to_string(value)) {}
+  Expression(char const* expression) : text(expression) {}
+  Expression(std::string expression, Place at = {}) : text(std::move(expression)), place(at) {}
+
+  std::string text;
+  Place place;
+};
+
+struct Stream {
+  std::string name;
+  Expression elem_bytes = 1;
+  std::vector<Expression> dims{};  ///< an array of streams that share one capacity figure
+  Expression initial = 0;          ///< elements there at the start, in each stream of the array
+  Place place{};
+};
+
+enum class Access { write, read, peek };
+
+/// What a task does with one stream.
+struct Operation {
+  Access access = Access::write;
+  std::string stream;
+  Expression count = 0;                 ///< elements written, read, or (peek) looked at and left there
+  std::vector<Expression> index{};      ///< which stream of an array: one for each of its dims
+  std::optional<Expression> horizon{};  ///< read: elements looked at, from the first one read; default: count
+  Place place{};
+};
+
+inline Operation write(std::string stream, Expression count, std::vector<Expression> index = {}) {
+  return {Access::write, std::move(stream), std::move(count), std::move(index)};
+}
+inline Operation read(std::string stream, Expression count, std::vector<Expression> index = {}) {
+  return {Access::read, std::move(stream), std::move(count), std::move(index)};
+}
+inline Operation peek(std::string stream, Expression count, std::vector<Expression> index = {}) {
+  return {Access::peek, std::move(stream), std::move(count), std::move(index)};
+}
+
+struct Node;
+/// Created in order: tasks, loops and branches.
+using Body = std::vector<Node>;
+
+/// Its operations on one stream act as one: counts add up, and it looks as far as the farthest of them.
+struct Task {
+  std::string name;
+  std::vector<Operation> operations;
+  std::string process{};  ///< tasks of one process run in the order in which they are created; "": of none
+  Expression cost = 1;    ///< time it takes
+};
+struct For {
+  std::string variable;
+  Expression from;
+  Expression to;  ///< exclusive
+  Body body;
+  Expression step = 1;
+};
+struct If {
+  Expression condition;
+  Body then;
+  Body otherwise;
+};
+struct Node {
+  std::variant<Task, For, If> is;
+  Place place{};
+};
+
+/// fifo: a stream's writers run in the order in which they are created, and so do its readers.
+enum class Discipline { indexed, fifo };
+/// hold: elements that nobody reads keep their places.
+enum class Leftover { hold, drop };
+
+using Parameters = std::map<std::string, std::int64_t>;
+
+struct Program {
+  Parameters params{};
+  std::vector<Stream> streams;
+  Body body;
+  Discipline discipline = Discipline::indexed;
+  Leftover leftover = Leftover::hold;
+};
+
+/// Reads the JSON input. *Throws* ConfigError, one line with the place in `json`.
+[[nodiscard]] Program read_program(std::string_view json);
+
+}  // namespace hiway::plan

@@ -1,0 +1,64 @@
+// Formula: an Expression read once, to be evaluated for many values of its variables.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hiway/plan/program.hpp"
+
+namespace hiway::plan {
+
+/// What a name stands for: a number, or the loop variable with this slot.
+struct Meaning {
+  enum class Kind { number, slot };
+  Kind kind = Kind::number;
+  std::int64_t value = 0;  ///< the number, or the slot
+};
+/// Nothing for a name that nobody knows.
+using Scope = std::function<std::optional<Meaning>(std::string_view name)>;
+
+/// *Throws*, reading as well as evaluating, ConfigError with the place and the JSON pointer it was given.
+class Formula {
+ public:
+  Formula(Expression const& expression, std::string pointer, Scope const& scope);
+
+  /// `slots`: the loop variables' values.
+  [[nodiscard]] std::int64_t value(std::vector<std::int64_t> const& slots) const;
+
+  /// Throws with the place: the value is not what it must be.
+  [[noreturn]] void fail(std::string const& what) const;
+  [[nodiscard]] std::string const& text() const { return expression_.text; }
+
+ private:
+  friend class FormulaParser;
+  enum class Op : std::uint8_t {
+    number,
+    slot,
+    negate,
+    add,
+    subtract,
+    multiply,
+    divide,
+    modulo,
+    lt,
+    le,
+    gt,
+    ge,
+    eq,
+    ne
+  };
+  struct Step {
+    Op op;
+    std::int64_t value;
+  };
+  [[nodiscard]] std::int64_t apply(Op op, std::int64_t a, std::int64_t b) const;
+
+  Expression expression_;
+  std::string pointer_;
+  std::vector<Step> steps_;  // in reverse Polish notation
+};
+
+}  // namespace hiway::plan
