@@ -18,7 +18,10 @@ void expect_grown(GrownBy by, GpuStageOptions lanes = {}) {
   EXPECT_EQ(std::int64_t(report.tunnels[1].items), (4 * last - 4) / 3);
 }
 
-TEST(Recursion, FanOut4AndDepth10FinishThroughRingsOf8OnCpuThreads) { expect_grown(GrownBy::cpu_threads); }
+TEST(Recursion, FanOut4AndDepth10FinishThroughRingsOf8OnCpuThreads) {
+  HIWAY_NEEDS_DEVICE();
+  expect_grown(GrownBy::cpu_threads);
+}
 TEST(Recursion, FanOut4AndDepth10FinishThroughRingsOf8OnTheDevice) {
   HIWAY_NEEDS_DEVICE();
 #if defined(HIWAY_TEST_ON_GPU)

@@ -119,7 +119,10 @@ void run_cycle(Side quick, Side slow, From source) {
   EXPECT_EQ(report.tunnels[1].throttled, 0u);
 }
 
-TEST(Throttle, ACycleOnCpuThreadsDoesNotOverflow) { run_cycle(Side::cpu, Side::cpu, From::cpu_stage); }
+TEST(Throttle, ACycleOnCpuThreadsDoesNotOverflow) {
+  HIWAY_NEEDS_DEVICE();
+  run_cycle(Side::cpu, Side::cpu, From::cpu_stage);
+}
 TEST(Throttle, ACycleOnTheDeviceHoldsItsCpuSourceBack) {
   HIWAY_NEEDS_DEVICE();
   run_cycle(Side::gpu, Side::gpu, From::cpu_stage);
@@ -132,7 +135,10 @@ TEST(Throttle, ACycleAcrossTheBusHoldsItsDeviceSourceBack) {
   HIWAY_NEEDS_DEVICE();
   run_cycle(Side::cpu, Side::gpu, From::gpu_stage);
 }
-TEST(Throttle, ACycleHoldsTheUsersOwnThreadBack) { run_cycle(Side::cpu, Side::cpu, From::open_inlet); }
+TEST(Throttle, ACycleHoldsTheUsersOwnThreadBack) {
+  HIWAY_NEEDS_DEVICE();
+  run_cycle(Side::cpu, Side::cpu, From::open_inlet);
+}
 
 // ---- a stage that empties no pool while it reads from outside
 
