@@ -125,6 +125,7 @@ class Pipeline::Core {
     std::vector<OutletPort*> open_outlets;   ///< at the consumers' home
     Word<std::uint64_t>* drained = nullptr;  ///< of the spill pool, where it is drained
     bool spills = false;
+    bool spills_to_host = false;  ///< the items of its pool, for want of the device's memory
     std::size_t throttled_by = npos;  ///< index into cycles_: that its outside writers wait for
     std::size_t route = npos;         ///< dma: of its direction's transfer line
   };
@@ -176,6 +177,7 @@ class Pipeline::Core {
   void choose_grids();
   void load_kernels(std::vector<std::string>& problems);
   void give_spill_memory();
+  std::byte* place_spilled(TunnelState& t, std::size_t bytes);
   void place_stage_words();
   [[nodiscard]] TerminationTable build_termination(Arena& arena, bool on_device);
   [[nodiscard]] ThrottleTable build_throttles(Arena& arena, bool on_device);

@@ -276,14 +276,26 @@ void Pipeline::Core::load_kernels(std::vector<std::string>& found) {
   }
 }
 
+/// Memory for the items of a pool. The device's has a second level: where it does not suffice, they lie in the host's,
+/// mapped; the pool's words stay at the device, so that no read-modify-write crosses the bus.
+std::byte* Pipeline::Core::place_spilled(TunnelState& t, std::size_t bytes) {
+  std::string const what = "tunnel '" + t.tunnel->name() + "': what it spills";
+  if (!t.tunnel->from_gpu()) return host_words_->place_raw(bytes, what);
+  try {
+    return device_words_->place_raw(bytes, what);
+  } catch (CudaError const&) {
+    t.spills_to_host = true;
+    return host_words_->place_raw(bytes, what + ", in host memory");
+  }
+}
+
 void Pipeline::Core::give_spill_memory() {
   for (TunnelState& t : tunnels_) {
     TunnelBase const& tunnel = *t.tunnel;
     Arena& arena = tunnel_words(tunnel.from_gpu());
     if (!t.spills || arena.image(t.spill).items != nullptr) continue;
     std::size_t const items = spill_items(tunnel);
-    std::byte* const memory =
-        arena.place_raw(std::bit_ceil(items) * tunnel.item_bytes(), "tunnel '" + tunnel.name() + "': what it spills");
+    std::byte* const memory = place_spilled(t, std::bit_ceil(items) * tunnel.item_bytes());
     Ring const pool = make_ring(tunnel, tunnel.crosses() ? RingPart::whole : t.put_ring.part, memory, items, arena);
     if (tunnel.crosses()) t.drained = arena.place<Word<std::uint64_t>>();
     arena.image(t.spill) = pool;  // last: says to the next prepare() that all of it is there

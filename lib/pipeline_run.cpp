@@ -403,6 +403,7 @@ void Pipeline::Core::make_report() {
     Arena& arena = tunnel_words(t.tunnel->from_gpu());
     r.items = arena.fetch(&t.put_ring.words->claimed).bits;
     if (t.spills) {
+      r.spills_to_host = t.spills_to_host;
       r.spilled = arena.fetch(&arena.image(t.spill).words->claimed).bits;
       if (!t.tunnel->crosses()) r.items += r.spilled;
     }

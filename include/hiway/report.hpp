@@ -11,6 +11,7 @@ struct TunnelReport {
   std::string movement;     ///< "memory" (one home), "direct", "dma" or "managed"
   std::uint64_t items = 0;  ///< put, spilled ones included
   std::uint64_t spilled = 0;
+  bool spills_to_host = false;  ///< its pool's items lie in host memory: the device had too little
   std::uint64_t throttled = 0;  ///< times that writers from outside a cycle waited for its spill pools to empty
   std::uint64_t batches = 0;    ///< dma: batches that were copied
 };

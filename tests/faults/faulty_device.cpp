@@ -121,6 +121,7 @@ std::uint64_t FaultyDevice::count(std::atomic<std::uint64_t>& counter, std::uint
   std::uint64_t const n = ++counter;
   if (n != failing) return n;
   failed_at = Clock::now();
+  failed = what;
   throw CudaError(what + ": it was told to fail");
 }
 

@@ -45,6 +45,7 @@ class FaultyDevice {
   std::set<std::string> users;                 ///< what memory was asked for
   std::map<void*, std::string> held;           ///< memory that was not released
   Clock::time_point failed_at{};               ///< the fault was told to the library
+  std::string failed;                          ///< what failed last
 
   /// Counts `counter` up and returns it. *Throws* CudaError when it reaches `failing`.
   std::uint64_t count(std::atomic<std::uint64_t>& counter, std::uint64_t failing, std::string const& what);
