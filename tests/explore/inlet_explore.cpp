@@ -1,6 +1,6 @@
 // Puts that are refused or can never be served, closes, and lanes that put into different tunnels.
-#include "tests/explore/pipes.hpp"
 #include "tests/explore/search.hpp"
+#include "tests/explore/tunnels.hpp"
 
 namespace {
 
@@ -12,9 +12,9 @@ template <FaultKind Expected>
 struct RefusedPut {
   static constexpr std::array warps = {1u};
   void run(unsigned, ExploreMachine m) {
-    InletView v = a.inlet(control, 0);
+    InletView v = a.inlet(0);
     prepare(m, v);
-    detail::put(m, v, WriteItem<std::uint64_t>{7});
+    detail::put(m, v, WriteTorn{m, 7});
     throw Failure{"a put that must be refused returned"};
   }
   void prepare(ExploreMachine m, InletView& v) {
@@ -22,17 +22,17 @@ struct RefusedPut {
       case FaultKind::put_after_close: detail::close(m, v); break;
       case FaultKind::put_after_end:  // of an outbox whose credit is not home: no ticket for anybody
         a.end.closed.bits = 1;
-        a.r.words.free.bits = 0;
+        a.ring.words.free.bits = 0;
         break;
-      default: a.r.words.free.bits = 0; v.spill = &pool.ring;
+      default: a.ring.words.free.bits = 0; v.spill = &pool.ring;
     }
   }
   void check() const {
     require(control.record.kind == Expected, "another fault");
-    require(a.r.turns[0].bits == 0, "a refused put is visible");
+    require(a.ring.turns[0].bits == 0, "a refused put is visible");
   }
   Control control;
-  Pipe a{1};
+  LocalTunnel a{control, 1};
   SmallRing pool{1, RingPart::inbox};  // no credit: it is full
 };
 TEST(ExploreInlet, APutAfterTheCloseIsRefused) { expect_no_failure<RefusedPut<FaultKind::put_after_close>>(); }
@@ -47,7 +47,7 @@ TEST(ExploreInlet, APutThatFindsNoRoomInTheSpillPoolIsRefused) {
 struct ClosesTwice {
   static constexpr std::array warps = {2u};
   void run(unsigned, ExploreMachine m) {
-    InletView const v = a.inlet(control, 0);
+    InletView const v = a.inlet(0);
     if (m.lane() == 0) {
       detail::close(m, v);
       detail::close(m, v);
@@ -60,7 +60,7 @@ struct ClosesTwice {
   }
   void check() const { require(a.closed.bits == 1, "the block was not counted once"); }
   Control control;
-  Pipe a{1};
+  LocalTunnel a{control, 1};
   Word<std::uint32_t> sibling_closes{0};
 };
 TEST(ExploreInlet, ALaneThatClosesTwiceClosesForItselfOnly) { expect_no_failure<ClosesTwice>(); }
@@ -69,18 +69,16 @@ TEST(ExploreInlet, ALaneThatClosesTwiceClosesForItselfOnly) { expect_no_failure<
 struct EachItsOwn {
   static constexpr std::array warps = {3u};
   void run(unsigned, ExploreMachine m) {
-    Pipe& mine = m.lane() == 1 ? b : a;
-    mine.put(m, control, 0, m.lane());
+    LocalTunnel& mine = m.lane() == 1 ? b : a;
+    mine.put(m, 0, m.lane());
   }
   void check() const {
-    require(a.r.words.claimed.bits == 2 && b.r.words.claimed.bits == 1, "an item is in another tunnel");
-    std::uint64_t value = 0;
-    std::memcpy(&value, b.r.ring.items, sizeof value);
-    require(value == 1, "another item");
+    require(a.ring.words.claimed.bits == 2 && b.ring.words.claimed.bits == 1, "an item is in another tunnel");
+    require(b.ring.items[0].value == 1, "another item");
   }
   Control control;
-  Pipe a{2};
-  Pipe b{2};
+  LocalTunnel a{control, 2};
+  LocalTunnel b{control, 2};
 };
 TEST(ExploreGrouping, LanesThatPutIntoDifferentTunnelsShareNoClaim) { expect_no_failure<EachItsOwn>(); }
 
