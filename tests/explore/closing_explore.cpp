@@ -133,8 +133,11 @@ struct Unwinds : CheckedTunnel {
 TEST(ExploreClosing, AnExecutorThatUnwindsClosesNothing) { expect_no_failure<Unwinds>(); }
 
 /// Two executors read and return early, each after one item: when the last has returned, what is left is a fault.
+struct ReadersWords {  // there before the table that names them
+  StageWords words;
+};
 template <unsigned Items>
-struct ReturnEarly : CheckedTunnel {
+struct ReturnEarly : ReadersWords, CheckedTunnel {
   static constexpr std::array warps = {1u, 1u, 1u, 1u};
   ReturnEarly() : CheckedTunnel({.capacity = 1, .readers = {{&words.returned, 2, false}}}) {}
   void run(unsigned warp, ExploreMachine m) {
@@ -160,7 +163,6 @@ struct ReturnEarly : CheckedTunnel {
     require(result == CheckResult::faulted && t.end.ended.bits == 0, "an end with items left");
   }
   LocalTunnel results{control, 1};
-  StageWords words;
 };
 TEST(ExploreClosing, TheLastReaderThatReturnsWithItemsLeftIsAFault) { expect_no_failure<ReturnEarly<3>>(); }
 TEST(ExploreClosing, ReadersThatReturnEarlyWithNothingLeftAreNone) { expect_no_failure<ReturnEarly<2>>(); }
