@@ -43,7 +43,8 @@ Service& service() {
 Known const* find_known(int id) {
   auto const& known = service().known;
   bool const there = id >= 0 && static_cast<std::size_t>(id) < known.size();
-  return there && known[static_cast<std::size_t>(id)].tunnel != nullptr ? &known[static_cast<std::size_t>(id)] : nullptr;
+  return there && known[static_cast<std::size_t>(id)].tunnel != nullptr ? &known[static_cast<std::size_t>(id)]
+                                                                        : nullptr;
 }
 
 hiway::TableDevice table_device() {
@@ -62,8 +63,10 @@ void build_tables() {
     Known const& k = s.known[id];
     if (k.tunnel == nullptr) continue;
     s.host_ends[id].type = device_ends[id].type = k.type;
-    if (!pipe.has_writer(*k.tunnel)) (k.tunnel->from_gpu() ? device_ends : s.host_ends)[id].inlet = k.open_inlet(*k.tunnel);
-    if (!pipe.has_reader(*k.tunnel)) (k.tunnel->to_gpu() ? device_ends : s.host_ends)[id].outlet = k.open_outlet(*k.tunnel);
+    if (!pipe.has_writer(*k.tunnel))
+      (k.tunnel->from_gpu() ? device_ends : s.host_ends)[id].inlet = k.open_inlet(*k.tunnel);
+    if (!pipe.has_reader(*k.tunnel))
+      (k.tunnel->to_gpu() ? device_ends : s.host_ends)[id].outlet = k.open_outlet(*k.tunnel);
   }
   s.host = {s.host_ends.data(), static_cast<int>(count), pipe.whole_run_h()};
   auto& ends = pipe.create_buffer<detail::Ends>(std::span<detail::Ends const>(device_ends));
@@ -117,13 +120,15 @@ int add(hiway::TunnelBase& tunnel, std::uint64_t type, hiway::InletView (*open_i
 hiway::TunnelBase& tunnel(int id, std::uint64_t type) {
   Known const* const known = find_known(id);
   if (known == nullptr) throw hiway::MisuseError("HiWayLib: there is no tunnel " + std::to_string(id));
-  if (known->type != type) throw hiway::MisuseError("HiWayLib: the item is not of the type of tunnel " + std::to_string(id));
+  if (known->type != type)
+    throw hiway::MisuseError("HiWayLib: the item is not of the type of tunnel " + std::to_string(id));
   return *known->tunnel;
 }
 
 Table const& host_table() {
   Service const& s = service();
-  if (s.state == State::taking) throw hiway::ConfigError("HiWayLib: the service does not run: setupService() comes first");
+  if (s.state == State::taking)
+    throw hiway::ConfigError("HiWayLib: the service does not run: setupService() comes first");
   return s.host;
 }
 

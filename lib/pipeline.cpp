@@ -118,8 +118,8 @@ void Pipeline::Core::add_tunnel(std::unique_ptr<TunnelBase> tunnel) {
   } else {
     // Who may spill may put into the ring whose slot it holds (ring.hpp I5). Decided here: open ends copy the handle.
     bool const may_hold = t.item_bytes() > copied_bytes && t.config().when_full != WhenFull::wait;
-    s.put_ring = make_ring(t, may_hold ? RingPart::in_order : RingPart::whole,
-                           tunnel_words(from).place_raw(bytes, who), capacity, tunnel_words(from));
+    s.put_ring = make_ring(t, may_hold ? RingPart::in_order : RingPart::whole, tunnel_words(from).place_raw(bytes, who),
+                           capacity, tunnel_words(from));
     s.get_ring = s.put_ring;
   }
   s.spill = tunnel_words(from).place<Ring>();

@@ -125,7 +125,7 @@ class Pipeline::Core {
     std::vector<OutletPort*> open_outlets;   ///< at the consumers' home
     Word<std::uint64_t>* drained = nullptr;  ///< of the spill pool, where it is drained
     bool spills = false;
-    bool spills_to_host = false;  ///< the items of its pool, for want of the device's memory
+    bool spills_to_host = false;      ///< the items of its pool, for want of the device's memory
     std::size_t throttled_by = npos;  ///< index into cycles_: that its outside writers wait for
     std::size_t route = npos;         ///< dma: of its direction's transfer line
   };
@@ -157,13 +157,14 @@ class Pipeline::Core {
   // pipeline.cpp
   template <class Test>
   [[nodiscard]] bool any_stage(Test&& test) const {
-    auto const in_kernel = [&](GpuKernelDescription const& k) { return std::any_of(k.stages.begin(), k.stages.end(), test); };
+    auto const in_kernel = [&](GpuKernelDescription const& k) {
+      return std::any_of(k.stages.begin(), k.stages.end(), test);
+    };
     return std::any_of(cpu_.begin(), cpu_.end(), [&](CpuStageDescription const& c) { return test(c.stage); }) ||
            std::any_of(gpu_.begin(), gpu_.end(), in_kernel);
   }
   [[nodiscard]] Arena& tunnel_words(bool device) { return device ? *device_words_ : *host_words_; }
-  Ring make_ring(TunnelBase const& tunnel, RingPart part, std::byte* items, std::size_t capacity,
-                 Arena& arena);
+  Ring make_ring(TunnelBase const& tunnel, RingPart part, std::byte* items, std::size_t capacity, Arena& arena);
   [[nodiscard]] Control* control(bool device) const { return device ? device_control_ : host_control_; }
   void invalidate();
 

@@ -154,7 +154,8 @@ void Pipeline::Core::start_kernels() {
   for (std::size_t k : start_order_) {
     DeviceKernel kernel = gpu_[k].kernel.bind(stage_ends(stages_of(true, k), 0));
     kernel.lane_body = [this, k, body = kernel.lane_body] { run_lane(k, body); };
-    kernels_.push_back({backend_->start(kernel_title(gpu_[k]), kernel, grids_[k]), gpu_[k].kernel.close_behind ? k : npos});
+    kernels_.push_back(
+        {backend_->start(kernel_title(gpu_[k]), kernel, grids_[k]), gpu_[k].kernel.close_behind ? k : npos});
   }
 }
 
@@ -331,7 +332,8 @@ bool Pipeline::Core::watch() {
 
 void Pipeline::Core::poll_kernels(bool finishing) {
   bool all_done = true;
-  for (auto kernel = kernels_.rbegin(); kernel != kernels_.rend(); ++kernel) {  // the monitor, the first, is the last to blame
+  for (auto kernel = kernels_.rbegin(); kernel != kernels_.rend();
+       ++kernel) {  // the monitor, the first, is the last to blame
     try {
       kernel->done = kernel->done || (kernel->close_behind == npos && kernel->kernel->done());
     } catch (...) {

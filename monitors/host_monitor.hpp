@@ -41,7 +41,7 @@ class HostMonitor {
   std::function<void(std::exception_ptr)> on_failure_;
   std::mutex mutex_;
   std::condition_variable_any woken_;
-  bool wake_ = false;  ///< under mutex_
+  bool wake_ = false;    ///< under mutex_
   std::jthread thread_;  ///< last: it uses the others
 };
 

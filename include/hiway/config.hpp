@@ -89,7 +89,8 @@ struct Extent {
   unsigned x, y = 1, z = 1;
   Extent(unsigned count) : x(count) {}
   template <class Dim3>
-  requires requires(Dim3 const& d) { d.x + d.y + d.z; } Extent(Dim3 const& d) : x(d.x), y(d.y), z(d.z) {}
+  requires requires(Dim3 const& d) { d.x + d.y + d.z; }
+  Extent(Dim3 const& d) : x(d.x), y(d.y), z(d.z) {}
 };
 
 /// A pipeline.

@@ -195,8 +195,8 @@ HIWAY_DEVICE inline void end_task_together(Team team, OutletView const& v) {
 template <class T, class Machine>
 HIWAY_DEVICE inline std::size_t get_run(Machine m, OutletView const& v, Ring const& ring, T* items, std::size_t n) {
   constexpr std::size_t most = std::size_t{1} << 20;
-  Run const run = claim_get_run(m, ring, static_cast<std::uint32_t>(n < most ? n : most), &port_of(m, v).got,
-                                Credit::early);
+  Run const run =
+      claim_get_run(m, ring, static_cast<std::uint32_t>(n < most ? n : most), &port_of(m, v).got, Credit::early);
   for (std::uint32_t i = 0; i < run.count; ++i)
     finish_get(m, ring, run.first + i, *v.control, Credit::early, ReadItem<T>{items[i]});
   return run.count;
@@ -402,8 +402,8 @@ class Outlet {
   }
   template <class Team>
   HIWAY_DEVICE bool next_together(Team team, T& item) const {
-    return detail::await_together(
-        team, view_, [&](std::byte const* slot) { detail::copy_together(team, item, item_in<T>(slot)); });
+    return detail::await_together(team, view_,
+                                  [&](std::byte const* slot) { detail::copy_together(team, item, item_in<T>(slot)); });
   }
   template <class Machine>
   std::size_t get_run_with(Machine m, std::span<T> items) const {
@@ -429,8 +429,7 @@ class Outlet {
   }
   template <class Machine>
   HIWAY_DEVICE bool get_with(Machine m, T& item) const {
-    bool const got =
-        detail::get_once(m, view_, detail::together(m, view_), true, Credit::early, ReadItem<T>{item});
+    bool const got = detail::get_once(m, view_, detail::together(m, view_), true, Credit::early, ReadItem<T>{item});
     after_get(m, got);
     return got;
   }

@@ -126,7 +126,8 @@ void createTunnel(int& id, hiway::Direction direction, bool isBatched, hiway::Tu
   config.movement = isBatched ? hiway::Movement::dma : hiway::Movement::managed;
   auto& made = pipeline().create_tunnel<T>("tunnel " + std::to_string(pipeline().tunnel_count()), direction, config);
   id = detail::add(
-      made, hiway::item_type<T>, [](hiway::TunnelBase& t) { return static_cast<hiway::Tunnel<T>&>(t).open_inlet().view(); },
+      made, hiway::item_type<T>,
+      [](hiway::TunnelBase& t) { return static_cast<hiway::Tunnel<T>&>(t).open_inlet().view(); },
       [](hiway::TunnelBase& t) { return static_cast<hiway::Tunnel<T>&>(t).open_outlet().view(); });
 }
 
@@ -175,7 +176,8 @@ HIWAY_DEVICE inline void endTask_d(int id) { detail::outlet_d<detail::Any>(id, 0
 
 /// True when the whole pipeline has ended, or aborts. (The paper's text says the opposite, its figures this.)
 [[nodiscard]] inline bool isTerminate_h() {
-  return !detail::unless_aborted([] { return !hiway::Outlet<detail::Any>(detail::host_table().whole).is_terminate_h(); });
+  return !detail::unless_aborted(
+      [] { return !hiway::Outlet<detail::Any>(detail::host_table().whole).is_terminate_h(); });
 }
 [[nodiscard]] HIWAY_DEVICE inline bool isTerminate_d() {
   return hiway::Outlet<detail::Any>(detail::device_table().whole).is_terminate_d();

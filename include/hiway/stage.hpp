@@ -143,9 +143,8 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
   HIWAY_DEVICE bool step_outlet(Machine m, std::uint32_t group, OutletView const& outlet, InletView const* inlets) {
     bool got = false;
     if constexpr (Shape::each) {
-      got = detail::work_once<I>(m, outlet, group, [&](I const& item) {
-        call_item(item, inlets, std::index_sequence_for<Os...>{});
-      });
+      got = detail::work_once<I>(m, outlet, group,
+                                 [&](I const& item) { call_item(item, inlets, std::index_sequence_for<Os...>{}); });
     } else if constexpr (stays_in_slot<std::tuple_element_t<0, std::tuple<Os...>>>) {
       // A large result is made in its slot: `body` neither gets nor puts, so it may hold a ticket.
       using O = std::tuple_element_t<0, std::tuple<Os...>>;
@@ -155,8 +154,7 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
     } else {
       using O = std::tuple_element_t<0, std::tuple<Os...>>;
       ItemRoom<O> result;
-      got = detail::work_once<I>(m, outlet, group,
-                                 [&](I const& item) { result.item() = static_cast<O>(body(item)); });
+      got = detail::work_once<I>(m, outlet, group, [&](I const& item) { result.item() = static_cast<O>(body(item)); });
       detail::put_together(m, inlets[0], group, got, WriteItem<O>{result.item()});
     }
     detail::note_result(m, outlet, got);

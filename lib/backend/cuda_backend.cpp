@@ -360,7 +360,8 @@ class CudaBackend final : public Backend {
   }
   static void require_code(std::string_view name, DeviceKernel const& kernel) {
     if (kernel.cuda.symbol == nullptr) {
-      throw ConfigError(std::string(name) + " has no GPU code: its file was not compiled by nvcc (CMake: hiway_cuda_sources(target))");
+      throw ConfigError(std::string(name) +
+                        " has no GPU code: its file was not compiled by nvcc (CMake: hiway_cuda_sources(target))");
     }
   }
 

@@ -94,8 +94,9 @@ class HostBackend final : public Backend {
   void reserve_streams(std::size_t) override {}
   void prepare(std::string_view name, DeviceKernel const& kernel, simt::Grid) override {
     if (kernel.lane_body) return;
-    throw ConfigError(std::string(name) +
-                      " is a __global__ function, which only a GPU runs; give it as a functor to run it on the emulated device");
+    throw ConfigError(
+        std::string(name) +
+        " is a __global__ function, which only a GPU runs; give it as a functor to run it on the emulated device");
   }
   bool loads_beside_kernels() const override { return true; }
   unsigned processors() const override { return device_.limits().processors; }

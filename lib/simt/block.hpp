@@ -31,10 +31,10 @@ struct Lane final : Fiber {
   enum class Failure : std::uint8_t { none, partner_left, nobody_can_run };
 
   Block* block = nullptr;
-  unsigned thread = 0;         ///< in the block
-  std::uint32_t mark = 0;      ///< lane_mark()
-  unsigned misses = 0;         ///< lane_misses()
-  unsigned accesses_left = 0;  ///< until it must yield
+  unsigned thread = 0;          ///< in the block
+  std::uint32_t mark = 0;       ///< lane_mark()
+  unsigned misses = 0;          ///< lane_misses()
+  unsigned accesses_left = 0;   ///< until it must yield
   std::uint32_t converged = 0;  ///< the group that it found in converge(); 0 while it looks
   Wait wait = Wait::none;
   Failure failure = Failure::none;

@@ -33,7 +33,8 @@ inline void finish_switch(Shadow& self) { __sanitizer_finish_switch_fiber(self.a
 /// A local variable of the running fiber that ASan keeps elsewhere, to find uses after return.
 inline bool in_moved_frame(void const* local) {
   void* const frames = __asan_get_current_fake_stack();
-  return frames != nullptr && __asan_addr_is_in_fake_stack(frames, const_cast<void*>(local), nullptr, nullptr) != nullptr;
+  return frames != nullptr &&
+         __asan_addr_is_in_fake_stack(frames, const_cast<void*>(local), nullptr, nullptr) != nullptr;
 }
 #else
 inline constexpr bool address = false;

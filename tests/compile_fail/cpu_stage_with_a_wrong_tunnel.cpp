@@ -10,5 +10,6 @@ using Got = long;
 int main() {
   hiway::Pipeline pipe;
   auto& items = pipe.create_tunnel<int>("items", hiway::Direction::cpu_to_cpu);
-  pipe.add_cpu_stage("sink", [](hiway::Outlet<Got> in) { in.for_each_h([](Got) {}); }, hiway::from(items));
+  pipe.add_cpu_stage(
+      "sink", [](hiway::Outlet<Got> in) { in.for_each_h([](Got) {}); }, hiway::from(items));
 }

@@ -58,9 +58,7 @@ struct CrossedWaits {
   void check() const {}
   std::array<Word<std::uint32_t>, 2> words{};
 };
-TEST(ExplorePlanted, AWaitForEverIsFoundByEveryStrategy) {
-  expect_found<CrossedWaits>({enumerates, walks, ranks}, 1);
-}
+TEST(ExplorePlanted, AWaitForEverIsFoundByEveryStrategy) { expect_found<CrossedWaits>({enumerates, walks, ranks}, 1); }
 
 // ---- a bug that needs two switches at the right places
 

@@ -21,9 +21,15 @@ TEST(Crash, AnIllegalAccessEndsTheRunAndNamesTheStage) {
   Pipeline pipe(hiway_tests::bounded());
   auto& in = pipe.create_tunnel<int>("in", Direction::cpu_to_gpu, {.capacity_items = 4});
   auto& out = pipe.create_tunnel<int>("out", Direction::gpu_to_cpu, {.capacity_items = 4});
-  pipe.add_cpu_stage("feed", [](Inlet<int> to) { for (int i = 0;; ++i) to.put_h(i); }, into(in));
+  pipe.add_cpu_stage(
+      "feed",
+      [](Inlet<int> to) {
+        for (int i = 0;; ++i) to.put_h(i);
+      },
+      into(in));
   pipe.add_gpu_stage("crash", Crash{}, from(in), into(out), {.blocks = 1, .threads_per_block = 64});
-  pipe.add_cpu_stage("sink", [](int const&) {}, from(out));
+  pipe.add_cpu_stage(
+      "sink", [](int const&) {}, from(out));
   std::string const text = hiway_tests::text_of_error<CudaError>([&] { pipe.run(); });
   EXPECT_THAT(text, testing::HasSubstr("stage 'crash'"));
   EXPECT_THAT(text, testing::HasSubstr("illegal memory access"));

@@ -89,7 +89,8 @@ struct PutAgainstCheck {
         } else {
           m.store(shut, r, Order::release);
           m.fence_across();
-          saw = m.fetch_add(ticket, std::uint64_t{0}, Order::acq_rel) > (r - 1) / words_of_a_pair;  // earlier rounds' puts
+          saw = m.fetch_add(ticket, std::uint64_t{0}, Order::acq_rel) >
+                (r - 1) / words_of_a_pair;  // earlier rounds' puts
         }
         m.store(seen[2 * pair + (puts ? 0 : 1)].word, saw ? 1u : 0u, Order::relaxed);
         meet(m, pair, 2 * r);
@@ -264,8 +265,8 @@ std::uint64_t torn_items(Form form) {
   std::size_t const slots = std::size_t{blocks} / 2 * threads;
   auto& torn = zeros<Word<std::uint64_t>>(pipe, 1);
   pipe.launch("messages",
-              PassMessages{zeros<Message>(pipe, slots).view(), zeros<Word<std::uint32_t>>(pipe, slots).view(), torn.view(),
-                           61200, form},
+              PassMessages{zeros<Message>(pipe, slots).view(), zeros<Word<std::uint32_t>>(pipe, slots).view(),
+                           torn.view(), 61200, form},
               {.blocks = blocks, .threads_per_block = threads});
   pipe.synchronize();
   return value(torn);

@@ -28,11 +28,13 @@ TEST(ManyKernels, RunAtOnce) {
   for (int s = 0; s < stages; ++s) {
     Direction const direction = s + 1 == stages ? Direction::gpu_to_cpu : Direction::gpu_to_gpu;
     auto& after = pipe.create_tunnel<int>("after " + std::to_string(s), direction, {.capacity_items = 64});
-    pipe.add_gpu_stage("add " + std::to_string(s), AddOne{}, from(*before), into(after), {.blocks = 1, .threads_per_block = 64});
+    pipe.add_gpu_stage("add " + std::to_string(s), AddOne{}, from(*before), into(after),
+                       {.blocks = 1, .threads_per_block = 64});
     before = &after;
   }
   long sum = 0;
-  pipe.add_cpu_stage("sum", [&](int const& x) { sum += x; }, from(*before));
+  pipe.add_cpu_stage(
+      "sum", [&](int const& x) { sum += x; }, from(*before));
   for (int run = 0; run < 3; ++run) {
     sum = 0;
     pipe.run();

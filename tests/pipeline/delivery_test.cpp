@@ -289,7 +289,8 @@ TEST(Delivery, CarriesTheLargestItems) {
   HIWAY_NEEDS_DEVICE();
   Pipeline pipe(bounded());
   auto& to = pipe.create_tunnel<Largest>("to", Direction::cpu_to_gpu, {.capacity_items = 4});
-  auto& back = pipe.create_tunnel<Largest>("back", Direction::gpu_to_cpu, {.capacity_items = 4, .movement = Movement::dma});
+  auto& back =
+      pipe.create_tunnel<Largest>("back", Direction::gpu_to_cpu, {.capacity_items = 4, .movement = Movement::dma});
   pipe.add_cpu_stage(
       "feed",
       [](Inlet<Largest> out) {
@@ -302,7 +303,8 @@ TEST(Delivery, CarriesTheLargestItems) {
       into(to));
   pipe.add_gpu_stage("increment", Increment{}, from(to), into(back));
   std::uint32_t sum = 0;
-  pipe.add_cpu_stage("sum", [&](Largest const& x) { sum += x.words[0] + x.words[16383] + x.words[77]; }, from(back));
+  pipe.add_cpu_stage(
+      "sum", [&](Largest const& x) { sum += x.words[0] + x.words[16383] + x.words[77]; }, from(back));
   pipe.run();
   EXPECT_EQ(sum, 2u * (19 * 20 / 2 + 20) + 20);
 }

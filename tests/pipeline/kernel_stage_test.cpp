@@ -36,7 +36,8 @@ TEST(KernelStage, RunsAUsersOwnKernel) {
       into(numbers));
   pipe.add_kernel_stage("square", square_kernel, from(numbers), into(squares), 2, 64, 3);  // an int for a long
   long sum = 0;
-  pipe.add_cpu_stage("sum", [&](long const& x) { sum += x; }, from(squares));
+  pipe.add_cpu_stage(
+      "sum", [&](long const& x) { sum += x; }, from(squares));
   for (int run = 0; run < 3; ++run) {
     sum = 0;
     pipe.run();
@@ -50,7 +51,8 @@ TEST(KernelStage, MayBeASource) {
   auto& numbers = pipe.create_tunnel<int>("numbers", Direction::gpu_to_cpu, {.capacity_items = 16});
   pipe.add_kernel_stage("count", count_kernel, into(numbers), 3, 33);
   long sum = 0;
-  pipe.add_cpu_stage("sum", [&](int const& x) { sum += x; }, from(numbers));
+  pipe.add_cpu_stage(
+      "sum", [&](int const& x) { sum += x; }, from(numbers));
   pipe.run();
   EXPECT_EQ(sum, 990L * 989 / 2);
 }
@@ -83,8 +85,9 @@ TEST(KernelStage, RefusesMoreThanOneDimension) {
   };
   Pipeline pipe(bounded());
   auto& numbers = pipe.create_tunnel<int>("numbers", Direction::gpu_to_cpu);
-  EXPECT_THAT(hiway_tests::text_of_error<ConfigError>(
-                  [&] { pipe.add_kernel_stage("count", count_kernel, into(numbers), Dim3{1, 2, 1}, 32); }),
+  EXPECT_THAT(hiway_tests::text_of_error<ConfigError>([&] {
+                pipe.add_kernel_stage("count", count_kernel, into(numbers), Dim3{1, 2, 1}, 32);
+              }),
               HasSubstr("stage 'count': grid and block must have one dimension of at least 1: 1 x 2 x 1"));
 }
 
@@ -108,7 +111,8 @@ TEST(KernelStage, LaunchesMayPutBesideARun) {
         pipe.create_tunnel<int>("numbers", Direction::gpu_to_cpu, {.capacity_items = 100, .movement = movement});
     Inlet<int> const out = numbers.open_inlet();
     long sum = 0;
-    pipe.add_cpu_stage("sum", [&](int const& x) { sum += x; }, from(numbers));
+    pipe.add_cpu_stage(
+        "sum", [&](int const& x) { sum += x; }, from(numbers));
     for (int run = 0; run < 2; ++run) {
       sum = 0;
       pipe.start();
@@ -166,7 +170,8 @@ TEST(KernelStage, APutAfterTheWholeRunHasEndedIsNamed) {
   auto& there = pipe.create_tunnel<int>("there", Direction::gpu_to_cpu);
   auto& here = pipe.create_tunnel<int>("here", Direction::cpu_to_cpu);
   Inlet<int> const late[] = {there.open_inlet(), here.open_inlet()};
-  pipe.add_cpu_stage("sum", [](int const&) {}, from(there, here));
+  pipe.add_cpu_stage(
+      "sum", [](int const&) {}, from(there, here));
   auto const end = [&] {
     pipe.start();
     pipe.launch("close", Close{late[0]}, {.blocks = 1, .threads_per_block = 1});
@@ -176,10 +181,12 @@ TEST(KernelStage, APutAfterTheWholeRunHasEndedIsNamed) {
   };
   end();
   pipe.launch("put", PutSome{late[0], 1}, {.blocks = 1, .threads_per_block = 1});
-  EXPECT_THAT(hiway_tests::text_of_error<MisuseError>([&] { pipe.wait(); }), HasSubstr("put after close: tunnel 'there'"));
+  EXPECT_THAT(hiway_tests::text_of_error<MisuseError>([&] { pipe.wait(); }),
+              HasSubstr("put after close: tunnel 'there'"));
   end();
   EXPECT_THROW(late[1].put_h(1), Aborted);
-  EXPECT_THAT(hiway_tests::text_of_error<MisuseError>([&] { pipe.wait(); }), HasSubstr("put after close: tunnel 'here'"));
+  EXPECT_THAT(hiway_tests::text_of_error<MisuseError>([&] { pipe.wait(); }),
+              HasSubstr("put after close: tunnel 'here'"));
 }
 
 }  // namespace

@@ -158,7 +158,8 @@ TEST_F(Paper, BothSpellingsWorkOnOneTunnel) {
 TEST_F(Paper, TheWrongTypeIsNamedOnTheHost) {
   int id = -1;
   createTunnel<int>(id, CPU_TO_CPU, true);
-  EXPECT_THAT(hiway_tests::text_of_error<hiway::MisuseError>([&] { (void)tunnel<float>(id); }), HasSubstr("not of the type"));
+  EXPECT_THAT(hiway_tests::text_of_error<hiway::MisuseError>([&] { (void)tunnel<float>(id); }),
+              HasSubstr("not of the type"));
   setupService();
   EXPECT_THAT(hiway_tests::text_of_error<hiway::MisuseError>([&] { put_h(1.0f, id); }),
               HasSubstr("tunnel 0: the item is not of the tunnel's type"));
@@ -197,7 +198,8 @@ std::string error_of_launch(Kernel kernel, hiway::Direction direction) {
 }
 
 TEST_F(Paper, TheWrongTypeIsNamedOnTheDevice) {
-  EXPECT_THAT(error_of_launch<int>(PutFloat{}, GPU_TO_CPU), HasSubstr("the item is not of the tunnel's type: tunnel 'tunnel 0'"));
+  EXPECT_THAT(error_of_launch<int>(PutFloat{}, GPU_TO_CPU),
+              HasSubstr("the item is not of the tunnel's type: tunnel 'tunnel 0'"));
 }
 struct Other {
   float value;
@@ -221,7 +223,8 @@ TEST_F(Paper, AnUnknownTunnelIsNamed) {
 TEST_F(Paper, CallsBeforeSetupAreNamed) {
   int id = -1;
   createTunnel<int>(id, CPU_TO_CPU, true);
-  EXPECT_THAT(hiway_tests::text_of_error<hiway::ConfigError>([&] { put_h(1, id); }), HasSubstr("setupService() comes first"));
+  EXPECT_THAT(hiway_tests::text_of_error<hiway::ConfigError>([&] { put_h(1, id); }),
+              HasSubstr("setupService() comes first"));
   setupService();
   EXPECT_THAT(hiway_tests::text_of_error<hiway::ConfigError>([] { setupService(); }), HasSubstr("runs already"));
 }
