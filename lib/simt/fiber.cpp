@@ -98,6 +98,11 @@ void Fiber::jump(Fiber& next, sanitizer::Shadow* self_shadow) {
   Trampoline::arrive(*this, transfer);
 }
 
+bool Fiber::holds(void const* address) const noexcept {
+  auto const* const byte = static_cast<std::byte const*>(address);
+  return (byte >= stack_ && byte < stack_ + stack_bytes_) || sanitizer::in_moved_frame(address);
+}
+
 void Fiber::retire() {
   sanitizer::destroy(shadow_);
   sanitizer::unpoison(stack_, stack_bytes_);  // red zones of frames that never returned

@@ -363,8 +363,6 @@ std::uint64_t share_in_block(std::uint64_t value) {
   return lane.block->shared_value;
 }
 
-bool on_own_stack(void const* address) noexcept {
-  return lane_here("on_own_stack").holds(address) || sanitizer::in_moved_frame(address);
-}
+bool on_own_stack(void const* address) noexcept { return lane_here("on_own_stack").holds(address); }
 
 }  // namespace hiway::simt
