@@ -284,8 +284,9 @@ std::byte* Pipeline::Core::place_spilled(TunnelState& t, std::size_t bytes) {
   try {
     return device_words_->place_raw(bytes, what);
   } catch (CudaError const&) {
-    t.spills_to_host = true;
-    return host_words_->place_raw(bytes, what + ", in host memory");
+    std::byte* const memory = host_words_->place_raw(bytes, what + ", in host memory");
+    t.spills_to_host = true;  // only then: a later prepare() tries the device again
+    return memory;
   }
 }
 

@@ -332,8 +332,8 @@ bool Pipeline::Core::watch() {
 
 void Pipeline::Core::poll_kernels(bool finishing) {
   bool all_done = true;
-  for (auto kernel = kernels_.rbegin(); kernel != kernels_.rend();
-       ++kernel) {  // the monitor, the first, is the last to blame
+  // The monitor, the first, is the last to blame.
+  for (auto kernel = kernels_.rbegin(); kernel != kernels_.rend(); ++kernel) {
     try {
       kernel->done = kernel->done || (kernel->close_behind == npos && kernel->kernel->done());
     } catch (...) {

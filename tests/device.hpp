@@ -34,6 +34,15 @@ inline hiway::PipelineConfig bounded(std::chrono::milliseconds deadline = std::c
   return config;
 }
 
+/// How long after it is noticed an error may come.
+#if defined(HIWAY_SANITIZED)  // everything is 5 to 20 times slower
+inline constexpr std::chrono::milliseconds soon{1000};
+#elif defined(HIWAY_TEST_ON_GPU)
+inline constexpr std::chrono::milliseconds soon{10};
+#else
+inline constexpr std::chrono::milliseconds soon{50};
+#endif
+
 /// The text of the exception that `call` throws; fails the test when it throws none.
 template <class Exception = std::exception, class Call>
 std::string text_of_error(Call&& call) {

@@ -16,15 +16,10 @@ namespace {
 using namespace hiway;
 using namespace std::chrono_literals;
 using hiway_tests::FaultyDevice;
+using hiway_tests::soon;
 using hiway_tests::text_of_error;
 using testing::HasSubstr;
 using Clock = std::chrono::steady_clock;
-
-#if defined(HIWAY_SANITIZED)
-constexpr auto soon = 1000ms;  // everything is 5 to 20 times slower
-#else
-constexpr auto soon = 50ms;
-#endif
 
 PipelineConfig on_faulty(std::chrono::milliseconds deadline = 50s) {
   PipelineConfig config;

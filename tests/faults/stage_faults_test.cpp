@@ -20,15 +20,10 @@ using namespace hiway;
 using namespace std::chrono_literals;
 using hiway_tests::bounded;
 using hiway_tests::GrownBy;
+using hiway_tests::soon;
 using hiway_tests::text_of_error;
 using hiway_tests::Tree;
 using Clock = std::chrono::steady_clock;
-
-#if defined(HIWAY_SANITIZED)
-constexpr auto soon = 1000ms;  // everything is 5 to 20 times slower
-#else
-constexpr auto soon = 50ms;
-#endif
 
 /// When a stage threw; its own error is the run's first, so the first counts.
 std::atomic<Clock::rep> thrown_at = 0;

@@ -12,6 +12,7 @@ namespace {
 
 using namespace hiway;
 using hiway_tests::bounded;
+using hiway_tests::soon;
 using hiway_tests::text_of_error;
 using testing::Message;
 
@@ -121,13 +122,6 @@ TEST(Fault, FailOnTheDeviceNamesTheStage) {
 TEST(Fault, AFailureOnTheDeviceEndsTheRunSoon) {
   HIWAY_NEEDS_DEVICE();
   using Clock = std::chrono::steady_clock;
-#if defined(HIWAY_TEST_ON_GPU)
-  constexpr auto soon = std::chrono::milliseconds(10);
-#elif defined(HIWAY_SANITIZED)
-  constexpr auto soon = std::chrono::milliseconds(1000);
-#else
-  constexpr auto soon = std::chrono::milliseconds(50);
-#endif
   auto best = Clock::duration::max();
   for (int i = 0; i < 10 && best >= soon; ++i) {
     Pipeline pipe(bounded());
