@@ -1,6 +1,5 @@
 // Who closes, and when, under every schedule: executors that return, close early or unwind; last results behind a loop;
 // puts that race the close and the end.
-#include "hiway/persistent.hpp"
 #include "tests/explore/search.hpp"
 #include "tests/explore/tunnels.hpp"
 
@@ -8,27 +7,6 @@ namespace {
 
 using namespace hiway;
 using namespace hiway::explore;
-
-/// A world's lambda as what a persistent executor runs.
-template <class Body>
-struct Stage {
-  static constexpr unsigned outlet_count = 0;
-  static constexpr unsigned inlet_count = 1;
-  static constexpr unsigned stage_count = 1;
-  Body body;
-  void operator()(ExploreMachine, OutletView const*, InletView const*) { body(); }
-};
-
-/// The life of executor `number` of a stage that writes `t`: the library's, with `body` as what it runs.
-template <class Body>
-void run_executor(ExploreMachine m, Ports& t, unsigned number, StageWords& words, Body&& body) {
-  Stage<Body&> stage{body};
-  Ends<Stage<Body&>> ends{};
-  ends.inlets[0] = t.inlet(number);
-  ends.stages[0] = &words;
-  ends.control = ends.inlets[0].control;
-  run_persistent(m, stage, ends);
-}
 
 /// Two executors write. One has two lanes, of which one closes twice and the other only returns; the other one closes.
 struct Writers : CheckedTunnel {

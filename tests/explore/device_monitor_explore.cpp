@@ -43,32 +43,13 @@ struct Bus {
     monitor.stage_count = 1;
     monitor.termination = check_table.table;
   }
-  /// What the stages' one executor each runs.
-  template <class Body>
-  struct Stage {
-    static constexpr unsigned outlet_count = 0;
-    static constexpr unsigned inlet_count = 1;
-    static constexpr unsigned stage_count = 1;
-    Body body;
-    void operator()(ExploreMachine, OutletView const*, InletView const*) { body(); }
-  };
-  template <class Body>
-  void run_stage(ExploreMachine m, StageWords& words, Ports& into, Body&& body) {
-    Stage<Body&> stage{body};
-    Ends<Stage<Body&>> ends{};
-    ends.inlets[0] = into.inlet(0);
-    ends.stages[0] = &words;
-    ends.control = into.writing.control;
-    run_persistent(m, stage, ends);
-  }
-
   void produce(ExploreMachine m) {
-    run_stage(m, from_device ? device_stage : host_stage, t, [&] {
+    run_executor(m, t, 0, from_device ? device_stage : host_stage, [&] {
       for (unsigned i = 0; i < in_time; ++i) t.put(m, 0, i);
     });
   }
   void consume(ExploreMachine m) {
-    run_stage(m, from_device ? host_stage : device_stage, results, [&] {
+    run_executor(m, results, 0, from_device ? host_stage : device_stage, [&] {
       t.read(m, 0, [&](std::uint32_t x) {
         require(x < total && !seen[x], "an item came twice, or nobody put it");
         seen[x] = true;

@@ -8,6 +8,7 @@
 
 #include "hiway/inlet.hpp"
 #include "hiway/outlet.hpp"
+#include "hiway/persistent.hpp"
 #include "hiway/termination.hpp"
 #include "monitors/relay.hpp"
 #include "tests/explore/worlds.hpp"
@@ -86,6 +87,27 @@ struct Ports {
   Word<std::uint32_t> stage_ended{0};
   unsigned tasks_ended = 0;
 };
+
+/// A world's lambda as what a persistent executor runs.
+template <class Body>
+struct Stage {
+  static constexpr unsigned outlet_count = 0;
+  static constexpr unsigned inlet_count = 1;
+  static constexpr unsigned stage_count = 1;
+  Body body;
+  void operator()(ExploreMachine, OutletView const*, InletView const*) { body(); }
+};
+
+/// The life of executor `number` of a stage that writes `t`: the library's, with `body` as what it runs.
+template <class Body>
+void run_executor(ExploreMachine m, Ports& t, unsigned number, StageWords& words, Body&& body) {
+  Stage<Body&> stage{body};
+  Ends<Stage<Body&>> ends{};
+  ends.inlets[0] = t.inlet(number);
+  ends.stages[0] = &words;
+  ends.control = ends.inlets[0].control;
+  run_persistent(m, stage, ends);
+}
 
 /// A tunnel at one home; with a spill pool unless `pooled` is 0.
 struct LocalTunnel : Ports {
