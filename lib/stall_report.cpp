@@ -66,6 +66,7 @@ class Finder {
         return l.wait == Link::Wait::items && held(p_.stages[l.from]) != 0;
       });
       if (certain) name_circle(circle, "wait for each other");
+      full_pools();
       tasks_not_ended();
       if (!certain) name_circle(circle, "may wait for each other");
       on_the_bus();
@@ -276,6 +277,24 @@ class Finder {
       }
       found_.push_back("tunnel " + quoted(t.name) + " is throttled (" + joined(pools, ", ") + "): " +
                        joined(waiting, ", ") + " must wait until the pools have emptied, or nobody empties them");
+    }
+  }
+
+  /// A put would be an error; whoever calls try_put may call it again and again.
+  void full_pools() {
+    for (std::size_t i = 0; i < p_.tunnels.size(); ++i) {
+      TunnelSnapshot const& t = p_.tunnels[i];
+      if (!known(t) || !t.spills || !full(t) || in_pool(t) < t.spill_capacity) continue;
+      std::vector<std::string> may_try;
+      for (std::size_t w : writers(i)) {
+        auto const& into = p_.stages[w].into;
+        if (std::any_of(into.begin(), into.end(), [&](auto const& x) { return x.tunnel == i && x.spills; }))
+          may_try.push_back(quoted(p_.stages[w].name));
+      }
+      if (may_try.empty()) continue;
+      found_.push_back("tunnel " + quoted(t.name) + " and its spill pool are full (" + of(in_ring(t), t.capacity) +
+                       " and " + of(in_pool(t), t.spill_capacity) + "): try_put by " + joined(may_try, ", ") +
+                       " is false until " + reader_names(i) + " gets from it");
     }
   }
 

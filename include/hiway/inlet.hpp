@@ -187,8 +187,9 @@ class Inlet {
     anywhere([&](auto m) { detail::put(m, view_, WriteItem<T>{item}); });
   }
 
-  /// Puts `item` if there is room now. False may be said too often, when another claim is in flight; never waits for
-  /// room. Does not return when the run aborts.
+  /// Puts `item` if there is room now, in the spill pool too. False may be said too often, when another claim is in
+  /// flight; never waits for room. Does not return when the run aborts. A full pool is no error here: a stage of a cycle
+  /// that only tries again may wait for itself, and put would say so.
   [[nodiscard]] bool try_put_h(T const& item) const {
     return on_this_thread(
         [&](auto m) { return detail::try_put(m, view_, detail::together(m, view_), true, WriteItem<T>{item}); });

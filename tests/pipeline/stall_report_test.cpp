@@ -98,6 +98,21 @@ TEST(StallReport, APutThatSpillsWaitsForNobody) {
   EXPECT_THAT(text, HasSubstr("spilled 7, 7 of 64 in the pool"));
 }
 
+TEST(StallReport, NamesAFullPoolIntoWhichSomebodyMayOnlyTryToPut) {
+  PipelineSnapshot p;
+  p.stages = {stage("self", {{0, {3, 2}}}, {{0, 0, true}}), stage("other", {{0}}, {}),
+              returned(stage("feed", {}, {{0, 0, true}}))};
+  p.tunnels = {tunnel("again", 4, 7, 3)};
+  p.tunnels[0].spills = true;
+  p.tunnels[0].spill_claimed = 64;
+  p.tunnels[0].spill_capacity = 64;
+  EXPECT_EQ(find_waits(p).front(),
+            "tunnel 'again' and its spill pool are full (4 of 4 and 64 of 64): try_put by 'self' is false until 'self' "
+            "or 'other' gets from it");
+  p.tunnels[0].spill_taken = 1;
+  EXPECT_THAT(describe_stall(p, "asked"), Not(HasSubstr("try_put")));
+}
+
 TEST(StallReport, NamesTheWritersThatAThrottleHoldsBackAndItsPools) {
   PipelineSnapshot p;
   p.stages = {stage("feed", {}, {{0}}), stage("other", {}, {{0, 0, true}}),

@@ -95,6 +95,14 @@ struct FeedsItselfAndDoesNotGet {
     }
   }
 };
+struct FeedsItselfAndOnlyTries {
+  HIWAY_DEVICE void operator()(int const& x, Inlet<int> more) const {
+    for (int i = 0; i < 2; ++i) {
+      while (!more.try_put(x)) {
+      }
+    }
+  }
+};
 struct Same {
   HIWAY_DEVICE int operator()(int const& x) const { return x; }
 };
@@ -199,6 +207,20 @@ TEST(Stall, APutThatSpillsIsNotSaidToWait) {
   EXPECT_THAT(text, HasSubstr("holds 1 of 1; put 6, got 0; spilled 5, 5 of 1048576 in the pool"));
   EXPECT_THAT(text, HasSubstr("-> tunnel 'loop' holds 6 items that 'again' could get and does not"));
   EXPECT_THAT(text, Not(HasSubstr("room")));
+}
+
+TEST(Stall, ALoopOfTriesIntoAFullPoolIsNamed) {
+  HIWAY_NEEDS_DEVICE();
+  Stderr const err;
+  Pipeline pipe(watched(milliseconds(300), OnStall::abort));
+  auto& start = pipe.create_tunnel<int>("start", Direction::cpu_to_gpu);
+  auto& loop = pipe.create_tunnel<int>("loop", Direction::gpu_to_gpu, {.capacity_items = 1, .spill_items = 2});
+  pipe.add_cpu_stage("feed", numbers(9), into(start));
+  pipe.add_gpu_stage("again", FeedsItselfAndOnlyTries{}, from(start, loop), into(loop),
+                     {.blocks = 1, .threads_per_block = 1});
+  EXPECT_THAT(text_of_error<Aborted>([&] { pipe.run(); }),
+              HasSubstr("-> tunnel 'loop' and its spill pool are full (1 of 1 and 2 of 2): try_put by 'again' is false "
+                        "until 'again' gets from it"));
 }
 
 TEST(Stall, AnOpenInletThatNobodyClosesIsNamed) {

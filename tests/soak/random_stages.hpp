@@ -57,11 +57,13 @@ struct Duty {
     } else {
       T item;
       item.fill(key);
-      if ((key & 8) != 0) {  // both ways to wait for room
-        out.put(item);
-      } else {
-        for (unsigned misses = 0; !out.try_put(item); ++misses) hiway::anywhere([&](auto m) { m.relax(misses); });
+      // Both ways to wait for room; in the end one that says when a spill pool is full, for who stands in a cycle and
+      // only tries may wait for himself.
+      for (unsigned misses = 0; (key & 8) == 0 && misses < 1000; ++misses) {
+        if (out.try_put(item)) return;
+        hiway::anywhere([&](auto m) { m.relax(misses); });
       }
+      out.put(item);
     }
   }
   HIWAY_DEVICE void note(T const& item, Place place) const {
