@@ -31,9 +31,27 @@ HIWAY_DEVICE unsigned scramble(unsigned x) {
   return x ^ x >> 16;
 }
 
+/// Stores and additions all over a large buffer, until `over` is `done`.
+template <class Machine>
+HIWAY_DEVICE void make_noise(Machine m, View<Word<std::uint32_t>> noise, Word<std::uint32_t>& over,
+                             std::uint32_t done) {
+  unsigned at = scramble(thread_index() + 1);
+  while (m.load(over, Order::relaxed) < done) {
+    for (int i = 0; i < 16; ++i) {
+      at = scramble(at + 1);
+      Word<std::uint32_t>& word = noise[at % static_cast<unsigned>(noise.size)];
+      if (at % 2 == 0) {
+        m.store(word, at, Order::relaxed);
+      } else {
+        m.fetch_add(word, 1u, Order::relaxed);
+      }
+    }
+  }
+}
+
 /// Lanes of blocks of even number put, those of odd number check: a pair meets, then both act at once, round after round,
 /// on words that change from round to round. A word holds the last round in which its side has acted. The other blocks
-/// make noise: stores and additions all over a large buffer.
+/// make noise.
 struct PutAgainstCheck {
   View<Apart<std::uint64_t>> claimed;
   View<Apart<std::uint32_t>> closed;
@@ -51,22 +69,6 @@ struct PutAgainstCheck {
   static constexpr unsigned words_of_a_pair = 32;
 
   template <class Machine>
-  HIWAY_DEVICE void make_noise(Machine m) const {
-    unsigned at = scramble(thread_index() + 1);
-    while (m.load(*over, Order::relaxed) < pairs) {
-      for (int i = 0; i < 16; ++i) {
-        at = scramble(at + 1);
-        Word<std::uint32_t>& word = noise[at % static_cast<unsigned>(noise.size)];
-        if (at % 2 == 0) {
-          m.store(word, at, Order::relaxed);
-        } else {
-          m.fetch_add(word, 1u, Order::relaxed);
-        }
-      }
-    }
-  }
-
-  template <class Machine>
   HIWAY_DEVICE void meet(Machine m, std::size_t pair, std::uint32_t times) const {
     m.fetch_add(arrived[pair].word, 1u, Order::acq_rel);
     while (m.load(arrived[pair].word, Order::acquire) < 2 * times) {
@@ -74,7 +76,7 @@ struct PutAgainstCheck {
   }
   HIWAY_DEVICE void operator()() const {
     on_this_device([&](auto m) {
-      if (block_index() >= pair_blocks) return make_noise(m);
+      if (block_index() >= pair_blocks) return make_noise(m, noise, *over, pairs);
       bool const puts = block_index() % 2 == 0;
       std::size_t const pair = block_index() / 2 * lanes + m.lane();
       for (std::uint32_t r = 1; r <= rounds; ++r) {
@@ -227,17 +229,24 @@ struct alignas(64) Message {
   std::uint32_t words[words_per_item];
 };
 
-/// Every second block writes its slots lap after lap, the next one reads them; turns lie apart from items, as in a ring.
+/// One side writes its slots lap after lap, the other reads them; turns lie apart from items, as in a ring. A reader's free
+/// turn and the next lap's write are load buffering: who reads the next lap's words early has let them overtake.
+/// neighbours: every second block writes. one_block: every second warp does.
+enum class Apartness { neighbours, one_block };
 struct PassMessages {
   View<Message> items;
   View<Word<std::uint32_t>> turns;
   View<Word<std::uint64_t>> torn;
   unsigned laps;
   Form form;
+  Apartness apartness;
   HIWAY_DEVICE void operator()() const {
     unsigned const threads = thread_count() / block_count();
-    std::size_t const slot = block_index() / 2 * threads + thread_index() % threads;
-    bool const writes = block_index() % 2 == 0;
+    unsigned const thread = thread_index() % threads;
+    bool const pairs_are_blocks = apartness == Apartness::neighbours;
+    std::size_t const slot = pairs_are_blocks ? block_index() / 2 * threads + thread
+                                              : block_index() * (threads / 2) + thread / 64 * 32 + thread % 32;
+    bool const writes = (pairs_are_blocks ? block_index() : thread / 32) % 2 == 0;
     Message& item = items[slot];
     on_this_device([&](auto m) {
       Order const acquire = form == Form::library ? Order::acquire : Order::relaxed;
@@ -258,7 +267,7 @@ struct PassMessages {
   }
 };
 
-std::uint64_t torn_items(Form form) {
+std::uint64_t torn_items(Form form, Apartness apartness) {
   Pipeline pipe(hiway_tests::bounded());
   constexpr unsigned blocks = 128;
   constexpr unsigned threads = 256;
@@ -266,7 +275,7 @@ std::uint64_t torn_items(Form form) {
   auto& torn = zeros<Word<std::uint64_t>>(pipe, 1);
   pipe.launch("messages",
               PassMessages{zeros<Message>(pipe, slots).view(), zeros<Word<std::uint32_t>>(pipe, slots).view(),
-                           torn.view(), 61200, form},
+                           torn.view(), 61200, form, apartness},
               {.blocks = blocks, .threads_per_block = threads});
   pipe.synchronize();
   return value(torn);
@@ -274,8 +283,92 @@ std::uint64_t torn_items(Form form) {
 
 TEST(Litmus, AnItemIsWholeForWhoeverAcquiresItsTurn) {
   HIWAY_NEEDS_DEVICE();
-  EXPECT_EQ(torn_items(Form::library), 0u);  // of 10^9 items
-  EXPECT_GT(torn_items(Form::relaxed), 0u) << "or this test does not look";
+  EXPECT_EQ(torn_items(Form::library, Apartness::neighbours), 0u);  // of 10^9 items
+  EXPECT_GT(torn_items(Form::relaxed, Apartness::neighbours), 0u) << "or this test does not look";
+}
+TEST(Litmus, AnItemIsWholeForAnotherWarpOfTheBlock) {
+  HIWAY_NEEDS_DEVICE();
+  EXPECT_EQ(torn_items(Form::library, Apartness::one_block), 0u);  // of 10^9 items
+}
+
+// ---- the same across the bus: one CPU thread and one block, each slot in pinned memory ---------------------
+
+struct PassAcross {
+  Message* items;
+  Word<std::uint32_t>* turns;
+  View<Word<std::uint64_t>> torn;
+  View<Word<std::uint32_t>> noise;
+  Word<std::uint32_t>* over;
+  unsigned laps;
+  bool writes;  ///< the device does; else it reads
+  static constexpr unsigned slots = 256;
+
+  HIWAY_DEVICE void operator()() const {
+    on_this_device([&](auto m) {
+      if (block_index() != 0) return make_noise(m, noise, *over, slots);
+      std::size_t const slot = m.thread_in_block();
+      for (unsigned lap = 0; lap < laps; ++lap) {
+        while (m.load_across(turns[slot], Order::acquire) != 2 * lap + (writes ? 0 : 1)) {
+        }
+        unsigned wrong = 0;
+        for (unsigned w = 0; w < words_per_item; ++w) {
+          if (writes) {
+            items[slot].words[w] = lap + 1;
+          } else {
+            wrong += items[slot].words[w] != lap + 1 ? 1 : 0;
+          }
+        }
+        if (wrong != 0) m.fetch_add(torn[0], std::uint64_t{1}, Order::relaxed);
+        m.store_across(turns[slot], 2 * lap + (writes ? 1 : 2), Order::release);
+      }
+      m.fetch_add(*over, 1u, Order::relaxed);
+    });
+  }
+};
+
+/// swapped: the CPU thread sets the turn before it writes, or frees it before it reads.
+std::uint64_t torn_across(Form form, bool device_writes) {
+  using Test = PassAcross;
+  Pipeline pipe(hiway_tests::bounded());
+  auto const backend = make_backend("cuda:0");
+  auto const items = pinned<Message>(*backend, Test::slots);
+  auto const turns = pinned<Word<std::uint32_t>>(*backend, Test::slots);
+  auto& torn = zeros<Word<std::uint64_t>>(pipe, 1);
+  constexpr unsigned laps = 1500;
+  pipe.launch("messages across",
+              Test{items.get(), turns.get(), torn.view(), zeros<Word<std::uint32_t>>(pipe, std::size_t{1} << 24).view(),
+                   zeros<Word<std::uint32_t>>(pipe, 1).view().data, laps, device_writes},
+              {.blocks = 65, .threads_per_block = Test::slots});
+  ThreadMachine const m;
+  std::uint64_t wrong = 0;
+  for (unsigned lap = 0; lap < laps; ++lap) {
+    for (unsigned s = 0; s < Test::slots; ++s) {
+      std::uint32_t const mine = 2 * lap + (device_writes ? 1 : 0);
+      while (m.load(turns[s], Order::acquire) != mine) {
+      }
+      if (form == Form::swapped) m.store(turns[s], mine + 1, Order::release);
+      bool whole = true;
+      for (std::uint32_t& word : items[s].words) {
+        if (device_writes) {
+          whole = whole && word == lap + 1;
+        } else {
+          word = lap + 1;
+        }
+      }
+      wrong += whole ? 0 : 1;
+      if (form == Form::library) m.store(turns[s], mine + 1, Order::release);
+    }
+  }
+  pipe.synchronize();
+  return wrong + value(torn);
+}
+
+TEST(Litmus, AnItemIsWholeAcrossTheBus) {
+  HIWAY_NEEDS_DEVICE();
+  for (bool const device_writes : {false, true}) {
+    EXPECT_EQ(torn_across(Form::library, device_writes), 0u);  // of 384,000 items
+  }
+  EXPECT_GT(torn_across(Form::swapped, false), 0u) << "or this test does not look";
 }
 
 }  // namespace
