@@ -106,7 +106,10 @@ HIWAY_DEVICE inline bool step(Machine m, Drain& d, Control& control) {
       d.hand_end = end;
     });
   }
-  Grant const room = claim_put(m, d.outbox, group, begin + m.lane() < end);
+  // A ticket's holder may have left without its item, in a fault: the monitor, which tells of faults, waits for nobody.
+  std::uint64_t const ready =
+      detail::prefix_end(m, d.pool, begin, end, [&](std::uint64_t t) { return d.pool.full_turn(t); });
+  Grant const room = claim_put(m, d.outbox, group, begin + m.lane() < ready);
   if (room.granted) {
     commit_put(m, d.outbox, room.ticket, control, [&](std::byte* slot) {
       finish_get(m, d.pool, begin + m.lane(), control, Credit::early,

@@ -120,6 +120,32 @@ TEST(ExploreMonitor, DeviceToHostEnds) { expect_no_failure<ToTheEnd<From::device
 TEST(ExploreMonitor, DeviceToHostThroughAPoolEnds) { expect_no_failure<ToTheEnd<From::device, 1, 1>>(); }
 TEST(ExploreMonitor, AWarpMonitorsHostToDevice) { expect_no_failure<ToTheEnd<From::host, 2, 0>>(); }
 
+/// A writer faults between a pool's ticket and its item, which the drain must not wait for: it would leave with the abort,
+/// and with it the monitor that tells the host.
+struct FaultInThePool : Bus<From::device, 1, 1> {
+  static constexpr std::array warps = {1u, 1u, 1u, 1u};
+  void run(unsigned warp, ExploreMachine m) {
+    switch (warp) {
+      case 0:
+        run_executor(m, t, 0, device_stage, [&] {
+          t.put(m, 0, 0);
+          while (!claim_put(m, *t.writing.spill, 1, true).granted) m.relax(0);
+          raise(m, device, FaultKind::failed, 7, no_id, 0);
+        });
+        return;
+      case 1: return monitor_device(m);
+      case 2: return monitor_host(m);
+      default: return consume(m);
+    }
+  }
+  void check() const {
+    require(host.aborted.bits == 1 && host.record.kind == FaultKind::failed && host.record.stage == 7,
+            "the host does not know the fault");
+    require(monitor_lanes_gone == 1, "the monitor has not returned");
+  }
+};
+TEST(ExploreMonitor, AFaultBetweenAPoolsTicketAndItsItemIsTold) { expect_no_failure<FaultInThePool>(); }
+
 /// Somebody at the host puts for no writer that counts, at any time, also when the end has come and nobody gives room any
 /// more: the item is delivered, or the put is a fault that the host knows.
 struct LatePut : Bus<From::host, 1, 0, 1> {

@@ -234,6 +234,38 @@ TEST(Fault, PutAfterCloseIsNamedOnBothSides) {
   }
 }
 
+/// Closes while what it put waits in the spill pool, then puts into that.
+struct PutsAfterCloseIntoAPool {
+  HIWAY_DEVICE void operator()(Outlet<int> start, Outlet<int>, Inlet<int> there) const {
+    int x = 0;
+    if (!start.next(x)) return;
+    for (int i = 0; i < 64; ++i) there.put(i);
+    there.close();
+    there.put(x);
+  }
+};
+
+// The monitor that was to tell the host of it waited for the item of the refused put.
+TEST(Fault, APutAfterCloseIntoASpillPoolIsNamed) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  auto& start = pipe.create_tunnel<int>("start", Direction::cpu_to_gpu);
+  auto& there = pipe.create_tunnel<int>("there", Direction::gpu_to_cpu, {.capacity_items = 1});
+  auto& back = pipe.create_tunnel<int>("back", Direction::cpu_to_gpu);
+  pipe.add_cpu_stage("feed", numbers(1), into(start));
+  pipe.add_gpu_stage("loop", PutsAfterCloseIntoAPool{}, from(start, back), into(there),
+                     {.blocks = 1, .threads_per_block = 1});
+  pipe.add_cpu_stage(
+      "echo",
+      [](int const& x) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(300));
+        return x;
+      },
+      from(there), into(back));
+  EXPECT_THAT(text_of_error<MisuseError>([&] { pipe.run(); }),
+              testing::StartsWith("stage 'loop': put after close: tunnel 'there', item "));
+}
+
 TEST(Fault, OneEndTaskTooManyIsNamedOnBothSides) {
   HIWAY_NEEDS_DEVICE();
   {
