@@ -336,6 +336,11 @@ TEST(Transfer, LeavesWhenOldEnough) {
   auto const deadline = std::chrono::steady_clock::now() + 10s;
   while (!rig.step()) ASSERT_LT(std::chrono::steady_clock::now(), deadline);
   EXPECT_EQ(rig.stream->submitted.size(), 1u);
+  rig.stream->happen();
+  rig.settle();
+  side.put(7);
+  EXPECT_FALSE(rig.step()) << "the age of what has left is not theirs";
+  EXPECT_EQ(rig.stream->submitted.size(), 1u);
 }
 
 TEST(Transfer, BatchesThatTheLibraryChoosesGrowWhileCopiesAreUnderWay) {
