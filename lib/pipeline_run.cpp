@@ -89,9 +89,9 @@ void Pipeline::Core::run_thread(std::size_t stage, unsigned thread) {
   threads_running_.notify_all();
 }
 
-// An emulated lane's body. What it throws is kept here; the device's own abort word lets its siblings go at once. What a
-// lane throws behind that word may come of it, a warp operation without those that have left: the first fault counts,
-// though whoever has it may not have filled its record.
+// An emulated lane's body. What it throws is kept here. What a lane throws when the device aborts already may come of it, a
+// warp operation without those that have left: the first fault counts, though whoever has it may not have filled its
+// record.
 void Pipeline::Core::run_lane(std::size_t kernel, std::function<void()> const& body) {
   try {
     body();
@@ -101,7 +101,6 @@ void Pipeline::Core::run_lane(std::size_t kernel, std::function<void()> const& b
     if (is_aborted(FiberMachine{}, *device_control_)) return;
     std::string const stage = stage_name(simt::lane_mark());
     fail_stage(stage.empty() ? gpu_[kernel].name : stage, std::current_exception());
-    record_fault(FiberMachine{}, *device_control_, FaultKind::failed, no_id, no_id, 0);
   }
 }
 

@@ -57,6 +57,24 @@ TEST(KernelStage, MayBeASource) {
   EXPECT_EQ(sum, 990L * 989 / 2);
 }
 
+HIWAY_KERNEL void late_kernel(Inlet<int> out) {
+  on_this_device([](auto m) {
+    for (auto const until = m.now_ns() + 50'000'000; m.now_ns() < until;) m.relax(0);
+  });
+  out.put_d(7);
+}
+TEST(KernelStage, IsNotClosedBeforeItHasLeft) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  auto& numbers = pipe.create_tunnel<int>("numbers", Direction::gpu_to_cpu);
+  pipe.add_kernel_stage("late", late_kernel, into(numbers), 1, 1);
+  int seen = 0;
+  pipe.add_cpu_stage(
+      "see", [&](int const& x) { seen = x; }, from(numbers));
+  pipe.run();
+  EXPECT_EQ(seen, 7);
+}
+
 HIWAY_KERNEL void fail_kernel(Outlet<int> in) {
   int x = 0;
   while (in.next_d(x)) {

@@ -1,0 +1,72 @@
+// A monitor's thread: its duties, one that fails, its naps.
+#include "monitors/host_monitor.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <stdexcept>
+
+namespace {
+
+using namespace hiway;
+using namespace std::chrono_literals;
+
+bool comes(std::function<bool()> const& condition) {
+  auto const until = std::chrono::steady_clock::now() + 20s;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > until) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+TEST(HostMonitor, ADutyThatThrowsIsNotCalledAgainAndTheOthersAre) {
+  std::atomic<int> failing = 0;
+  std::atomic<int> working = 0;
+  std::atomic<int> told = 0;
+  auto const fails = [&]() -> bool {
+    ++failing;
+    throw std::runtime_error("broken");
+  };
+  HostMonitor monitor(
+      {fails, [&] { return ++working < 1000; }}, [] { return false; }, [&](std::exception_ptr const&) { ++told; });
+  monitor.start();
+  EXPECT_TRUE(comes([&] { return working >= 1000; }));
+  monitor.stop();
+  EXPECT_EQ(failing, 1);
+  EXPECT_EQ(told, 1);
+}
+
+TEST(HostMonitor, EndsByItselfWhenAllIsOver) {
+  std::atomic<bool> over = false;
+  std::atomic<int> steps = 0;
+  HostMonitor monitor(
+      {[&] { return ++steps, false; }}, [&] { return over.load(); }, [](std::exception_ptr const&) {});
+  monitor.start();
+  EXPECT_TRUE(comes([&] { return steps > 0; }));
+  over = true;
+  int last = -1;
+  EXPECT_TRUE(comes([&] {  // no step for longer than any nap
+    std::this_thread::sleep_for(10ms);
+    return std::exchange(last, steps.load()) == steps;
+  }));
+}
+
+TEST(HostMonitor, ANapEndsWhenSomebodyWakesIt) {
+  std::atomic<int> steps = 0;
+  HostMonitor monitor(
+      {[&] { return ++steps, false; }}, [] { return false; }, [](std::exception_ptr const&) {});
+  monitor.start();
+  std::this_thread::sleep_for(400ms);  // its naps have grown to 2 ms
+  int const before = steps;
+  for (int i = 0; i < 200; ++i) {
+    int const seen = steps;
+    monitor.wake();
+    ASSERT_TRUE(comes([&] { return steps != seen; }));
+  }
+  EXPECT_GE(steps - before, 200);
+  monitor.stop();
+}
+
+}  // namespace
