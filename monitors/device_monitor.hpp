@@ -37,11 +37,52 @@ struct MonitorTable {
   ThrottleTable throttles;
 };
 
-/// Relays aborts; true when the run is aborting.
+/// What lies across of as many relays as there are lanes; each lane has a relay's.
+struct Across {
+  std::uint64_t arrived = 0;
+  std::uint64_t retired = 0;
+  std::uint32_t host_aborts = 0;
+};
+
+/// Looks at what lies across for the relays from `first` on: all at once, since each look takes the bus's whole latency.
+/// What has changed is acquired (M2, M3).
 template <class Machine>
-HIWAY_DEVICE inline bool relay_abort(Machine m, MonitorTable& t) {
-  bool const host_aborts = m.load_across(t.host_control->aborted, Order::acquire) != 0;
-  if (m.ballot(m.lanes(), host_aborts) != 0) {
+HIWAY_DEVICE inline Across look_across(Machine m, MonitorTable& t, std::uint32_t first) {
+  Across seen;
+  std::uint32_t const mine = first + m.lane();
+  bool news = false;
+  if (mine < t.inbox_count) seen.arrived = m.load_across_ahead(*t.inboxes[mine].arrived);
+  if (mine < t.outbox_count) seen.retired = m.load_across_ahead(*t.outboxes[mine].retired);
+  seen.host_aborts = m.load_across_ahead(t.host_control->aborted);
+  if (mine < t.inbox_count) news = seen.arrived != t.inboxes[mine].admitted_to;
+  if (mine < t.outbox_count) news = news || seen.retired != t.outboxes[mine].credited_to;
+  if (m.ballot(m.lanes(), news || seen.host_aborts != 0) != 0) m.acquire_across_ahead();
+  return seen;
+}
+
+/// One step of every relay; true when something moved.
+template <class Machine>
+HIWAY_DEVICE inline bool step_relays(Machine m, MonitorTable& t, std::uint32_t& host_aborts) {
+  std::uint32_t const all = m.lanes();
+  unsigned const width = m.count(all);
+  bool moved = false;
+  std::uint32_t first = 0;
+  do {
+    Across const seen = look_across(m, t, first);
+    host_aborts |= m.ballot(all, seen.host_aborts != 0);
+    for (unsigned i = 0; i < width && first + i < t.inbox_count; ++i)
+      moved = step(m, t.inboxes[first + i], m.shuffle(all, seen.arrived, i)) || moved;
+    for (unsigned i = 0; i < width && first + i < t.outbox_count; ++i)
+      moved = step(m, t.outboxes[first + i], m.shuffle(all, seen.retired, i)) || moved;
+    first += width;
+  } while (first < t.inbox_count || first < t.outbox_count);
+  return moved;
+}
+
+/// Relays aborts; true when the run is aborting. `host_aborts`: not 0 when the host does.
+template <class Machine>
+HIWAY_DEVICE inline bool relay_abort(Machine m, MonitorTable& t, std::uint32_t host_aborts) {
+  if (host_aborts != 0) {
     by_one_lane(m, [&] { m.store(t.control->aborted, 1u, Order::release); });
     return true;
   }
@@ -71,12 +112,11 @@ HIWAY_DEVICE inline void run_device_monitor(Machine m, MonitorTable& t) {
   std::uint32_t started = 0;
   if (m.lane() == 0) m.store_across(t.notice->alive, 1u, Order::release);
   for (unsigned misses = 0;;) {
-    bool moved = false;
-    for (std::uint32_t i = 0; i < t.inbox_count; ++i) moved = step(m, t.inboxes[i]) || moved;
-    for (std::uint32_t i = 0; i < t.outbox_count; ++i) moved = step(m, t.outboxes[i]) || moved;
+    std::uint32_t host_aborts = 0;
+    bool moved = step_relays(m, t, host_aborts);
     for (std::uint32_t i = 0; i < t.drain_count; ++i) moved = step(m, t.drains[i], *t.control) || moved;
     if (t.throttles.cycle_count != 0) moved = step(m, t.throttles, m.now_ns()) || moved;
-    if (relay_abort(m, t)) return;
+    if (relay_abort(m, t, host_aborts)) return;
     if (!ended) {
       ended = check_round(m, t.termination, *t.control) == CheckResult::ended;
       if (ended && m.lane() == 0) m.store_across(t.notice->ended, 1u, Order::release);
@@ -92,7 +132,7 @@ HIWAY_DEVICE inline void run_device_monitor(Machine m, MonitorTable& t) {
       continue;
     }
     // Everybody's latency hangs on the monitor: it polls fast until all has been still for long, then spares the bus.
-    m.relax(misses < long_wait_misses && misses > 4 ? 4 : misses);
+    m.relax(misses < long_wait_misses ? 0 : misses);
     ++misses;
   }
 }

@@ -48,9 +48,10 @@ struct Drain {
   std::uint64_t hand_end = 0;
 };
 
-/// One step; true when something moved. All lanes of the monitor's warp together, like the other steps.
+/// One step, given what `retired` is known to be; true when something moved. All lanes of the monitor's warp together,
+/// like the other steps.
 template <class Machine>
-HIWAY_DEVICE inline bool step(Machine m, OutboxRelay& r) {
+HIWAY_DEVICE inline bool step(Machine m, OutboxRelay& r, std::uint64_t retired) {
   std::uint64_t const from = r.published_to;
   std::uint64_t const to = committed_prefix(m, r.outbox, from);  // M1
   if (to != from) {
@@ -60,7 +61,6 @@ HIWAY_DEVICE inline bool step(Machine m, OutboxRelay& r) {
       r.published_to = to;
     });
   }
-  std::uint64_t const retired = m.shuffle(m.lanes(), m.load_across(*r.retired, Order::acquire), 0);  // M3
   std::uint64_t const credited = r.credited_to;
   if (retired != credited) {
     m.sync_warp(m.lanes());
@@ -71,8 +71,13 @@ HIWAY_DEVICE inline bool step(Machine m, OutboxRelay& r) {
 }
 
 template <class Machine>
-HIWAY_DEVICE inline bool step(Machine m, InboxRelay& r) {
-  std::uint64_t const arrived = m.shuffle(m.lanes(), m.load_across(*r.arrived, Order::acquire), 0);  // M2
+HIWAY_DEVICE inline bool step(Machine m, OutboxRelay& r) {
+  return step(m, r, m.shuffle(m.lanes(), m.load_across(*r.retired, Order::acquire), 0));  // M3
+}
+
+/// One step, given what `arrived` is known to be.
+template <class Machine>
+HIWAY_DEVICE inline bool step(Machine m, InboxRelay& r, std::uint64_t arrived) {
   std::uint64_t const admitted = r.admitted_to;
   if (arrived != admitted) {
     m.sync_warp(m.lanes());
@@ -88,6 +93,11 @@ HIWAY_DEVICE inline bool step(Machine m, InboxRelay& r) {
     });
   }
   return arrived != admitted || to != from;
+}
+
+template <class Machine>
+HIWAY_DEVICE inline bool step(Machine m, InboxRelay& r) {
+  return step(m, r, m.shuffle(m.lanes(), m.load_across(*r.arrived, Order::acquire), 0));  // M2
 }
 
 template <class Machine>

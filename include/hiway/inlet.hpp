@@ -36,17 +36,30 @@ struct InletView {
 
 namespace detail {
 
-/// Checks that a lane holding a ticket may still put.
+/// What says that a put comes too late; read behind its ticket (T5). The loads and the slot's are under way together.
+struct Lateness {
+  std::uint32_t closed_lanes;  ///< of the lane's warp
+  std::uint32_t ended;
+};
 template <class Machine>
-HIWAY_DEVICE inline void refuse_late_put(Machine m, InletView const& v, std::uint64_t ticket) {
+HIWAY_DEVICE inline Lateness read_lateness(Machine m, InletView const& v) {
   m.fence_behind_ticket();  // T5
   InletPort& port = v.open ? *v.ports : v.ports[m.block_index()];
   unsigned const thread = v.open ? 0 : m.thread_in_block();
-  if ((m.load(port.closed_lanes[thread / 32], Order::relaxed) >> (thread % 32) & 1u) != 0) {
+  std::uint32_t const closed_lanes = m.load(port.closed_lanes[thread / 32], Order::relaxed);
+  return {closed_lanes, m.load(v.end->closed, Order::relaxed)};
+}
+/// Refuses the put of a lane holding a ticket.
+template <class Machine>
+HIWAY_DEVICE inline void refuse_late_put(Machine m, InletView const& v, std::uint64_t ticket, Lateness late) {
+  unsigned const thread = v.open ? 0 : m.thread_in_block();
+  if ((late.closed_lanes >> (thread % 32) & 1u) != 0)
     raise(m, *v.control, FaultKind::put_after_close, v.stage, v.tunnel, ticket);
-  }
-  if (m.load(v.end->closed, Order::relaxed) != 0)
-    raise(m, *v.control, FaultKind::put_after_end, v.stage, v.tunnel, ticket);
+  if (late.ended != 0) raise(m, *v.control, FaultKind::put_after_end, v.stage, v.tunnel, ticket);
+}
+template <class Machine>
+HIWAY_DEVICE inline void refuse_late_put(Machine m, InletView const& v, std::uint64_t ticket) {
+  refuse_late_put(m, v, ticket, read_lateness(m, v));
 }
 
 /// The cycle behind the tunnel has enough to do: puts wait as for room.
@@ -58,18 +71,22 @@ HIWAY_DEVICE inline bool is_throttled(Machine m, InletView const& v) {
 /// Tries to put once for the lanes of `group` with `need`. True for a lane whose item is in the tunnel.
 template <class Machine, class Write>
 HIWAY_DEVICE inline bool put_once(Machine m, InletView const& v, Ring const& ring, std::uint32_t group, bool need,
-                                  Write&& write) {
-  Grant const grant = claim_put(m, ring, group, need);
+                                  Credits credits, Write&& write) {
+  Grant const grant = claim_put(m, ring, group, need, credits);
   if (!grant.granted) return false;
-  refuse_late_put(m, v, grant.ticket);
-  commit_put(m, ring, grant.ticket, *v.control, write);
+  Lateness const late = read_lateness(m, v);
+  std::byte* const slot = begin_put(m, ring, grant.ticket, *v.control);
+  refuse_late_put(m, v, grant.ticket, late);
+  write(slot);
+  end_put(m, ring, grant.ticket);
   return true;
 }
 
 template <class Machine, class Write>
-HIWAY_DEVICE inline bool try_put(Machine m, InletView const& v, std::uint32_t group, bool need, Write&& write) {
-  bool done = put_once(m, v, v.ring, group, need && !is_throttled(m, v), write);
-  if (has_spill(v.spill)) done = put_once(m, v, *v.spill, group, need && !done, write) || done;
+HIWAY_DEVICE inline bool try_put(Machine m, InletView const& v, std::uint32_t group, bool need, Write&& write,
+                                 Credits credits = Credits::doubtful) {
+  bool done = put_once(m, v, v.ring, group, need && !is_throttled(m, v), credits, write);
+  if (has_spill(v.spill)) done = put_once(m, v, *v.spill, group, need && !done, Credits::doubtful, write) || done;
   if (need && !done) leave_if_aborted(m, *v.control);
   return done;
 }
@@ -92,14 +109,18 @@ HIWAY_PART_OF_CALLER HIWAY_DEVICE inline std::uint32_t together(Machine m, Inlet
 /// Puts one item for the calling lane, with whichever lanes are converged; waits for room.
 template <class Machine, class Write>
 HIWAY_DEVICE inline void put(Machine m, InletView const& v, Write&& write) {
-  for (unsigned misses = 0; !try_put(m, v, together(m, v), true, write); ++misses) wait_for_room(m, v, misses);
+  Credits credits = Credits::likely;
+  for (unsigned misses = 0; !try_put(m, v, together(m, v), true, write, credits); ++misses) {
+    wait_for_room(m, v, misses);
+    credits = Credits::doubtful;
+  }
 }
 
 /// Puts for every lane of `group` with `need`, all lanes of `group` together; waits for room.
 template <class Machine, class Write>
 HIWAY_DEVICE inline void put_together(Machine m, InletView const& v, std::uint32_t group, bool need, Write&& write) {
   for (unsigned misses = 0;; ++misses) {
-    if (try_put(m, v, group, need, write)) need = false;
+    if (try_put(m, v, group, need, write, misses == 0 ? Credits::likely : Credits::doubtful)) need = false;
     if (m.ballot(group, need) == 0) return;
     if (need) wait_for_room(m, v, misses);
   }

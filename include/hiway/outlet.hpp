@@ -48,31 +48,35 @@ HIWAY_PART_OF_CALLER HIWAY_DEVICE inline std::uint32_t together(Machine m, Outle
 
 template <class Machine, class Read>
 HIWAY_DEVICE inline bool get_from(Machine m, OutletView const& v, Ring const& ring, std::uint32_t group, bool need,
-                                  Credit credit, Read&& read) {
-  Grant const grant = claim_get(m, ring, group, need, &port_of(m, v).got, credit);
+                                  Credit credit, Read&& read, Credits credits) {
+  Grant const grant = claim_get(m, ring, group, need, &port_of(m, v).got, credit, credits);
   if (!grant.granted) return false;
   finish_get(m, ring, grant.ticket, *v.control, credit, read);
   return true;
 }
 
+/// After so many misses in a row, whether there is an item. Every lane of a group may have its own.
+HIWAY_DEVICE inline Credits after_misses(unsigned misses) { return misses == 0 ? Credits::likely : Credits::doubtful; }
+
 /// One try for the lanes of `group` with `need`; all lanes of `group` together. True for a lane that got an item.
 template <class Machine, class Read>
 HIWAY_DEVICE inline bool get_once(Machine m, OutletView const& v, std::uint32_t group, bool need, Credit credit,
-                                  Read&& read) {
-  bool got = get_from(m, v, v.ring, group, need, credit, read);
-  if (has_spill(v.spill)) got = get_from(m, v, *v.spill, group, need && !got, credit, read) || got;
+                                  Read&& read, Credits credits = Credits::doubtful) {
+  bool got = get_from(m, v, v.ring, group, need, credit, read, credits);
+  if (has_spill(v.spill)) got = get_from(m, v, *v.spill, group, need && !got, credit, read, Credits::doubtful) || got;
   return got;
 }
 
 HIWAY_ITEMS_MAY_LOOK_UNSET
 /// One try for all lanes of `group`: `work(T const&)` in each lane that got an item.
 template <class T, class Machine, class Work>
-HIWAY_DEVICE inline bool work_once(Machine m, OutletView const& v, std::uint32_t group, Work&& work) {
+HIWAY_DEVICE inline bool work_once(Machine m, OutletView const& v, std::uint32_t group, Credits credits, Work&& work) {
   if constexpr (stays_in_slot<T>) {
-    return get_once(m, v, group, true, Credit::late, [&](std::byte const* slot) { work(item_in<T>(slot)); });  // I5
+    auto const read = [&](std::byte const* slot) { work(item_in<T>(slot)); };
+    return get_once(m, v, group, true, Credit::late, read, credits);  // I5
   } else {
     ItemRoom<T> room;
-    bool const got = get_once(m, v, group, true, Credit::early, ReadItem<T>{room.item()});
+    bool const got = get_once(m, v, group, true, Credit::early, ReadItem<T>{room.item()}, credits);
     if (got) work(static_cast<T const&>(room.item()));
     return got;
   }
@@ -127,7 +131,7 @@ HIWAY_NO_SPACE_CHECK HIWAY_DEVICE inline void note_result(ThreadMachine, OutletV
 HIWAY_NO_SPACE_CHECK template <class T, class Machine, class Body>
 HIWAY_DEVICE inline void for_each(Machine m, OutletView const& v, std::uint32_t group, Body&& body) {
   for (unsigned misses = 0;;) {
-    bool const got = work_once<T>(m, v, group, body);
+    bool const got = work_once<T>(m, v, group, after_misses(misses), body);
     note_result(m, v, got);
     end_tasks(m, v, group, got);
     if (m.ballot(group, got) != 0) {
@@ -429,7 +433,9 @@ class Outlet {
   }
   template <class Machine>
   HIWAY_DEVICE bool get_with(Machine m, T& item) const {
-    bool const got = detail::get_once(m, view_, detail::together(m, view_), true, Credit::early, ReadItem<T>{item});
+    Credits const credits = detail::after_misses(m.misses(misses_));
+    bool const got =
+        detail::get_once(m, view_, detail::together(m, view_), true, Credit::early, ReadItem<T>{item}, credits);
     after_get(m, got);
     return got;
   }

@@ -37,7 +37,8 @@
 //       prefix; who loses a CAS leaves the rest to the winner, who has acquired his turn
 //   Orders    R1 put releases the full turn -> A2 get acquires it: the item is whole
 //             R2 get releases the free turn -> A1 put acquires it: the old item was read
-//             The ticket is acq_rel: I4, and "ticket, then closed" against "closed, then created" (termination.hpp T5)
+//             The ticket acquires: "ticket, then closed" against "closed, then created" (termination.hpp T5). In half-rings
+//             it is acq_rel, and taking credit acquires (I4)
 //   Linearizes  at the credit. `full` and `empty` are advisory: a claim in flight may hold credit it will give back.
 //   Progress    a claimant that stops between ticket and turn stalls its slot's successor; every such wait polls abort
 //   Wrap        tickets are 64 bit; turns are 32 bit and compared for equality: 2^31 laps before one repeats
@@ -97,18 +98,22 @@ struct Run {
   std::uint32_t count = 0;
 };
 
+/// Whether a claim looks for credit before it takes some. A look costs every claim the hot word's latency once more, and
+/// half of a full grid's rate; a claim that finds none has spoilt the word for others.
+enum class Credits : std::uint8_t { likely, doubtful };
+
 /// When a get gives its slot's credit: at the grant, or after it has left the slot (I5). Half-rings have it from the
 /// monitors, an in_order ring always late.
 enum class Credit : std::uint8_t { early, late };
 
 namespace detail {
 
-/// Takes up to `n` credits; what was taken beyond the balance is given back. Acquires what the credit's giver released
-/// (I4).
+/// Takes up to `n` credits; what was taken beyond the balance is given back.
 template <class Machine>
-HIWAY_DEVICE inline std::int32_t take_credit(Machine m, Word<std::int32_t>& credit, std::int32_t n) {
-  if (m.load(credit, Order::relaxed) <= 0) return 0;
-  std::int32_t const before = m.fetch_add(credit, -n, Order::acquire);
+HIWAY_DEVICE inline std::int32_t take_credit(Machine m, Word<std::int32_t>& credit, std::int32_t n, Credits credits,
+                                             Order order) {
+  if (credits == Credits::doubtful && m.load(credit, Order::relaxed) <= 0) return 0;
+  std::int32_t const before = m.fetch_add(credit, -n, order);
   std::int32_t const granted = before <= 0 ? 0 : (before < n ? before : n);
   if (granted < n) m.fetch_add(credit, n - granted, Order::relaxed);
   return granted;
@@ -121,14 +126,19 @@ struct ClaimWords {
   Word<std::uint64_t>& tickets;
   Word<std::int32_t>* other;
   Word<std::uint64_t>* tally;
+  bool whole;  ///< the turns order all that lies in the slots (R1, R2), so neither credit nor ticket need
 };
 
 /// Up to `n` tickets for one lane.
 template <class Machine>
-HIWAY_DEVICE inline Run claim_run(Machine m, ClaimWords const& w, std::uint32_t n) {
-  std::int32_t const granted = take_credit(m, w.credit, static_cast<std::int32_t>(n));
+HIWAY_DEVICE inline Run claim_run(Machine m, ClaimWords const& w, std::uint32_t n, Credits credits) {
+  auto const wanted = static_cast<std::int32_t>(n);
+  std::int32_t const granted = w.whole ? take_credit(m, w.credit, wanted, credits, Order::relaxed)
+                                       : take_credit(m, w.credit, wanted, credits, Order::acquire);  // I4
   if (granted == 0) return {};
-  std::uint64_t const first = m.fetch_add(w.tickets, static_cast<std::uint64_t>(granted), Order::acq_rel);
+  auto const tickets = static_cast<std::uint64_t>(granted);
+  std::uint64_t const first = w.whole ? m.fetch_add(w.tickets, tickets, Order::acquire)   // T5
+                                      : m.fetch_add(w.tickets, tickets, Order::acq_rel);  // I4, T5
   if (w.other != nullptr) m.fetch_add(*w.other, granted, Order::relaxed);
   if (w.tally != nullptr) m.fetch_add(*w.tally, static_cast<std::uint64_t>(granted), Order::relaxed);
   return {first, static_cast<std::uint32_t>(granted)};
@@ -137,12 +147,12 @@ HIWAY_DEVICE inline Run claim_run(Machine m, ClaimWords const& w, std::uint32_t 
 /// One claim for all lanes of `group` that `need` a slot (contention relief, layer 1): its first lane takes credits and
 /// tickets for all.
 template <class Machine>
-HIWAY_DEVICE inline Grant claim(Machine m, std::uint32_t group, bool need, ClaimWords const& w) {
+HIWAY_DEVICE inline Grant claim(Machine m, std::uint32_t group, bool need, ClaimWords const& w, Credits credits) {
   std::uint32_t const wanting = m.ballot(group, need);
   if (wanting == 0) return {};
   unsigned const leader = m.lowest(group);
   Run run;
-  if (m.lane() == leader) run = claim_run(m, w, m.count(wanting));
+  if (m.lane() == leader) run = claim_run(m, w, m.count(wanting), credits);
   run.count = m.shuffle(group, run.count, leader);
   run.first = m.shuffle(group, run.first, leader);
   m.sync_warp(group);  // the leader's acquires hold for every lane
@@ -153,11 +163,12 @@ HIWAY_DEVICE inline Grant claim(Machine m, std::uint32_t group, bool need, Claim
 HIWAY_DEVICE inline ClaimWords put_words(Ring const& ring) {
   RingWords& w = *ring.words;
   bool const whole = ring.part == RingPart::whole || ring.part == RingPart::in_order;
-  return {w.free, w.claimed, whole ? &w.avail : nullptr, nullptr};
+  return {w.free, w.claimed, whole ? &w.avail : nullptr, nullptr, ring.part == RingPart::whole};
 }
 HIWAY_DEVICE inline ClaimWords get_words(Ring const& ring, Word<std::uint64_t>* tally, Credit credit) {
   RingWords& w = *ring.words;
-  return {w.avail, w.taken, ring.part == RingPart::whole && credit == Credit::early ? &w.free : nullptr, tally};
+  bool const whole = ring.part == RingPart::whole;
+  return {w.avail, w.taken, whole && credit == Credit::early ? &w.free : nullptr, tally, whole};
 }
 
 /// in_order: gives credit for every slot that was left, up to the first that was not (I5).
@@ -185,13 +196,14 @@ HIWAY_DEVICE inline void await_turn(Machine m, Word<std::uint32_t>& word, std::u
 
 /// Claims a slot for each lane of `group` with `need`, as far as there is room. All lanes of `group` call it together.
 template <class Machine>
-HIWAY_DEVICE inline Grant claim_put(Machine m, Ring const& ring, std::uint32_t group, bool need) {
-  return detail::claim(m, group, need, detail::put_words(ring));
+HIWAY_DEVICE inline Grant claim_put(Machine m, Ring const& ring, std::uint32_t group, bool need,
+                                    Credits credits = Credits::doubtful) {
+  return detail::claim(m, group, need, detail::put_words(ring), credits);
 }
 /// Claims up to `n` slots for the calling lane alone.
 template <class Machine>
 HIWAY_DEVICE inline Run claim_put_run(Machine m, Ring const& ring, std::uint32_t n) {
-  return detail::claim_run(m, detail::put_words(ring), n);
+  return detail::claim_run(m, detail::put_words(ring), n, Credits::doubtful);
 }
 
 /// Waits for a claimed slot; the item is written there.
@@ -217,14 +229,14 @@ HIWAY_DEVICE inline void commit_put(Machine m, Ring const& ring, std::uint64_t t
 /// Claims an item for each lane of `group` with `need`, as far as there are any; `tally` counts the claims.
 template <class Machine>
 HIWAY_DEVICE inline Grant claim_get(Machine m, Ring const& ring, std::uint32_t group, bool need,
-                                    Word<std::uint64_t>* tally, Credit credit) {
-  return detail::claim(m, group, need, detail::get_words(ring, tally, credit));
+                                    Word<std::uint64_t>* tally, Credit credit, Credits credits = Credits::doubtful) {
+  return detail::claim(m, group, need, detail::get_words(ring, tally, credit), credits);
 }
 /// Claims up to `n` items for the calling lane alone.
 template <class Machine>
 HIWAY_DEVICE inline Run claim_get_run(Machine m, Ring const& ring, std::uint32_t n, Word<std::uint64_t>* tally,
                                       Credit credit) {
-  return detail::claim_run(m, detail::get_words(ring, tally, credit), n);
+  return detail::claim_run(m, detail::get_words(ring, tally, credit), n, Credits::doubtful);
 }
 
 /// Waits for a claimed item; it is read there.
@@ -262,19 +274,28 @@ HIWAY_DEVICE inline std::int32_t items_about(Machine m, Ring const& ring) {
 
 namespace detail {
 
-/// The end of the run of tickets from `from` whose slots all have the turn `turn_of(ticket)`, at most `limit`.
+/// The end of the run of tickets from `from` whose slots all have the turn `turn_of(ticket)`, at most `limit`. A lane
+/// looks at several turns at once: one after another, each would take the memory's whole latency.
 template <class Machine, class TurnOf>
 HIWAY_DEVICE inline std::uint64_t prefix_end(Machine m, Ring const& ring, std::uint64_t from, std::uint64_t limit,
                                              TurnOf&& turn_of) {
   std::uint32_t const all = m.lanes();
   unsigned const width = m.count(all);
-  for (std::uint64_t at = from; at < limit; at += width) {
-    std::uint64_t const mine = at + m.lane();
-    bool const hit = mine < limit && m.load(ring.turn(mine), Order::acquire) == turn_of(mine);
-    std::uint32_t const hits = m.ballot(all, hit);
-    if (hits != all) return at + m.lowest(~hits);
+  std::uint64_t end = from;
+  for (bool goes_on = true; goes_on && end < limit;) {
+    bool hit[Machine::turns_at_once];
+    for (unsigned i = 0; i < Machine::turns_at_once; ++i) {
+      std::uint64_t const mine = end + i * width + m.lane();
+      hit[i] = mine < limit && m.load_ahead(ring.turn(mine)) == turn_of(mine);
+    }
+    for (unsigned i = 0; i < Machine::turns_at_once && goes_on; ++i) {
+      std::uint32_t const hits = m.ballot(all, hit[i]);
+      goes_on = hits == all;
+      end += goes_on ? width : m.lowest(~hits);
+    }
   }
-  return limit;
+  if (end != from) m.acquire_ahead();
+  return end;
 }
 
 /// Gives the slots of [from, to) the turn `turn_of(ticket)`.
@@ -282,8 +303,8 @@ template <class Machine, class TurnOf>
 HIWAY_DEVICE inline void set_turns(Machine m, Ring const& ring, std::uint64_t from, std::uint64_t to,
                                    TurnOf&& turn_of) {
   unsigned const width = m.count(m.lanes());
-  for (std::uint64_t mine = from + m.lane(); mine < to; mine += width)
-    m.store(ring.turn(mine), turn_of(mine), Order::release);
+  m.release_behind();
+  for (std::uint64_t mine = from + m.lane(); mine < to; mine += width) m.store_behind(ring.turn(mine), turn_of(mine));
   m.sync_warp(m.lanes());
 }
 

@@ -106,7 +106,7 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
     } else {
       std::uint32_t const group = m.lanes();
       for (unsigned misses = 0;;) {
-        if (step(m, group, outlets, inlets)) {
+        if (step(m, group, outlets, inlets, outlet_count == 1 ? detail::after_misses(misses) : Credits::doubtful)) {
           misses = 0;
           continue;
         }
@@ -121,8 +121,9 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
 
   /// Item forms: one try of each outlet in turn; true when any brought an item. All lanes of `group` together.
   template <class Machine>
-  HIWAY_DEVICE bool step(Machine m, std::uint32_t group, OutletView const* outlets, InletView const* inlets) {
-    return step_each(m, group, outlets, inlets, std::index_sequence_for<Is...>{});
+  HIWAY_DEVICE bool step(Machine m, std::uint32_t group, OutletView const* outlets, InletView const* inlets,
+                         Credits credits) {
+    return step_each(m, group, outlets, inlets, credits, std::index_sequence_for<Is...>{});
   }
 
  private:
@@ -134,27 +135,29 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
   }
   template <class Machine, std::size_t... I>
   HIWAY_DEVICE bool step_each(Machine m, std::uint32_t group, OutletView const* outlets, InletView const* inlets,
-                              std::index_sequence<I...>) {
+                              Credits credits, std::index_sequence<I...>) {
     bool any = false;
-    ((any = step_outlet<Is>(m, group, outlets[I], inlets) || any), ...);
+    ((any = step_outlet<Is>(m, group, outlets[I], inlets, credits) || any), ...);
     return any;
   }
   template <class I, class Machine>
-  HIWAY_DEVICE bool step_outlet(Machine m, std::uint32_t group, OutletView const& outlet, InletView const* inlets) {
+  HIWAY_DEVICE bool step_outlet(Machine m, std::uint32_t group, OutletView const& outlet, InletView const* inlets,
+                                Credits credits) {
     bool got = false;
     if constexpr (Shape::each) {
-      got = detail::work_once<I>(m, outlet, group,
+      got = detail::work_once<I>(m, outlet, group, credits,
                                  [&](I const& item) { call_item(item, inlets, std::index_sequence_for<Os...>{}); });
     } else if constexpr (stays_in_slot<std::tuple_element_t<0, std::tuple<Os...>>>) {
       // A large result is made in its slot: `body` neither gets nor puts, so it may hold a ticket.
       using O = std::tuple_element_t<0, std::tuple<Os...>>;
-      got = detail::work_once<I>(m, outlet, group, [&](I const& item) {
+      got = detail::work_once<I>(m, outlet, group, credits, [&](I const& item) {
         detail::put(m, inlets[0], [&](std::byte* slot) { ::new (slot) O(static_cast<O>(body(item))); });
       });
     } else {
       using O = std::tuple_element_t<0, std::tuple<Os...>>;
       ItemRoom<O> result;
-      got = detail::work_once<I>(m, outlet, group, [&](I const& item) { result.item() = static_cast<O>(body(item)); });
+      got = detail::work_once<I>(m, outlet, group, credits,
+                                 [&](I const& item) { result.item() = static_cast<O>(body(item)); });
       detail::put_together(m, inlets[0], group, got, WriteItem<O>{result.item()});
     }
     detail::note_result(m, outlet, got);

@@ -37,7 +37,7 @@ struct AbortCrosses {
   }
   void run(unsigned warp, ExploreMachine m) {
     if (warp == 1) {
-      for (unsigned misses = 0; !relay_abort(m, table);) m.relax(misses++);
+      for (unsigned misses = 0; !relays_abort(m);) m.relax(misses++);
     } else if (warp == 0) {
       if (DeviceFaults != 0) record_fault(m, device, FaultKind::failed, 7, no_id, 0);
     } else {
@@ -47,6 +47,11 @@ struct AbortCrosses {
     }
   }
   void check() const { require(device.aborted.bits == 1, "the device is not told"); }
+  bool relays_abort(ExploreMachine m) {
+    std::uint32_t host_aborts = 0;
+    (void)step_relays(m, table, host_aborts);
+    return relay_abort(m, table, host_aborts);
+  }
   Control device;
   Control host;
   DeviceNotice notice;

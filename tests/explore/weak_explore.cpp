@@ -11,10 +11,12 @@ using namespace hiway::explore;
 using Bits = Word<std::uint32_t>;
 
 /// What stands between two accesses of one lane.
-enum class Between : std::uint8_t { nothing, fence };
+enum class Between : std::uint8_t { nothing, fence, release_or_acquire };
 
-void stand(ExploreMachine m, Between between) {
+enum class Side : std::uint8_t { writes, reads };
+void stand(ExploreMachine m, Between between, Side side = Side::writes) {
   if (between == Between::fence) m.fence_across();
+  if (between == Between::release_or_acquire) side == Side::writes ? m.release_behind() : m.acquire_ahead();
 }
 
 // ---- message passing: who sees the flag sees what was written before it, words and plain memory
@@ -32,7 +34,7 @@ struct MessagePassing {
       stand(m, Has);
       m.store(flag, 1u, Writes);
     } else if (m.load(flag, Reads) == 1) {
-      stand(m, Has);
+      stand(m, Has, Side::reads);
       std::uint32_t x = 0;
       if (Message == What::item) ReadTorn{m, x}(slot);
       if (Message == What::word) x = m.load(word, Order::relaxed);
@@ -51,6 +53,7 @@ TEST(ExploreWeak, AnAcquireOfAReleaseBringsAllBeforeIt) {
 TEST(ExploreWeak, FencesBringAllBeforeARelaxedStore) {
   expect_no_failure<MessagePassing<What::word, Order::relaxed, Order::relaxed, Between::fence>>();
   expect_no_failure<MessagePassing<What::item, Order::relaxed, Order::relaxed, Between::fence>>();
+  expect_no_failure<MessagePassing<What::item, Order::relaxed, Order::relaxed, Between::release_or_acquire>>();
 }
 TEST(ExploreWeak, ARelaxedStoreBringsNothing) {
   expect_found<MessagePassing<What::word, Order::relaxed, Order::acquire>>();
@@ -99,6 +102,7 @@ struct StoreBuffering {
 };
 TEST(ExploreWeak, StoresWaitInABuffer) { expect_found<StoreBuffering<Between::nothing>>(); }
 TEST(ExploreWeak, FencesEmptyTheBuffer) { expect_no_failure<StoreBuffering<Between::fence>>(); }
+TEST(ExploreWeak, FencesOfOneSideDoNot) { expect_found<StoreBuffering<Between::release_or_acquire>>(); }
 
 /// T5 in small: ticket, then closed; closed, then tickets, both by read-modify-writes of the tickets.
 template <Order Tickets>

@@ -10,7 +10,7 @@
 //   V3  a release gives its message the view of all that its fiber did and saw; a relaxed write, the view of the last
 //       fence. A read-modify-write reads the newest message, hands its view on, and so continues a release sequence
 //   V4  a fence (seq_cst) is an acquire of all that was read, a release for all that follows, and joins the words' part
-//       of one view that all fences share
+//       of one view that all fences share. An acquire fence is the first of these, a release fence the second
 //   V5  sync_warp joins the views of its lanes; ballot and shuffle order nothing
 //   V6  two accesses to plain memory, one of them a write, of which neither happens before the other are a race
 // What it cannot do: a load never reads what is written later (no load buffering), and a write is its word's newest. An
@@ -95,6 +95,12 @@ class WeakMemory {
     f.now.join_words(fences_);
     fences_.join_words(f.now);
     release(fiber, f.fenced);
+  }
+  void acquire_fence(unsigned fiber) {
+    if (weaken_ != Weaken::acquires) fibers_[fiber].now.join(fibers_[fiber].unacquired);
+  }
+  void release_fence(unsigned fiber) {
+    if (weaken_ != Weaken::releases) release(fiber, fibers_[fiber].fenced);
   }
   /// `for_each(visit)` visits each fiber.
   template <class ForEach>

@@ -86,7 +86,7 @@ struct PutAgainstCheck {
         bool saw = false;
         if (puts) {
           if (form == Form::swapped) saw = m.load(shut, Order::relaxed) == r;
-          m.fetch_add(ticket, std::uint64_t{1}, Order::acq_rel);
+          m.fetch_add(ticket, std::uint64_t{1}, Order::acquire);
           if (form == Form::library) saw = m.load(shut, Order::relaxed) == r;
         } else {
           m.store(shut, r, Order::release);

@@ -207,16 +207,17 @@ TEST(Throttle, APutOfEveryKindWaitsForItAndNoLonger) {
   ThrottledByHand t;
   EXPECT_FALSE(t.in.try_put_h(1));
   std::atomic<int> puts = 0;
-  std::vector<std::jthread> users;
   int const three[] = {3, 4, 5};
-  users.emplace_back([&] { t.in.put_h(1), ++puts; });
-  users.emplace_back([&] { t.in.put_warp(2), ++puts; });
-  users.emplace_back([&] { t.in.put_h(three), ++puts; });
-  users.emplace_back([&] { t.in.put_in_place_h([](int& slot) { slot = 6; }), ++puts; });
+  std::jthread users[] = {
+      std::jthread([&] { t.in.put_h(1), ++puts; }),
+      std::jthread([&] { t.in.put_warp(2), ++puts; }),
+      std::jthread([&] { t.in.put_h(three), ++puts; }),
+      std::jthread([&] { t.in.put_in_place_h([](int& slot) { slot = 6; }), ++puts; }),
+  };
   std::this_thread::sleep_for(50ms);
   EXPECT_EQ(puts, 0);
   t.set(0);
-  users.clear();
+  for (std::jthread& user : users) user.join();
   EXPECT_EQ(puts, 4);
   EXPECT_TRUE(t.in.try_put_h(7));
   t.in.close_h();

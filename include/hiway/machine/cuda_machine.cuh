@@ -58,6 +58,28 @@ struct CudaMachine {
   __device__ void store_across(Word<T>& word, T value, Order order) const {
     Across<T>(word.bits).store(value, cuda_order(order));
   }
+  static constexpr unsigned turns_at_once = 8;
+  template <class T>
+  __device__ T load_ahead(Word<T>& word) const {
+    return load(word, Order::relaxed);
+  }
+  __device__ void acquire_ahead() const {
+    cuda::atomic_thread_fence(cuda::std::memory_order_acquire, cuda::thread_scope_device);
+  }
+  template <class T>
+  __device__ T load_across_ahead(Word<T>& word) const {
+    return load_across(word, Order::relaxed);
+  }
+  __device__ void acquire_across_ahead() const {
+    cuda::atomic_thread_fence(cuda::std::memory_order_acquire, cuda::thread_scope_system);
+  }
+  __device__ void release_behind() const {
+    cuda::atomic_thread_fence(cuda::std::memory_order_release, cuda::thread_scope_device);
+  }
+  template <class T>
+  __device__ void store_behind(Word<T>& word, T value) const {
+    store(word, value, Order::relaxed);
+  }
   __device__ void fence_across() const {
     cuda::atomic_thread_fence(cuda::std::memory_order_seq_cst, cuda::thread_scope_system);
   }
@@ -115,7 +137,7 @@ struct CudaMachine {
 
   __device__ unsigned& misses(unsigned& own) const { return own; }
   __device__ void relax(unsigned misses) const {
-    __nanosleep(misses < 5 ? 32u << misses : misses < long_wait_misses ? 1000u : 4000u);
+    __nanosleep(misses < 32 ? 32u : misses < 64 ? 256u : misses < long_wait_misses ? 1000u : 4000u);
   }
   __device__ std::uint64_t now_ns() const {
     std::uint64_t now;

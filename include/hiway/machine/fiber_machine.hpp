@@ -53,6 +53,22 @@ struct FiberMachine {
   HIWAY_DEVICE void store_across(Word<T>& word, T value, Order order) const {
     store(word, value, order);
   }
+  static constexpr unsigned turns_at_once = 2;
+  template <class T>
+  HIWAY_DEVICE T load_ahead(Word<T>& word) const {
+    return load(word, Order::acquire);
+  }
+  HIWAY_DEVICE void acquire_ahead() const {}
+  template <class T>
+  HIWAY_DEVICE T load_across_ahead(Word<T>& word) const {
+    return load(word, Order::acquire);
+  }
+  HIWAY_DEVICE void acquire_across_ahead() const {}
+  HIWAY_DEVICE void release_behind() const {}
+  template <class T>
+  HIWAY_DEVICE void store_behind(Word<T>& word, T value) const {
+    store(word, value, Order::release);
+  }
   HIWAY_DEVICE void fence_across() const { ThreadMachine{}.fence_across(); }
   HIWAY_DEVICE void fence_behind_ticket() const { ThreadMachine{}.fence_behind_ticket(); }
 

@@ -7,6 +7,10 @@
 //            load_across, store_across, fence_across   of a Word whose home is the other side of the bus. No
 //                                              read-modify-write exists across: CPU and GPU atomics on one word
 //                                              lose updates (measured).
+//            load_ahead ... acquire_ahead      loads of which several are under way at once; the second acquires what
+//                                              they saw. turns_at_once: how many pay
+//            load_across_ahead, acquire_across_ahead   the same across
+//            release_behind, store_behind ...  stores, each of which releases what lay before release_behind
 //            fence_behind_ticket               between a fetch_add at home and a load at home that a checker on the other
 //                                              side may have stored: on a CPU both are seen in that order by everyone
 //   warp     lane, lanes (the launched lanes' mask), converged, ballot, shuffle, sync_warp; count, lowest of a mask

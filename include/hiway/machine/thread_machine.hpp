@@ -74,6 +74,23 @@ struct ThreadMachine {
   HIWAY_DEVICE void store_across(Word<T>& word, T value, Order order) const {
     store(word, value, order);
   }
+  /// Others' cache lines: one after another, as far as they are needed.
+  static constexpr unsigned turns_at_once = 1;
+  template <class T>
+  HIWAY_DEVICE T load_ahead(Word<T>& word) const {
+    return load(word, Order::acquire);
+  }
+  HIWAY_DEVICE void acquire_ahead() const {}
+  template <class T>
+  HIWAY_DEVICE T load_across_ahead(Word<T>& word) const {
+    return load(word, Order::acquire);
+  }
+  HIWAY_DEVICE void acquire_across_ahead() const {}
+  HIWAY_DEVICE void release_behind() const {}
+  template <class T>
+  HIWAY_DEVICE void store_behind(Word<T>& word, T value) const {
+    store(word, value, Order::release);
+  }
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE void fence_across() const { std::atomic_thread_fence(std::memory_order_seq_cst); }
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE void fence_behind_ticket() const {
 #if defined(__x86_64__)  // a locked addition is a full fence already
