@@ -1,6 +1,7 @@
 // A bench: one question, asked on one machine in one run. Every figure stands beside its floor or its baseline, measured
 // in the same run in turns, with what was moved checked.
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -15,9 +16,9 @@ using cli::Json;
 /// How `hiway bench` wants it run.
 struct Request {
   std::string device;         ///< "simt" or "cuda:N"; chosen and there
-  unsigned repeat = 5;        ///< measured turns of each variant, after one that is not counted
+  unsigned repeat = 5;        ///< measured turns of each variant; on a GPU, after one that is not counted
   bool small = false;         ///< the emulated device: few items; what is asked is whether it is right
-  std::function<void()> ran;  ///< to be called after each turn
+  std::function<void()> ran;  ///< to be called after each turn; measure() does
 };
 
 /// One turn of one variant.
@@ -31,7 +32,8 @@ struct Turn {
 struct Variant {
   std::string name;  ///< "hiway", or the floor's or baseline's
   std::function<Turn()> turn;
-  Json facts = Json::object();  ///< what the reader needs beside the value: bytes a slot, batches, ...
+  /// What the reader needs beside the value: bytes a slot, batches, ... Asked once, after the last turn; may be empty.
+  std::function<Json()> facts{};
 };
 
 /// What a variant did in a row.
@@ -42,8 +44,8 @@ struct Measured {
   double lowest = 0;
   double highest = 0;
   std::optional<double> ratio;  ///< median beside that of the row's `beside`; above 1 is better, whatever the unit
-  bool right = false;
-  std::string wrong;
+  bool right = false;           ///< every turn was, the uncounted one too
+  std::string wrong;            ///< the first turn's that was not
   Json facts;
 };
 
@@ -58,7 +60,7 @@ struct Row {
   std::vector<Measured> measured;
 };
 
-/// Runs the variants in turns, `request.repeat` times each behind one turn that is not counted.
+/// Runs the variants in turns, `request.repeat` times each; on a GPU behind one turn each that is not counted.
 [[nodiscard]] Row measure(Json what, std::string unit, Better better, std::string beside,
                           std::vector<Variant> const& variants, Request const& request);
 
@@ -77,5 +79,23 @@ class Bench {
   /// *Throws* cli::BadInput for options that do not fit, and what the library throws.
   [[nodiscard]] virtual std::vector<Row> run(Request const& request) = 0;
 };
+
+/// What a bench answered, and how it was asked.
+struct Result {
+  std::string bench;
+  std::string command;  ///< as one line, to ask it again
+  Request request;
+  std::vector<Row> rows;
+};
+
+/// The first thing that is not right, in one line; empty when everything is. An answer without a row is not right.
+[[nodiscard]] std::string first_wrong(std::vector<Row> const& rows);
+
+/// {bench, command, device, machine, emulated, repeat, right, rows: [{what, unit, better, beside, measured: [{variant,
+/// median, lowest, highest, values, ratio, right, wrong, facts}]}]}; on the emulated device every time is null.
+[[nodiscard]] Json to_json(Result const& result);
+
+/// The same for people.
+[[nodiscard]] std::string to_text(Result const& result);
 
 }  // namespace bench

@@ -47,7 +47,7 @@ key() { tr -d ' \n' <out | grep -oE "\"$1\":(\[[^]]*\]|\{[^}]*\}|[^,}]*)" | head
 is() { [[ $(key "$1") == "$2" ]] || fail "$last: $1 is $(key "$1"), not $2"; }
 
 # ---- help and lists
-for level in "" run "run gene-alignment" graph "graph gene-alignment" devices list plan; do
+for level in "" run "run gene-alignment" graph "graph gene-alignment" devices list plan bench; do
   # shellcheck disable=SC2086
   good $level --help
   says "Usage: hiway${level:+ $level}"
@@ -261,9 +261,12 @@ bad_program "line 1, column 1: 'streams' is missing" '{}'
 rm -f ./*.json
 
 # ---- bad arguments
-bad "a command is needed: devices, list, run, graph, plan"
+bad "a command is needed: devices, list, run, graph, plan, bench"
 bad "no command 'walk'" walk
-for command in bench report; do bad "$command: not there yet" $command x; done
+bad "report: not there yet" report x
+bad "bench needs a name" bench
+bad "bench: no bench 'fast'" bench fast
+bad "--wrong" bench --wrong
 bad "run needs an application: gene-alignment" run
 bad "run: no application 'gene': gene-alignment" run gene
 bad "graph needs an application: gene-alignment" graph

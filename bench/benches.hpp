@@ -1,0 +1,13 @@
+// The benches that the program hiway knows.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "bench/bench.hpp"
+
+namespace bench {
+
+/// Every bench, in the order of `hiway list`.
+[[nodiscard]] std::vector<std::unique_ptr<Bench>> all_benches();
+
+}  // namespace bench
