@@ -76,7 +76,9 @@ class Bench {
   [[nodiscard]] virtual std::string summary() const = 0;
   /// *Lifetime*: `command` goes before the Bench does.
   virtual void add_options(CLI::App& command) = 0;
-  /// *Throws* cli::BadInput for options that do not fit, and what the library throws.
+  /// Before the device is chosen. *Throws* cli::BadInput for options that do not fit.
+  virtual void check_options() const {}
+  /// *Throws* what the library throws.
   [[nodiscard]] virtual std::vector<Row> run(Request const& request) = 0;
 };
 

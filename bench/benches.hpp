@@ -10,4 +10,7 @@ namespace bench {
 /// Every bench, in the order of `hiway list`.
 [[nodiscard]] std::vector<std::unique_ptr<Bench>> all_benches();
 
+// One function a bench, in the file of its name.
+[[nodiscard]] std::unique_ptr<Bench> make_ring();
+
 }  // namespace bench

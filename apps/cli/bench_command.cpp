@@ -30,6 +30,7 @@ void add_bench_options(CLI::App& command, bench::Bench& bench, BenchOptions& opt
 int run_bench(CLI::App const& command, bench::Bench& bench, BenchOptions const& options, std::string const& line) {
   if (command.get_option("--repeat")->count() > 0 && (options.repeat < 1 || options.repeat > 1'000'000))
     throw BadInput{"--repeat must be 1 to 1000000: " + std::to_string(options.repeat)};
+  bench.check_options();
   bool const as_json = command.get_option("--json")->count() > 0;
   bool const to_file = as_json && !options.json.empty() && options.json != "-";
   if (to_file) require_writable(options.json);

@@ -1,0 +1,68 @@
+#include "bench/device_run.hpp"
+
+#include <cstdint>
+#include <thread>
+
+namespace bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Far above what any turn takes, sanitizers included.
+constexpr std::chrono::seconds patience{60};
+constexpr std::chrono::seconds patience_after_abort{20};
+
+}  // namespace
+
+DeviceRun::DeviceRun(std::string const& device) : backend_(hiway::make_backend(device)) {
+  backend_->reserve_streams(1);
+  control_ = static_cast<hiway::Control*>(
+      backend_->allocate(hiway::Memory::device, sizeof(hiway::Control), "the bench's control"));
+  hiway::Control const fresh;
+  backend_->upload(control_, &fresh, sizeof fresh);
+}
+
+DeviceRun::~DeviceRun() {
+  release_all();
+  backend_->release(hiway::Memory::device, control_);
+}
+
+void DeviceRun::release_all() noexcept {
+  for (void* room : rooms_) backend_->release(hiway::Memory::device, room);
+  rooms_.clear();
+}
+
+// A device aligns to 256 bytes only.
+void* DeviceRun::room(std::size_t bytes, std::size_t alignment) {
+  rooms_.push_back(nullptr);
+  rooms_.back() = backend_->allocate(hiway::Memory::device, bytes + alignment, "the bench's memory");
+  auto const address = reinterpret_cast<std::uintptr_t>(rooms_.back());
+  return reinterpret_cast<void*>((address + alignment - 1) / alignment * alignment);
+}
+
+double DeviceRun::run(std::string const& name, hiway::DeviceKernel const& kernel, hiway::simt::Grid grid) {
+  backend_->prepare(name, kernel, grid);
+  auto const start = Clock::now();
+  std::unique_ptr<hiway::RunningKernel> const running = backend_->start(name, kernel, grid);
+  auto until = start + patience;
+  bool aborted = false;
+  while (!running->done()) {
+    if (Clock::now() >= until) {
+      if (aborted) throw std::runtime_error{name + ": the kernel stands still and does not leave"};
+      std::uint32_t const set = 1;
+      backend_->upload(&control_->aborted.bits, &set, sizeof set);
+      aborted = true;
+      until = Clock::now() + patience_after_abort;
+    }
+    std::this_thread::yield();
+  }
+  double const seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  if (aborted) {
+    hiway::Control const fresh;
+    backend_->upload(control_, &fresh, sizeof fresh);
+    throw StandsStill{name + ": the kernel stood still for " + std::to_string(patience.count()) + " s"};
+  }
+  return seconds;
+}
+
+}  // namespace bench

@@ -1,0 +1,119 @@
+// The memory of one row of a ring's bench: the slots, used by its variants in turn, and what the check needs.
+#pragma once
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <hiway/ring.hpp>
+#include <string>
+#include <vector>
+
+#include "bench/checked_items.hpp"
+#include "bench/device_run.hpp"
+#include "bench/queues.hpp"
+
+namespace bench {
+
+/// How a variant is laid out on the device.
+struct Layout {
+  unsigned blocks = 1;
+  unsigned threads_per_block = 32;
+  std::uint32_t producers = 1;
+  std::uint32_t rounds = 1;  ///< items of a producer
+  [[nodiscard]] unsigned threads() const { return blocks * threads_per_block; }
+  [[nodiscard]] std::uint32_t total() const { return rounds * producers; }
+};
+
+/// `threads` in blocks of `threads_per_block`, 0: as many as the device holds; never more than that, or a put could wait
+/// for a block that has not started.
+[[nodiscard]] inline unsigned blocks_for(unsigned threads, unsigned threads_per_block, unsigned resident) {
+  return threads == 0 ? resident : std::max(1u, std::min(threads / threads_per_block, resident));
+}
+
+/// Slots for items of one size, as the library and as the baselines see them.
+template <unsigned Bytes>
+class RingRooms {
+ public:
+  /// *Lifetime*: `run` holds the memory until its release_all.
+  RingRooms(DeviceRun& run, std::uint32_t capacity) : run_(run), capacity_(std::bit_ceil(capacity)) {
+    items_ = run.room<Item<Bytes>>(capacity_);
+    turns_ = run.room<Word<std::uint32_t>>(capacity_);
+    ring_words_ = run.room<hiway::RingWords>(1);
+    slot_words_ = run.room<SlotWords>(1);
+  }
+
+  /// Empties the ring.
+  void reset() {
+    hiway::RingWords words;
+    words.free.bits = static_cast<std::int32_t>(capacity_);
+    SlotWords const none;
+    run_.backend().clear(turns_, capacity_ * sizeof *turns_);
+    run_.backend().upload(ring_words_, &words, sizeof words);
+    run_.backend().upload(slot_words_, &none, sizeof none);
+  }
+
+  [[nodiscard]] LibraryRing<Item<Bytes>> library() const {
+    hiway::Ring ring;
+    ring.items = reinterpret_cast<std::byte*>(items_);
+    ring.turns = turns_;
+    ring.words = ring_words_;
+    ring.slots_mask = capacity_ - 1;
+    ring.lap_shift = lap_shift();
+    ring.item_bytes = Bytes;
+    return {ring, run_.control()};
+  }
+  [[nodiscard]] Slots<Item<Bytes>> slots() const {
+    return {items_, turns_, slot_words_, capacity_, lap_shift(), run_.control()};
+  }
+  [[nodiscard]] std::uint32_t capacity() const { return capacity_; }
+  /// All rings here have a turn beside each item.
+  [[nodiscard]] static constexpr unsigned bytes_a_slot() { return Bytes + sizeof *turns_; }
+
+ private:
+  [[nodiscard]] std::uint32_t lap_shift() const { return static_cast<std::uint32_t>(std::countr_zero(capacity_)); }
+
+  DeviceRun& run_;
+  std::uint32_t capacity_;
+  Item<Bytes>* items_;
+  Word<std::uint32_t>* turns_;
+  hiway::RingWords* ring_words_;
+  SlotWords* slot_words_;
+};
+
+/// The check's memory of one variant, and whether its next turn marks every item (checked_items.hpp).
+class CheckRooms {
+ public:
+  CheckRooms(DeviceRun& run, Layout const& layout, Plant const& plant) : run_(run), layout_(layout), plant_(plant) {
+    tallies_ = run.room<Tally>(warps());
+    marked_ = run.room<Word<std::uint32_t>>(words());
+  }
+
+  /// For the next turn; only the first is marked: on a GPU it is not timed.
+  [[nodiscard]] Check next_turn() {
+    marks_ = turns_++ == 0;
+    run_.backend().clear(tallies_, warps() * sizeof *tallies_);
+    if (marks_) run_.backend().clear(marked_, words() * sizeof *marked_);
+    return {tallies_, marks_ ? marked_ : nullptr, layout_.total(), plant_};
+  }
+  /// What was wrong in it, or empty.
+  [[nodiscard]] std::string wrong() const {
+    std::vector<Tally> tallies(warps());
+    std::vector<std::uint32_t> marked(marks_ ? words() : 0);
+    run_.backend().download(tallies.data(), tallies_, tallies.size() * sizeof tallies[0]);
+    if (marks_) run_.backend().download(marked.data(), marked_, marked.size() * sizeof marked[0]);
+    return wrong_in(tallies, marked, layout_.total(), layout_.producers);
+  }
+
+ private:
+  [[nodiscard]] std::size_t warps() const { return layout_.threads() / 32; }
+  [[nodiscard]] std::size_t words() const { return (std::size_t{layout_.total()} + 31) / 32; }
+
+  DeviceRun& run_;
+  Layout layout_;
+  Plant plant_;
+  Tally* tallies_;
+  Word<std::uint32_t>* marked_;
+  unsigned turns_ = 0;
+  bool marks_ = false;
+};
+
+}  // namespace bench
