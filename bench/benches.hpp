@@ -12,5 +12,6 @@ namespace bench {
 
 // One function a bench, in the file of its name.
 [[nodiscard]] std::unique_ptr<Bench> make_ring();
+[[nodiscard]] std::unique_ptr<Bench> make_contention();
 
 }  // namespace bench

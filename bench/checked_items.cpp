@@ -41,6 +41,7 @@ std::string wrong_in(std::vector<Tally> const& tallies, std::vector<std::uint32_
     all.twice += one.twice;
     all.unknown += one.unknown;
   }
+  if (total == 0) return "no item was put";
   if (all.torn != 0) return std::to_string(all.torn) + " items are not whole";
   if (all.unknown != 0) return std::to_string(all.unknown) + " items came that nobody put";
   if (all.twice != 0) return std::to_string(all.twice) + " items came twice";

@@ -105,13 +105,7 @@ Variant variant_of(std::string name, DeviceRun& run, RingRooms<sizeof(typename Q
             bool const right = wrong.empty();
             return Turn{layout.total() / seconds, right, std::move(wrong)};
           },
-          [=, &rooms] {
-            return Json{{"bytes_a_slot", rooms.bytes_a_slot()},
-                        {"capacity_items", rooms.capacity()},
-                        {"blocks", layout.blocks},
-                        {"threads", layout.threads()},
-                        {"items", layout.total()}};
-          }};
+          [=, &rooms] { return rooms.facts(layout); }};
 }
 
 template <unsigned Bytes>
@@ -138,7 +132,7 @@ Row row_of(DeviceRun& run, Ask const& ask, std::uint32_t capacity, Request const
     variants.push_back(variant_of<StreamBody<BarrierRing<Value>>>("barrier", run, rooms, barrier, ask));
   }
   Json what{{"pattern", ask.stream ? "stream" : "each"},
-            {"threads", ask.threads == 0 ? Json("full grid") : Json(ask.threads)},
+            {"threads", words_for(ask.threads)},
             {"item_bytes", Bytes},
             {"capacity_items", rooms.capacity()}};
   Row row = measure(std::move(what), "items/s", Better::more, "warp", variants, request);
@@ -173,10 +167,9 @@ class RingBench final : public Bench {
       if (bytes != 4 && bytes != 12 && bytes != 16 && bytes != 64)
         throw cli::BadInput{"--item-bytes must be 4, 12, 16 or 64: " + std::to_string(bytes)};
     }
-    require(threads_, 256, 1 << 18, "--threads");  // below the slots of pattern each: the threads' items all fit
-    if (threads_ % 256 != 0) throw cli::BadInput{"--threads must be a multiple of 256: " + std::to_string(threads_)};
-    require(slots_, 256, 1 << 24, "--slots");
-    require(items_, 1 << 10, std::int64_t{1} << 30, "--items");
+    require_threads(threads_, 1 << 18);  // below the slots of pattern each: the threads' items all fit
+    require_range(slots_, 256, 1 << 24, "--slots");
+    require_range(items_, 1 << 10, std::int64_t{1} << 30, "--items");
     (void)plant_of(plant_);
   }
 
@@ -186,7 +179,7 @@ class RingBench final : public Bench {
     std::vector<Row> rows;
     for (std::int64_t const bytes : item_bytes_) {
       if (pattern_ != "stream") {
-        for (unsigned const threads : thread_counts(request.small)) {
+        for (unsigned const threads : thread_counts(threads_, request.small)) {
           Ask const ask{false, threads, request.small ? 64U : 256U, items_for(threads, request.small), plant};
           rows.push_back(row(run, bytes, ask, request.small ? 1U << 13 : 1U << 20, request));
         }
@@ -201,18 +194,6 @@ class RingBench final : public Bench {
   }
 
  private:
-  static void require(std::int64_t value, std::int64_t least, std::int64_t most, std::string const& option) {
-    if (value != 0 && (value < least || value > most)) {
-      throw cli::BadInput{option + " must be " + std::to_string(least) + " to " + std::to_string(most) + ": " +
-                          std::to_string(value)};
-    }
-  }
-
-  [[nodiscard]] std::vector<unsigned> thread_counts(bool small) const {
-    if (threads_ != 0) return {static_cast<unsigned>(threads_)};
-    if (small) return {256, 128, 64};
-    return {0, 32768, 4096, 256};
-  }
   // So many that a turn takes some milliseconds: the launch is then below a hundredth of it.
   [[nodiscard]] std::uint32_t items_for(unsigned threads, bool small) const {
     if (items_ != 0) return static_cast<std::uint32_t>(items_);

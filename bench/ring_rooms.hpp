@@ -7,9 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "bench/bench.hpp"
 #include "bench/checked_items.hpp"
 #include "bench/device_run.hpp"
 #include "bench/queues.hpp"
+#include "cli/bad_input.hpp"
 
 namespace bench {
 
@@ -28,6 +30,26 @@ struct Layout {
 [[nodiscard]] inline unsigned blocks_for(unsigned threads, unsigned threads_per_block, unsigned resident) {
   return threads == 0 ? resident : std::max(1u, std::min(threads / threads_per_block, resident));
 }
+
+/// *Throws* cli::BadInput when a number that was given, not 0, is out of range.
+inline void require_range(std::int64_t value, std::int64_t least, std::int64_t most, std::string const& option) {
+  if (value == 0 || (value >= least && value <= most)) return;
+  throw cli::BadInput{option + " must be " + std::to_string(least) + " to " + std::to_string(most) + ": " +
+                      std::to_string(value)};
+}
+/// The same for threads, which come in blocks of 256.
+inline void require_threads(std::int64_t threads, std::int64_t most) {
+  require_range(threads, 256, most, "--threads");
+  if (threads % 256 != 0) throw cli::BadInput{"--threads must be a multiple of 256: " + std::to_string(threads)};
+}
+
+/// The rows' threads, 0 for a full grid; `given` alone if it is not 0.
+[[nodiscard]] inline std::vector<unsigned> thread_counts(std::int64_t given, bool small) {
+  if (given != 0) return {static_cast<unsigned>(given)};
+  if (small) return {256, 128, 64};
+  return {0, 32768, 4096, 256};
+}
+[[nodiscard]] inline Json words_for(unsigned threads) { return threads == 0 ? Json("full grid") : Json(threads); }
 
 /// Slots for items of one size, as the library and as the baselines see them.
 template <unsigned Bytes>
@@ -65,8 +87,14 @@ class RingRooms {
     return {items_, turns_, slot_words_, capacity_, lap_shift(), run_.control()};
   }
   [[nodiscard]] std::uint32_t capacity() const { return capacity_; }
-  /// All rings here have a turn beside each item.
-  [[nodiscard]] static constexpr unsigned bytes_a_slot() { return Bytes + sizeof *turns_; }
+  /// What a reader needs beside a rate. All rings here have a turn beside each item.
+  [[nodiscard]] Json facts(Layout const& layout) const {
+    return {{"bytes_a_slot", Bytes + sizeof *turns_},
+            {"capacity_items", capacity_},
+            {"blocks", layout.blocks},
+            {"threads", layout.threads()},
+            {"items", layout.total()}};
+  }
 
  private:
   [[nodiscard]] std::uint32_t lap_shift() const { return static_cast<std::uint32_t>(std::countr_zero(capacity_)); }
