@@ -21,7 +21,8 @@ struct StandsStill : std::runtime_error {
 /// One device. *Threads*: one.
 class DeviceRun {
  public:
-  explicit DeviceRun(std::string const& device);
+  /// A kernel that runs longer than `patience` stands still; the default is far above any turn, sanitizers included.
+  explicit DeviceRun(std::string const& device, std::chrono::milliseconds patience = std::chrono::minutes(1));
   ~DeviceRun();
   DeviceRun(DeviceRun const&) = delete;
   DeviceRun& operator=(DeviceRun const&) = delete;
@@ -55,7 +56,10 @@ class DeviceRun {
   [[nodiscard]] void* room(std::size_t bytes, std::size_t alignment);
   double run(std::string const& name, hiway::DeviceKernel const& kernel, hiway::simt::Grid grid);
 
+  void abort_kernel();
+
   std::unique_ptr<hiway::Backend> backend_;
+  std::chrono::milliseconds patience_;
   std::vector<void*> rooms_;
   hiway::Control* control_ = nullptr;
 };
