@@ -260,6 +260,28 @@ bad_program "line 1, column 78: /body/0/ops/0/stream: no stream 'q'" \
 bad_program "line 1, column 1: 'streams' is missing" '{}'
 rm -f ./*.json
 
+# ---- benches: the keys of the answer, a plant, a file
+good bench ring --item-bytes 16
+says "bench ring, device simt: right"
+good bench ring --item-bytes 16 --pattern each --json
+is bench '"ring"'
+is command '"hiwaybenchring--item-bytes16--patterneach--json"'
+is device '"simt"'
+is emulated true
+is right true
+is median null
+for name in machine repeat rows what unit better beside measured variant facts; do
+  [[ -n $(key $name) ]] || fail "$last: no key $name"
+done
+run bench ring --item-bytes 16 --plant lose
+[[ $code -eq 1 ]] || fail "$last: ended with $code, not 1"
+says "NOT RIGHT"
+grep -q "is lost" err || fail "$last: stderr: $(cat err)"
+good bench ring --item-bytes 16 --json ring.json
+[[ ! -s out ]] || fail "$last: stdout: $(cat out)"
+grep -q '"right": true' ring.json || fail "$last: $(cat ring.json)"
+rm -f ring.json
+
 # ---- bad arguments
 bad "a command is needed: devices, list, run, graph, plan, bench"
 bad "no command 'walk'" walk
