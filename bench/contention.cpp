@@ -86,18 +86,12 @@ Variant variant_of(std::string name, DeviceRun& run, RingRooms<sizeof(Value)>& r
   return {name,
           [=, &run, &rooms]() mutable {
             rooms.reset();
-            put.check = get.check = check->next_turn();
-            double seconds = 0;
-            try {
+            return check->turn([&](Check const& of_turn) {
+              put.check = get.check = of_turn;
               double const putting = run.run("bench contention: " + name, put, layout.blocks, layout.threads_per_block);
               double const getting = run.run("bench contention: " + name, get, layout.blocks, layout.threads_per_block);
-              seconds = ask.timed == Timed::put ? putting : getting;
-            } catch (StandsStill const& error) {
-              return Turn{0, false, error.what()};
-            }
-            std::string wrong = check->wrong();
-            bool const right = wrong.empty();
-            return Turn{layout.total() / seconds, right, std::move(wrong)};
+              return ask.timed == Timed::put ? putting : getting;
+            });
           },
           [=, &rooms] { return rooms.facts(layout); }};
 }

@@ -10,7 +10,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds patience_after_abort{20};
+// Lanes are emulated under sanitizers, too, beside other work.
+constexpr std::chrono::seconds patience_emulated{60};
+constexpr std::chrono::seconds patience_of_a_gpu{10};
+constexpr std::chrono::seconds patience_after_abort{10};
 
 /// Emulated lanes that were aborted unwind, and that comes out here.
 bool has_left(hiway::RunningKernel& running) {
@@ -25,6 +28,7 @@ bool has_left(hiway::RunningKernel& running) {
 
 DeviceRun::DeviceRun(std::string const& device, std::chrono::milliseconds patience)
     : backend_(hiway::make_backend(device)), patience_(patience) {
+  if (patience_.count() == 0) patience_ = backend_->name() == "simt" ? patience_emulated : patience_of_a_gpu;
   backend_->reserve_streams(1);
   control_ = static_cast<hiway::Control*>(
       backend_->allocate(hiway::Memory::device, sizeof(hiway::Control), "the bench's control"));

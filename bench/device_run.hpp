@@ -21,8 +21,8 @@ struct StandsStill : std::runtime_error {
 /// One device. *Threads*: one.
 class DeviceRun {
  public:
-  /// A kernel that runs longer than `patience` stands still; the default is far above any turn, sanitizers included.
-  explicit DeviceRun(std::string const& device, std::chrono::milliseconds patience = std::chrono::minutes(1));
+  /// A kernel that runs longer than `patience` stands still; 0: far above any turn.
+  explicit DeviceRun(std::string const& device, std::chrono::milliseconds patience = {});
   ~DeviceRun();
   DeviceRun(DeviceRun const&) = delete;
   DeviceRun& operator=(DeviceRun const&) = delete;

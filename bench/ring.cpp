@@ -94,16 +94,10 @@ Variant variant_of(std::string name, DeviceRun& run, RingRooms<sizeof(typename Q
   return {name,
           [=, &run, &rooms]() mutable {
             rooms.reset();
-            body.check = check->next_turn();
-            double seconds = 0;
-            try {
-              seconds = run.run("bench ring: " + name, body, layout.blocks, layout.threads_per_block);
-            } catch (StandsStill const& error) {
-              return Turn{0, false, error.what()};
-            }
-            std::string wrong = check->wrong();
-            bool const right = wrong.empty();
-            return Turn{layout.total() / seconds, right, std::move(wrong)};
+            return check->turn([&](Check const& of_turn) {
+              body.check = of_turn;
+              return run.run("bench ring: " + name, body, layout.blocks, layout.threads_per_block);
+            });
           },
           [=, &rooms] { return rooms.facts(layout); }};
 }

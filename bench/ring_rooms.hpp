@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <hiway/ring.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/bench.hpp"
@@ -107,7 +108,7 @@ class RingRooms {
   SlotWords* slot_words_;
 };
 
-/// The check's memory of one variant, and whether its next turn marks every item (checked_items.hpp).
+/// The check of one variant's turns, with its memory (checked_items.hpp).
 class CheckRooms {
  public:
   CheckRooms(DeviceRun& run, Layout const& layout, Plant const& plant) : run_(run), layout_(layout), plant_(plant) {
@@ -115,15 +116,31 @@ class CheckRooms {
     marked_ = run.room<Word<std::uint32_t>>(words());
   }
 
-  /// For the next turn; only the first is marked: on a GPU it is not timed.
-  [[nodiscard]] Check next_turn() {
+  /// One turn: `seconds_of(Check)` runs it and says how long it took. After one that stood still there is none: each would
+  /// take the device's patience.
+  template <class SecondsOf>
+  [[nodiscard]] Turn turn(SecondsOf&& seconds_of) {
+    if (!stood_still_.empty()) return {0, false, stood_still_};
+    try {
+      double const seconds = seconds_of(next_check());
+      std::string wrong = wrong_in_turn();
+      bool const right = wrong.empty();
+      return {layout_.total() / seconds, right, std::move(wrong)};
+    } catch (StandsStill const& error) {
+      stood_still_ = error.what();
+      return {0, false, stood_still_};
+    }
+  }
+
+ private:
+  /// Only the first turn is marked: on a GPU it is not timed.
+  [[nodiscard]] Check next_check() {
     marks_ = turns_++ == 0;
     run_.backend().clear(tallies_, warps() * sizeof *tallies_);
     if (marks_) run_.backend().clear(marked_, words() * sizeof *marked_);
     return {tallies_, marks_ ? marked_ : nullptr, layout_.total(), plant_};
   }
-  /// What was wrong in it, or empty.
-  [[nodiscard]] std::string wrong() const {
+  [[nodiscard]] std::string wrong_in_turn() const {
     std::vector<Tally> tallies(warps());
     std::vector<std::uint32_t> marked(marks_ ? words() : 0);
     run_.backend().download(tallies.data(), tallies_, tallies.size() * sizeof tallies[0]);
@@ -131,7 +148,6 @@ class CheckRooms {
     return wrong_in(tallies, marked, layout_.total(), layout_.producers);
   }
 
- private:
   [[nodiscard]] std::size_t warps() const { return layout_.threads() / 32; }
   [[nodiscard]] std::size_t words() const { return (std::size_t{layout_.total()} + 31) / 32; }
 
@@ -142,6 +158,7 @@ class CheckRooms {
   Word<std::uint32_t>* marked_;
   unsigned turns_ = 0;
   bool marks_ = false;
+  std::string stood_still_;
 };
 
 }  // namespace bench
