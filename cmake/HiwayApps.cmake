@@ -1,4 +1,4 @@
-# The program hiway: apps/cli with every application of apps/<name>/. The applications are objects, not an archive, so
+# The program hiway: apps/cli with every application of apps/<name>/ and every bench of bench/. The applications are objects, not an archive, so
 # that those which register themselves are not dropped; the tests link the same objects.
 include_guard()
 find_package(CLI11 REQUIRED CONFIG)
@@ -7,16 +7,18 @@ find_package(ZLIB REQUIRED)
 
 file(GLOB hiway_app_sources CONFIGURE_DEPENDS apps/*/*.cpp)
 list(FILTER hiway_app_sources EXCLUDE REGEX "/apps/cli/main\\.cpp$")
+include(HiwayBench)
 
 add_library(hiway_apps OBJECT)
-hiway_sources_or_stub(hiway_apps ${hiway_app_sources})
-target_include_directories(hiway_apps PUBLIC ${PROJECT_SOURCE_DIR}/apps)
+hiway_sources_or_stub(hiway_apps ${hiway_app_sources} ${hiway_bench_sources})
+target_include_directories(hiway_apps PUBLIC ${PROJECT_SOURCE_DIR}/apps ${PROJECT_SOURCE_DIR})
 target_link_libraries(hiway_apps PUBLIC hiway CLI11::CLI11 nlohmann_json::nlohmann_json ZLIB::ZLIB)
 hiway_house_rules(hiway_apps)
 if(HIWAY_WITH_CUDA)
   # The methods that place stages on a GPU; a reference is the serial oracle, the rest is plain C++.
   set(with_stages ${hiway_app_sources})
   list(FILTER with_stages INCLUDE REGEX "/(hiway|baseline)\\.cpp$")
+  list(APPEND with_stages ${hiway_bench_kernels})
   if(with_stages)
     hiway_cuda_sources(hiway_apps ${with_stages})
   endif()

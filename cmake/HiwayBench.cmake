@@ -1,12 +1,10 @@
-# bench/: one question per file, one program per file, bench_<file>.
+# bench/: one question per file; part of the program hiway. Sets hiway_bench_sources, and of these hiway_bench_kernels: those
+# that are compiled as CUDA where CUDA is. A file that only drives others is named among the plain ones; nvcc time is dear.
 include_guard()
-file(GLOB hiway_benches CONFIGURE_DEPENDS bench/*.cpp)
-foreach(file IN LISTS hiway_benches)
-  cmake_path(GET file STEM name)
-  add_executable(bench_${name} ${file})
-  target_link_libraries(bench_${name} PRIVATE hiway)
-  hiway_house_rules(bench_${name})
-  if(HIWAY_WITH_CUDA)
-    hiway_cuda_sources(bench_${name})
-  endif()
-endforeach()
+file(GLOB hiway_bench_sources CONFIGURE_DEPENDS bench/*.cpp)
+set(hiway_bench_kernels ${hiway_bench_sources})
+list(FILTER hiway_bench_kernels EXCLUDE REGEX "/(bench|benches|checked_items|device_run)\\.cpp$")
+if(HIWAY_WITH_CUDA)  # what needs the toolkit itself; a bench without it leaves these variants out
+  file(GLOB hiway_bench_cuda_only CONFIGURE_DEPENDS bench/*.cu)
+  list(APPEND hiway_bench_sources ${hiway_bench_cuda_only})
+endif()

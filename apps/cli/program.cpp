@@ -14,6 +14,8 @@
 #include <string_view>
 
 #include "cli/bad_input.hpp"
+#include "cli/bench_command.hpp"
+#include "cli/device.hpp"
 #include "cli/machine.hpp"
 #include "cli/output.hpp"
 #include "cli/plan.hpp"
@@ -23,11 +25,12 @@ namespace cli {
 namespace {
 
 using Apps = std::vector<std::unique_ptr<App>>;
+using Benches = std::vector<std::unique_ptr<bench::Bench>>;
 
 enum Exit : int { done = 0, failed = 1, bad_arguments = 2 };
 
-constexpr std::array commands{"devices", "list", "run", "graph", "plan"};
-constexpr std::array later_commands{"bench", "report"};
+constexpr std::array commands{"devices", "list", "run", "graph", "plan", "bench"};
+constexpr std::array later_commands{"report"};
 
 template <class Words>
 bool contains(Words const& words, std::string_view word) {
@@ -44,9 +47,11 @@ std::string joined(Words const& words) {
   return text;
 }
 
-std::vector<std::string> names(Apps const& apps) {
+/// Of applications or benches.
+template <class Things>
+std::vector<std::string> names(Things const& things) {
   std::vector<std::string> all;
-  for (auto const& app : apps) all.push_back(app->name());
+  for (auto const& thing : things) all.push_back(thing->name());
   return all;
 }
 
@@ -69,10 +74,7 @@ std::string needs_application(std::string const& command, Apps const& apps) {
   return command + " needs an application: " + joined(names(apps));
 }
 
-/// The device that a name, or auto, stands for; the library knows. *Throws* hiway::NoDevice.
-std::string chosen_device(std::string const& wanted) {
-  return hiway::Pipeline{hiway::PipelineConfig{.device = wanted}}.device();
-}
+std::string needs_bench(Benches const& benches) { return "bench needs a name: " + joined(names(benches)); }
 
 /// The options of `hiway run APP` that are not the application's.
 struct RunOptions {
@@ -151,22 +153,16 @@ std::string device_table() {
   return text.str();
 }
 
-std::string app_table(Apps const& apps) {
+std::string app_table(Apps const& apps, Benches const& benches) {
   std::ostringstream text;
   for (auto const& app : apps) {
     text << std::left << std::setw(22) << app->name() << app->summary() << "\n"
          << std::setw(22) << ""
          << "methods: " << joined(app->methods()) << "\n";
   }
+  for (auto const& bench : benches)
+    text << std::left << std::setw(22) << "bench " + bench->name() << bench->summary() << "\n";
   return text.str();
-}
-
-void add_device_option(CLI::App& command, std::string& device) {
-  command
-      .add_option("--device", device,
-                  "simt, cuda:N, or auto: HIWAY_RUN_ON if set, else the first usable GPU, else simt")
-      ->type_name("DEVICE")
-      ->default_str("auto");
 }
 
 void add_run_options(CLI::App& command, App const& app, RunOptions& options) {
@@ -187,13 +183,19 @@ void add_run_options(CLI::App& command, App const& app, RunOptions& options) {
 }
 
 /// Says what is wrong with the first words, more plainly than the parser would.
-void check_words(std::vector<std::string_view> const& words, Apps const& apps) {
+void check_words(std::vector<std::string_view> const& words, Apps const& apps, Benches const& benches) {
   if (words.empty()) throw BadInput{needs_command()};
   std::string const command{words[0]};
   if (command.starts_with("-")) return;
   if (contains(later_commands, command)) throw BadInput{command + ": not there yet"};
   if (!contains(commands, command))
     throw BadInput{"no command '" + command + "': " + joined(commands) + " (hiway --help)"};
+  if (command == "bench") {
+    if (words.size() < 2) throw BadInput{needs_bench(benches)};
+    std::string const name{words[1]};
+    if (!name.starts_with("-") && !contains(names(benches), name))
+      throw BadInput{"bench: no bench '" + name + "': " + joined(names(benches))};
+  }
   if (command != "run" && command != "graph") return;
   if (words.size() < 2) throw BadInput{needs_application(command, apps)};
   std::string const name{words[1]};
@@ -202,17 +204,24 @@ void check_words(std::vector<std::string_view> const& words, Apps const& apps) {
   }
 }
 
-int dispatch(int argc, char const* const* argv, Apps const& apps) {
-  check_words({argv + std::min(argc, 1), argv + argc}, apps);
+/// The command line without the program's path.
+std::string command_line(int argc, char const* const* argv) {
+  std::string line = "hiway";
+  for (int i = 1; i < argc; ++i) line += std::string{" "} + argv[i];
+  return line;
+}
 
-  CLI::App program{"CPU-GPU pipelines of persistent stages: applications, devices, plans.", "hiway"};
+int dispatch(int argc, char const* const* argv, Apps const& apps, Benches const& benches) {
+  check_words({argv + std::min(argc, 1), argv + argc}, apps, benches);
+
+  CLI::App program{"CPU-GPU pipelines of persistent stages: applications, benches, devices, plans.", "hiway"};
   program.footer("Not there yet: " + joined(later_commands) +
                  ".\nEnds with 0, or 1 when a run failed or was not verified, or 2 for bad arguments or input.");
   program.set_version_flag("--version", "hiway " + version());
   // At most one; that one is missing is said below, after an option that nobody knows has been named.
   program.require_subcommand(0, 1);
   CLI::App* const devices = program.add_subcommand("devices", "the devices of this machine that a pipeline can run on");
-  CLI::App* const list = program.add_subcommand("list", "the applications and their methods");
+  CLI::App* const list = program.add_subcommand("list", "the applications and their methods, and the benches");
   CLI::App* const run_command = program.add_subcommand("run", "run an application");
   run_command->footer(
       "A run that stands still: HIWAY_STALL_AFTER=MS makes it say who waits for what after so many\n"
@@ -223,6 +232,14 @@ int dispatch(int argc, char const* const* argv, Apps const& apps) {
       program.add_subcommand("plan", "what capacities a program of tasks and streams needs, and why less deadlocks");
   PlanRequest plan_options;
   add_plan_options(*plan_command, plan_options);
+  CLI::App* const bench_command =
+      program.add_subcommand("bench", "measure one road of the library beside its floor or baseline");
+  bench_command->require_subcommand(0, 1);
+  std::vector<BenchOptions> bench_options(benches.size());
+  for (std::size_t i = 0; i < benches.size(); ++i) {
+    add_bench_options(*bench_command->add_subcommand(benches[i]->name(), benches[i]->summary()), *benches[i],
+                      bench_options[i]);
+  }
   run_command->require_subcommand(0, 1);
   graph_command->require_subcommand(0, 1);
   std::vector<RunOptions> run_options(apps.size());
@@ -243,7 +260,12 @@ int dispatch(int argc, char const* const* argv, Apps const& apps) {
   }
 
   if (devices->parsed()) return print_text(device_table());
-  if (list->parsed()) return print_text(app_table(apps));
+  if (list->parsed()) return print_text(app_table(apps, benches));
+  for (std::size_t i = 0; i < benches.size(); ++i) {
+    CLI::App* const one = bench_command->get_subcommand(benches[i]->name());
+    if (one->parsed()) return run_bench(*one, *benches[i], bench_options[i], command_line(argc, argv));
+  }
+  if (bench_command->parsed()) throw BadInput{needs_bench(benches)};
   if (plan_command->parsed()) return run_plan(*plan_command, plan_options);
   for (std::size_t i = 0; i < apps.size(); ++i) {
     if (graph_command->get_subcommand(apps[i]->name())->parsed())
@@ -265,9 +287,9 @@ int complain(std::string_view what, Exit code) {
 
 }  // namespace
 
-int run_program(int argc, char const* const* argv, Apps const& apps) {
+int run_program(int argc, char const* const* argv, Apps const& apps, Benches const& benches) {
   try {
-    return dispatch(argc, argv, apps);
+    return dispatch(argc, argv, apps, benches);
   } catch (BadInput const& error) {
     return complain(error.what(), bad_arguments);
   } catch (hiway::ConfigError const& error) {  // NoDevice is one

@@ -8,7 +8,7 @@
 
 namespace cli {
 
-Progress::Progress(unsigned steps) : shown_(isatty(STDERR_FILENO) == 1), steps_(std::max(steps, 1U)) {}
+Progress::Progress(unsigned steps) : shown_(isatty(STDERR_FILENO) == 1), steps_(steps) {}
 
 Progress::~Progress() { clear(); }
 
@@ -18,7 +18,7 @@ void Progress::say(std::string what) {
 }
 
 void Progress::step() {
-  done_ = std::min(done_ + 1, steps_);
+  done_ = steps_ == unknown ? done_ + 1 : std::min(done_ + 1, steps_);
   draw();
 }
 
@@ -28,6 +28,11 @@ void Progress::clear() const {
 
 void Progress::draw() const {
   if (!shown_) return;
+  if (steps_ == unknown) {
+    std::fprintf(stderr, "\r\033[K[%u] %s", done_, what_.c_str());
+    std::fflush(stderr);
+    return;
+  }
   constexpr unsigned width = 30;
   unsigned const full = done_ * width / steps_;
   std::fprintf(stderr, "\r\033[K[%s%s] %u/%u %s", std::string(full, '#').c_str(),

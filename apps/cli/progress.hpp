@@ -7,6 +7,8 @@ namespace cli {
 /// *Threads*: one at a time.
 class Progress {
  public:
+  static constexpr unsigned unknown = 0;  ///< how many steps there are
+
   explicit Progress(unsigned steps);
   ~Progress();  ///< clears the bar's line
   Progress(Progress const&) = delete;

@@ -47,7 +47,7 @@ key() { tr -d ' \n' <out | grep -oE "\"$1\":(\[[^]]*\]|\{[^}]*\}|[^,}]*)" | head
 is() { [[ $(key "$1") == "$2" ]] || fail "$last: $1 is $(key "$1"), not $2"; }
 
 # ---- help and lists
-for level in "" run "run gene-alignment" graph "graph gene-alignment" devices list plan; do
+for level in "" run "run gene-alignment" graph "graph gene-alignment" devices list plan bench; do
   # shellcheck disable=SC2086
   good $level --help
   says "Usage: hiway${level:+ $level}"
@@ -260,10 +260,35 @@ bad_program "line 1, column 78: /body/0/ops/0/stream: no stream 'q'" \
 bad_program "line 1, column 1: 'streams' is missing" '{}'
 rm -f ./*.json
 
+# ---- benches: the keys of the answer, a plant, a file
+good bench ring --item-bytes 16
+says "bench ring, device simt: right"
+good bench ring --item-bytes 16 --pattern each --json
+is bench '"ring"'
+is command '"hiwaybenchring--item-bytes16--patterneach--json"'
+is device '"simt"'
+is emulated true
+is right true
+is median null
+for name in machine repeat rows what unit better beside measured variant facts; do
+  [[ -n $(key $name) ]] || fail "$last: no key $name"
+done
+run bench ring --item-bytes 16 --plant lose
+[[ $code -eq 1 ]] || fail "$last: ended with $code, not 1"
+says "NOT RIGHT"
+grep -q "is lost" err || fail "$last: stderr: $(cat err)"
+good bench ring --item-bytes 16 --json ring.json
+[[ ! -s out ]] || fail "$last: stdout: $(cat out)"
+grep -q '"right": true' ring.json || fail "$last: $(cat ring.json)"
+rm -f ring.json
+
 # ---- bad arguments
-bad "a command is needed: devices, list, run, graph, plan"
+bad "a command is needed: devices, list, run, graph, plan, bench"
 bad "no command 'walk'" walk
-for command in bench report; do bad "$command: not there yet" $command x; done
+bad "report: not there yet" report x
+bad "bench needs a name" bench
+bad "bench: no bench 'fast'" bench fast
+bad "--wrong" bench --wrong
 bad "run needs an application: gene-alignment" run
 bad "run: no application 'gene': gene-alignment" run gene
 bad "graph needs an application: gene-alignment" graph

@@ -2,7 +2,8 @@
 """Checks that the house's rooms lie where DESIGN says: `house.py floors|rooms ROOT`, or `house.py self-test`.
 
 floors  a file includes no floor above its own; include/hiway includes neither lib/ nor monitors/ nor stencil/;
-        apps/ includes public headers and apps/ only, examples/ public headers only. A file without a floor is an error: place it below.
+        apps/ includes public headers and apps/ only, apps/cli bench/ too; bench/ public headers, bench/ and
+        apps/cli; examples/ public headers only. A file without a floor is an error: place it below.
 rooms   only the machine and launch rooms and config.hpp ask which compiler or which pass this is;
         nothing is volatile.
 """
@@ -22,9 +23,11 @@ FLOORS = [
     (2, r"include/hiway/(segment|stencil|plan)/.*"),
     (3, r"(monitors|stencil|lib/plan)/.*|lib/(graph|stall_report)\.[ch]pp"),
     (4, r"include/hiway/(hiway|paper|pipeline)\.hpp|lib/pipeline_[^/]*"),
-    (5, r"(apps|examples)/.*"),
+    (5, r"(apps|bench|examples)/.*"),
 ]
-ROOMS = ["include", "lib", "monitors", "stencil", "apps", "examples"]
+ROOMS = ["include", "lib", "monitors", "stencil", "apps", "bench", "examples"]
+# The program knows its benches; no application does.
+MAY_INCLUDE_BENCH = ("apps/cli/", "bench/")
 SOURCES = {".hpp", ".cuh", ".cpp", ".cu", ".h"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<(hiway/[^>]+)>)', re.M)
 ASKS_THE_COMPILER = re.compile(r"__CUDA_ARCH__|__CUDACC__|NV_IF_TARGET")
@@ -78,8 +81,11 @@ def check_floors(root):
                 yield f"{at}: floor {own} includes {target} of floor {other}"
             if path.startswith("include/") and not target.startswith("include/"):
                 yield f"{at}: a public header includes {target}"
-            if path.startswith("apps/") and not target.startswith(("include/", "apps/")):
+            known = ("include/", "apps/", "bench/") if path.startswith(MAY_INCLUDE_BENCH) else ("include/", "apps/")
+            if path.startswith("apps/") and not target.startswith(known):
                 yield f"{at}: an application includes {target}, which is not public"
+            if path.startswith("bench/") and not target.startswith(("include/", "apps/cli/", "bench/")):
+                yield f"{at}: a bench includes {target}, which is not public"
             if path.startswith("examples/") and not target.startswith("include/"):
                 yield f"{at}: an example includes {target}, which is not public"
 
@@ -117,6 +123,11 @@ PLANTED = [
     ("floors", "examples/figure9/hiway.cpp", '#include "cli/app.hpp"\n', "an example includes apps/cli/app.hpp"),
     ("floors", "examples/figure9/hiway.cpp", '#include <hiway/hiway.hpp>\n', ""),
     ("floors", "apps/reyes/hiway.cpp", '#include "examples/own.hpp"\n', "an application includes examples/own.hpp"),
+    ("floors", "bench/ring.cpp", '#include "cli/app.hpp"\n#include <hiway/hiway.hpp>\n', ""),
+    ("floors", "bench/ring.cpp", '#include "monitors/duty.hpp"\n', "a bench includes monitors/duty.hpp"),
+    ("floors", "bench/ring.cpp", '#include "examples/own.hpp"\n', "a bench includes examples/own.hpp"),
+    ("floors", "apps/cli/program.cpp", '#include "bench/bench.hpp"\n', ""),
+    ("floors", "apps/reyes/hiway.cpp", '#include "bench/bench.hpp"\n', "an application includes bench/bench.hpp"),
     ("rooms", "examples/figure9/hiway.cpp", "int volatile flag;\n", "volatile"),
     ("rooms", "include/hiway/machine/machine.hpp", "#ifdef __CUDA_ARCH__\n#endif\n", ""),
     ("rooms", "include/hiway/ring.hpp", "\n#ifdef __CUDA_ARCH__\n#endif\n", "ring.hpp:2: mentions __CUDA_ARCH__"),
@@ -133,7 +144,7 @@ def self_test():
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder).resolve()
             for path in ["include/hiway/config.hpp", "include/hiway/hiway.hpp", "include/hiway/pipeline.hpp", "monitors/duty.hpp",
-                         "apps/cli/app.hpp", "examples/own.hpp", name]:
+                         "apps/cli/app.hpp", "bench/bench.hpp", "examples/own.hpp", name]:
                 (root / path).parent.mkdir(parents=True, exist_ok=True)
                 (root / path).write_text(text if path == name else "")
             said = "\n".join(CHECKS[check](root))
