@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "bench/benches.hpp"
 #include "bench/raw_cuda.hpp"
-#include "bench/tunnel_benches.hpp"
 #include "cli/bad_input.hpp"
 
 namespace bench {
@@ -151,6 +151,6 @@ class EndDetectionBench final : public Bench {
 
 }  // namespace
 
-std::unique_ptr<Bench> make_end_detection_bench() { return std::make_unique<EndDetectionBench>(); }
+std::unique_ptr<Bench> make_end_detection() { return std::make_unique<EndDetectionBench>(); }
 
 }  // namespace bench

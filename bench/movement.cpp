@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "bench/benches.hpp"
 #include "bench/echo.hpp"
 #include "bench/raw_cuda.hpp"
 #include "bench/timed_mover.hpp"
-#include "bench/tunnel_benches.hpp"
 #include "cli/bad_input.hpp"
 
 namespace bench {
@@ -107,6 +107,6 @@ class MovementBench final : public Bench {
 
 }  // namespace
 
-std::unique_ptr<Bench> make_movement_bench() { return std::make_unique<MovementBench>(); }
+std::unique_ptr<Bench> make_movement() { return std::make_unique<MovementBench>(); }
 
 }  // namespace bench

@@ -47,7 +47,7 @@ std::string difference(Tally const& seen, Order const& order) {
   std::uint64_t const odd = n == 0 ? 0 : 2 * n - 1;
   std::uint64_t const squares = numbers % 3 == 0 ? numbers / 3 * odd : numbers * (odd / 3);
   if (seen.sum != n * f + numbers || seen.squares != n * f * f + 2 * f * numbers + squares)
-    return "an item came twice in place of another";
+    return "other items came than were put";
   return {};
 }
 

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "bench/benches.hpp"
 #include "bench/echo.hpp"
-#include "bench/tunnel_benches.hpp"
 #include "cli/bad_input.hpp"
 
 namespace bench {
@@ -224,6 +224,6 @@ class PollingBench final : public Bench {
 
 }  // namespace
 
-std::unique_ptr<Bench> make_polling_bench() { return std::make_unique<PollingBench>(); }
+std::unique_ptr<Bench> make_polling() { return std::make_unique<PollingBench>(); }
 
 }  // namespace bench

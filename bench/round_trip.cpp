@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "bench/benches.hpp"
 #include "bench/echo.hpp"
 #include "bench/raw_cuda.hpp"
-#include "bench/tunnel_benches.hpp"
 #include "cli/bad_input.hpp"
 
 namespace bench {
@@ -107,6 +107,6 @@ class RoundTripBench final : public Bench {
 
 }  // namespace
 
-std::unique_ptr<Bench> make_round_trip_bench() { return std::make_unique<RoundTripBench>(); }
+std::unique_ptr<Bench> make_round_trip() { return std::make_unique<RoundTripBench>(); }
 
 }  // namespace bench

@@ -10,10 +10,10 @@
 #include <ranges>
 #include <utility>
 
+#include "bench/benches.hpp"
 #include "bench/mover.hpp"
 #include "bench/raw_cuda.hpp"
 #include "bench/timed_mover.hpp"
-#include "bench/tunnel_benches.hpp"
 #include "cli/bad_input.hpp"
 
 namespace bench {
@@ -51,6 +51,8 @@ class TunnelBench final : public Bench {
 
   [[nodiscard]] std::vector<Row> run(Request const& request) override {
     check_options();
+    if (movement_ == "none" && raw_cuda(request.device) == nullptr)
+      throw cli::BadInput{"--movement none: what is written by hand needs a GPU"};
     std::vector<Row> rows;
     for (auto const& [flow, flow_name] : flows) {
       if (!flow_.empty() && flow_ != flow_name) continue;
@@ -156,6 +158,6 @@ class TunnelBench final : public Bench {
 
 }  // namespace
 
-std::unique_ptr<Bench> make_tunnel_bench() { return std::make_unique<TunnelBench>(); }
+std::unique_ptr<Bench> make_tunnel() { return std::make_unique<TunnelBench>(); }
 
 }  // namespace bench
