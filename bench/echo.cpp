@@ -41,10 +41,7 @@ class PipelineEcho final : public Echo {
   using Item = Numbered<Bytes>;
 
   explicit PipelineEcho(EchoSetup const& setup)
-      : pipe_(hiway::PipelineConfig{.device = setup.device,
-                                    .deadline = std::chrono::seconds(60),
-                                    .stall_after = std::chrono::seconds(10),
-                                    .on_stall = hiway::OnStall::abort}) {
+      : pipe_(hiway::PipelineConfig{.device = setup.device, .deadline = std::chrono::seconds(60)}) {
     auto& there = pipe_.create_tunnel<Item>("there", hiway::Direction::cpu_to_gpu, {.movement = setup.there});
     auto& back = pipe_.create_tunnel<Item>("back", hiway::Direction::gpu_to_cpu, {.movement = setup.back});
     in_ = there.open_inlet();

@@ -34,10 +34,7 @@ class Ending {
       : items_(items),
         rounds_(cycle ? 3 : 1),
         plant_(plant),
-        pipe_(hiway::PipelineConfig{.device = device,
-                                    .deadline = std::chrono::seconds(60),
-                                    .stall_after = std::chrono::seconds(10),
-                                    .on_stall = hiway::OnStall::abort}) {
+        pipe_(hiway::PipelineConfig{.device = device, .deadline = std::chrono::seconds(60)}) {
     using hiway::Direction;
     auto& there = pipe_.create_tunnel<Lap>("there", Direction::cpu_to_gpu);
     auto& back = pipe_.create_tunnel<Lap>("back", Direction::gpu_to_cpu);

@@ -94,10 +94,7 @@ class Copying {
         processors_(processors_of(device)),
         grid_{.blocks = 2 * processors_, .threads_per_block = small ? 32U : 512U},
         waiting_{.blocks = processors_, .threads_per_block = waiting_threads},
-        pipe_(hiway::PipelineConfig{.device = device,
-                                    .deadline = std::chrono::seconds(60),
-                                    .stall_after = std::chrono::seconds(30),
-                                    .on_stall = hiway::OnStall::abort}),
+        pipe_(hiway::PipelineConfig{.device = device, .deadline = std::chrono::seconds(60)}),
         from_(pipe_.create_buffer<Line>(bytes / sizeof(Line))),
         to_(pipe_.create_buffer<Line>(bytes / sizeof(Line))),
         different_(pipe_.create_buffer<std::uint32_t>(std::size_t{grid_.blocks} * grid_.threads_per_block)) {

@@ -177,10 +177,10 @@ __global__ void check_batch(Part part, Tally* all) {
 __global__ void nothing() {}
 
 constexpr unsigned block = 256;
-/// As many blocks as a batch needs, at most a few an SM.
+/// As many blocks as a batch needs, four items a lane, at most a few an SM.
 unsigned blocks_for(Part const& part) {
   std::uint64_t const lanes = part.count * (part.item_words <= 16 ? 1 : 32);
-  return static_cast<unsigned>(std::clamp<std::uint64_t>((lanes + block - 1) / block, 1, 1024));
+  return static_cast<unsigned>(std::clamp<std::uint64_t>(lanes / (4 * block), 1, 1024));
 }
 
 /// The host's counterpart of write_batch.
@@ -363,10 +363,12 @@ struct Slots {
 };
 
 /// Each CPU thread makes or checks batch after batch in pinned memory; for each a copy and a launch, four under way.
+/// Between GPU stages nothing is copied: two launches a batch, and batches 16 times as large.
 class LaunchPerBatch final : public ByHandMover {
  public:
   LaunchPerBatch(Work const& work, std::size_t batch_bytes)
-      : ByHandMover(work), batch_(std::max<std::size_t>(1, batch_bytes / work.item_bytes)) {
+      : ByHandMover(work),
+        batch_(std::max<std::size_t>(1, (work.flow == Flow::gpu_to_gpu ? 16 : 1) * batch_bytes / work.item_bytes)) {
     unsigned const ways = work.flow == Flow::both ? 2 : 1;
     for (unsigned i = 0; i != ways * work.cpu_threads; ++i)
       slots_.push_back(std::make_unique<Slots>(batch_ * work.item_bytes, work.flow != Flow::gpu_to_gpu));

@@ -183,10 +183,7 @@ class PipelineMover final : public Mover {
  public:
   PipelineMover(Work const& work, Traffic const& traffic)
       : work_(work),
-        pipe_(hiway::PipelineConfig{.device = work.device,
-                                    .deadline = std::chrono::seconds(60),
-                                    .stall_after = std::chrono::seconds(10),
-                                    .on_stall = hiway::OnStall::abort}),
+        pipe_(hiway::PipelineConfig{.device = work.device, .deadline = std::chrono::seconds(60)}),
         grid_(grid_of(traffic, work.device == "simt")),
         order_on_device_(pipe_.create_buffer<Order>(1)),
         tallies_(pipe_.create_buffer<Tally>(std::size_t{grid_.blocks} * grid_.threads_per_block)) {

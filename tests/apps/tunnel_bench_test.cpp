@@ -137,6 +137,14 @@ TEST(TimedMover, SaysNoSpeedOfTheEmulatedDevice) {
   EXPECT_FALSE(timed.facts().contains("bytes_per_second"));
 }
 
+TEST(Traffic, MovesNothingAndThenSomething) {
+  for (Flow flow : {Flow::cpu_to_gpu, Flow::gpu_to_cpu, Flow::both, Flow::gpu_to_gpu}) {
+    auto const mover = make_traffic({.device = "simt", .flow = flow, .cpu_threads = 2}, {});
+    EXPECT_THAT(mover->move(0).wrong, IsEmpty()) << name_of(flow);
+    EXPECT_THAT(mover->move(1).wrong, IsEmpty()) << name_of(flow);
+  }
+}
+
 std::vector<Row> run_small(std::string const& name, std::vector<std::string> arguments) {
   for (auto const& bench : all_benches()) {
     if (bench->name() != name) continue;
