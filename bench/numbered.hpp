@@ -1,8 +1,8 @@
 // What the benches of tunnels move, and how every item of it is known again.
 //
-// Item number n is words: n + i in word i of an item of up to 64 bytes; in a larger one so in the first word of every
-// 64 bytes, and i in the others. A receiver checks every word, and adds up how many, the numbers and their squares:
-// together they tell a lost, a doubled and an altered item.
+// Item number n has n in every word; one of more than 64 bytes only in the first word of every 64 bytes, and i in its
+// other words i. A receiver checks every word, and adds up how many, the numbers and their squares: together they tell a
+// lost, a doubled and an altered item.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace bench {
 
 /// Word `i` of item `number` of `words` words.
 HIWAY_DEVICE constexpr std::uint32_t word_of(std::uint32_t number, std::uint32_t i, std::uint32_t words) {
-  return words <= 16 || i % 16 == 0 ? number + i : i;
+  return words <= 16 || i % 16 == 0 ? number : i;
 }
 
 /// The sizes of items that benches move.
@@ -31,7 +31,7 @@ struct alignas(Bytes % 16 == 0 ? 16 : 4) Numbered {
   }
   /// Of an item that has been written the words that tell its number.
   HIWAY_DEVICE void number(std::uint32_t number) {
-    for (std::uint32_t i = 0; i < count; i += count <= 16 ? 1 : 16) words[i] = number + i;
+    for (std::uint32_t i = 0; i < count; i += count <= 16 ? 1 : 16) words[i] = number;
   }
   /// Words that are not as they should be: not 0 when one is not.
   [[nodiscard]] HIWAY_DEVICE std::uint32_t differences() const {
@@ -44,8 +44,8 @@ struct alignas(Bytes % 16 == 0 ? 16 : 4) Numbered {
 /// What one receiver saw.
 struct Tally {
   std::uint64_t count = 0;
-  std::uint64_t sum = 0;
-  std::uint64_t squares = 0;
+  std::uint64_t sum = 0;      ///< of the numbers; what counts is the rest by 2^32
+  std::uint64_t squares = 0;  ///< likewise
   std::uint64_t altered = 0;  ///< not 0: an item was not as it was put
 
   HIWAY_DEVICE void add(std::uint32_t number, std::uint32_t differences) {
@@ -78,8 +78,11 @@ struct Order {
 /// What is not as `order` says; empty when everything is.
 [[nodiscard]] std::string difference(Tally const& seen, Order const& order);
 
-/// Writes `n` items of `item_bytes` (one of item_sizes) side by side, numbered from `number`; checks as many.
+/// Writes `n` items of `item_bytes` (one of item_sizes) side by side, numbered from `number`; checks as many. As fast as
+/// the CPU's widest vectors allow: they are part of what is timed.
 void write_items(void* to, std::size_t item_bytes, std::uint32_t number, std::size_t n);
+/// The same of items that have been written before: only their numbers are new.
+void renumber_items(void* items, std::size_t item_bytes, std::uint32_t number, std::size_t n);
 [[nodiscard]] Tally check_items(void const* from, std::size_t item_bytes, std::size_t n);
 
 /// The items from `begin` to `end`, without it, that part `part` of `parts` has to do with.

@@ -118,7 +118,7 @@ __device__ void write_part(Part const& part, Order const& order, std::uint64_t l
         static_cast<std::uint32_t>(order.first + part.begin + i - (planted && order.plant == Plant::duplicate ? 1 : 0));
     std::uint32_t* const to = part.words + i * part.item_words;
     if (part.item_words == 4) {
-      *reinterpret_cast<uint4*>(to) = make_uint4(number, number + 1, number + 2, number + 3);
+      *reinterpret_cast<uint4*>(to) = make_uint4(number, number, number, number);
     } else {
       for (std::uint32_t w = lane % team; w < part.item_words; w += team) to[w] = word_of(number, w, part.item_words);
     }
@@ -137,7 +137,7 @@ __device__ void check_part(Part const& part, Tally& mine, std::uint64_t lane, st
     if (part.item_words == 4) {
       uint4 const item = *reinterpret_cast<uint4 const*>(from);
       number = item.x;
-      differ = (item.y ^ (number + 1)) | (item.z ^ (number + 2)) | (item.w ^ (number + 3));
+      differ = (item.y ^ number) | (item.z ^ number) | (item.w ^ number);
     } else {
       number = from[0];
       for (std::uint32_t w = lane % team; w < part.item_words; w += team)

@@ -121,7 +121,7 @@ struct CpuSource {
     for (Item& item : items) item.write(0);
     for (std::uint64_t i = share.begin; i < share.end;) {
       std::size_t const n = std::min<std::uint64_t>(items.size(), share.end - i);
-      for (std::size_t k = 0; k != n; ++k) items[k].number(number + static_cast<std::uint32_t>(k));
+      renumber_items(items.data(), Bytes, number, n);
       out.put_h(std::span<Item const>(items).first(n));
       number += static_cast<std::uint32_t>(n);
       i += n;
@@ -159,7 +159,7 @@ struct CpuSink {
     } else {
       std::vector<Item> items(std::max<std::size_t>(1, span_bytes / Bytes));
       while (std::size_t const n = in.next_h(std::span<Item>(items))) {
-        for (std::size_t k = 0; k != n; ++k) mine.add(items[k].words[0], items[k].differences());
+        mine.add(check_items(items.data(), Bytes, n));
         in.end_task_h(n);
       }
     }
