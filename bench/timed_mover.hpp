@@ -37,7 +37,8 @@ class TimedMover {
     Json facts = Json::object();
     facts["items"] = items_;
     if (!small_ && !rates_.empty()) {
-      std::vector<double> sorted = rates_;
+      // As the row's median: without the turn that does not count.
+      std::vector<double> sorted(rates_.begin() + (rates_.size() > 1 ? 1 : 0), rates_.end());
       std::ranges::sort(sorted);
       facts["bytes_per_second"] = sorted[sorted.size() / 2] * static_cast<double>(work_.item_bytes);
       if (empty_us_ > 0) facts["without_items_us"] = empty_us_;
