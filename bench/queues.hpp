@@ -36,7 +36,7 @@ struct LibraryRing {
     std::uint32_t const group = m.lanes();
     bool need = true;
     for (unsigned misses = 0;; ++misses) {
-      hiway::Grant const grant = hiway::claim_put(m, ring, group, need);
+      hiway::Grant const grant = hiway::claim_put(m, ring, group, need, hiway::after_misses(misses));
       if (grant.granted) {
         hiway::commit_put(m, ring, grant.ticket, *control, hiway::WriteItem<T>{item});
         need = false;
@@ -52,7 +52,8 @@ struct LibraryRing {
     Word<std::uint64_t>* const tally = tallies == nullptr ? nullptr : tallies + m.block_index() * tally_step;
     bool need = true;
     for (unsigned misses = 0;; ++misses) {
-      hiway::Grant const grant = hiway::claim_get(m, ring, group, need, tally, hiway::Credit::early);
+      hiway::Grant const grant =
+          hiway::claim_get(m, ring, group, need, tally, hiway::Credit::early, hiway::after_misses(misses));
       if (grant.granted) {
         hiway::finish_get(m, ring, grant.ticket, *control, hiway::Credit::early, hiway::ReadItem<T>{item});
         need = false;

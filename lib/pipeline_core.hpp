@@ -213,6 +213,7 @@ class Pipeline::Core {
   void import_late_faults();
   void fail_stage(std::string const& stage, std::exception_ptr error);
   void set_error(std::exception_ptr error);
+  std::uint64_t finished_tasks(OutletPort const* ports, unsigned count, bool device) const;
   void make_report();
   [[nodiscard]] static std::string kernel_title(GpuKernelDescription const& k) {
     return (k.stages.size() > 1 ? "group '" : "stage '") + k.name + "'";

@@ -395,6 +395,19 @@ RunReport Pipeline::Core::wait() {
   return report_;
 }
 
+/// Tasks that `count` readers' ports have counted as ended, together; in one copy.
+std::uint64_t Pipeline::Core::finished_tasks(OutletPort const* ports, unsigned count, bool device) const {
+  std::uint64_t finished = 0;
+  if (!device) {
+    for (unsigned i = 0; i < count; ++i) finished += ports[i].finished.bits;
+    return finished;
+  }
+  std::vector<OutletPort> copies(count);
+  backend_->download(copies.data(), ports, count * sizeof(OutletPort));
+  for (OutletPort const& port : copies) finished += port.finished.bits;
+  return finished;
+}
+
 void Pipeline::Core::make_report() {
   report_.device = backend_->name();
   for (TunnelState const& t : tunnels_) {
@@ -413,8 +426,13 @@ void Pipeline::Core::make_report() {
       r.throttled = plan.fetch(cycle_records_ + t.throttled_by).state.times;
     }
     if (t.route != npos) r.batches = lines_[static_cast<std::size_t>(bus_direction(*t.tunnel))]->batches(t.route);
+    for (OutletPort const* port : t.open_outlets) r.finished += finished_tasks(port, 1, t.tunnel->to_gpu());
     report_.items += r.items;
     report_.tunnels.push_back(std::move(r));
+  }
+  for (StageState const& s : stages_) {
+    for (std::size_t f = 0; f < s.description.from.size(); ++f)
+      report_.tunnels[s.description.from[f]->id()].finished += finished_tasks(s.outlet_ports[f], s.executors, s.gpu);
   }
   std::int64_t last_item = 0;
   for (StageState const& s : stages_) {

@@ -109,18 +109,15 @@ HIWAY_PART_OF_CALLER HIWAY_DEVICE inline std::uint32_t together(Machine m, Inlet
 /// Puts one item for the calling lane, with whichever lanes are converged; waits for room.
 template <class Machine, class Write>
 HIWAY_DEVICE inline void put(Machine m, InletView const& v, Write&& write) {
-  Credits credits = Credits::likely;
-  for (unsigned misses = 0; !try_put(m, v, together(m, v), true, write, credits); ++misses) {
+  for (unsigned misses = 0; !try_put(m, v, together(m, v), true, write, after_misses(misses)); ++misses)
     wait_for_room(m, v, misses);
-    credits = Credits::doubtful;
-  }
 }
 
 /// Puts for every lane of `group` with `need`, all lanes of `group` together; waits for room.
 template <class Machine, class Write>
 HIWAY_DEVICE inline void put_together(Machine m, InletView const& v, std::uint32_t group, bool need, Write&& write) {
   for (unsigned misses = 0;; ++misses) {
-    if (try_put(m, v, group, need, write, misses == 0 ? Credits::likely : Credits::doubtful)) need = false;
+    if (try_put(m, v, group, need, write, after_misses(misses))) need = false;
     if (m.ballot(group, need) == 0) return;
     if (need) wait_for_room(m, v, misses);
   }

@@ -55,9 +55,6 @@ HIWAY_DEVICE inline bool get_from(Machine m, OutletView const& v, Ring const& ri
   return true;
 }
 
-/// After so many misses in a row, whether there is an item. Every lane of a group may have its own.
-HIWAY_DEVICE inline Credits after_misses(unsigned misses) { return misses == 0 ? Credits::likely : Credits::doubtful; }
-
 /// One try for the lanes of `group` with `need`; all lanes of `group` together. True for a lane that got an item.
 template <class Machine, class Read>
 HIWAY_DEVICE inline bool get_once(Machine m, OutletView const& v, std::uint32_t group, bool need, Credit credit,
@@ -433,7 +430,7 @@ class Outlet {
   }
   template <class Machine>
   HIWAY_DEVICE bool get_with(Machine m, T& item) const {
-    Credits const credits = detail::after_misses(m.misses(misses_));
+    Credits const credits = after_misses(m.misses(misses_));
     bool const got =
         detail::get_once(m, view_, detail::together(m, view_), true, Credit::early, ReadItem<T>{item}, credits);
     after_get(m, got);

@@ -8,8 +8,9 @@ namespace hiway {
 
 struct TunnelReport {
   std::string name;
-  std::string movement;     ///< "memory" (one home), "direct", "dma" or "managed"
-  std::uint64_t items = 0;  ///< put, spilled ones included
+  std::string movement;        ///< "memory" (one home), "direct", "dma" or "managed"
+  std::uint64_t items = 0;     ///< put, spilled ones included: what the end check calls created
+  std::uint64_t finished = 0;  ///< tasks ended by its readers; equal to items where the run has ended
   std::uint64_t spilled = 0;
   bool spills_to_host = false;  ///< its pool's items lie in host memory: the device had too little
   std::uint64_t throttled = 0;  ///< times that writers from outside a cycle waited for its spill pools to empty

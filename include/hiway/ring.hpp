@@ -101,6 +101,10 @@ struct Run {
 /// Whether a claim looks for credit before it takes some. A look costs every claim the hot word's latency once more, and
 /// half of a full grid's rate; a claim that finds none has spoilt the word for others.
 enum class Credits : std::uint8_t { likely, doubtful };
+/// What to expect after so many misses in a row. Of a group's lanes, the first one's counts.
+HIWAY_DEVICE constexpr Credits after_misses(unsigned misses) {
+  return misses == 0 ? Credits::likely : Credits::doubtful;
+}
 
 /// When a get gives its slot's credit: at the grant, or after it has left the slot (I5). Half-rings have it from the
 /// monitors, an in_order ring always late.

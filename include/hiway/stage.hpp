@@ -106,7 +106,7 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
     } else {
       std::uint32_t const group = m.lanes();
       for (unsigned misses = 0;;) {
-        if (step(m, group, outlets, inlets, outlet_count == 1 ? detail::after_misses(misses) : Credits::doubtful)) {
+        if (step(m, group, outlets, inlets, outlet_count == 1 ? after_misses(misses) : Credits::doubtful)) {
           misses = 0;
           continue;
         }

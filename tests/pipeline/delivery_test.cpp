@@ -157,6 +157,26 @@ TEST(Delivery, ReportsTheMovement) {
   }
 }
 
+TEST(Delivery, ReportsWhatWasFinishedBesideWhatWasCreated) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  auto& there = pipe.create_tunnel<int>("there", Direction::cpu_to_gpu);
+  auto& back = pipe.create_tunnel<int>("back", Direction::gpu_to_cpu);
+  Inlet<int> const in = there.open_inlet();
+  Outlet<int> const out = back.open_outlet();
+  pipe.add_gpu_stage("pass on", PassOn<int>{}, from(there), into(back), {.blocks = 2, .threads_per_block = 32});
+  pipe.start();
+  for (int i = 0; i < 100; ++i) in.put_h(i);
+  in.close_h();
+  for (int item = 0; out.next_h(item);) out.end_task_h();
+  RunReport const report = pipe.wait();
+  ASSERT_EQ(report.tunnels.size(), 2u);
+  for (TunnelReport const& tunnel : report.tunnels) {
+    EXPECT_EQ(tunnel.items, 100u) << tunnel.name;
+    EXPECT_EQ(tunnel.finished, 100u) << tunnel.name << ": a stage's reader, or an open end";
+  }
+}
+
 /// One stage on two tunnels each way: the emulated device has few processors.
 struct PassBack {
   HIWAY_DEVICE void operator()(Stamp const& item, Inlet<Stamp> even, Inlet<Stamp> odd) const {

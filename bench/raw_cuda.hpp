@@ -1,0 +1,33 @@
+// What the tunnels stand beside, written by hand with the CUDA runtime: bench/raw_cuda.cu, which is there where the
+// program was built with CUDA and makes itself known before main.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/mover.hpp"
+
+namespace bench {
+
+/// The ways without hiway.
+enum class ByHand : std::uint8_t {
+  large_copy,  ///< cudaMemcpyAsync of pinned memory, as large as it can be; nobody makes or checks items meanwhile
+  launch_per_batch,  ///< each CPU thread: a batch made or checked, a copy and a launch for it, four batches under way
+  managed_ring,      ///< each CPU thread: a ring in managed memory to or from a block of a persistent kernel
+};
+[[nodiscard]] char const* name_of(ByHand way);
+
+struct RawCuda {
+  /// Null where the device cannot do it, or the way has no such flow.
+  std::unique_ptr<Mover> (*make)(ByHand way, Work const& work, std::size_t batch_bytes) = nullptr;
+  /// Microseconds of `count` launches of an empty kernel, each with its synchronization.
+  std::vector<double> (*launch_and_sync)(std::string const& device, unsigned count) = nullptr;
+};
+/// *Threads*: before main. Returns true.
+bool register_raw_cuda(RawCuda raw) noexcept;
+/// Null for a device that is no GPU, or in a program without CUDA.
+[[nodiscard]] RawCuda const* raw_cuda(std::string const& device);
+
+}  // namespace bench

@@ -1,0 +1,112 @@
+// bench round-trip: one small item from a CPU thread to a running stage and back, beside an empty launch with its
+// synchronization. Value: p50 of a turn's round trips; facts: p99 and the longest, of all counted turns.
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "bench/benches.hpp"
+#include "bench/echo.hpp"
+#include "bench/raw_cuda.hpp"
+#include "cli/bad_input.hpp"
+
+namespace bench {
+namespace {
+
+/// The quantiles of a turn's times, gathered for facts.
+class Quantiles {
+ public:
+  void take(RoundTrips const& trips) {
+    p99_.push_back(trips.at(0.99));
+    longest_ = std::max(longest_, trips.at(1));
+    count_ = trips.us.size();
+  }
+  [[nodiscard]] Json facts(bool small) const {
+    Json facts = Json::object();
+    facts["trips"] = count_;
+    if (small || p99_.empty()) return facts;
+    std::vector<double> sorted(p99_.begin() + (p99_.size() > 1 ? 1 : 0), p99_.end());  // without the uncounted turn
+    std::ranges::sort(sorted);
+    facts["p99_us"] = sorted[sorted.size() / 2];
+    facts["p99_us_highest"] = sorted.back();
+    facts["longest_us"] = longest_;
+    return facts;
+  }
+
+ private:
+  std::vector<double> p99_;
+  double longest_ = 0;
+  std::size_t count_ = 0;
+};
+
+class RoundTripBench final : public Bench {
+ public:
+  [[nodiscard]] std::string name() const override { return "round-trip"; }
+  [[nodiscard]] std::string summary() const override {
+    return "one item of 8 bytes to a running stage and back: one polling warp, and a block on every SM";
+  }
+  void add_options(CLI::App& command) override {
+    command.add_option("--trips", trips_, "of a turn; 0: 10000")->type_name("N");
+    command.add_option("--threads-per-block", threads_, "of the blocks on every SM; 0: 128")->type_name("N");
+    command.add_flag("--plant", plant_, "an altered item, which must be found");
+  }
+
+  [[nodiscard]] std::vector<Row> run(Request const& request) override {
+    if (trips_ > 10'000'000) throw cli::BadInput{"--trips: at most 10000000"};
+    if (threads_ % 32 != 0) throw cli::BadInput{"--threads-per-block: whole warps of 32"};
+    unsigned const trips = trips_ != 0 ? trips_ : request.small ? 20 : 10'000;
+    unsigned const everywhere = processors_of(request.device);
+    unsigned const threads = threads_ != 0 ? threads_ : request.small ? 32 : 128;
+    return {row("one polling warp", 1, 32, trips, request),
+            row("a block on every SM", everywhere, threads, trips, request)};
+  }
+
+ private:
+  [[nodiscard]] Row row(std::string const& stage, unsigned blocks, unsigned threads, unsigned trips,
+                        Request const& request) const {
+    Json what = Json::object();
+    what["stage"] = stage;
+    what["blocks"] = blocks;
+    what["threads_per_block"] = threads;
+    what["item_bytes"] = 8;
+    std::vector<Variant> variants;
+    using hiway::Movement;
+    for (auto const& [movement, name] : {std::pair{Movement::direct, "direct"}, std::pair{Movement::dma, "dma"}}) {
+      EchoSetup setup{request.device, 8, blocks, threads, movement, movement};
+      std::shared_ptr<Echo> const echo = make_echo(setup);
+      auto const quantiles = std::make_shared<Quantiles>();
+      auto turn = [echo, quantiles, trips, plant = plant_]() -> Turn {
+        RoundTrips const made = echo->run(trips, plant);
+        quantiles->take(made);
+        return {made.at(0.5), made.wrong.empty(), made.wrong};
+      };
+      variants.push_back(
+          {name, std::move(turn), [quantiles, small = request.small] { return quantiles->facts(small); }});
+    }
+    std::string beside;
+    if (RawCuda const* const raw = raw_cuda(request.device); raw != nullptr) {
+      beside = "empty launch + sync";
+      auto const quantiles = std::make_shared<Quantiles>();
+      auto turn = [raw, quantiles, trips, device = request.device]() -> Turn {
+        RoundTrips made{raw->launch_and_sync(device, trips)};
+        std::ranges::sort(made.us);
+        quantiles->take(made);
+        return {made.at(0.5), made.us.size() == trips, "a launch is missing"};
+      };
+      variants.push_back({beside, std::move(turn), [quantiles] { return quantiles->facts(false); }});
+    } else {
+      what["beside"] = "none: an empty launch needs a GPU";
+    }
+    return measure(std::move(what), "us", Better::less, beside, variants, request);
+  }
+
+  unsigned trips_ = 0;
+  unsigned threads_ = 0;
+  bool plant_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Bench> make_round_trip() { return std::make_unique<RoundTripBench>(); }
+
+}  // namespace bench

@@ -1,0 +1,286 @@
+// The benches of what crosses tunnels, small, on the emulated device: they are right, and a planted error is found in
+// every variant of every row.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "bench/benches.hpp"
+#include "bench/numbered.hpp"
+#include "bench/raw_cuda.hpp"
+#include "bench/timed_mover.hpp"
+#include "cli/bad_input.hpp"
+
+namespace bench {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+Tally tally_of(std::vector<std::uint32_t> const& numbers) {
+  Tally tally;
+  for (std::uint32_t number : numbers) tally.add(number, 0);
+  return tally;
+}
+
+TEST(Numbered, TheItemsOfAnOrderMakeNoDifference) {
+  EXPECT_THAT(difference(tally_of({5, 7, 6, 8}), {4, 5}), IsEmpty());
+  EXPECT_THAT(difference({}, {0, 5}), IsEmpty());
+  for (std::uint32_t items = 1; items != 20; ++items) {
+    std::vector<std::uint32_t> numbers;
+    for (std::uint32_t i = 0; i != items; ++i) numbers.push_back(0x3fff'ffffU + i);
+    EXPECT_THAT(difference(tally_of(numbers), {items, 0x3fff'ffffU}), IsEmpty()) << items;
+  }
+}
+
+TEST(Numbered, SumsBeyond64BitsAreStillTheSame) {
+  Order const order{std::uint64_t{1} << 24, 0x3fff'fff0U};
+  Tally tally;
+  for (std::uint64_t i = 0; i != order.items; ++i) tally.add(order.first + static_cast<std::uint32_t>(i), 0);
+  EXPECT_GT(static_cast<double>(order.items) * order.first * order.first,
+            std::numeric_limits<std::uint64_t>::max() / 2);
+  EXPECT_THAT(difference(tally, order), IsEmpty());
+}
+
+TEST(Numbered, WhatIsLostDoubledOrAlteredMakesOne) {
+  Order const order{4, 5};
+  EXPECT_THAT(difference(tally_of({5, 6, 7}), order), HasSubstr("3 items came of 4"));
+  EXPECT_THAT(difference(tally_of({5, 6, 7, 8, 8}), order), HasSubstr("5 items came of 4"));
+  EXPECT_THAT(difference(tally_of({5, 6, 6, 8}), order), HasSubstr("other items"));
+  EXPECT_THAT(difference(tally_of({5, 5, 8, 8}), order), HasSubstr("other items")) << "of the same sum";
+  EXPECT_THAT(difference(tally_of({1, 2, 3, 4}), order), HasSubstr("other items")) << "an earlier order's";
+  Tally altered = tally_of({5, 6, 7, 8});
+  altered.altered = 4;
+  EXPECT_THAT(difference(altered, order), HasSubstr("altered"));
+}
+
+template <class Item>
+class EveryItem : public testing::Test {};
+using Items = testing::Types<Numbered<4>, Numbered<12>, Numbered<16>, Numbered<64>, Numbered<4096>>;
+TYPED_TEST_SUITE(EveryItem, Items);
+
+TYPED_TEST(EveryItem, IsKnownByEveryWord) {
+  TypeParam item;
+  item.write(77);
+  item.number(78);
+  EXPECT_EQ(item.words[0], 78U);
+  EXPECT_EQ(item.differences(), 0U);
+  for (std::uint32_t i = 0; i != TypeParam::count; ++i) {
+    item.words[i] ^= 0x100U;
+    EXPECT_TRUE(item.differences() != 0U || item.words[0] != 78U) << "word " << i;
+    item.words[i] ^= 0x100U;
+  }
+}
+
+/// Many side by side are handled in whole vectors; what is left over one by one.
+TYPED_TEST(EveryItem, IsTheSameSideBySide) {
+  for (std::size_t n = 0; n != 40; ++n) {
+    Order const order{n, 0x3fff'fff0U};
+    std::vector<TypeParam> items(n + 1);
+    items[n].write(1);
+    write_items(items.data(), sizeof(TypeParam), order.first - 7, n);
+    renumber_items(items.data(), sizeof(TypeParam), order.first, n);
+    for (std::size_t k = 0; k != n; ++k) {
+      EXPECT_EQ(items[k].words[0], order.first + k);
+      EXPECT_EQ(items[k].differences(), 0U);
+    }
+    EXPECT_TRUE(items[n].words[0] == 1U && items[n].differences() == 0U) << "one beyond";
+    EXPECT_THAT(difference(check_items(items.data(), sizeof(TypeParam), n), order), IsEmpty()) << n;
+    for (std::size_t word = 0; word<n * TypeParam::count; word += TypeParam::count> 16 ? 97 : 1) {
+      std::uint32_t& at = items[word / TypeParam::count].words[word % TypeParam::count];
+      at ^= 0x100U;
+      EXPECT_THAT(difference(check_items(items.data(), sizeof(TypeParam), n), order), testing::Not(IsEmpty())) << word;
+      at ^= 0x100U;
+    }
+  }
+}
+
+TEST(Shares, AreTheWholeWithoutOverlap) {
+  for (std::uint64_t items : {0ULL, 1ULL, 7ULL, 1000ULL}) {
+    std::uint64_t at = 0;
+    for (unsigned part = 0; part != 8; ++part) {
+      Share const share = share_of(items, part, 8);
+      EXPECT_EQ(share.begin, at);
+      at = share.end;
+    }
+    EXPECT_EQ(at, items);
+  }
+}
+
+/// Moves a million items a second, or says that it did not.
+class SlowMover final : public Mover {
+ public:
+  explicit SlowMover(std::vector<std::uint64_t>& asked, std::string wrong = "")
+      : asked_(asked), wrong_(std::move(wrong)) {}
+  Moved move(std::uint64_t items) override {
+    asked_.push_back(items);
+    return {static_cast<double>(items) * 1e-6, wrong_};
+  }
+
+ private:
+  std::vector<std::uint64_t>& asked_;
+  std::string wrong_;
+};
+
+TEST(TimedMover, LooksOnceForItemsThatTakeLongEnough) {
+  std::vector<std::uint64_t> asked;
+  TimedMover timed{std::make_unique<SlowMover>(asked), {.item_bytes = 4096}, 0, false};
+  EXPECT_NEAR(timed.turn().value, 1e6, 1);
+  std::size_t const tries = asked.size();
+  EXPECT_EQ(asked.front(), 0U) << "what a move takes without items";
+  EXPECT_GE(asked.back(), 50'000U);
+  EXPECT_LE(asked.back(), 200'000U);
+  EXPECT_TRUE(timed.turn().right);
+  EXPECT_EQ(asked.size(), tries + 1);
+  EXPECT_EQ(timed.facts()["items"], asked.back());
+  EXPECT_NEAR(timed.facts()["bytes_per_second"].get<double>(), 4096e6, 4096);
+}
+
+TEST(TimedMover, CountsBothWaysAndSaysWhatIsWrong) {
+  std::vector<std::uint64_t> asked;
+  TimedMover both{std::make_unique<SlowMover>(asked), {.flow = Flow::both}, 500, false};
+  EXPECT_NEAR(both.turn().value, 2e6, 1);
+  EXPECT_THAT(asked, testing::ElementsAre(500U)) << "as many as were asked for";
+  TimedMover wrong{std::make_unique<SlowMover>(asked, "lost"), {}, 0, false};
+  EXPECT_FALSE(wrong.turn().right);
+  EXPECT_EQ(wrong.turn().wrong, "lost");
+}
+
+TEST(TimedMover, SaysNoSpeedOfTheEmulatedDevice) {
+  std::vector<std::uint64_t> asked;
+  TimedMover timed{std::make_unique<SlowMover>(asked), {}, 500, true};
+  EXPECT_TRUE(timed.turn().right);
+  EXPECT_FALSE(timed.facts().contains("bytes_per_second"));
+}
+
+TEST(Traffic, MovesNothingAndThenSomething) {
+  for (Flow flow : {Flow::cpu_to_gpu, Flow::gpu_to_cpu, Flow::both, Flow::gpu_to_gpu}) {
+    auto const mover = make_traffic({.device = "simt", .flow = flow, .cpu_threads = 2}, {});
+    EXPECT_THAT(mover->move(0).wrong, IsEmpty()) << name_of(flow);
+    EXPECT_THAT(mover->move(1).wrong, IsEmpty()) << name_of(flow);
+  }
+}
+
+std::vector<Row> run_small(std::string const& name, std::vector<std::string> arguments) {
+  for (auto const& bench : all_benches()) {
+    if (bench->name() != name) continue;
+    CLI::App command;
+    bench->add_options(command);
+    std::ranges::reverse(arguments);  // as CLI11 takes them
+    command.parse(arguments);
+    return bench->run({.device = "simt", .repeat = 1, .small = true});
+  }
+  throw std::runtime_error{"no bench " + name};
+}
+
+void expect_each_found(std::vector<Row> const& rows) {
+  EXPECT_FALSE(rows.empty());
+  for (Row const& row : rows) {
+    for (Measured const& measured : row.measured)
+      EXPECT_FALSE(measured.right) << row.what.dump() << " " << measured.variant;
+  }
+}
+
+TEST(TunnelBench, IsRightForEveryFlowSizeMovementAndCall) {
+  std::vector<Row> const rows = run_small("tunnel", {});
+  EXPECT_THAT(first_wrong(rows), IsEmpty());
+  EXPECT_THAT(rows, SizeIs(3 * 5 * 2 + 5));
+  for (Row const& row : rows) {
+    bool const along = row.what["flow"] == "gpu_to_gpu";
+    EXPECT_THAT(row.measured, SizeIs(along ? 1 : 6)) << row.what.dump();
+    EXPECT_EQ(row.unit, "items/s");
+    EXPECT_THAT(row.what["beside"].get<std::string>(), HasSubstr("needs a GPU"));
+  }
+}
+
+TEST(TunnelBench, TellsWhatEveryTunnelCreatedFinishedAndCopied) {
+  std::vector<Row> const rows =
+      run_small("tunnel", {"--flow", "both", "--item-bytes", "16", "--threads", "3", "--items", "777"});
+  ASSERT_THAT(rows, SizeIs(1));
+  EXPECT_EQ(rows[0].what["cpu_threads"], 3);
+  for (Measured const& measured : rows[0].measured) {
+    ASSERT_THAT(measured.facts["tunnels"], SizeIs(2)) << measured.variant;
+    for (Json const& tunnel : measured.facts["tunnels"]) {
+      EXPECT_EQ(tunnel["created"], 777);
+      EXPECT_EQ(tunnel["finished"], 777);
+      EXPECT_EQ(tunnel["batches"].get<int>() > 0, tunnel["movement"] == "dma") << tunnel.dump();
+    }
+  }
+}
+
+TEST(TunnelBench, FindsEveryPlantedErrorInEveryVariant) {
+  for (char const* plant : {"lose", "duplicate", "alter"}) {
+    for (char const* bytes : {"4", "16", "4096"})
+      expect_each_found(run_small("tunnel", {"--plant", plant, "--item-bytes", bytes, "--threads", "2"}));
+  }
+}
+
+TEST(TunnelBench, RefusesWhatItDoesNotHave) {
+  auto const refused = [](std::vector<std::string> const& arguments, std::string const& text) {
+    try {
+      (void)run_small("tunnel", arguments);
+      FAIL() << "taken";
+    } catch (cli::BadInput const& error) {
+      EXPECT_THAT(error.what(), HasSubstr(text));
+    }
+  };
+  refused({"--flow", "sideways"}, "--flow: no flow sideways");
+  refused({"--item-bytes", "5"}, "--item-bytes: 4, 12, 16, 64 or 4096, not 5");
+  refused({"--movement", "magic"}, "--movement: no movement magic");
+  refused({"--movement", "none"}, "needs a GPU");
+  refused({"--plant", "swap"}, "--plant: lose, duplicate or alter, not swap");
+  refused({"--threads-per-block", "33"}, "whole warps");
+  refused({"--batch-bytes", "1"}, "--batch-bytes");
+}
+
+TEST(MovementBench, SetsDmaBesideDirectForEveryDirectionAndSize) {
+  std::vector<Row> const rows = run_small("movement", {});
+  EXPECT_THAT(first_wrong(rows), IsEmpty());
+  EXPECT_THAT(rows, SizeIs(2 * 5 * 2));
+  for (Row const& row : rows) {
+    EXPECT_TRUE(row.what.contains("item_bytes") && row.what.contains("direction")) << row.what.dump();
+    EXPECT_EQ(row.beside, "direct");
+    EXPECT_EQ(row.measured[0].variant, "direct");
+    EXPECT_EQ(row.measured[1].variant, "dma");
+  }
+}
+
+TEST(RoundTripBench, IsRightForOneWarpAndForABlockOnEverySm) {
+  std::vector<Row> const rows = run_small("round-trip", {});
+  EXPECT_THAT(first_wrong(rows), IsEmpty());
+  ASSERT_THAT(rows, SizeIs(2));
+  EXPECT_EQ(rows[0].what["blocks"], 1);
+  EXPECT_GT(rows[1].what["blocks"], 1);
+}
+
+TEST(EndDetectionBench, IsRightForALineAndForACycle) {
+  std::vector<Row> const rows = run_small("end-detection", {});
+  EXPECT_THAT(first_wrong(rows), IsEmpty());
+  EXPECT_THAT(rows, SizeIs(2));
+}
+
+TEST(PollingBench, IsRightAloneAndBesideAPipeline) {
+  std::vector<Row> const rows = run_small("polling", {});
+  EXPECT_THAT(first_wrong(rows), IsEmpty());
+  ASSERT_THAT(rows, SizeIs(1));
+  EXPECT_THAT(rows[0].measured, SizeIs(2));
+}
+
+TEST(TunnelsBenches, FindTheirPlantedErrors) {
+  for (char const* name : {"movement", "round-trip", "end-detection", "polling"}) {
+    SCOPED_TRACE(name);
+    expect_each_found(run_small(name, {"--plant"}));
+  }
+}
+
+TEST(RawCuda, IsNotThereForTheEmulatedDevice) { EXPECT_EQ(raw_cuda("simt"), nullptr); }
+
+}  // namespace
+}  // namespace bench
