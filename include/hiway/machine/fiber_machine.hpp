@@ -10,7 +10,7 @@
 
 namespace hiway {
 
-struct FiberMachine {
+struct FiberMachine : AllAtHome<FiberMachine> {
   HIWAY_NO_SPACE_CHECK template <class T>
   HIWAY_DEVICE T load(Word<T>& word, Order order) const {
     simt::schedule_point();
@@ -45,30 +45,7 @@ struct FiberMachine {
     simt::schedule_point();
     return won;
   }
-  template <class T>
-  HIWAY_DEVICE T load_across(Word<T>& word, Order order) const {
-    return load(word, order);
-  }
-  template <class T>
-  HIWAY_DEVICE void store_across(Word<T>& word, T value, Order order) const {
-    store(word, value, order);
-  }
   static constexpr unsigned turns_at_once = 2;
-  template <class T>
-  HIWAY_DEVICE T load_ahead(Word<T>& word) const {
-    return load(word, Order::acquire);
-  }
-  HIWAY_DEVICE void acquire_ahead() const {}
-  template <class T>
-  HIWAY_DEVICE T load_across_ahead(Word<T>& word) const {
-    return load(word, Order::acquire);
-  }
-  HIWAY_DEVICE void acquire_across_ahead() const {}
-  HIWAY_DEVICE void release_behind() const {}
-  template <class T>
-  HIWAY_DEVICE void store_behind(Word<T>& word, T value) const {
-    store(word, value, Order::release);
-  }
   HIWAY_DEVICE void fence_across() const { ThreadMachine{}.fence_across(); }
   HIWAY_DEVICE void fence_behind_ticket() const { ThreadMachine{}.fence_behind_ticket(); }
 

@@ -44,7 +44,39 @@ struct HostWords {
   }
 };
 
-struct ThreadMachine {
+/// What a machine of the host makes of words across, which are at home there too, and of accesses of which a GPU lane has
+/// several under way: one after another, each with its order.
+template <class Machine>
+struct AllAtHome {
+  template <class T>
+  HIWAY_DEVICE T load_across(Word<T>& word, Order order) const {
+    return self().load(word, order);
+  }
+  template <class T>
+  HIWAY_DEVICE void store_across(Word<T>& word, T value, Order order) const {
+    self().store(word, value, order);
+  }
+  template <class T>
+  HIWAY_DEVICE T load_ahead(Word<T>& word) const {
+    return self().load(word, Order::acquire);
+  }
+  HIWAY_DEVICE void acquire_ahead() const {}
+  template <class T>
+  HIWAY_DEVICE T load_across_ahead(Word<T>& word) const {
+    return self().load(word, Order::acquire);
+  }
+  HIWAY_DEVICE void acquire_across_ahead() const {}
+  HIWAY_DEVICE void release_behind() const {}
+  template <class T>
+  HIWAY_DEVICE void store_behind(Word<T>& word, T value) const {
+    self().store(word, value, Order::release);
+  }
+
+ private:
+  HIWAY_DEVICE Machine const& self() const { return static_cast<Machine const&>(*this); }
+};
+
+struct ThreadMachine : AllAtHome<ThreadMachine> {
   HIWAY_NO_SPACE_CHECK template <class T>
   HIWAY_DEVICE T load(Word<T>& word, Order order) const {
     return std::atomic_ref<T>(word.bits).load(HostWords::std_order(order));
@@ -66,31 +98,8 @@ struct ThreadMachine {
     return std::atomic_ref<T>(word.bits).compare_exchange_strong(expected, desired, HostWords::std_order(order),
                                                                  std::memory_order_relaxed);
   }
-  template <class T>
-  HIWAY_DEVICE T load_across(Word<T>& word, Order order) const {
-    return load(word, order);
-  }
-  template <class T>
-  HIWAY_DEVICE void store_across(Word<T>& word, T value, Order order) const {
-    store(word, value, order);
-  }
   /// Others' cache lines: one after another, as far as they are needed.
   static constexpr unsigned turns_at_once = 1;
-  template <class T>
-  HIWAY_DEVICE T load_ahead(Word<T>& word) const {
-    return load(word, Order::acquire);
-  }
-  HIWAY_DEVICE void acquire_ahead() const {}
-  template <class T>
-  HIWAY_DEVICE T load_across_ahead(Word<T>& word) const {
-    return load(word, Order::acquire);
-  }
-  HIWAY_DEVICE void acquire_across_ahead() const {}
-  HIWAY_DEVICE void release_behind() const {}
-  template <class T>
-  HIWAY_DEVICE void store_behind(Word<T>& word, T value) const {
-    store(word, value, Order::release);
-  }
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE void fence_across() const { std::atomic_thread_fence(std::memory_order_seq_cst); }
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE void fence_behind_ticket() const {
 #if defined(__x86_64__)  // a locked addition is a full fence already
