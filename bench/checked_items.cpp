@@ -19,21 +19,21 @@ std::uint64_t hashes_below(std::uint32_t total) {
 
 }  // namespace
 
-Plant plant_of(std::string const& name) {
+RingPlant plant_of(std::string const& name) {
   // Two ids with other low bits and other high bits; every turn puts more.
   constexpr std::uint32_t first = 0x01;
   constexpr std::uint32_t second = 0x22;
   if (name.empty()) return {};
-  if (name == "lose") return {PlantKind::lose, first, Plant::no_id};
-  if (name == "duplicate") return {PlantKind::duplicate, first, Plant::no_id};
+  if (name == "lose") return {PlantKind::lose, first, RingPlant::no_id};
+  if (name == "duplicate") return {PlantKind::duplicate, first, RingPlant::no_id};
   if (name == "swap") return {PlantKind::swap, first, second};
   throw cli::BadInput{"--plant must be lose, duplicate or swap: " + name};
 }
 
-std::string wrong_in(std::vector<Tally> const& tallies, std::vector<std::uint32_t> const& marked, std::uint32_t total,
-                     std::uint32_t producers) {
-  Tally all;
-  for (Tally const& one : tallies) {
+std::string wrong_in(std::vector<LaneTally> const& tallies, std::vector<std::uint32_t> const& marked,
+                     std::uint32_t total, std::uint32_t producers) {
+  LaneTally all;
+  for (LaneTally const& one : tallies) {
     all.items += one.items;
     all.ids += one.ids;
     all.hashes += one.hashes;

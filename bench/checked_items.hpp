@@ -48,18 +48,18 @@ HIWAY_DEVICE inline std::uint64_t hash_of(std::uint32_t id) {
 
 /// What a plant breaks: one item, or two that are swapped in part.
 enum class PlantKind : std::uint32_t { none, lose, duplicate, swap };
-struct Plant {
+struct RingPlant {
   static constexpr std::uint32_t no_id = 0xffffffffu;
   PlantKind kind = PlantKind::none;
   std::uint32_t first = no_id;
   std::uint32_t second = no_id;
 };
 /// The plant of a name; *throws* cli::BadInput for one that nobody knows. Empty: none.
-[[nodiscard]] Plant plant_of(std::string const& name);
+[[nodiscard]] RingPlant plant_of(std::string const& name);
 
 /// The two planted items change halves: items of one word the low four bits of their ids.
 template <unsigned Bytes>
-HIWAY_DEVICE inline void swap_in_part(Item<Bytes>& item, std::uint32_t id, Plant const& plant) {
+HIWAY_DEVICE inline void swap_in_part(Item<Bytes>& item, std::uint32_t id, RingPlant const& plant) {
   std::uint32_t const other = id == plant.first ? plant.second : plant.first;
   if constexpr (Bytes == 4) {
     item.words[0] = (id & ~15u) | (other & 15u);
@@ -70,7 +70,7 @@ HIWAY_DEVICE inline void swap_in_part(Item<Bytes>& item, std::uint32_t id, Plant
 }
 
 /// What one warp counted.
-struct Tally {
+struct LaneTally {
   std::uint64_t items = 0;
   std::uint64_t ids = 0;
   std::uint64_t hashes = 0;
@@ -82,10 +82,10 @@ struct Tally {
 HIWAY_ITEMS_MAY_LOOK_UNSET
 /// A turn's check as a kernel sees it.
 struct Check {
-  Tally* tallies = nullptr;                      ///< one a warp
+  LaneTally* tallies = nullptr;                  ///< one a warp
   hiway::Word<std::uint32_t>* marked = nullptr;  ///< a bit an id; or null
   std::uint32_t total = 0;
-  Plant plant;
+  RingPlant plant;
 
   template <unsigned Bytes>
   HIWAY_DEVICE Item<Bytes> make(std::uint32_t id) const {
@@ -95,7 +95,7 @@ struct Check {
   }
 
   template <class Machine, unsigned Bytes>
-  HIWAY_DEVICE void account(Machine m, Tally& mine, Item<Bytes> const& item) const {
+  HIWAY_DEVICE void account(Machine m, LaneTally& mine, Item<Bytes> const& item) const {
     std::uint32_t const id = item.words[0];
     unsigned times = 1;
     if (id == plant.first && plant.kind == PlantKind::lose) times = 0;
@@ -111,7 +111,7 @@ struct Check {
 
   /// Adds up the warp's lanes and stores them; all lanes of the warp together, once.
   template <class Machine>
-  HIWAY_DEVICE void store(Machine m, Tally mine) const {
+  HIWAY_DEVICE void store(Machine m, LaneTally mine) const {
     std::uint32_t const all = m.lanes();
     auto const sum = [&](std::uint64_t value) {
       for (unsigned step = 16; step != 0; step /= 2) value += m.shuffle(all, value, m.lane() ^ step);
@@ -123,7 +123,7 @@ struct Check {
 
  private:
   template <class Machine>
-  HIWAY_DEVICE void mark(Machine m, Tally& mine, std::uint32_t id) const {
+  HIWAY_DEVICE void mark(Machine m, LaneTally& mine, std::uint32_t id) const {
     if (id >= total) {
       mine.unknown += 1;
       return;
@@ -136,7 +136,7 @@ HIWAY_ITEMS_END
 
 /// Empty when every id below `total` was counted once and whole; else what is wrong, in one line. `marked` is empty where
 /// there was no bitmap.
-[[nodiscard]] std::string wrong_in(std::vector<Tally> const& tallies, std::vector<std::uint32_t> const& marked,
+[[nodiscard]] std::string wrong_in(std::vector<LaneTally> const& tallies, std::vector<std::uint32_t> const& marked,
                                    std::uint32_t total, std::uint32_t producers);
 
 }  // namespace bench

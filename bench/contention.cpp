@@ -42,7 +42,7 @@ struct GetBody {
 
   HIWAY_DEVICE void operator()() const {
     hiway::on_this_device([&](auto m) {
-      Tally mine;
+      LaneTally mine;
       for (std::uint32_t round = 0; round < rounds; ++round) {
         Value got;
         queue.get(m, got);
@@ -60,7 +60,7 @@ struct Ask {
   unsigned threads = 0;  ///< 0: as many as the device holds
   unsigned threads_per_block = 256;
   std::uint32_t items = 0;  ///< at most; the ring holds them all
-  Plant plant;
+  RingPlant plant;
 };
 
 /// A turn fills the ring, then empties it; one of the two is timed, and what came out is checked.
@@ -118,7 +118,8 @@ class ContentionBench final : public Bench {
     std::vector<Row> rows;
     for (Timed const timed : {Timed::put, Timed::get}) {
       for (unsigned const threads : thread_counts(threads_, request.small)) {
-        Ask const ask{timed, threads, request.small ? 64U : 256U, items_for(threads, request.small), plant_of(plant_)};
+        Ask const ask{timed, threads, request.small ? 64U : 256U,
+                      items_for(items_, threads, request.small ? 1U << 13 : 0), plant_of(plant_)};
         rows.push_back(row(run, ask, request));
       }
     }
@@ -126,12 +127,6 @@ class ContentionBench final : public Bench {
   }
 
  private:
-  [[nodiscard]] std::uint32_t items_for(unsigned threads, bool small) const {
-    if (items_ != 0) return static_cast<std::uint32_t>(items_);
-    if (small) return 1U << 13;
-    return threads == 0 || threads > 8192 ? 1U << 26 : threads > 1024 ? 1U << 24 : 1U << 20;
-  }
-
   static Row row(DeviceRun& run, Ask const& ask, Request const& request) {
     RingRooms<sizeof(Value)> rooms{run, ask.items};
     LibraryRing<Value> const warp = rooms.library();

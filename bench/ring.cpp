@@ -28,7 +28,7 @@ struct EachBody {
       using Value = typename Queue::Value;
       std::uint32_t const threads = m.thread_count();
       std::uint32_t id = m.thread_index();
-      Tally mine;
+      LaneTally mine;
       for (std::uint32_t round = 0; round < rounds; ++round, id += threads) {
         queue.put(m, check.template make<sizeof(Value)>(id));
         Value got;
@@ -52,7 +52,7 @@ struct StreamBody {
       using Value = typename Queue::Value;
       std::uint32_t const producers = m.thread_count() / 2;
       std::uint32_t id = m.block_index() / 2 * m.block_threads() + m.thread_in_block();
-      Tally mine;
+      LaneTally mine;
       if (m.block_index() % 2 == 0) {
         for (std::uint32_t round = 0; round < rounds; ++round, id += producers)
           queue.put(m, check.template make<sizeof(Value)>(id));
@@ -76,7 +76,7 @@ struct Ask {
   unsigned threads = 0;  ///< 0: as many as the device holds
   unsigned threads_per_block = 256;
   std::uint32_t items = 0;  ///< about so many
-  Plant plant;
+  RingPlant plant;
 };
 
 template <class Body, class Queue>
@@ -168,18 +168,20 @@ class RingBench final : public Bench {
   }
 
   std::vector<Row> run(Request const& request) override {
-    Plant const plant = plant_of(plant_);
+    RingPlant const plant = plant_of(plant_);
     DeviceRun run{request.device};
     std::vector<Row> rows;
     for (std::int64_t const bytes : item_bytes_) {
       if (pattern_ != "stream") {
         for (unsigned const threads : thread_counts(threads_, request.small)) {
-          Ask const ask{false, threads, request.small ? 64U : 256U, items_for(threads, request.small), plant};
+          Ask const ask{false, threads, request.small ? 64U : 256U,
+                        items_for(items_, threads, request.small ? 2048 : 0), plant};
           rows.push_back(row(run, bytes, ask, request.small ? 1U << 13 : 1U << 20, request));
         }
       }
       if (pattern_ != "each") {
-        Ask const ask{true, request.small ? 256U : 0U, request.small ? 64U : 256U, items_for(0, request.small), plant};
+        Ask const ask{true, request.small ? 256U : 0U, request.small ? 64U : 256U,
+                      items_for(items_, 0, request.small ? 2048 : 0), plant};
         auto const slots = static_cast<std::uint32_t>(slots_ != 0 ? slots_ : request.small ? 256 : 1 << 16);
         rows.push_back(row(run, bytes, ask, slots, request));
       }
@@ -188,13 +190,6 @@ class RingBench final : public Bench {
   }
 
  private:
-  // So many that a turn takes some milliseconds: the launch is then below a hundredth of it.
-  [[nodiscard]] std::uint32_t items_for(unsigned threads, bool small) const {
-    if (items_ != 0) return static_cast<std::uint32_t>(items_);
-    if (small) return 2048;
-    if (threads == 0 || threads > 8192) return 1U << 26;
-    return threads > 1024 ? 1U << 24 : 1U << 20;
-  }
   static Row row(DeviceRun& run, std::int64_t bytes, Ask const& ask, std::uint32_t capacity, Request const& request) {
     switch (bytes) {
       case 4: return row_of<4>(run, ask, capacity, request);

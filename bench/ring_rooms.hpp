@@ -50,6 +50,13 @@ inline void require_threads(std::int64_t threads, std::int64_t most) {
   if (small) return {256, 128, 64};
   return {0, 32768, 4096, 256};
 }
+/// The items of a turn: `given`, if not 0; else `small`, if not 0; else so many that a turn takes some milliseconds, of which
+/// the launch is below a hundredth.
+[[nodiscard]] inline std::uint32_t items_for(std::int64_t given, unsigned threads, std::uint32_t small) {
+  if (given != 0) return static_cast<std::uint32_t>(given);
+  if (small != 0) return small;
+  return threads == 0 || threads > 8192 ? 1U << 26 : threads > 1024 ? 1U << 24 : 1U << 20;
+}
 [[nodiscard]] inline Json words_for(unsigned threads) { return threads == 0 ? Json("full grid") : Json(threads); }
 
 /// Slots for items of one size, as the library and as the baselines see them.
@@ -111,8 +118,8 @@ class RingRooms {
 /// The check of one variant's turns, with its memory (checked_items.hpp).
 class CheckRooms {
  public:
-  CheckRooms(DeviceRun& run, Layout const& layout, Plant const& plant) : run_(run), layout_(layout), plant_(plant) {
-    tallies_ = run.room<Tally>(warps());
+  CheckRooms(DeviceRun& run, Layout const& layout, RingPlant const& plant) : run_(run), layout_(layout), plant_(plant) {
+    tallies_ = run.room<LaneTally>(warps());
     marked_ = run.room<Word<std::uint32_t>>(words());
   }
 
@@ -141,7 +148,7 @@ class CheckRooms {
     return {tallies_, marks_ ? marked_ : nullptr, layout_.total(), plant_};
   }
   [[nodiscard]] std::string wrong_in_turn() const {
-    std::vector<Tally> tallies(warps());
+    std::vector<LaneTally> tallies(warps());
     std::vector<std::uint32_t> marked(marks_ ? words() : 0);
     run_.backend().download(tallies.data(), tallies_, tallies.size() * sizeof tallies[0]);
     if (marks_) run_.backend().download(marked.data(), marked_, marked.size() * sizeof marked[0]);
@@ -153,8 +160,8 @@ class CheckRooms {
 
   DeviceRun& run_;
   Layout layout_;
-  Plant plant_;
-  Tally* tallies_;
+  RingPlant plant_;
+  LaneTally* tallies_;
   Word<std::uint32_t>* marked_;
   unsigned turns_ = 0;
   bool marks_ = false;

@@ -27,8 +27,8 @@
 //   T3  outside writers were closed before the first read (the gate), so no ticket comes from outside
 //   T4  an item is counted (ticket) before it is visible (turn); transfers across the bus have no counters at all
 //   T5  put: ticket, then closed. Check: closed, then every created again. One of the two sees the other (a store/load
-//       pattern: device words by read-modify-writes, the put's acquires, the check's acq_rel; host words by a fence on either
-//       side). A refused put never commits
+//       pattern: device words by read-modify-writes, of which the put's acquires and the check's is acq_rel; host words
+//       by a fence on either side). A refused put never commits
 //   T6  `aborted` is read after the gate and in every round; a recorded fault wins over an announced end
 //   T7  who acquires `ended` sees all that was done before: by writers until they closed, by readers in their tasks
 // One checker: the device monitor's warp, or the host monitor when nothing of the pipeline is on the device. It goes

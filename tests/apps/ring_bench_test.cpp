@@ -133,10 +133,10 @@ constexpr std::uint32_t producers = 32;
 
 /// What comes out, counted by one lane; marked or not.
 template <unsigned Bytes>
-std::string wrong_with(std::vector<Item<Bytes>> const& items, bool with_bitmap, Plant const& plant = {}) {
+std::string wrong_with(std::vector<Item<Bytes>> const& items, bool with_bitmap, RingPlant const& plant = {}) {
   std::vector<hiway::Word<std::uint32_t>> marked(with_bitmap ? total / 32 : 0);
   Check const check{nullptr, with_bitmap ? marked.data() : nullptr, total, plant};
-  Tally tally;
+  LaneTally tally;
   for (Item<Bytes> const& item : items) check.account(hiway::ThreadMachine{}, tally, item);
   std::vector<std::uint32_t> bits;
   for (auto const& word : marked) bits.push_back(word.bits);
@@ -144,7 +144,7 @@ std::string wrong_with(std::vector<Item<Bytes>> const& items, bool with_bitmap, 
 }
 
 template <unsigned Bytes>
-std::vector<Item<Bytes>> all_items(Plant const& plant = {}) {
+std::vector<Item<Bytes>> all_items(RingPlant const& plant = {}) {
   std::vector<Item<Bytes>> items;
   for (std::uint32_t id = 0; id < total; ++id) items.push_back(Check{nullptr, nullptr, total, plant}.make<Bytes>(id));
   return items;
@@ -202,7 +202,7 @@ TEST(CheckedItems, EveryTornWordIsFound) {
 
 TEST(CheckedItems, APlantIsFoundWithoutABitmapToo) {
   for (char const* name : {"lose", "duplicate", "swap"}) {
-    Plant const plant = plant_of(name);
+    RingPlant const plant = plant_of(name);
     EXPECT_NE(wrong_with(all_items<4>(plant), false, plant), "") << name;
     EXPECT_NE(wrong_with(all_items<64>(plant), false, plant), "") << name;
   }
