@@ -5,6 +5,12 @@
 
 namespace hiway {
 
+/// Where something stands in a text that was read, counted from 1; line 0: it was not read from one.
+struct TextPlace {
+  int line = 0;
+  int column = 0;
+};
+
 /// Base of everything hiway throws.
 struct Error : std::runtime_error {
   using std::runtime_error::runtime_error;

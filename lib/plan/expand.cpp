@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "hiway/error.hpp"
+#include "lib/json.hpp"
 #include "lib/plan/expression.hpp"
-#include "lib/plan/json.hpp"
 
 namespace hiway::plan {
 namespace {

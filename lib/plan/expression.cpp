@@ -5,7 +5,7 @@
 #include <charconv>
 #include <utility>
 
-#include "lib/plan/json.hpp"
+#include "lib/json.hpp"
 
 namespace hiway::plan {
 

@@ -2,52 +2,17 @@
 #include "hiway/plan/program.hpp"
 
 #include <algorithm>
-#include <initializer_list>
 
-#include "lib/plan/json.hpp"
+#include "lib/json.hpp"
 
 namespace hiway::plan {
 namespace {
 
-void require(Json const& value, Json::Kind kind, std::string const& pointer) {
-  if (value.kind != kind)
-    fail_at(value.place, pointer, std::string{name_of(kind)} + " is needed, not " + name_of(value.kind));
-}
-
-/// The members of an object: asked for by key; a key that nobody knows is an error.
-class Object {
+/// An object that may have expressions.
+class Object : public JsonObject {
  public:
-  Object(Json const& value, std::string pointer, std::initializer_list<std::string_view> known)
-      : value_(value), pointer_(std::move(pointer)) {
-    require(value, Json::Kind::object, pointer_);
-    for (Member const& member : value.members) {
-      if (member.key == "comment" || std::ranges::find(known, member.key) != known.end()) continue;
-      std::string keys;
-      for (std::string_view key : known) keys += (keys.empty() ? "" : ", ") + std::string{key};
-      fail_at(member.place, pointer_, "no key '" + member.key + "' here: " + keys);
-    }
-  }
+  using JsonObject::JsonObject;
 
-  [[nodiscard]] Json const* find(std::string_view key) const {
-    auto const at = std::ranges::find(value_.members, key, &Member::key);
-    return at == value_.members.end() ? nullptr : &at->value;
-  }
-  [[nodiscard]] Json const& get(std::string_view key) const {
-    Json const* const value = find(key);
-    if (!value) fail_at(value_.place, pointer_, "'" + std::string{key} + "' is missing");
-    return *value;
-  }
-  [[nodiscard]] std::string pointer(std::string_view key) const { return pointer_ + "/" + std::string{key}; }
-  [[nodiscard]] Place place() const { return value_.place; }
-
-  [[nodiscard]] std::string text(std::string_view key) const {
-    require(get(key), Json::Kind::text, pointer(key));
-    std::string const& text = get(key).text;
-    if (text.empty()) fail_at(get(key).place, pointer(key), "a name is empty");
-    if (std::ranges::any_of(text, [](unsigned char c) { return c < 0x20; }))
-      fail_at(get(key).place, pointer(key), "a control character in a name");
-    return text;
-  }
   [[nodiscard]] Expression expression(std::string_view key) const { return to_expression(get(key), pointer(key)); }
   [[nodiscard]] Expression expression(std::string_view key, std::int64_t otherwise) const {
     return find(key) ? expression(key) : Expression{otherwise};
@@ -70,18 +35,7 @@ class Object {
     fail_at(value.place, pointer,
             std::string{"an integer or a text with an expression is needed, not "} + name_of(value.kind));
   }
-
-  Json const& value_;
-  std::string pointer_;
 };
-
-template <class Read>
-auto read_list(Json const& list, std::string const& pointer, Read read) {
-  require(list, Json::Kind::list, pointer);
-  std::vector<decltype(read(list, pointer))> all;
-  for (Json const& item : list.items) all.push_back(read(item, pointer + "/" + std::to_string(all.size())));
-  return all;
-}
 
 Stream read_stream(Json const& value, std::string const& pointer) {
   Object const object(value, pointer, {"name", "elem_bytes", "dims", "initial"});
@@ -116,7 +70,7 @@ Body read_body(Json const& value, std::string const& pointer);
 Node read_node(Json const& value, std::string const& pointer) {
   require(value, Json::Kind::object, pointer);
   auto const has = [&](std::string_view key) {
-    return std::ranges::find(value.members, key, &Member::key) != value.members.end();
+    return std::ranges::find(value.members, key, &JsonMember::key) != value.members.end();
   };
   if (has("task")) {
     Object const object(value, pointer, {"task", "ops", "process", "cost"});
@@ -142,19 +96,6 @@ Node read_node(Json const& value, std::string const& pointer) {
 
 Body read_body(Json const& value, std::string const& pointer) { return read_list(value, pointer, read_node); }
 
-/// The one of `names` that the text is.
-template <class Choice>
-Choice read_choice(Object const& object, std::string_view key,
-                   std::initializer_list<std::pair<char const*, Choice>> names) {
-  std::string const text = object.text(key);
-  std::string all;
-  for (auto const& [name, choice] : names) {
-    if (text == name) return choice;
-    all += (all.empty() ? "'" : "' or '") + std::string{name};
-  }
-  fail_at(object.get(key).place, object.pointer(key), all + "' is needed, not '" + text + "'");
-}
-
 }  // namespace
 
 Program read_program(std::string_view json) {
@@ -164,7 +105,7 @@ Program read_program(std::string_view json) {
   Program program;
   if (Json const* const params = object.find("params")) {
     require(*params, Json::Kind::object, "/params");
-    for (Member const& member : params->members) {
+    for (JsonMember const& member : params->members) {
       require(member.value, Json::Kind::integer, "/params/" + member.key);
       program.params[member.key] = member.value.integer;
     }
@@ -172,11 +113,10 @@ Program read_program(std::string_view json) {
   if (Json const* const value = object.find("semantics")) {
     Object const semantics(*value, "/semantics", {"discipline", "leftover"});
     if (semantics.find("discipline"))
-      program.discipline = read_choice<Discipline>(semantics, "discipline",
-                                                   {{"indexed", Discipline::indexed}, {"fifo", Discipline::fifo}});
+      program.discipline =
+          semantics.choice<Discipline>("discipline", {{"indexed", Discipline::indexed}, {"fifo", Discipline::fifo}});
     if (semantics.find("leftover"))
-      program.leftover =
-          read_choice<Leftover>(semantics, "leftover", {{"hold", Leftover::hold}, {"drop", Leftover::drop}});
+      program.leftover = semantics.choice<Leftover>("leftover", {{"hold", Leftover::hold}, {"drop", Leftover::drop}});
   }
   program.streams = read_list(object.get("streams"), "/streams", read_stream);
   program.body = read_body(object.get("body"), "/body");

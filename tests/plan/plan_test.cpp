@@ -12,11 +12,14 @@
 #include <random>
 
 #include "hiway/error.hpp"
-#include "lib/plan/json.hpp"
+#include "lib/json.hpp"
 
 namespace {
 
 using namespace hiway::plan;
+using hiway::Json;
+using hiway::JsonMember;
+using hiway::parse_json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -291,7 +294,7 @@ std::string dumped(Json const& value) {
       for (Json const& item : value.items) text += (text.empty() ? "" : ", ") + dumped(item);
       return "[" + text + "]";
     case Json::Kind::object:
-      for (Member const& member : value.members)
+      for (JsonMember const& member : value.members)
         text += (text.empty() ? "\"" : ",\n \"") + member.key + "\": " + dumped(member.value);
       return "{" + text + "}";
     default: ADD_FAILURE() << "not in a program"; return "";
@@ -301,7 +304,7 @@ std::string dumped(Json const& value) {
 /// Shuffles all keys, and renames what `is_name` says in the order of `names`.
 void scramble(Json& value, std::mt19937& random, std::map<std::string, std::string>& names) {
   std::ranges::shuffle(value.members, random);
-  for (Member& member : value.members) {
+  for (JsonMember& member : value.members) {
     bool const is_name =
         member.key == "name" || member.key == "stream" || member.key == "task" || member.key == "process";
     if (is_name) {

@@ -11,13 +11,11 @@
 #include <variant>
 #include <vector>
 
+#include "hiway/error.hpp"
+
 namespace hiway::plan {
 
-/// Where something stands in a JSON text, counted from 1; line 0: it was built in C++.
-struct Place {
-  int line = 0;
-  int column = 0;
-};
+using Place = TextPlace;
 
 /// An integer, or text over integers, parameters, loop variables, + - * / (floor) % and comparisons. The text is read
 /// when the program is expanded.

@@ -1,11 +1,9 @@
-#include "lib/plan/json.hpp"
+#include "lib/json.hpp"
 
 #include <algorithm>
 #include <charconv>
 
-#include "hiway/error.hpp"
-
-namespace hiway::plan {
+namespace hiway {
 namespace {
 
 class Parser {
@@ -24,7 +22,7 @@ class Parser {
 
   [[noreturn]] void fail(std::string const& what) const { fail_at(place(), "", "not JSON: " + what); }
 
-  [[nodiscard]] Place place() const { return {line_, static_cast<int>(at_ - line_start_) + 1}; }
+  [[nodiscard]] TextPlace place() const { return {line_, static_cast<int>(at_ - line_start_) + 1}; }
   [[nodiscard]] char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
   [[nodiscard]] bool ends() const { return at_ == text_.size(); }
 
@@ -75,11 +73,11 @@ class Parser {
     }
     do {
       skip_blanks();
-      Member member;
+      JsonMember member;
       member.place = place();
       if (peek() != '"') fail("a key in quotes is needed");
       member.key = parse_text();
-      if (std::ranges::any_of(value.members, [&](Member const& m) { return m.key == member.key; }))
+      if (std::ranges::any_of(value.members, [&](JsonMember const& m) { return m.key == member.key; }))
         fail_at(member.place, "", "the key '" + member.key + "' is there twice");
       next_of(":", "':' is needed after a key");
       member.value = parse_value(depth + 1);
@@ -206,7 +204,7 @@ char const* name_of(Json::Kind kind) {
   return "?";
 }
 
-void fail_at(Place place, std::string const& pointer, std::string const& what) {
+void fail_at(TextPlace place, std::string const& pointer, std::string const& what) {
   std::string line;
   if (place.line > 0) line = "line " + std::to_string(place.line) + ", column " + std::to_string(place.column) + ": ";
   if (!pointer.empty()) line += pointer + ": ";
@@ -219,4 +217,40 @@ void fail_at(Place place, std::string const& pointer, std::string const& what) {
 
 Json parse_json(std::string_view text) { return Parser(text).whole(); }
 
-}  // namespace hiway::plan
+void require(Json const& value, Json::Kind kind, std::string const& pointer) {
+  if (value.kind != kind)
+    fail_at(value.place, pointer, std::string{name_of(kind)} + " is needed, not " + name_of(value.kind));
+}
+
+JsonObject::JsonObject(Json const& value, std::string pointer, std::initializer_list<std::string_view> known)
+    : value_(value), pointer_(std::move(pointer)) {
+  require(value, Json::Kind::object, pointer_);
+  for (JsonMember const& member : value.members) {
+    if (member.key == "comment" || std::ranges::find(known, member.key) != known.end()) continue;
+    std::string keys;
+    for (std::string_view key : known) keys += (keys.empty() ? "" : ", ") + std::string{key};
+    fail_at(member.place, pointer_, "no key '" + member.key + "' here: " + keys);
+  }
+}
+
+Json const* JsonObject::find(std::string_view key) const {
+  auto const at = std::ranges::find(value_.members, key, &JsonMember::key);
+  return at == value_.members.end() ? nullptr : &at->value;
+}
+
+Json const& JsonObject::get(std::string_view key) const {
+  Json const* const value = find(key);
+  if (!value) fail_at(value_.place, pointer_, "'" + std::string{key} + "' is missing");
+  return *value;
+}
+
+std::string JsonObject::text(std::string_view key) const {
+  require(get(key), Json::Kind::text, pointer(key));
+  std::string const& text = get(key).text;
+  if (text.empty()) fail_at(get(key).place, pointer(key), "a name is empty");
+  if (std::ranges::any_of(text, [](unsigned char c) { return c < 0x20; }))
+    fail_at(get(key).place, pointer(key), "a control character in a name");
+  return text;
+}
+
+}  // namespace hiway

@@ -1,0 +1,84 @@
+// Json: a JSON text as a tree in which every value knows its line and column. Messages name them; the usual libraries
+// forget them (docs/adr/0015). For what users write: planner programs, movement tables.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "hiway/error.hpp"
+
+namespace hiway {
+
+struct JsonMember;
+
+struct Json {
+  enum class Kind { null, boolean, integer, fraction, text, list, object };
+  Kind kind = Kind::null;
+  TextPlace place;
+  std::int64_t integer = 0;         ///< integer
+  std::string text;                 ///< text
+  std::vector<Json> items;          ///< list
+  std::vector<JsonMember> members;  ///< object, each key once
+};
+struct JsonMember {
+  std::string key;
+  TextPlace place;
+  Json value;
+};
+
+/// "a list", for messages.
+[[nodiscard]] char const* name_of(Json::Kind kind);
+
+/// Throws ConfigError, in one line: "line 3, column 7: /body/0: what". No place for what was built in C++, and no pointer
+/// for what has none.
+[[noreturn]] void fail_at(TextPlace place, std::string const& pointer, std::string const& what);
+
+/// *Throws* ConfigError with the place where the text is no JSON.
+[[nodiscard]] Json parse_json(std::string_view text);
+
+/// *Throws* ConfigError where the value, which the pointer leads to, is of another kind.
+void require(Json const& value, Json::Kind kind, std::string const& pointer);
+
+/// The members of an object: asked for by key; a key that nobody knows is an error, "comment" is known everywhere.
+/// All functions *throw* ConfigError with place and pointer. *Lifetime*: not longer than the value's.
+class JsonObject {
+ public:
+  JsonObject(Json const& value, std::string pointer, std::initializer_list<std::string_view> known);
+
+  [[nodiscard]] Json const* find(std::string_view key) const;
+  [[nodiscard]] Json const& get(std::string_view key) const;
+  [[nodiscard]] std::string pointer(std::string_view key) const { return pointer_ + "/" + std::string{key}; }
+  [[nodiscard]] TextPlace place() const { return value_.place; }
+  /// A text that is not empty and has no control characters.
+  [[nodiscard]] std::string text(std::string_view key) const;
+  /// The one of `names` that the text is.
+  template <class Choice>
+  [[nodiscard]] Choice choice(std::string_view key, std::initializer_list<std::pair<char const*, Choice>> names) const {
+    std::string const given = text(key);
+    std::string all;
+    for (auto const& [name, choice] : names) {
+      if (given == name) return choice;
+      all += (all.empty() ? "'" : "' or '") + std::string{name};
+    }
+    fail_at(get(key).place, pointer(key), all + "' is needed, not '" + given + "'");
+  }
+
+ private:
+  Json const& value_;
+  std::string pointer_;
+};
+
+/// What `read(item, its pointer)` makes of each item of a list.
+template <class Read>
+auto read_list(Json const& list, std::string const& pointer, Read read) {
+  require(list, Json::Kind::list, pointer);
+  std::vector<decltype(read(list, pointer))> all;
+  for (Json const& item : list.items) all.push_back(read(item, pointer + "/" + std::to_string(all.size())));
+  return all;
+}
+
+}  // namespace hiway
