@@ -1,6 +1,7 @@
 // What the host machines need that is not a template.
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <string>
 #include <thread>
 
@@ -17,20 +18,28 @@ ThreadContext& this_thread_context() noexcept {
 
 // A waiting thread gives way soon where there are few cores: others need them more.
 void relax_thread(unsigned misses) noexcept {
-  if (misses < 16) {
+  Wait const wait = this_thread_context().wait;
+  unsigned const awake = misses_awake(wait);
+  if (misses >= awake) {
+    nap(misses - awake);
+  } else if (wait == Wait::spin || (wait == Wait::automatic && misses < 16)) {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
 #endif
-  } else if (misses < misses_awake()) {
-    std::this_thread::yield();
   } else {
-    nap(misses - misses_awake());
+    std::this_thread::yield();
   }
 }
 
-unsigned misses_awake() noexcept {
+unsigned misses_awake(Wait wait) noexcept {
   static unsigned const yields = std::thread::hardware_concurrency() > 4 ? 2048 : 64;
-  return yields;
+  switch (wait) {
+    case Wait::automatic: return yields;
+    case Wait::sleep: return 0;
+    case Wait::spin:
+    case Wait::yield: break;
+  }
+  return std::numeric_limits<unsigned>::max();
 }
 
 // 20 microseconds, then 10 more each time: 1 ms after 50 ms of naps, and 2 ms at most, after 200 ms. Whoever naps is
@@ -43,7 +52,10 @@ std::chrono::microseconds nap_length(unsigned naps) noexcept {
   return std::chrono::microseconds(first_us + step_us * std::min(naps, growing));
 }
 
-void nap(unsigned naps) noexcept { std::this_thread::sleep_for(nap_length(naps)); }
+void nap(unsigned naps) noexcept {
+  ++this_thread_context().naps;
+  std::this_thread::sleep_for(nap_length(naps));
+}
 
 void throw_unwind() { throw Unwind("the pipeline is aborting"); }
 

@@ -4,6 +4,7 @@
 #include <bit>
 #include <set>
 
+#include "affinity.hpp"
 #include "graph.hpp"
 #include "pipeline_core.hpp"
 
@@ -108,7 +109,10 @@ std::vector<std::string> Pipeline::Core::problems() const {
     }
   }
   for (CpuStageDescription const& c : cpu_) {
-    if (c.options.pin) found.push_back("stage '" + c.stage.name + "': pinning is not there yet");
+    for (int const cpu : c.options.pin) {
+      if (std::string const why = cpu_problem(cpu); !why.empty())
+        found.push_back("stage '" + c.stage.name + "': pin: " + why);
+    }
   }
   for (GpuKernelDescription const& k : gpu_) {
     if (k.options.device >= 0) found.push_back("stage '" + k.name + "': a device of its own is not there yet");

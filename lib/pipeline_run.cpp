@@ -1,6 +1,7 @@
 // Pipeline::Core's run: reset, start kernels, monitors and threads, supervise, wait, report.
 #include <utility>
 
+#include "affinity.hpp"
 #include "pipeline_core.hpp"
 
 namespace hiway {
@@ -74,9 +75,11 @@ void Pipeline::Core::import_record(FaultRecord const& record) {
 
 void Pipeline::Core::run_thread(std::size_t stage, unsigned thread) {
   StageState const& s = stages_[stage];
-  this_thread_context() = {thread, s.executors};
+  CpuStageOptions const& options = cpu_[s.owner].options;
+  this_thread_context() = {.thread = thread, .threads = s.executors, .wait = options.wait};
   inside_[stage].fetch_add(1, std::memory_order_relaxed);
   try {
+    if (!options.pin.empty()) pin_this_thread(options.pin[thread % options.pin.size()]);
     cpu_[s.owner].body(stage_ends({stage}, thread));
   } catch (Unwind const&) {
     if (ThreadMachine{}.load(host_control_->ready, Order::acquire) != 0) import_record(host_control_->record);
@@ -195,7 +198,8 @@ void Pipeline::Core::start_monitors() {
     if (duties->empty()) continue;
     monitors_.push_back(std::make_unique<HostMonitor>(
         std::move(*duties), [this] { return over(); },
-        [this](std::exception_ptr error) { monitor_failed(std::move(error)); }));
+        [this](std::exception_ptr error) { monitor_failed(std::move(error)); },
+        duties == &watching ? Wait::automatic : config_.monitor_wait));
   }
   watcher_ = monitors_.back().get();
   for (auto const& monitor : monitors_) monitor->start();

@@ -18,6 +18,7 @@ void HostMonitor::stop() {
 }
 
 void HostMonitor::run(std::stop_token stop) {
+  this_thread_context().wait = wait_;
   for (unsigned misses = 0; !stop.stop_requested() && !is_over_();) {
     bool moved = false;
     for (std::size_t i = 0; i < duties_.size(); ++i) {
@@ -38,9 +39,11 @@ void HostMonitor::run(std::stop_token stop) {
 
 // As relax_thread, but a nap ends when somebody asks for it: whoever waits for the end of a run does not wait for naps.
 void HostMonitor::idle(std::stop_token const& stop, unsigned& misses) {
-  if (++misses < misses_awake()) return relax_thread(misses);
+  unsigned const awake = misses_awake(wait_);
+  if (++misses < awake) return relax_thread(misses);
+  ++this_thread_context().naps;
   std::unique_lock lock(mutex_);
-  woken_.wait_for(lock, stop, nap_length(misses - misses_awake()), [&] { return wake_; });
+  woken_.wait_for(lock, stop, nap_length(misses - awake), [&] { return wake_; });
   if (std::exchange(wake_, false)) misses = 0;
 }
 

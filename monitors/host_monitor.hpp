@@ -18,10 +18,10 @@ using Duty = std::function<bool()>;
 class HostMonitor {
  public:
   /// Ends by itself when `is_over()`. `on_failure` gets what a duty throws; that duty is not called again, the others
-  /// are.
+  /// are. `wait`: between steps in which nothing moved.
   HostMonitor(std::vector<Duty> duties, std::function<bool()> is_over,
-              std::function<void(std::exception_ptr)> on_failure)
-      : duties_(std::move(duties)), is_over_(std::move(is_over)), on_failure_(std::move(on_failure)) {}
+              std::function<void(std::exception_ptr)> on_failure, Wait wait = Wait::automatic)
+      : duties_(std::move(duties)), is_over_(std::move(is_over)), on_failure_(std::move(on_failure)), wait_(wait) {}
   ~HostMonitor() { stop(); }
   HostMonitor(HostMonitor const&) = delete;
   HostMonitor& operator=(HostMonitor const&) = delete;
@@ -39,6 +39,7 @@ class HostMonitor {
   std::vector<Duty> duties_;
   std::function<bool()> is_over_;
   std::function<void(std::exception_ptr)> on_failure_;
+  Wait wait_;
   std::mutex mutex_;
   std::condition_variable_any woken_;
   bool wake_ = false;    ///< under mutex_

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 // HIWAY_DEVICE marks stage code: the same source runs on a GPU, on the emulated device and on CPU threads.
 // HIWAY_NO_SPACE_CHECK goes before a machine's own words, whose host body nvcc would otherwise refuse in stage code.
@@ -55,6 +56,9 @@ enum class WhenFull : std::uint8_t { automatic, wait, spill };
 enum class EndDetection : std::uint8_t { tracked, time_out };
 /// What follows a stall report. abort: wait() throws Aborted with the report's text.
 enum class OnStall : std::uint8_t { go_on, abort };
+/// How a CPU thread waits. automatic: spins, then yields, then naps, the longer the longer it waits. spin: stays on its
+/// core, for the shortest wait; needs a core of its own. yield: lets others run, and never naps. sleep: naps at once.
+enum class Wait : std::uint8_t { automatic, spin, yield, sleep };
 
 /// One tunnel. *Errors*: a capacity of 0, or a batch larger than the capacity, is a ConfigError at create_tunnel.
 struct TunnelConfig {
@@ -72,8 +76,9 @@ struct TunnelConfig {
 
 /// A CPU stage.
 struct CpuStageOptions {
-  unsigned threads = 1;  ///< that run the stage's body
-  bool pin = false;      ///< each thread to one core (not there yet)
+  unsigned threads = 1;    ///< that run the stage's body
+  std::vector<int> pin{};  ///< CPUs: thread i runs on the i-th alone, behind the last on the first again; empty: on any
+  Wait wait = Wait::automatic;  ///< of its threads, inside the library's calls
 };
 
 /// A GPU stage. 0: the library chooses.
@@ -107,4 +112,5 @@ struct PipelineConfig {
   EndDetection end_detection = EndDetection::tracked;
 };
 
+  Wait monitor_wait = Wait::automatic;  ///< of the CPU threads that carry items across the bus
 }  // namespace hiway

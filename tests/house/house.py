@@ -18,7 +18,7 @@ FLOORS = [
     (0, r"include/hiway/machine/.*"),
     (1, r"include/hiway/(ring|memory|backend)\.hpp"),
     (1, r"include/hiway/(grouping|launch)/.*"),
-    (1, r"lib/(backend|simt)/.*|lib/(arena|machine)\.[ch]pp"),
+    (1, r"lib/(backend|simt)/.*|lib/(affinity|arena|machine)\.[ch]pp"),
     (2, r"include/hiway/(tunnel|inlet|outlet|stage|group|persistent|termination)\.hpp"),
     (2, r"include/hiway/(segment|stencil|plan)/.*"),
     (3, r"(monitors|stencil|lib/plan)/.*|lib/(graph|json|movement_table|stall_report)\.[ch]pp"),

@@ -69,4 +69,25 @@ TEST(HostMonitor, ANapEndsWhenSomebodyWakesIt) {
   monitor.stop();
 }
 
+TEST(HostMonitor, WaitsAsItIsTold) {
+  for (Wait const wait : {Wait::automatic, Wait::spin, Wait::yield, Wait::sleep}) {
+    std::atomic<unsigned> steps = 0;
+    std::atomic<std::uint64_t> naps = 0;
+    auto const idles = [&] {
+      naps = this_thread_context().naps;
+      ++steps;
+      return false;
+    };
+    HostMonitor monitor(
+        {idles}, [] { return false; }, [](std::exception_ptr const&) {}, wait);
+    monitor.start();
+    bool const naps_at_all = wait == Wait::automatic || wait == Wait::sleep;
+    EXPECT_TRUE(comes([&] { return steps > 20 && (naps > 5 || !naps_at_all); }));
+    EXPECT_TRUE(naps_at_all || comes([&] { return steps > misses_awake(Wait::automatic) + 10; }));
+    monitor.stop();
+    EXPECT_TRUE(naps_at_all || naps == 0) << naps;
+    EXPECT_TRUE(wait != Wait::sleep || naps == steps - 1) << "one between any two steps: " << naps << ", " << steps;
+  }
+}
+
 }  // namespace

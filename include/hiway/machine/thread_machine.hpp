@@ -15,17 +15,19 @@ struct ThreadContext {
   unsigned thread = 0;
   unsigned threads = 1;
   unsigned misses = 0;  ///< gets in a row that brought nothing, from whatever outlets
+  Wait wait = Wait::automatic;
+  std::uint64_t naps = 0;  ///< so far
 };
 /// The current thread's context.
 ThreadContext& this_thread_context() noexcept;
 
-/// Lets other threads run: spins at first, then yields, then naps.
+/// Waits a little, as the thread's context says.
 void relax_thread(unsigned misses) noexcept;
-/// After how many misses it naps.
-[[nodiscard]] unsigned misses_awake() noexcept;
+/// After how many misses a thread that waits so naps.
+[[nodiscard]] unsigned misses_awake(Wait wait) noexcept;
 /// How long, longer after more naps: 1 ms after 50 ms of them, and 2 ms at most, after 200 ms.
 [[nodiscard]] std::chrono::microseconds nap_length(unsigned naps) noexcept;
-/// Sleeps so long.
+/// Sleeps so long, and counts it.
 void nap(unsigned naps) noexcept;
 
 /// Throws Unwind.
