@@ -101,26 +101,29 @@ void Pipeline::Core::add_tunnel(std::unique_ptr<TunnelBase> tunnel) {
   std::string const who = "tunnel '" + t.name() + "'";
   TunnelState s;
   if (t.crosses()) {
-    if (t.config().movement != Movement::automatic) s.movement = t.config().movement;
-    bool const dma = s.movement == Movement::dma;
-    std::byte* const host_items = s.movement == Movement::managed
-                                      ? managed_items_->place_raw(bytes, who + ": Movement::managed")
-                                      : host_words_->place_raw(bytes, who);
-    std::byte* const device_items = dma ? device_words_->place_raw(bytes, who) : host_items;
-    s.put_ring = make_ring(t, RingPart::outbox, from ? device_items : host_items, capacity, tunnel_words(from));
-    s.get_ring = make_ring(t, RingPart::inbox, to ? device_items : host_items, capacity, tunnel_words(to));
+    s.movement = t.config().movement;
+    if (s.movement != Movement::automatic) {
+      s.why = "asked for";
+    } else if (!movement_table_) {
+      movement_table_ = chosen_movement_table();
+    }
+    std::byte* const items = s.movement == Movement::managed
+                                 ? managed_items_->place_raw(bytes, who + ": Movement::managed")
+                                 : host_words_->place_raw(bytes, who);
+    s.put_ring = make_ring(t, RingPart::outbox, items, capacity, tunnel_words(from));
+    s.get_ring = make_ring(t, RingPart::inbox, items, capacity, tunnel_words(to));
     tunnel_words(to).image(s.get_ring.words).free.bits = 0;  // an inbox's `free` is never used
-    auto* const bus = host_words_->place<BusWords>();
-    s.closing = &bus->closing;
-    s.published = &bus->published;
-    s.retired = &bus->retired;
-    s.arrived = !dma ? s.published : to ? device_words_->place<Word<std::uint64_t>>() : &bus->arrived;
+    s.bus = host_words_->place<BusWords>();
+    s.closing = &s.bus->closing;
+    s.published = s.arrived = &s.bus->published;
+    s.retired = &s.bus->retired;
   } else {
     // Who may spill may put into the ring whose slot it holds (ring.hpp I5). Decided here: open ends copy the handle.
     bool const may_hold = t.item_bytes() > copied_bytes && t.config().when_full != WhenFull::wait;
     s.put_ring = make_ring(t, may_hold ? RingPart::in_order : RingPart::whole, tunnel_words(from).place_raw(bytes, who),
                            capacity, tunnel_words(from));
     s.get_ring = s.put_ring;
+    s.why = "does not cross the bus";
   }
   s.spill = tunnel_words(from).place<Ring>();
   s.open_closed = tunnel_words(from).place<Word<std::uint32_t>>();
@@ -128,8 +131,30 @@ void Pipeline::Core::add_tunnel(std::unique_ptr<TunnelBase> tunnel) {
   if (from || to) s.device_end = device_words_->place<EndWords>();
   device_tunnels_ = device_tunnels_ || from || to;
   s.tunnel = std::move(tunnel);
+  if (s.movement == Movement::dma) place_for_dma(s);
   tunnels_.push_back(std::move(s));
   invalidate();
+}
+
+/// Memory of its own for the device's side; the host's side, and what it has handed out, stays as it is.
+void Pipeline::Core::place_for_dma(TunnelState& t) {
+  bool const to = t.tunnel->to_gpu();
+  std::size_t const bytes = std::bit_ceil(t.tunnel->config().capacity_items) * t.tunnel->item_bytes();
+  (to ? t.get_ring : t.put_ring).items = device_words_->place_raw(bytes, "tunnel '" + t.tunnel->name() + "'");
+  t.arrived = to ? device_words_->place<Word<std::uint64_t>>() : &t.bus->arrived;
+}
+
+// Not at create_tunnel: which ways the bus is used is known when all tunnels are there.
+void Pipeline::Core::settle_movement(TunnelState& t) {
+  if (!t.tunnel->crosses() || t.movement != Movement::automatic) return;
+  auto const any = [&](Direction direction) {
+    return std::ranges::any_of(tunnels_, [&](TunnelState const& s) { return s.tunnel->direction() == direction; });
+  };
+  BusUse const bus = any(Direction::cpu_to_gpu) && any(Direction::gpu_to_cpu) ? BusUse::both_ways : BusUse::one_way;
+  MovementChoice const choice = movement_table_->choose(t.tunnel->direction(), t.tunnel->item_bytes(), bus);
+  if (choice.movement == Movement::dma) place_for_dma(t);
+  t.movement = choice.movement;
+  t.why = choice.why;
 }
 
 void Pipeline::Core::add_cpu(CpuStageDescription description) {
@@ -155,6 +180,7 @@ InletView Pipeline::Core::open_inlet(TunnelBase const& tunnel) {
   require_idle("open_inlet");
   TunnelState& s = tunnels_.at(tunnel.id());
   bool const device = tunnel.from_gpu();
+  if (device) settle_movement(s);  // the view keeps the place of the items
   InletView v;
   v.ring = s.put_ring;
   v.control = control(device);
@@ -173,6 +199,7 @@ OutletView Pipeline::Core::open_outlet(TunnelBase const& tunnel) {
   require_idle("open_outlet");
   TunnelState& s = tunnels_.at(tunnel.id());
   bool const device = tunnel.to_gpu();
+  if (device) settle_movement(s);
   OutletView v;
   v.ring = s.get_ring;
   v.spill = tunnel.crosses() ? nullptr : s.spill;

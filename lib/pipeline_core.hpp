@@ -7,6 +7,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -18,6 +19,7 @@
 #include "../monitors/transfer.hpp"
 #include "arena.hpp"
 #include "hiway/pipeline.hpp"
+#include "movement_table.hpp"
 #include "stall_report.hpp"
 
 namespace hiway {
@@ -119,7 +121,9 @@ class Pipeline::Core {
     Word<std::uint64_t>* published = nullptr;
     Word<std::uint64_t>* arrived = nullptr;
     Word<std::uint64_t>* retired = nullptr;
-    Movement movement = Movement::direct;        ///< of one that crosses; never automatic
+    BusWords* bus = nullptr;                     ///< of one that crosses
+    Movement movement = Movement::automatic;     ///< of one that crosses; automatic until it is settled
+    std::string why;                             ///< why this movement
     Word<std::uint32_t>* open_closed = nullptr;  ///< open inlets that were closed, at the producers' home
     std::uint32_t open_inlets = 0;
     std::vector<OutletPort*> open_outlets;   ///< at the consumers' home
@@ -167,6 +171,8 @@ class Pipeline::Core {
   Ring make_ring(TunnelBase const& tunnel, RingPart part, std::byte* items, std::size_t capacity, Arena& arena);
   [[nodiscard]] Control* control(bool device) const { return device ? device_control_ : host_control_; }
   void invalidate();
+  void place_for_dma(TunnelState& t);
+  void settle_movement(TunnelState& t);
 
   // pipeline_prepare.cpp
   void number_stages();
@@ -240,6 +246,7 @@ class Pipeline::Core {
   Word<std::uint32_t>* host_all_ended_ = nullptr;    ///< every unit has ended
   Word<std::uint32_t>* device_all_ended_ = nullptr;  ///< likewise
   std::vector<TunnelState> tunnels_;
+  std::optional<MovementTable> movement_table_;  ///< once a tunnel needs it
   std::vector<CpuStageDescription> cpu_;
   std::vector<GpuKernelDescription> gpu_;
   bool device_tunnels_ = false;

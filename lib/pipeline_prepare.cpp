@@ -61,6 +61,7 @@ void Pipeline::Core::prepare() {
   choose_grids();
   load_kernels(found);
   check_problems(found);
+  for (TunnelState& t : tunnels_) settle_movement(t);
   give_spill_memory();
   place_stage_words();
   build_monitors();

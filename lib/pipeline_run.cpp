@@ -418,6 +418,7 @@ void Pipeline::Core::make_report() {
     TunnelReport r;
     r.name = t.tunnel->name();
     r.movement = movement_name(t);
+    r.why = t.why;
     Arena& arena = tunnel_words(t.tunnel->from_gpu());
     r.items = arena.fetch(&t.put_ring.words->claimed).bits;
     if (t.spills) {

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <functional>
+#include <hiway/report.hpp>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -27,8 +28,9 @@ struct MethodRun {
   bool verified = false;        ///< every repeat gave the oracle's answer; false also when nobody compared
   std::vector<double> seconds;  ///< one a repeat
   std::uint64_t items = 0;
-  std::optional<double> end_detection_us{};  ///< median; empty where the library did not find the end
-  Json result;                               ///< the application's own keys
+  std::optional<double> end_detection_us{};    ///< median; empty where the library did not find the end
+  std::vector<hiway::TunnelReport> tunnels{};  ///< of the last repeat; empty for a method without tunnels
+  Json result;                                 ///< the application's own keys
 };
 
 /// One application. *Threads*: one. Used once: add_options, then load and run as often as there are methods; or graph

@@ -33,7 +33,7 @@ int run_bench(CLI::App const& command, bench::Bench& bench, BenchOptions const& 
   bench.check_options();
   bool const as_json = command.get_option("--json")->count() > 0;
   bool const to_file = as_json && !options.json.empty() && options.json != "-";
-  if (to_file) require_writable(options.json);
+  if (to_file) require_writable("--json", options.json);
 
   bench::Request request;
   request.device = chosen_device(options.device);

@@ -72,9 +72,22 @@ Json to_json(std::string const& app, std::string const& method, MethodRun const&
   object["seconds"] = run.seconds;
   object["items"] = run.items;
   object["end_detection_us"] = run.end_detection_us ? Json(*run.end_detection_us) : Json(nullptr);
+  object["tunnels"] = to_json(run.tunnels);
   object["result"] = run.result;
   object["machine"] = machine_facts(run.device);
   return object;
+}
+
+Json to_json(std::vector<hiway::TunnelReport> const& tunnels) {
+  Json list = Json::array();
+  for (hiway::TunnelReport const& tunnel : tunnels)
+    list.push_back({{"name", tunnel.name},
+                    {"movement", tunnel.movement},
+                    {"why", tunnel.why},
+                    {"items", tunnel.items},
+                    {"finished", tunnel.finished},
+                    {"batches", tunnel.batches}});
+  return list;
 }
 
 std::string to_text(std::string const& app, std::string const& method, MethodRun const& run, bool verify) {
@@ -96,6 +109,9 @@ std::string to_text(std::string const& app, std::string const& method, MethodRun
   line("time", times);
   line("items", std::to_string(run.items));
   if (run.end_detection_us) line("end_detection_us", Json(*run.end_detection_us).dump());
+  for (hiway::TunnelReport const& tunnel : run.tunnels) {
+    if (tunnel.movement != "memory") line("tunnel " + tunnel.name, tunnel.movement + " (" + tunnel.why + ")");
+  }
   for (auto const& [key, value] : run.result.items())
     line(key, value.is_string() ? value.get<std::string>() : value.dump());
   return text.str();
@@ -106,16 +122,16 @@ void print(std::string const& text) {
   if (!std::cout) throw std::runtime_error{"stdout cannot be written"};
 }
 
-void require_writable(std::string const& path) {
-  if (path.empty()) throw BadInput{"--json: the file's name is empty"};
+void require_writable(std::string const& option, std::string const& path) {
+  if (path.empty()) throw BadInput{option + ": the file's name is empty"};
   std::error_code none;
-  if (fs::is_directory(path, none)) throw BadInput{"--json: " + path + ": is a directory"};
+  if (fs::is_directory(path, none)) throw BadInput{option + ": " + path + ": is a directory"};
   fs::path folder = fs::path{path}.parent_path();
   if (folder.empty()) folder = ".";
   std::string const target = is_special(path) ? path : folder.string();
   errno = 0;
   if (access(target.c_str(), W_OK) != 0)
-    throw BadInput{"--json: " + path + ": cannot be written: " + std::strerror(errno)};
+    throw BadInput{option + ": " + path + ": cannot be written: " + std::strerror(errno)};
 }
 
 void write_whole(std::string const& path, std::string const& text) {

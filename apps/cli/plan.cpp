@@ -206,7 +206,7 @@ int run_plan(CLI::App const& command, PlanRequest const& request) {
   bool const as_json = command.get_option("--json")->count() > 0;
   bool const to_file = as_json && !request.json.empty() && request.json != "-";
   if (as_json && !to_file && request.dot) throw BadInput{"--dot and --json both print: give --json a file"};
-  if (to_file) require_writable(request.json);
+  if (to_file) require_writable("--json", request.json);
   Plan plan;
   try {
     plan = make_plan(read_program(read_file(request.file)), options);

@@ -111,7 +111,7 @@ int run(App& app, RunOptions const& options) {
   if (!options.trace.empty()) throw BadInput{"--trace: not there yet"};
   std::vector<std::string> const methods = split_methods(app, options.methods);
   bool const to_file = options.as_json && !options.json.empty() && options.json != "-";
-  if (to_file) require_writable(options.json);
+  if (to_file) require_writable("--json", options.json);
   std::vector<std::string> const notes = app.load(static_cast<std::uint64_t>(options.seed));
   RunRequest request{chosen_device(options.device), static_cast<unsigned>(options.repeat), options.verify == "on", {}};
   for (std::string const& note : notes) std::cerr << "hiway: note: " << note << "\n";
@@ -225,7 +225,8 @@ int dispatch(int argc, char const* const* argv, Apps const& apps, Benches const&
   CLI::App* const run_command = program.add_subcommand("run", "run an application");
   run_command->footer(
       "A run that stands still: HIWAY_STALL_AFTER=MS makes it say who waits for what after so many\n"
-      "milliseconds without progress; kill -USR1 asks at once.");
+      "milliseconds without progress; kill -USR1 asks at once.\n"
+      "HIWAY_MOVEMENT_TABLE=FILE: which tunnels go by dma; hiway bench movement --write-table makes it.");
   CLI::App* const graph_command =
       program.add_subcommand("graph", "print an application's pipeline in Graphviz' dot language");
   CLI::App* const plan_command =

@@ -95,6 +95,7 @@ class GeneAlignment final : public cli::App {
     for (Measurement const& run : runs) out.seconds.push_back(run.seconds);
     out.items = runs.back().items;
     out.end_detection_us = median_end_detection(runs);
+    out.tunnels = runs.back().tunnels;
     out.result = to_json(shown);
     return out;
   }

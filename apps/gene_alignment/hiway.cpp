@@ -75,6 +75,7 @@ class Aligner {
     Measurement measured{.summary = summarize(found_)};
     measured.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     measured.items = report.items;
+    measured.tunnels = report.tunnels;
     if (report.end_detection_us >= 0) measured.end_detection_us = report.end_detection_us;
     return measured;
   }

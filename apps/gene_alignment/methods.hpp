@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <hiway/report.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,6 +26,7 @@ struct Measurement {
   double seconds = 0;
   std::uint64_t items = 0;  ///< carried through tunnels, or handed to the fine matching where there are none
   std::optional<double> end_detection_us{};  ///< where the library found the end
+  std::vector<hiway::TunnelReport> tunnels{};
 };
 
 /// hiway: the coarse matching in a persistent GPU stage, the fine matching on CPU threads as matches arrive.

@@ -45,7 +45,9 @@ enum class Direction : std::uint8_t { cpu_to_cpu, cpu_to_gpu, gpu_to_cpu, gpu_to
 /// Who carries items across the bus (ignored by tunnels that do not cross it).
 /// direct: items lie in pinned host memory, stages store and load them there. dma: a monitor copies batches.
 /// managed: like direct, but items lie in memory that moves to whoever touches it (the paper's unified memory; for
-/// comparison). automatic: direct.
+/// comparison). automatic: direct or dma, by a table of item size, direction, and whether the pipeline's tunnels cross the
+/// bus both ways: the built-in one, or the file that HIWAY_MOVEMENT_TABLE names. It is chosen at the first prepare(), or,
+/// by the tunnels made so far, when an open end on the device is asked for. TunnelReport says what and why.
 enum class Movement : std::uint8_t { automatic, dma, direct, managed };
 /// How lanes share a claim on a queue. automatic and warp: one claim per converged group of lanes. none, block and
 /// block_scan are not there yet.
@@ -54,11 +56,11 @@ enum class Grouping : std::uint8_t { automatic, none, warp, block, block_scan };
 enum class WhenFull : std::uint8_t { automatic, wait, spill };
 /// tracked: the library's own end check. time_out: the paper's basic scheme, for comparison only (not there yet).
 enum class EndDetection : std::uint8_t { tracked, time_out };
-/// What follows a stall report. abort: wait() throws Aborted with the report's text.
-enum class OnStall : std::uint8_t { go_on, abort };
 /// How a CPU thread waits. automatic: spins, then yields, then naps, the longer the longer it waits. spin: stays on its
 /// core, for the shortest wait; needs a core of its own. yield: lets others run, and never naps. sleep: naps at once.
 enum class Wait : std::uint8_t { automatic, spin, yield, sleep };
+/// What follows a stall report. abort: wait() throws Aborted with the report's text.
+enum class OnStall : std::uint8_t { go_on, abort };
 
 /// One tunnel. *Errors*: a capacity of 0, or a batch larger than the capacity, is a ConfigError at create_tunnel.
 struct TunnelConfig {
@@ -110,7 +112,7 @@ struct PipelineConfig {
   OnStall on_stall = OnStall::go_on;
   std::string trace{};  ///< (not there yet)
   EndDetection end_detection = EndDetection::tracked;
+  Wait monitor_wait = Wait::automatic;  ///< of the CPU threads that carry items across the bus
 };
 
-  Wait monitor_wait = Wait::automatic;  ///< of the CPU threads that carry items across the bus
 }  // namespace hiway

@@ -9,6 +9,7 @@ namespace hiway {
 struct TunnelReport {
   std::string name;
   std::string movement;        ///< "memory" (one home), "direct", "dma" or "managed"
+  std::string why;             ///< why this movement: "asked for", or the table's row that Movement::automatic took
   std::uint64_t items = 0;     ///< put, spilled ones included: what the end check calls created
   std::uint64_t finished = 0;  ///< tasks ended by its readers; equal to items where the run has ended
   std::uint64_t spilled = 0;

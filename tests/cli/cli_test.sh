@@ -76,7 +76,7 @@ for method in hiway baseline reference; do
   is method "\"$method\""
   is verified true
   [[ $(key seconds) =~ ^\[[0-9.e-]+,[0-9.e-]+\]$ ]] || fail "$last: seconds is $(key seconds)"
-  for name in device items end_detection_us result machine coarse_matches similarity_sum first matches_checksum; do
+  for name in device items end_detection_us tunnels result machine coarse_matches similarity_sum first matches_checksum; do
     [[ -n $(key $name) ]] || fail "$last: no key $name"
   done
   key result >result.$method
@@ -120,6 +120,31 @@ grep -qF "note: target.fa: 2 records, only the first ('t') is used" err || fail 
 good run gene-alignment --target-length 3000 --query-at 100 --query-length 50 --mutate 0 --json
 [[ $(key coarse_matches) -ge 40 ]] || fail "$last: $(key coarse_matches) matches"
 rm -f target.fa query.fa.gz
+
+# What Movement::automatic takes: the built-in table's choice, and that of a table with dma and direct swapped.
+good run gene-alignment --json
+is movement '"direct"'
+says '"why": "built-in table: up to 65536 B from the device, bus used one way: direct '
+good run gene-alignment
+says "direct (built-in table: "
+rows=
+for direction in cpu_to_gpu gpu_to_cpu; do
+  for use in "one_way 65536 dma" "both_ways 512 dma" "both_ways 65536 direct"; do
+    read -r bus bytes movement <<<"$use"
+    rows+="${rows:+, }{\"direction\": \"$direction\", \"bus\": \"$bus\", \"up_to_bytes\": $bytes, \"movement\": \"$movement\", \"because\": \"swapped\"}"
+  done
+done
+echo "{\"rows\": [$rows]}" >swapped.json
+export HIWAY_MOVEMENT_TABLE=swapped.json
+good run gene-alignment --json
+is movement '"dma"'
+is verified true
+says '"why": "table swapped.json: up to 65536 B from the device, bus used one way: swapped"'
+echo '{"rows": []}' >swapped.json
+bad "HIWAY_MOVEMENT_TABLE: swapped.json: line 1, column 10: /rows: no row up to 65536 bytes for cpu_to_gpu, one_way" run gene-alignment
+rm -f swapped.json
+bad "HIWAY_MOVEMENT_TABLE: swapped.json: cannot be opened: No such file or directory" run gene-alignment
+unset HIWAY_MOVEMENT_TABLE
 
 # The automatic choice is told on stderr, stdout is the object alone.
 env -u HIWAY_RUN_ON "$hiway" run gene-alignment --json >out 2>err || fail "device auto: $(cat err)"
