@@ -1,17 +1,22 @@
-// bench movement: dma against direct, per direction and item size; from it a machine's table for Movement::automatic is
-// to be made. Throughput in spans by one CPU thread, in bulk with batches of 4 MiB too; latency as a round trip whose
-// other way is always direct.
+// bench movement: dma against direct, per direction and item size, and both directions at once; --write-table makes of
+// it a machine's table for Movement::automatic. Throughput in spans by one CPU thread, in bulk with batches of 4 MiB too;
+// latency as a round trip whose other way is always direct.
 #include <algorithm>
 #include <iterator>
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "bench/benches.hpp"
 #include "bench/echo.hpp"
+#include "bench/movement_table.hpp"
 #include "bench/raw_cuda.hpp"
 #include "bench/timed_mover.hpp"
 #include "cli/bad_input.hpp"
+#include "cli/machine.hpp"
+#include "cli/output.hpp"
 
 namespace bench {
 namespace {
@@ -31,7 +36,14 @@ class MovementBench final : public Bench {
     command.add_option("--trips", trips_, "of a latency turn; 0: 2000")->type_name("N");
     command.add_option("--item-bytes", item_bytes_, "only this: 4, 12, 16, 64, 4096")->type_name("BYTES");
     command.add_option("--threads", threads_, "CPU threads; 0: 1")->type_name("N");
+    command.add_option("--write-table", table_, "write the table that HIWAY_MOVEMENT_TABLE takes; needs a GPU")
+        ->type_name("FILE");
     command.add_flag("--plant", plant_, "an altered item, which must be found");
+  }
+  void check_options() const override {
+    if (!table_) return;
+    if (item_bytes_ != 0) throw cli::BadInput{"--write-table: needs every item size, not --item-bytes alone"};
+    cli::require_writable("--write-table", *table_);
   }
 
   [[nodiscard]] std::vector<Row> run(Request const& request) override {
@@ -40,6 +52,8 @@ class MovementBench final : public Bench {
     if (threads_ > 256) throw cli::BadInput{"--threads: at most 256"};
     if (item_bytes_ != 0 && std::ranges::find(item_sizes, item_bytes_) == std::end(item_sizes))
       throw cli::BadInput{"--item-bytes: 4, 12, 16, 64 or 4096, not " + std::to_string(item_bytes_)};
+    if (table_ && request.small)
+      throw cli::BadInput{"--write-table: the emulated device's times are no speed; --device cuda:N is needed"};
     std::vector<Row> rows;
     for (Flow const flow : {Flow::cpu_to_gpu, Flow::gpu_to_cpu}) {
       for (std::size_t const bytes : item_sizes) {
@@ -48,6 +62,10 @@ class MovementBench final : public Bench {
         rows.push_back(latency(flow, bytes, request));
       }
     }
+    for (std::size_t const bytes : item_sizes) {
+      if (item_bytes_ == 0 || item_bytes_ == bytes) rows.push_back(both(bytes, request));
+    }
+    if (table_ && first_wrong(rows).empty()) write_table(rows, request);
     return rows;
   }
 
@@ -81,6 +99,28 @@ class MovementBench final : public Bench {
     return measure(std::move(row), "items/s", Better::more, "direct", variants, request);
   }
 
+  [[nodiscard]] Row both(std::size_t bytes, Request const& request) const {
+    unsigned const threads = threads_ != 0 ? threads_ : 1;
+    Work const work{request.device, Flow::both, bytes, threads, plant_ ? Plant::alter : Plant::none};
+    std::uint64_t const items = items_ != 0 ? items_ : request.small ? bytes > 1024 ? 200 : 500 : 0;
+    std::vector<Variant> variants;
+    for (BothWays const& ways : both_ways) {
+      Traffic const traffic{.movement = ways.there, .movement_back = ways.back};
+      auto timed = std::make_shared<TimedMover>(make_traffic(work, traffic), work, items, request.small);
+      variants.push_back({ways.variant, [timed] { return timed->turn(); }, [timed] { return timed->facts(); }});
+    }
+    Json row = what("throughput", Flow::both, bytes);
+    row["cpu_threads"] = threads;
+    return measure(std::move(row), "items/s", Better::more, "direct", variants, request);
+  }
+
+  void write_table(std::vector<Row> const& rows, Request const& request) const {
+    Json table = Json::object();
+    table["measured"] = {{"bench", "movement"}, {"machine", cli::machine_facts(request.device)}};
+    table["rows"] = movement_table(rows);
+    cli::write_whole(*table_, table.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  }
+
   [[nodiscard]] Row latency(Flow flow, std::size_t bytes, Request const& request) const {
     unsigned const trips = trips_ != 0 ? trips_ : request.small ? 10 : 2000;
     std::vector<Variant> variants;
@@ -102,6 +142,7 @@ class MovementBench final : public Bench {
   unsigned trips_ = 0;
   std::size_t item_bytes_ = 0;
   unsigned threads_ = 0;
+  std::optional<std::string> table_;
   bool plant_ = false;
 };
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <hiway/config.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "bench/bench.hpp"
@@ -57,6 +58,7 @@ enum class Calls : std::uint8_t { item, span };  ///< put_h(item), get_h(item); 
 /// How hiway moves them. 0: as the bench or the library chooses.
 struct Traffic {
   hiway::Movement movement = hiway::Movement::automatic;
+  std::optional<hiway::Movement> movement_back{};  ///< of both ways: that of the way from the GPU, where it differs
   Calls calls = Calls::span;
   std::size_t capacity_items = 0;
   std::size_t batch_items = 0;

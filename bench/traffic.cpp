@@ -201,7 +201,9 @@ class PipelineMover final : public Mover {
       pipe_.add_gpu_stage("gpu sink", GpuSink<Bytes>{tallies_.view()}, hiway::from(tunnel), grid_);
     }
     if (back) {
-      auto& tunnel = pipe_.create_tunnel<Numbered<Bytes>>("back", hiway::Direction::gpu_to_cpu, config);
+      hiway::TunnelConfig config_back = config;
+      config_back.movement = traffic.movement_back.value_or(traffic.movement);
+      auto& tunnel = pipe_.create_tunnel<Numbered<Bytes>>("back", hiway::Direction::gpu_to_cpu, config_back);
       pipe_.add_gpu_stage("gpu source", GpuSource<Bytes>{order_on_device_.view()}, hiway::into(tunnel), grid_);
       pipe_.add_cpu_stage("cpu sink", CpuSink<Bytes>{mutex_, cpu_tally_, traffic.calls}, hiway::from(tunnel), threads);
     }
@@ -249,6 +251,7 @@ class PipelineMover final : public Mover {
     for (hiway::TunnelReport const& tunnel : report_.tunnels)
       tunnels.push_back({{"name", tunnel.name},
                          {"movement", tunnel.movement},
+                         {"why", tunnel.why},
                          {"created", tunnel.items},
                          {"finished", tunnel.finished},
                          {"batches", tunnel.batches}});

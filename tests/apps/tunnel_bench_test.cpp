@@ -5,17 +5,22 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
+#include <iterator>
 #include <limits>
 #include <memory>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "bench/benches.hpp"
+#include "bench/movement_table.hpp"
 #include "bench/numbered.hpp"
 #include "bench/raw_cuda.hpp"
 #include "bench/timed_mover.hpp"
 #include "cli/bad_input.hpp"
+#include "lib/movement_table.hpp"
 
 namespace bench {
 namespace {
@@ -243,13 +248,92 @@ TEST(TunnelBench, RefusesWhatItDoesNotHave) {
 TEST(MovementBench, SetsDmaBesideDirectForEveryDirectionAndSize) {
   std::vector<Row> const rows = run_small("movement", {});
   EXPECT_THAT(first_wrong(rows), IsEmpty());
-  EXPECT_THAT(rows, SizeIs(2 * 5 * 2));
+  EXPECT_THAT(rows, SizeIs(2 * 5 * 2 + 5));
   for (Row const& row : rows) {
     EXPECT_TRUE(row.what.contains("item_bytes") && row.what.contains("direction")) << row.what.dump();
     EXPECT_EQ(row.beside, "direct");
     EXPECT_EQ(row.measured[0].variant, "direct");
     EXPECT_EQ(row.measured[1].variant, "dma");
   }
+}
+
+/// What bench movement would have measured: direct `items` million items a second and a round trip of 10 us; dma 100, and
+/// 20 us; both ways at once the four ways in turn.
+std::vector<Row> measured_rows(double direct, std::vector<double> const& both) {
+  std::vector<Row> rows;
+  auto const add = [&](char const* direction, std::size_t bytes, char const* unit,
+                       std::vector<std::pair<std::string, double>> const& medians) {
+    Row row{{{"direction", direction}, {"item_bytes", bytes}}, unit, Better::more, "direct", {}};
+    for (auto const& [variant, median] : medians) row.measured.push_back({.variant = variant, .median = median});
+    rows.push_back(std::move(row));
+  };
+  for (std::size_t const bytes : item_sizes) {
+    for (char const* const direction : {"cpu_to_gpu", "gpu_to_cpu"}) {
+      add(direction, bytes, "items/s", {{"direct", direct * 1e6}, {"dma", 100e6}});
+      add(direction, bytes, "us", {{"direct", 10}, {"dma", 20}});
+    }
+    std::vector<std::pair<std::string, double>> medians;
+    for (std::size_t i = 0; i < both_ways.size(); ++i) medians.emplace_back(both_ways[i].variant, both[i] * 1e6);
+    add("both", bytes, "items/s", medians);
+  }
+  return rows;
+}
+
+std::vector<std::pair<std::string, std::string>> movements(Json const& rows, std::string const& bus) {
+  std::set<std::pair<std::string, std::string>> all;
+  for (Json const& row : rows) {
+    if (row["bus"] == bus) all.emplace(row["direction"], row["movement"]);
+  }
+  return {all.begin(), all.end()};
+}
+
+TEST(MovementTableOfABench, TakesWhatMovesMostAndOfEqualsTheShorterRoundTrip) {
+  using Movements = std::vector<std::pair<std::string, std::string>>;
+  Movements const direct{{"cpu_to_gpu", "direct"}, {"gpu_to_cpu", "direct"}};
+  Movements const dma{{"cpu_to_gpu", "dma"}, {"gpu_to_cpu", "dma"}};
+  Json const faster = movement_table(measured_rows(150, {50, 50, 60, 50}));
+  EXPECT_THAT(faster, SizeIs(5 * 4));
+  EXPECT_EQ(movements(faster, "one_way"), direct);
+  EXPECT_EQ(faster[0]["because"], "direct 1.50 times dma in items a second");
+  EXPECT_EQ(movements(faster, "both_ways"), (Movements{{"cpu_to_gpu", "dma"}, {"gpu_to_cpu", "direct"}}));
+  Json const near = movement_table(measured_rows(95, {50, 54, 50, 50}));
+  EXPECT_EQ(movements(near, "one_way"), direct);
+  EXPECT_EQ(near[0]["because"], "direct 0.95 times dma in items a second; round trip 10.0 us, not 20.0");
+  EXPECT_EQ(movements(near, "both_ways"), direct);
+  Json const slower = movement_table(measured_rows(80, {50, 50, 50, 60}));
+  EXPECT_EQ(movements(slower, "one_way"), dma);
+  EXPECT_EQ(slower[0]["because"], "dma 1.25 times direct in items a second");
+  EXPECT_EQ(movements(slower, "both_ways"), (Movements{{"cpu_to_gpu", "direct"}, {"gpu_to_cpu", "dma"}}));
+}
+
+TEST(MovementTableOfABench, IsOneThatTheLibraryReads) {
+  Json const table{{"measured", {{"bench", "movement"}}}, {"rows", movement_table(measured_rows(80, {9, 9, 9, 9}))}};
+  hiway::MovementTable const read("t", table.dump());
+  EXPECT_EQ(read.choose(hiway::Direction::cpu_to_gpu, 65536, hiway::BusUse::one_way).why,
+            "t: up to 65536 B to the device, bus used one way: dma 1.25 times direct in items a second");
+}
+
+TEST(MovementTableOfABench, HasAClassForEveryMeasuredSize) {
+  ASSERT_EQ(classes.size(), std::size(item_sizes));
+  for (std::size_t i = 0; i < classes.size(); ++i) EXPECT_EQ(classes[i].first, item_sizes[i]);
+  EXPECT_EQ(classes.back().second, 65536U);
+  std::vector<Row> rows = measured_rows(80, {9, 9, 9, 9});
+  rows.pop_back();
+  EXPECT_THROW((void)movement_table(rows), std::logic_error);
+}
+
+TEST(MovementBench, WritesNoTableOfEmulatedTimes) {
+  auto const refused = [](std::vector<std::string> const& arguments) -> std::string {
+    try {
+      (void)run_small("movement", arguments);
+    } catch (cli::BadInput const& error) {
+      return error.what();
+    }
+    return "taken";
+  };
+  EXPECT_EQ(refused({"--write-table", "table.json"}),
+            "--write-table: the emulated device's times are no speed; --device cuda:N is needed");
+  EXPECT_FALSE(std::filesystem::exists("table.json"));
 }
 
 TEST(RoundTripBench, IsRightForOneWarpAndForABlockOnEverySm) {

@@ -307,6 +307,11 @@ good bench ring --item-bytes 16 --json ring.json
 grep -q '"right": true' ring.json || fail "$last: $(cat ring.json)"
 rm -f ring.json
 
+bad "--write-table: the emulated device's times are no speed" bench movement --write-table table.json
+bad "nowhere/table.json: cannot be written: No such file or directory" bench movement --write-table nowhere/table.json
+bad "--write-table: the file's name is empty" bench movement --write-table ""
+bad "--write-table: needs every item size, not --item-bytes alone" bench movement --write-table t --item-bytes 4
+
 # ---- bad arguments
 bad "a command is needed: devices, list, run, graph, plan, bench"
 bad "no command 'walk'" walk
