@@ -112,7 +112,7 @@ struct PipelineConfig {
   OnStall on_stall = OnStall::go_on;
   std::string trace{};  ///< (not there yet)
   EndDetection end_detection = EndDetection::tracked;
-  Wait monitor_wait = Wait::automatic;  ///< of the CPU threads that carry items across the bus
+  Wait monitor_wait = Wait::automatic;  ///< of the CPU threads that carry items across the bus and notice the end
 };
 
 }  // namespace hiway
