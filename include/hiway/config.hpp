@@ -8,16 +8,19 @@
 
 // HIWAY_DEVICE marks stage code: the same source runs on a GPU, on the emulated device and on CPU threads.
 // HIWAY_NO_SPACE_CHECK goes before a machine's own words, whose host body nvcc would otherwise refuse in stage code.
+// HIWAY_APART: code that few take, which is to cost those nothing who do not: a kernel has it once.
 // HIWAY_KERNEL marks a function for add_kernel_stage: a __global__ function where nvcc compiles it, else an ordinary one
 // that the emulated device calls in every lane.
 #if defined(__CUDACC__)
 #define HIWAY_DEVICE __host__ __device__
 #define HIWAY_KERNEL __global__
 #define HIWAY_NO_SPACE_CHECK _Pragma("nv_exec_check_disable")
+#define HIWAY_APART __noinline__
 #else
 #define HIWAY_DEVICE
 #define HIWAY_KERNEL
 #define HIWAY_NO_SPACE_CHECK
+#define HIWAY_APART
 #endif
 
 // What must be part of its caller: an emulated lane knows by its place in the code who is converged with it.

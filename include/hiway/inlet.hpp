@@ -72,7 +72,7 @@ HIWAY_DEVICE inline bool is_throttled(Machine m, InletView const& v) {
 template <class Machine, class Write>
 HIWAY_DEVICE inline bool put_once(Machine m, InletView const& v, Ring const& ring, std::uint32_t group, bool need,
                                   Credits credits, Write&& write) {
-  Grant const grant = claim_put(m, ring, group, need, credits);
+  Grant const grant = claim_put(m, ring, group, need, credits, v.control);
   if (!grant.granted) return false;
   Lateness const late = read_lateness(m, v);
   std::byte* const slot = begin_put(m, ring, grant.ticket, *v.control);

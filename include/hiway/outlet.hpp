@@ -49,7 +49,7 @@ HIWAY_PART_OF_CALLER HIWAY_DEVICE inline std::uint32_t together(Machine m, Outle
 template <class Machine, class Read>
 HIWAY_DEVICE inline bool get_from(Machine m, OutletView const& v, Ring const& ring, std::uint32_t group, bool need,
                                   Credit credit, Read&& read, Credits credits) {
-  Grant const grant = claim_get(m, ring, group, need, &port_of(m, v).got, credit, credits);
+  Grant const grant = claim_get(m, ring, group, need, &port_of(m, v).got, credit, credits, v.control);
   if (!grant.granted) return false;
   finish_get(m, ring, grant.ticket, *v.control, credit, read);
   return true;

@@ -48,6 +48,7 @@
 #include <cstdint>
 
 #include "hiway/fault.hpp"
+#include "hiway/grouping/block_group.hpp"
 #include "hiway/machine/machine.hpp"
 
 namespace hiway {
@@ -61,7 +62,7 @@ struct RingWords {
 };
 
 /// in_order: whole, and credit is given in the order of tickets (I5).
-enum class RingPart : std::uint32_t { whole, in_order, outbox, inbox };
+enum class RingPart : std::uint8_t { whole, in_order, outbox, inbox };
 
 /// The handle of a ring: copied into kernels, owns nothing.
 struct Ring {
@@ -72,6 +73,7 @@ struct Ring {
   std::uint32_t lap_shift = 0;           ///< log2(slots)
   std::uint32_t item_bytes = 0;
   RingPart part = RingPart::whole;
+  Grouping grouping = Grouping::warp;  ///< of the claims that are made with this handle
 
   HIWAY_DEVICE std::size_t slot(std::uint64_t ticket) const { return static_cast<std::size_t>(ticket & slots_mask); }
   HIWAY_DEVICE std::byte* item(std::uint64_t ticket) const { return items + slot(ticket) * item_bytes; }
@@ -148,15 +150,51 @@ HIWAY_DEVICE inline Run claim_run(Machine m, ClaimWords const& w, std::uint32_t 
   return {first, static_cast<std::uint32_t>(granted)};
 }
 
-/// One claim for all lanes of `group` that `need` a slot (contention relief, layer 1): its first lane takes credits and
-/// tickets for all.
+/// Who shares a claim.
+struct Sharing {
+  Grouping grouping;
+  ClaimKind kind;
+  Control* control;  ///< looked at by claims that wait for others of their block; null: none does
+};
+
+/// block_group.hpp G4. A tally belongs to one outlet of a block, and so to one ring (and to its spill pool, which claims by
+/// warps); a credit word to one ring, and to its puts or its gets.
+HIWAY_DEVICE inline std::uint64_t key_of(ClaimWords const& w) {
+  auto const one =
+      w.tally != nullptr ? reinterpret_cast<std::uintptr_t>(w.tally) : reinterpret_cast<std::uintptr_t>(&w.credit);
+  return static_cast<std::uint64_t>(one) | std::uint64_t{w.other != nullptr};
+}
+
+/// One claim by one lane: alone, or with other warps of its block. Whether there is credit each looks for itself: those
+/// that find none keep nobody waiting.
 template <class Machine>
-HIWAY_DEVICE inline Grant claim(Machine m, std::uint32_t group, bool need, ClaimWords const& w, Credits credits) {
+HIWAY_DEVICE inline Run claim_for_warp(Machine m, ClaimWords const& w, std::uint32_t n, Credits credits,
+                                       Sharing const& sharing) {
+  if constexpr (Machine::shares_blocks) {
+    if (sharing.control != nullptr && sharing.grouping != Grouping::warp && m.block_threads() > 32) {
+      if (credits == Credits::doubtful && m.load(w.credit, Order::relaxed) <= 0) return {};
+      return claim_in_block(m, sharing.grouping, sharing.kind, key_of(w), n, *sharing.control,
+                            [&](std::uint32_t wanted) { return claim_run(m, w, wanted, Credits::likely); });
+    }
+  }
+  return claim_run(m, w, n, credits);
+}
+
+/// One claim for all lanes of `group` that `need` a slot (contention relief, layer 1): its first lane takes credits and
+/// tickets for all. Grouping::none: each takes its own.
+template <class Machine>
+HIWAY_DEVICE inline Grant claim(Machine m, std::uint32_t group, bool need, ClaimWords const& w, Credits credits,
+                                Sharing const& sharing) {
   std::uint32_t const wanting = m.ballot(group, need);
   if (wanting == 0) return {};
+  if (sharing.grouping == Grouping::none) {
+    Run own;
+    if (need) own = claim_run(m, w, 1, credits);
+    return {own.count != 0, own.first};
+  }
   unsigned const leader = m.lowest(group);
   Run run;
-  if (m.lane() == leader) run = claim_run(m, w, m.count(wanting), credits);
+  if (m.lane() == leader) run = claim_for_warp(m, w, m.count(wanting), credits, sharing);
   run.count = m.shuffle(group, run.count, leader);
   run.first = m.shuffle(group, run.first, leader);
   m.sync_warp(group);  // the leader's acquires hold for every lane
@@ -199,10 +237,11 @@ HIWAY_DEVICE inline void await_turn(Machine m, Word<std::uint32_t>& word, std::u
 }  // namespace detail
 
 /// Claims a slot for each lane of `group` with `need`, as far as there is room. All lanes of `group` call it together.
+/// With a `control` it may wait for a claim that another warp of the block is making (block_group.hpp).
 template <class Machine>
 HIWAY_DEVICE inline Grant claim_put(Machine m, Ring const& ring, std::uint32_t group, bool need,
-                                    Credits credits = Credits::doubtful) {
-  return detail::claim(m, group, need, detail::put_words(ring), credits);
+                                    Credits credits = Credits::doubtful, Control* control = nullptr) {
+  return detail::claim(m, group, need, detail::put_words(ring), credits, {ring.grouping, ClaimKind::put, control});
 }
 /// Claims up to `n` slots for the calling lane alone.
 template <class Machine>
@@ -230,11 +269,14 @@ HIWAY_DEVICE inline void commit_put(Machine m, Ring const& ring, std::uint64_t t
   end_put(m, ring, ticket);
 }
 
-/// Claims an item for each lane of `group` with `need`, as far as there are any; `tally` counts the claims.
+/// Claims an item for each lane of `group` with `need`, as far as there are any; `tally` counts the claims. `control` as in
+/// claim_put.
 template <class Machine>
 HIWAY_DEVICE inline Grant claim_get(Machine m, Ring const& ring, std::uint32_t group, bool need,
-                                    Word<std::uint64_t>* tally, Credit credit, Credits credits = Credits::doubtful) {
-  return detail::claim(m, group, need, detail::get_words(ring, tally, credit), credits);
+                                    Word<std::uint64_t>* tally, Credit credit, Credits credits = Credits::doubtful,
+                                    Control* control = nullptr) {
+  return detail::claim(m, group, need, detail::get_words(ring, tally, credit), credits,
+                       {ring.grouping, ClaimKind::get, control});
 }
 /// Claims up to `n` items for the calling lane alone.
 template <class Machine>

@@ -57,6 +57,7 @@ struct Block {
   std::vector<Lane*> lanes;
   std::unique_ptr<std::byte, SharedMemoryDeleter> shared;
   std::uint64_t shared_value = 0;  ///< of share_in_block
+  alignas(16) std::byte room[block_room_bytes] = {};
   Block* next_ended = nullptr;
   /// Orders stated to TSan: one for each parity of the barrier's phases, as a slow lane may still be leaving one phase
   /// while a fast one enters the next.

@@ -363,6 +363,8 @@ std::uint64_t share_in_block(std::uint64_t value) {
   return lane.block->shared_value;
 }
 
+void* block_room() noexcept { return lane_here("block_room").block->room; }
+
 bool on_own_stack(void const* address) noexcept { return lane_here("on_own_stack").holds(address); }
 
 }  // namespace hiway::simt

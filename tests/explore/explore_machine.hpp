@@ -103,7 +103,8 @@ struct ExploreMachine {
   [[nodiscard]] unsigned count(std::uint32_t mask) const { return static_cast<unsigned>(std::popcount(mask)); }
   [[nodiscard]] unsigned lowest(std::uint32_t mask) const { return static_cast<unsigned>(std::countr_zero(mask)); }
 
-  // A block is one warp.
+  // A block is one warp; block_explore.cpp has larger ones.
+  static constexpr bool shares_blocks = false;
   [[nodiscard]] unsigned thread_in_block() const { return lane(); }
   [[nodiscard]] unsigned block_threads() const { return count(lanes()); }
   [[nodiscard]] unsigned block_index() const { return 0; }

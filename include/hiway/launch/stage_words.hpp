@@ -1,6 +1,7 @@
 // Words of stage code that take no handle: thread_index, sync_block, shared_memory, fail_d and their like.
 #pragma once
 #include "hiway/fault.hpp"
+#include "hiway/grouping/block_group.hpp"
 #include "hiway/machine/on_this_device.hpp"
 
 namespace hiway {
@@ -26,13 +27,15 @@ __device__ inline BlockContext& block_context() {
 }
 #endif
 
-/// Says whom fail_d reports to, and the stage; all threads of a block call it first. `control` is null in an ordinary
+/// Says whom fail_d reports to, and the stage, and empties what the block's warps share claims through; all threads of a
+/// block call it first. `control` is null in an ordinary
 /// launch.
 HIWAY_NO_SPACE_CHECK HIWAY_DEVICE inline void enter_block([[maybe_unused]] Control* control, std::uint32_t stage) {
 #if defined(__CUDA_ARCH__)
   if (threadIdx.x == 0) {
     block_context().grid = CudaMachine{}.grid_id();
     block_context().control = control;
+    detail::clear_places(CudaMachine{}.block_room<BlockGroup>());
   }
   if (threadIdx.x % 32 == 0) block_context().stages[threadIdx.x / 32] = stage;
   __syncthreads();

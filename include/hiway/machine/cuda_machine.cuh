@@ -13,21 +13,53 @@ static_assert(CCCL_MAJOR_VERSION >= 3,
 
 namespace hiway {
 
+/// hiway's orders as cuda::atomic_ref takes them.
+constexpr __device__ cuda::std::memory_order cuda_order(Order order) {
+  switch (order) {
+    case Order::relaxed: return cuda::std::memory_order_relaxed;
+    case Order::acquire: return cuda::std::memory_order_acquire;
+    case Order::release: return cuda::std::memory_order_release;
+    case Order::acq_rel: return cuda::std::memory_order_acq_rel;
+  }
+  return cuda::std::memory_order_seq_cst;
+}
+
+/// Words that only the lane's block uses, by cuda::atomic_ref in block scope.
+struct CudaBlockWords {
+  template <class T>
+  using InBlock = cuda::atomic_ref<T, cuda::thread_scope_block>;
+
+  template <class T>
+  __device__ T load(Word<T>& word, Order order) const {
+    return InBlock<T>(word.bits).load(cuda_order(order));
+  }
+  template <class T>
+  __device__ void store(Word<T>& word, T value, Order order) const {
+    InBlock<T>(word.bits).store(value, cuda_order(order));
+  }
+  template <class T>
+  __device__ T fetch_add(Word<T>& word, T value, Order order) const {
+    return InBlock<T>(word.bits).fetch_add(value, cuda_order(order));
+  }
+  template <class T>
+  __device__ T fetch_or(Word<T>& word, T value, Order order) const {
+    return InBlock<T>(word.bits).fetch_or(value, cuda_order(order));
+  }
+  template <class T>
+  __device__ bool compare_exchange(Word<T>& word, T& expected, T desired, Order order) const {
+    return InBlock<T>(word.bits).compare_exchange_strong(expected, desired, cuda_order(order),
+                                                         cuda::std::memory_order_relaxed);
+  }
+  __device__ unsigned lowest(std::uint32_t mask) const {
+    return static_cast<unsigned>(__ffs(static_cast<int>(mask))) - 1u;
+  }
+};
+
 struct CudaMachine {
   template <class T>
   using Home = cuda::atomic_ref<T, cuda::thread_scope_device>;
   template <class T>
   using Across = cuda::atomic_ref<T, cuda::thread_scope_system>;
-
-  static constexpr __device__ cuda::std::memory_order cuda_order(Order order) {
-    switch (order) {
-      case Order::relaxed: return cuda::std::memory_order_relaxed;
-      case Order::acquire: return cuda::std::memory_order_acquire;
-      case Order::release: return cuda::std::memory_order_release;
-      case Order::acq_rel: return cuda::std::memory_order_acq_rel;
-    }
-    return cuda::std::memory_order_seq_cst;
-  }
 
   template <class T>
   __device__ T load(Word<T>& word, Order order) const {
@@ -106,6 +138,19 @@ struct CudaMachine {
     return static_cast<unsigned>(__ffs(static_cast<int>(mask))) - 1u;
   }
 
+  static constexpr bool shares_blocks = true;
+  __device__ CudaBlockWords in_block() const { return {}; }
+  /// Cleared by enter_block (launch/stage_words.hpp): shared memory keeps what an earlier kernel left.
+  template <class T>
+  __device__ T& block_room() const {
+    __shared__ T room;
+    return room;
+  }
+  __device__ std::uint32_t cycles() const {
+    std::uint32_t now;
+    asm volatile("mov.u32 %0, %%clock;" : "=r"(now));
+    return now;
+  }
   __device__ unsigned thread_in_block() const { return threadIdx.x; }
   __device__ unsigned block_threads() const { return blockDim.x; }
   __device__ unsigned block_index() const { return blockIdx.x; }

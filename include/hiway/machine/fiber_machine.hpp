@@ -80,6 +80,14 @@ struct FiberMachine : AllAtHome<FiberMachine> {
     return static_cast<unsigned>(std::countr_zero(mask));
   }
 
+  static constexpr bool shares_blocks = true;
+  HIWAY_DEVICE FiberMachine in_block() const { return *this; }
+  HIWAY_NO_SPACE_CHECK template <class T>
+  HIWAY_DEVICE T& block_room() const {
+    static_assert(sizeof(T) <= simt::block_room_bytes);
+    return *static_cast<T*>(simt::block_room());
+  }
+  HIWAY_DEVICE std::uint32_t cycles() const { return static_cast<std::uint32_t>(2 * now_ns()); }  // of a GPU's, about
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE unsigned thread_in_block() const { return simt::lane_id().thread; }
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE unsigned block_threads() const { return simt::lane_id().threads; }
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE unsigned block_index() const { return simt::lane_id().block; }

@@ -51,6 +51,9 @@ std::uint64_t meet(WarpOperation operation, std::uint32_t mask, std::uint64_t va
 void sync_block();
 /// They meet, and leave with the value of the block's first lane.
 std::uint64_t share_in_block(std::uint64_t value);
+/// The block's memory for the library's own words, zeroed at launch, aligned to 16 bytes.
+inline constexpr std::size_t block_room_bytes = 2048;
+[[nodiscard]] void* block_room() noexcept;
 /// True for an address on the lane's own stack.
 [[nodiscard]] bool on_own_stack(void const* address) noexcept;
 

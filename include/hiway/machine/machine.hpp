@@ -16,6 +16,9 @@
 //   warp     lane, lanes (the launched lanes' mask), converged, ballot, shuffle, sync_warp; count, lowest of a mask
 //   block    thread_in_block, block_threads, block_index, sync_block, shared_memory; share_in_block: the first
 //            thread's value for all; is_own: an address that only the calling lane reaches (its stack)
+//            shares_blocks: a block may have more than one warp. Then also in_block: the words' operations on words
+//            that only the block uses, in the block's scope; block_room<T>: the block's one T, all bits 0 at the
+//            start; cycles: a clock for short times, which wraps
 //   stage    thread_index, thread_count, block_count: over all threads or blocks of the stage
 //   time     relax(misses): lets others run, longer after more misses; 0: the first miss since something came
 //            now_ns(): a clock that never goes back

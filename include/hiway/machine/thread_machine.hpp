@@ -123,6 +123,7 @@ struct ThreadMachine : AllAtHome<ThreadMachine> {
   HIWAY_DEVICE unsigned count(std::uint32_t mask) const { return mask; }
   HIWAY_DEVICE unsigned lowest(std::uint32_t) const { return 0; }
 
+  static constexpr bool shares_blocks = false;
   HIWAY_DEVICE unsigned thread_in_block() const { return 0; }
   HIWAY_DEVICE unsigned block_threads() const { return 1; }
   /// Always 0: each thread is handed the ends of its own.
