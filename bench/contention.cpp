@@ -2,6 +2,7 @@
 // same words, and what sharing a claim saves.
 #include <algorithm>
 #include <cstdint>
+#include <hiway/launch/stage_words.hpp>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -25,6 +26,7 @@ struct PutBody {
   std::uint32_t rounds = 0;
 
   HIWAY_DEVICE void operator()() const {
+    hiway::enter_block(nullptr, hiway::no_id);
     hiway::on_this_device([&](auto m) {
       std::uint32_t const threads = m.thread_count();
       std::uint32_t id = m.thread_index();
@@ -41,6 +43,7 @@ struct GetBody {
   std::uint32_t rounds = 0;
 
   HIWAY_DEVICE void operator()() const {
+    hiway::enter_block(nullptr, hiway::no_id);
     hiway::on_this_device([&](auto m) {
       LaneTally mine;
       for (std::uint32_t round = 0; round < rounds; ++round) {
@@ -131,9 +134,9 @@ class ContentionBench final : public Bench {
     RingRooms<sizeof(Value)> rooms{run, ask.items};
     LibraryRing<Value> const warp = rooms.library();
     UngroupedRing<Value> const none{warp};
-    // What is compared; each further way of sharing a claim is one line.
-    std::vector<Variant> const variants{variant_of("none", run, rooms, none, ask),
-                                        variant_of("warp", run, rooms, warp, ask)};
+    std::vector<Variant> variants{variant_of("none", run, rooms, none, ask), variant_of("warp", run, rooms, warp, ask)};
+    for (NamedGrouping const& in_block : block_groupings)
+      variants.push_back(variant_of(in_block.name, run, rooms, warp.grouped(in_block.grouping), ask));
     Json what{{"call", ask.timed == Timed::put ? "put" : "get"},
               {"threads", words_for(ask.threads)},
               {"item_bytes", sizeof(Value)}};

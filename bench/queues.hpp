@@ -2,7 +2,8 @@
 // wait until all have. The library's is called the way inlets and outlets call it; the others are the baselines, written
 // for this bench alone, over the same words of the machine.
 //
-//   hiway          one claim a warp, early credits from two counters, a turn word a slot
+//   hiway          one claim a warp, early credits from two counters, a turn word a slot. The same kernel shares claims
+//                  in a block where the ring's handle says so
 //   per-thread     each lane counts for itself: one size counter, one ticket, a turn word (the scheme of Broker queues).
 //                  `apart` is 0 at run time, which the compiler does not know: it would otherwise make one atomic for the
 //                  warp, and the baseline would be the next one
@@ -28,6 +29,12 @@ struct LibraryRing {
   using Value = T;
   hiway::Ring ring;
   hiway::Control* control = nullptr;
+  /// The same ring, claimed at in another way.
+  [[nodiscard]] LibraryRing grouped(hiway::Grouping grouping) const {
+    LibraryRing other = *this;
+    other.ring.grouping = grouping;
+    return other;
+  }
   Word<std::uint64_t>* tallies = nullptr;  ///< one a block counts its gets, as outlets do; null: nobody counts
   unsigned apart = 0;                      ///< see LaneRing
 
@@ -36,7 +43,7 @@ struct LibraryRing {
     std::uint32_t const group = m.lanes();
     bool need = true;
     for (unsigned misses = 0;; ++misses) {
-      hiway::Grant const grant = hiway::claim_put(m, ring, group, need, hiway::after_misses(misses));
+      hiway::Grant const grant = hiway::claim_put(m, ring, group, need, hiway::after_misses(misses), control);
       if (grant.granted) {
         hiway::commit_put(m, ring, grant.ticket, *control, hiway::WriteItem<T>{item});
         need = false;
@@ -53,7 +60,7 @@ struct LibraryRing {
     bool need = true;
     for (unsigned misses = 0;; ++misses) {
       hiway::Grant const grant =
-          hiway::claim_get(m, ring, group, need, tally, hiway::Credit::early, hiway::after_misses(misses));
+          hiway::claim_get(m, ring, group, need, tally, hiway::Credit::early, hiway::after_misses(misses), control);
       if (grant.granted) {
         hiway::finish_get(m, ring, grant.ticket, *control, hiway::Credit::early, hiway::ReadItem<T>{item});
         need = false;

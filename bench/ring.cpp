@@ -2,6 +2,7 @@
 // grid. Two patterns: each thread puts one and gets one, again and again; or half the blocks put and half get.
 #include <algorithm>
 #include <cstdint>
+#include <hiway/launch/stage_words.hpp>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -24,6 +25,7 @@ struct EachBody {
   std::uint32_t rounds = 0;
 
   HIWAY_DEVICE void operator()() const {
+    hiway::enter_block(nullptr, hiway::no_id);
     hiway::on_this_device([&](auto m) {
       using Value = typename Queue::Value;
       std::uint32_t const threads = m.thread_count();
@@ -48,6 +50,7 @@ struct StreamBody {
   std::uint32_t rounds = 0;
 
   HIWAY_DEVICE void operator()() const {
+    hiway::enter_block(nullptr, hiway::no_id);
     hiway::on_this_device([&](auto m) {
       using Value = typename Queue::Value;
       std::uint32_t const producers = m.thread_count() / 2;
@@ -119,6 +122,7 @@ Row row_of(DeviceRun& run, Ask const& ask, std::uint32_t capacity, Request const
   };
   add("hiway", library);
   add("hiway-counted", counted);
+  for (NamedGrouping const& in_block : block_groupings) add(in_block.name, library.grouped(in_block.grouping));
   add("per-thread", per_thread);
   add("warp", warp);
   if (ask.stream) {

@@ -16,6 +16,15 @@
 
 namespace bench {
 
+/// The library's ways to share a claim among warps of a block.
+struct NamedGrouping {
+  char const* name;
+  hiway::Grouping grouping;
+};
+inline constexpr NamedGrouping block_groupings[] = {{"block", hiway::Grouping::block},
+                                                    {"block_scan", hiway::Grouping::block_scan},
+                                                    {"automatic", hiway::Grouping::automatic}};
+
 /// How a variant is laid out on the device.
 struct Layout {
   unsigned blocks = 1;

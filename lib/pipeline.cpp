@@ -24,9 +24,6 @@ void check_config(TunnelBase const& tunnel) {
     throw ConfigError(who + "spill_items must be at most 2^30: " + std::to_string(c.spill_items));
   if (c.flush_after.count() < 0)
     throw ConfigError(who + "flush_after is negative: " + std::to_string(c.flush_after.count()) + " us");
-  if (c.grouping != Grouping::automatic && c.grouping != Grouping::warp) {
-    throw ConfigError(who + "Grouping::none, block and block_scan are not there yet; use automatic or warp");
-  }
 }
 
 }  // namespace

@@ -324,10 +324,22 @@ void Pipeline::Core::place_stage_words() {
   }
 }
 
+namespace {
+
+/// How the ends of a stage claim. Warps of a user's own kernel do not meet: only the library's kernels clear the block's
+/// places (enter_block). automatic: what has been measured to be no slower anywhere (docs/performance.md).
+Grouping chosen_grouping(Grouping asked, bool own_kernel) {
+  if (asked == Grouping::automatic) return Grouping::warp;
+  return own_kernel && asked != Grouping::none ? Grouping::warp : asked;
+}
+
+}  // namespace
+
 InletView Pipeline::Core::inlet_view(StageState const& stage, std::size_t index, unsigned executor) const {
   TunnelState const& t = tunnels_[stage.description.into[index]->id()];
   InletView v;
   v.ring = t.put_ring;
+  v.ring.grouping = chosen_grouping(t.tunnel->config().grouping, stage.description.own_kernel);
   v.spill = stage.spills[index] ? t.spill : nullptr;
   v.control = control(stage.gpu);
   v.end = stage.gpu ? t.device_end : t.host_end;
@@ -343,6 +355,7 @@ OutletView Pipeline::Core::outlet_view(StageState const& stage, std::size_t inde
   TunnelState const& t = tunnels_[stage.description.from[index]->id()];
   OutletView v;
   v.ring = t.get_ring;
+  v.ring.grouping = chosen_grouping(t.tunnel->config().grouping, stage.description.own_kernel);
   v.spill = t.spills && !t.tunnel->crosses() ? t.spill : nullptr;
   v.control = control(stage.gpu);
   v.end = stage.gpu ? t.device_end : t.host_end;

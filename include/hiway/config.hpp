@@ -8,19 +8,16 @@
 
 // HIWAY_DEVICE marks stage code: the same source runs on a GPU, on the emulated device and on CPU threads.
 // HIWAY_NO_SPACE_CHECK goes before a machine's own words, whose host body nvcc would otherwise refuse in stage code.
-// HIWAY_APART: code that few take, which is to cost those nothing who do not: a kernel has it once.
 // HIWAY_KERNEL marks a function for add_kernel_stage: a __global__ function where nvcc compiles it, else an ordinary one
 // that the emulated device calls in every lane.
 #if defined(__CUDACC__)
 #define HIWAY_DEVICE __host__ __device__
 #define HIWAY_KERNEL __global__
 #define HIWAY_NO_SPACE_CHECK _Pragma("nv_exec_check_disable")
-#define HIWAY_APART __noinline__
 #else
 #define HIWAY_DEVICE
 #define HIWAY_KERNEL
 #define HIWAY_NO_SPACE_CHECK
-#define HIWAY_APART
 #endif
 
 // What must be part of its caller: an emulated lane knows by its place in the code who is converged with it.
@@ -52,8 +49,9 @@ enum class Direction : std::uint8_t { cpu_to_cpu, cpu_to_gpu, gpu_to_cpu, gpu_to
 /// bus both ways: the built-in one, or the file that HIWAY_MOVEMENT_TABLE names. It is chosen at the first prepare(), or,
 /// by the tunnels made so far, when an open end on the device is asked for. TunnelReport says what and why.
 enum class Movement : std::uint8_t { automatic, dma, direct, managed };
-/// How lanes share a claim on a queue. automatic and warp: one claim per converged group of lanes. none, block and
-/// block_scan are not there yet.
+/// How lanes of a GPU stage share a claim on a queue. none: each claims for itself. warp: one claim for each converged
+/// group of lanes. block: such groups of a block's warps that come at the same time share one, too; block_scan: the same
+/// by the paper's bi-directional scan. Open ends and a user's own kernels: warp instead of these two. automatic: warp.
 enum class Grouping : std::uint8_t { automatic, none, warp, block, block_scan };
 /// What a put into a full tunnel does. automatic: spill inside a cycle or a group, else wait.
 enum class WhenFull : std::uint8_t { automatic, wait, spill };

@@ -56,7 +56,8 @@ TEST(RingBench, IsRightForEverySizeAndPattern) {
   std::vector<std::string> rows;
   for (Json const& row : json["rows"]) {
     rows.push_back(row["what"]["pattern"].get<std::string>() + " " + row["what"]["item_bytes"].dump());
-    EXPECT_THAT(variants_of(row), testing::IsSupersetOf({"hiway", "hiway-counted", "per-thread", "warp"}));
+    EXPECT_THAT(variants_of(row), testing::IsSupersetOf({"hiway", "hiway-counted", "block", "block_scan", "automatic",
+                                                         "per-thread", "warp"}));
     EXPECT_EQ(row["beside"], "warp");
     for (Json const& measured : row["measured"]) {
       for (char const* fact : {"bytes_a_slot", "capacity_items", "blocks", "threads", "items"})
@@ -83,7 +84,7 @@ TEST(ContentionBench, IsRightForPutsAndGets) {
   Json const json = Json::parse(ended.out);
   for (Json const& row : json["rows"]) {
     calls.push_back(row["what"]["call"]);
-    EXPECT_THAT(variants_of(row), testing::IsSupersetOf({"none", "warp"}));
+    EXPECT_THAT(variants_of(row), testing::IsSupersetOf({"none", "warp", "block", "block_scan", "automatic"}));
     EXPECT_EQ(row["beside"], "none");
   }
   EXPECT_THAT(calls, testing::IsSupersetOf({"put", "get"}));

@@ -28,10 +28,6 @@ TEST(Messages, OfATunnelsConfiguration) {
             "tunnel 't': batch_items (9) is larger than the ring, capacity_items (8)");
   EXPECT_EQ(refused_tunnel({.spill_items = (std::size_t{1} << 30) + 1}),
             "tunnel 't': spill_items must be at most 2^30: 1073741825");
-  for (Grouping const grouping : {Grouping::none, Grouping::block, Grouping::block_scan}) {
-    EXPECT_EQ(refused_tunnel({.grouping = grouping}),
-              "tunnel 't': Grouping::none, block and block_scan are not there yet; use automatic or warp");
-  }
 }
 
 TEST(Messages, OfAPipelinesConfiguration) {

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "hiway/grouping/warp_group.hpp"
 #include "hiway/launch/simt.hpp"
 #include "hiway/machine/fiber_machine.hpp"
 #include "hiway/ring.hpp"
@@ -353,6 +354,78 @@ TEST(Simt, WarpsShareAClaimAndLoseNothing) {
   puts.wait();
   gets.wait();
   for (Word<std::uint32_t> const& word : seen) ASSERT_EQ(word.bits, 1u);
+}
+
+// Blocks of five warps, the last one of 7 lanes; every warp puts and gets at two rings in turn, of which one is full most
+// of the time. Lanes leave the loops at different times, so that groups are also parts of warps.
+TEST(Simt, WarpsOfABlockShareAClaimAndLoseNothing) {
+  constexpr unsigned threads = 4 * 32 + 7;
+  constexpr unsigned blocks = 2;
+  constexpr int each = 12;
+  for (Grouping const grouping :
+       {Grouping::none, Grouping::warp, Grouping::block, Grouping::block_scan, Grouping::automatic}) {
+    SCOPED_TRACE(testing::Message() << "grouping " << int(grouping));
+    simt::Device device({.processors = 2, .os_threads = 2});
+    IntRing rings[] = {IntRing(16), IntRing(1024)};
+    for (IntRing& r : rings) r.ring.grouping = grouping;
+    std::vector<Word<std::uint32_t>> seen(blocks * threads * each, Word<std::uint32_t>{0});
+    auto const body = [&](bool producer) {
+      FiberMachine const m;
+      int const me = static_cast<int>(m.thread_index());
+      for (int i = 0; i < each; ++i) {
+        IntRing& r = rings[(me / 32 + i) % 2 == 0 ? 0 : 1];
+        for (unsigned misses = 0;; m.relax(misses++)) {
+          std::uint32_t const group = converged_on(m, r.ring.words);
+          Grant const g =
+              producer ? claim_put(m, r.ring, group, true, after_misses(misses), &r.control)
+                       : claim_get(m, r.ring, group, true, nullptr, Credit::early, after_misses(misses), &r.control);
+          if (!g.granted) continue;
+          if (producer) {
+            commit_put(m, r.ring, g.ticket, r.control,
+                       [&](std::byte* slot) { *reinterpret_cast<int*>(slot) = me * each + i; });
+          } else {
+            int x = 0;
+            finish_get(m, r.ring, g.ticket, r.control, Credit::early,
+                       [&](std::byte const* slot) { x = *reinterpret_cast<int const*>(slot); });
+            m.fetch_add(seen[static_cast<std::size_t>(x)], 1u, Order::relaxed);
+          }
+          break;
+        }
+      }
+    };
+    simt::Grid const grid{.blocks = blocks, .threads_per_block = threads};
+    simt::Launch const puts = device.launch("puts", grid, [&] { body(true); });
+    simt::Launch const gets = device.launch("gets", grid, [&] { body(false); });
+    puts.wait();
+    gets.wait();
+    for (Word<std::uint32_t> const& word : seen) ASSERT_EQ(word.bits, 1u);
+    for (IntRing const& r : rings) {
+      EXPECT_EQ(r.words->free.bits, static_cast<int>(r.items.size()));
+      EXPECT_EQ(r.words->avail.bits, 0);
+    }
+  }
+}
+
+/// What one lane sees of its block's group, and what it leaves there.
+TEST(Simt, ABlocksGroupIsEmptyAtItsStart) {
+  simt::Device device({.processors = 1, .os_threads = 1});
+  Word<std::uint32_t> found{0};
+  for (int launch = 0; launch < 2; ++launch) {
+    device
+        .launch("look", {.blocks = 3, .threads_per_block = 64},
+                [&] {
+                  FiberMachine const m;
+                  BlockGroup& group = m.block_room<BlockGroup>();
+                  if (m.thread_in_block() == 0) {
+                    m.fetch_add(found, group.places[0].here.bits, Order::relaxed);
+                    group.places[0].here.bits = 1;
+                  }
+                  m.sync_block();
+                  if (m.thread_in_block() == 63) m.fetch_add(found, 1 - group.places[0].here.bits, Order::relaxed);
+                })
+        .wait();
+  }
+  EXPECT_EQ(found.bits, 0u);
 }
 
 }  // namespace

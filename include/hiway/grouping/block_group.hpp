@@ -87,126 +87,82 @@ HIWAY_DEVICE inline void clear_places(BlockGroup& group) {
   }
 }
 
-/// Who waits: a bit of `pending` each.
+/// Who waits in a place, and how that is said: Grouping::block_scan has a status for each warp, else each has a bit of
+/// `pending`.
 template <class Words>
-struct PendingMask {
+struct Waiting {
   Words b;
   GroupPlace& place;
-
-  HIWAY_DEVICE void set(unsigned warp) const { b.fetch_or(place.pending, 1u << warp, Order::release); }
-  HIWAY_DEVICE bool is_set(unsigned warp) const { return (b.load(place.pending, Order::acquire) >> warp & 1u) != 0; }
-  /// The warps that wait with `key`, but for `own`.
-  HIWAY_DEVICE std::uint32_t waiting(unsigned own, std::uint64_t key) const {
-    std::uint32_t const set = b.load(place.pending, Order::acquire) & ~(1u << own);
-    std::uint32_t taken = 0;
-    for (std::uint32_t rest = set; rest != 0; rest &= rest - 1) {
-      unsigned const warp = b.lowest(rest);
-      if (b.load(place.entries[warp].what, Order::relaxed) == key) taken |= 1u << warp;
-    }
-    return taken;
-  }
-  HIWAY_DEVICE void clear(std::uint32_t warps) const {
-    if (warps != 0) b.fetch_add(place.pending, 0u - warps, Order::release);
-  }
-};
-
-/// Who waits: a status each, and the bi-directional scan.
-template <class Words>
-struct StatusArray {
-  Words b;
-  GroupPlace& place;
+  bool scan;
   unsigned warps;
 
-  HIWAY_DEVICE void set(unsigned warp) const { b.store(place.entries[warp].status, 1u, Order::release); }
-  HIWAY_DEVICE bool is_set(unsigned warp) const { return b.load(place.entries[warp].status, Order::acquire) != 0; }
-  HIWAY_DEVICE bool waits(unsigned warp, std::uint64_t key) const {
-    return is_set(warp) && b.load(place.entries[warp].what, Order::relaxed) == key;
+  HIWAY_DEVICE void set(unsigned warp) const {
+    if (scan) {
+      b.store(place.entries[warp].status, 1u, Order::release);
+    } else {
+      b.fetch_or(place.pending, 1u << warp, Order::release);
+    }
   }
-  HIWAY_DEVICE std::uint32_t waiting(unsigned own, std::uint64_t key) const {
-    std::uint32_t taken = 0;
-    for (unsigned warp = own; warp-- != 0 && waits(warp, key);) taken |= 1u << warp;
-    for (unsigned warp = own + 1; warp < warps && waits(warp, key); ++warp) taken |= 1u << warp;
-    return taken;
+  HIWAY_DEVICE bool is_set(unsigned warp) const {
+    if (scan) return b.load(place.entries[warp].status, Order::acquire) != 0;
+    return (b.load(place.pending, Order::acquire) >> warp & 1u) != 0;
   }
-  HIWAY_DEVICE void clear(std::uint32_t warps_served) const {
-    for (std::uint32_t rest = warps_served; rest != 0; rest &= rest - 1)
-      b.store(place.entries[b.lowest(rest)].status, 0u, Order::release);
+  /// The warps that wait with `key` and are served with `own`, which is not among them.
+  HIWAY_DEVICE std::uint32_t with(unsigned own, std::uint64_t key) const {
+    std::uint32_t found = 0;
+    if (scan) {
+      auto const waits = [&](unsigned warp) {
+        return is_set(warp) && b.load(place.entries[warp].what, Order::relaxed) == key;
+      };
+      for (unsigned warp = own; warp-- != 0 && waits(warp);) found |= 1u << warp;
+      for (unsigned warp = own + 1; warp < warps && waits(warp); ++warp) found |= 1u << warp;
+    } else {
+      std::uint32_t rest = b.load(place.pending, Order::acquire) & ~(1u << own);
+      for (; rest != 0; rest &= rest - 1) {
+        unsigned const warp = b.lowest(rest);
+        if (b.load(place.entries[warp].what, Order::relaxed) == key) found |= 1u << warp;
+      }
+    }
+    return found;
+  }
+  HIWAY_DEVICE void clear(std::uint32_t served) const {
+    if (scan) {
+      for (; served != 0; served &= served - 1) b.store(place.entries[b.lowest(served)].status, 0u, Order::release);
+    } else if (served != 0) {
+      b.fetch_add(place.pending, 0u - served, Order::release);
+    }
   }
 };
 
-/// The holder's part: one claim for itself and all that wait, answers, release. Returns its own share.
-template <class Words, class Waiters, class Claim>
-HIWAY_DEVICE inline auto claim_for_waiting(Words b, GroupPlace& place, Waiters const& waiters, unsigned own,
-                                           std::uint64_t key, std::uint32_t n, Claim const& claim) {
-  std::uint32_t const served = waiters.waiting(own, key);
-  std::uint32_t wanted = n;
-  for (std::uint32_t rest = served; rest != 0; rest &= rest - 1)
-    wanted += b.load(place.entries[b.lowest(rest)].count, Order::relaxed);
-  auto run = claim(wanted);
-  auto const share = [&run](std::uint32_t most) {
-    auto part = run;
-    if (part.count > most) part.count = most;
-    run.first += part.count;
-    run.count -= part.count;
-    return part;
-  };
-  auto const mine = share(n);
-  for (std::uint32_t rest = served; rest != 0; rest &= rest - 1) {
-    GroupEntry& entry = place.entries[b.lowest(rest)];
-    auto const part = share(b.load(entry.count, Order::relaxed));
-    b.store(entry.what, part.first, Order::relaxed);
-    b.store(entry.count, part.count, Order::relaxed);
-  }
-  waiters.clear(served);  // G3
-  return mine;
-}
+/// How a warp comes to its tickets; aborted: to none. Its entry stays as it is then, and the warp's next claims are alone.
+enum class ClaimRole : std::uint8_t { alone, holds, answered, aborted };
 
-/// One claim of `n` with whoever claims with the same key (G4), by one lane of each group. `claim(n)` takes up to n
-/// tickets: a run of `first` and `count`.
-template <class Machine, class Waiters, class Claim>
-HIWAY_DEVICE inline auto share_claim(Machine m, GroupPlace& place, Waiters const& waiters, std::uint64_t key,
-                                     std::uint32_t n, Control& control, Claim const& claim) -> decltype(claim(n)) {
-  auto const b = m.in_block();
-  unsigned const own = m.thread_in_block() / 32;
-  std::uint32_t const bit = 1u << own;
-  if ((b.fetch_or(place.here, bit, Order::acquire) & bit) != 0) return claim(n);  // G5
-  auto const leave = [&] { b.fetch_add(place.here, 0u - bit, Order::release); };
+/// What the warp is to do about its claim of `n`: waits where it is somebody else's turn. `asked` says whether its status is
+/// set then.
+template <class Machine, class Words>
+HIWAY_DEVICE inline ClaimRole join_place(Machine m, Waiting<Words> const& waiting, unsigned own, std::uint64_t key,
+                                         std::uint32_t n, Control& control, bool& asked) {
+  auto const& b = waiting.b;
+  GroupPlace& place = waiting.place;
   std::uint64_t held_for = 0;
-  bool holds = b.compare_exchange(place.holder, held_for, key, Order::acquire);
-  if (!holds && held_for != key) {
-    leave();
-    return claim(n);
-  }
+  if (b.compare_exchange(place.holder, held_for, key, Order::acquire)) return ClaimRole::holds;
+  if (held_for != key) return ClaimRole::alone;
   GroupEntry& entry = place.entries[own];
-  bool asked = false;
-  decltype(claim(n)) run{};
-  if (!holds) {
-    b.store(entry.what, key, Order::relaxed);
-    b.store(entry.count, n, Order::relaxed);
-    waiters.set(own);  // G2
-    asked = true;
-    for (unsigned misses = 0; waiters.is_set(own); ++misses) {
-      held_for = 0;
-      if (b.load(place.holder, Order::relaxed) == 0 &&
-          b.compare_exchange(place.holder, held_for, key, Order::acquire)) {
-        holds = true;
-        break;
-      }
-      if (misses % 64 == 63) leave_if_aborted(m, control);
-      m.relax(misses);
+  b.store(entry.what, key, Order::relaxed);
+  b.store(entry.count, n, Order::relaxed);
+  waiting.set(own);  // G2
+  asked = true;
+  for (unsigned misses = 0; waiting.is_set(own); ++misses) {
+    held_for = 0;
+    if (b.load(place.holder, Order::relaxed) == 0 && b.compare_exchange(place.holder, held_for, key, Order::acquire)) {
+      if (waiting.is_set(own)) return ClaimRole::holds;  // G3
+      b.store(place.holder, std::uint64_t{0}, Order::release);
+      break;
     }
+    if (misses % 64 == 63 && is_aborted(m, control)) return ClaimRole::aborted;  // its caller leaves
+    m.relax(misses);
   }
-  bool const answered = asked && (!holds || !waiters.is_set(own));  // G3
-  if (answered) {
-    run.first = b.load(entry.what, Order::relaxed);
-    run.count = b.load(entry.count, Order::relaxed);
-  } else {
-    run = claim_for_waiting(b, place, waiters, own, key, n, claim);
-    if (asked) waiters.clear(bit);
-  }
-  if (holds) b.store(place.holder, std::uint64_t{0}, Order::release);
-  leave();
-  return run;
+  return ClaimRole::answered;
 }
 
 /// Remembers that a claim took so long. Updates of several warps at once may be lost: it is a hint.
@@ -219,28 +175,56 @@ HIWAY_DEVICE inline void note_cycles(Words b, GroupPlace& place, std::uint32_t t
     b.store(place.together, now > long_claim_cycles ? 1u : 0u, Order::relaxed);
 }
 
-/// One claim as `grouping` says: block, block_scan or automatic. `key` as G4 has it.
+/// One claim of `n` by one lane of a group, with whoever claims with the same key (G4): block, block_scan or automatic.
+/// `claim(n)` takes up to n tickets: a run of `first` and `count`.
 template <class Machine, class Claim>
-HIWAY_APART HIWAY_DEVICE inline auto claim_in_block(Machine m, Grouping grouping, ClaimKind kind, std::uint64_t key,
-                                                    std::uint32_t n, Control& control, Claim const& claim)
-    -> decltype(claim(n)) {
-  auto const b = m.in_block();
+HIWAY_DEVICE inline auto claim_in_block(Machine m, Grouping grouping, ClaimKind kind, std::uint64_t key,
+                                        std::uint32_t n, Control& control, Claim const& claim) -> decltype(claim(n)) {
   using Words = decltype(m.in_block());
   GroupPlace& place = m.template block_room<BlockGroup>().places[static_cast<unsigned>(kind)];
-  if (grouping == Grouping::block_scan) {
-    StatusArray<Words> const waiters{b, place, (m.block_threads() + 31) / 32};
-    return share_claim(m, place, waiters, key, n, control, claim);
+  Waiting<Words> const waiting{m.in_block(), place, grouping == Grouping::block_scan, (m.block_threads() + 31) / 32};
+  Words const& b = waiting.b;
+  unsigned const own = m.thread_in_block() / 32;
+  std::uint32_t const bit = 1u << own;
+  ClaimRole role = ClaimRole::alone;
+  bool asked = false;
+  bool here = false;
+  if (grouping != Grouping::automatic || b.load(place.together, Order::relaxed) != 0) {
+    here = (b.fetch_or(place.here, bit, Order::acquire) & bit) == 0;  // G5
+    if (here) role = join_place(m, waiting, own, key, n, control, asked);
   }
-  PendingMask<Words> const waiters{b, place};
-  if (grouping == Grouping::block) return share_claim(m, place, waiters, key, n, control, claim);
-  auto const timed = [&](std::uint32_t wanted) {
-    std::uint32_t const start = m.cycles();
-    auto const run = claim(wanted);
-    if (run.count != 0) note_cycles(b, place, m.cycles() - start);
-    return run;
-  };
-  if (b.load(place.together, Order::relaxed) == 0) return timed(n);
-  return share_claim(m, place, waiters, key, n, control, timed);
+  decltype(claim(n)) mine{};
+  if (role == ClaimRole::aborted) return mine;
+  if (role == ClaimRole::answered) {
+    mine.first = b.load(place.entries[own].what, Order::relaxed);
+    mine.count = b.load(place.entries[own].count, Order::relaxed);
+  } else {
+    std::uint32_t const served = role == ClaimRole::holds ? waiting.with(own, key) : 0;
+    std::uint32_t wanted = n;
+    for (std::uint32_t rest = served; rest != 0; rest &= rest - 1)
+      wanted += b.load(place.entries[b.lowest(rest)].count, Order::relaxed);
+    std::uint32_t const start = grouping == Grouping::automatic ? m.cycles() : 0;
+    auto run = claim(wanted);
+    if (grouping == Grouping::automatic && run.count != 0) note_cycles(b, place, m.cycles() - start);
+    auto const share = [&run](std::uint32_t most) {
+      auto part = run;
+      if (part.count > most) part.count = most;
+      run.first += part.count;
+      run.count -= part.count;
+      return part;
+    };
+    mine = share(n);
+    for (std::uint32_t rest = served; rest != 0; rest &= rest - 1) {
+      GroupEntry& entry = place.entries[b.lowest(rest)];
+      auto const part = share(b.load(entry.count, Order::relaxed));
+      b.store(entry.what, part.first, Order::relaxed);
+      b.store(entry.count, part.count, Order::relaxed);
+    }
+    waiting.clear(asked ? served | bit : served);  // G3
+    if (role == ClaimRole::holds) b.store(place.holder, std::uint64_t{0}, Order::release);
+  }
+  if (here) b.fetch_add(place.here, 0u - bit, Order::release);
+  return mine;
 }
 
 }  // namespace detail
