@@ -149,6 +149,9 @@ TEST(ExploreBlock, TwoOutletsOfOneTunnelCountTheirOwn) {
 }
 TEST(ExploreBlock, LanesOfTwoWarpsGetFromTwoSlots) { expect_no_failure<BlockGets<Grouping::block, 2, 2, 1, 2>>(); }
 TEST(ExploreBlockScan, ThreeWarpsGetFromTwoSlots) { expect_no_failure<BlockGets<Grouping::block_scan, 3, 1, 1, 2>>(); }
+TEST(ExploreBlockScan, TwoOutletsOfOneTunnelCountTheirOwn) {
+  expect_no_failure<BlockGets<Grouping::block_scan, 4, 1, 1, 4, 2>>();
+}
 TEST(ExploreBlockAutomatic, ThreeWarpsGetFromTwoSlots) {
   expect_no_failure<BlockGets<Grouping::automatic, 3, 1, 1, 2>>();
 }
