@@ -187,10 +187,12 @@ HIWAY_DEVICE inline Grant claim(Machine m, std::uint32_t group, bool need, Claim
                                 Sharing const& sharing) {
   std::uint32_t const wanting = m.ballot(group, need);
   if (wanting == 0) return {};
-  if (sharing.grouping == Grouping::none) {
-    Run own;
-    if (need) own = claim_run(m, w, 1, credits);
-    return {own.count != 0, own.first};
+  if constexpr (Machine::shares_blocks) {
+    if (sharing.grouping == Grouping::none) {
+      Run own;
+      if (need) own = claim_run(m, w, 1, credits);
+      return {own.count != 0, own.first};
+    }
   }
   unsigned const leader = m.lowest(group);
   Run run;

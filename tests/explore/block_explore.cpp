@@ -117,6 +117,47 @@ TEST(ExploreBlockAutomatic, ThreeWarpsPutIntoFourSlots) {
 TEST(ExploreGrouping, LanesThatShareNoClaimPutIntoOneSlot) {
   expect_no_failure<BlockPuts<Grouping::none, 2, 2, 1, 1>>();
 }
+/// A warp asks for two slots, then for one, while another warp makes claims for both: who takes the first question for the
+/// second gives a slot to nobody.
+template <Grouping How>
+struct AsksForLess {
+  static constexpr std::array warps = {2u, 1u, 1u};
+  static constexpr unsigned items = 5;
+  void put_together(BlockMachine m, bool need, std::uint32_t value) {
+    std::uint32_t const group = m.lanes();
+    for (unsigned misses = 0;; m.relax(misses++)) {
+      Grant const grant = claim_put(m, r.ring, group, need, after_misses(misses), &control);
+      if (grant.granted) commit_put(m, r.ring, grant.ticket, control, WriteTorn{m, value});
+      need = need && !grant.granted;
+      if (m.ballot(group, need) == 0) return;
+    }
+  }
+  void run(unsigned warp, ExploreMachine plain) {
+    if (warp == 2) {
+      std::array<std::uint32_t, items> last{};
+      for (unsigned i = 0; i < items; ++i) ledger.got(r.get_shared(plain, control, nullptr), last);
+      return;
+    }
+    BlockMachine const m{plain, group, warp, 2};
+    if (warp == 1) {
+      for (unsigned i = 3; i < items; ++i) put_together(m, true, i);
+    } else {
+      put_together(m, true, m.lane());
+      put_together(m, m.lane() == 0, 2);
+    }
+  }
+  void check() const {
+    ledger.check();
+    r.check_rest(4, items);
+  }
+  BlockGroup group{};
+  SharedRing<How> r{4};
+  Control control;
+  Ledger<items, 1> ledger;
+};
+TEST(ExploreBlock, AWarpAsksForTwoAndThenForOne) { expect_no_failure<AsksForLess<Grouping::block>>(); }
+TEST(ExploreBlockScan, AWarpAsksForTwoAndThenForOne) { expect_no_failure<AsksForLess<Grouping::block_scan>>(); }
+
 /// A CPU thread puts, a block gets and counts what it got: as one outlet, or as one for each warp.
 template <Grouping How, unsigned Warps, unsigned Lanes, unsigned Each, unsigned Capacity, unsigned Outlets = 1>
 struct BlockGets {
