@@ -181,7 +181,7 @@ HIWAY_DEVICE inline Run claim_for_warp(Machine m, ClaimWords const& w, std::uint
 }
 
 /// One claim for all lanes of `group` that `need` a slot (contention relief, layer 1): its first lane takes credits and
-/// tickets for all. Grouping::none: each takes its own.
+/// tickets for all. Grouping::none: each takes its own; a CPU thread has no others.
 template <class Machine>
 HIWAY_DEVICE inline Grant claim(Machine m, std::uint32_t group, bool need, ClaimWords const& w, Credits credits,
                                 Sharing const& sharing) {
