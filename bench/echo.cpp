@@ -59,7 +59,7 @@ class PipelineEcho final : public Echo {
     pipe_.start();
     try {
       Item item;
-      Item answer;
+      Item answer{};
       for (unsigned i = 0; i != uncounted + trips; ++i) {
         std::uint32_t const number = runs_ * 0x0123'4567U + i;
         item.write(number);

@@ -172,7 +172,7 @@ struct CpuSink {
 hiway::GpuStageOptions grid_of(Traffic const& traffic, bool small) {
   return {.blocks = traffic.blocks != 0 ? traffic.blocks
                     : small             ? 2
-                                        : 32,
+                                        : 128,
           .threads_per_block = traffic.threads_per_block != 0 ? traffic.threads_per_block
                                : small                        ? 32
                                                               : 256};

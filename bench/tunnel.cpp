@@ -43,7 +43,7 @@ class TunnelBench final : public Bench {
     command.add_option("--capacity-items", traffic_.capacity_items, "0: 8 MiB of items")->type_name("N");
     command.add_option("--batch-items", traffic_.batch_items, "dma: items that start a copy; 0: the library chooses")
         ->type_name("N");
-    command.add_option("--blocks", traffic_.blocks, "of each GPU stage; 0: 32")->type_name("N");
+    command.add_option("--blocks", traffic_.blocks, "of each GPU stage; 0: 128")->type_name("N");
     command.add_option("--threads-per-block", traffic_.threads_per_block, "0: 256; whole warps")->type_name("N");
     command.add_option("--batch-bytes", batch_bytes_, "of the baselines' batches")->type_name("BYTES");
     command.add_option("--plant", plant_, "an error that must be found: lose, duplicate, alter")->type_name("ERROR");

@@ -16,6 +16,16 @@ ThreadContext& this_thread_context() noexcept {
   return context;
 }
 
+void pause_thread(unsigned times) noexcept {
+  for (unsigned i = 0; i < times; ++i) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+  }
+}
+
 // A waiting thread gives way soon where there are few cores: others need them more.
 void relax_thread(unsigned misses) noexcept {
   Wait const wait = this_thread_context().wait;
@@ -23,9 +33,7 @@ void relax_thread(unsigned misses) noexcept {
   if (misses >= awake) {
     nap(misses - awake);
   } else if (wait == Wait::spin || (wait == Wait::automatic && misses < 16)) {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#endif
+    pause_thread(1);
   } else {
     std::this_thread::yield();
   }

@@ -71,16 +71,27 @@ void Pipeline::Core::invalidate() { prepared_ = false; }
 Ring Pipeline::Core::make_ring(TunnelBase const& tunnel, RingPart part, std::byte* items, std::size_t capacity,
                                Arena& arena) {
   std::size_t const slots = std::bit_ceil(capacity);
+  std::string const who = "tunnel '" + tunnel.name() + "'";
   Ring ring;
   ring.items = items;
-  ring.turns = arena.place_zeros<Word<std::uint32_t>>(slots, "tunnel '" + tunnel.name() + "'");
   ring.words = arena.place<RingWords>();
   arena.image(ring.words).free.bits = static_cast<std::int32_t>(capacity);
   ring.slots_mask = static_cast<std::uint32_t>(slots - 1);
   ring.lap_shift = static_cast<std::uint32_t>(std::countr_zero(slots));
   ring.item_bytes = static_cast<std::uint32_t>(tunnel.item_bytes());
   ring.part = part;
+  if (ring.is_half()) {
+    ring.chunk_shift = chunk_shift_of(ring.lap_shift);
+    ring.done = arena.place_zeros<Word<std::uint32_t>>(2 * slots >> ring.chunk_shift, who);
+  } else {
+    ring.turns = arena.place_zeros<Word<std::uint32_t>>(slots, who);
+  }
   return ring;
+}
+
+Relays Pipeline::Core::make_relays(TunnelState const& t, Ring const& half) {
+  bool const puts = half.part == RingPart::outbox;
+  return {.tells = {half, puts ? t.published : t.retired}, .hears = {half, puts ? t.retired : t.arrived}};
 }
 
 void Pipeline::Core::add_tunnel(std::unique_ptr<TunnelBase> tunnel) {
@@ -114,6 +125,8 @@ void Pipeline::Core::add_tunnel(std::unique_ptr<TunnelBase> tunnel) {
     s.closing = &s.bus->closing;
     s.published = s.arrived = &s.bus->published;
     s.retired = &s.bus->retired;
+    s.host_relays = host_words_->place<Relays>();
+    host_words_->image(s.host_relays) = make_relays(s, from ? s.get_ring : s.put_ring);
   } else {
     // Who may spill may put into the ring whose slot it holds (ring.hpp I5). Decided here: open ends copy the handle.
     bool const may_hold = t.item_bytes() > copied_bytes && t.config().when_full != WhenFull::wait;
@@ -139,6 +152,7 @@ void Pipeline::Core::place_for_dma(TunnelState& t) {
   std::size_t const bytes = std::bit_ceil(t.tunnel->config().capacity_items) * t.tunnel->item_bytes();
   (to ? t.get_ring : t.put_ring).items = device_words_->place_raw(bytes, "tunnel '" + t.tunnel->name() + "'");
   t.arrived = to ? device_words_->place<Word<std::uint64_t>>() : &t.bus->arrived;
+  if (!to) host_words_->image(t.host_relays).hears.word = t.arrived;
 }
 
 // Not at create_tunnel: which ways the bus is used is known when all tunnels are there.
@@ -180,6 +194,7 @@ InletView Pipeline::Core::open_inlet(TunnelBase const& tunnel) {
   if (device) settle_movement(s);  // the view keeps the place of the items
   InletView v;
   v.ring = s.put_ring;
+  v.relays = device ? nullptr : s.host_relays;
   v.control = control(device);
   v.end = device ? s.device_end : s.host_end;
   v.throttled = &v.end->throttled;  // asked for before the graph is known: stays 0 where no cycle is behind it
@@ -200,6 +215,7 @@ OutletView Pipeline::Core::open_outlet(TunnelBase const& tunnel) {
   OutletView v;
   v.ring = s.get_ring;
   v.spill = tunnel.crosses() ? nullptr : s.spill;
+  v.relays = device ? nullptr : s.host_relays;
   v.control = control(device);
   v.end = device ? s.device_end : s.host_end;
   v.ports = tunnel_words(device).place<OutletPort>();

@@ -122,6 +122,7 @@ class Pipeline::Core {
     Word<std::uint64_t>* arrived = nullptr;
     Word<std::uint64_t>* retired = nullptr;
     BusWords* bus = nullptr;                     ///< of one that crosses
+    Relays* host_relays = nullptr;               ///< of the half-ring at the host, of one that crosses
     Movement movement = Movement::automatic;     ///< of one that crosses; automatic until it is settled
     std::string why;                             ///< why this movement
     Word<std::uint32_t>* open_closed = nullptr;  ///< open inlets that were closed, at the producers' home
@@ -168,6 +169,8 @@ class Pipeline::Core {
            std::any_of(gpu_.begin(), gpu_.end(), in_kernel);
   }
   [[nodiscard]] Arena& tunnel_words(bool device) { return device ? *device_words_ : *host_words_; }
+  /// Of a half-ring of the tunnel.
+  [[nodiscard]] static Relays make_relays(TunnelState const& t, Ring const& half);
   Ring make_ring(TunnelBase const& tunnel, RingPart part, std::byte* items, std::size_t capacity, Arena& arena);
   [[nodiscard]] Control* control(bool device) const { return device ? device_control_ : host_control_; }
   void invalidate();
@@ -190,6 +193,7 @@ class Pipeline::Core {
   [[nodiscard]] ThrottleTable build_throttles(Arena& arena, bool on_device);
   void build_monitors();
   [[nodiscard]] DeviceKernel monitor_kernel() const;
+  [[nodiscard]] simt::Grid monitor_grid() const { return {1, backend_->monitor_threads(), 0}; }
   [[nodiscard]] DeviceKernel close_kernel(std::size_t k) const;
   [[nodiscard]] StageEnds stage_ends(std::vector<std::size_t> const& stages, unsigned executor) const;
   [[nodiscard]] InletView inlet_view(StageState const& stage, std::size_t index, unsigned executor) const;
@@ -265,8 +269,6 @@ class Pipeline::Core {
   ThrottleTable* host_throttles_ = nullptr;  ///< likewise
   CycleRecord* cycle_records_ = nullptr;     ///< at the checker's home
   MonitorTable* monitor_table_ = nullptr;
-  std::vector<OutboxRelay*> host_outboxes_;
-  std::vector<InboxRelay*> host_inboxes_;
   std::vector<Drain*> host_drains_;
   std::unique_ptr<TransferLine> lines_[2];  ///< by BusDirection; empty where no dma tunnel goes
 

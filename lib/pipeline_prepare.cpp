@@ -341,6 +341,7 @@ InletView Pipeline::Core::inlet_view(StageState const& stage, std::size_t index,
   v.ring = t.put_ring;
   v.ring.grouping = chosen_grouping(t.tunnel->config().grouping, stage.description.own_kernel);
   v.spill = stage.spills[index] ? t.spill : nullptr;
+  v.relays = stage.gpu ? nullptr : t.host_relays;
   v.control = control(stage.gpu);
   v.end = stage.gpu ? t.device_end : t.host_end;
   v.throttled = t.throttled_by != npos && v.spill == nullptr ? &v.end->throttled : nullptr;
@@ -357,6 +358,7 @@ OutletView Pipeline::Core::outlet_view(StageState const& stage, std::size_t inde
   v.ring = t.get_ring;
   v.ring.grouping = chosen_grouping(t.tunnel->config().grouping, stage.description.own_kernel);
   v.spill = t.spills && !t.tunnel->crosses() ? t.spill : nullptr;
+  v.relays = stage.gpu ? nullptr : t.host_relays;
   v.control = control(stage.gpu);
   v.end = stage.gpu ? t.device_end : t.host_end;
   v.ports = stage.outlet_ports[index] + executor;
@@ -534,40 +536,25 @@ ThrottleTable Pipeline::Core::build_throttles(Arena& arena, bool on_device) {
 }
 
 void Pipeline::Core::build_monitors() {
-  host_outboxes_.clear();
-  host_inboxes_.clear();
   host_drains_.clear();
   host_check_ = nullptr;
   host_throttles_ = nullptr;
   monitor_table_ = nullptr;
-  std::vector<OutboxRelay> device_outboxes;
-  std::vector<InboxRelay> device_inboxes;
+  std::vector<Relays> device_relays;
   std::vector<Drain> device_drains;
   std::vector<TransferLine::Route> routes[2];  // by BusDirection
   for (TunnelState& t : tunnels_) {
     TunnelBase const& tunnel = *t.tunnel;
     t.route = npos;
     if (!tunnel.crosses()) continue;
-    OutboxRelay const outbox{t.put_ring, t.published, t.retired};
-    InboxRelay const inbox{t.get_ring, t.arrived, t.retired};
-    auto const host_copy = [&]<class R>(R const& relay) {
-      R* const placed = host_plan_->place<R>();
-      host_plan_->image(placed) = relay;
-      return placed;
-    };
-    if (tunnel.from_gpu()) {
-      device_outboxes.push_back(outbox);
-      host_inboxes_.push_back(host_copy(inbox));
-    } else {
-      host_outboxes_.push_back(host_copy(outbox));
-      device_inboxes.push_back(inbox);
-    }
+    device_relays.push_back(make_relays(t, tunnel.from_gpu() ? t.put_ring : t.get_ring));
     if (t.spills) {
       Drain const drain{tunnel_words(tunnel.from_gpu()).image(t.spill), t.put_ring, t.drained};
       if (tunnel.from_gpu()) {
         device_drains.push_back(drain);
       } else {
-        host_drains_.push_back(host_copy(drain));
+        host_drains_.push_back(host_plan_->place<Drain>());
+        host_plan_->image(host_drains_.back()) = drain;
       }
     }
     if (t.movement == Movement::dma) {
@@ -610,20 +597,18 @@ void Pipeline::Core::build_monitors() {
   table.control = device_control_;
   table.host_control = host_control_;
   table.notice = notice_;
-  table.outboxes = arena.place_list(device_outboxes);
-  table.inboxes = arena.place_list(device_inboxes);
+  table.relays = arena.place_list(device_relays);
   table.drains = arena.place_list(device_drains);
   table.started = arena.place_list(started);
   table.returned = arena.place_list(returned);
-  table.outbox_count = static_cast<std::uint32_t>(device_outboxes.size());
-  table.inbox_count = static_cast<std::uint32_t>(device_inboxes.size());
+  table.relay_count = static_cast<std::uint32_t>(device_relays.size());
   table.drain_count = static_cast<std::uint32_t>(device_drains.size());
   table.stage_count = static_cast<std::uint32_t>(returned.size());
   table.termination = build_termination(arena, true);
   table.throttles = build_throttles(arena, true);
   monitor_table_ = arena.place<MonitorTable>();
   arena.image(monitor_table_) = table;
-  backend_->prepare("device monitor", monitor_kernel(), one_warp);
+  backend_->prepare("device monitor", monitor_kernel(), monitor_grid());
   for (std::size_t k = 0; k < gpu_.size(); ++k) {
     if (gpu_[k].kernel.close_behind) backend_->prepare(kernel_title(gpu_[k]), close_kernel(k), one_warp);
   }

@@ -152,7 +152,7 @@ void Pipeline::Core::start() {
 }
 
 void Pipeline::Core::start_kernels() {
-  kernels_.push_back({backend_->start("device monitor", monitor_kernel(), one_warp)});
+  kernels_.push_back({backend_->start("device monitor", monitor_kernel(), monitor_grid())});
   for (std::size_t k : start_order_) {
     DeviceKernel kernel = gpu_[k].kernel.bind(stage_ends(stages_of(true, k), 0));
     kernel.lane_body = [this, k, body = kernel.lane_body] { run_lane(k, body); };
@@ -177,12 +177,28 @@ void Pipeline::Core::close_behind_own_kernels() {
   }
 }
 
+namespace {
+
+/// One step of both relays. True also when somebody else has moved them: who is helped stays awake.
+bool relay(Relays& relays, std::uint64_t& seen) {
+  ThreadMachine const m;
+  tell_if_free(m, relays.tells);
+  hear_if_free(m, relays.hears);
+  std::uint64_t const sum = m.load(relays.tells.to, Order::relaxed) + m.load(relays.hears.to, Order::relaxed);
+  return std::exchange(seen, sum) != sum;
+}
+
+}  // namespace
+
 void Pipeline::Core::start_monitors() {
   std::vector<Duty> to_device;
   std::vector<Duty> from_device;
   from_device.emplace_back([this] { return supervise(); });
-  for (OutboxRelay* relay : host_outboxes_) to_device.emplace_back([relay] { return step(ThreadMachine{}, *relay); });
-  for (InboxRelay* relay : host_inboxes_) from_device.emplace_back([relay] { return step(ThreadMachine{}, *relay); });
+  for (TunnelState const& t : tunnels_) {
+    if (!t.tunnel->crosses()) continue;
+    (t.tunnel->to_gpu() ? to_device : from_device)
+        .emplace_back([relays = t.host_relays, seen = std::uint64_t{0}]() mutable { return relay(*relays, seen); });
+  }
   for (Drain* drain : host_drains_)
     to_device.emplace_back([this, drain] { return step(ThreadMachine{}, *drain, *host_control_); });
   for (BusDirection direction : {BusDirection::to_device, BusDirection::from_device}) {

@@ -7,7 +7,9 @@
 namespace hiway {
 namespace {
 
-__global__ void device_monitor_kernel(MonitorTable* table) { run_device_monitor(CudaMachine{}, *table); }
+__global__ void device_monitor_kernel(MonitorTable* table) {
+  run_device_monitor(CudaMachine{}, *table, parts_of(threadIdx.x / 32, blockDim.x / 32));
+}
 
 }  // namespace
 

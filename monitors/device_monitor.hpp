@@ -1,10 +1,12 @@
-// The device monitor: one warp, in a kernel of its own, that runs the device's half of every tunnel, relays aborts both
-// ways, throttles, and checks for the end. The same template runs on the emulated device.
+// The device monitor: a kernel of its own that runs the device's half of every tunnel, relays aborts both ways, throttles,
+// and checks for the end. Where it has three warps each has a part of that, and none waits for another's looks across the
+// bus; where it has one, that does all of it. The same template runs on the emulated device.
 #pragma once
 #include <cstdint>
 
+#include "drain.hpp"
+#include "hiway/relay.hpp"
 #include "hiway/termination.hpp"
-#include "relay.hpp"
 #include "throttle.hpp"
 
 namespace hiway {
@@ -24,70 +26,64 @@ struct MonitorTable {
   Control* control = nullptr;       ///< the device's
   Control* host_control = nullptr;  ///< only `aborted` is read, across
   DeviceNotice* notice = nullptr;   ///< at the host's home
-  OutboxRelay* outboxes = nullptr;
-  InboxRelay* inboxes = nullptr;
+  Relays* relays = nullptr;         ///< of every half-ring at the device
   Drain* drains = nullptr;
   CountGate* started = nullptr;   ///< every device stage's blocks
   CountGate* returned = nullptr;  ///< likewise
-  std::uint32_t outbox_count = 0;
-  std::uint32_t inbox_count = 0;
+  std::uint32_t relay_count = 0;
   std::uint32_t drain_count = 0;
   std::uint32_t stage_count = 0;
   TerminationTable termination;
   ThrottleTable throttles;
+  Word<std::uint32_t> host_aborts{0};  ///< whoever hears has seen it, and then set the device's `aborted`
+  Word<std::uint32_t> over{0};         ///< whoever checks has left
 };
 
-/// What lies across of as many relays as there are lanes; each lane has a relay's.
-struct Across {
-  std::uint64_t arrived = 0;
-  std::uint64_t retired = 0;
-  std::uint32_t host_aborts = 0;
-};
-
-/// Looks at what lies across for the relays from `first` on: all at once, since each look takes the bus's whole latency.
-/// What has changed is acquired (M2, M3).
-template <class Machine>
-HIWAY_DEVICE inline Across look_across(Machine m, MonitorTable& t, std::uint32_t first) {
-  Across seen;
-  std::uint32_t const mine = first + m.lane();
-  bool news = false;
-  if (mine < t.inbox_count) seen.arrived = m.load_across_ahead(*t.inboxes[mine].arrived);
-  if (mine < t.outbox_count) seen.retired = m.load_across_ahead(*t.outboxes[mine].retired);
-  seen.host_aborts = m.load_across_ahead(t.host_control->aborted);
-  if (mine < t.inbox_count) news = seen.arrived != t.inboxes[mine].admitted_to;
-  if (mine < t.outbox_count) news = news || seen.retired != t.outboxes[mine].credited_to;
-  if (m.ballot(m.lanes(), news || seen.host_aborts != 0) != 0) m.acquire_across_ahead();
-  return seen;
+/// The parts of the monitor's work, as bits.
+enum MonitorPart : std::uint32_t { checks = 1, tells = 2, hears = 4, all_parts = 7 };
+/// Those of warp `warp` of `warps`, one or three.
+HIWAY_DEVICE constexpr std::uint32_t parts_of(unsigned warp, unsigned warps) {
+  return warps == 1 ? std::uint32_t{all_parts} : 1u << warp;
 }
 
-/// One step of every relay; true when something moved.
+/// One step of every relay that tells, each by a lane of its own; true when something moved.
 template <class Machine>
-HIWAY_DEVICE inline bool step_relays(Machine m, MonitorTable& t, std::uint32_t& host_aborts) {
-  std::uint32_t const all = m.lanes();
-  unsigned const width = m.count(all);
+HIWAY_DEVICE inline bool tell_all(Machine m, MonitorTable& t) {
+  unsigned const width = m.count(m.lanes());
   bool moved = false;
-  std::uint32_t first = 0;
-  do {
-    Across const seen = look_across(m, t, first);
-    host_aborts |= m.ballot(all, seen.host_aborts != 0);
-    for (unsigned i = 0; i < width && first + i < t.inbox_count; ++i)
-      moved = step(m, t.inboxes[first + i], m.shuffle(all, seen.arrived, i)) || moved;
-    for (unsigned i = 0; i < width && first + i < t.outbox_count; ++i)
-      moved = step(m, t.outboxes[first + i], m.shuffle(all, seen.retired, i)) || moved;
-    first += width;
-  } while (first < t.inbox_count || first < t.outbox_count);
-  return moved;
+  for (std::uint32_t i = m.lane(); i < t.relay_count; i += width) moved = tell(m, t.relays[i].tells) || moved;
+  return m.ballot(m.lanes(), moved) != 0;
 }
 
-/// Relays aborts; true when the run is aborting. `host_aborts`: not 0 when the host does.
+/// One step of every relay that hears, each by a lane of its own, so that their looks across, of which each takes the
+/// bus's whole latency, are under way at once; and an abort of the host's. True when something moved.
 template <class Machine>
-HIWAY_DEVICE inline bool relay_abort(Machine m, MonitorTable& t, std::uint32_t host_aborts) {
-  if (host_aborts != 0) {
-    by_one_lane(m, [&] { m.store(t.control->aborted, 1u, Order::release); });
-    return true;
+HIWAY_DEVICE inline bool hear_all(Machine m, MonitorTable& t) {
+  unsigned const width = m.count(m.lanes());
+  bool moved = false;
+  bool const host_aborts = m.load_across_ahead(t.host_control->aborted) != 0;
+  for (std::uint32_t i = m.lane(); i < t.relay_count; i += width) {
+    Relay& relay = t.relays[i].hears;
+    std::uint64_t const word = m.load_across_ahead(*relay.word);
+    if (word == m.load(relay.to, Order::relaxed)) continue;
+    m.acquire_across_ahead();  // M2
+    moved = hear(m, relay, word) || moved;
   }
+  if (m.ballot(m.lanes(), host_aborts) != 0) {
+    by_one_lane(m, [&] {
+      m.store(t.host_aborts, 1u, Order::relaxed);
+      m.store(t.control->aborted, 1u, Order::release);
+    });
+  }
+  return m.ballot(m.lanes(), moved) != 0;
+}
+
+/// True when the run is aborting; a fault of the device's is told to the host.
+template <class Machine>
+HIWAY_DEVICE inline bool relay_abort(Machine m, MonitorTable& t) {
   if (m.ballot(m.lanes(), is_aborted(m, *t.control)) == 0) return false;
   by_one_lane(m, [&] {
+    if (m.load(t.host_aborts, Order::relaxed) != 0) return;
     while (m.load(t.control->ready, Order::acquire) == 0) m.relax(0);  // its writer never waits
     t.notice->record = t.control->record;
     m.store_across(t.notice->faulted, 1u, Order::release);
@@ -105,34 +101,55 @@ HIWAY_DEVICE inline std::uint32_t gates_reached(Machine m, CountGate const* gate
   return reached;
 }
 
-/// The monitor's whole life; all lanes of its one warp call it.
-template <class Machine>
-HIWAY_DEVICE inline void run_device_monitor(Machine m, MonitorTable& t) {
+/// What whoever checks remembers.
+struct Checked {
   bool ended = false;
   std::uint32_t started = 0;
-  if (m.lane() == 0) m.store_across(t.notice->alive, 1u, Order::release);
+};
+
+/// One round of whoever checks; true when the monitor's life is over.
+template <class Machine>
+HIWAY_DEVICE inline bool check_all(Machine m, MonitorTable& t, Checked& so_far, bool& moved) {
+  for (std::uint32_t i = 0; i < t.drain_count; ++i) moved = step(m, t.drains[i], *t.control) || moved;
+  if (t.throttles.cycle_count != 0) moved = step(m, t.throttles, m.now_ns()) || moved;
+  if (relay_abort(m, t)) return true;
+  if (!so_far.ended) {
+    so_far.ended = check_round(m, t.termination, *t.control) == CheckResult::ended;
+    if (so_far.ended && m.lane() == 0) m.store_across(t.notice->ended, 1u, Order::release);
+  } else if (gates_reached(m, t.returned, t.stage_count) == t.stage_count) {
+    return true;
+  }
+  if (so_far.started != t.stage_count) {
+    so_far.started = gates_reached(m, t.started, t.stage_count);
+    if (m.lane() == 0) m.store_across(t.notice->stages_started, so_far.started, Order::release);
+  }
+  return false;
+}
+
+/// The life of a warp of the monitor's that has these parts; all its lanes call it.
+template <class Machine>
+HIWAY_DEVICE inline void run_device_monitor(Machine m, MonitorTable& t, std::uint32_t parts = all_parts) {
+  Checked so_far;
+  bool const has_checks = (parts & MonitorPart::checks) != 0;
+  if (has_checks && m.lane() == 0) m.store_across(t.notice->alive, 1u, Order::release);
   for (unsigned misses = 0;;) {
-    std::uint32_t host_aborts = 0;
-    bool moved = step_relays(m, t, host_aborts);
-    for (std::uint32_t i = 0; i < t.drain_count; ++i) moved = step(m, t.drains[i], *t.control) || moved;
-    if (t.throttles.cycle_count != 0) moved = step(m, t.throttles, m.now_ns()) || moved;
-    if (relay_abort(m, t, host_aborts)) return;
-    if (!ended) {
-      ended = check_round(m, t.termination, *t.control) == CheckResult::ended;
-      if (ended && m.lane() == 0) m.store_across(t.notice->ended, 1u, Order::release);
-    } else if (gates_reached(m, t.returned, t.stage_count) == t.stage_count) {
+    bool moved = false;
+    if ((parts & MonitorPart::tells) != 0) moved = tell_all(m, t) || moved;
+    if ((parts & MonitorPart::hears) != 0) moved = hear_all(m, t) || moved;
+    if (has_checks) {
+      if (check_all(m, t, so_far, moved)) {
+        if (m.lane() == 0) m.store(t.over, 1u, Order::relaxed);
+        return;
+      }
+    } else if (m.ballot(m.lanes(), m.load(t.over, Order::relaxed) != 0) != 0) {
       return;
-    }
-    if (started != t.stage_count) {
-      started = gates_reached(m, t.started, t.stage_count);
-      if (m.lane() == 0) m.store_across(t.notice->stages_started, started, Order::release);
     }
     if (moved) {
       misses = 0;
       continue;
     }
-    // Everybody's latency hangs on the monitor: it polls fast until all has been still for long, then spares the bus.
-    m.relax(misses < long_wait_misses ? 0 : misses);
+    // Everybody's latency hangs on the monitor: it polls fast; who hears spares the bus when all has been still for long.
+    m.relax((parts & MonitorPart::hears) == 0 || misses < long_wait_misses ? 0 : misses);
     ++misses;
   }
 }

@@ -7,6 +7,13 @@
 
 namespace hiway {
 
+namespace {
+
+// Looking without a rest takes from busy threads the very lines that they change: some microseconds between two looks.
+constexpr unsigned rests_between_looks = 128;
+
+}  // namespace
+
 void HostMonitor::start() {
   thread_ = std::jthread([this](std::stop_token stop) { run(std::move(stop)); });
 }
@@ -31,6 +38,7 @@ void HostMonitor::run(std::stop_token stop) {
     }
     if (moved) {
       misses = 0;
+      pause_thread(rests_between_looks);
     } else {
       idle(stop, misses);
     }

@@ -108,6 +108,8 @@ class Backend {
                                                              simt::Grid grid) = 0;
   /// The device monitor's kernel; empty where its lane body runs.
   [[nodiscard]] virtual CudaKernel monitor_kernel(MonitorTable* table) const = 0;
+  /// Threads of the device monitor's block: one warp, or one for each of its parts.
+  [[nodiscard]] virtual unsigned monitor_threads() const = 0;
 };
 
 /// A device that a pipeline may run on.

@@ -15,6 +15,7 @@
 #include "hiway/grouping/warp_group.hpp"
 #include "hiway/item.hpp"
 #include "hiway/machine/on_this_device.hpp"
+#include "hiway/relay.hpp"
 #include "hiway/ring.hpp"
 #include "hiway/termination.hpp"
 
@@ -24,6 +25,7 @@ namespace hiway {
 struct InletView {
   Ring ring;
   Ring const* spill = nullptr;  ///< where a put into a full ring goes; null: it waits
+  Relays* relays = nullptr;     ///< an outbox's, at the host
   Control* control = nullptr;
   EndWords* end = nullptr;
   Word<std::uint32_t>* throttled = nullptr;  ///< of a put from outside a cycle that may spill (docs/adr/0013); or null
@@ -68,6 +70,18 @@ HIWAY_DEVICE inline bool is_throttled(Machine m, InletView const& v) {
   return v.throttled != nullptr && m.load(*v.throttled, Order::relaxed) != 0;
 }
 
+/// What a CPU thread does for the monitors behind a put: a run leaves at once, and so does an item when nothing is under way.
+/// The others leave with what comes behind them: each telling takes the word from whoever looks at it from across.
+template <class Machine>
+HIWAY_DEVICE inline void help_to_leave(Machine m, InletView const& v, bool run) {
+  if constexpr (Machine::helps_monitors) {
+    if (v.relays == nullptr) return;
+    Relays& r = *v.relays;
+    if (run || m.load(r.tells.to, Order::relaxed) == m.load_across(*r.hears.word, Order::relaxed))
+      tell_if_free(m, r.tells);
+  }
+}
+
 /// Tries to put once for the lanes of `group` with `need`. True for a lane whose item is in the tunnel.
 template <class Machine, class Write>
 HIWAY_DEVICE inline bool put_once(Machine m, InletView const& v, Ring const& ring, std::uint32_t group, bool need,
@@ -76,9 +90,10 @@ HIWAY_DEVICE inline bool put_once(Machine m, InletView const& v, Ring const& rin
   if (!grant.granted) return false;
   Lateness const late = read_lateness(m, v);
   std::byte* const slot = begin_put(m, ring, grant.ticket, *v.control);
+  write(slot);  // on its way while the words of `late` are
   refuse_late_put(m, v, grant.ticket, late);
-  write(slot);
-  end_put(m, ring, grant.ticket);
+  end_put(m, ring, grant);
+  help_to_leave(m, v, false);
   return true;
 }
 
@@ -97,6 +112,9 @@ HIWAY_DEVICE inline void wait_for_room(Machine m, InletView const& v, unsigned m
   if (has_spill(v.spill)) raise(m, *v.control, FaultKind::spill_exhausted, v.stage, v.tunnel, 0);
   // T5 also for a put that gets no ticket: after the end nobody gives room.
   if (m.load(v.end->closed, Order::relaxed) != 0) raise(m, *v.control, FaultKind::put_after_end, v.stage, v.tunnel, 0);
+  if constexpr (Machine::helps_monitors) {
+    if (v.relays != nullptr && hear_if_free(m, v.relays->hears)) return;
+  }
   m.relax(misses);
 }
 
@@ -167,6 +185,7 @@ HIWAY_DEVICE inline void put_by_team(Team team, InletView const& v, Fill&& fill)
   if (team.rank() != 0) return;
   leave_if_aborted(m, *v.control);  // E4
   end_put(m, ring, ticket);
+  help_to_leave(m, v, false);
 }
 
 /// Up to `n` items of the calling thread, in order; returns how many found room.
@@ -175,7 +194,10 @@ inline std::size_t put_run(Machine m, InletView const& v, Ring const& ring, T co
   constexpr std::size_t most = std::size_t{1} << 20;
   Run const run = claim_put_run(m, ring, static_cast<std::uint32_t>(n < most ? n : most));
   if (run.count != 0) refuse_late_put(m, v, run.first);
-  for (std::uint32_t i = 0; i < run.count; ++i) commit_put(m, ring, run.first + i, *v.control, WriteItem<T>{items[i]});
+  commit_put_run(m, ring, run, *v.control, [&](std::byte* slot, std::uint32_t i, std::uint32_t count) {
+    std::memcpy(slot, items + i, count * sizeof(T));
+  });
+  if (run.count != 0) help_to_leave(m, v, true);
   return run.count;
 }
 

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "hiway/grouping/warp_group.hpp"
 #include "hiway/item.hpp"
 #include "hiway/machine/on_this_device.hpp"
+#include "hiway/relay.hpp"
 #include "hiway/ring.hpp"
 #include "hiway/termination.hpp"
 
@@ -24,6 +26,7 @@ namespace hiway {
 struct OutletView {
   Ring ring;
   Ring const* spill = nullptr;  ///< read when the ring is empty; only where producers and consumers share a home
+  Relays* relays = nullptr;     ///< an inbox's, at the host
   Control* control = nullptr;
   EndWords* end = nullptr;
   OutletPort* ports = nullptr;                 ///< one for each block; a CPU thread's own; an open outlet's only one
@@ -51,8 +54,25 @@ HIWAY_DEVICE inline bool get_from(Machine m, OutletView const& v, Ring const& ri
                                   Credit credit, Read&& read, Credits credits) {
   Grant const grant = claim_get(m, ring, group, need, &port_of(m, v).got, credit, credits, v.control);
   if (!grant.granted) return false;
-  finish_get(m, ring, grant.ticket, *v.control, credit, read);
+  if (credit == Credit::late) {  // its lanes may take long, each as long as it likes
+    finish_get(m, ring, grant.ticket, *v.control, credit, read);
+  } else {
+    read(begin_get(m, ring, grant.ticket, *v.control));
+    end_get(m, ring, grant, credit);
+  }
   return true;
+}
+
+/// What a CPU thread that finds nothing does for the monitors: true when items have come.
+template <class Machine>
+HIWAY_DEVICE inline bool help_to_come(Machine m, OutletView const& v) {
+  if constexpr (Machine::helps_monitors) {
+    if (v.relays == nullptr) return false;
+    tell_if_free(m, v.relays->tells);
+    return hear_if_free(m, v.relays->hears);
+  } else {
+    return false;
+  }
 }
 
 /// One try for the lanes of `group` with `need`; all lanes of `group` together. True for a lane that got an item.
@@ -60,6 +80,7 @@ template <class Machine, class Read>
 HIWAY_DEVICE inline bool get_once(Machine m, OutletView const& v, std::uint32_t group, bool need, Credit credit,
                                   Read&& read, Credits credits = Credits::doubtful) {
   bool got = get_from(m, v, v.ring, group, need, credit, read, credits);
+  if (!got && help_to_come(m, v)) got = get_from(m, v, v.ring, group, need, credit, read, credits);
   if (has_spill(v.spill)) got = get_from(m, v, *v.spill, group, need && !got, credit, read, Credits::doubtful) || got;
   return got;
 }
@@ -100,9 +121,12 @@ HIWAY_DEVICE inline void end_tasks(Machine m, OutletView const& v, std::uint32_t
 
 template <class Machine>
 HIWAY_DEVICE inline bool tunnel_ended(Machine m, OutletView const& v) {
-  if (m.load(v.end->ended, Order::acquire) != 0) return true;
-  leave_if_aborted(m, *v.control);
-  return false;
+  bool const ended = m.load_ahead(v.end->ended) != 0;
+  bool const aborted = m.load_ahead(v.control->aborted) != 0;
+  if (!ended && !aborted) return false;
+  m.acquire_ahead();
+  if (!ended) m.leave();
+  return true;
 }
 
 template <class Machine>
@@ -157,6 +181,7 @@ HIWAY_DEVICE inline Found work_together(Team team, OutletView const& v, Work&& w
   std::uint64_t const packed = find_together(team, *v.control, [&] {
     bool spilled = false;
     Run run = claim_get_run(m, v.ring, 1, &port_of(m, v).got, Credit::late);
+    if (run.count == 0 && help_to_come(m, v)) run = claim_get_run(m, v.ring, 1, &port_of(m, v).got, Credit::late);
     if (run.count == 0 && has_spill(v.spill)) {
       spilled = true;
       run = claim_get_run(m, *v.spill, 1, &port_of(m, v).got, Credit::late);
@@ -198,8 +223,9 @@ HIWAY_DEVICE inline std::size_t get_run(Machine m, OutletView const& v, Ring con
   constexpr std::size_t most = std::size_t{1} << 20;
   Run const run =
       claim_get_run(m, ring, static_cast<std::uint32_t>(n < most ? n : most), &port_of(m, v).got, Credit::early);
-  for (std::uint32_t i = 0; i < run.count; ++i)
-    finish_get(m, ring, run.first + i, *v.control, Credit::early, ReadItem<T>{items[i]});
+  finish_get_run(m, ring, run, *v.control, [&](std::byte const* slot, std::uint32_t i, std::uint32_t count) {
+    std::memcpy(items + i, slot, count * sizeof(T));
+  });
   return run.count;
 }
 
@@ -409,6 +435,7 @@ class Outlet {
   template <class Machine>
   std::size_t get_run_with(Machine m, std::span<T> items) const {
     std::size_t n = detail::get_run(m, view_, view_.ring, items.data(), items.size());
+    if (n == 0 && detail::help_to_come(m, view_)) n = detail::get_run(m, view_, view_.ring, items.data(), items.size());
     if (has_spill(view_.spill)) n += detail::get_run(m, view_, *view_.spill, items.data() + n, items.size() - n);
     after_get(m, n != 0);
     return n;

@@ -1,33 +1,34 @@
 // Ring: bounded multi-producer, multi-consumer queue of equal-sized items over memory it does not own.
 //
+//   a put   credit from `free`  -> ticket from `claimed` -> write the slot -> say so
+//   a get   credit from `avail` -> ticket from `taken`   -> read the slot  -> say so
+//
+// A *whole* ring has producers and consumers at one home, who hand each slot to each other by its turn:
 //   one slot, lap L:   free (turn 2L) --put--> full (turn 2L+1) --get--> free (turn 2L+2)
-//   a put              credit from `free`  -> ticket from `claimed` -> wait for the free turn -> write -> full turn
-//   a get              credit from `avail` -> ticket from `taken`   -> wait for the full turn -> read  -> free turn
+// Across the bus a tunnel is two half-rings: producers put into the *outbox* at their home, consumers get from the *inbox*
+// at theirs, and the monitors do the other half of each. Nobody waits for a slot there; holders of tickets count what they
+// have done, by chunks of slots; relays (relay.hpp) look for the prefix of tickets that are all done, and give credit.
 //
 //   word      written by                       read by               all at the ring's home; `claimed` also by the end
 //   free      whoever claims or gives credit   producers             check from across. Hot words lie 1 KB apart
 //   avail     whoever claims or gives credit   consumers             (128 B apart they collide in one L2 slice).
-//   claimed   producers (fetch-add)            end check, report
+//   claimed   producers (fetch-add)            end check, report, the outbox's prefix
 //   taken     consumers (fetch-add)            stall report
 //   left      consumers (CAS), in_order only   consumers
-//   turns[i]  holder of the slot's ticket      next holder of the slot
-//
-// A *whole* ring has producers and consumers at one home. Across the bus a tunnel is two half-rings: producers put into
-// the
-// *outbox* at their home, consumers get from the *inbox* at theirs, and the monitors do the other half of each:
-//   outbox: committed_prefix + release_prefix (published), give_credit (retired)
-//   inbox:  admit (published), retired_prefix (retired)
+//   turns[i]  holder of the slot's ticket      next holder of the slot       whole rings
+//   done[k]   holders of tickets (fetch-add)   the prefix                    half-rings
 //
 //   I1  capacity >= credits in `free` + items between put and get; `free` may be negative for a moment, while a claim
 //       that was granted less than it asked gives back
-//   I2  tickets are granted only against credits, so ticket t waits only for the get of t - slots (whole ring: granted
+//   I2  tickets are granted only against credits. Whole ring: ticket t waits only for the get of t - slots (granted
 //       before, because `free` counts gets' *grants*) and a get of t only for the put of t (granted before): no wait is
 //       circular
-//   I3  only the holder of a ticket touches its item, between its acquire of one turn and its release of the next
-//   I4  half-rings: the outbox's turn of lap L+1 is set free when its prefix is published, but a ticket of lap L+1 is
-//       granted only against credit for the retired item of lap L, so the item's memory is not written before it was
-//       read. The credit may be another producer's: credits name no slot. But of the holders of all tickets up to one,
-//       one took the last credit that these need, and each has acquired, by its ticket, what the earlier ones had
+//   I3  only the holder of a ticket touches its item: in a whole ring between its acquire of one turn and its release of
+//       the next; in a half-ring between its claim and its count (I4)
+//   I4  half-rings: a put's ticket t is granted only against credit for the retired item t - capacity; a get's only against
+//       credit for the admitted item t. The credit may be another claim's: credits name no slot. But of the holders of all
+//       tickets up to one, one took the last credit that these need, and each has acquired, by its ticket, what the earlier
+//       ones had. So whoever has the ticket may touch the slot at once
 //   I5  a get that works on the item in its slot gives its credit when it is done (Credit::late), not at the grant.
 //       Where its holder may put into the same ring, also indirectly, that is not enough: credits name no slot, so one
 //       given for a later slot would grant the put the very slot that its own stage holds. There the ring is in_order:
@@ -35,13 +36,18 @@
 //       `left` counts that prefix. Whoever leaves a slot frees its turn, then does an RMW on `left`: all of these are
 //       ordered, so the last one, or the CAS behind it, has acquired every turn freed before and goes on with the
 //       prefix; who loses a CAS leaves the rest to the winner, who has acquired his turn
+//   I6  half-rings: done[k] counts, over all laps, tickets of chunk k that are done; chunks are those of *two* laps, so that no
+//       two laps with tickets under way share a count. A chunk is done when its count says so. Of the last one,
+//       begun, the first n tickets are done when its count is n and no other ticket of it was granted, which is read later
 //   Orders    R1 put releases the full turn -> A2 get acquires it: the item is whole
 //             R2 get releases the free turn -> A1 put acquires it: the old item was read
+//             R3 a count is a release -> the prefix acquires it. All are read-modify-writes, so one acquires all before
 //             The ticket acquires: "ticket, then closed" against "closed, then created" (termination.hpp T5). In half-rings
 //             it is acq_rel, and taking credit acquires (I4)
 //   Linearizes  at the credit. `full` and `empty` are advisory: a claim in flight may hold credit it will give back.
-//   Progress    a claimant that stops between ticket and turn stalls its slot's successor; every such wait polls abort
-//   Wrap        tickets are 64 bit; turns are 32 bit and compared for equality: 2^31 laps before one repeats
+//   Progress    a claimant that stops between ticket and turn stalls its slot's successor, every such wait polls abort; one
+//               that stops before its count holds back the rest of its chunk and what follows
+//   Wrap        tickets are 64 bit; turns and counts are 32 bit and compared for equality: 2^31 laps before one repeats
 // Early credits (given at the grant, not after the copy) and fetch-add tickets were the fastest sound variant measured.
 #pragma once
 #include <cstddef>
@@ -67,13 +73,17 @@ enum class RingPart : std::uint8_t { whole, in_order, outbox, inbox };
 /// The handle of a ring: copied into kernels, owns nothing.
 struct Ring {
   std::byte* items = nullptr;
-  Word<std::uint32_t>* turns = nullptr;  ///< one a slot, 0 at the start
+  Word<std::uint32_t>* turns = nullptr;  ///< one a slot, 0 at the start; a whole ring's
+  Word<std::uint32_t>* done = nullptr;   ///< one a chunk of two laps, 0 at the start; a half-ring's
   RingWords* words = nullptr;            ///< at the start free = capacity, the rest 0
   std::uint32_t slots_mask = 0;          ///< slots - 1; slots = capacity rounded up to a power of two
   std::uint32_t lap_shift = 0;           ///< log2(slots)
+  std::uint32_t chunk_shift = 0;         ///< log2(slots of a chunk)
   std::uint32_t item_bytes = 0;
   RingPart part = RingPart::whole;
   Grouping grouping = Grouping::warp;  ///< of the claims that are made with this handle
+
+  HIWAY_DEVICE bool is_half() const { return part == RingPart::outbox || part == RingPart::inbox; }
 
   HIWAY_DEVICE std::size_t slot(std::uint64_t ticket) const { return static_cast<std::size_t>(ticket & slots_mask); }
   HIWAY_DEVICE std::byte* item(std::uint64_t ticket) const { return items + slot(ticket) * item_bytes; }
@@ -83,7 +93,26 @@ struct Ring {
   }
   HIWAY_DEVICE std::uint32_t full_turn(std::uint64_t ticket) const { return free_turn(ticket) + 1u; }
   HIWAY_DEVICE std::uint32_t next_free_turn(std::uint64_t ticket) const { return free_turn(ticket) + 2u; }
+
+  // Half-rings (I6).
+  HIWAY_DEVICE std::uint32_t chunk_slots() const { return 1u << chunk_shift; }
+  HIWAY_DEVICE std::uint32_t place_in_chunk(std::uint64_t ticket) const {
+    return static_cast<std::uint32_t>(ticket) & (chunk_slots() - 1u);
+  }
+  HIWAY_DEVICE Word<std::uint32_t>& done_count(std::uint64_t ticket) const {
+    return done[(ticket & (2 * std::uint64_t{slots_mask} + 1)) >> chunk_shift];
+  }
+  /// The count of the ticket's chunk before its lap.
+  HIWAY_DEVICE std::uint32_t done_before(std::uint64_t ticket) const {
+    return static_cast<std::uint32_t>(ticket >> (lap_shift + 1)) << chunk_shift;
+  }
 };
+
+/// log2 of a chunk: few counts for a prefix to look at, and few slots that wait for the others of theirs.
+constexpr std::uint32_t chunk_shift_of(std::uint32_t lap_shift) {
+  std::uint32_t const fine = lap_shift < 6 ? 0 : lap_shift - 6;
+  return fine < 12 ? fine : 12;
+}
 
 /// True for a spill pool that the pipeline has given memory.
 HIWAY_DEVICE inline bool has_spill(Ring const* pool) { return pool != nullptr && pool->items != nullptr; }
@@ -92,6 +121,8 @@ HIWAY_DEVICE inline bool has_spill(Ring const* pool) { return pool != nullptr &&
 struct Grant {
   bool granted = false;
   std::uint64_t ticket = 0;
+  unsigned rank = 0;        ///< among the lanes that were granted one
+  std::uint32_t lanes = 0;  ///< those; their tickets follow one another
 };
 
 /// Consecutive tickets granted to one lane.
@@ -191,7 +222,7 @@ HIWAY_DEVICE inline Grant claim(Machine m, std::uint32_t group, bool need, Claim
     if (sharing.grouping == Grouping::none) {
       Run own;
       if (need) own = claim_run(m, w, 1, credits);
-      return {own.count != 0, own.first};
+      return {own.count != 0, own.first, 0, 1u << m.lane()};
     }
   }
   unsigned const leader = m.lowest(group);
@@ -201,7 +232,9 @@ HIWAY_DEVICE inline Grant claim(Machine m, std::uint32_t group, bool need, Claim
   run.first = m.shuffle(group, run.first, leader);
   m.sync_warp(group);  // the leader's acquires hold for every lane
   std::uint32_t const rank = m.count(wanting & lanes_below(m.lane()));
-  return {need && rank < run.count, run.first + rank};
+  bool const granted = need && rank < run.count;
+  std::uint32_t const lanes = run.count == m.count(wanting) ? wanting : m.ballot(group, granted);
+  return {granted, run.first + rank, rank, lanes};
 }
 
 HIWAY_DEVICE inline ClaimWords put_words(Ring const& ring) {
@@ -236,6 +269,30 @@ HIWAY_DEVICE inline void await_turn(Machine m, Word<std::uint32_t>& word, std::u
   }
 }
 
+/// Half-rings: counts the ticket and the `n` - 1 behind it, all of its chunk, as done.
+template <class Machine>
+HIWAY_DEVICE inline void count_done(Machine m, Ring const& ring, std::uint64_t ticket, std::uint32_t n) {
+  m.fetch_add(ring.done_count(ticket), n, Order::release);  // R3
+}
+
+/// How many of the `n` tickets from `ticket` on are handed on at once.
+HIWAY_DEVICE inline std::uint32_t next_piece(Ring const& ring, std::uint64_t ticket, std::uint32_t n) {
+  if (!ring.is_half()) return 1;
+  std::uint32_t const left = ring.chunk_slots() - ring.place_in_chunk(ticket);
+  return n < left ? n : left;
+}
+
+/// Half-rings: counts what the lanes granted together have done, one lane for each chunk.
+template <class Machine>
+HIWAY_DEVICE inline void count_done_together(Machine m, Ring const& ring, Grant const& grant) {
+  m.sync_warp(grant.lanes);  // the counting lane releases what all have done
+  std::uint32_t const place = ring.place_in_chunk(grant.ticket);
+  if (grant.rank != 0 && place != 0) return;
+  std::uint32_t const tickets = m.count(grant.lanes) - grant.rank;
+  std::uint32_t const left = ring.chunk_slots() - place;
+  count_done(m, ring, grant.ticket, tickets < left ? tickets : left);
+}
+
 }  // namespace detail
 
 /// Claims a slot for each lane of `group` with `need`, as far as there is room. All lanes of `group` call it together.
@@ -255,20 +312,44 @@ HIWAY_DEVICE inline Run claim_put_run(Machine m, Ring const& ring, std::uint32_t
 template <class Machine>
 [[nodiscard]] HIWAY_DEVICE inline std::byte* begin_put(Machine m, Ring const& ring, std::uint64_t ticket,
                                                        Control& control) {
-  detail::await_turn(m, ring.turn(ticket), ring.free_turn(ticket), control);  // A1
+  if (!ring.is_half()) detail::await_turn(m, ring.turn(ticket), ring.free_turn(ticket), control);  // A1
   return ring.item(ticket);
 }
 /// Makes the item visible.
 template <class Machine>
 HIWAY_DEVICE inline void end_put(Machine m, Ring const& ring, std::uint64_t ticket) {
+  if (ring.is_half()) return detail::count_done(m, ring, ticket, 1);
   m.store(ring.turn(ticket), ring.full_turn(ticket), Order::release);  // R1
 }
+/// Makes the items of all lanes granted together visible; all of them call it.
+template <class Machine>
+HIWAY_DEVICE inline void end_put(Machine m, Ring const& ring, Grant const& grant) {
+  if (ring.is_half()) return detail::count_done_together(m, ring, grant);
+  end_put(m, ring, grant.ticket);
+}
+
 /// Writes an item into a claimed slot, `write(std::byte*)`, and makes it visible.
 template <class Machine, class Write>
 HIWAY_DEVICE inline void commit_put(Machine m, Ring const& ring, std::uint64_t ticket, Control& control,
                                     Write&& write) {
   write(begin_put(m, ring, ticket, control));
   end_put(m, ring, ticket);
+}
+/// Writes a run of claimed slots in order and makes them visible: `write(std::byte* slot, i, n)` writes items i to i + n of the
+/// run into the `n` slots from `slot` on.
+template <class Machine, class Write>
+HIWAY_DEVICE inline void commit_put_run(Machine m, Ring const& ring, Run run, Control& control, Write&& write) {
+  for (std::uint32_t i = 0; i < run.count;) {
+    std::uint64_t const ticket = run.first + i;
+    std::uint32_t const n = detail::next_piece(ring, ticket, run.count - i);
+    write(begin_put(m, ring, ticket, control), i, n);
+    if (ring.is_half()) {
+      detail::count_done(m, ring, ticket, n);
+    } else {
+      end_put(m, ring, ticket);
+    }
+    i += n;
+  }
 }
 
 /// Claims an item for each lane of `group` with `need`, as far as there are any; `tally` counts the claims. `control` as in
@@ -291,25 +372,49 @@ HIWAY_DEVICE inline Run claim_get_run(Machine m, Ring const& ring, std::uint32_t
 template <class Machine>
 [[nodiscard]] HIWAY_DEVICE inline std::byte const* begin_get(Machine m, Ring const& ring, std::uint64_t ticket,
                                                              Control& control) {
-  detail::await_turn(m, ring.turn(ticket), ring.full_turn(ticket), control);  // A2
+  if (!ring.is_half()) detail::await_turn(m, ring.turn(ticket), ring.full_turn(ticket), control);  // A2
   return ring.item(ticket);
 }
 /// Frees the item's slot.
 template <class Machine>
 HIWAY_DEVICE inline void end_get(Machine m, Ring const& ring, std::uint64_t ticket, Credit credit) {
+  if (ring.is_half()) return detail::count_done(m, ring, ticket, 1);
   m.store(ring.turn(ticket), ring.next_free_turn(ticket), Order::release);  // R2
   if (ring.part == RingPart::in_order) {
     detail::give_credit_in_order(m, ring);
-  } else if (credit == Credit::late && ring.part == RingPart::whole) {
+  } else if (credit == Credit::late) {
     m.fetch_add(ring.words->free, 1, Order::release);  // I5
   }
 }
+/// Frees the slots of all lanes granted together; all of them call it.
+template <class Machine>
+HIWAY_DEVICE inline void end_get(Machine m, Ring const& ring, Grant const& grant, Credit credit) {
+  if (ring.is_half()) return detail::count_done_together(m, ring, grant);
+  end_get(m, ring, grant.ticket, credit);
+}
+
 /// Reads a claimed item, `read(std::byte const*)`, and frees its slot.
 template <class Machine, class Read>
 HIWAY_DEVICE inline void finish_get(Machine m, Ring const& ring, std::uint64_t ticket, Control& control, Credit credit,
                                     Read&& read) {
   read(begin_get(m, ring, ticket, control));
   end_get(m, ring, ticket, credit);
+}
+/// Reads a run of claimed items in order and frees their slots: `read(std::byte const* slot, i, n)` reads items i to i + n of
+/// the run from the `n` slots from `slot` on.
+template <class Machine, class Read>
+HIWAY_DEVICE inline void finish_get_run(Machine m, Ring const& ring, Run run, Control& control, Read&& read) {
+  for (std::uint32_t i = 0; i < run.count;) {
+    std::uint64_t const ticket = run.first + i;
+    std::uint32_t const n = detail::next_piece(ring, ticket, run.count - i);
+    read(begin_get(m, ring, ticket, control), i, n);
+    if (ring.is_half()) {
+      detail::count_done(m, ring, ticket, n);
+    } else {
+      end_get(m, ring, ticket, Credit::early);
+    }
+    i += n;
+  }
 }
 
 /// Items that a get would find now, about; for choosing among rings.
@@ -318,73 +423,43 @@ HIWAY_DEVICE inline std::int32_t items_about(Machine m, Ring const& ring) {
   return m.load(ring.words->avail, Order::relaxed);
 }
 
-// ---- the monitors' half: one caller at a time for each ring, all lanes of its warp together ----------------
+// ---- the other half of a half-ring: one caller at a time, a single lane (relay.hpp) ---------------------------
 
-namespace detail {
-
-/// The end of the run of tickets from `from` whose slots all have the turn `turn_of(ticket)`, at most `limit`. A lane
-/// looks at several turns at once: one after another, each would take the memory's whole latency.
-template <class Machine, class TurnOf>
-HIWAY_DEVICE inline std::uint64_t prefix_end(Machine m, Ring const& ring, std::uint64_t from, std::uint64_t limit,
-                                             TurnOf&& turn_of) {
-  std::uint32_t const all = m.lanes();
-  unsigned const width = m.count(all);
+/// The end of the run of tickets from `from` that are all done (I6). Several counts are looked at at once: one after
+/// another, each would take the memory's whole latency.
+template <class Machine>
+HIWAY_DEVICE inline std::uint64_t done_prefix(Machine m, Ring const& ring, std::uint64_t from) {
+  constexpr unsigned looks = Machine::counts_at_once;
+  Word<std::uint64_t>& tickets = ring.part == RingPart::outbox ? ring.words->claimed : ring.words->taken;
   std::uint64_t end = from;
-  for (bool goes_on = true; goes_on && end < limit;) {
-    bool hit[Machine::turns_at_once];
-    for (unsigned i = 0; i < Machine::turns_at_once; ++i) {
-      std::uint64_t const mine = end + i * width + m.lane();
-      hit[i] = mine < limit && m.load_ahead(ring.turn(mine)) == turn_of(mine);
+  for (;;) {
+    std::uint64_t const begin = end - ring.place_in_chunk(end);
+    std::uint32_t done[looks];
+    for (unsigned i = 0; i < looks; ++i) {
+      std::uint64_t const chunk = begin + (std::uint64_t{i} << ring.chunk_shift);
+      done[i] = m.load_ahead(ring.done_count(chunk)) - ring.done_before(chunk);
     }
-    for (unsigned i = 0; i < Machine::turns_at_once && goes_on; ++i) {
-      std::uint32_t const hits = m.ballot(all, hit[i]);
-      goes_on = hits == all;
-      end += goes_on ? width : m.lowest(~hits);
+    unsigned whole = 0;
+    while (whole < looks && done[whole] == ring.chunk_slots()) ++whole;
+    std::uint64_t const last = begin + (std::uint64_t{whole} << ring.chunk_shift);
+    if (whole != 0) end = last;
+    if (whole == looks) continue;
+    std::uint64_t const begun = last + done[whole];
+    if (begun > end && done[whole] < ring.chunk_slots()) {
+      m.acquire_ahead();
+      if (m.load(tickets, Order::relaxed) == begun) end = begun;
     }
+    break;
   }
   if (end != from) m.acquire_ahead();
   return end;
 }
 
-/// Gives the slots of [from, to) the turn `turn_of(ticket)`.
-template <class Machine, class TurnOf>
-HIWAY_DEVICE inline void set_turns(Machine m, Ring const& ring, std::uint64_t from, std::uint64_t to,
-                                   TurnOf&& turn_of) {
-  unsigned const width = m.count(m.lanes());
-  m.release_behind();
-  for (std::uint64_t mine = from + m.lane(); mine < to; mine += width) m.store_behind(ring.turn(mine), turn_of(mine));
-  m.sync_warp(m.lanes());
-}
-
-}  // namespace detail
-
-/// Outbox: the end of the committed run from `from`, at most one lap.
+/// Room for `n` more puts, or `n` more items to get; what that means for their slots the caller has acquired.
 template <class Machine>
-HIWAY_DEVICE inline std::uint64_t committed_prefix(Machine m, Ring const& outbox, std::uint64_t from) {
-  return detail::prefix_end(m, outbox, from, from + outbox.slots_mask + 1u,
-                            [&](std::uint64_t t) { return outbox.full_turn(t); });
-}
-/// Outbox: frees the turns of a run that is about to be published (I4).
-template <class Machine>
-HIWAY_DEVICE inline void release_prefix(Machine m, Ring const& outbox, std::uint64_t from, std::uint64_t to) {
-  detail::set_turns(m, outbox, from, to, [&](std::uint64_t t) { return outbox.next_free_turn(t); });
-}
-/// Outbox: room for `n` more items.
-template <class Machine>
-HIWAY_DEVICE inline void give_credit(Machine m, Ring const& outbox, std::uint64_t n) {
-  if (m.lane() == 0) m.fetch_add(outbox.words->free, static_cast<std::int32_t>(n), Order::release);  // I4
-}
-/// Inbox: the items of [from, to) have arrived. The caller has acquired them.
-template <class Machine>
-HIWAY_DEVICE inline void admit(Machine m, Ring const& inbox, std::uint64_t from, std::uint64_t to) {
-  detail::set_turns(m, inbox, from, to, [&](std::uint64_t t) { return inbox.full_turn(t); });
-  if (m.lane() == 0) m.fetch_add(inbox.words->avail, static_cast<std::int32_t>(to - from), Order::relaxed);
-}
-/// Inbox: the end of the run from `from` whose items were read, at most `limit`.
-template <class Machine>
-HIWAY_DEVICE inline std::uint64_t retired_prefix(Machine m, Ring const& inbox, std::uint64_t from,
-                                                 std::uint64_t limit) {
-  return detail::prefix_end(m, inbox, from, limit, [&](std::uint64_t t) { return inbox.next_free_turn(t); });
+HIWAY_DEVICE inline void give_credit(Machine m, Ring const& ring, std::uint64_t n) {
+  Word<std::int32_t>& credit = ring.part == RingPart::outbox ? ring.words->free : ring.words->avail;
+  m.fetch_add(credit, static_cast<std::int32_t>(n), Order::release);  // I4
 }
 
 }  // namespace hiway

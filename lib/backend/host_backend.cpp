@@ -110,6 +110,7 @@ class HostBackend final : public Backend {
     return std::make_unique<HostKernel>(device_.launch(name, grid, kernel.lane_body));
   }
   CudaKernel monitor_kernel(MonitorTable*) const override { return {}; }
+  unsigned monitor_threads() const override { return 32; }  // every lane is a fiber
 
  private:
   simt::Device device_;

@@ -124,12 +124,12 @@ struct AsksForLess {
   static constexpr std::array warps = {2u, 1u, 1u};
   static constexpr unsigned items = 5;
   void put_together(BlockMachine m, bool need, std::uint32_t value) {
-    std::uint32_t const group = m.lanes();
+    std::uint32_t const lanes = m.lanes();
     for (unsigned misses = 0;; m.relax(misses++)) {
-      Grant const grant = claim_put(m, r.ring, group, need, after_misses(misses), &control);
+      Grant const grant = claim_put(m, r.ring, lanes, need, after_misses(misses), &control);
       if (grant.granted) commit_put(m, r.ring, grant.ticket, control, WriteTorn{m, value});
       need = need && !grant.granted;
-      if (m.ballot(group, need) == 0) return;
+      if (m.ballot(lanes, need) == 0) return;
     }
   }
   void run(unsigned warp, ExploreMachine plain) {
@@ -323,15 +323,14 @@ struct BlockOutbox {
       std::array<std::uint32_t, Warps> last{};
       std::uint64_t at = 0;
       for (unsigned misses = 0; at != ledger.total; plain.relax(misses++)) {
-        std::uint64_t const to = committed_prefix(plain, out.ring, at);
+        std::uint64_t const to = done_prefix(plain, out.ring, at);
         for (std::uint64_t ticket = at; ticket != to; ++ticket) {
           std::uint32_t x = 0;
           ReadTorn{plain, x}(out.ring.item(ticket));
           ledger.got(x, last);
         }
         if (to == at) continue;
-        release_prefix(plain, out.ring, at, to);
-        give_credit(plain, out.ring, static_cast<std::uint32_t>(to - at));
+        give_credit(plain, out.ring, to - at);
         at = to;
       }
       return;

@@ -32,11 +32,10 @@ struct Bus {
     monitor.control = &device;
     monitor.host_control = &host;
     monitor.notice = &notice;
-    monitor.outboxes = &t.out;
-    monitor.inboxes = &t.in;
+    monitor.relays = from_device ? &t.out : &t.in;
+    monitor.relay_count = 1;
+    (from_device ? t.reading.relays : t.writing.relays) = from_device ? &t.in : &t.out;
     monitor.drains = &t.drain;
-    monitor.outbox_count = from_device ? 1 : 0;
-    monitor.inbox_count = from_device ? 0 : 1;
     monitor.drain_count = from_device && Pooled != 0 ? 1 : 0;
     monitor.started = &started;
     monitor.returned = &returned;
@@ -65,7 +64,7 @@ struct Bus {
       if (m.load(notice.faulted, Order::acquire) != 0)
         record_fault(m, host, notice.record.kind, notice.record.stage, no_id, 0);
       if (is_aborted(m, host) || m.load(notice.ended, Order::acquire) != 0) return;
-      if (from_device ? step(m, t.in) : step(m, t.out)) {
+      if (step_if_free(m, from_device ? t.in : t.out)) {
         misses = 0;
       } else {
         m.relax(misses++);

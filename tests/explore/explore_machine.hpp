@@ -55,7 +55,8 @@ struct ExploreMachine {
   void store_across(Word<T>& word, T value, Order order) const {
     store(word, value, order);
   }
-  static constexpr unsigned turns_at_once = 2;
+  static constexpr unsigned counts_at_once = 2;
+  static constexpr bool helps_monitors = true;
   template <class T>
   T load_ahead(Word<T>& word) const {
     return load(word, Order::relaxed);
@@ -66,11 +67,6 @@ struct ExploreMachine {
     return load(word, Order::relaxed);
   }
   void acquire_across_ahead() const { Explorer::here().acquire_fence(); }
-  void release_behind() const { Explorer::here().release_fence(); }
-  template <class T>
-  void store_behind(Word<T>& word, T value) const {
-    store(word, value, Order::relaxed);
-  }
   void fence_across() const {
     point();
     Explorer::here().fence();

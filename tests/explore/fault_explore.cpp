@@ -48,9 +48,8 @@ struct AbortCrosses {
   }
   void check() const { require(device.aborted.bits == 1, "the device is not told"); }
   bool relays_abort(ExploreMachine m) {
-    std::uint32_t host_aborts = 0;
-    (void)step_relays(m, table, host_aborts);
-    return relay_abort(m, table, host_aborts);
+    (void)hear_all(m, table);
+    return relay_abort(m, table);
   }
   Control device;
   Control host;

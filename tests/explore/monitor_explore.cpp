@@ -24,10 +24,9 @@ struct Crossing {
 
   Crossing() {
     outbox.ring.items = inbox.ring.items = reinterpret_cast<std::byte*>(items.data());
-    out.outbox.items = in.inbox.items = outbox.ring.items;
-    monitor.inboxes = &in;
-    monitor.outboxes = &out;
-    (to_device ? monitor.inbox_count : monitor.outbox_count) = 1;
+    for (Relay* relay : {&out.tells, &out.hears, &in.tells, &in.hears}) relay->ring.items = outbox.ring.items;
+    monitor.relays = to_device ? &in : &out;
+    monitor.relay_count = 1;
     monitor.control = &device;
     monitor.host_control = &host;
     monitor.notice = &notice;
@@ -143,8 +142,8 @@ struct Crossing {
   SmallRing inbox{2, RingPart::inbox};
   Word<std::uint64_t> published{0};
   Word<std::uint64_t> retired{0};
-  OutboxRelay out{.outbox = outbox.ring, .published = &published, .retired = &retired};
-  InboxRelay in{.inbox = inbox.ring, .arrived = &published, .retired = &retired};
+  Relays out{.tells = {outbox.ring, &published}, .hears = {outbox.ring, &retired}};
+  Relays in{.tells = {inbox.ring, &retired}, .hears = {inbox.ring, &published}};
   Control host;
   Control device;
   DeviceNotice notice;

@@ -1,5 +1,5 @@
 // The ring and its halves under every schedule: each item once, whole, in its producer's order; nobody waits for ever.
-#include "monitors/relay.hpp"
+#include "hiway/relay.hpp"
 #include "tests/explore/search.hpp"
 #include "tests/explore/worlds.hpp"
 

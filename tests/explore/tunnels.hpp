@@ -10,7 +10,7 @@
 #include "hiway/outlet.hpp"
 #include "hiway/persistent.hpp"
 #include "hiway/termination.hpp"
-#include "monitors/relay.hpp"
+#include "monitors/drain.hpp"
 #include "tests/explore/worlds.hpp"
 
 namespace hiway::explore {
@@ -144,8 +144,8 @@ struct CrossingTunnel : Ports {
     reading.ring = inbox.ring;
     reading.control = &readers_home;
     reading.end = &readers_end;
-    out = {.outbox = outbox.ring, .published = &published, .retired = &retired};
-    in = {.inbox = inbox.ring, .arrived = &published, .retired = &retired};
+    out = {.tells = {outbox.ring, &published}, .hears = {outbox.ring, &retired}};
+    in = {.tells = {inbox.ring, &retired}, .hears = {inbox.ring, &published}};
     drain = {.pool = pool.ring, .outbox = outbox.ring, .drained = &drained};
   }
   [[nodiscard]] SumTerm moved() { return {&drained, 1, 0, false}; }
@@ -161,8 +161,8 @@ struct CrossingTunnel : Ports {
   Word<std::uint64_t> published{0};
   Word<std::uint64_t> retired{0};
   Word<std::uint64_t> drained{0};
-  OutboxRelay out;
-  InboxRelay in;
+  Relays out;
+  Relays in;
   Drain drain;
 };
 

@@ -11,12 +11,14 @@ using namespace hiway::explore;
 using Bits = Word<std::uint32_t>;
 
 /// What stands between two accesses of one lane.
-enum class Between : std::uint8_t { nothing, fence, release_or_acquire };
+enum class Between : std::uint8_t { nothing, fence, acquire, fence_or_acquire };
 
 enum class Side : std::uint8_t { writes, reads };
 void stand(ExploreMachine m, Between between, Side side = Side::writes) {
-  if (between == Between::fence) m.fence_across();
-  if (between == Between::release_or_acquire) side == Side::writes ? m.release_behind() : m.acquire_ahead();
+  if (between == Between::nothing) return;
+  bool const acquires = between == Between::acquire || (between == Between::fence_or_acquire && side == Side::reads);
+  if (acquires) return m.acquire_ahead();
+  m.fence_across();
 }
 
 // ---- message passing: who sees the flag sees what was written before it, words and plain memory
@@ -53,7 +55,7 @@ TEST(ExploreWeak, AnAcquireOfAReleaseBringsAllBeforeIt) {
 TEST(ExploreWeak, FencesBringAllBeforeARelaxedStore) {
   expect_no_failure<MessagePassing<What::word, Order::relaxed, Order::relaxed, Between::fence>>();
   expect_no_failure<MessagePassing<What::item, Order::relaxed, Order::relaxed, Between::fence>>();
-  expect_no_failure<MessagePassing<What::item, Order::relaxed, Order::relaxed, Between::release_or_acquire>>();
+  expect_no_failure<MessagePassing<What::item, Order::relaxed, Order::relaxed, Between::fence_or_acquire>>();
 }
 TEST(ExploreWeak, ARelaxedStoreBringsNothing) {
   expect_found<MessagePassing<What::word, Order::relaxed, Order::acquire>>();
@@ -102,7 +104,7 @@ struct StoreBuffering {
 };
 TEST(ExploreWeak, StoresWaitInABuffer) { expect_found<StoreBuffering<Between::nothing>>(); }
 TEST(ExploreWeak, FencesEmptyTheBuffer) { expect_no_failure<StoreBuffering<Between::fence>>(); }
-TEST(ExploreWeak, FencesOfOneSideDoNot) { expect_found<StoreBuffering<Between::release_or_acquire>>(); }
+TEST(ExploreWeak, FencesOfOneSideDoNot) { expect_found<StoreBuffering<Between::acquire>>(); }
 
 /// T5 in small: ticket, then closed; closed, then tickets, both by read-modify-writes of the tickets.
 template <Order Tickets>

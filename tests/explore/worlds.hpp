@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 
+#include "hiway/relay.hpp"
 #include "hiway/ring.hpp"
 #include "tests/explore/explore_machine.hpp"
 
@@ -58,32 +59,39 @@ struct ReadTorn {
 
 /// A ring of at most 4 Torn.
 struct SmallRing {
-  explicit SmallRing(std::uint32_t capacity, RingPart part = RingPart::whole, Torn* shared_items = nullptr) {
+  explicit SmallRing(std::uint32_t capacity, RingPart part = RingPart::whole, Torn* shared_items = nullptr,
+                     std::uint32_t chunk_shift = 0) {
     auto const slots = std::bit_ceil(capacity);
     words.free.bits = part == RingPart::inbox ? 0 : static_cast<std::int32_t>(capacity);
-    ring = {reinterpret_cast<std::byte*>(shared_items != nullptr ? shared_items : items.data()),
-            turns.data(),
-            &words,
-            slots - 1,
-            static_cast<std::uint32_t>(std::countr_zero(slots)),
-            sizeof(Torn),
-            part};
+    ring = {.items = reinterpret_cast<std::byte*>(shared_items != nullptr ? shared_items : items.data()),
+            .turns = turns.data(),
+            .done = done.data(),
+            .words = &words,
+            .slots_mask = slots - 1,
+            .lap_shift = static_cast<std::uint32_t>(std::countr_zero(slots)),
+            .chunk_shift = chunk_shift,
+            .item_bytes = sizeof(Torn),
+            .part = part};
   }
   SmallRing(SmallRing const&) = delete;
   SmallRing& operator=(SmallRing const&) = delete;
 
   [[nodiscard]] bool try_put(ExploreMachine m, std::uint32_t value, Control& control) {
     Grant const grant = claim_put(m, ring, m.converged(), true);
-    if (grant.granted) commit_put(m, ring, grant.ticket, control, WriteTorn{m, value});
-    return grant.granted;
+    if (!grant.granted) return false;
+    WriteTorn{m, value}(begin_put(m, ring, grant.ticket, control));
+    end_put(m, ring, grant);
+    return true;
   }
   void put(ExploreMachine m, std::uint32_t value, Control& control) {
     for (unsigned misses = 0; !try_put(m, value, control); ++misses) m.relax(misses);
   }
   [[nodiscard]] bool try_get(ExploreMachine m, std::uint32_t& value, Credit credit, Control& control) {
     Grant const grant = claim_get(m, ring, m.converged(), true, nullptr, credit);
-    if (grant.granted) finish_get(m, ring, grant.ticket, control, credit, ReadTorn{m, value});
-    return grant.granted;
+    if (!grant.granted) return false;
+    ReadTorn{m, value}(begin_get(m, ring, grant.ticket, control));
+    end_get(m, ring, grant, credit);
+    return true;
   }
   /// Everything that was put was got, and all credit has come home.
   void check_rest(std::uint32_t capacity, std::uint64_t items_put) const {
@@ -95,6 +103,7 @@ struct SmallRing {
 
   std::array<Torn, 4> items{};
   std::array<Word<std::uint32_t>, 4> turns{};
+  std::array<Word<std::uint32_t>, 8> done{};
   RingWords words;
   Ring ring;
 };
@@ -129,5 +138,15 @@ struct Ledger {
   }
   std::array<bool, total> seen{};
 };
+
+/// One step of both relays of a half-ring, as the device monitor makes it, and as the host's.
+inline bool step(ExploreMachine m, Relays& r) {
+  bool const told = tell(m, r.tells);
+  return hear(m, r.hears) || told;
+}
+inline bool step_if_free(ExploreMachine m, Relays& r) {
+  bool const told = tell_if_free(m, r.tells);
+  return hear_if_free(m, r.hears) || told;
+}
 
 }  // namespace hiway::explore

@@ -99,6 +99,7 @@ class FaultyBackend final : public Backend {
     return device_->start(name, kernel, grid);
   }
   CudaKernel monitor_kernel(MonitorTable* table) const override { return device_->monitor_kernel(table); }
+  unsigned monitor_threads() const override { return device_->monitor_threads(); }
 
  private:
   std::unique_ptr<Backend> device_;

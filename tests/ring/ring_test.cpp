@@ -19,20 +19,31 @@ using namespace hiway;
 /// A ring of ints with memory of its own.
 struct IntRing {
   explicit IntRing(std::size_t capacity, RingPart part = RingPart::whole)
-      : items(std::bit_ceil(capacity)), turns(std::bit_ceil(capacity)), words(std::make_unique<RingWords>()) {
+      : items(std::bit_ceil(capacity)),
+        turns(items.size()),
+        done(2 * items.size()),
+        words(std::make_unique<RingWords>()) {
+    auto const lap_shift = static_cast<std::uint32_t>(std::countr_zero(items.size()));
     words->free.bits = part == RingPart::inbox ? 0 : static_cast<std::int32_t>(capacity);
-    ring = {reinterpret_cast<std::byte*>(items.data()),
-            turns.data(),
-            words.get(),
-            static_cast<std::uint32_t>(items.size() - 1),
-            static_cast<std::uint32_t>(std::countr_zero(items.size())),
-            sizeof(int),
-            part};
+    ring = {.items = reinterpret_cast<std::byte*>(items.data()),
+            .turns = turns.data(),
+            .done = done.data(),
+            .words = words.get(),
+            .slots_mask = static_cast<std::uint32_t>(items.size() - 1),
+            .lap_shift = lap_shift,
+            .chunk_shift = chunk_shift_of(lap_shift),
+            .item_bytes = sizeof(int),
+            .part = part};
   }
   /// As after so many puts and gets.
   void start_at(std::uint64_t ticket) {
     words->claimed.bits = words->taken.bits = ticket;
     for (std::size_t i = 0; i < turns.size(); ++i) turns[ring.slot(ticket + i)].bits = ring.free_turn(ticket + i);
+    for (std::size_t i = 0; i < done.size(); i += ring.chunk_slots()) {
+      std::uint64_t const begin = ticket - ring.place_in_chunk(ticket) + i;
+      ring.done_count(begin).bits = ring.done_before(begin);
+    }
+    ring.done_count(ticket).bits += ring.place_in_chunk(ticket);
   }
   template <class Machine>
   bool put(Machine m, int value) {
@@ -52,6 +63,7 @@ struct IntRing {
 
   std::vector<int> items;
   std::vector<Word<std::uint32_t>> turns;
+  std::vector<Word<std::uint32_t>> done;
   std::unique_ptr<RingWords> words;
   Control control;
   Ring ring;
@@ -152,27 +164,72 @@ TEST(Ring, HalvesHandOverCommittedPrefixes) {
   IntRing in(4, RingPart::inbox);
   in.ring.items = out.ring.items;  // direct: one array
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(out.put(thread, i));
-  EXPECT_EQ(committed_prefix(thread, out.ring, 0), 3u);
-  release_prefix(thread, out.ring, 0, 3);
-  admit(thread, in.ring, 0, 3);
+  EXPECT_EQ(done_prefix(thread, out.ring, 0), 3u);
+  give_credit(thread, in.ring, 3);
   EXPECT_TRUE(out.put(thread, 3));
   EXPECT_FALSE(out.put(thread, 4)) << "nothing was retired yet";
   int x = -1;
   EXPECT_TRUE(in.get(thread, x));
   EXPECT_EQ(x, 0);
-  EXPECT_EQ(retired_prefix(thread, in.ring, 0, 3), 1u);
+  EXPECT_EQ(done_prefix(thread, in.ring, 0), 1u);
   give_credit(thread, out.ring, 1);
   EXPECT_TRUE(out.put(thread, 4));
-  EXPECT_EQ(committed_prefix(thread, out.ring, 3), 5u);
+  EXPECT_EQ(done_prefix(thread, out.ring, 3), 5u);
 }
 
 TEST(Ring, APrefixStopsAtAnItemThatIsClaimedAndNotCommitted) {
   IntRing out(4, RingPart::outbox);
   Grant const late = claim_put(thread, out.ring, 1, true);
   EXPECT_TRUE(out.put(thread, 1));
-  EXPECT_EQ(committed_prefix(thread, out.ring, 0), 0u);
+  EXPECT_EQ(done_prefix(thread, out.ring, 0), 0u);
   commit_put(thread, out.ring, late.ticket, out.control, [](std::byte*) {});
-  EXPECT_EQ(committed_prefix(thread, out.ring, 0), 2u);
+  EXPECT_EQ(done_prefix(thread, out.ring, 0), 2u);
+}
+
+TEST(Ring, APrefixEndsInTheMiddleOfAChunkOnlyWhenNoTicketIsOut) {
+  IntRing out(256, RingPart::outbox);
+  ASSERT_EQ(out.ring.chunk_slots(), 4u);
+  std::vector<std::uint64_t> tickets;
+  for (int i = 0; i < 10; ++i) tickets.push_back(claim_put(thread, out.ring, 1, true).ticket);
+  auto const commit = [&](std::uint64_t ticket) {
+    commit_put(thread, out.ring, ticket, out.control, [](std::byte*) {});
+  };
+  for (std::uint64_t t : {0, 1, 3, 4, 5, 6, 7}) commit(tickets[t]);
+  EXPECT_EQ(done_prefix(thread, out.ring, 0), 0u) << "ticket 2 is out";
+  commit(2);
+  EXPECT_EQ(done_prefix(thread, out.ring, 0), 8u);
+  commit(9);
+  EXPECT_EQ(done_prefix(thread, out.ring, 8), 8u) << "one of two: which one nobody knows";
+  commit(8);
+  EXPECT_EQ(done_prefix(thread, out.ring, 8), 10u);
+  EXPECT_EQ(done_prefix(thread, out.ring, 10), 10u);
+}
+
+TEST(Ring, ARunIsCommittedAndReadChunkByChunk) {
+  IntRing out(256, RingPart::outbox);
+  IntRing in(256, RingPart::inbox);
+  in.ring.items = out.ring.items;
+  std::uint64_t at = 0;
+  for (std::uint32_t n : {3u, 250u, 1u, 256u, 7u}) {  // laps and chunks begin anywhere
+    SCOPED_TRACE(n);
+    auto const put = claim_put_run(thread, out.ring, n);
+    ASSERT_EQ(put.count, n);
+    commit_put_run(thread, out.ring, put, out.control, [&](std::byte* slot, std::uint32_t i, std::uint32_t count) {
+      EXPECT_LE(done_prefix(thread, out.ring, at), at + i) << "told of before it is written";
+      for (std::uint32_t k = 0; k < count; ++k) reinterpret_cast<int*>(slot)[k] = static_cast<int>(i + k);
+    });
+    ASSERT_EQ(done_prefix(thread, out.ring, at), at + n);
+    give_credit(thread, in.ring, n);
+    auto const get = claim_get_run(thread, in.ring, n, nullptr, Credit::early);
+    ASSERT_EQ(get.count, n);
+    finish_get_run(thread, in.ring, get, in.control, [&](std::byte const* slot, std::uint32_t i, std::uint32_t count) {
+      for (std::uint32_t k = 0; k < count; ++k)
+        EXPECT_EQ(reinterpret_cast<int const*>(slot)[k], static_cast<int>(i + k));
+    });
+    ASSERT_EQ(done_prefix(thread, in.ring, at), at + n);
+    give_credit(thread, out.ring, n);
+    at += n;
+  }
 }
 
 TEST(Ring, AWaitForATurnIsLeftOnAbort) {
@@ -265,17 +322,16 @@ TEST(Ring, HalvesHandOverPrefixesWhereTurnsWrap) {
     std::uint64_t at = start;
     for (int i = 0; i < 100; i += 3) {
       for (int k = 0; k < 3; ++k) ASSERT_TRUE(out.put(thread, i + k));
-      std::uint64_t const to = committed_prefix(thread, out.ring, at);
+      std::uint64_t const to = done_prefix(thread, out.ring, at);
       ASSERT_EQ(to, at + 3);
-      release_prefix(thread, out.ring, at, to);
-      admit(thread, in.ring, at, to);
-      EXPECT_EQ(retired_prefix(thread, in.ring, at, to), at);
+      give_credit(thread, in.ring, to - at);
+      EXPECT_EQ(done_prefix(thread, in.ring, at), at);
       int x = -1;
       for (int k = 0; k < 3; ++k) {
         ASSERT_TRUE(in.get(thread, x));
         EXPECT_EQ(x, i + k);
       }
-      ASSERT_EQ(retired_prefix(thread, in.ring, at, to), to);
+      ASSERT_EQ(done_prefix(thread, in.ring, at), to);
       give_credit(thread, out.ring, to - at);
       at = to;
     }

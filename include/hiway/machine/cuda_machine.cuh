@@ -90,7 +90,8 @@ struct CudaMachine {
   __device__ void store_across(Word<T>& word, T value, Order order) const {
     Across<T>(word.bits).store(value, cuda_order(order));
   }
-  static constexpr unsigned turns_at_once = 8;
+  static constexpr unsigned counts_at_once = 8;
+  static constexpr bool helps_monitors = false;
   template <class T>
   __device__ T load_ahead(Word<T>& word) const {
     return load(word, Order::relaxed);
@@ -104,13 +105,6 @@ struct CudaMachine {
   }
   __device__ void acquire_across_ahead() const {
     cuda::atomic_thread_fence(cuda::std::memory_order_acquire, cuda::thread_scope_system);
-  }
-  __device__ void release_behind() const {
-    cuda::atomic_thread_fence(cuda::std::memory_order_release, cuda::thread_scope_device);
-  }
-  template <class T>
-  __device__ void store_behind(Word<T>& word, T value) const {
-    store(word, value, Order::relaxed);
   }
   __device__ void fence_across() const {
     cuda::atomic_thread_fence(cuda::std::memory_order_seq_cst, cuda::thread_scope_system);

@@ -45,7 +45,8 @@ struct FiberMachine : AllAtHome<FiberMachine> {
     simt::schedule_point();
     return won;
   }
-  static constexpr unsigned turns_at_once = 2;
+  static constexpr unsigned counts_at_once = 2;
+  static constexpr bool helps_monitors = false;
   HIWAY_DEVICE void fence_across() const { ThreadMachine{}.fence_across(); }
   HIWAY_DEVICE void fence_behind_ticket() const { ThreadMachine{}.fence_behind_ticket(); }
 

@@ -8,9 +8,8 @@
 //                                              read-modify-write exists across: CPU and GPU atomics on one word
 //                                              lose updates (measured).
 //            load_ahead ... acquire_ahead      loads of which several are under way at once; the second acquires what
-//                                              they saw. turns_at_once: how many pay
+//                                              they saw. counts_at_once: how many pay
 //            load_across_ahead, acquire_across_ahead   the same across
-//            release_behind, store_behind ...  stores, each of which releases what lay before release_behind
 //            fence_behind_ticket               between a fetch_add at home and a load at home that a checker on the other
 //                                              side may have stored: on a CPU both are seen in that order by everyone
 //   warp     lane, lanes (the launched lanes' mask), converged, ballot, shuffle, sync_warp; count, lowest of a mask
@@ -24,6 +23,7 @@
 //            now_ns(): a clock that never goes back
 //            misses(own): where a get counts its misses in a row. The thread or emulated lane keeps the count, or a
 //            handle that is made anew for each get would never back off; a GPU lane uses the handle's own
+//   helps_monitors   whether it does the monitors' steps by itself where they are in its way (relay.hpp M3)
 //   leaving  leave(): does not return; a thread or emulated lane unwinds, a GPU lane exits
 //
 // A CPU thread is a block of one lane. A type that a kernel sees never depends on the machine.

@@ -23,6 +23,8 @@ ThreadContext& this_thread_context() noexcept;
 
 /// Waits a little, as the thread's context says.
 void relax_thread(unsigned misses) noexcept;
+/// Lets the core rest so many times, each for the time of a few accesses to others' cache lines.
+void pause_thread(unsigned times) noexcept;
 /// After how many misses a thread that waits so naps.
 [[nodiscard]] unsigned misses_awake(Wait wait) noexcept;
 /// How long, longer after more naps: 1 ms after 50 ms of them, and 2 ms at most, after 200 ms.
@@ -68,11 +70,6 @@ struct AllAtHome {
     return self().load(word, Order::acquire);
   }
   HIWAY_DEVICE void acquire_across_ahead() const {}
-  HIWAY_DEVICE void release_behind() const {}
-  template <class T>
-  HIWAY_DEVICE void store_behind(Word<T>& word, T value) const {
-    self().store(word, value, Order::release);
-  }
 
  private:
   HIWAY_DEVICE Machine const& self() const { return static_cast<Machine const&>(*this); }
@@ -100,8 +97,9 @@ struct ThreadMachine : AllAtHome<ThreadMachine> {
     return std::atomic_ref<T>(word.bits).compare_exchange_strong(expected, desired, HostWords::std_order(order),
                                                                  std::memory_order_relaxed);
   }
-  /// Others' cache lines: one after another, as far as they are needed.
-  static constexpr unsigned turns_at_once = 1;
+  /// Others' cache lines, which few are.
+  static constexpr unsigned counts_at_once = 1;
+  static constexpr bool helps_monitors = true;
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE void fence_across() const { std::atomic_thread_fence(std::memory_order_seq_cst); }
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE void fence_behind_ticket() const {
 #if defined(__x86_64__)  // a locked addition is a full fence already

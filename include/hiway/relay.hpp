@@ -1,0 +1,91 @@
+// Relays: what each home of a tunnel across the bus tells the other, and hears from it. A half-ring tells how far the
+// holders of its tickets have got, and what it hears is credit for as many more.
+//
+//   half     tells, across       which is                        hears, across   which is credit for
+//   outbox   published           what was committed              retired         puts
+//   inbox    retired             what was read                   arrived         gets
+// Direct: `arrived` is the very word `published`; dma: a word of its own, set by a later operation on the copies' stream or
+// by the host after the copy, and the transfer line reads `published`. All are monotone, with one writer, and lie where
+// both sides may read them; they are accessed across.
+//   M1  whoever tells acquires the counts of what is done before it releases the word
+//   M2  whoever hears acquires the word before it releases the credit: for who takes it, items are whole, or were read
+//   M3  a relay is one caller's at a time: the one device monitor's, or at the host whoever has `busy`. That is a try-lock:
+//       a CPU thread that has put, or found nothing to get, does the monitor's step itself, or leaves it to whoever is at
+//       it and to the monitor, which comes by in any case
+// None has counters of the end check: created is `claimed` at the producers' home, finished is ended tasks at the
+// consumers'.
+#pragma once
+#include <cstdint>
+
+#include "hiway/ring.hpp"
+
+namespace hiway {
+
+/// One way of one half-ring: telling or hearing.
+struct Relay {
+  Ring ring;
+  Word<std::uint64_t>* word = nullptr;  ///< told, or heard
+  Word<std::uint64_t> to{0};            ///< what was told or heard last; written under M3
+  Word<std::uint32_t> busy{0};          ///< at the host
+};
+
+/// The two relays of a half-ring.
+struct Relays {
+  alignas(128) Relay tells;
+  alignas(128) Relay hears;
+};
+
+/// One step; true when there was news to tell. A single lane.
+template <class Machine>
+HIWAY_DEVICE inline bool tell(Machine m, Relay& r) {
+  std::uint64_t const from = m.load(r.to, Order::relaxed);
+  std::uint64_t const to = done_prefix(m, r.ring, from);  // M1
+  if (to == from) return false;
+  m.store_across(*r.word, to, Order::release);  // M1
+  m.store(r.to, to, Order::relaxed);
+  return true;
+}
+
+/// One step, given what the word is known to be.
+template <class Machine>
+HIWAY_DEVICE inline bool hear(Machine m, Relay& r, std::uint64_t word) {
+  std::uint64_t const from = m.load(r.to, Order::relaxed);
+  if (word == from) return false;
+  give_credit(m, r.ring, word - from);  // M2
+  m.store(r.to, word, Order::relaxed);
+  return true;
+}
+template <class Machine>
+HIWAY_DEVICE inline bool hear(Machine m, Relay& r) {
+  return hear(m, r, m.load_across(*r.word, Order::acquire));  // M2
+}
+
+namespace detail {
+
+/// `step()` for whoever finds the relay free.
+template <class Machine, class Step>
+HIWAY_DEVICE inline bool if_free(Machine m, Relay& r, Step&& step) {
+  if (m.load(r.busy, Order::relaxed) != 0 || m.fetch_or(r.busy, 1u, Order::acquire) != 0) return false;  // M3
+  bool const news = step();
+  m.store(r.busy, 0u, Order::release);  // M3
+  return news;
+}
+
+}  // namespace detail
+
+// The host's steps: they take the relay only when there is news, so that who waits changes no word.
+
+/// One step, if there is news to tell and nobody else is at it; true when it was told.
+template <class Machine>
+HIWAY_DEVICE inline bool tell_if_free(Machine m, Relay& r) {
+  std::uint64_t const to = m.load(r.to, Order::relaxed);
+  return done_prefix(m, r.ring, to) != to && detail::if_free(m, r, [&] { return tell(m, r); });
+}
+/// Likewise of news to hear.
+template <class Machine>
+HIWAY_DEVICE inline bool hear_if_free(Machine m, Relay& r) {
+  return m.load_across(*r.word, Order::relaxed) != m.load(r.to, Order::relaxed) &&
+         detail::if_free(m, r, [&] { return hear(m, r); });
+}
+
+}  // namespace hiway
