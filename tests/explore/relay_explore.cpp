@@ -164,10 +164,11 @@ struct Helped {
 TEST(ExploreRelay, WritersOfTheHostHelpItsMonitor) { expect_no_failure<Helped<true, 2, 1, 2>>(); }
 TEST(ExploreRelay, ReadersOfTheHostHelpItsMonitor) { expect_no_failure<Helped<false, 1, 2, 3>>(); }
 
-/// Direct, put by the lanes of a warp: one of them takes the credit for all.
+/// Direct, put by the lanes of a warp: one of them takes the credit for all, and counts for all of a chunk.
+template <unsigned Lanes, unsigned Capacity, unsigned Each, unsigned ChunkShift>
 struct DirectFromAWarp {
-  static constexpr unsigned total = 4;
-  static constexpr std::array warps = {2u, 1u, 1u, 1u};
+  static constexpr unsigned total = Lanes * Each;
+  static constexpr std::array warps = {Lanes, 1u, 1u, 1u};
   void run(unsigned warp, ExploreMachine m) {
     switch (warp) {
       case 0: t.put_all(m, m.lane()); break;
@@ -183,10 +184,12 @@ struct DirectFromAWarp {
   }
   void check() const { t.check(); }
   std::array<Torn, 4> items{};
-  Across<2, 2, 2> t{nullptr};
+  Across<Capacity, Lanes, Each, ChunkShift> t{nullptr};
   DirectFromAWarp() { t.lay_items(items.data()); }
 };
-TEST(ExploreRelay, AWarpsItemsCrossTheBus) { expect_no_failure<DirectFromAWarp>(); }
+TEST(ExploreRelay, AWarpsItemsCrossTheBus) { expect_no_failure<DirectFromAWarp<2, 2, 2, 0>>(); }
+TEST(ExploreRelay, AWarpsItemsOfAChunkCrossTheBus) { expect_no_failure<DirectFromAWarp<2, 2, 2, 1>>(); }
+TEST(ExploreRelay, AWarpsItemsOfTwoChunksCrossTheBus) { expect_no_failure<DirectFromAWarp<3, 4, 1, 1>>(); }
 
 TEST(ExplorePlanted, RelaysWhoseReleasesAreRelaxedAreFound) {
   expect_found<Weakened<Direct<2, 2, 2>, Weaken::releases>>();
@@ -195,7 +198,7 @@ TEST(ExplorePlanted, RelaysWhoseAcquiresAreRelaxedAreFound) {
   expect_found<Weakened<Direct<2, 2, 2>, Weaken::acquires>>();
 }
 TEST(ExplorePlanted, AWarpsPutsWithoutSyncWarpAreFound) {
-  expect_found<Weakened<DirectFromAWarp, Weaken::warp_syncs>>();
+  expect_found<Weakened<DirectFromAWarp<2, 2, 2, 1>, Weaken::warp_syncs>>();
 }
 
 /// A spill pool whose items a drain moves into the outbox; here the consumer gets from the outbox as from a whole ring.
