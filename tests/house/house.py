@@ -16,7 +16,7 @@ import tempfile
 FLOORS = [
     (0, r"include/hiway/(config|version|error|fault|item|report|trace)\.hpp"),
     (0, r"include/hiway/machine/.*"),
-    (1, r"include/hiway/(ring|memory|backend)\.hpp"),
+    (1, r"include/hiway/(ring|relay|memory|backend)\.hpp"),
     (1, r"include/hiway/(grouping|launch)/.*"),
     (1, r"lib/(backend|simt)/.*|lib/(affinity|arena|machine)\.[ch]pp"),
     (2, r"include/hiway/(tunnel|inlet|outlet|stage|group|persistent|termination)\.hpp"),
