@@ -119,6 +119,23 @@ TEST(ExploreMonitor, DeviceToHostEnds) { expect_no_failure<ToTheEnd<From::device
 TEST(ExploreMonitor, DeviceToHostThroughAPoolEnds) { expect_no_failure<ToTheEnd<From::device, 1, 1>>(); }
 TEST(ExploreMonitor, AWarpMonitorsHostToDevice) { expect_no_failure<ToTheEnd<From::host, 2, 0>>(); }
 
+/// The monitor's parts in warps of their own, as on a GPU: none outlives the others, and none is missed.
+template <From Producer>
+struct InParts : Bus<Producer, 3, 0> {
+  static constexpr std::array warps = {1u, 1u, 1u, 1u, 1u, 1u};
+  void run(unsigned warp, ExploreMachine m) {
+    switch (warp) {
+      case 0: return this->produce(m);
+      case 1: return this->monitor_host(m);
+      case 2: return this->consume(m);
+      default: run_device_monitor(m, this->monitor, parts_of(warp - 3, 3)); ++this->monitor_lanes_gone;
+    }
+  }
+  void check() const { this->require_end(); }
+};
+TEST(ExploreMonitor, PartsOfTheMonitorEndHostToDevice) { expect_no_failure<InParts<From::host>>(); }
+TEST(ExploreMonitor, PartsOfTheMonitorEndDeviceToHost) { expect_no_failure<InParts<From::device>>(); }
+
 /// A writer faults between a pool's ticket and its item, which the drain must not wait for: it would leave with the abort,
 /// and with it the monitor that tells the host.
 struct FaultInThePool : Bus<From::device, 1, 1> {
