@@ -97,7 +97,7 @@ TEST(AutomaticMovement, TheBuiltInTableTakesDirectForSmallItems) {
   unsetenv("HIWAY_MOVEMENT_TABLE");
   TunnelReport const report = one_way();
   EXPECT_EQ(report.movement, "direct");
-  EXPECT_THAT(report.why, StartsWith("built-in table: up to 65536 B from the device, bus used one way: direct 0.97"));
+  EXPECT_THAT(report.why, StartsWith("built-in table: up to 65536 B from the device, bus used one way: direct 1.14"));
 }
 
 TEST(AutomaticMovement, AnotherTableTakesAnother) {
