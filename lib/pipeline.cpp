@@ -120,7 +120,8 @@ void Pipeline::Core::add_tunnel(std::unique_ptr<TunnelBase> tunnel) {
                                  : host_words_->place_raw(bytes, who);
     s.put_ring = make_ring(t, RingPart::outbox, items, capacity, tunnel_words(from));
     s.get_ring = make_ring(t, RingPart::inbox, items, capacity, tunnel_words(to));
-    tunnel_words(to).image(s.get_ring.words).free.bits = 0;  // an inbox's `free` is never used
+    tunnel_words(from).image(s.put_ring.words).given.bits = capacity;  // ring.hpp I4
+    tunnel_words(to).image(s.get_ring.words).free.bits = 0;            // an inbox's `free` is never used
     s.bus = host_words_->place<BusWords>();
     s.closing = &s.bus->closing;
     s.published = s.arrived = &s.bus->published;

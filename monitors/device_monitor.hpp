@@ -1,6 +1,7 @@
 // The device monitor: a kernel of its own that runs the device's half of every tunnel, relays aborts both ways, throttles,
-// and checks for the end. Where it has three warps each has a part of that, and none waits for another's looks across the
-// bus; where it has one, that does all of it. The same template runs on the emulated device.
+// and checks for the end. Where it has four warps each has a part of that, and none waits for another's looks across the
+// bus, or for what another tells to be there; where it has one, that does all of it. The same template runs on the
+// emulated device.
 #pragma once
 #include <cstdint>
 
@@ -40,35 +41,59 @@ struct MonitorTable {
 };
 
 /// The parts of the monitor's work, as bits.
-enum MonitorPart : std::uint32_t { checks = 1, tells = 2, hears = 4, all_parts = 7 };
-/// Those of warp `warp` of `warps`, one or three.
+enum MonitorPart : std::uint32_t { checks = 1, tells_puts = 2, tells_gets = 4, hears = 8, all_parts = 15 };
+/// Those of warp `warp` of `warps`, one or four.
 HIWAY_DEVICE constexpr std::uint32_t parts_of(unsigned warp, unsigned warps) {
   return warps == 1 ? std::uint32_t{all_parts} : 1u << warp;
 }
 
-/// One step of every relay that tells, each by a lane of its own; true when something moved.
+/// A relay in its lane's registers: what lies in memory would be read again behind every acquire.
+struct HeldRelay {
+  Ring ring;
+  Word<std::uint64_t>* word = nullptr;  ///< null: the lane has none
+  std::uint64_t to = 0;
+};
+/// The lane's first one.
 template <class Machine>
-HIWAY_DEVICE inline bool tell_all(Machine m, MonitorTable& t) {
+HIWAY_DEVICE inline HeldRelay hold(Machine m, MonitorTable& t, Relay Relays::*way) {
+  if (m.lane() >= t.relay_count) return {};
+  Relay& r = t.relays[m.lane()].*way;
+  return {r.ring, r.word, m.load(r.to, Order::relaxed)};
+}
+
+/// One step of every relay that tells and belongs to `parts`, each by a lane of its own; true when something moved.
+template <class Machine>
+HIWAY_DEVICE inline bool tell_all(Machine m, MonitorTable& t, std::uint32_t parts, HeldRelay& held) {
+  auto const is_mine = [&](Ring const& ring) {
+    return (parts & (ring.part == RingPart::outbox ? MonitorPart::tells_puts : MonitorPart::tells_gets)) != 0;
+  };
   unsigned const width = m.count(m.lanes());
   bool moved = false;
-  for (std::uint32_t i = m.lane(); i < t.relay_count; i += width) moved = tell(m, t.relays[i].tells) || moved;
+  if (held.word != nullptr && is_mine(held.ring)) {
+    std::uint64_t const from = held.to;
+    held.to = tell(m, held.ring, *held.word, from);
+    moved = held.to != from;
+  }
+  for (std::uint32_t i = m.lane() + width; i < t.relay_count; i += width) {
+    Relay& relay = t.relays[i].tells;
+    if (is_mine(relay.ring)) moved = tell(m, relay) || moved;
+  }
   return m.ballot(m.lanes(), moved) != 0;
 }
 
 /// One step of every relay that hears, each by a lane of its own, so that their looks across, of which each takes the
 /// bus's whole latency, are under way at once; and an abort of the host's. True when something moved.
 template <class Machine>
-HIWAY_DEVICE inline bool hear_all(Machine m, MonitorTable& t) {
+HIWAY_DEVICE inline bool hear_all(Machine m, MonitorTable& t, HeldRelay& held) {
   unsigned const width = m.count(m.lanes());
   bool moved = false;
-  bool const host_aborts = m.load_across_ahead(t.host_control->aborted) != 0;
-  for (std::uint32_t i = m.lane(); i < t.relay_count; i += width) {
-    Relay& relay = t.relays[i].hears;
-    std::uint64_t const word = m.load_across_ahead(*relay.word);
-    if (word == m.load(relay.to, Order::relaxed)) continue;
-    m.acquire_across_ahead();  // M2
-    moved = hear(m, relay, word) || moved;
+  bool const host_aborts = m.load_across(t.host_control->aborted, Order::relaxed) != 0;  // under way with the others
+  if (held.word != nullptr) {
+    std::uint64_t const from = held.to;
+    held.to = hear(m, held.ring, *held.word, from);
+    moved = held.to != from;
   }
+  for (std::uint32_t i = m.lane() + width; i < t.relay_count; i += width) moved = hear(m, t.relays[i].hears) || moved;
   if (m.ballot(m.lanes(), host_aborts) != 0) {
     by_one_lane(m, [&] {
       m.store(t.host_aborts, 1u, Order::relaxed);
@@ -131,17 +156,22 @@ template <class Machine>
 HIWAY_DEVICE inline void run_device_monitor(Machine m, MonitorTable& t, std::uint32_t parts = all_parts) {
   Checked so_far;
   bool const has_checks = (parts & MonitorPart::checks) != 0;
+  bool const has_tells = (parts & (MonitorPart::tells_puts | MonitorPart::tells_gets)) != 0;
+  bool const has_hears = (parts & MonitorPart::hears) != 0;
+  HeldRelay told = has_tells ? hold(m, t, &Relays::tells) : HeldRelay{};
+  HeldRelay heard = has_hears ? hold(m, t, &Relays::hears) : HeldRelay{};
   if (has_checks && m.lane() == 0) m.store_across(t.notice->alive, 1u, Order::release);
   for (unsigned misses = 0;;) {
     bool moved = false;
-    if ((parts & MonitorPart::tells) != 0) moved = tell_all(m, t) || moved;
-    if ((parts & MonitorPart::hears) != 0) moved = hear_all(m, t) || moved;
+    bool const over = !has_checks && m.load(t.over, Order::relaxed) != 0;  // under way with what follows
+    if (has_tells) moved = tell_all(m, t, parts, told) || moved;
+    if (has_hears) moved = hear_all(m, t, heard) || moved;
     if (has_checks) {
       if (check_all(m, t, so_far, moved)) {
         if (m.lane() == 0) m.store(t.over, 1u, Order::relaxed);
         return;
       }
-    } else if (m.ballot(m.lanes(), m.load(t.over, Order::relaxed) != 0) != 0) {
+    } else if (m.ballot(m.lanes(), over) != 0) {
       return;
     }
     if (moved) {
@@ -149,7 +179,7 @@ HIWAY_DEVICE inline void run_device_monitor(Machine m, MonitorTable& t, std::uin
       continue;
     }
     // Everybody's latency hangs on the monitor: it polls fast; who hears spares the bus when all has been still for long.
-    m.relax((parts & MonitorPart::hears) == 0 || misses < long_wait_misses ? 0 : misses);
+    m.relax(!has_hears || misses < long_wait_misses ? 0 : misses);
     ++misses;
   }
 }

@@ -35,29 +35,35 @@ struct Relays {
   alignas(128) Relay hears;
 };
 
-/// One step; true when there was news to tell. A single lane.
+// A step, by a single lane: what was told or heard is `from` before, what is returned behind.
+
+template <class Machine>
+HIWAY_DEVICE inline std::uint64_t tell(Machine m, Ring const& ring, Word<std::uint64_t>& word, std::uint64_t from) {
+  std::uint64_t const to = done_prefix(m, ring, from);       // M1
+  if (to != from) m.store_across(word, to, Order::release);  // M1
+  return to;
+}
+template <class Machine>
+HIWAY_DEVICE inline std::uint64_t hear(Machine m, Ring const& ring, Word<std::uint64_t>& word, std::uint64_t from) {
+  std::uint64_t const to = m.load_across(word, Order::acquire);  // M2: before the credit
+  if (to != from) give_credit(m, ring, to - from);
+  return to;
+}
+
+/// The relay's step; true when there was news.
 template <class Machine>
 HIWAY_DEVICE inline bool tell(Machine m, Relay& r) {
   std::uint64_t const from = m.load(r.to, Order::relaxed);
-  std::uint64_t const to = done_prefix(m, r.ring, from);  // M1
-  if (to == from) return false;
-  m.store_across(*r.word, to, Order::release);  // M1
-  m.store(r.to, to, Order::relaxed);
-  return true;
-}
-
-/// One step, given what the word is known to be.
-template <class Machine>
-HIWAY_DEVICE inline bool hear(Machine m, Relay& r, std::uint64_t word) {
-  std::uint64_t const from = m.load(r.to, Order::relaxed);
-  if (word == from) return false;
-  give_credit(m, r.ring, word - from);  // M2
-  m.store(r.to, word, Order::relaxed);
-  return true;
+  std::uint64_t const to = tell(m, r.ring, *r.word, from);
+  if (to != from) m.store(r.to, to, Order::relaxed);
+  return to != from;
 }
 template <class Machine>
 HIWAY_DEVICE inline bool hear(Machine m, Relay& r) {
-  return hear(m, r, m.load_across(*r.word, Order::acquire));  // M2
+  std::uint64_t const from = m.load(r.to, Order::relaxed);
+  std::uint64_t const to = hear(m, r.ring, *r.word, from);
+  if (to != from) m.store(r.to, to, Order::relaxed);
+  return to != from;
 }
 
 namespace detail {

@@ -15,6 +15,7 @@
 //   claimed   producers (fetch-add)            end check, report, the outbox's prefix
 //   taken     consumers (fetch-add)            stall report
 //   left      consumers (CAS), in_order only   consumers
+//   given     who gives credit                 whoever claims           half-rings
 //   turns[i]  holder of the slot's ticket      next holder of the slot       whole rings
 //   done[k]   holders of tickets (fetch-add)   the prefix                    half-rings
 //
@@ -26,9 +27,9 @@
 //   I3  only the holder of a ticket touches its item: in a whole ring between its acquire of one turn and its release of
 //       the next; in a half-ring between its claim and its count (I4)
 //   I4  half-rings: a put's ticket t is granted only against credit for the retired item t - capacity; a get's only against
-//       credit for the admitted item t. The credit may be another claim's: credits name no slot. But of the holders of all
-//       tickets up to one, one took the last credit that these need, and each has acquired, by its ticket, what the earlier
-//       ones had. So whoever has the ticket may touch the slot at once
+//       credit for the admitted item t. The credit may be another claim's: credits name no slot, so taking one acquires
+//       nothing. `given` counts all that was given, in an outbox the capacity, too: whoever acquires more than t may
+//       touch the slot. It follows the credit, so a claim may have to look again; its writer waits for nothing in between
 //   I5  a get that works on the item in its slot gives its credit when it is done (Credit::late), not at the grant.
 //       Where its holder may put into the same ring, also indirectly, that is not enough: credits name no slot, so one
 //       given for a later slot would grant the put the very slot that its own stage holds. There the ring is in_order:
@@ -42,8 +43,8 @@
 //   Orders    R1 put releases the full turn -> A2 get acquires it: the item is whole
 //             R2 get releases the free turn -> A1 put acquires it: the old item was read
 //             R3 a count is a release -> the prefix acquires it. All are read-modify-writes, so one acquires all before
-//             The ticket acquires: "ticket, then closed" against "closed, then created" (termination.hpp T5). In half-rings
-//             it is acq_rel, and taking credit acquires (I4)
+//             `given` is released -> a claim acquires it: the slot is free, or its item there (I4)
+//             A put's ticket acquires: "ticket, then closed" against "closed, then created" (termination.hpp T5)
 //   Linearizes  at the credit. `full` and `empty` are advisory: a claim in flight may hold credit it will give back.
 //   Progress    a claimant that stops between ticket and turn stalls its slot's successor, every such wait polls abort; one
 //               that stops before its count holds back the rest of its chunk and what follows
@@ -65,6 +66,7 @@ struct RingWords {
   alignas(1024) Word<std::uint64_t> claimed{0};
   alignas(1024) Word<std::uint64_t> taken{0};
   alignas(1024) Word<std::uint64_t> left{0};
+  alignas(1024) Word<std::uint64_t> given{0};
 };
 
 /// in_order: whole, and credit is given in the order of tickets (I5).
@@ -75,7 +77,7 @@ struct Ring {
   std::byte* items = nullptr;
   Word<std::uint32_t>* turns = nullptr;  ///< one a slot, 0 at the start; a whole ring's
   Word<std::uint32_t>* done = nullptr;   ///< one a chunk of two laps, 0 at the start; a half-ring's
-  RingWords* words = nullptr;            ///< at the start free = capacity, the rest 0
+  RingWords* words = nullptr;            ///< at the start free = capacity, in an outbox given, too; the rest 0
   std::uint32_t slots_mask = 0;          ///< slots - 1; slots = capacity rounded up to a power of two
   std::uint32_t lap_shift = 0;           ///< log2(slots)
   std::uint32_t chunk_shift = 0;         ///< log2(slots of a chunk)
@@ -147,10 +149,9 @@ namespace detail {
 
 /// Takes up to `n` credits; what was taken beyond the balance is given back.
 template <class Machine>
-HIWAY_DEVICE inline std::int32_t take_credit(Machine m, Word<std::int32_t>& credit, std::int32_t n, Credits credits,
-                                             Order order) {
+HIWAY_DEVICE inline std::int32_t take_credit(Machine m, Word<std::int32_t>& credit, std::int32_t n, Credits credits) {
   if (credits == Credits::doubtful && m.load(credit, Order::relaxed) <= 0) return 0;
-  std::int32_t const before = m.fetch_add(credit, -n, order);
+  std::int32_t const before = m.fetch_add(credit, -n, Order::relaxed);
   std::int32_t const granted = before <= 0 ? 0 : (before < n ? before : n);
   if (granted < n) m.fetch_add(credit, n - granted, Order::relaxed);
   return granted;
@@ -163,19 +164,26 @@ struct ClaimWords {
   Word<std::uint64_t>& tickets;
   Word<std::int32_t>* other;
   Word<std::uint64_t>* tally;
-  bool whole;  ///< the turns order all that lies in the slots (R1, R2), so neither credit nor ticket need
+  Word<std::uint64_t>* given;  ///< half-rings: looked at before the slots are touched (I4)
+  bool puts;
 };
+
+/// Waits until the tickets before `end`, which were granted, may be used (I4). Short: their credit was given.
+template <class Machine>
+HIWAY_DEVICE inline void await_given(Machine m, Word<std::uint64_t>& given, std::uint64_t end) {
+  for (unsigned misses = 0; m.load(given, Order::acquire) < end; ++misses) m.relax(misses);
+}
 
 /// Up to `n` tickets for one lane.
 template <class Machine>
 HIWAY_DEVICE inline Run claim_run(Machine m, ClaimWords const& w, std::uint32_t n, Credits credits) {
   auto const wanted = static_cast<std::int32_t>(n);
-  std::int32_t const granted = w.whole ? take_credit(m, w.credit, wanted, credits, Order::relaxed)
-                                       : take_credit(m, w.credit, wanted, credits, Order::acquire);  // I4
+  std::int32_t const granted = take_credit(m, w.credit, wanted, credits);
   if (granted == 0) return {};
   auto const tickets = static_cast<std::uint64_t>(granted);
-  std::uint64_t const first = w.whole ? m.fetch_add(w.tickets, tickets, Order::acquire)   // T5
-                                      : m.fetch_add(w.tickets, tickets, Order::acq_rel);  // I4, T5
+  std::uint64_t const first = w.puts ? m.fetch_add(w.tickets, tickets, Order::acquire)  // T5
+                                     : m.fetch_add(w.tickets, tickets, Order::relaxed);
+  if (w.given != nullptr) await_given(m, *w.given, first + tickets);
   if (w.other != nullptr) m.fetch_add(*w.other, granted, Order::relaxed);
   if (w.tally != nullptr) m.fetch_add(*w.tally, static_cast<std::uint64_t>(granted), Order::relaxed);
   return {first, static_cast<std::uint32_t>(granted)};
@@ -239,13 +247,13 @@ HIWAY_DEVICE inline Grant claim(Machine m, std::uint32_t group, bool need, Claim
 
 HIWAY_DEVICE inline ClaimWords put_words(Ring const& ring) {
   RingWords& w = *ring.words;
-  bool const whole = ring.part == RingPart::whole || ring.part == RingPart::in_order;
-  return {w.free, w.claimed, whole ? &w.avail : nullptr, nullptr, ring.part == RingPart::whole};
+  bool const half = ring.is_half();
+  return {w.free, w.claimed, half ? nullptr : &w.avail, nullptr, half ? &w.given : nullptr, true};
 }
 HIWAY_DEVICE inline ClaimWords get_words(Ring const& ring, Word<std::uint64_t>* tally, Credit credit) {
   RingWords& w = *ring.words;
-  bool const whole = ring.part == RingPart::whole;
-  return {w.avail, w.taken, whole && credit == Credit::early ? &w.free : nullptr, tally, whole};
+  bool const early = ring.part == RingPart::whole && credit == Credit::early;
+  return {w.avail, w.taken, early ? &w.free : nullptr, tally, ring.is_half() ? &w.given : nullptr, false};
 }
 
 /// in_order: gives credit for every slot that was left, up to the first that was not (I5).
@@ -425,8 +433,8 @@ HIWAY_DEVICE inline std::int32_t items_about(Machine m, Ring const& ring) {
 
 // ---- the other half of a half-ring: one caller at a time, a single lane (relay.hpp) ---------------------------
 
-/// The end of the run of tickets from `from` that are all done (I6). Several counts are looked at at once: one after
-/// another, each would take the memory's whole latency.
+/// The end of the run of tickets from `from` that are all done, acquired (I6). Several counts are looked at at once: one
+/// after another, each would take the memory's whole latency. The first is acquired by itself: mostly it is the one.
 template <class Machine>
 HIWAY_DEVICE inline std::uint64_t done_prefix(Machine m, Ring const& ring, std::uint64_t from) {
   constexpr unsigned looks = Machine::counts_at_once;
@@ -435,31 +443,31 @@ HIWAY_DEVICE inline std::uint64_t done_prefix(Machine m, Ring const& ring, std::
   for (;;) {
     std::uint64_t const begin = end - ring.place_in_chunk(end);
     std::uint32_t done[looks];
-    for (unsigned i = 0; i < looks; ++i) {
+    for (unsigned i = looks; i-- != 0;) {
       std::uint64_t const chunk = begin + (std::uint64_t{i} << ring.chunk_shift);
-      done[i] = m.load_ahead(ring.done_count(chunk)) - ring.done_before(chunk);
+      Word<std::uint32_t>& count = ring.done_count(chunk);
+      done[i] = (i != 0 ? m.load_ahead(count) : m.load(count, Order::acquire)) - ring.done_before(chunk);
     }
     unsigned whole = 0;
     while (whole < looks && done[whole] == ring.chunk_slots()) ++whole;
     std::uint64_t const last = begin + (std::uint64_t{whole} << ring.chunk_shift);
-    if (whole != 0) end = last;
+    if (whole != 0) {
+      m.acquire_ahead();
+      end = last;
+    }
     if (whole == looks) continue;
     std::uint64_t const begun = last + done[whole];
-    if (begun > end && done[whole] < ring.chunk_slots()) {
-      m.acquire_ahead();
-      if (m.load(tickets, Order::relaxed) == begun) end = begun;
-    }
-    break;
+    if (begun > end && done[whole] < ring.chunk_slots() && m.load(tickets, Order::relaxed) == begun) end = begun;
+    return end;
   }
-  if (end != from) m.acquire_ahead();
-  return end;
 }
 
 /// Room for `n` more puts, or `n` more items to get; what that means for their slots the caller has acquired.
 template <class Machine>
 HIWAY_DEVICE inline void give_credit(Machine m, Ring const& ring, std::uint64_t n) {
   Word<std::int32_t>& credit = ring.part == RingPart::outbox ? ring.words->free : ring.words->avail;
-  m.fetch_add(credit, static_cast<std::int32_t>(n), Order::release);  // I4
+  m.fetch_add(credit, static_cast<std::int32_t>(n), Order::relaxed);
+  m.fetch_add(ring.words->given, n, Order::release);  // I4
 }
 
 }  // namespace hiway

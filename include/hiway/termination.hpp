@@ -129,6 +129,7 @@ struct TerminationTable {
   std::uint32_t* unit_list = nullptr;
   TunnelEnds* tunnels = nullptr;
   bool host_across = false;  ///< the checker runs on the device: host words are across
+  std::uint32_t rounds = 0;  ///< the checker's own
 };
 
 namespace detail {
@@ -186,11 +187,12 @@ HIWAY_DEVICE inline bool all_ended(Machine, TerminationTable const& table, Range
   return true;
 }
 
-/// Sets a word at the host's home or at the checker's.
+/// Sets a word at the host's home or at the checker's. A word that stands for more than itself (T7) comes behind the
+/// check's fence, which takes as long as what it waits for and is therefore the only one.
 template <class Machine>
 HIWAY_DEVICE inline void set_word(Machine m, Word<std::uint32_t>& word, bool across) {
   if (across) {
-    m.store_across(word, 1u, Order::release);
+    m.store_fenced_across(word, 1u);
   } else {
     m.store(word, 1u, Order::release);
   }
@@ -230,10 +232,12 @@ enum class CheckResult : std::uint8_t { open, ended, faulted };
 template <class Machine>
 HIWAY_DEVICE inline CheckResult check_round(Machine m, TerminationTable& table, Control& control) {
   bool all = true;
+  by_one_lane(m, [&] { ++table.rounds; });
   for (std::uint32_t u = 0; u < table.unit_count; ++u) {
     UnitRecord& unit = table.units[u];
     if (unit.ended != 0) continue;
-    bool const readers_gone = unit.readers.begin != unit.readers.end && detail::gates_open(m, table, unit.readers);
+    bool const readers_gone = table.rounds % Machine::rounds_a_look_for_readers == 0 &&
+                              unit.readers.begin != unit.readers.end && detail::gates_open(m, table, unit.readers);
     if (unit.gate_open == 0 && detail::gates_open(m, table, unit.gates) &&
         detail::all_ended(m, table, unit.upstream)) {  // T3
       detail::open_gate(m, table, unit);
@@ -257,6 +261,7 @@ HIWAY_DEVICE inline CheckResult check_round(Machine m, TerminationTable& table, 
       continue;
     }
     detail::set_everywhere(m, table, unit, &EndWords::closed);
+    // T5; and T7, for what is set across
     m.fence_across();
     if (detail::sum_terms(m, table, unit.created, detail::Sum::created) != created) {  // T5
       by_one_lane(m, [&] { record_fault(m, control, FaultKind::put_without_task, no_id, unit.tunnel, created); });

@@ -351,7 +351,7 @@ class CudaBackend final : public Backend {
     return std::make_unique<GpuKernel>(std::string(name), device_, std::move(stream));
   }
   CudaKernel monitor_kernel(MonitorTable* table) const override { return cuda_monitor_kernel(table); }
-  unsigned monitor_threads() const override { return 3 * 32; }
+  unsigned monitor_threads() const override { return 4 * 32; }
 
  private:
   void use() const { HIWAY_CUDA(cudaSetDevice(device_), name()); }

@@ -121,14 +121,14 @@ TEST(ExploreMonitor, AWarpMonitorsHostToDevice) { expect_no_failure<ToTheEnd<Fro
 
 /// The monitor's parts in warps of their own, as on a GPU: none outlives the others, and none is missed.
 template <From Producer>
-struct InParts : Bus<Producer, 3, 0> {
-  static constexpr std::array warps = {1u, 1u, 1u, 1u, 1u, 1u};
+struct InParts : Bus<Producer, 4, 0> {
+  static constexpr std::array warps = {1u, 1u, 1u, 1u, 1u, 1u, 1u};
   void run(unsigned warp, ExploreMachine m) {
     switch (warp) {
       case 0: return this->produce(m);
       case 1: return this->monitor_host(m);
       case 2: return this->consume(m);
-      default: run_device_monitor(m, this->monitor, parts_of(warp - 3, 3)); ++this->monitor_lanes_gone;
+      default: run_device_monitor(m, this->monitor, parts_of(warp - 3, 4)); ++this->monitor_lanes_gone;
     }
   }
   void check() const { this->require_end(); }

@@ -55,6 +55,7 @@ struct ExploreMachine {
   void store_across(Word<T>& word, T value, Order order) const {
     store(word, value, order);
   }
+  static constexpr unsigned rounds_a_look_for_readers = 1;
   static constexpr unsigned counts_at_once = 2;
   static constexpr bool helps_monitors = true;
   template <class T>
@@ -63,10 +64,9 @@ struct ExploreMachine {
   }
   void acquire_ahead() const { Explorer::here().acquire_fence(); }
   template <class T>
-  T load_across_ahead(Word<T>& word) const {
-    return load(word, Order::relaxed);
+  void store_fenced_across(Word<T>& word, T value) const {
+    store(word, value, Order::relaxed);
   }
-  void acquire_across_ahead() const { Explorer::here().acquire_fence(); }
   void fence_across() const {
     point();
     Explorer::here().fence();

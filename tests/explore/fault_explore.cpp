@@ -48,7 +48,8 @@ struct AbortCrosses {
   }
   void check() const { require(device.aborted.bits == 1, "the device is not told"); }
   bool relays_abort(ExploreMachine m) {
-    (void)hear_all(m, table);
+    HeldRelay none;
+    (void)hear_all(m, table, none);
     return relay_abort(m, table);
   }
   Control device;

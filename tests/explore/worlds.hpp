@@ -63,6 +63,7 @@ struct SmallRing {
                      std::uint32_t chunk_shift = 0) {
     auto const slots = std::bit_ceil(capacity);
     words.free.bits = part == RingPart::inbox ? 0 : static_cast<std::int32_t>(capacity);
+    words.given.bits = part == RingPart::outbox ? capacity : 0;
     ring = {.items = reinterpret_cast<std::byte*>(shared_items != nullptr ? shared_items : items.data()),
             .turns = turns.data(),
             .done = done.data(),

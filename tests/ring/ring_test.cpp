@@ -25,6 +25,7 @@ struct IntRing {
         words(std::make_unique<RingWords>()) {
     auto const lap_shift = static_cast<std::uint32_t>(std::countr_zero(items.size()));
     words->free.bits = part == RingPart::inbox ? 0 : static_cast<std::int32_t>(capacity);
+    words->given.bits = part == RingPart::outbox ? capacity : 0;
     ring = {.items = reinterpret_cast<std::byte*>(items.data()),
             .turns = turns.data(),
             .done = done.data(),
@@ -38,6 +39,7 @@ struct IntRing {
   /// As after so many puts and gets.
   void start_at(std::uint64_t ticket) {
     words->claimed.bits = words->taken.bits = ticket;
+    words->given.bits += ticket;
     for (std::size_t i = 0; i < turns.size(); ++i) turns[ring.slot(ticket + i)].bits = ring.free_turn(ticket + i);
     for (std::size_t i = 0; i < done.size(); i += ring.chunk_slots()) {
       std::uint64_t const begin = ticket - ring.place_in_chunk(ticket) + i;

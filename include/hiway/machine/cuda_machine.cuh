@@ -90,6 +90,11 @@ struct CudaMachine {
   __device__ void store_across(Word<T>& word, T value, Order order) const {
     Across<T>(word.bits).store(value, cuda_order(order));
   }
+  template <class T>
+  __device__ void store_fenced_across(Word<T>& word, T value) const {
+    store_across(word, value, Order::relaxed);
+  }
+  static constexpr unsigned rounds_a_look_for_readers = 16;
   static constexpr unsigned counts_at_once = 8;
   static constexpr bool helps_monitors = false;
   template <class T>
@@ -98,13 +103,6 @@ struct CudaMachine {
   }
   __device__ void acquire_ahead() const {
     cuda::atomic_thread_fence(cuda::std::memory_order_acquire, cuda::thread_scope_device);
-  }
-  template <class T>
-  __device__ T load_across_ahead(Word<T>& word) const {
-    return load_across(word, Order::relaxed);
-  }
-  __device__ void acquire_across_ahead() const {
-    cuda::atomic_thread_fence(cuda::std::memory_order_acquire, cuda::thread_scope_system);
   }
   __device__ void fence_across() const {
     cuda::atomic_thread_fence(cuda::std::memory_order_seq_cst, cuda::thread_scope_system);

@@ -45,6 +45,7 @@ struct FiberMachine : AllAtHome<FiberMachine> {
     simt::schedule_point();
     return won;
   }
+  static constexpr unsigned rounds_a_look_for_readers = 1;
   static constexpr unsigned counts_at_once = 2;
   static constexpr bool helps_monitors = false;
   HIWAY_DEVICE void fence_across() const { ThreadMachine{}.fence_across(); }

@@ -66,10 +66,9 @@ struct AllAtHome {
   }
   HIWAY_DEVICE void acquire_ahead() const {}
   template <class T>
-  HIWAY_DEVICE T load_across_ahead(Word<T>& word) const {
-    return self().load(word, Order::acquire);
+  HIWAY_DEVICE void store_fenced_across(Word<T>& word, T value) const {
+    self().store(word, value, Order::release);
   }
-  HIWAY_DEVICE void acquire_across_ahead() const {}
 
  private:
   HIWAY_DEVICE Machine const& self() const { return static_cast<Machine const&>(*this); }
@@ -98,6 +97,7 @@ struct ThreadMachine : AllAtHome<ThreadMachine> {
                                                                  std::memory_order_relaxed);
   }
   /// Others' cache lines, which few are.
+  static constexpr unsigned rounds_a_look_for_readers = 1;
   static constexpr unsigned counts_at_once = 1;
   static constexpr bool helps_monitors = true;
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE void fence_across() const { std::atomic_thread_fence(std::memory_order_seq_cst); }
