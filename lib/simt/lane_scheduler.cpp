@@ -135,6 +135,7 @@ void LaneScheduler::start(PlacedBlock const& placed) {
 
 void LaneScheduler::end(Block& block) {
   PlacedBlock const placed = block.placed;
+  sanitizer::acquire(&block.exit_order);  // its room goes with it
   delete &block;
   dispatcher_.ended(placed);  // first: who sees the launch done finds its place free
   placed.launch->block_ended();
