@@ -88,7 +88,7 @@ Variant variant_of(std::string name, DeviceRun& run, RingRooms<sizeof(Value)>& r
   auto const check = std::make_shared<CheckRooms>(run, layout, ask.plant);
   return {name,
           [=, &run, &rooms]() mutable {
-            rooms.reset();
+            rooms.reset(1);
             return check->turn([&](Check const& of_turn) {
               put.check = get.check = of_turn;
               double const putting = run.run("bench contention: " + name, put, layout.blocks, layout.threads_per_block);

@@ -4,6 +4,7 @@
 //
 //   hiway          one claim a warp, early credits from two counters, a turn word a slot. The same kernel shares claims
 //                  in a block where the ring's handle says so
+//   shards N       the library's, in N shards: a block puts into its own, and gets from it, or else from one that has items
 //   per-thread     each lane counts for itself: one size counter, one ticket, a turn word (the scheme of Broker queues).
 //                  `apart` is 0 at run time, which the compiler does not know: it would otherwise make one atomic for the
 //                  warp, and the baseline would be the next one
@@ -77,6 +78,48 @@ struct LibraryRing {
   HIWAY_DEVICE void pause(Machine m, unsigned misses) const {
     hiway::leave_if_aborted(m, *control);
     m.relax(misses);
+  }
+};
+
+/// The library's ring in shards, as inlets and outlets use them. Two blocks that follow one another have one home: in a
+/// stream one puts and one gets.
+template <class T>
+struct ShardedRing {
+  using Value = T;
+  hiway::Ring ring;
+  hiway::Control* control = nullptr;
+
+  template <class Machine>
+  HIWAY_DEVICE void put(Machine m, T const& item) const {
+    LibraryRing<T>{hiway::shard(ring, home(m)), control}.put(m, item);
+  }
+  template <class Machine>
+  HIWAY_DEVICE void get(Machine m, T& item) const {
+    std::uint32_t const group = m.lanes();
+    unsigned from = home(m);
+    bool need = true;
+    for (unsigned misses = 0;;) {
+      hiway::Ring const mine = hiway::shard(ring, from);
+      hiway::Grant const grant =
+          hiway::claim_get(m, mine, group, need, nullptr, hiway::Credit::early, hiway::after_misses(misses));
+      if (grant.granted) {
+        hiway::finish_get(m, mine, grant.ticket, *control, hiway::Credit::early, hiway::ReadItem<T>{item});
+        need = false;
+      }
+      if (m.ballot(group, need) == 0) return;
+      misses = m.ballot(group, grant.granted) != 0 ? 0 : misses + 1;
+      from = misses > 1 && from == home(m) ? hiway::find_shard(m, ring, group, from) : home(m);
+      if (need && misses != 0 && from == home(m)) {
+        hiway::leave_if_aborted(m, *control);
+        m.relax(misses);
+      }
+    }
+  }
+
+ private:
+  template <class Machine>
+  HIWAY_DEVICE unsigned home(Machine m) const {
+    return m.block_index() / 2 & (ring.shards - 1u);
   }
 };
 

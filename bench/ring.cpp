@@ -84,7 +84,7 @@ struct Ask {
 
 template <class Body, class Queue>
 Variant variant_of(std::string name, DeviceRun& run, RingRooms<sizeof(typename Queue::Value)>& rooms,
-                   Queue const& queue, Ask const& ask) {
+                   Queue const& queue, Ask const& ask, unsigned shards) {
   Body body{queue, {}, 0};
   Layout layout;
   layout.threads_per_block = ask.threads_per_block;
@@ -96,7 +96,7 @@ Variant variant_of(std::string name, DeviceRun& run, RingRooms<sizeof(typename Q
   auto const check = std::make_shared<CheckRooms>(run, layout, ask.plant);
   return {name,
           [=, &run, &rooms]() mutable {
-            rooms.reset();
+            rooms.reset(shards);
             return check->turn([&](Check const& of_turn) {
               body.check = of_turn;
               return run.run("bench ring: " + name, body, layout.blocks, layout.threads_per_block);
@@ -115,19 +115,25 @@ Row row_of(DeviceRun& run, Ask const& ask, std::uint32_t capacity, Request const
   LaneRing<Value> const per_thread{rooms.slots()};
   WarpRing<Value> const warp{rooms.slots()};
   std::vector<Variant> variants;
-  auto const add = [&](std::string const& name, auto const& queue) {
+  auto const add = [&](std::string const& name, auto const& queue, unsigned shards = 1) {
     using Queue = std::decay_t<decltype(queue)>;
-    variants.push_back(ask.stream ? variant_of<StreamBody<Queue>>(name, run, rooms, queue, ask)
-                                  : variant_of<EachBody<Queue>>(name, run, rooms, queue, ask));
+    variants.push_back(ask.stream ? variant_of<StreamBody<Queue>>(name, run, rooms, queue, ask, shards)
+                                  : variant_of<EachBody<Queue>>(name, run, rooms, queue, ask, shards));
   };
   add("hiway", library);
   add("hiway-counted", counted);
   for (NamedGrouping const& in_block : block_groupings) add(in_block.name, library.grouped(in_block.grouping));
+  if constexpr (Bytes == 16) {  // nvcc time is dear
+    for (unsigned const shards : {4U, 16U}) {
+      ShardedRing<Value> const sharded{rooms.library(shards).ring, library.control};
+      add("shards " + std::to_string(shards), sharded, shards);
+    }
+  }
   add("per-thread", per_thread);
   add("warp", warp);
   if (ask.stream) {
     BarrierRing<Value> const barrier{rooms.slots()};
-    variants.push_back(variant_of<StreamBody<BarrierRing<Value>>>("barrier", run, rooms, barrier, ask));
+    variants.push_back(variant_of<StreamBody<BarrierRing<Value>>>("barrier", run, rooms, barrier, ask, 1));
   }
   Json what{{"pattern", ask.stream ? "stream" : "each"},
             {"threads", words_for(ask.threads)},

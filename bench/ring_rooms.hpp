@@ -76,27 +76,31 @@ class RingRooms {
   RingRooms(DeviceRun& run, std::uint32_t capacity) : run_(run), capacity_(std::bit_ceil(capacity)) {
     items_ = run.room<Item<Bytes>>(capacity_);
     turns_ = run.room<Word<std::uint32_t>>(capacity_);
-    ring_words_ = run.room<hiway::RingWords>(1);
+    ring_words_ = run.room<hiway::RingWords>(most_shards);
     slot_words_ = run.room<SlotWords>(1);
   }
 
-  /// Empties the ring.
-  void reset() {
-    hiway::RingWords words;
-    words.free.bits = static_cast<std::int32_t>(capacity_);
+  /// Empties the ring, for a variant that has it in so many shards.
+  void reset(unsigned shards) {
+    std::vector<hiway::RingWords> words(shards);
+    for (hiway::RingWords& w : words) w.free.bits = static_cast<std::int32_t>(capacity_ / shards);
     SlotWords const none;
     run_.backend().clear(turns_, capacity_ * sizeof *turns_);
-    run_.backend().upload(ring_words_, &words, sizeof words);
+    run_.backend().upload(ring_words_, words.data(), words.size() * sizeof words[0]);
     run_.backend().upload(slot_words_, &none, sizeof none);
   }
 
-  [[nodiscard]] LibraryRing<Item<Bytes>> library() const {
+  static constexpr unsigned most_shards = 16;
+
+  /// In so many shards, which share the slots.
+  [[nodiscard]] LibraryRing<Item<Bytes>> library(unsigned shards = 1) const {
     hiway::Ring ring;
     ring.items = reinterpret_cast<std::byte*>(items_);
     ring.turns = turns_;
     ring.words = ring_words_;
-    ring.slots_mask = capacity_ - 1;
-    ring.lap_shift = lap_shift();
+    ring.slots_mask = capacity_ / shards - 1;
+    ring.lap_shift = static_cast<std::uint32_t>(std::countr_zero(capacity_ / shards));
+    ring.shards = static_cast<std::uint8_t>(shards);
     ring.item_bytes = Bytes;
     return {ring, run_.control()};
   }

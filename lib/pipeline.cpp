@@ -20,6 +20,12 @@ void check_config(TunnelBase const& tunnel) {
     throw ConfigError(who + "batch_items (" + std::to_string(c.batch_items) +
                       ") is larger than the ring, capacity_items (" + std::to_string(c.capacity_items) + ")");
   }
+  if (!std::has_single_bit(c.shards) || c.shards > max_shards)
+    throw ConfigError(who + "shards must be a power of two up to 64: " + std::to_string(c.shards));
+  if (c.shards > c.capacity_items)
+    throw ConfigError(who + std::to_string(c.shards) + " shards share a capacity_items of " +
+                      std::to_string(c.capacity_items));
+  if (c.shards > 1 && tunnel.crosses()) throw ConfigError(who + "shards are for tunnels that do not cross the bus");
   if (c.spill_items > max_capacity)
     throw ConfigError(who + "spill_items must be at most 2^30: " + std::to_string(c.spill_items));
   if (c.flush_after.count() < 0)
@@ -69,13 +75,14 @@ void Pipeline::Core::require_idle(char const* what) const {
 void Pipeline::Core::invalidate() { prepared_ = false; }
 
 Ring Pipeline::Core::make_ring(TunnelBase const& tunnel, RingPart part, std::byte* items, std::size_t capacity,
-                               Arena& arena) {
+                               Arena& arena, unsigned shards) {
   std::size_t const slots = std::bit_ceil(capacity);
   std::string const who = "tunnel '" + tunnel.name() + "'";
   Ring ring;
   ring.items = items;
-  ring.words = arena.place<RingWords>();
-  arena.image(ring.words).free.bits = static_cast<std::int32_t>(capacity);
+  ring.words = arena.place<RingWords>(shards);
+  for (unsigned k = 0; k < shards; ++k) arena.image(ring.words + k).free.bits = static_cast<std::int32_t>(capacity);
+  ring.shards = static_cast<std::uint8_t>(shards);
   ring.slots_mask = static_cast<std::uint32_t>(slots - 1);
   ring.lap_shift = static_cast<std::uint32_t>(std::countr_zero(slots));
   ring.item_bytes = static_cast<std::uint32_t>(tunnel.item_bytes());
@@ -84,7 +91,7 @@ Ring Pipeline::Core::make_ring(TunnelBase const& tunnel, RingPart part, std::byt
     ring.chunk_shift = chunk_shift_of(ring.lap_shift);
     ring.done = arena.place_zeros<Word<std::uint32_t>>(2 * slots >> ring.chunk_shift, who);
   } else {
-    ring.turns = arena.place_zeros<Word<std::uint32_t>>(slots, who);
+    ring.turns = arena.place_zeros<Word<std::uint32_t>>(shards * slots, who);
   }
   return ring;
 }
@@ -131,8 +138,10 @@ void Pipeline::Core::add_tunnel(std::unique_ptr<TunnelBase> tunnel) {
   } else {
     // Who may spill may put into the ring whose slot it holds (ring.hpp I5). Decided here: open ends copy the handle.
     bool const may_hold = t.item_bytes() > copied_bytes && t.config().when_full != WhenFull::wait;
-    s.put_ring = make_ring(t, may_hold ? RingPart::in_order : RingPart::whole, tunnel_words(from).place_raw(bytes, who),
-                           capacity, tunnel_words(from));
+    unsigned const shards = t.config().shards;
+    std::size_t const each = capacity / shards;
+    std::byte* const items = tunnel_words(from).place_raw(shards * std::bit_ceil(each) * t.item_bytes(), who);
+    s.put_ring = make_ring(t, may_hold ? RingPart::in_order : RingPart::whole, items, each, tunnel_words(from), shards);
     s.get_ring = s.put_ring;
     s.why = "does not cross the bus";
   }
@@ -202,6 +211,7 @@ InletView Pipeline::Core::open_inlet(TunnelBase const& tunnel) {
   v.ports = tunnel_words(device).place<InletPort>();
   v.closed_executors = s.open_closed;
   v.tunnel = tunnel.id();
+  v.home = s.open_inlets;
   v.open = true;
   ++s.open_inlets;
   invalidate();
@@ -222,6 +232,7 @@ OutletView Pipeline::Core::open_outlet(TunnelBase const& tunnel) {
   v.ports = tunnel_words(device).place<OutletPort>();
   v.stage_ended = &v.end->ended;
   v.tunnel = tunnel.id();
+  v.home = static_cast<std::uint32_t>(s.open_outlets.size());
   v.open = true;
   s.open_outlets.push_back(v.ports);
   invalidate();

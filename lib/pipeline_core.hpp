@@ -171,7 +171,9 @@ class Pipeline::Core {
   [[nodiscard]] Arena& tunnel_words(bool device) { return device ? *device_words_ : *host_words_; }
   /// Of a half-ring of the tunnel.
   [[nodiscard]] static Relays make_relays(TunnelState const& t, Ring const& half);
-  Ring make_ring(TunnelBase const& tunnel, RingPart part, std::byte* items, std::size_t capacity, Arena& arena);
+  /// `capacity`: of each of its shards.
+  Ring make_ring(TunnelBase const& tunnel, RingPart part, std::byte* items, std::size_t capacity, Arena& arena,
+                 unsigned shards = 1);
   [[nodiscard]] Control* control(bool device) const { return device ? device_control_ : host_control_; }
   void invalidate();
   void place_for_dma(TunnelState& t);

@@ -347,6 +347,7 @@ InletView Pipeline::Core::inlet_view(StageState const& stage, std::size_t index,
   v.throttled = t.throttled_by != npos && v.spill == nullptr ? &v.end->throttled : nullptr;
   v.ports = stage.inlet_ports[index] + executor;
   v.closed_executors = stage.closed_executors[index];
+  v.home = executor;
   v.stage = static_cast<std::uint32_t>(&stage - stages_.data());
   v.tunnel = t.tunnel->id();
   return v;
@@ -363,6 +364,7 @@ OutletView Pipeline::Core::outlet_view(StageState const& stage, std::size_t inde
   v.end = stage.gpu ? t.device_end : t.host_end;
   v.ports = stage.outlet_ports[index] + executor;
   v.stage_ended = &stage.words->ended;
+  v.home = executor;
   v.stage = static_cast<std::uint32_t>(&stage - stages_.data());
   v.tunnel = t.tunnel->id();
   return v;
@@ -423,7 +425,7 @@ TerminationTable Pipeline::Core::build_termination(Arena& arena, bool on_device)
     unit.created.begin = at(terms);
     for (TunnelState const* t : members) {
       bool const device = t->tunnel->from_gpu();
-      terms.push_back({&t->put_ring.words->claimed, 1, 8, across(device)});
+      terms.push_back({&t->put_ring.words->claimed, t->put_ring.shards, sizeof(RingWords), across(device)});
       if (t->spills) {
         Arena& words = device ? *device_words_ : *host_words_;
         terms.push_back({&words.image(t->spill).words->claimed, 1, 8, across(device)});

@@ -436,7 +436,7 @@ void Pipeline::Core::make_report() {
     r.movement = movement_name(t);
     r.why = t.why;
     Arena& arena = tunnel_words(t.tunnel->from_gpu());
-    r.items = arena.fetch(&t.put_ring.words->claimed).bits;
+    for (unsigned k = 0; k < t.put_ring.shards; ++k) r.items += arena.fetch(&t.put_ring.words[k].claimed).bits;
     if (t.spills) {
       r.spills_to_host = t.spills_to_host;
       r.spilled = arena.fetch(&arena.image(t.spill).words->claimed).bits;

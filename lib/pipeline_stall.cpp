@@ -139,11 +139,13 @@ PipelineSnapshot Pipeline::Core::snapshot() {
     s.crosses = tunnel.crosses();
     s.on_device = from || to;
     s.capacity = tunnel.config().capacity_items;
-    s.taken = reader.read(&t.get_ring.words->taken, to);
+    for (unsigned k = 0; k < t.put_ring.shards; ++k) {
+      s.taken += reader.read(&t.get_ring.words[k].taken, to);
+      s.claimed += reader.read(&t.put_ring.words[k].claimed, from);
+    }
     s.retired = reader.read(t.retired, false);
     s.arrived = reader.read(t.arrived, t.movement == Movement::dma && to);
     s.published = reader.read(t.published, false);
-    s.claimed = reader.read(&t.put_ring.words->claimed, from);
     s.spills = t.spills;
     if (t.spills) {
       RingWords* const pool = tunnel_words(from).image(t.spill).words;

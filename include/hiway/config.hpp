@@ -71,6 +71,10 @@ struct TunnelConfig {
   std::chrono::microseconds flush_after{50};  ///< dma: a smaller batch leaves after this time
   Movement movement = Movement::automatic;
   Grouping grouping = Grouping::automatic;
+  /// Rings that share the tunnel's capacity, a power of two up to 64; for many blocks that put and get at the same time. A
+  /// block, or CPU thread, that writes has the room of one of them; one that reads takes from its own first, then from others.
+  /// Not for tunnels across the bus (docs/adr/0021).
+  unsigned shards = 1;
   WhenFull when_full = WhenFull::automatic;
   /// Items that lie spilled at once; one more ends the run with an error. 0: the library chooses. Nothing where no put
   /// into the tunnel spills.

@@ -33,10 +33,21 @@ struct InletView {
   Word<std::uint32_t>* closed_executors = nullptr;
   std::uint32_t stage = no_id;
   std::uint32_t tunnel = no_id;
-  bool open = false;  ///< belongs to the user's own threads or kernels, which close it once
+  std::uint32_t home = 0;  ///< the shard of block 0, or of this thread
+  bool open = false;       ///< belongs to the user's own threads or kernels, which close it once
 };
 
 namespace detail {
+
+/// The shard that the caller's block, or thread, puts into; and takes from first.
+template <class Machine, class View>
+HIWAY_DEVICE inline unsigned home_of(Machine m, View const& v) {
+  return (v.home + m.block_index()) & (v.ring.shards - 1u);
+}
+template <class Machine, class View>
+HIWAY_DEVICE inline Ring home_ring(Machine m, View const& v) {
+  return v.ring.shards == 1 ? v.ring : shard(v.ring, home_of(m, v));
+}
 
 /// What says that a put comes too late; read behind its ticket (T5). The loads and the slot's are under way together.
 struct Lateness {
@@ -100,7 +111,7 @@ HIWAY_DEVICE inline bool put_once(Machine m, InletView const& v, Ring const& rin
 template <class Machine, class Write>
 HIWAY_DEVICE inline bool try_put(Machine m, InletView const& v, std::uint32_t group, bool need, Write&& write,
                                  Credits credits = Credits::doubtful) {
-  bool done = put_once(m, v, v.ring, group, need && !is_throttled(m, v), credits, write);
+  bool done = put_once(m, v, home_ring(m, v), group, need && !is_throttled(m, v), credits, write);
   if (has_spill(v.spill)) done = put_once(m, v, *v.spill, group, need && !done, Credits::doubtful, write) || done;
   if (need && !done) leave_if_aborted(m, *v.control);
   return done;
@@ -164,21 +175,21 @@ HIWAY_DEVICE inline void put_by_team(Team team, InletView const& v, Fill&& fill)
   std::uint64_t const packed = find_together(team, *v.control, [&] {
     for (unsigned misses = 0;; ++misses) {
       bool spilled = false;
-      Run run = is_throttled(m, v) ? Run{} : claim_put_run(m, v.ring, 1);
+      Run run = is_throttled(m, v) ? Run{} : claim_put_run(m, home_ring(m, v), 1);
       if (run.count == 0 && has_spill(v.spill)) {
         spilled = true;
         run = claim_put_run(m, *v.spill, 1);
       }
       if (run.count != 0) {
         refuse_late_put(m, v, run.first);
-        (void)begin_put(m, spilled ? *v.spill : v.ring, run.first, *v.control);
+        (void)begin_put(m, spilled ? *v.spill : home_ring(m, v), run.first, *v.control);
         return run.first << 1 | std::uint64_t{spilled};
       }
       leave_if_aborted(m, *v.control);
       wait_for_room(m, v, misses);
     }
   });
-  Ring const& ring = (packed & 1) != 0 ? *v.spill : v.ring;
+  Ring const ring = (packed & 1) != 0 ? *v.spill : home_ring(m, v);
   std::uint64_t const ticket = packed >> 1;
   fill(ring.item(ticket));
   team.sync();  // E2
@@ -248,7 +259,8 @@ class Inlet {
     on_this_thread([&](auto m) {
       for (unsigned misses = 0; !items.empty();) {
         std::size_t n = 0;
-        if (!detail::is_throttled(m, view_)) n = detail::put_run(m, view_, view_.ring, items.data(), items.size());
+        if (!detail::is_throttled(m, view_))
+          n = detail::put_run(m, view_, detail::home_ring(m, view_), items.data(), items.size());
         if (n == 0 && has_spill(view_.spill)) n = detail::put_run(m, view_, *view_.spill, items.data(), items.size());
         items = items.subspan(n);
         if (n != 0) {

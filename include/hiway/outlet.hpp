@@ -33,7 +33,8 @@ struct OutletView {
   Word<std::uint32_t>* stage_ended = nullptr;  ///< every tunnel that the stage reads has ended
   std::uint32_t stage = no_id;
   std::uint32_t tunnel = no_id;
-  bool open = false;  ///< belongs to the user's own threads or kernels
+  std::uint32_t home = 0;  ///< the shard of block 0, or of this thread
+  bool open = false;       ///< belongs to the user's own threads or kernels
 };
 
 namespace detail {
@@ -49,10 +50,11 @@ HIWAY_PART_OF_CALLER HIWAY_DEVICE inline std::uint32_t together(Machine m, Outle
   return converged_on(m, v.ring.words);
 }
 
+/// `control` as in claim_get: where all that a block claims with the outlet's tally is of one ring.
 template <class Machine, class Read>
 HIWAY_DEVICE inline bool get_from(Machine m, OutletView const& v, Ring const& ring, std::uint32_t group, bool need,
-                                  Credit credit, Read&& read, Credits credits) {
-  Grant const grant = claim_get(m, ring, group, need, &port_of(m, v).got, credit, credits, v.control);
+                                  Credit credit, Read&& read, Credits credits, Control* control) {
+  Grant const grant = claim_get(m, ring, group, need, &port_of(m, v).got, credit, credits, control);
   if (!grant.granted) return false;
   if (credit == Credit::late) {  // its lanes may take long, each as long as it likes
     finish_get(m, ring, grant.ticket, *v.control, credit, read);
@@ -76,25 +78,33 @@ HIWAY_DEVICE inline bool help_to_come(Machine m, OutletView const& v) {
 }
 
 /// One try for the lanes of `group` with `need`; all lanes of `group` together. True for a lane that got an item.
+/// `elsewhere`: when home is empty, in other shards, too.
 template <class Machine, class Read>
 HIWAY_DEVICE inline bool get_once(Machine m, OutletView const& v, std::uint32_t group, bool need, Credit credit,
-                                  Read&& read, Credits credits = Credits::doubtful) {
-  bool got = get_from(m, v, v.ring, group, need, credit, read, credits);
-  if (!got && help_to_come(m, v)) got = get_from(m, v, v.ring, group, need, credit, read, credits);
-  if (has_spill(v.spill)) got = get_from(m, v, *v.spill, group, need && !got, credit, read, Credits::doubtful) || got;
+                                  Read&& read, Credits credits = Credits::doubtful, bool elsewhere = true) {
+  constexpr Credits doubtful = Credits::doubtful;
+  bool got = get_from(m, v, home_ring(m, v), group, need, credit, read, credits, v.control);
+  if (!got && help_to_come(m, v)) got = get_from(m, v, v.ring, group, need, credit, read, credits, v.control);
+  if (v.ring.shards > 1 && elsewhere && m.ballot(group, got) == 0) {
+    Ring const other = shard(v.ring, find_shard(m, v.ring, group, home_of(m, v)));
+    got = get_from(m, v, other, group, need, credit, read, doubtful, nullptr);
+  }
+  if (has_spill(v.spill)) got = get_from(m, v, *v.spill, group, need && !got, credit, read, doubtful, v.control) || got;
   return got;
 }
 
 HIWAY_ITEMS_MAY_LOOK_UNSET
-/// One try for all lanes of `group`: `work(T const&)` in each lane that got an item.
+/// One try for all lanes of `group`: `work(T const&)` in each lane that got an item. Elsewhere than at home only behind a
+/// miss: who goes round disturbs others at theirs.
 template <class T, class Machine, class Work>
 HIWAY_DEVICE inline bool work_once(Machine m, OutletView const& v, std::uint32_t group, Credits credits, Work&& work) {
+  bool const elsewhere = credits == Credits::doubtful;
   if constexpr (stays_in_slot<T>) {
     auto const read = [&](std::byte const* slot) { work(item_in<T>(slot)); };
-    return get_once(m, v, group, true, Credit::late, read, credits);  // I5
+    return get_once(m, v, group, true, Credit::late, read, credits, elsewhere);  // I5
   } else {
     ItemRoom<T> room;
-    bool const got = get_once(m, v, group, true, Credit::early, ReadItem<T>{room.item()}, credits);
+    bool const got = get_once(m, v, group, true, Credit::early, ReadItem<T>{room.item()}, credits, elsewhere);
     if (got) work(static_cast<T const&>(room.item()));
     return got;
   }
@@ -174,27 +184,37 @@ enum class Found : std::uint8_t { nothing, item, ended };
 template <class Team, class Work>
 HIWAY_DEVICE inline Found work_together(Team team, OutletView const& v, Work&& work) {
   auto const m = team.m;
-  // ticket, whether it is the spill pool's, and what was found, in one word
-  auto const pack = [](std::uint64_t ticket, bool spilled, Found found) {
-    return ticket << 3 | std::uint64_t{spilled} << 2 | static_cast<std::uint64_t>(found);
+  // ticket, whose it is (a shard's, or the spill pool's), and what was found, in one word
+  constexpr unsigned of_spill = max_shards;
+  auto const pack = [](std::uint64_t ticket, unsigned whose, Found found) {
+    return ticket << 9 | std::uint64_t{whose} << 2 | static_cast<std::uint64_t>(found);
+  };
+  auto const ring_of = [&](unsigned whose) {
+    if (whose == of_spill) return *v.spill;
+    return v.ring.shards == 1 ? v.ring : shard(v.ring, whose);
   };
   std::uint64_t const packed = find_together(team, *v.control, [&] {
-    bool spilled = false;
-    Run run = claim_get_run(m, v.ring, 1, &port_of(m, v).got, Credit::late);
-    if (run.count == 0 && help_to_come(m, v)) run = claim_get_run(m, v.ring, 1, &port_of(m, v).got, Credit::late);
+    unsigned whose = home_of(m, v);
+    auto const claim = [&] { return claim_get_run(m, ring_of(whose), 1, &port_of(m, v).got, Credit::late); };
+    Run run = claim();
+    if (run.count == 0 && help_to_come(m, v)) run = claim();
+    if (run.count == 0 && v.ring.shards > 1) {
+      whose = find_shard(m, v.ring, 1u << m.lane(), whose);
+      run = claim();
+    }
     if (run.count == 0 && has_spill(v.spill)) {
-      spilled = true;
-      run = claim_get_run(m, *v.spill, 1, &port_of(m, v).got, Credit::late);
+      whose = of_spill;
+      run = claim();
     }
     note_result(m, v, run.count != 0);
-    if (run.count == 0) return pack(0, false, tunnel_ended(m, v) ? Found::ended : Found::nothing);
-    (void)begin_get(m, spilled ? *v.spill : v.ring, run.first, *v.control);
-    return pack(run.first, spilled, Found::item);
+    if (run.count == 0) return pack(0, 0, tunnel_ended(m, v) ? Found::ended : Found::nothing);
+    (void)begin_get(m, ring_of(whose), run.first, *v.control);
+    return pack(run.first, whose, Found::item);
   });
   auto const found = static_cast<Found>(packed & 3);
   if (found != Found::item) return found;
-  Ring const& ring = (packed & 4) != 0 ? *v.spill : v.ring;
-  std::uint64_t const ticket = packed >> 3;
+  Ring const ring = ring_of(static_cast<unsigned>(packed >> 2 & 127));
+  std::uint64_t const ticket = packed >> 9;
   work(static_cast<std::byte const*>(ring.item(ticket)));
   team.sync();  // E2
   if (team.rank() == 0) end_get(m, ring, ticket, Credit::late);
@@ -434,8 +454,11 @@ class Outlet {
   }
   template <class Machine>
   std::size_t get_run_with(Machine m, std::span<T> items) const {
-    std::size_t n = detail::get_run(m, view_, view_.ring, items.data(), items.size());
-    if (n == 0 && detail::help_to_come(m, view_)) n = detail::get_run(m, view_, view_.ring, items.data(), items.size());
+    auto const take = [&](Ring const& ring) { return detail::get_run(m, view_, ring, items.data(), items.size()); };
+    std::size_t n = take(detail::home_ring(m, view_));
+    if (n == 0 && detail::help_to_come(m, view_)) n = take(view_.ring);
+    if (n == 0 && view_.ring.shards > 1)
+      n = take(shard(view_.ring, find_shard(m, view_.ring, 1u << m.lane(), detail::home_of(m, view_))));
     if (has_spill(view_.spill)) n += detail::get_run(m, view_, *view_.spill, items.data() + n, items.size() - n);
     after_get(m, n != 0);
     return n;

@@ -48,6 +48,8 @@
 //   Linearizes  at the credit. `full` and `empty` are advisory: a claim in flight may hold credit it will give back.
 //   Progress    a claimant that stops between ticket and turn stalls its slot's successor, every such wait polls abort; one
 //               that stops before its count holds back the rest of its chunk and what follows
+//   Shards      a whole ring may be one of several, side by side in memory, each with words, credit and order of its own. Who
+//               puts keeps to one, so that his items stay in order; who gets takes from his own, then from others
 //   Wrap        tickets are 64 bit; turns and counts are 32 bit and compared for equality: 2^31 laps before one repeats
 // Early credits (given at the grant, not after the copy) and fetch-add tickets were the fastest sound variant measured.
 #pragma once
@@ -83,6 +85,7 @@ struct Ring {
   std::uint32_t chunk_shift = 0;         ///< log2(slots of a chunk)
   std::uint32_t item_bytes = 0;
   RingPart part = RingPart::whole;
+  std::uint8_t shards = 1;             ///< this is the first of so many, a power of two
   Grouping grouping = Grouping::warp;  ///< of the claims that are made with this handle
 
   HIWAY_DEVICE bool is_half() const { return part == RingPart::outbox || part == RingPart::inbox; }
@@ -109,6 +112,18 @@ struct Ring {
     return static_cast<std::uint32_t>(ticket >> (lap_shift + 1)) << chunk_shift;
   }
 };
+
+inline constexpr unsigned max_shards = 64;
+
+/// Shard `k` by itself.
+HIWAY_DEVICE inline Ring shard(Ring ring, unsigned k) {
+  std::size_t const slots = std::size_t{k} << ring.lap_shift;
+  ring.items += slots * ring.item_bytes;
+  ring.turns += slots;
+  ring.words += k;
+  ring.shards = 1;
+  return ring;
+}
 
 /// log2 of a chunk: few counts for a prefix to look at, and few slots that wait for the others of theirs.
 constexpr std::uint32_t chunk_shift_of(std::uint32_t lap_shift) {
@@ -425,10 +440,24 @@ HIWAY_DEVICE inline void finish_get_run(Machine m, Ring const& ring, Run run, Co
   }
 }
 
-/// Items that a get would find now, about; for choosing among rings.
+/// Items that a get would find now, about, in all shards; for choosing among rings.
 template <class Machine>
 HIWAY_DEVICE inline std::int32_t items_about(Machine m, Ring const& ring) {
-  return m.load(ring.words->avail, Order::relaxed);
+  std::int32_t items = m.load(ring.words->avail, Order::relaxed);
+  for (unsigned k = 1; k < ring.shards; ++k) items += m.load(ring.words[k].avail, Order::relaxed);
+  return items;
+}
+
+/// A shard that seems to hold items, the first behind `home`; `home` itself when none does. All lanes of `group` together,
+/// who look at as many shards at once.
+template <class Machine>
+HIWAY_DEVICE inline unsigned find_shard(Machine m, Ring const& ring, std::uint32_t group, unsigned home) {
+  unsigned const width = m.count(group);
+  unsigned step = m.count(group & lanes_below(m.lane())) + 1;
+  while (step < ring.shards && m.load(ring.words[(home + step) & (ring.shards - 1u)].avail, Order::relaxed) <= 0)
+    step += width;
+  std::uint32_t const found = m.ballot(group, step < ring.shards);
+  return found == 0 ? home : (home + m.shuffle(group, step, m.lowest(found))) & (ring.shards - 1u);
 }
 
 // ---- the other half of a half-ring: one caller at a time, a single lane (relay.hpp) ---------------------------

@@ -30,11 +30,13 @@ struct Ports {
   [[nodiscard]] InletView inlet(unsigned writer) {
     InletView v = writing;
     v.ports = &inlets.at(writer);
+    v.home = writer;
     return v;
   }
   [[nodiscard]] OutletView outlet(unsigned reader) {
     OutletView v = reading;
     v.ports = &outlets.at(reader);
+    v.home = reader;
     return v;
   }
   void put(ExploreMachine m, unsigned writer, std::uint32_t value) {
@@ -72,7 +74,9 @@ struct Ports {
   }
   /// For the check's table.
   [[nodiscard]] SumTerm finished() { return {&outlets[0].finished, 2, sizeof(OutletPort), false}; }
-  [[nodiscard]] SumTerm created() const { return {&writing.ring.words->claimed, 1, 0, false}; }
+  [[nodiscard]] SumTerm created() const {
+    return {&writing.ring.words->claimed, writing.ring.shards, sizeof(RingWords), false};
+  }
   [[nodiscard]] SumTerm spilled() const {
     return writing.spill == nullptr ? SumTerm{} : SumTerm{&writing.spill->words->claimed, 1, 0, false};
   }

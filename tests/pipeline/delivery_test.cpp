@@ -154,6 +154,99 @@ TEST(Delivery, EachGroupingDeliversEachItemOnce) {
   }
 }
 
+/// Blocks that are at home in different shards, more and fewer than there are; items small and such as stay in their slot.
+template <std::size_t Bytes>
+struct Numbers {
+  std::uint32_t producer;
+  std::uint32_t number;
+  std::uint32_t rest[Bytes / 4 - 2];
+};
+template <std::size_t Bytes>
+struct NumberSource {
+  std::uint32_t items;
+  HIWAY_DEVICE void operator()(Inlet<Numbers<Bytes>> out) const {
+    for (std::uint32_t i = 0; i < items; ++i) {
+      out.put_in_place([&](Numbers<Bytes>& slot) {
+        slot.producer = thread_index();
+        slot.number = i;
+        for (std::uint32_t k = 0; k < Bytes / 4 - 2; ++k) slot.rest[k] = i + k;
+      });
+    }
+  }
+};
+/// Takes note of items out of their producer's order: a single block of one lane sees them all.
+template <std::size_t Bytes>
+struct OrderedSink {
+  View<Word<std::uint32_t>> next;  ///< a producer's; one more of it: how many came out of order
+  std::uint32_t producers;
+  HIWAY_DEVICE void operator()(Outlet<Numbers<Bytes>> in) const {
+    in.for_each([&](Numbers<Bytes> const& s) {
+      bool right = next[s.producer].bits++ == s.number;
+      for (std::uint32_t k = 0; k < Bytes / 4 - 2; ++k) right = right && s.rest[k] == s.number + k;
+      if (!right) ++next[producers].bits;
+    });
+  }
+};
+template <std::size_t Bytes>
+void expect_order_in_shards(Direction direction, unsigned shards) {
+  SCOPED_TRACE(testing::Message() << "direction " << int(direction) << " shards " << shards << " bytes " << Bytes);
+  constexpr std::uint32_t items = 9;
+  constexpr unsigned executors = 3;
+  bool const gpu = direction == Direction::gpu_to_gpu;
+  unsigned const producers = gpu ? executors * block_threads : executors;
+  Pipeline pipe(bounded());
+  auto& tunnel = pipe.create_tunnel<Numbers<Bytes>>("numbers", direction, {.capacity_items = 37, .shards = shards});
+  std::vector<Word<std::uint32_t>> next(producers + 1, Word<std::uint32_t>{0});
+  auto& device_next = pipe.create_buffer<Word<std::uint32_t>>(std::span<Word<std::uint32_t> const>(next));
+  if (gpu) {
+    pipe.add_gpu_stage("source", NumberSource<Bytes>{items}, into(tunnel),
+                       {.blocks = executors, .threads_per_block = block_threads});
+    pipe.add_gpu_stage("sink", OrderedSink<Bytes>{device_next.view(), producers}, from(tunnel),
+                       {.blocks = 1, .threads_per_block = 1});
+  } else {
+    pipe.add_cpu_stage("source", NumberSource<Bytes>{items}, into(tunnel), {.threads = executors});
+    pipe.add_cpu_stage("sink", OrderedSink<Bytes>{{next.data(), next.size()}, producers}, from(tunnel));
+  }
+  RunReport const report = pipe.run();
+  EXPECT_EQ(report.items, std::uint64_t{producers} * items);
+  if (gpu) device_next.copy_out(next);
+  for (unsigned p = 0; p < producers; ++p) EXPECT_EQ(next[p].bits, items) << "of producer " << p;
+  EXPECT_EQ(next[producers].bits, 0u) << "items out of order, or altered";
+}
+TEST(Delivery, ShardsKeepEachProducersOrder) {
+  HIWAY_NEEDS_DEVICE();
+  for (unsigned const shards : {1u, 2u, 8u, 32u}) {
+    for (Direction const direction : {Direction::cpu_to_cpu, Direction::gpu_to_gpu}) {
+      expect_order_in_shards<16>(direction, shards);
+      expect_order_in_shards<1024>(direction, shards);
+    }
+  }
+}
+/// Every way to get, by every grouping, from shards that are nobody's home.
+TEST(Delivery, ShardsAreEmptiedByWhoeverReads) {
+  HIWAY_NEEDS_DEVICE();
+  for (Grouping const grouping : {Grouping::automatic, Grouping::none, Grouping::block}) {
+    for (unsigned const consumers : {1u, 3u}) {
+      SCOPED_TRACE(testing::Message() << "grouping " << int(grouping) << " consumers " << consumers);
+      constexpr unsigned blocks = 5;
+      constexpr std::uint32_t items = 6;
+      constexpr std::size_t total = std::size_t{blocks} * 72 * items;
+      Pipeline pipe(bounded());
+      auto& tunnel = pipe.create_tunnel<Stamp>("stamps", Direction::gpu_to_gpu,
+                                               {.capacity_items = 64, .grouping = grouping, .shards = 8});
+      std::vector<Word<std::uint32_t>> seen(total, Word<std::uint32_t>{0});
+      auto& device_seen = pipe.create_buffer<Word<std::uint32_t>>(std::span<Word<std::uint32_t> const>(seen));
+      pipe.add_gpu_stage("source", StampSource{items}, into(tunnel), {.blocks = blocks, .threads_per_block = 72});
+      pipe.add_gpu_stage("sink", StampSink{device_seen.view(), items}, from(tunnel),
+                         {.blocks = consumers, .threads_per_block = 72});
+      RunReport const report = pipe.run();
+      EXPECT_EQ(report.items, total);
+      device_seen.copy_out(seen);
+      EXPECT_EQ(std::size_t(std::ranges::count_if(seen, [](auto const& word) { return word.bits == 1; })), total);
+    }
+  }
+}
+
 TEST(Delivery, TakesAnyCapacity) {
   HIWAY_NEEDS_DEVICE();
   for (std::size_t capacity : {3u, 5u, 100u})

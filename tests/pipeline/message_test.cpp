@@ -16,9 +16,9 @@ using hiway_tests::text_of_error;
 
 auto const nothing = [](int const&) {};
 
-std::string refused_tunnel(TunnelConfig const& config) {
+std::string refused_tunnel(TunnelConfig const& config, Direction direction = Direction::cpu_to_cpu) {
   Pipeline pipe(bounded());
-  return text_of_error<ConfigError>([&] { pipe.create_tunnel<int>("t", Direction::cpu_to_cpu, config); });
+  return text_of_error<ConfigError>([&] { pipe.create_tunnel<int>("t", direction, config); });
 }
 
 TEST(Messages, OfATunnelsConfiguration) {
@@ -28,6 +28,11 @@ TEST(Messages, OfATunnelsConfiguration) {
             "tunnel 't': batch_items (9) is larger than the ring, capacity_items (8)");
   EXPECT_EQ(refused_tunnel({.spill_items = (std::size_t{1} << 30) + 1}),
             "tunnel 't': spill_items must be at most 2^30: 1073741825");
+  EXPECT_EQ(refused_tunnel({.shards = 3}), "tunnel 't': shards must be a power of two up to 64: 3");
+  EXPECT_EQ(refused_tunnel({.shards = 128}), "tunnel 't': shards must be a power of two up to 64: 128");
+  EXPECT_EQ(refused_tunnel({.capacity_items = 7, .shards = 8}), "tunnel 't': 8 shards share a capacity_items of 7");
+  EXPECT_EQ(refused_tunnel({.shards = 2}, Direction::cpu_to_gpu),
+            "tunnel 't': shards are for tunnels that do not cross the bus");
 }
 
 TEST(Messages, OfAPipelinesConfiguration) {
