@@ -39,6 +39,10 @@
 //   I6  half-rings: done[k] counts, over all laps, tickets of chunk k that are done; chunks are those of *two* laps, so that no
 //       two laps with tickets under way share a count. A chunk is done when its count says so. Of the last one,
 //       begun, the first n tickets are done when its count is n and no other ticket of it was granted, which is read later
+//   I7  who holds several tickets waits for the turn of the first that is left, never for several at once: a get that waited
+//       for t + 1 before it freed t, and a put of t + 1 that waited for more slots before it filled its own, could wait for
+//       each other. It may look at several turns at once and go on with those in a row that have come. A run is no longer
+//       than the ring: no two of its tickets have one slot
 //   Orders    R1 put releases the full turn -> A2 get acquires it: the item is whole
 //             R2 get releases the free turn -> A1 put acquires it: the old item was read
 //             R3 a count is a release -> the prefix acquires it. All are read-modify-writes, so one acquires all before
@@ -131,6 +135,23 @@ struct Run {
   std::uint32_t count = 0;
 };
 
+/// What one lane got of its group's claim of several items for each.
+struct RunGrant {
+  Run run;                  ///< its own
+  Run all;                  ///< all lanes': theirs follow one another, the lowest lane's first
+  std::uint32_t lanes = 0;  ///< that were granted any
+};
+
+/// The most that one claim asks for, for each lane, or for a team: credit is a 32-bit word from which the claims of a whole
+/// grid may have taken too much for a moment.
+inline constexpr std::uint32_t most_of_lane = 1u << 12;
+inline constexpr std::uint32_t most_of_team = 1u << 16;
+/// Items of a span that a lane has under way at once, on any machine.
+inline constexpr unsigned most_at_once = 4;
+HIWAY_DEVICE constexpr std::uint32_t at_most(std::uint64_t n, std::uint32_t most) {
+  return n < most ? static_cast<std::uint32_t>(n) : most;
+}
+
 /// Whether a claim looks for credit before it takes some. A look costs every claim the hot word's latency once more, and
 /// half of a full grid's rate; a claim that finds none has spoilt the word for others.
 enum class Credits : std::uint8_t { likely, doubtful };
@@ -145,11 +166,15 @@ enum class Credit : std::uint8_t { early, late };
 
 namespace detail {
 
-/// Takes up to `n` credits; what was taken beyond the balance is given back.
+/// Takes up to `n` credits; what was taken beyond the balance is given back. A look keeps it from taking too many.
 template <class Machine>
 HIWAY_DEVICE inline std::int32_t take_credit(Machine m, Word<std::int32_t>& credit, std::int32_t n, Credits credits,
                                              Order order) {
-  if (credits == Credits::doubtful && m.load(credit, Order::relaxed) <= 0) return 0;
+  if (credits == Credits::doubtful) {
+    std::int32_t const seen = m.load(credit, Order::relaxed);
+    if (seen <= 0) return 0;
+    n = seen < n ? seen : n;
+  }
   std::int32_t const before = m.fetch_add(credit, -n, order);
   std::int32_t const granted = before <= 0 ? 0 : (before < n ? before : n);
   if (granted < n) m.fetch_add(credit, n - granted, Order::relaxed);
@@ -211,6 +236,19 @@ HIWAY_DEVICE inline Run claim_for_warp(Machine m, ClaimWords const& w, std::uint
   return claim_run(m, w, n, credits);
 }
 
+/// One claim of `n` by the first lane of `group`, for all of them.
+template <class Machine>
+HIWAY_DEVICE inline Run claim_by_first(Machine m, std::uint32_t group, std::uint32_t n, ClaimWords const& w,
+                                       Credits credits, Sharing const& sharing) {
+  unsigned const leader = m.lowest(group);
+  Run run;
+  if (m.lane() == leader) run = claim_for_warp(m, w, n, credits, sharing);
+  run.count = m.shuffle(group, run.count, leader);
+  run.first = m.shuffle(group, run.first, leader);
+  m.sync_warp(group);  // the leader's acquires hold for every lane
+  return run;
+}
+
 /// One claim for all lanes of `group` that `need` a slot (contention relief, layer 1): its first lane takes credits and
 /// tickets for all. Grouping::none: each takes its own; a CPU thread has no others.
 template <class Machine>
@@ -225,16 +263,52 @@ HIWAY_DEVICE inline Grant claim(Machine m, std::uint32_t group, bool need, Claim
       return {own.count != 0, own.first, 0, 1u << m.lane()};
     }
   }
-  unsigned const leader = m.lowest(group);
-  Run run;
-  if (m.lane() == leader) run = claim_for_warp(m, w, m.count(wanting), credits, sharing);
-  run.count = m.shuffle(group, run.count, leader);
-  run.first = m.shuffle(group, run.first, leader);
-  m.sync_warp(group);  // the leader's acquires hold for every lane
+  Run const run = claim_by_first(m, group, m.count(wanting), w, credits, sharing);
   std::uint32_t const rank = m.count(wanting & lanes_below(m.lane()));
   bool const granted = need && rank < run.count;
   std::uint32_t const lanes = run.count == m.count(wanting) ? wanting : m.ballot(group, granted);
   return {granted, run.first + rank, rank, lanes};
+}
+
+/// A number that each lane of a group has, summed up: of the lanes below the caller, and of all.
+template <class N>
+struct Sums {
+  N below = 0;
+  N all = 0;
+};
+/// By two ballots for each bit of the largest: lanes of any group, and numbers are mostly small.
+template <class Machine, class N>
+HIWAY_DEVICE inline Sums<N> sum_lanes(Machine m, std::uint32_t group, N mine) {
+  Sums<N> sums;
+  for (unsigned bit = 0; m.ballot(group, mine >> bit != 0) != 0; ++bit) {
+    std::uint32_t const lanes = m.ballot(group, (mine >> bit & 1u) != 0);
+    sums.below += static_cast<N>(m.count(lanes & lanes_below(m.lane()))) << bit;
+    sums.all += static_cast<N>(m.count(lanes)) << bit;
+  }
+  return sums;
+}
+
+/// A claim for so many that a look beforehand costs little, and to take too many would keep many others from theirs.
+inline constexpr std::uint32_t many_items = 128;
+
+/// One claim for all lanes of `group`, `wanted` items for each. Granted less than that, it serves the lowest lanes first.
+template <class Machine>
+HIWAY_DEVICE inline RunGrant claim_runs(Machine m, std::uint32_t group, std::uint32_t wanted, ClaimWords const& w,
+                                        Credits credits, Sharing const& sharing) {
+  Sums<std::uint32_t> const sums = sum_lanes(m, group, wanted);
+  if (sums.all == 0) return {};
+  if (sums.all > many_items) credits = Credits::doubtful;
+  if constexpr (Machine::shares_blocks) {
+    if (sharing.grouping == Grouping::none) {
+      Run own;
+      if (wanted != 0) own = claim_run(m, w, wanted, credits);
+      return {own, own, 1u << m.lane()};
+    }
+  }
+  Run const all = claim_by_first(m, group, sums.all, w, credits, sharing);
+  std::uint32_t const left = all.count > sums.below ? all.count - sums.below : 0;
+  Run const own{all.first + sums.below, left < wanted ? left : wanted};
+  return {own, all, m.ballot(group, own.count != 0)};
 }
 
 HIWAY_DEVICE inline ClaimWords put_words(Ring const& ring) {
@@ -302,6 +376,13 @@ HIWAY_DEVICE inline Grant claim_put(Machine m, Ring const& ring, std::uint32_t g
                                     Credits credits = Credits::doubtful, Control* control = nullptr) {
   return detail::claim(m, group, need, detail::put_words(ring), credits, {ring.grouping, ClaimKind::put, control});
 }
+/// The same for up to `wanted` slots of each lane.
+template <class Machine>
+HIWAY_DEVICE inline RunGrant claim_put_runs(Machine m, Ring const& ring, std::uint32_t group, std::uint32_t wanted,
+                                            Credits credits, Control* control) {
+  return detail::claim_runs(m, group, wanted, detail::put_words(ring), credits,
+                            {ring.grouping, ClaimKind::put, control});
+}
 /// Claims up to `n` slots for the calling lane alone.
 template <class Machine>
 HIWAY_DEVICE inline Run claim_put_run(Machine m, Ring const& ring, std::uint32_t n) {
@@ -361,6 +442,13 @@ HIWAY_DEVICE inline Grant claim_get(Machine m, Ring const& ring, std::uint32_t g
   return detail::claim(m, group, need, detail::get_words(ring, tally, credit), credits,
                        {ring.grouping, ClaimKind::get, control});
 }
+/// The same for up to `wanted` items of each lane.
+template <class Machine>
+HIWAY_DEVICE inline RunGrant claim_get_runs(Machine m, Ring const& ring, std::uint32_t group, std::uint32_t wanted,
+                                            Word<std::uint64_t>* tally, Credits credits, Control* control) {
+  return detail::claim_runs(m, group, wanted, detail::get_words(ring, tally, Credit::early), credits,
+                            {ring.grouping, ClaimKind::get, control});
+}
 /// Claims up to `n` items for the calling lane alone.
 template <class Machine>
 HIWAY_DEVICE inline Run claim_get_run(Machine m, Ring const& ring, std::uint32_t n, Word<std::uint64_t>* tally,
@@ -415,6 +503,106 @@ HIWAY_DEVICE inline void finish_get_run(Machine m, Ring const& ring, Run run, Co
     }
     i += n;
   }
+}
+
+// ---- spans: items of a run that lanes copy side by side -------------------------------------------------------
+
+/// Which items of a run a lane copies: every `size`-th from the `rank`-th on. The run is a span's from `offset` on.
+struct Part {
+  std::uint32_t rank = 0;
+  std::uint32_t size = 1;
+  std::size_t offset = 0;
+};
+
+/// Some of them, which the lane copies at once.
+struct Several {
+  Ring const& ring;
+  Run run;
+  Part part;
+  std::uint32_t at;     ///< the first one's place in the run
+  std::uint32_t count;  ///< at most most_at_once
+
+  HIWAY_DEVICE std::uint32_t place(unsigned k) const { return at + k * part.size; }
+  HIWAY_DEVICE std::uint64_t ticket(unsigned k) const { return run.first + place(k); }
+  HIWAY_DEVICE std::byte* slot(unsigned k) const { return ring.item(ticket(k)); }
+  HIWAY_DEVICE std::size_t item(unsigned k) const { return part.offset + place(k); }  ///< its place in the span
+};
+
+namespace detail {
+
+/// Waits until the first of `some` has come to its turn; how many of them have, in a row (I7).
+template <class Machine>
+HIWAY_DEVICE inline std::uint32_t await_turns(Machine m, Several const& some, ClaimKind kind, Control& control) {
+  for (unsigned misses = 0;; ++misses) {
+    std::uint32_t come = 0;
+    bool in_a_row = true;
+    for (unsigned k = 0; k < most_at_once; ++k) {
+      if (k >= some.count) break;
+      std::uint64_t const t = some.ticket(k);
+      std::uint32_t const awaited = kind == ClaimKind::put ? some.ring.free_turn(t) : some.ring.full_turn(t);
+      in_a_row = m.load_ahead(some.ring.turn(t)) == awaited && in_a_row;
+      come += in_a_row ? 1u : 0u;
+    }
+    if (come != 0) {
+      m.acquire_ahead();  // A1, A2
+      return come;
+    }
+    leave_if_aborted(m, control);
+    m.relax(misses);
+  }
+}
+
+/// Puts or gets a lane's part of a run: `copy(Several)` writes, or reads, the slots. In whole rings each slot is handed
+/// over; behind the parts of all lanes comes end_run.
+template <class Machine, class Copy>
+HIWAY_DEVICE inline void copy_part(Machine m, Ring const& ring, Run run, Part part, ClaimKind kind, Control& control,
+                                   Copy&& copy) {
+  Several some{ring, run, part, part.rank, 0};
+  for (; some.at < run.count; some.at += some.count * part.size) {
+    some.count = 1;
+    while (some.count < most_at_once && some.place(some.count) < run.count) ++some.count;
+    if (ring.is_half()) {
+      copy(static_cast<Several const&>(some));
+      continue;
+    }
+    some.count = await_turns(m, some, kind, control);
+    copy(static_cast<Several const&>(some));
+    m.release_ahead();  // R1, R2
+    for (unsigned k = 0; k < most_at_once; ++k) {
+      if (k >= some.count) break;
+      std::uint64_t const t = some.ticket(k);
+      m.store_ahead(ring.turn(t), kind == ClaimKind::put ? ring.full_turn(t) : ring.next_free_turn(t));
+    }
+  }
+}
+
+/// What one lane does for all when every part of the run was copied, and it has met them.
+template <class Machine>
+HIWAY_DEVICE inline void end_run(Machine m, Ring const& ring, Run run, ClaimKind kind, Control& control) {
+  if (ring.part == RingPart::whole) return;
+  leave_if_aborted(m, control);  // a lane that has left owes its part
+  if (ring.is_half()) {
+    for (std::uint32_t i = 0; i < run.count;) {
+      std::uint32_t const n = next_piece(ring, run.first + i, run.count - i);
+      count_done(m, ring, run.first + i, n);
+      i += n;
+    }
+  } else if (kind == ClaimKind::get) {
+    give_credit_in_order(m, ring);  // I5
+  }
+}
+
+}  // namespace detail
+
+/// Puts or gets what each lane was granted, by `copy(Several)`; all lanes granted together call it. `offset`: how much of
+/// the lane's span was done before.
+template <class Machine, class Copy>
+HIWAY_DEVICE inline void copy_granted(Machine m, Ring const& ring, RunGrant const& grant, std::size_t offset,
+                                      ClaimKind kind, Control& control, Copy&& copy) {
+  detail::copy_part(m, ring, grant.run, {0, 1, offset}, kind, control, copy);
+  if (ring.part == RingPart::whole) return;
+  m.sync_warp(grant.lanes);  // R3, I5: the lane that ends the run releases what all have done
+  if (m.lane() == m.lowest(grant.lanes)) detail::end_run(m, ring, grant.all, kind, control);
 }
 
 /// Items that a get would find now, about; for choosing among rings.

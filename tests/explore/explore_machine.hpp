@@ -62,6 +62,11 @@ struct ExploreMachine {
     return load(word, Order::relaxed);
   }
   void acquire_ahead() const { Explorer::here().acquire_fence(); }
+  void release_ahead() const { Explorer::here().release_fence(); }
+  template <class T>
+  void store_ahead(Word<T>& word, T value) const {
+    store(word, value, Order::relaxed);
+  }
   template <class T>
   T load_across_ahead(Word<T>& word) const {
     return load(word, Order::relaxed);

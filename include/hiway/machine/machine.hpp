@@ -9,6 +9,8 @@
 //                                              lose updates (measured).
 //            load_ahead ... acquire_ahead      loads of which several are under way at once; the second acquires what
 //                                              they saw. counts_at_once: how many pay
+//            release_ahead ... store_ahead     stores of which several are under way at once; the first releases all that
+//                                              came before it
 //            load_across_ahead, acquire_across_ahead   the same across
 //            fence_behind_ticket               between a fetch_add at home and a load at home that a checker on the other
 //                                              side may have stored: on a CPU both are seen in that order by everyone
