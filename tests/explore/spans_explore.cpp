@@ -317,4 +317,33 @@ TEST(ExploreTeamSpans, ASpanLeavesARingInOrder) {
   expect_no_failure<TeamSpans<BlockTeam, 3, 2, 2, 0, RingPart::in_order>>();
 }
 
+// ---- refused
+
+/// Who has closed puts a span: alone, or as the first lane of a team; nothing of it is seen.
+template <bool Team, RingPart Part>
+struct RefusedSpan {
+  static constexpr std::array warps = {1u};
+  void run(unsigned, ExploreMachine m) {
+    t.close(m, 0);
+    if constexpr (Team) {
+      detail::put_span_by_team(WarpTeam<ExploreMachine>{m}, t.inlet(0), 2, WriteSeveral{m, 0});
+    } else {
+      detail::put_span(m, t.inlet(0), 2, WriteSeveral{m, 0});
+    }
+    throw Failure{"a put that must be refused returned"};
+  }
+  void check() const {
+    require(control.record.kind == FaultKind::put_after_close, "another fault");
+    for (auto const& turn : t.ring.turns) require(turn.bits == 0, "a refused put is visible");
+    for (auto const& count : t.ring.done) require(count.bits == 0, "a refused put is counted");
+  }
+  Control control;
+  LocalTunnel t{control, 2, 0, Part};
+};
+TEST(ExploreSpans, AfterTheCloseALanesIsRefused) { expect_no_failure<RefusedSpan<false, RingPart::whole>>(); }
+TEST(ExploreSpans, AfterTheCloseALanesIsRefusedAcrossTheBus) {
+  expect_no_failure<RefusedSpan<false, RingPart::outbox>>();
+}
+TEST(ExploreSpans, AfterTheCloseATeamsIsRefused) { expect_no_failure<RefusedSpan<true, RingPart::whole>>(); }
+
 }  // namespace
