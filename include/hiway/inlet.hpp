@@ -246,9 +246,7 @@ template <class T>
 struct WriteItems {
   T const* items;
   HIWAY_DEVICE void operator()(Several const& some) const {
-    copy_several<T, most_at_once>(
-        some.count, [&](unsigned k) -> T const& { return items[some.item(k)]; },
-        [&](unsigned k) -> T& { return item_in<T>(some.slot(k)); });
+    for (unsigned k = 0; k < some.count; ++k) item_in<T>(some.slot(k)) = items[some.item(k)];
   }
 };
 

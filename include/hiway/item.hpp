@@ -94,23 +94,6 @@ struct ItemRoom {
   HIWAY_DEVICE T& item() { return *reinterpret_cast<T*>(bytes); }
 };
 
-/// Copies `n` items, at most `Most`: to(k) = from(k). Small ones are all read before the first is written, so that their
-/// reads are under way together.
-template <class T, unsigned Most, class From, class To>
-HIWAY_DEVICE inline void copy_several(unsigned n, From&& from, To&& to) {
-  if constexpr (sizeof(T) <= 16) {
-    ItemRoom<T> room[Most];
-    for (unsigned k = 0; k < Most; ++k) {
-      if (k < n) room[k].item() = from(k);
-    }
-    for (unsigned k = 0; k < Most; ++k) {
-      if (k < n) to(k) = room[k].item();
-    }
-  } else {
-    for (unsigned k = 0; k < n; ++k) to(k) = from(k);
-  }
-}
-
 /// An item in its slot.
 template <class T>
 HIWAY_DEVICE inline T const& item_in(std::byte const* slot) {

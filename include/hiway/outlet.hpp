@@ -258,16 +258,26 @@ HIWAY_DEVICE inline std::uint32_t get_span(Machine m, OutletView const& v, std::
   return got;
 }
 
-/// Reads items of a span from their slots.
+HIWAY_ITEMS_MAY_LOOK_UNSET
+/// Reads items of a span from their slots. Small ones are all on their way before the first has come: a slot may lie across
+/// the bus.
 template <class T>
 struct ReadItems {
   T* items;
   HIWAY_DEVICE void operator()(Several const& some) const {
-    copy_several<T, most_at_once>(
-        some.count, [&](unsigned k) -> T const& { return item_in<T>(some.slot(k)); },
-        [&](unsigned k) -> T& { return items[some.item(k)]; });
+    constexpr unsigned at_once = sizeof(T) <= 16 ? most_at_once : 1;
+    for (unsigned k = 0; k < some.count; k += at_once) {
+      ItemRoom<T> room[at_once];
+      for (unsigned i = 0; i < at_once; ++i) {
+        if (k + i < some.count) room[i].item() = item_in<T>(static_cast<std::byte const*>(some.slot(k + i)));
+      }
+      for (unsigned i = 0; i < at_once; ++i) {
+        if (k + i < some.count) items[some.item(k + i)] = room[i].item();
+      }
+    }
   }
 };
+HIWAY_ITEMS_END
 
 /// Up to `n` items for the calling thread, one after another into `items`.
 template <class T, class Machine>

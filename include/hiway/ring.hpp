@@ -39,10 +39,9 @@
 //   I6  half-rings: done[k] counts, over all laps, tickets of chunk k that are done; chunks are those of *two* laps, so that no
 //       two laps with tickets under way share a count. A chunk is done when its count says so. Of the last one,
 //       begun, the first n tickets are done when its count is n and no other ticket of it was granted, which is read later
-//   I7  who holds several tickets waits for the turn of the first that is left, never for several at once: a get that waited
-//       for t + 1 before it freed t, and a put of t + 1 that waited for more slots before it filled its own, could wait for
-//       each other. It may look at several turns at once and go on with those in a row that have come. A run is no longer
-//       than the ring: no two of its tickets have one slot
+//   I7  a run of several tickets is granted at once, and is no longer than the ring: no two of them have one slot. I2 holds
+//       for whole runs, then: what a holder waits for was granted before his own, with all of its run, whose holders wait for
+//       what was granted before that. So he may wait for several turns at once
 //   Orders    R1 put releases the full turn -> A2 get acquires it: the item is whole
 //             R2 get releases the free turn -> A1 put acquires it: the old item was read
 //             R3 a count is a release -> the prefix acquires it. All are read-modify-writes, so one acquires all before
@@ -153,8 +152,9 @@ HIWAY_DEVICE constexpr std::uint32_t at_most(std::uint64_t n, std::uint32_t most
 }
 
 /// Whether a claim looks for credit before it takes some. A look costs every claim the hot word's latency once more, and
-/// half of a full grid's rate; a claim that finds none has spoilt the word for others.
-enum class Credits : std::uint8_t { likely, doubtful };
+/// half of a full grid's rate; a claim that finds none has spoilt the word for others. counted: it looks, and takes no more
+/// than it saw; for claims of many items, which would take what is not there from many others for a moment.
+enum class Credits : std::uint8_t { likely, doubtful, counted };
 /// What to expect after so many misses in a row. Of a group's lanes, the first one's counts.
 HIWAY_DEVICE constexpr Credits after_misses(unsigned misses) {
   return misses == 0 ? Credits::likely : Credits::doubtful;
@@ -166,14 +166,14 @@ enum class Credit : std::uint8_t { early, late };
 
 namespace detail {
 
-/// Takes up to `n` credits; what was taken beyond the balance is given back. A look keeps it from taking too many.
+/// Takes up to `n` credits; what was taken beyond the balance is given back.
 template <class Machine>
 HIWAY_DEVICE inline std::int32_t take_credit(Machine m, Word<std::int32_t>& credit, std::int32_t n, Credits credits,
                                              Order order) {
-  if (credits == Credits::doubtful) {
+  if (credits != Credits::likely) {
     std::int32_t const seen = m.load(credit, Order::relaxed);
     if (seen <= 0) return 0;
-    n = seen < n ? seen : n;
+    if (credits == Credits::counted && seen < n) n = seen;
   }
   std::int32_t const before = m.fetch_add(credit, -n, order);
   std::int32_t const granted = before <= 0 ? 0 : (before < n ? before : n);
@@ -236,13 +236,13 @@ HIWAY_DEVICE inline Run claim_for_warp(Machine m, ClaimWords const& w, std::uint
   return claim_run(m, w, n, credits);
 }
 
-/// One claim of `n` by the first lane of `group`, for all of them.
-template <class Machine>
-HIWAY_DEVICE inline Run claim_by_first(Machine m, std::uint32_t group, std::uint32_t n, ClaimWords const& w,
+/// One claim of `count()` by the first lane of `group`, for all of them. Only that lane needs the number.
+template <class Machine, class Count>
+HIWAY_DEVICE inline Run claim_by_first(Machine m, std::uint32_t group, Count&& count, ClaimWords const& w,
                                        Credits credits, Sharing const& sharing) {
   unsigned const leader = m.lowest(group);
   Run run;
-  if (m.lane() == leader) run = claim_for_warp(m, w, n, credits, sharing);
+  if (m.lane() == leader) run = claim_for_warp(m, w, count(), credits, sharing);
   run.count = m.shuffle(group, run.count, leader);
   run.first = m.shuffle(group, run.first, leader);
   m.sync_warp(group);  // the leader's acquires hold for every lane
@@ -263,7 +263,8 @@ HIWAY_DEVICE inline Grant claim(Machine m, std::uint32_t group, bool need, Claim
       return {own.count != 0, own.first, 0, 1u << m.lane()};
     }
   }
-  Run const run = claim_by_first(m, group, m.count(wanting), w, credits, sharing);
+  Run const run = claim_by_first(
+      m, group, [&] { return m.count(wanting); }, w, credits, sharing);
   std::uint32_t const rank = m.count(wanting & lanes_below(m.lane()));
   bool const granted = need && rank < run.count;
   std::uint32_t const lanes = run.count == m.count(wanting) ? wanting : m.ballot(group, granted);
@@ -288,7 +289,7 @@ HIWAY_DEVICE inline Sums<N> sum_lanes(Machine m, std::uint32_t group, N mine) {
   return sums;
 }
 
-/// A claim for so many that a look beforehand costs little, and to take too many would keep many others from theirs.
+/// From so many on a look beforehand costs a claim little.
 inline constexpr std::uint32_t many_items = 128;
 
 /// One claim for all lanes of `group`, `wanted` items for each. Granted less than that, it serves the lowest lanes first.
@@ -297,7 +298,7 @@ HIWAY_DEVICE inline RunGrant claim_runs(Machine m, std::uint32_t group, std::uin
                                         Credits credits, Sharing const& sharing) {
   Sums<std::uint32_t> const sums = sum_lanes(m, group, wanted);
   if (sums.all == 0) return {};
-  if (sums.all > many_items) credits = Credits::doubtful;
+  if (sums.all > many_items) credits = Credits::counted;
   if constexpr (Machine::shares_blocks) {
     if (sharing.grouping == Grouping::none) {
       Run own;
@@ -305,7 +306,8 @@ HIWAY_DEVICE inline RunGrant claim_runs(Machine m, std::uint32_t group, std::uin
       return {own, own, 1u << m.lane()};
     }
   }
-  Run const all = claim_by_first(m, group, sums.all, w, credits, sharing);
+  Run const all = claim_by_first(
+      m, group, [&] { return sums.all; }, w, credits, sharing);
   std::uint32_t const left = all.count > sums.below ? all.count - sums.below : 0;
   Run const own{all.first + sums.below, left < wanted ? left : wanted};
   return {own, all, m.ballot(group, own.count != 0)};
@@ -386,7 +388,7 @@ HIWAY_DEVICE inline RunGrant claim_put_runs(Machine m, Ring const& ring, std::ui
 /// Claims up to `n` slots for the calling lane alone.
 template <class Machine>
 HIWAY_DEVICE inline Run claim_put_run(Machine m, Ring const& ring, std::uint32_t n) {
-  return detail::claim_run(m, detail::put_words(ring), n, Credits::doubtful);
+  return detail::claim_run(m, detail::put_words(ring), n, Credits::counted);
 }
 
 /// Waits for a claimed slot; the item is written there.
@@ -453,7 +455,7 @@ HIWAY_DEVICE inline RunGrant claim_get_runs(Machine m, Ring const& ring, std::ui
 template <class Machine>
 HIWAY_DEVICE inline Run claim_get_run(Machine m, Ring const& ring, std::uint32_t n, Word<std::uint64_t>* tally,
                                       Credit credit) {
-  return detail::claim_run(m, detail::get_words(ring, tally, credit), n, Credits::doubtful);
+  return detail::claim_run(m, detail::get_words(ring, tally, credit), n, Credits::counted);
 }
 
 /// Waits for a claimed item; it is read there.
@@ -530,26 +532,22 @@ struct Several {
 
 namespace detail {
 
-/// Waits until the first of `some` has come to its turn; how many of them have, in a row (I7).
+/// Waits until the slots of `some` have come to their turns, all of them (I7).
 template <class Machine>
-HIWAY_DEVICE inline std::uint32_t await_turns(Machine m, Several const& some, ClaimKind kind, Control& control) {
+HIWAY_DEVICE inline void await_turns(Machine m, Several const& some, ClaimKind kind, Control& control) {
   for (unsigned misses = 0;; ++misses) {
-    std::uint32_t come = 0;
-    bool in_a_row = true;
+    bool come = true;
     for (unsigned k = 0; k < most_at_once; ++k) {
       if (k >= some.count) break;
       std::uint64_t const t = some.ticket(k);
       std::uint32_t const awaited = kind == ClaimKind::put ? some.ring.free_turn(t) : some.ring.full_turn(t);
-      in_a_row = m.load_ahead(some.ring.turn(t)) == awaited && in_a_row;
-      come += in_a_row ? 1u : 0u;
+      come = m.load_ahead(some.ring.turn(t)) == awaited && come;  // no look waits for another's result
     }
-    if (come != 0) {
-      m.acquire_ahead();  // A1, A2
-      return come;
-    }
+    if (come) break;
     leave_if_aborted(m, control);
     m.relax(misses);
   }
+  m.acquire_ahead();  // A1, A2
 }
 
 /// Puts or gets a lane's part of a run: `copy(Several)` writes, or reads, the slots. In whole rings each slot is handed
@@ -565,7 +563,7 @@ HIWAY_DEVICE inline void copy_part(Machine m, Ring const& ring, Run run, Part pa
       copy(static_cast<Several const&>(some));
       continue;
     }
-    some.count = await_turns(m, some, kind, control);
+    await_turns(m, some, kind, control);
     copy(static_cast<Several const&>(some));
     m.release_ahead();  // R1, R2
     for (unsigned k = 0; k < most_at_once; ++k) {
