@@ -2,7 +2,7 @@
 // into(...).
 //
 // A put takes its ticket, then reads the own lane's closed bit and the unit's closed word, then commits
-// (termination.hpp T5). Lanes that found each other converged share a claim.
+// (termination.hpp T5). Lanes that found each other converged share a claim, also for spans of different lengths.
 // Lanes of one claim part when it is granted: who got room commits and leaves, who did not waits (docs/adr/0009).
 #pragma once
 #include <cstddef>
