@@ -94,14 +94,15 @@ struct BlockSpans {
     hiway::BlockTeam<Machine> const team{m};
     std::uint32_t const all = span * m.block_threads();
     for (std::uint32_t done = 0; done != all;) {
-      hiway::detail::Claimed const claimed = hiway::detail::claim_together(team, *control, [&] {
-        hiway::detail::Claimed found;
-        for (unsigned misses = 0; (found.run = claim_run(all - done)).count == 0; ++misses) {
-          hiway::leave_if_aborted(m, *control);
-          m.relax(misses);
-        }
-        return found;
-      });
+      hiway::detail::Claimed const claimed =
+          hiway::detail::claim_together(team, *control, all - done, [&](std::uint32_t n) {
+            hiway::detail::Claimed found;
+            for (unsigned misses = 0; (found.run = claim_run(n)).count == 0; ++misses) {
+              hiway::leave_if_aborted(m, *control);
+              m.relax(misses);
+            }
+            return found;
+          });
       hiway::detail::copy_by_team(team, ring, claimed.run, done, kind, *control, copy);
       done += claimed.run.count;
     }

@@ -180,8 +180,8 @@ HIWAY_DEVICE inline Claimed claim_room(Machine m, InletView const& v, std::uint3
 template <class Team, class Fill>
 HIWAY_DEVICE inline void put_by_team(Team team, InletView const& v, Fill&& fill) {
   auto const m = team.m;
-  Claimed const c = claim_together(team, *v.control, [&] {
-    Claimed const found = claim_room(m, v, 1);
+  Claimed const c = claim_together(team, *v.control, 1, [&](std::uint32_t n) {
+    Claimed const found = claim_room(m, v, n);
     (void)begin_put(m, found.spilled ? *v.spill : v.ring, found.run.first, *v.control);
     return found;
   });
@@ -200,8 +200,8 @@ template <class Team, class Copy>
 HIWAY_DEVICE inline void put_span_by_team(Team team, InletView const& v, std::size_t n, Copy&& copy) {
   auto const m = team.m;
   for (std::size_t done = 0; done != n;) {
-    Claimed const c =
-        claim_together(team, *v.control, [&] { return claim_room(m, v, at_most(n - done, most_of_team)); });
+    Claimed const c = claim_together(team, *v.control, at_most(n - done, most_of_team),
+                                     [&](std::uint32_t most) { return claim_room(m, v, most); });
     copy_by_team(team, c.spilled ? *v.spill : v.ring, c.run, done, ClaimKind::put, *v.control, copy);
     if (team.rank() == 0) help_to_leave(m, v, true);
     done += c.run.count;

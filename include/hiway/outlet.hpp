@@ -197,8 +197,8 @@ HIWAY_DEVICE inline Claimed claim_items(Machine m, OutletView const& v, std::uin
 template <class Team, class Work>
 HIWAY_DEVICE inline Found work_together(Team team, OutletView const& v, Work&& work) {
   auto const m = team.m;
-  Claimed const c = claim_together(team, *v.control, [&] {
-    Claimed const found = claim_items(m, v, 1, Credit::late);
+  Claimed const c = claim_together(team, *v.control, 1, [&](std::uint32_t n) {
+    Claimed const found = claim_items(m, v, n, Credit::late);
     if (found.run.count != 0) (void)begin_get(m, found.spilled ? *v.spill : v.ring, found.run.first, *v.control);
     return found;
   });
@@ -224,8 +224,8 @@ HIWAY_DEVICE inline bool await_together(Team team, OutletView const& v, Work&& w
 /// there for every lane.
 template <class Team, class Copy>
 HIWAY_DEVICE inline Claimed get_span_by_team(Team team, OutletView const& v, std::size_t n, Copy&& copy) {
-  Claimed const c =
-      claim_together(team, *v.control, [&] { return claim_items(team.m, v, at_most(n, most_of_team), Credit::early); });
+  Claimed const c = claim_together(team, *v.control, at_most(n, most_of_team),
+                                   [&](std::uint32_t most) { return claim_items(team.m, v, most, Credit::early); });
   if (c.run.count != 0) copy_by_team(team, c.spilled ? *v.spill : v.ring, c.run, 0, ClaimKind::get, *v.control, copy);
   return c;
 }

@@ -228,7 +228,7 @@ HIWAY_DEVICE inline Run claim_for_warp(Machine m, ClaimWords const& w, std::uint
                                        Sharing const& sharing) {
   if constexpr (Machine::shares_blocks) {
     if (sharing.control != nullptr && sharing.grouping != Grouping::warp && m.block_threads() > 32) {
-      if (credits == Credits::doubtful && m.load(w.credit, Order::relaxed) <= 0) return {};
+      if (credits != Credits::likely && m.load(w.credit, Order::relaxed) <= 0) return {};
       return claim_in_block(m, sharing.grouping, sharing.kind, key_of(w), n, *sharing.control,
                             [&](std::uint32_t wanted) { return claim_run(m, w, wanted, Credits::likely); });
     }
@@ -281,7 +281,7 @@ struct Sums {
 template <class Machine, class N>
 HIWAY_DEVICE inline Sums<N> sum_lanes(Machine m, std::uint32_t group, N mine) {
   Sums<N> sums;
-  for (unsigned bit = 0; m.ballot(group, mine >> bit != 0) != 0; ++bit) {
+  for (unsigned bit = 0; bit != 8 * sizeof(N) && m.ballot(group, mine >> bit != 0) != 0; ++bit) {
     std::uint32_t const lanes = m.ballot(group, (mine >> bit & 1u) != 0);
     sums.below += static_cast<N>(m.count(lanes & lanes_below(m.lane()))) << bit;
     sums.all += static_cast<N>(m.count(lanes)) << bit;
@@ -559,12 +559,9 @@ HIWAY_DEVICE inline void copy_part(Machine m, Ring const& ring, Run run, Part pa
   for (; some.at < run.count; some.at += some.count * part.size) {
     some.count = 1;
     while (some.count < most_at_once && some.place(some.count) < run.count) ++some.count;
-    if (ring.is_half()) {
-      copy(static_cast<Several const&>(some));
-      continue;
-    }
-    await_turns(m, some, kind, control);
+    if (!ring.is_half()) await_turns(m, some, kind, control);
     copy(static_cast<Several const&>(some));
+    if (ring.is_half()) continue;
     m.release_ahead();  // R1, R2
     for (unsigned k = 0; k < most_at_once; ++k) {
       if (k >= some.count) break;

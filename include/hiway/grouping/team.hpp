@@ -53,19 +53,17 @@ struct Claimed {
   bool ended = false;  ///< there were no items, and there will be none
 };
 
-/// Calls `claim()` -> Claimed in the team's first lane and gives its result to all (E1, E3).
+/// Calls `claim(n)` -> Claimed, of up to `n` tickets, in the team's first lane and gives its result to all (E1, E3).
 template <class Team, class Claim>
-HIWAY_DEVICE inline Claimed claim_together(Team team, Control& control, Claim&& claim) {
+HIWAY_DEVICE inline Claimed claim_together(Team team, Control& control, std::uint32_t n, Claim&& claim) {
   Claimed c;
-  if (team.rank() == 0) c = claim();
-  std::uint64_t const rest =
-      team.share(std::uint64_t{c.run.count} << 2 | std::uint64_t{c.spilled} << 1 | std::uint64_t{c.ended});
-  c.run.first = team.share(c.run.first);
+  if (team.rank() == 0) c = claim(n);
+  bool const any = c.run.count != 0;
+  std::uint64_t const packed =
+      team.share(c.run.first << 3 | std::uint64_t{any} << 2 | std::uint64_t{c.spilled} << 1 | std::uint64_t{c.ended});
+  std::uint64_t const count = n == 1 ? packed >> 2 & 1 : team.share(c.run.count);
   leave_if_aborted(team.m, control);
-  c.run.count = static_cast<std::uint32_t>(rest >> 2);
-  c.spilled = (rest & 2) != 0;
-  c.ended = (rest & 1) != 0;
-  return c;
+  return {{packed >> 3, static_cast<std::uint32_t>(count)}, (packed & 2) != 0, (packed & 1) != 0};
 }
 
 /// Puts or gets a run that was claimed together: `copy(Several)` in each lane. The run is a span's from `offset` on.
