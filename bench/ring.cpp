@@ -12,6 +12,7 @@
 #include "bench/benches.hpp"
 #include "bench/queues.hpp"
 #include "bench/ring_rooms.hpp"
+#include "bench/spans.hpp"
 #include "cli/bad_input.hpp"
 
 namespace bench {
@@ -71,6 +72,41 @@ struct StreamBody {
   }
 };
 
+/// The same two by spans: every thread's, or block's, or those of every other block.
+template <class Spans, bool stream>
+struct SpanBody {
+  Spans spans;
+  Check check;
+  std::uint32_t rounds = 0;
+
+  HIWAY_DEVICE void operator()() const {
+    hiway::enter_block(nullptr, hiway::no_id);
+    hiway::on_this_device([&](auto m) {
+      using Value = typename Spans::Value;
+      bool const puts = !stream || m.block_index() % 2 == 0;
+      std::uint32_t const producers = m.thread_count() / (stream ? 2 : 1);
+      std::uint32_t const first = m.block_index() / (stream ? 2 : 1) * m.block_threads();
+      LaneTally mine;
+      for (std::uint32_t round = 0; round < rounds; round += Spans::span) {
+        if (puts) {
+          spans.put(m, [&](unsigned thread, unsigned number) {
+            return check.template make<sizeof(Value)>((round + number) * producers + first + thread);
+          });
+        }
+        if (!stream || !puts) spans.get(m, [&](Value const& got) { check.account(m, mine, got); });
+      }
+      check.store(m, mine);
+    });
+  }
+};
+
+/// Items of a lane that a queue puts or gets in one call.
+template <class Queue>
+constexpr unsigned span_of = 1;
+template <class Queue>
+requires requires { Queue::span; }
+constexpr unsigned span_of<Queue> = Queue::span;
+
 constexpr unsigned most_blocks = 1U << 14;  // more than any device holds
 
 /// What a row asks of all its variants.
@@ -89,9 +125,14 @@ Variant variant_of(std::string name, DeviceRun& run, RingRooms<sizeof(typename Q
   Layout layout;
   layout.threads_per_block = ask.threads_per_block;
   layout.blocks = blocks_for(ask.threads, ask.threads_per_block, run.resident_blocks(body, ask.threads_per_block));
-  if (ask.stream) layout.blocks = std::max(2u, layout.blocks / 2 * 2);
+  constexpr unsigned span = span_of<Queue>;
+  if (ask.stream) {
+    layout.blocks = std::max(2u, layout.blocks / 2 * 2);
+  } else {  // all threads may put before the first gets
+    layout.blocks = std::min(layout.blocks, rooms.capacity() / (span * ask.threads_per_block));
+  }
   layout.producers = layout.threads() / (ask.stream ? 2 : 1);
-  layout.rounds = std::max(1u, ask.items / layout.producers);
+  layout.rounds = (std::max(1u, ask.items / layout.producers) + span - 1) / span * span;
   body.rounds = layout.rounds;
   auto const check = std::make_shared<CheckRooms>(run, layout, ask.plant);
   return {name,
@@ -128,6 +169,13 @@ Row row_of(DeviceRun& run, Ask const& ask, std::uint32_t capacity, Request const
       ShardedRing<Value> const sharded{rooms.library(shards).ring, library.control};
       add("shards " + std::to_string(shards), sharded, shards);
     }
+    auto const add_spans = [&](std::string const& name, auto const& spans) {
+      using Spans = std::decay_t<decltype(spans)>;
+      variants.push_back(ask.stream ? variant_of<SpanBody<Spans, true>>(name, run, rooms, spans, ask, 1)
+                                    : variant_of<SpanBody<Spans, false>>(name, run, rooms, spans, ask, 1));
+    };
+    add_spans("span-4", LaneSpans<Value>{library.ring, library.control});
+    add_spans("block-span", BlockSpans<Value>{library.ring, library.control});
   }
   add("per-thread", per_thread);
   add("warp", warp);

@@ -2,7 +2,7 @@
 // into(...).
 //
 // A put takes its ticket, then reads the own lane's closed bit and the unit's closed word, then commits
-// (termination.hpp T5). Lanes that found each other converged share a claim.
+// (termination.hpp T5). Lanes that found each other converged share a claim, also for spans of different lengths.
 // Lanes of one claim part when it is granted: who got room commits and leaves, who did not waits (docs/adr/0009).
 #pragma once
 #include <cstddef>
@@ -43,6 +43,12 @@ namespace detail {
 template <class Machine, class View>
 HIWAY_DEVICE inline unsigned home_of(Machine m, View const& v) {
   return (v.home + m.block_index()) & (v.ring.shards - 1u);
+}
+/// A shard, or the spill pool.
+template <class View>
+HIWAY_DEVICE inline Ring ring_of(View const& v, unsigned whose) {
+  if (whose == of_spill) return *v.spill;
+  return v.ring.shards == 1 ? v.ring : shard(v.ring, whose);
 }
 template <class Machine, class View>
 HIWAY_DEVICE inline Ring home_ring(Machine m, View const& v) {
@@ -168,29 +174,36 @@ HIWAY_DEVICE inline void close(Machine m, InletView const& v) {
   if (m.fetch_add(port.closed_count, 1u, Order::acq_rel) + 1 == lanes) count_closed(m, v);
 }
 
+/// Up to `n` tickets, for a team by its first lane. Waits for room.
+template <class Machine>
+HIWAY_DEVICE inline Claimed claim_room(Machine m, InletView const& v, std::uint32_t n) {
+  for (unsigned misses = 0;; ++misses) {
+    Claimed c{.run = {}, .whose = home_of(m, v)};
+    if (!is_throttled(m, v)) c.run = claim_put_run(m, ring_of(v, c.whose), n);
+    if (c.run.count == 0 && has_spill(v.spill)) {
+      c.whose = of_spill;
+      c.run = claim_put_run(m, *v.spill, n);
+    }
+    if (c.run.count != 0) {
+      refuse_late_put(m, v, c.run.first);
+      return c;
+    }
+    leave_if_aborted(m, *v.control);
+    wait_for_room(m, v, misses);
+  }
+}
+
 /// Puts one item for a whole team: `fill(std::byte* slot)` in all its lanes. Waits for room.
 template <class Team, class Fill>
 HIWAY_DEVICE inline void put_by_team(Team team, InletView const& v, Fill&& fill) {
   auto const m = team.m;
-  std::uint64_t const packed = find_together(team, *v.control, [&] {
-    for (unsigned misses = 0;; ++misses) {
-      bool spilled = false;
-      Run run = is_throttled(m, v) ? Run{} : claim_put_run(m, home_ring(m, v), 1);
-      if (run.count == 0 && has_spill(v.spill)) {
-        spilled = true;
-        run = claim_put_run(m, *v.spill, 1);
-      }
-      if (run.count != 0) {
-        refuse_late_put(m, v, run.first);
-        (void)begin_put(m, spilled ? *v.spill : home_ring(m, v), run.first, *v.control);
-        return run.first << 1 | std::uint64_t{spilled};
-      }
-      leave_if_aborted(m, *v.control);
-      wait_for_room(m, v, misses);
-    }
+  Claimed const c = claim_together(team, *v.control, 1, [&](std::uint32_t n) {
+    Claimed const found = claim_room(m, v, n);
+    (void)begin_put(m, ring_of(v, found.whose), found.run.first, *v.control);
+    return found;
   });
-  Ring const ring = (packed & 1) != 0 ? *v.spill : home_ring(m, v);
-  std::uint64_t const ticket = packed >> 1;
+  Ring const ring = ring_of(v, c.whose);
+  std::uint64_t const ticket = c.run.first;
   fill(ring.item(ticket));
   team.sync();  // E2
   if (team.rank() != 0) return;
@@ -198,6 +211,61 @@ HIWAY_DEVICE inline void put_by_team(Team team, InletView const& v, Fill&& fill)
   end_put(m, ring, ticket);
   help_to_leave(m, v, false);
 }
+
+/// Puts `n` items for a whole team: `copy(Several)` in all its lanes, each its items. Waits for room.
+template <class Team, class Copy>
+HIWAY_DEVICE inline void put_span_by_team(Team team, InletView const& v, std::size_t n, Copy&& copy) {
+  auto const m = team.m;
+  for (std::size_t done = 0; done != n;) {
+    Claimed const c = claim_together(team, *v.control, at_most(n - done, most_of_team),
+                                     [&](std::uint32_t most) { return claim_room(m, v, most); });
+    copy_by_team(team, ring_of(v, c.whose), c.run, done, ClaimKind::put, *v.control, copy);
+    if (team.rank() == 0) help_to_leave(m, v, true);
+    done += c.run.count;
+  }
+}
+
+/// Tries once to put up to `wanted` items of each lane of `group`, all lanes together: `copy(Several)` in those that found
+/// room. How many of the lane's are in the tunnel; before, `done` of its span were.
+template <class Machine, class Copy>
+HIWAY_DEVICE inline std::uint32_t put_some(Machine m, InletView const& v, Ring const& ring, std::uint32_t group,
+                                           std::uint32_t wanted, std::size_t done, Credits credits, Copy&& copy) {
+  RunGrant const grant = claim_put_runs(m, ring, group, wanted, credits, v.control);
+  if (grant.run.count == 0) return 0;
+  refuse_late_put(m, v, grant.run.first);
+  copy_granted(m, ring, grant, done, ClaimKind::put, *v.control, copy);
+  return grant.run.count;
+}
+
+/// Puts `n` items of the calling lane, with whichever lanes are converged; waits for room.
+template <class Machine, class Copy>
+HIWAY_DEVICE inline void put_span(Machine m, InletView const& v, std::size_t n, Copy&& copy) {
+  std::size_t done = 0;
+  for (unsigned misses = 0; done != n;) {
+    std::uint32_t const group = together(m, v);
+    std::uint32_t const wanted = at_most(n - done, most_of_lane);
+    std::uint32_t some =
+        put_some(m, v, home_ring(m, v), group, is_throttled(m, v) ? 0 : wanted, done, after_misses(misses), copy);
+    if (has_spill(v.spill))
+      some += put_some(m, v, *v.spill, group, wanted - some, done + some, Credits::doubtful, copy);
+    done += some;
+    if (some != 0) {
+      misses = 0;
+    } else {
+      leave_if_aborted(m, *v.control);
+      wait_for_room(m, v, misses++);
+    }
+  }
+}
+
+/// Writes items of a span into their slots.
+template <class T>
+struct WriteItems {
+  T const* items;
+  HIWAY_DEVICE void operator()(Several const& some) const {
+    for (unsigned k = 0; k < some.count; ++k) item_in<T>(some.slot(k)) = items[some.item(k)];
+  }
+};
 
 /// Up to `n` items of the calling thread, in order; returns how many found room.
 template <class T, class Machine>
@@ -254,23 +322,16 @@ class Inlet {
         [&](auto m) { return detail::try_put(m, view_, detail::together(m, view_), true, WriteItem<T>{item}); });
   }
 
-  /// Puts every item of `items`, in order. *Waits* like put_h of one.
+  /// Puts every item of `items`, in order. *Waits* like put of one. Lanes may put different numbers, also none; those
+  /// that are converged share a claim. On a device not for items above 256 bytes.
   void put_h(std::span<T const> items) const {
-    on_this_thread([&](auto m) {
-      for (unsigned misses = 0; !items.empty();) {
-        std::size_t n = 0;
-        if (!detail::is_throttled(m, view_))
-          n = detail::put_run(m, view_, detail::home_ring(m, view_), items.data(), items.size());
-        if (n == 0 && has_spill(view_.spill)) n = detail::put_run(m, view_, *view_.spill, items.data(), items.size());
-        items = items.subspan(n);
-        if (n != 0) {
-          misses = 0;
-        } else if (!items.empty()) {
-          leave_if_aborted(m, *view_.control);
-          detail::wait_for_room(m, view_, misses++);
-        }
-      }
-    });
+    on_this_thread([&](auto m) { put_all(m, items); });
+  }
+  HIWAY_DEVICE void put_d(std::span<T const> items) const {
+    on_this_device([&](auto m) { put_all(m, items); });
+  }
+  HIWAY_DEVICE void put(std::span<T const> items) const {
+    anywhere([&](auto m) { put_all(m, items); });
   }
 
   /// Puts an item that `fill(T& slot)` writes where it will lie: for large items, of which a lane has no copy. Every byte
@@ -288,7 +349,7 @@ class Inlet {
     anywhere([&](auto m) { put_filled(m, fill); });
   }
 
-  // One item for a whole warp or block: all its lanes make the call together. A CPU thread is a warp and a block of one.
+  // For a whole warp or block: all its lanes make the call together. A CPU thread is a warp and a block of one.
 
   /// Puts one item, equal in all lanes, each of which writes a part of it. *Waits* like put.
   HIWAY_DEVICE void put_warp_d(T const& item) const {
@@ -302,6 +363,21 @@ class Inlet {
   }
   HIWAY_DEVICE void put_block(T const& item) const {
     anywhere([&](auto m) { put_together(BlockTeam<decltype(m)>{m}, item); });
+  }
+
+  /// Puts every item of `items`, in order: the same span in all lanes, in memory that all of them read, which they copy
+  /// side by side. *Waits* like put. Not for items above 256 bytes.
+  HIWAY_DEVICE void put_warp_d(std::span<T const> items) const {
+    on_this_device([&](auto m) { put_all_together(WarpTeam<decltype(m)>{m}, items); });
+  }
+  HIWAY_DEVICE void put_warp(std::span<T const> items) const {
+    anywhere([&](auto m) { put_all_together(WarpTeam<decltype(m)>{m}, items); });
+  }
+  HIWAY_DEVICE void put_block_d(std::span<T const> items) const {
+    on_this_device([&](auto m) { put_all_together(BlockTeam<decltype(m)>{m}, items); });
+  }
+  HIWAY_DEVICE void put_block(std::span<T const> items) const {
+    anywhere([&](auto m) { put_all_together(BlockTeam<decltype(m)>{m}, items); });
   }
 
   /// Puts one item that `fill(T& slot)`, called in all lanes, writes where it will lie; each lane its part.
@@ -347,6 +423,36 @@ class Inlet {
   HIWAY_DEVICE InletView const& view() const { return view_; }
 
  private:
+  static constexpr void refuse_spans_of_large_items() {
+    static_assert(!stays_in_slot<T>,
+                  "hiway: Inlet<T>: no spans of items above 256 bytes on a device: put each with put_in_place_d, "
+                  "put_in_place_warp_d or put_in_place_block_d");
+  }
+  template <class Machine>
+  HIWAY_DEVICE void put_all(Machine m, std::span<T const> items) const {
+    refuse_spans_of_large_items();
+    detail::put_span(m, view_, items.size(), detail::WriteItems<T>{items.data()});
+  }
+  HIWAY_NO_SPACE_CHECK HIWAY_DEVICE void put_all(ThreadMachine m, std::span<T const> items) const {
+    for (unsigned misses = 0; !items.empty();) {
+      std::size_t n = 0;
+      if (!detail::is_throttled(m, view_))
+        n = detail::put_run(m, view_, detail::home_ring(m, view_), items.data(), items.size());
+      if (n == 0 && has_spill(view_.spill)) n = detail::put_run(m, view_, *view_.spill, items.data(), items.size());
+      items = items.subspan(n);
+      if (n != 0) {
+        misses = 0;
+      } else if (!items.empty()) {
+        leave_if_aborted(m, *view_.control);
+        detail::wait_for_room(m, view_, misses++);
+      }
+    }
+  }
+  template <class Team>
+  HIWAY_DEVICE void put_all_together(Team team, std::span<T const> items) const {
+    refuse_spans_of_large_items();
+    detail::put_span_by_team(team, view_, items.size(), detail::WriteItems<T>{items.data()});
+  }
   HIWAY_NO_SPACE_CHECK template <class Machine, class Fill>
   HIWAY_DEVICE void put_filled(Machine m, Fill&& fill) const {
     detail::put(m, view_, [&](std::byte* slot) { fill(item_in<T>(slot)); });

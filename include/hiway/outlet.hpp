@@ -129,6 +129,14 @@ HIWAY_DEVICE inline void end_tasks(Machine m, OutletView const& v, std::uint32_t
   if (ending != 0 && m.lane() == m.lowest(group)) count_finished(m, v, m.count(ending));
 }
 
+/// Ends `tasks` tasks of each lane of `group`, which may be none; all lanes of `group` together.
+template <class Machine>
+HIWAY_DEVICE inline void end_several_tasks(Machine m, OutletView const& v, std::uint32_t group, std::uint64_t tasks) {
+  std::uint64_t const all = sum_lanes(m, group, tasks).all;
+  m.sync_warp(group);  // T1
+  if (all != 0 && m.lane() == m.lowest(group)) count_finished(m, v, all);
+}
+
 template <class Machine>
 HIWAY_DEVICE inline bool tunnel_ended(Machine m, OutletView const& v) {
   bool const ended = m.load_ahead(v.end->ended) != 0;
@@ -180,45 +188,42 @@ HIWAY_DEVICE inline void for_each(Machine m, OutletView const& v, std::uint32_t 
 /// What a team's try found.
 enum class Found : std::uint8_t { nothing, item, ended };
 
+/// Up to `n` tickets, for a team by its first lane, or none.
+template <class Machine>
+HIWAY_DEVICE inline Claimed claim_items(Machine m, OutletView const& v, std::uint32_t n, Credit credit) {
+  Claimed c{.run = {}, .whose = home_of(m, v)};
+  auto const claim = [&] { c.run = claim_get_run(m, ring_of(v, c.whose), n, &port_of(m, v).got, credit); };
+  claim();
+  if (c.run.count == 0 && help_to_come(m, v)) claim();
+  if (c.run.count == 0 && v.ring.shards > 1) {
+    c.whose = find_shard(m, v.ring, 1u << m.lane(), c.whose);
+    claim();
+  }
+  if (c.run.count == 0 && has_spill(v.spill)) {
+    c.whose = of_spill;
+    claim();
+  }
+  note_result(m, v, c.run.count != 0);
+  c.ended = c.run.count == 0 && tunnel_ended(m, v);
+  return c;
+}
+
 /// One try of a team for one item: `work(std::byte const* slot)` in all its lanes, the item in its slot.
 template <class Team, class Work>
 HIWAY_DEVICE inline Found work_together(Team team, OutletView const& v, Work&& work) {
   auto const m = team.m;
-  // ticket, whose it is (a shard's, or the spill pool's), and what was found, in one word
-  constexpr unsigned of_spill = max_shards;
-  auto const pack = [](std::uint64_t ticket, unsigned whose, Found found) {
-    return ticket << 9 | std::uint64_t{whose} << 2 | static_cast<std::uint64_t>(found);
-  };
-  auto const ring_of = [&](unsigned whose) {
-    if (whose == of_spill) return *v.spill;
-    return v.ring.shards == 1 ? v.ring : shard(v.ring, whose);
-  };
-  std::uint64_t const packed = find_together(team, *v.control, [&] {
-    unsigned whose = home_of(m, v);
-    auto const claim = [&] { return claim_get_run(m, ring_of(whose), 1, &port_of(m, v).got, Credit::late); };
-    Run run = claim();
-    if (run.count == 0 && help_to_come(m, v)) run = claim();
-    if (run.count == 0 && v.ring.shards > 1) {
-      whose = find_shard(m, v.ring, 1u << m.lane(), whose);
-      run = claim();
-    }
-    if (run.count == 0 && has_spill(v.spill)) {
-      whose = of_spill;
-      run = claim();
-    }
-    note_result(m, v, run.count != 0);
-    if (run.count == 0) return pack(0, 0, tunnel_ended(m, v) ? Found::ended : Found::nothing);
-    (void)begin_get(m, ring_of(whose), run.first, *v.control);
-    return pack(run.first, whose, Found::item);
+  Claimed const c = claim_together(team, *v.control, 1, [&](std::uint32_t n) {
+    Claimed const found = claim_items(m, v, n, Credit::late);
+    if (found.run.count != 0) (void)begin_get(m, ring_of(v, found.whose), found.run.first, *v.control);
+    return found;
   });
-  auto const found = static_cast<Found>(packed & 3);
-  if (found != Found::item) return found;
-  Ring const ring = ring_of(static_cast<unsigned>(packed >> 2 & 127));
-  std::uint64_t const ticket = packed >> 9;
+  if (c.run.count == 0) return c.ended ? Found::ended : Found::nothing;
+  Ring const ring = ring_of(v, c.whose);
+  std::uint64_t const ticket = c.run.first;
   work(static_cast<std::byte const*>(ring.item(ticket)));
   team.sync();  // E2
   if (team.rank() == 0) end_get(m, ring, ticket, Credit::late);
-  return found;
+  return Found::item;
 }
 
 /// Like it; waits for an item or the end. True for an item.
@@ -230,12 +235,70 @@ HIWAY_DEVICE inline bool await_together(Team team, OutletView const& v, Work&& w
   }
 }
 
-/// Ends one task that the team got.
-template <class Team>
-HIWAY_DEVICE inline void end_task_together(Team team, OutletView const& v) {
-  team.sync();  // E2
-  if (team.rank() == 0) count_finished(team.m, v, 1);
+/// One try of a team for up to `n` items: `copy(Several)` in all its lanes, each its items. What all of them got is
+/// there for every lane.
+template <class Team, class Copy>
+HIWAY_DEVICE inline Claimed get_span_by_team(Team team, OutletView const& v, std::size_t n, Copy&& copy) {
+  Claimed const c = claim_together(team, *v.control, at_most(n, most_of_team),
+                                   [&](std::uint32_t most) { return claim_items(team.m, v, most, Credit::early); });
+  if (c.run.count != 0) copy_by_team(team, ring_of(v, c.whose), c.run, 0, ClaimKind::get, *v.control, copy);
+  return c;
 }
+
+/// Ends `tasks` tasks that the team got.
+template <class Team>
+HIWAY_DEVICE inline void end_task_together(Team team, OutletView const& v, std::uint64_t tasks = 1) {
+  team.sync();  // E2
+  if (team.rank() == 0) count_finished(team.m, v, tasks);
+}
+
+/// Tries once to get up to `wanted` items for each lane of `group`, all lanes together: `copy(Several)` in those that got
+/// any. How many the lane got; before, it had got `done`. `control` as in get_from.
+template <class Machine, class Copy>
+HIWAY_DEVICE inline std::uint32_t get_some(Machine m, OutletView const& v, Ring const& ring, std::uint32_t group,
+                                           std::uint32_t wanted, std::uint32_t done, Credits credits, Control* control,
+                                           Copy&& copy) {
+  RunGrant const grant = claim_get_runs(m, ring, group, wanted, &port_of(m, v).got, credits, control);
+  if (grant.run.count != 0) copy_granted(m, ring, grant, done, ClaimKind::get, *v.control, copy);
+  return grant.run.count;
+}
+
+/// One try for up to `n` items of the calling lane, with whichever lanes are converged; how many it got.
+template <class Machine, class Copy>
+HIWAY_DEVICE inline std::uint32_t get_span(Machine m, OutletView const& v, std::size_t n, Credits credits,
+                                           Copy&& copy) {
+  std::uint32_t const group = together(m, v);
+  std::uint32_t const wanted = at_most(n, most_of_lane);
+  std::uint32_t got = get_some(m, v, home_ring(m, v), group, wanted, 0, credits, v.control, copy);
+  constexpr Credits doubtful = Credits::doubtful;
+  if (v.ring.shards > 1 && m.ballot(group, got != 0) == 0) {
+    Ring const other = shard(v.ring, find_shard(m, v.ring, group, home_of(m, v)));
+    got = get_some(m, v, other, group, wanted, 0, doubtful, nullptr, copy);
+  }
+  if (has_spill(v.spill)) got += get_some(m, v, *v.spill, group, wanted - got, got, doubtful, v.control, copy);
+  return got;
+}
+
+HIWAY_ITEMS_MAY_LOOK_UNSET
+/// Reads items of a span from their slots. Small ones are all on their way before the first has come: a slot may lie across
+/// the bus.
+template <class T>
+struct ReadItems {
+  T* items;
+  HIWAY_DEVICE void operator()(Several const& some) const {
+    constexpr unsigned at_once = sizeof(T) <= 16 ? most_at_once : 1;
+    for (unsigned k = 0; k < some.count; k += at_once) {
+      ItemRoom<T> room[at_once];
+      for (unsigned i = 0; i < at_once; ++i) {
+        if (k + i < some.count) room[i].item() = item_in<T>(static_cast<std::byte const*>(some.slot(k + i)));
+      }
+      for (unsigned i = 0; i < at_once; ++i) {
+        if (k + i < some.count) items[some.item(k + i)] = room[i].item();
+      }
+    }
+  }
+};
+HIWAY_ITEMS_END
 
 /// Up to `n` items for the calling thread, one after another into `items`.
 template <class T, class Machine>
@@ -286,18 +349,27 @@ class Outlet {
     return anywhere([&](auto m) { return next_with(m, item); });
   }
 
-  /// Gets as many items as there are, at most items.size(), in order; returns how many. Never waits, like get_h of one.
+  /// Gets as many items as there are, at most items.size(), in order; returns how many. Never waits, like get of one.
+  /// Lanes may ask for different numbers, also none; those that are converged share a claim, and each gets at most 4,096.
+  /// On a device not for items above 256 bytes.
   [[nodiscard]] std::size_t get_h(std::span<T> items) const {
-    return on_this_thread([&](auto m) { return get_run_with(m, items); });
+    return on_this_thread([&](auto m) { return get_all(m, items); });
+  }
+  [[nodiscard]] HIWAY_DEVICE std::size_t get_d(std::span<T> items) const {
+    return on_this_device([&](auto m) { return get_all(m, items); });
+  }
+  [[nodiscard]] HIWAY_DEVICE std::size_t get(std::span<T> items) const {
+    return anywhere([&](auto m) { return get_all(m, items); });
   }
   /// The same, but *waits* until there is one; 0 when the tunnel has ended or `items` is empty.
   [[nodiscard]] std::size_t next_h(std::span<T> items) const {
-    return on_this_thread([&](auto m) {
-      for (;;) {
-        if (std::size_t const n = get_run_with(m, items); n != 0 || items.empty()) return n;
-        if (detail::tunnel_ended(m, view_)) return std::size_t{0};
-      }
-    });
+    return on_this_thread([&](auto m) { return next_all(m, items); });
+  }
+  [[nodiscard]] HIWAY_DEVICE std::size_t next_d(std::span<T> items) const {
+    return on_this_device([&](auto m) { return next_all(m, items); });
+  }
+  [[nodiscard]] HIWAY_DEVICE std::size_t next(std::span<T> items) const {
+    return anywhere([&](auto m) { return next_all(m, items); });
   }
 
   /// Ends the tasks of `tasks` items that were got. *Errors*: one more than was got ends the run (end_task_too_many).
@@ -309,6 +381,12 @@ class Outlet {
   }
   HIWAY_DEVICE void end_task() const {
     anywhere([&](auto m) { detail::end_tasks(m, view_, detail::together(m, view_), true); });
+  }
+  HIWAY_DEVICE void end_task_d(std::size_t tasks) const {
+    on_this_device([&](auto m) { detail::end_several_tasks(m, view_, detail::together(m, view_), tasks); });
+  }
+  HIWAY_DEVICE void end_task(std::size_t tasks) const {
+    anywhere([&](auto m) { detail::end_several_tasks(m, view_, detail::together(m, view_), tasks); });
   }
 
   /// This tunnel brings no more: its writers have closed and its tasks are ended.
@@ -347,8 +425,8 @@ class Outlet {
     anywhere([&](auto m) { detail::for_each<T>(m, view_, detail::together(m, view_), body); });
   }
 
-  // One item for a whole warp or block: all its lanes make the call together, and it is one task. A CPU thread is a
-  // warp and a block of one.
+  // For a whole warp or block: all its lanes make the call together, and an item is one task. A CPU thread is a warp and a
+  // block of one.
 
   /// Calls `body(item)` in all lanes together, for one item after another, until the tunnel has ended; the whole
   /// persistent loop. The item lies in memory that all of them read: in its slot when it is large.
@@ -398,18 +476,47 @@ class Outlet {
     return anywhere([&](auto m) { return next_together(BlockTeam<decltype(m)>{m}, item); });
   }
 
-  /// Ends the task of one item that all lanes got together.
-  HIWAY_DEVICE void end_task_warp_d() const {
-    on_this_device([&](auto m) { detail::end_task_together(WarpTeam<decltype(m)>{m}, view_); });
+  /// Gets as many items as there are, at most items.size(), in order: the same span in all lanes, in memory that all of
+  /// them reach, into which they copy side by side. Every lane has the same result, how many, and sees all of them. Never
+  /// waits, like get. Not for items above 256 bytes.
+  [[nodiscard]] HIWAY_DEVICE std::size_t get_warp_d(std::span<T> items) const {
+    return on_this_device([&](auto m) { return get_all_together(WarpTeam<decltype(m)>{m}, items); });
   }
-  HIWAY_DEVICE void end_task_warp() const {
-    anywhere([&](auto m) { detail::end_task_together(WarpTeam<decltype(m)>{m}, view_); });
+  [[nodiscard]] HIWAY_DEVICE std::size_t get_warp(std::span<T> items) const {
+    return anywhere([&](auto m) { return get_all_together(WarpTeam<decltype(m)>{m}, items); });
   }
-  HIWAY_DEVICE void end_task_block_d() const {
-    on_this_device([&](auto m) { detail::end_task_together(BlockTeam<decltype(m)>{m}, view_); });
+  [[nodiscard]] HIWAY_DEVICE std::size_t get_block_d(std::span<T> items) const {
+    return on_this_device([&](auto m) { return get_all_together(BlockTeam<decltype(m)>{m}, items); });
   }
-  HIWAY_DEVICE void end_task_block() const {
-    anywhere([&](auto m) { detail::end_task_together(BlockTeam<decltype(m)>{m}, view_); });
+  [[nodiscard]] HIWAY_DEVICE std::size_t get_block(std::span<T> items) const {
+    return anywhere([&](auto m) { return get_all_together(BlockTeam<decltype(m)>{m}, items); });
+  }
+  /// The same, but *waits* until there is one; 0 when the tunnel has ended or `items` is empty.
+  [[nodiscard]] HIWAY_DEVICE std::size_t next_warp_d(std::span<T> items) const {
+    return on_this_device([&](auto m) { return next_all_together(WarpTeam<decltype(m)>{m}, items); });
+  }
+  [[nodiscard]] HIWAY_DEVICE std::size_t next_warp(std::span<T> items) const {
+    return anywhere([&](auto m) { return next_all_together(WarpTeam<decltype(m)>{m}, items); });
+  }
+  [[nodiscard]] HIWAY_DEVICE std::size_t next_block_d(std::span<T> items) const {
+    return on_this_device([&](auto m) { return next_all_together(BlockTeam<decltype(m)>{m}, items); });
+  }
+  [[nodiscard]] HIWAY_DEVICE std::size_t next_block(std::span<T> items) const {
+    return anywhere([&](auto m) { return next_all_together(BlockTeam<decltype(m)>{m}, items); });
+  }
+
+  /// Ends the tasks of `tasks` items that all lanes got together.
+  HIWAY_DEVICE void end_task_warp_d(std::size_t tasks = 1) const {
+    on_this_device([&](auto m) { detail::end_task_together(WarpTeam<decltype(m)>{m}, view_, tasks); });
+  }
+  HIWAY_DEVICE void end_task_warp(std::size_t tasks = 1) const {
+    anywhere([&](auto m) { detail::end_task_together(WarpTeam<decltype(m)>{m}, view_, tasks); });
+  }
+  HIWAY_DEVICE void end_task_block_d(std::size_t tasks = 1) const {
+    on_this_device([&](auto m) { detail::end_task_together(BlockTeam<decltype(m)>{m}, view_, tasks); });
+  }
+  HIWAY_DEVICE void end_task_block(std::size_t tasks = 1) const {
+    anywhere([&](auto m) { detail::end_task_together(BlockTeam<decltype(m)>{m}, view_, tasks); });
   }
 
   /// Ends the run with an error that says `message` and names the stage, or the tunnel of an open end. Does not return.
@@ -452,8 +559,44 @@ class Outlet {
     return detail::await_together(team, view_,
                                   [&](std::byte const* slot) { detail::copy_together(team, item, item_in<T>(slot)); });
   }
+  static constexpr void refuse_spans_of_large_items() {
+    static_assert(!stays_in_slot<T>,
+                  "hiway: Outlet<T>: no spans of items above 256 bytes on a device: work on each in its slot with "
+                  "for_each_d, for_each_warp_d or for_each_block_d, or get one by one");
+  }
+  template <class Team>
+  HIWAY_DEVICE std::size_t get_all_together(Team team, std::span<T> items) const {
+    refuse_spans_of_large_items();
+    std::size_t const n =
+        detail::get_span_by_team(team, view_, items.size(), detail::ReadItems<T>{items.data()}).run.count;
+    pause_unless(team.m, n != 0);
+    return n;
+  }
+  template <class Team>
+  HIWAY_DEVICE std::size_t next_all_together(Team team, std::span<T> items) const {
+    refuse_spans_of_large_items();
+    if (items.empty()) return 0;
+    for (unsigned misses = 0;; team.m.relax(misses++)) {
+      auto const claimed = detail::get_span_by_team(team, view_, items.size(), detail::ReadItems<T>{items.data()});
+      if (claimed.run.count != 0 || claimed.ended) return claimed.run.count;
+    }
+  }
   template <class Machine>
-  std::size_t get_run_with(Machine m, std::span<T> items) const {
+  HIWAY_DEVICE std::size_t next_all(Machine m, std::span<T> items) const {
+    for (;;) {
+      if (std::size_t const n = get_all(m, items); n != 0 || items.empty()) return n;
+      if (detail::tunnel_ended(m, view_)) return 0;
+    }
+  }
+  template <class Machine>
+  HIWAY_DEVICE std::size_t get_all(Machine m, std::span<T> items) const {
+    refuse_spans_of_large_items();
+    std::size_t const n =
+        detail::get_span(m, view_, items.size(), after_misses(m.misses(misses_)), detail::ReadItems<T>{items.data()});
+    after_get(m, n != 0);
+    return n;
+  }
+  HIWAY_NO_SPACE_CHECK HIWAY_DEVICE std::size_t get_all(ThreadMachine m, std::span<T> items) const {
     auto const take = [&](Ring const& ring) { return detail::get_run(m, view_, ring, items.data(), items.size()); };
     std::size_t n = take(detail::home_ring(m, view_));
     if (n == 0 && detail::help_to_come(m, view_)) n = take(view_.ring);

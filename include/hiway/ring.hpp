@@ -40,6 +40,9 @@
 //   I6  half-rings: done[k] counts, over all laps, tickets of chunk k that are done; chunks are those of *two* laps, so that no
 //       two laps with tickets under way share a count. A chunk is done when its count says so. Of the last one,
 //       begun, the first n tickets are done when its count is n and no other ticket of it was granted, which is read later
+//   I7  a run of several tickets is granted at once, and is no longer than the ring: no two of them have one slot. I2 holds
+//       for whole runs, then: what a holder waits for was granted before his own, with all of its run, whose holders wait for
+//       what was granted before that. So he may wait for several turns at once
 //   Orders    R1 put releases the full turn -> A2 get acquires it: the item is whole
 //             R2 get releases the free turn -> A1 put acquires it: the old item was read
 //             R3 a count is a release -> the prefix acquires it. All are read-modify-writes, so one acquires all before
@@ -114,6 +117,8 @@ struct Ring {
 };
 
 inline constexpr unsigned max_shards = 64;
+/// Stands beside the shards' numbers for the spill pool.
+inline constexpr unsigned of_spill = max_shards;
 
 /// Shard `k` by itself.
 HIWAY_DEVICE inline Ring shard(Ring ring, unsigned k) {
@@ -148,9 +153,27 @@ struct Run {
   std::uint32_t count = 0;
 };
 
+/// What one lane got of its group's claim of several items for each.
+struct RunGrant {
+  Run run;                  ///< its own
+  Run all;                  ///< all lanes': theirs follow one another, the lowest lane's first
+  std::uint32_t lanes = 0;  ///< that were granted any
+};
+
+/// The most that one claim asks for, for each lane, or for a team: credit is a 32-bit word from which the claims of a whole
+/// grid may have taken too much for a moment.
+inline constexpr std::uint32_t most_of_lane = 1u << 12;
+inline constexpr std::uint32_t most_of_team = 1u << 16;
+/// Items of a span that a lane has under way at once, on any machine.
+inline constexpr unsigned most_at_once = 4;
+HIWAY_DEVICE constexpr std::uint32_t at_most(std::uint64_t n, std::uint32_t most) {
+  return n < most ? static_cast<std::uint32_t>(n) : most;
+}
+
 /// Whether a claim looks for credit before it takes some. A look costs every claim the hot word's latency once more, and
-/// half of a full grid's rate; a claim that finds none has spoilt the word for others.
-enum class Credits : std::uint8_t { likely, doubtful };
+/// half of a full grid's rate; a claim that finds none has spoilt the word for others. counted: it looks, and takes no more
+/// than it saw; for claims of many items, which would take what is not there from many others for a moment.
+enum class Credits : std::uint8_t { likely, doubtful, counted };
 /// What to expect after so many misses in a row. Of a group's lanes, the first one's counts.
 HIWAY_DEVICE constexpr Credits after_misses(unsigned misses) {
   return misses == 0 ? Credits::likely : Credits::doubtful;
@@ -165,7 +188,11 @@ namespace detail {
 /// Takes up to `n` credits; what was taken beyond the balance is given back.
 template <class Machine>
 HIWAY_DEVICE inline std::int32_t take_credit(Machine m, Word<std::int32_t>& credit, std::int32_t n, Credits credits) {
-  if (credits == Credits::doubtful && m.load(credit, Order::relaxed) <= 0) return 0;
+  if (credits != Credits::likely) {
+    std::int32_t const seen = m.load(credit, Order::relaxed);
+    if (seen <= 0) return 0;
+    if (credits == Credits::counted && seen < n) n = seen;
+  }
   std::int32_t const before = m.fetch_add(credit, -n, Order::relaxed);
   std::int32_t const granted = before <= 0 ? 0 : (before < n ? before : n);
   if (granted < n) m.fetch_add(credit, n - granted, Order::relaxed);
@@ -226,12 +253,25 @@ HIWAY_DEVICE inline Run claim_for_warp(Machine m, ClaimWords const& w, std::uint
                                        Sharing const& sharing) {
   if constexpr (Machine::shares_blocks) {
     if (sharing.control != nullptr && sharing.grouping != Grouping::warp && m.block_threads() > 32) {
-      if (credits == Credits::doubtful && m.load(w.credit, Order::relaxed) <= 0) return {};
+      if (credits != Credits::likely && m.load(w.credit, Order::relaxed) <= 0) return {};
       return claim_in_block(m, sharing.grouping, sharing.kind, key_of(w), n, *sharing.control,
                             [&](std::uint32_t wanted) { return claim_run(m, w, wanted, Credits::likely); });
     }
   }
   return claim_run(m, w, n, credits);
+}
+
+/// One claim of `count()` by the first lane of `group`, for all of them. Only that lane needs the number.
+template <class Machine, class Count>
+HIWAY_DEVICE inline Run claim_by_first(Machine m, std::uint32_t group, Count&& count, ClaimWords const& w,
+                                       Credits credits, Sharing const& sharing) {
+  unsigned const leader = m.lowest(group);
+  Run run;
+  if (m.lane() == leader) run = claim_for_warp(m, w, count(), credits, sharing);
+  run.count = m.shuffle(group, run.count, leader);
+  run.first = m.shuffle(group, run.first, leader);
+  m.sync_warp(group);  // the leader's acquires hold for every lane
+  return run;
 }
 
 /// One claim for all lanes of `group` that `need` a slot (contention relief, layer 1): its first lane takes credits and
@@ -248,16 +288,54 @@ HIWAY_DEVICE inline Grant claim(Machine m, std::uint32_t group, bool need, Claim
       return {own.count != 0, own.first, 0, 1u << m.lane()};
     }
   }
-  unsigned const leader = m.lowest(group);
-  Run run;
-  if (m.lane() == leader) run = claim_for_warp(m, w, m.count(wanting), credits, sharing);
-  run.count = m.shuffle(group, run.count, leader);
-  run.first = m.shuffle(group, run.first, leader);
-  m.sync_warp(group);  // the leader's acquires hold for every lane
+  Run const run = claim_by_first(
+      m, group, [&] { return m.count(wanting); }, w, credits, sharing);
   std::uint32_t const rank = m.count(wanting & lanes_below(m.lane()));
   bool const granted = need && rank < run.count;
   std::uint32_t const lanes = run.count == m.count(wanting) ? wanting : m.ballot(group, granted);
   return {granted, run.first + rank, rank, lanes};
+}
+
+/// A number that each lane of a group has, summed up: of the lanes below the caller, and of all.
+template <class N>
+struct Sums {
+  N below = 0;
+  N all = 0;
+};
+/// By two ballots for each bit of the largest: lanes of any group, and numbers are mostly small.
+template <class Machine, class N>
+HIWAY_DEVICE inline Sums<N> sum_lanes(Machine m, std::uint32_t group, N mine) {
+  Sums<N> sums;
+  for (unsigned bit = 0; bit != 8 * sizeof(N) && m.ballot(group, mine >> bit != 0) != 0; ++bit) {
+    std::uint32_t const lanes = m.ballot(group, (mine >> bit & 1u) != 0);
+    sums.below += static_cast<N>(m.count(lanes & lanes_below(m.lane()))) << bit;
+    sums.all += static_cast<N>(m.count(lanes)) << bit;
+  }
+  return sums;
+}
+
+/// From so many on a look beforehand costs a claim little.
+inline constexpr std::uint32_t many_items = 128;
+
+/// One claim for all lanes of `group`, `wanted` items for each. Granted less than that, it serves the lowest lanes first.
+template <class Machine>
+HIWAY_DEVICE inline RunGrant claim_runs(Machine m, std::uint32_t group, std::uint32_t wanted, ClaimWords const& w,
+                                        Credits credits, Sharing const& sharing) {
+  Sums<std::uint32_t> const sums = sum_lanes(m, group, wanted);
+  if (sums.all == 0) return {};
+  if (sums.all > many_items) credits = Credits::counted;
+  if constexpr (Machine::shares_blocks) {
+    if (sharing.grouping == Grouping::none) {
+      Run own;
+      if (wanted != 0) own = claim_run(m, w, wanted, credits);
+      return {own, own, 1u << m.lane()};
+    }
+  }
+  Run const all = claim_by_first(
+      m, group, [&] { return sums.all; }, w, credits, sharing);
+  std::uint32_t const left = all.count > sums.below ? all.count - sums.below : 0;
+  Run const own{all.first + sums.below, left < wanted ? left : wanted};
+  return {own, all, m.ballot(group, own.count != 0)};
 }
 
 HIWAY_DEVICE inline ClaimWords put_words(Ring const& ring) {
@@ -325,10 +403,17 @@ HIWAY_DEVICE inline Grant claim_put(Machine m, Ring const& ring, std::uint32_t g
                                     Credits credits = Credits::doubtful, Control* control = nullptr) {
   return detail::claim(m, group, need, detail::put_words(ring), credits, {ring.grouping, ClaimKind::put, control});
 }
+/// The same for up to `wanted` slots of each lane.
+template <class Machine>
+HIWAY_DEVICE inline RunGrant claim_put_runs(Machine m, Ring const& ring, std::uint32_t group, std::uint32_t wanted,
+                                            Credits credits, Control* control) {
+  return detail::claim_runs(m, group, wanted, detail::put_words(ring), credits,
+                            {ring.grouping, ClaimKind::put, control});
+}
 /// Claims up to `n` slots for the calling lane alone.
 template <class Machine>
 HIWAY_DEVICE inline Run claim_put_run(Machine m, Ring const& ring, std::uint32_t n) {
-  return detail::claim_run(m, detail::put_words(ring), n, Credits::doubtful);
+  return detail::claim_run(m, detail::put_words(ring), n, Credits::counted);
 }
 
 /// Waits for a claimed slot; the item is written there.
@@ -384,11 +469,18 @@ HIWAY_DEVICE inline Grant claim_get(Machine m, Ring const& ring, std::uint32_t g
   return detail::claim(m, group, need, detail::get_words(ring, tally, credit), credits,
                        {ring.grouping, ClaimKind::get, control});
 }
+/// The same for up to `wanted` items of each lane.
+template <class Machine>
+HIWAY_DEVICE inline RunGrant claim_get_runs(Machine m, Ring const& ring, std::uint32_t group, std::uint32_t wanted,
+                                            Word<std::uint64_t>* tally, Credits credits, Control* control) {
+  return detail::claim_runs(m, group, wanted, detail::get_words(ring, tally, Credit::early), credits,
+                            {ring.grouping, ClaimKind::get, control});
+}
 /// Claims up to `n` items for the calling lane alone.
 template <class Machine>
 HIWAY_DEVICE inline Run claim_get_run(Machine m, Ring const& ring, std::uint32_t n, Word<std::uint64_t>* tally,
                                       Credit credit) {
-  return detail::claim_run(m, detail::get_words(ring, tally, credit), n, Credits::doubtful);
+  return detail::claim_run(m, detail::get_words(ring, tally, credit), n, Credits::counted);
 }
 
 /// Waits for a claimed item; it is read there.
@@ -438,6 +530,99 @@ HIWAY_DEVICE inline void finish_get_run(Machine m, Ring const& ring, Run run, Co
     }
     i += n;
   }
+}
+
+// ---- spans: items of a run that lanes copy side by side -------------------------------------------------------
+
+/// Which items of a run a lane copies: every `size`-th from the `rank`-th on. The run is a span's from `offset` on.
+struct Part {
+  std::uint32_t rank = 0;
+  std::uint32_t size = 1;
+  std::size_t offset = 0;
+};
+
+/// Some of them, which the lane copies at once.
+struct Several {
+  Ring const& ring;
+  Run run;
+  Part part;
+  std::uint32_t at;     ///< the first one's place in the run
+  std::uint32_t count;  ///< at most most_at_once
+
+  HIWAY_DEVICE std::uint32_t place(unsigned k) const { return at + k * part.size; }
+  HIWAY_DEVICE std::uint64_t ticket(unsigned k) const { return run.first + place(k); }
+  HIWAY_DEVICE std::byte* slot(unsigned k) const { return ring.item(ticket(k)); }
+  HIWAY_DEVICE std::size_t item(unsigned k) const { return part.offset + place(k); }  ///< its place in the span
+};
+
+namespace detail {
+
+/// Waits until the slots of `some` have come to their turns, all of them (I7).
+template <class Machine>
+HIWAY_DEVICE inline void await_turns(Machine m, Several const& some, ClaimKind kind, Control& control) {
+  for (unsigned misses = 0;; ++misses) {
+    bool come = true;
+    for (unsigned k = 0; k < most_at_once; ++k) {
+      if (k >= some.count) break;
+      std::uint64_t const t = some.ticket(k);
+      std::uint32_t const awaited = kind == ClaimKind::put ? some.ring.free_turn(t) : some.ring.full_turn(t);
+      come = m.load_ahead(some.ring.turn(t)) == awaited && come;  // no look waits for another's result
+    }
+    if (come) break;
+    leave_if_aborted(m, control);
+    m.relax(misses);
+  }
+  m.acquire_ahead();  // A1, A2
+}
+
+/// Puts or gets a lane's part of a run: `copy(Several)` writes, or reads, the slots. In whole rings each slot is handed
+/// over; behind the parts of all lanes comes end_run.
+template <class Machine, class Copy>
+HIWAY_DEVICE inline void copy_part(Machine m, Ring const& ring, Run run, Part part, ClaimKind kind, Control& control,
+                                   Copy&& copy) {
+  Several some{ring, run, part, part.rank, 0};
+  for (; some.at < run.count; some.at += some.count * part.size) {
+    some.count = 1;
+    while (some.count < most_at_once && some.place(some.count) < run.count) ++some.count;
+    if (!ring.is_half()) await_turns(m, some, kind, control);
+    copy(static_cast<Several const&>(some));
+    if (ring.is_half()) continue;
+    m.release_ahead();  // R1, R2
+    for (unsigned k = 0; k < most_at_once; ++k) {
+      if (k >= some.count) break;
+      std::uint64_t const t = some.ticket(k);
+      m.store_ahead(ring.turn(t), kind == ClaimKind::put ? ring.full_turn(t) : ring.next_free_turn(t));
+    }
+  }
+}
+
+/// What one lane does for all when every part of the run was copied, and it has met them.
+template <class Machine>
+HIWAY_DEVICE inline void end_run(Machine m, Ring const& ring, Run run, ClaimKind kind, Control& control) {
+  if (ring.part == RingPart::whole) return;
+  leave_if_aborted(m, control);  // a lane that has left owes its part
+  if (ring.is_half()) {
+    for (std::uint32_t i = 0; i < run.count;) {
+      std::uint32_t const n = next_piece(ring, run.first + i, run.count - i);
+      count_done(m, ring, run.first + i, n);
+      i += n;
+    }
+  } else if (kind == ClaimKind::get) {
+    give_credit_in_order(m, ring);  // I5
+  }
+}
+
+}  // namespace detail
+
+/// Puts or gets what each lane was granted, by `copy(Several)`; all lanes granted together call it. `offset`: how much of
+/// the lane's span was done before.
+template <class Machine, class Copy>
+HIWAY_DEVICE inline void copy_granted(Machine m, Ring const& ring, RunGrant const& grant, std::size_t offset,
+                                      ClaimKind kind, Control& control, Copy&& copy) {
+  detail::copy_part(m, ring, grant.run, {0, 1, offset}, kind, control, copy);
+  if (ring.part == RingPart::whole) return;
+  m.sync_warp(grant.lanes);  // R3, I5: the lane that ends the run releases what all have done
+  if (m.lane() == m.lowest(grant.lanes)) detail::end_run(m, ring, grant.all, kind, control);
 }
 
 /// Items that a get would find now, about, in all shards; for choosing among rings.

@@ -63,6 +63,11 @@ struct ExploreMachine {
     return load(word, Order::relaxed);
   }
   void acquire_ahead() const { Explorer::here().acquire_fence(); }
+  void release_ahead() const { Explorer::here().release_fence(); }
+  template <class T>
+  void store_ahead(Word<T>& word, T value) const {
+    store(word, value, Order::relaxed);
+  }
   template <class T>
   void store_fenced_across(Word<T>& word, T value) const {
     store(word, value, Order::relaxed);

@@ -141,6 +141,7 @@ class Explorer {
   }
   void fence() { memory_.fence(current_); }
   void acquire_fence() { memory_.acquire_fence(current_); }
+  void release_fence() { memory_.release_fence(current_); }
   /// Plain memory that is written and read as a whole.
   void read_item(void const* address) { memory_.read_item(current_, address); }
   void write_item(void const* address) { memory_.write_item(current_, address); }

@@ -188,4 +188,67 @@ TEST(ExploreTeams, AnAbortEndsTeamsOfBlocks) { expect_no_failure<Abort<BlockTeam
 TEST(ExploreTeams, AnAbortHandsNoHalfFilledItemToALane) { expect_no_failure<Abort<WarpTeam, 1>>(); }
 TEST(ExploreTeams, AnAbortHandsNoHalfFilledItemOfABlockToALane) { expect_no_failure<Abort<BlockTeam, 1>>(); }
 
+/// The same with spans. A lane of a whole ring hands over its own slots, so of what it owes nobody is told; of what a team
+/// got, all lanes see all, or none returns.
+template <template <class> class TeamOf, RingPart Part>
+struct AbortSpan {
+  static constexpr std::array warps = {2u, 1u, 2u};
+  using Team = TeamOf<LeavingMachine>;
+  static constexpr std::uint32_t first = 100;
+
+  void run(unsigned warp, ExploreMachine m) {
+    Team const team{{m, given[warp / 2]}};
+    if (warp == 0) {
+      detail::put_span_by_team(team, t.inlet(0), 3, [&](Several const& some) {
+        for (unsigned k = 0; k < some.count; ++k)
+          WriteTorn{m, first + static_cast<std::uint32_t>(some.item(k))}(some.slot(k));
+      });
+      team.m.leave_the_team();
+    } else if (warp == 1) {
+      record_fault(m, control, FaultKind::failed, 7, no_id, 0);
+    } else {
+      for (;;) {
+        seen[0] = seen[1] = 0;
+        m.point();
+        auto const claimed = detail::get_span_by_team(team, t.outlet(0), 2, [&](Several const& some) {
+          for (unsigned k = 0; k < some.count; ++k) ReadTorn{m, seen.at(some.item(k))}(some.slot(k));
+        });
+        for (unsigned i = 0; i < claimed.run.count; ++i) require(seen.at(i) - first < 3, "an item that nobody got");
+        detail::end_task_together(team, t.outlet(0), claimed.run.count);
+        team.m.relax(1);
+      }
+    }
+  }
+  void check() const { require(control.record.kind == FaultKind::failed && control.ready.bits == 1, "another fault"); }
+  Control control;
+  LocalTunnel t{control, 2, 0, Part};
+  std::array<LeavingMachine::Given, 2> given{};
+  std::array<std::uint32_t, 2> seen{};
+};
+TEST(ExploreTeams, AnAbortEndsSpansOfWarps) { expect_no_failure<AbortSpan<WarpTeam, RingPart::whole>>(); }
+TEST(ExploreTeams, AnAbortEndsSpansOfBlocks) { expect_no_failure<AbortSpan<BlockTeam, RingPart::whole>>(); }
+TEST(ExploreTeams, AnAbortEndsSpansThatLeaveARingInOrder) {
+  expect_no_failure<AbortSpan<WarpTeam, RingPart::in_order>>();
+}
+
+/// One of the lanes that share a claim is refused and leaves, in a half-ring: nobody is told of what it has not written.
+struct RefusedLane {
+  static constexpr std::array warps = {2u};
+  void run(unsigned, ExploreMachine plain) {
+    LeavingMachine const m{plain, given};
+    RunGrant const grant = claim_put_runs(m, outbox.ring, m.lanes(), 2, Credits::likely, &control);
+    require(grant.run.count == 2 && grant.all.count == 4, "another grant");
+    if (m.lane() == 1) raise(m, control, FaultKind::put_after_close, 0, 0, grant.run.first);
+    copy_granted(m, outbox.ring, grant, 0, ClaimKind::put, control, [](Several const&) {});
+    m.leave_the_team();
+  }
+  void check() const {
+    for (auto const& count : outbox.done) require(count.bits == 0, "a refused put is visible");
+  }
+  Control control;
+  SmallRing outbox{4, RingPart::outbox};
+  LeavingMachine::Given given{};
+};
+TEST(ExploreTeams, ALaneThatIsRefusedTellsNobodyOfItsSpan) { expect_no_failure<RefusedLane>(); }
+
 }  // namespace

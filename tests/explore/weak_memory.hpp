@@ -99,6 +99,9 @@ class WeakMemory {
   void acquire_fence(unsigned fiber) {
     if (weaken_ != Weaken::acquires) fibers_[fiber].now.join(fibers_[fiber].unacquired);
   }
+  void release_fence(unsigned fiber) {
+    if (weaken_ != Weaken::releases) release(fiber, fibers_[fiber].fenced);
+  }
   /// `for_each(visit)` visits each fiber.
   template <class ForEach>
   void synchronize(ForEach&& for_each) {  // V5

@@ -1,5 +1,5 @@
-// Teams: lanes that work on one item together, a warp or a block. The first lane claims; what it found is shared with
-// all; all of them read or write the item in its slot; the first lane ends it.
+// Teams: lanes that work together, a warp or a block, on one item or on a span. The first lane claims; what it found is
+// shared with all; all of them read or write the item in its slot, or each its items of the span; the first lane ends it.
 //
 //   E1  in share() all lanes meet: what the first lane acquired holds for all, and all have the same outcome
 //   E2  sync() before the first lane's release: what every lane did with the item lies before it
@@ -7,12 +7,15 @@
 //       reads it after share() and leaves, too
 //   E4  lanes may disagree about an abort that comes while they look: one leaves, and keeps the others from no sync(). A
 //       first lane therefore looks again before it makes an item visible, of which a lane that has left owes its part
+//   E5  of a span in a whole ring each lane waits for its own slots and hands them over. Who leaves meanwhile owes what the
+//       others would read behind sync(): they look again
 #pragma once
 #include <cstdint>
 
 #include "hiway/fault.hpp"
 #include "hiway/item.hpp"
 #include "hiway/machine/machine.hpp"
+#include "hiway/ring.hpp"
 
 namespace hiway {
 
@@ -43,14 +46,35 @@ struct BlockTeam {
 
 namespace detail {
 
-/// Calls `find()` in the team's first lane and gives its result to all (E1, E3).
-template <class Team, class Find>
-HIWAY_DEVICE inline std::uint64_t find_together(Team team, Control& control, Find&& find) {
-  std::uint64_t found = 0;
-  if (team.rank() == 0) found = find();
-  found = team.share(found);
+/// What a team's first lane claimed for all.
+struct Claimed {
+  Run run;
+  unsigned whose = 0;  ///< the tickets: a shard's, or of_spill
+  bool ended = false;  ///< there were no items, and there will be none
+};
+
+/// Calls `claim(n)` -> Claimed, of up to `n` tickets, in the team's first lane and gives its result to all (E1, E3).
+template <class Team, class Claim>
+HIWAY_DEVICE inline Claimed claim_together(Team team, Control& control, std::uint32_t n, Claim&& claim) {
+  Claimed c;
+  if (team.rank() == 0) c = claim(n);
+  bool const any = c.run.count != 0;
+  std::uint64_t const packed =
+      team.share(c.run.first << 9 | std::uint64_t{c.whose} << 2 | std::uint64_t{any} << 1 | std::uint64_t{c.ended});
+  std::uint64_t const count = n == 1 ? packed >> 1 & 1 : team.share(c.run.count);
   leave_if_aborted(team.m, control);
-  return found;
+  auto const whose = static_cast<unsigned>(packed >> 2 & 127);
+  return {{packed >> 9, static_cast<std::uint32_t>(count)}, whose, (packed & 1) != 0};
+}
+
+/// Puts or gets a run that was claimed together: `copy(Several)` in each lane. The run is a span's from `offset` on.
+template <class Team, class Copy>
+HIWAY_DEVICE inline void copy_by_team(Team team, Ring const& ring, Run run, std::size_t offset, ClaimKind kind,
+                                      Control& control, Copy&& copy) {
+  copy_part(team.m, ring, run, {team.rank(), team.size(), offset}, kind, control, copy);
+  team.sync();                                                      // E2
+  if (kind == ClaimKind::get) leave_if_aborted(team.m, control);    // E5
+  if (team.rank() == 0) end_run(team.m, ring, run, kind, control);  // E4
 }
 
 /// Copies an item that all lanes of the team can reach, or into each lane's own room.

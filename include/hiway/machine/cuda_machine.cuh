@@ -104,6 +104,13 @@ struct CudaMachine {
   __device__ void acquire_ahead() const {
     cuda::atomic_thread_fence(cuda::std::memory_order_acquire, cuda::thread_scope_device);
   }
+  __device__ void release_ahead() const {
+    cuda::atomic_thread_fence(cuda::std::memory_order_release, cuda::thread_scope_device);
+  }
+  template <class T>
+  __device__ void store_ahead(Word<T>& word, T value) const {
+    store(word, value, Order::relaxed);
+  }
   __device__ void fence_across() const {
     cuda::atomic_thread_fence(cuda::std::memory_order_seq_cst, cuda::thread_scope_system);
   }

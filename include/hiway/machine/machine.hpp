@@ -12,6 +12,8 @@
 //            rounds_a_look_for_readers         the end check looks that seldom for readers that have left items behind:
 //                                              across a look takes its time, and only ever finds an error
 //            store_fenced_across               across, behind a fence_across, which releases for it
+//            release_ahead ... store_ahead     stores of which several are under way at once; the first releases all that
+//                                              came before it
 //            fence_behind_ticket               between a fetch_add at home and a load at home that a checker on the other
 //                                              side may have stored: on a CPU both are seen in that order by everyone
 //   warp     lane, lanes (the launched lanes' mask), converged, ballot, shuffle, sync_warp; count, lowest of a mask

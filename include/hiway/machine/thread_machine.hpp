@@ -65,6 +65,11 @@ struct AllAtHome {
     return self().load(word, Order::acquire);
   }
   HIWAY_DEVICE void acquire_ahead() const {}
+  HIWAY_DEVICE void release_ahead() const {}
+  template <class T>
+  HIWAY_DEVICE void store_ahead(Word<T>& word, T value) const {
+    self().store(word, value, Order::release);
+  }
   template <class T>
   HIWAY_DEVICE void store_fenced_across(Word<T>& word, T value) const {
     self().store(word, value, Order::release);
