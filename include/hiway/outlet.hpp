@@ -478,7 +478,7 @@ class Outlet {
 
   /// Gets as many items as there are, at most items.size(), in order: the same span in all lanes, in memory that all of
   /// them reach, into which they copy side by side. Every lane has the same result, how many, and sees all of them. Never
-  /// waits, like get. Not for items above 256 bytes.
+  /// waits, like get; at most 65,536 at once. Not for items above 256 bytes.
   [[nodiscard]] HIWAY_DEVICE std::size_t get_warp_d(std::span<T> items) const {
     return on_this_device([&](auto m) { return get_all_together(WarpTeam<decltype(m)>{m}, items); });
   }
