@@ -149,7 +149,6 @@ void LaneScheduler::tidy() {
   while (ended_ != nullptr) {
     Block& block = *ended_;
     ended_ = block.next_ended;
-    sanitizer::acquire(&block.exit_order);  // the block's own room goes where no lane runs
     end(block);
   }
 }
