@@ -39,22 +39,6 @@ struct InletView {
 
 namespace detail {
 
-/// The shard that the caller's block, or thread, puts into; and takes from first.
-template <class Machine, class View>
-HIWAY_DEVICE inline unsigned home_of(Machine m, View const& v) {
-  return (v.home + m.block_index()) & (v.ring.shards - 1u);
-}
-/// A shard, or the spill pool.
-template <class View>
-HIWAY_DEVICE inline Ring ring_of(View const& v, unsigned whose) {
-  if (whose == of_spill) return *v.spill;
-  return v.ring.shards == 1 ? v.ring : shard(v.ring, whose);
-}
-template <class Machine, class View>
-HIWAY_DEVICE inline Ring home_ring(Machine m, View const& v) {
-  return v.ring.shards == 1 ? v.ring : shard(v.ring, home_of(m, v));
-}
-
 /// What says that a put comes too late; read behind its ticket (T5). The loads and the slot's are under way together.
 struct Lateness {
   std::uint32_t closed_lanes;  ///< of the lane's warp

@@ -645,6 +645,28 @@ HIWAY_DEVICE inline unsigned find_shard(Machine m, Ring const& ring, std::uint32
   return found == 0 ? home : (home + m.shuffle(group, step, m.lowest(found))) & (ring.shards - 1u);
 }
 
+namespace detail {
+
+// Of what an inlet or an outlet points at: `ring`, `spill`, and `home`, the shard of block 0 or of the thread.
+
+/// The shard that the caller's block, or thread, puts into; and takes from first.
+template <class Machine, class View>
+HIWAY_DEVICE inline unsigned home_of(Machine m, View const& v) {
+  return (v.home + m.block_index()) & (v.ring.shards - 1u);
+}
+/// A shard, or the spill pool.
+template <class View>
+HIWAY_DEVICE inline Ring ring_of(View const& v, unsigned whose) {
+  if (whose == of_spill) return *v.spill;
+  return v.ring.shards == 1 ? v.ring : shard(v.ring, whose);
+}
+template <class Machine, class View>
+HIWAY_DEVICE inline Ring home_ring(Machine m, View const& v) {
+  return v.ring.shards == 1 ? v.ring : shard(v.ring, home_of(m, v));
+}
+
+}  // namespace detail
+
 // ---- the other half of a half-ring: one caller at a time, a single lane (relay.hpp) ---------------------------
 
 /// The end of the run of tickets from `from` that are all done, acquired (I6). Several counts are looked at at once: one
