@@ -20,20 +20,20 @@ struct LaneSpans {
     T own[span];
     for (unsigned k = 0; k < span; ++k) own[k] = make(m.thread_in_block(), k);
     until_all(m, [&](std::uint32_t done, hiway::Credits credits) {
-      hiway::RunGrant const grant = hiway::claim_put_runs(m, ring, m.lanes(), span - done, credits, control);
-      if (grant.run.count != 0)
-        hiway::copy_granted(m, ring, grant, done, hiway::ClaimKind::put, *control, hiway::detail::WriteItems<T>{own});
-      return grant.run.count;
+      hiway::Run const run = hiway::claim_put_runs(m, ring, m.lanes(), span - done, credits, control);
+      if (run.count != 0)
+        hiway::copy_granted(m, ring, run, done, hiway::ClaimKind::put, *control, hiway::detail::WriteItems<T>{own});
+      return run.count;
     });
   }
   template <class Machine, class Take>
   HIWAY_DEVICE void get(Machine m, Take&& take) const {
     T own[span];
     until_all(m, [&](std::uint32_t done, hiway::Credits credits) {
-      hiway::RunGrant const grant = hiway::claim_get_runs(m, ring, m.lanes(), span - done, nullptr, credits, control);
-      if (grant.run.count != 0)
-        hiway::copy_granted(m, ring, grant, done, hiway::ClaimKind::get, *control, hiway::detail::ReadItems<T>{own});
-      return grant.run.count;
+      hiway::Run const run = hiway::claim_get_runs(m, ring, m.lanes(), span - done, nullptr, credits, control);
+      if (run.count != 0)
+        hiway::copy_granted(m, ring, run, done, hiway::ClaimKind::get, *control, hiway::detail::ReadItems<T>{own});
+      return run.count;
     });
     for (T const& item : own) take(item);
   }

@@ -214,11 +214,11 @@ HIWAY_DEVICE inline void put_span_by_team(Team team, InletView const& v, std::si
 template <class Machine, class Copy>
 HIWAY_DEVICE inline std::uint32_t put_some(Machine m, InletView const& v, Ring const& ring, std::uint32_t group,
                                            std::uint32_t wanted, std::size_t done, Credits credits, Copy&& copy) {
-  RunGrant const grant = claim_put_runs(m, ring, group, wanted, credits, v.control);
-  if (grant.run.count == 0) return 0;
-  refuse_late_put(m, v, grant.run.first);
-  copy_granted(m, ring, grant, done, ClaimKind::put, *v.control, copy);
-  return grant.run.count;
+  Run const run = claim_put_runs(m, ring, group, wanted, credits, v.control);
+  if (run.count == 0) return 0;
+  refuse_late_put(m, v, run.first);
+  copy_granted(m, ring, run, done, ClaimKind::put, *v.control, copy);
+  return run.count;
 }
 
 /// Puts `n` items of the calling lane, with whichever lanes are converged; waits for room.

@@ -258,9 +258,9 @@ template <class Machine, class Copy>
 HIWAY_DEVICE inline std::uint32_t get_some(Machine m, OutletView const& v, Ring const& ring, std::uint32_t group,
                                            std::uint32_t wanted, std::uint32_t done, Credits credits, Control* control,
                                            Copy&& copy) {
-  RunGrant const grant = claim_get_runs(m, ring, group, wanted, &port_of(m, v).got, credits, control);
-  if (grant.run.count != 0) copy_granted(m, ring, grant, done, ClaimKind::get, *v.control, copy);
-  return grant.run.count;
+  Run const run = claim_get_runs(m, ring, group, wanted, &port_of(m, v).got, credits, control);
+  if (run.count != 0) copy_granted(m, ring, run, done, ClaimKind::get, *v.control, copy);
+  return run.count;
 }
 
 /// One try for up to `n` items of the calling lane, with whichever lanes are converged; how many it got.

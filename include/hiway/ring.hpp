@@ -153,13 +153,6 @@ struct Run {
   std::uint32_t count = 0;
 };
 
-/// What one lane got of its group's claim of several items for each.
-struct RunGrant {
-  Run run;                  ///< its own
-  Run all;                  ///< all lanes': theirs follow one another, the lowest lane's first
-  std::uint32_t lanes = 0;  ///< that were granted any
-};
-
 /// The most that one claim asks for, for each lane, or for a team: credit is a 32-bit word from which the claims of a whole
 /// grid may have taken too much for a moment.
 inline constexpr std::uint32_t most_of_lane = 1u << 12;
@@ -319,23 +312,20 @@ inline constexpr std::uint32_t many_items = 128;
 
 /// One claim for all lanes of `group`, `wanted` items for each. Granted less than that, it serves the lowest lanes first.
 template <class Machine>
-HIWAY_DEVICE inline RunGrant claim_runs(Machine m, std::uint32_t group, std::uint32_t wanted, ClaimWords const& w,
-                                        Credits credits, Sharing const& sharing) {
+HIWAY_DEVICE inline Run claim_runs(Machine m, std::uint32_t group, std::uint32_t wanted, ClaimWords const& w,
+                                   Credits credits, Sharing const& sharing) {
   Sums<std::uint32_t> const sums = sum_lanes(m, group, wanted);
   if (sums.all == 0) return {};
   if (sums.all > many_items) credits = Credits::counted;
   if constexpr (Machine::shares_blocks) {
     if (sharing.grouping == Grouping::none) {
-      Run own;
-      if (wanted != 0) own = claim_run(m, w, wanted, credits);
-      return {own, own, 1u << m.lane()};
+      return wanted != 0 ? claim_run(m, w, wanted, credits) : Run{};
     }
   }
   Run const all = claim_by_first(
       m, group, [&] { return sums.all; }, w, credits, sharing);
   std::uint32_t const left = all.count > sums.below ? all.count - sums.below : 0;
-  Run const own{all.first + sums.below, left < wanted ? left : wanted};
-  return {own, all, m.ballot(group, own.count != 0)};
+  return {all.first + sums.below, left < wanted ? left : wanted};
 }
 
 HIWAY_DEVICE inline ClaimWords put_words(Ring const& ring) {
@@ -405,8 +395,8 @@ HIWAY_DEVICE inline Grant claim_put(Machine m, Ring const& ring, std::uint32_t g
 }
 /// The same for up to `wanted` slots of each lane.
 template <class Machine>
-HIWAY_DEVICE inline RunGrant claim_put_runs(Machine m, Ring const& ring, std::uint32_t group, std::uint32_t wanted,
-                                            Credits credits, Control* control) {
+HIWAY_DEVICE inline Run claim_put_runs(Machine m, Ring const& ring, std::uint32_t group, std::uint32_t wanted,
+                                       Credits credits, Control* control) {
   return detail::claim_runs(m, group, wanted, detail::put_words(ring), credits,
                             {ring.grouping, ClaimKind::put, control});
 }
@@ -471,8 +461,8 @@ HIWAY_DEVICE inline Grant claim_get(Machine m, Ring const& ring, std::uint32_t g
 }
 /// The same for up to `wanted` items of each lane.
 template <class Machine>
-HIWAY_DEVICE inline RunGrant claim_get_runs(Machine m, Ring const& ring, std::uint32_t group, std::uint32_t wanted,
-                                            Word<std::uint64_t>* tally, Credits credits, Control* control) {
+HIWAY_DEVICE inline Run claim_get_runs(Machine m, Ring const& ring, std::uint32_t group, std::uint32_t wanted,
+                                       Word<std::uint64_t>* tally, Credits credits, Control* control) {
   return detail::claim_runs(m, group, wanted, detail::get_words(ring, tally, Credit::early), credits,
                             {ring.grouping, ClaimKind::get, control});
 }
@@ -596,7 +586,7 @@ HIWAY_DEVICE inline void copy_part(Machine m, Ring const& ring, Run run, Part pa
   }
 }
 
-/// What one lane does for all when every part of the run was copied, and it has met them.
+/// What one lane does when every part of the run was copied: a lane for its own run, a team's first for all, which it has met.
 template <class Machine>
 HIWAY_DEVICE inline void end_run(Machine m, Ring const& ring, Run run, ClaimKind kind, Control& control) {
   if (ring.part == RingPart::whole) return;
@@ -614,15 +604,12 @@ HIWAY_DEVICE inline void end_run(Machine m, Ring const& ring, Run run, ClaimKind
 
 }  // namespace detail
 
-/// Puts or gets what each lane was granted, by `copy(Several)`; all lanes granted together call it. `offset`: how much of
-/// the lane's span was done before.
+/// Puts or gets what the lane was granted, by `copy(Several)`. `offset`: how much of its span was done before.
 template <class Machine, class Copy>
-HIWAY_DEVICE inline void copy_granted(Machine m, Ring const& ring, RunGrant const& grant, std::size_t offset,
-                                      ClaimKind kind, Control& control, Copy&& copy) {
-  detail::copy_part(m, ring, grant.run, {0, 1, offset}, kind, control, copy);
-  if (ring.part == RingPart::whole) return;
-  m.sync_warp(grant.lanes);  // R3, I5: the lane that ends the run releases what all have done
-  if (m.lane() == m.lowest(grant.lanes)) detail::end_run(m, ring, grant.all, kind, control);
+HIWAY_DEVICE inline void copy_granted(Machine m, Ring const& ring, Run run, std::size_t offset, ClaimKind kind,
+                                      Control& control, Copy&& copy) {
+  detail::copy_part(m, ring, run, {0, 1, offset}, kind, control, copy);
+  detail::end_run(m, ring, run, kind, control);
 }
 
 /// Items that a get would find now, about, in all shards; for choosing among rings.
