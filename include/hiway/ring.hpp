@@ -566,7 +566,7 @@ HIWAY_DEVICE inline void await_turns(Machine m, Several const& some, ClaimKind k
 }
 
 /// Puts or gets a lane's part of a run: `copy(Several)` writes, or reads, the slots. In whole rings each slot is handed
-/// over; behind the parts of all lanes comes end_run.
+/// over. Behind it comes end_run: behind a lane's own run, or behind the parts of a whole team.
 template <class Machine, class Copy>
 HIWAY_DEVICE inline void copy_part(Machine m, Ring const& ring, Run run, Part part, ClaimKind kind, Control& control,
                                    Copy&& copy) {
