@@ -251,4 +251,27 @@ struct RefusedLane {
 };
 TEST(ExploreTeams, ALaneThatIsRefusedTellsNobodyOfItsSpan) { expect_no_failure<RefusedLane>(); }
 
+/// A team's span leaves across the bus while somebody faults: its first lane, which counts for all, tells nobody of what a
+/// lane that has left owes.
+struct LeftTeam {
+  static constexpr std::array warps = {2u, 1u};
+  void run(unsigned warp, ExploreMachine m) {
+    if (warp == 1) return record_fault(m, control, FaultKind::failed, 7, no_id, 0);
+    WarpTeam<LeavingMachine> const team{{m, given}};
+    detail::put_span_by_team(team, t.inlet(0), 2, [&](Several const& some) {
+      for (unsigned k = 0; k < some.count; ++k) written.at(some.item(k)) = true;
+    });
+    team.m.leave_the_team();
+  }
+  void check() const {
+    for (std::size_t i = 0; i < written.size(); ++i)
+      require(t.outbox.done[i].bits == 0 || written[i], "an item that nobody wrote is told of");
+  }
+  Control control;
+  CrossingTunnel t{control, control, 4};
+  LeavingMachine::Given given{};
+  std::array<bool, 2> written{};
+};
+TEST(ExploreTeams, ATeamThatALaneHasLeftTellsNobodyOfItsSpan) { expect_no_failure<LeftTeam>(); }
+
 }  // namespace
