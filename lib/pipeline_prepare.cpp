@@ -502,6 +502,10 @@ TerminationTable Pipeline::Core::build_termination(Arena& arena, bool on_device)
   table.gates = arena.place_list(gates);
   table.unit_list = arena.place_list(unit_list);
   table.tunnels = arena.place_list(tunnels);
+  table.term_count = at(terms);
+  table.gate_count = at(gates);
+  table.listed_count = at(unit_list);
+  table.tunnel_count = at(tunnels);
   table.host_across = on_device;
   return table;
 }

@@ -134,12 +134,13 @@ struct Checked {
 
 /// One round of whoever checks; true when the monitor's life is over.
 template <class Machine>
-HIWAY_DEVICE inline bool check_all(Machine m, MonitorTable& t, Checked& so_far, bool& moved) {
+HIWAY_DEVICE inline bool check_all(Machine m, MonitorTable& t, TerminationTable& termination, Checked& so_far,
+                                   bool& moved) {
   for (std::uint32_t i = 0; i < t.drain_count; ++i) moved = step(m, t.drains[i], *t.control) || moved;
   if (t.throttles.cycle_count != 0) moved = step(m, t.throttles, m.now_ns()) || moved;
   if (relay_abort(m, t)) return true;
   if (!so_far.ended) {
-    so_far.ended = check_round(m, t.termination, *t.control) == CheckResult::ended;
+    so_far.ended = check_round(m, termination, *t.control) == CheckResult::ended;
     if (so_far.ended && m.lane() == 0) m.store_across(t.notice->ended, 1u, Order::release);
   } else if (gates_reached(m, t.returned, t.stage_count) == t.stage_count) {
     return true;
@@ -151,13 +152,15 @@ HIWAY_DEVICE inline bool check_all(Machine m, MonitorTable& t, Checked& so_far, 
   return false;
 }
 
-/// The life of a warp of the monitor's that has these parts; all its lanes call it.
+/// The life of a warp of the monitor's that has these parts; all its lanes call it. `room`: near memory for who checks.
 template <class Machine>
-HIWAY_DEVICE inline void run_device_monitor(Machine m, MonitorTable& t, std::uint32_t parts = all_parts) {
+HIWAY_DEVICE inline void run_device_monitor(Machine m, MonitorTable& t, std::uint32_t parts = all_parts,
+                                            CheckRoom room = {}) {
   Checked so_far;
   bool const has_checks = (parts & MonitorPart::checks) != 0;
   bool const has_tells = (parts & (MonitorPart::tells_puts | MonitorPart::tells_gets)) != 0;
   bool const has_hears = (parts & MonitorPart::hears) != 0;
+  TerminationTable& termination = has_checks ? bring_near(m, t.termination, room) : t.termination;
   HeldRelay told = has_tells ? hold(m, t, &Relays::tells) : HeldRelay{};
   HeldRelay heard = has_hears ? hold(m, t, &Relays::hears) : HeldRelay{};
   if (has_checks && m.lane() == 0) m.store_across(t.notice->alive, 1u, Order::release);
@@ -167,7 +170,7 @@ HIWAY_DEVICE inline void run_device_monitor(Machine m, MonitorTable& t, std::uin
     if (has_tells) moved = tell_all(m, t, parts, told) || moved;
     if (has_hears) moved = hear_all(m, t, heard) || moved;
     if (has_checks) {
-      if (check_all(m, t, so_far, moved)) {
+      if (check_all(m, t, termination, so_far, moved)) {
         if (m.lane() == 0) m.store(t.over, 1u, Order::relaxed);
         return;
       }

@@ -34,9 +34,11 @@
 // One checker: the device monitor's warp, or the host monitor when nothing of the pipeline is on the device. It goes
 // round all units and never waits for one while another is open.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 
 #include "hiway/fault.hpp"
+#include "hiway/item.hpp"
 #include "hiway/machine/machine.hpp"
 
 namespace hiway {
@@ -128,6 +130,10 @@ struct TerminationTable {
   CountGate* gates = nullptr;
   std::uint32_t* unit_list = nullptr;
   TunnelEnds* tunnels = nullptr;
+  std::uint32_t term_count = 0;
+  std::uint32_t gate_count = 0;
+  std::uint32_t listed_count = 0;  ///< in unit_list
+  std::uint32_t tunnel_count = 0;
   bool host_across = false;  ///< the checker runs on the device: host words are across
   std::uint32_t rounds = 0;  ///< the checker's own
 };
@@ -223,6 +229,45 @@ HIWAY_DEVICE inline void open_gate(Machine m, TerminationTable const& table, Uni
 }
 
 }  // namespace detail
+
+/// Memory that the checker's warp alone uses.
+struct CheckRoom {
+  std::byte* begin = nullptr;
+  std::size_t bytes = 0;
+};
+
+/// The checker's own copy of the table and its lists in `room`, where it fits, else the table. A GPU's memory is read anew
+/// behind each acquire, and a round follows many references; its shared memory is near. All lanes of the warp call it together.
+template <class Machine>
+HIWAY_DEVICE inline TerminationTable& bring_near(Machine m, TerminationTable& far, CheckRoom room) {
+  std::byte* at = room.begin;
+  std::size_t left = room.bytes;
+  bool fits = true;
+  auto const take = [&](std::size_t bytes) {
+    std::size_t const whole = (bytes + 15) / 16 * 16;
+    fits = fits && whole <= left;
+    std::byte* const taken = at;
+    if (fits) at += whole, left -= whole;
+    return taken;
+  };
+  auto const copy = [&](auto*& list, std::size_t count) {
+    std::byte* const taken = take(count * sizeof *list);
+    if (!fits) return;
+    copy_bytes(taken, list, count * sizeof *list, m.lane(), m.count(m.lanes()));
+    list = reinterpret_cast<decltype(list + 0)>(taken);
+  };
+  TerminationTable near = far;
+  auto* const table = reinterpret_cast<TerminationTable*>(take(sizeof far));
+  copy(near.units, near.unit_count);
+  copy(near.stages, near.stage_count);
+  copy(near.terms, near.term_count);
+  copy(near.gates, near.gate_count);
+  copy(near.unit_list, near.listed_count);
+  copy(near.tunnels, near.tunnel_count);
+  if (!fits) return far;
+  by_one_lane(m, [&] { *table = near; });
+  return *table;
+}
 
 /// What one round found.
 enum class CheckResult : std::uint8_t { open, ended, faulted };

@@ -56,7 +56,7 @@ struct Bus {
     });
   }
   void monitor_device(ExploreMachine m) {
-    run_device_monitor(m, monitor);
+    run_device_monitor(m, monitor, all_parts, near);
     ++monitor_lanes_gone;
   }
   void monitor_host(ExploreMachine m) {
@@ -80,6 +80,7 @@ struct Bus {
     require(device_stage.returned.bits == 1 && host_stage.returned.bits == 1, "a stage has not returned");
     require(closing.bits == 1, "batches wait for company that never comes");
     require(monitor_lanes_gone == MonitorLanes, "the monitor has not returned");
+    require(check_table.units[0].ended == (MonitorLanes == 1 ? 1u : 0u), "the check worked on the other table");
   }
 
   Control host;
@@ -96,6 +97,8 @@ struct Bus {
   MonitorTable monitor;
   std::array<bool, total> seen{};
   unsigned monitor_lanes_gone = 0;
+  alignas(16) std::array<std::byte, 1024> room{};
+  CheckRoom near{room.data(), MonitorLanes == 1 ? 64 : room.size()};  // of a lone lane it does not suffice
 };
 
 template <From Producer, unsigned MonitorLanes, unsigned Pooled>
@@ -128,7 +131,7 @@ struct InParts : Bus<Producer, 4, 0> {
       case 0: return this->produce(m);
       case 1: return this->monitor_host(m);
       case 2: return this->consume(m);
-      default: run_device_monitor(m, this->monitor, parts_of(warp - 3, 4)); ++this->monitor_lanes_gone;
+      default: run_device_monitor(m, this->monitor, parts_of(warp - 3, 4), this->near); ++this->monitor_lanes_gone;
     }
   }
   void check() const { this->require_end(); }

@@ -227,6 +227,10 @@ struct CheckTable {
     table.gates = gates.data();
     table.unit_list = unit_list.data();
     table.tunnels = tunnels.data();
+    table.term_count = static_cast<std::uint32_t>(terms.size());
+    table.gate_count = static_cast<std::uint32_t>(gates.size());
+    table.listed_count = static_cast<std::uint32_t>(unit_list.size());
+    table.tunnel_count = static_cast<std::uint32_t>(tunnels.size());
   }
 };
 
