@@ -42,8 +42,11 @@ class PipelineEcho final : public Echo {
 
   explicit PipelineEcho(EchoSetup const& setup)
       : pipe_(hiway::PipelineConfig{.device = setup.device, .deadline = std::chrono::seconds(60)}) {
-    auto& there = pipe_.create_tunnel<Item>("there", hiway::Direction::cpu_to_gpu, {.movement = setup.there});
-    auto& back = pipe_.create_tunnel<Item>("back", hiway::Direction::gpu_to_cpu, {.movement = setup.back});
+    bool const by_one_warp = setup.blocks == 1 && setup.threads_per_block <= 32;
+    auto& there = pipe_.create_tunnel<Item>("there", hiway::Direction::cpu_to_gpu,
+                                            {.movement = setup.there, .low_latency = setup.low_latency && by_one_warp});
+    auto& back = pipe_.create_tunnel<Item>("back", hiway::Direction::gpu_to_cpu,
+                                           {.movement = setup.back, .low_latency = setup.low_latency});
     in_ = there.open_inlet();
     out_ = back.open_outlet();
     pipe_.add_gpu_stage("echo", EchoStage<Bytes>{}, hiway::from(there), hiway::into(back),

@@ -16,6 +16,7 @@ struct EchoSetup {
   unsigned threads_per_block = 32;
   hiway::Movement there = hiway::Movement::automatic;
   hiway::Movement back = hiway::Movement::automatic;
+  bool low_latency = false;  ///< of `back`, and of `there` where one warp reads it
 };
 
 /// Round trips one after another, of which one item each is under way.

@@ -71,8 +71,15 @@ class RoundTripBench final : public Bench {
     what["item_bytes"] = 8;
     std::vector<Variant> variants;
     using hiway::Movement;
-    for (auto const& [movement, name] : {std::pair{Movement::direct, "direct"}, std::pair{Movement::dma, "dma"}}) {
-      EchoSetup setup{request.device, 8, blocks, threads, movement, movement};
+    struct Way {
+      char const* name;
+      Movement movement;
+      bool low_latency;
+    };
+    for (auto const& [name, movement, low_latency] :
+         {Way{"low latency", Movement::direct, true}, Way{"direct", Movement::direct, false},
+          Way{"dma", Movement::dma, false}}) {
+      EchoSetup setup{request.device, 8, blocks, threads, movement, movement, low_latency};
       std::shared_ptr<Echo> const echo = make_echo(setup);
       auto const quantiles = std::make_shared<Quantiles>();
       auto turn = [echo, quantiles, trips, plant = plant_]() -> Turn {

@@ -26,6 +26,13 @@ void check_config(TunnelBase const& tunnel) {
     throw ConfigError(who + std::to_string(c.shards) + " shards share a capacity_items of " +
                       std::to_string(c.capacity_items));
   if (c.shards > 1 && tunnel.crosses()) throw ConfigError(who + "shards are for tunnels that do not cross the bus");
+  if (c.low_latency) {
+    if (!tunnel.crosses()) throw ConfigError(who + "low_latency is for tunnels across the bus");
+    if (tunnel.item_bytes() > TaggedSlot::most_bytes)
+      throw ConfigError(who + "low_latency is for items of at most 12 bytes: " + std::to_string(tunnel.item_bytes()));
+    if (c.movement != Movement::automatic && c.movement != Movement::direct)
+      throw ConfigError(who + "low_latency needs Movement::direct");
+  }
   if (c.spill_items > max_capacity)
     throw ConfigError(who + "spill_items must be at most 2^30: " + std::to_string(c.spill_items));
   if (c.flush_after.count() < 0)
@@ -98,6 +105,9 @@ Ring Pipeline::Core::make_ring(TunnelBase const& tunnel, RingPart part, std::byt
 
 Relays Pipeline::Core::make_relays(TunnelState const& t, Ring const& half) {
   bool const puts = half.part == RingPart::outbox;
+  if (half.tagged)
+    return puts ? Relays{.tells = {half}, .hears = {half, t.retired}}
+                : Relays{.tells = {half, t.retired}, .hears = {half}};
   return {.tells = {half, puts ? t.published : t.retired}, .hears = {half, puts ? t.retired : t.arrived}};
 }
 
@@ -116,19 +126,31 @@ void Pipeline::Core::add_tunnel(std::unique_ptr<TunnelBase> tunnel) {
   std::string const who = "tunnel '" + t.name() + "'";
   TunnelState s;
   if (t.crosses()) {
-    s.movement = t.config().movement;
-    if (s.movement != Movement::automatic) {
+    bool const tagged = t.config().low_latency;
+    s.movement = tagged ? Movement::direct : t.config().movement;
+    if (tagged) {
+      s.why = "low_latency";
+    } else if (s.movement != Movement::automatic) {
       s.why = "asked for";
     } else if (!movement_table_) {
       movement_table_ = chosen_movement_table();
     }
-    std::byte* const items = s.movement == Movement::managed
-                                 ? managed_items_->place_raw(bytes, who + ": Movement::managed")
-                                 : host_words_->place_raw(bytes, who);
+    std::byte* items = nullptr;
+    if (tagged) {
+      items = reinterpret_cast<std::byte*>(host_words_->place_zeros<TaggedSlot>(std::bit_ceil(capacity), who));
+    } else if (s.movement == Movement::managed) {
+      items = managed_items_->place_raw(bytes, who + ": Movement::managed");
+    } else {
+      items = host_words_->place_raw(bytes, who);
+    }
     s.put_ring = make_ring(t, RingPart::outbox, items, capacity, tunnel_words(from));
     s.get_ring = make_ring(t, RingPart::inbox, items, capacity, tunnel_words(to));
     tunnel_words(from).image(s.put_ring.words).given.bits = capacity;  // ring.hpp I4
     tunnel_words(to).image(s.get_ring.words).free.bits = 0;            // an inbox's `free` is never used
+    if (tagged) {
+      s.put_ring.tagged = s.get_ring.tagged = true;
+      s.put_ring.item_bytes = s.get_ring.item_bytes = sizeof(TaggedSlot);
+    }
     s.bus = host_words_->place<BusWords>();
     s.closing = &s.bus->closing;
     s.published = s.arrived = &s.bus->published;

@@ -178,6 +178,7 @@ class Pipeline::Core {
   void invalidate();
   void place_for_dma(TunnelState& t);
   void settle_movement(TunnelState& t);
+  void check_tagged(std::vector<std::string>& found) const;
 
   // pipeline_prepare.cpp
   void number_stages();

@@ -59,6 +59,7 @@ void Pipeline::Core::prepare() {
   find_cycles();
   backend_->reserve_streams(2 * gpu_.size() + 2);  // kernels, what closes behind them, monitor, a launch
   choose_grids();
+  check_tagged(found);
   load_kernels(found);
   check_problems(found);
   for (TunnelState& t : tunnels_) settle_movement(t);
@@ -241,6 +242,24 @@ void Pipeline::Core::choose_grids() {
     GpuStageOptions const& o = gpu_[k].options;
     grids_.push_back(backend_->default_grid({o.blocks, o.threads_per_block, o.shared_bytes}, sharers));
     for (std::size_t s : stages_of(true, k)) stages_[s].executors = grids_[k].blocks;
+  }
+}
+
+// At the device an item's tag is looked at across the bus: by one warp, or the bus is soon busy with looks.
+void Pipeline::Core::check_tagged(std::vector<std::string>& found) const {
+  for (TunnelState const& t : tunnels_) {
+    if (!t.get_ring.tagged || !t.tunnel->to_gpu()) continue;
+    std::vector<std::size_t> const all = readers(t.tunnel->id());
+    bool const by_one_warp = t.open_outlets.empty() && std::ranges::all_of(all, [&](std::size_t r) {
+                               simt::Grid const& grid = grids_[stages_[r].owner];
+                               return all.size() == 1 && gpu_[stages_[r].owner].stages.size() == 1 &&
+                                      grid.blocks == 1 && grid.threads_per_block <= 32;
+                             });
+    if (by_one_warp) continue;
+    found.push_back(
+        "tunnel '" + t.tunnel->name() +
+        "': low_latency to the GPU is for one stage of one warp (blocks = 1, threads_per_block = 32), which "
+        "looks across the bus by itself");
   }
 }
 

@@ -144,8 +144,12 @@ PipelineSnapshot Pipeline::Core::snapshot() {
       s.claimed += reader.read(&t.put_ring.words[k].claimed, from);
     }
     s.retired = reader.read(t.retired, false);
-    s.arrived = reader.read(t.arrived, t.movement == Movement::dma && to);
-    s.published = reader.read(t.published, false);
+    if (t.put_ring.tagged) {
+      s.published = s.arrived = s.claimed;  // nobody tells of items that carry tags
+    } else {
+      s.arrived = reader.read(t.arrived, t.movement == Movement::dma && to);
+      s.published = reader.read(t.published, false);
+    }
     s.spills = t.spills;
     if (t.spills) {
       RingWords* const pool = tunnel_words(from).image(t.spill).words;

@@ -107,12 +107,14 @@ HIWAY_DEVICE inline T& item_in(std::byte* slot) {
 /// Writes an item into its slot.
 template <class T>
 struct WriteItem {
+  static constexpr std::size_t bytes = sizeof(T);
   T const& item;
   HIWAY_DEVICE void operator()(std::byte* slot) const { copy_item(item_in<T>(slot), item); }
 };
 /// Reads an item from its slot.
 template <class T>
 struct ReadItem {
+  static constexpr std::size_t bytes = sizeof(T);
   T& item;
   HIWAY_DEVICE void operator()(std::byte const* slot) const { copy_item(item, item_in<T>(slot)); }
 };

@@ -4,6 +4,7 @@
 //   half     tells, across       which is                        hears, across   which is credit for
 //   outbox   published           what was committed              retired         puts
 //   inbox    retired             what was read                   arrived         gets
+// Where items carry tags (ring.hpp) only `retired` is told: who gets looks at the items themselves.
 // Direct: `arrived` is the very word `published`; dma: a word of its own, set by a later operation on the copies' stream or
 // by the host after the copy, and the transfer line reads `published`. All are monotone, with one writer, and lie where
 // both sides may read them; they are accessed across.
@@ -24,7 +25,7 @@ namespace hiway {
 /// One way of one half-ring: telling or hearing.
 struct Relay {
   Ring ring;
-  Word<std::uint64_t>* word = nullptr;  ///< told, or heard
+  Word<std::uint64_t>* word = nullptr;  ///< told, or heard; null: items carry tags, nobody tells of them
   Word<std::uint64_t> to{0};            ///< what was told or heard last; written under M3
   Word<std::uint32_t> busy{0};          ///< at the host
 };
@@ -53,6 +54,7 @@ HIWAY_DEVICE inline std::uint64_t hear(Machine m, Ring const& ring, Word<std::ui
 /// The relay's step; true when there was news.
 template <class Machine>
 HIWAY_DEVICE inline bool tell(Machine m, Relay& r) {
+  if (r.word == nullptr) return false;
   std::uint64_t const from = m.load(r.to, Order::relaxed);
   std::uint64_t const to = tell(m, r.ring, *r.word, from);
   if (to != from) m.store(r.to, to, Order::relaxed);
@@ -60,6 +62,7 @@ HIWAY_DEVICE inline bool tell(Machine m, Relay& r) {
 }
 template <class Machine>
 HIWAY_DEVICE inline bool hear(Machine m, Relay& r) {
+  if (r.word == nullptr) return false;
   std::uint64_t const from = m.load(r.to, Order::relaxed);
   std::uint64_t const to = hear(m, r.ring, *r.word, from);
   if (to != from) m.store(r.to, to, Order::relaxed);
@@ -84,13 +87,14 @@ HIWAY_DEVICE inline bool if_free(Machine m, Relay& r, Step&& step) {
 /// One step, if there is news to tell and nobody else is at it; true when it was told.
 template <class Machine>
 HIWAY_DEVICE inline bool tell_if_free(Machine m, Relay& r) {
+  if (r.word == nullptr) return false;
   std::uint64_t const to = m.load(r.to, Order::relaxed);
   return done_prefix(m, r.ring, to) != to && detail::if_free(m, r, [&] { return tell(m, r); });
 }
 /// Likewise of news to hear.
 template <class Machine>
 HIWAY_DEVICE inline bool hear_if_free(Machine m, Relay& r) {
-  return m.load_across(*r.word, Order::relaxed) != m.load(r.to, Order::relaxed) &&
+  return r.word != nullptr && m.load_across(*r.word, Order::relaxed) != m.load(r.to, Order::relaxed) &&
          detail::if_free(m, r, [&] { return hear(m, r); });
 }
 

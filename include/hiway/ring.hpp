@@ -47,10 +47,18 @@
 //             R2 get releases the free turn -> A1 put acquires it: the old item was read
 //             R3 a count is a release -> the prefix acquires it. All are read-modify-writes, so one acquires all before
 //             `given` is released -> a claim acquires it: the slot is free, or its item there (I4)
+//             R4 a tag is a release across -> A4 a look at it acquires: the item is whole. Where both are one access, they
+//             order nothing else, and need not: what is whole is the item
 //             A put's ticket acquires: "ticket, then closed" against "closed, then created" (termination.hpp T5)
 //   Linearizes  at the credit. `full` and `empty` are advisory: a claim in flight may hold credit it will give back.
 //   Progress    a claimant that stops between ticket and turn stalls its slot's successor, every such wait polls abort; one
 //               that stops before its count holds back the rest of its chunk and what follows
+//   Tags        half-rings may be tagged: a slot is an item of up to 12 bytes and a tag, its lap's number. Who puts writes the
+//               tag behind the item, or, where a machine has such an access, with it (Machine::tags_bring_items), and counts
+//               nothing. Who gets asks for no credit: he looks at the slots behind `taken`, then takes the tickets of those
+//               whose tags are their laps', by a CAS, and counts as ever. Nobody writes such a slot again before that
+//               count was told, so what he saw is still there when the CAS succeeds; what he copied before a CAS that
+//               fails is nobody's
 //   Shards      a whole ring may be one of several, side by side in memory, each with words, credit and order of its own. Who
 //               puts keeps to one, so that his items stay in order; who gets takes from his own, then from others
 //   Wrap        tickets are 64 bit; turns and counts are 32 bit and compared for equality: 2^31 laps before one repeats
@@ -74,6 +82,19 @@ struct RingWords {
   alignas(1024) Word<std::uint64_t> given{0};
 };
 
+/// A slot of a tagged half-ring, both in one 16-byte access on machines that have one.
+struct alignas(16) TaggedSlot {
+  static constexpr std::size_t most_bytes = 12;
+  std::byte item[most_bytes];
+  Word<std::uint32_t> tag;
+};
+/// What reads or writes one item says how large it is where that is known: those of at most 12 bytes may go by tags.
+template <class Access>
+inline constexpr bool may_be_tagged = false;
+template <class Access>
+requires requires { Access::bytes; }
+inline constexpr bool may_be_tagged<Access> = Access::bytes <= TaggedSlot::most_bytes;
+
 /// in_order: whole, and credit is given in the order of tickets (I5).
 enum class RingPart : std::uint8_t { whole, in_order, outbox, inbox };
 
@@ -88,6 +109,7 @@ struct Ring {
   std::uint32_t chunk_shift = 0;         ///< log2(slots of a chunk)
   std::uint32_t item_bytes = 0;
   RingPart part = RingPart::whole;
+  bool tagged = false;                 ///< half-rings: slots are TaggedSlot, with tags 0 at the start
   std::uint8_t shards = 1;             ///< this is the first of so many, a power of two
   Grouping grouping = Grouping::warp;  ///< of the claims that are made with this handle
 
@@ -101,6 +123,13 @@ struct Ring {
   }
   HIWAY_DEVICE std::uint32_t full_turn(std::uint64_t ticket) const { return free_turn(ticket) + 1u; }
   HIWAY_DEVICE std::uint32_t next_free_turn(std::uint64_t ticket) const { return free_turn(ticket) + 2u; }
+
+  HIWAY_DEVICE TaggedSlot& tagged_slot(std::uint64_t ticket) const {
+    return *reinterpret_cast<TaggedSlot*>(item(ticket));
+  }
+  HIWAY_DEVICE std::uint32_t tag_of(std::uint64_t ticket) const {
+    return static_cast<std::uint32_t>(ticket >> lap_shift) + 1u;
+  }
 
   // Half-rings (I6).
   HIWAY_DEVICE std::uint32_t chunk_slots() const { return 1u << chunk_shift; }
@@ -201,6 +230,8 @@ struct ClaimWords {
   Word<std::uint64_t>* tally;
   Word<std::uint64_t>* given;  ///< half-rings: looked at before the slots are touched (I4)
   bool puts;
+  Ring const& ring;
+  bool by_tags = false;  ///< gets of a tagged inbox: neither credit nor `given` is looked at
 };
 
 /// Waits until the tickets before `end`, which were granted, may be used (I4). Short: their credit was given.
@@ -209,9 +240,26 @@ HIWAY_DEVICE inline void await_given(Machine m, Word<std::uint64_t>& given, std:
   for (unsigned misses = 0; m.load(given, Order::acquire) < end; ++misses) m.relax(misses);
 }
 
+/// Up to `n` tickets of a tagged inbox whose items are there, for one lane.
+template <class Machine>
+HIWAY_DEVICE inline Run claim_by_tags(Machine m, Ring const& ring, std::uint32_t n, Word<std::uint64_t>* tally) {
+  std::uint64_t first = m.load(ring.words->taken, Order::relaxed);
+  for (;;) {
+    std::uint32_t found = 0;
+    while (found < n &&
+           m.load_across(ring.tagged_slot(first + found).tag, Order::acquire) == ring.tag_of(first + found))
+      ++found;  // A4
+    if (found == 0) return {};
+    if (!m.compare_exchange(ring.words->taken, first, first + found, Order::relaxed)) continue;
+    if (tally != nullptr) m.fetch_add(*tally, std::uint64_t{found}, Order::relaxed);
+    return {first, found};
+  }
+}
+
 /// Up to `n` tickets for one lane.
 template <class Machine>
 HIWAY_DEVICE inline Run claim_run(Machine m, ClaimWords const& w, std::uint32_t n, Credits credits) {
+  if (w.by_tags) return claim_by_tags(m, w.ring, n, w.tally);
   auto const wanted = static_cast<std::int32_t>(n);
   std::int32_t const granted = take_credit(m, w.credit, wanted, credits);
   if (granted == 0) return {};
@@ -331,12 +379,14 @@ HIWAY_DEVICE inline Run claim_runs(Machine m, std::uint32_t group, std::uint32_t
 HIWAY_DEVICE inline ClaimWords put_words(Ring const& ring) {
   RingWords& w = *ring.words;
   bool const half = ring.is_half();
-  return {w.free, w.claimed, half ? nullptr : &w.avail, nullptr, half ? &w.given : nullptr, true};
+  return {w.free, w.claimed, half ? nullptr : &w.avail, nullptr, half ? &w.given : nullptr, true, ring};
 }
-HIWAY_DEVICE inline ClaimWords get_words(Ring const& ring, Word<std::uint64_t>* tally, Credit credit) {
+HIWAY_DEVICE inline ClaimWords get_words(Ring const& ring, Word<std::uint64_t>* tally, Credit credit,
+                                         bool by_tags = false) {
   RingWords& w = *ring.words;
   bool const early = ring.part == RingPart::whole && credit == Credit::early;
-  return {w.avail, w.taken, early ? &w.free : nullptr, tally, ring.is_half() ? &w.given : nullptr, false};
+  return {w.avail, w.taken, early ? &w.free : nullptr, tally, ring.is_half() ? &w.given : nullptr, false,
+          ring,    by_tags};
 }
 
 /// in_order: gives credit for every slot that was left, up to the first that was not (I5).
@@ -366,9 +416,15 @@ HIWAY_DEVICE inline void count_done(Machine m, Ring const& ring, std::uint64_t t
   m.fetch_add(ring.done_count(ticket), n, Order::release);  // R3
 }
 
+/// Says that the item of a tagged slot is there.
+template <class Machine>
+HIWAY_DEVICE inline void set_tag(Machine m, Ring const& ring, std::uint64_t ticket) {
+  m.store_across(ring.tagged_slot(ticket).tag, ring.tag_of(ticket), Order::release);  // R4
+}
+
 /// How many of the `n` tickets from `ticket` on are handed on at once.
 HIWAY_DEVICE inline std::uint32_t next_piece(Ring const& ring, std::uint64_t ticket, std::uint32_t n) {
-  if (!ring.is_half()) return 1;
+  if (!ring.is_half() || ring.tagged) return 1;
   std::uint32_t const left = ring.chunk_slots() - ring.place_in_chunk(ticket);
   return n < left ? n : left;
 }
@@ -382,6 +438,17 @@ HIWAY_DEVICE inline void count_done_together(Machine m, Ring const& ring, Grant 
   std::uint32_t const tickets = m.count(grant.lanes) - grant.rank;
   std::uint32_t const left = ring.chunk_slots() - place;
   count_done(m, ring, grant.ticket, tickets < left ? tickets : left);
+}
+
+/// Tagged half-rings, by one access for item and tag: the count releases nothing, for the item is in no other memory. Each
+/// lane counts its own ticket.
+template <class Machine>
+HIWAY_DEVICE inline void count_tagged(Machine m, Ring const& ring, Grant const& grant) {
+  if constexpr (Machine::tags_bring_items) {
+    m.fetch_add(ring.done_count(grant.ticket), 1u, Order::relaxed);
+  } else {
+    count_done_together(m, ring, grant);
+  }
 }
 
 }  // namespace detail
@@ -416,13 +483,14 @@ template <class Machine>
 /// Makes the item visible.
 template <class Machine>
 HIWAY_DEVICE inline void end_put(Machine m, Ring const& ring, std::uint64_t ticket) {
-  if (ring.is_half()) return detail::count_done(m, ring, ticket, 1);
-  m.store(ring.turn(ticket), ring.full_turn(ticket), Order::release);  // R1
+  if (!ring.is_half()) return m.store(ring.turn(ticket), ring.full_turn(ticket), Order::release);  // R1
+  if (ring.tagged) return detail::set_tag(m, ring, ticket);
+  detail::count_done(m, ring, ticket, 1);
 }
 /// Makes the items of all lanes granted together visible; all of them call it.
 template <class Machine>
 HIWAY_DEVICE inline void end_put(Machine m, Ring const& ring, Grant const& grant) {
-  if (ring.is_half()) return detail::count_done_together(m, ring, grant);
+  if (ring.is_half() && !ring.tagged) return detail::count_done_together(m, ring, grant);
   end_put(m, ring, grant.ticket);
 }
 
@@ -441,7 +509,7 @@ HIWAY_DEVICE inline void commit_put_run(Machine m, Ring const& ring, Run run, Co
     std::uint64_t const ticket = run.first + i;
     std::uint32_t const n = detail::next_piece(ring, ticket, run.count - i);
     write(begin_put(m, ring, ticket, control), i, n);
-    if (ring.is_half()) {
+    if (ring.is_half() && !ring.tagged) {
       detail::count_done(m, ring, ticket, n);
     } else {
       end_put(m, ring, ticket);
@@ -450,8 +518,19 @@ HIWAY_DEVICE inline void commit_put_run(Machine m, Ring const& ring, Run run, Co
   }
 }
 
+/// Writes an item of at most TaggedSlot::most_bytes and its tag into a claimed slot; `check()` comes in between.
+template <class Machine, class Write, class Check>
+HIWAY_DEVICE inline void commit_tagged(Machine m, Ring const& ring, std::uint64_t ticket, Write&& write,
+                                       Check&& check) {
+  TaggedSlot room{};
+  write(room.item);
+  check();
+  room.tag.bits = ring.tag_of(ticket);
+  m.put_tagged(ring.tagged_slot(ticket), room);  // R4
+}
+
 /// Claims an item for each lane of `group` with `need`, as far as there are any; `tally` counts the claims. `control` as in
-/// claim_put.
+/// claim_put. Not at a tagged inbox: get_tagged.
 template <class Machine>
 HIWAY_DEVICE inline Grant claim_get(Machine m, Ring const& ring, std::uint32_t group, bool need,
                                     Word<std::uint64_t>* tally, Credit credit, Credits credits = Credits::doubtful,
@@ -463,14 +542,50 @@ HIWAY_DEVICE inline Grant claim_get(Machine m, Ring const& ring, std::uint32_t g
 template <class Machine>
 HIWAY_DEVICE inline Run claim_get_runs(Machine m, Ring const& ring, std::uint32_t group, std::uint32_t wanted,
                                        Word<std::uint64_t>* tally, Credits credits, Control* control) {
-  return detail::claim_runs(m, group, wanted, detail::get_words(ring, tally, Credit::early), credits,
+  return detail::claim_runs(m, group, wanted, detail::get_words(ring, tally, Credit::early, ring.tagged), credits,
                             {ring.grouping, ClaimKind::get, control});
 }
 /// Claims up to `n` items for the calling lane alone.
 template <class Machine>
 HIWAY_DEVICE inline Run claim_get_run(Machine m, Ring const& ring, std::uint32_t n, Word<std::uint64_t>* tally,
                                       Credit credit) {
-  return detail::claim_run(m, detail::get_words(ring, tally, credit), n, Credits::counted);
+  return detail::claim_run(m, detail::get_words(ring, tally, credit, ring.tagged), n, Credits::counted);
+}
+
+/// One try to get an item from a tagged inbox for each lane of `group` with `need`: they look side by side. `read(std::byte
+/// const*)` in those that got one.
+template <class Machine, class Read>
+HIWAY_DEVICE inline bool get_tagged(Machine m, Ring const& ring, std::uint32_t group, bool need,
+                                    Word<std::uint64_t>* tally, Read&& read) {
+  std::uint32_t const wanting = m.ballot(group, need);
+  if (wanting == 0) return false;
+  unsigned const leader = m.lowest(group);
+  unsigned const rank = m.count(wanting & lanes_below(m.lane()));
+  for (;;) {
+    std::uint64_t first = 0;
+    if (m.lane() == leader) first = m.load(ring.words->taken, Order::relaxed);
+    first = m.shuffle(group, first, leader);
+    std::uint64_t const ticket = first + rank;
+    bool there = false;
+    TaggedSlot seen;
+    if (need) {
+      seen = m.look_tagged(ring.tagged_slot(ticket));  // A4
+      there = seen.tag.bits == ring.tag_of(ticket);
+    }
+    std::uint32_t const missing = wanting & ~m.ballot(group, there);
+    std::uint32_t const lanes = missing == 0 ? wanting : wanting & lanes_below(m.lowest(missing));
+    if (lanes == 0) return false;
+    std::uint32_t won = 0;
+    if (m.lane() == leader) {
+      won = m.compare_exchange(ring.words->taken, first, first + m.count(lanes), Order::relaxed) ? 1u : 0u;
+      if (won != 0 && tally != nullptr) m.fetch_add(*tally, std::uint64_t{m.count(lanes)}, Order::relaxed);
+    }
+    if (m.shuffle(group, won, leader) == 0) continue;
+    if ((lanes >> m.lane() & 1u) == 0) return false;
+    read(Machine::tags_bring_items ? static_cast<std::byte const*>(seen.item) : ring.item(ticket));
+    detail::count_tagged(m, ring, Grant{true, ticket, rank, lanes});
+    return true;
+  }
 }
 
 /// Waits for a claimed item; it is read there.
@@ -576,6 +691,9 @@ HIWAY_DEVICE inline void copy_part(Machine m, Ring const& ring, Run run, Part pa
     while (some.count < most_at_once && some.place(some.count) < run.count) ++some.count;
     if (!ring.is_half()) await_turns(m, some, kind, control);
     copy(static_cast<Several const&>(some));
+    if (ring.tagged && kind == ClaimKind::put) {
+      for (unsigned k = 0; k < some.count; ++k) set_tag(m, ring, some.ticket(k));
+    }
     if (ring.is_half()) continue;
     m.release_ahead();  // R1, R2
     for (unsigned k = 0; k < most_at_once; ++k) {
@@ -591,6 +709,7 @@ template <class Machine>
 HIWAY_DEVICE inline void end_run(Machine m, Ring const& ring, Run run, ClaimKind kind, Control& control) {
   if (ring.part == RingPart::whole) return;
   leave_if_aborted(m, control);  // a lane that has left owes its part
+  if (ring.tagged && kind == ClaimKind::put) return;
   if (ring.is_half()) {
     for (std::uint32_t i = 0; i < run.count;) {
       std::uint32_t const n = next_piece(ring, run.first + i, run.count - i);
@@ -671,16 +790,21 @@ HIWAY_DEVICE inline std::uint64_t done_prefix(Machine m, Ring const& ring, std::
       Word<std::uint32_t>& count = ring.done_count(chunk);
       done[i] = (i != 0 ? m.load_ahead(count) : m.load(count, Order::acquire)) - ring.done_before(chunk);
     }
-    unsigned whole = 0;
-    while (whole < looks && done[whole] == ring.chunk_slots()) ++whole;
+    unsigned whole = looks;
+    std::uint32_t of_last = 0;
+    for (unsigned i = looks; i-- != 0;) {  // without an index that a GPU would put into memory
+      if (done[i] == ring.chunk_slots()) continue;
+      whole = i;
+      of_last = done[i];
+    }
     std::uint64_t const last = begin + (std::uint64_t{whole} << ring.chunk_shift);
     if (whole != 0) {
       m.acquire_ahead();
       end = last;
     }
     if (whole == looks) continue;
-    std::uint64_t const begun = last + done[whole];
-    if (begun > end && done[whole] < ring.chunk_slots() && m.load(tickets, Order::relaxed) == begun) end = begun;
+    std::uint64_t const begun = last + of_last;
+    if (begun > end && of_last < ring.chunk_slots() && m.load(tickets, Order::relaxed) == begun) end = begun;
     return end;
   }
 }

@@ -68,6 +68,22 @@ struct ExploreMachine {
   void store_ahead(Word<T>& word, T value) const {
     store(word, value, Order::relaxed);
   }
+  static constexpr bool tags_bring_items = false;
+  template <class Slot>
+  Slot look_tagged(Slot& slot) const {
+    Slot seen{};
+    seen.tag.bits = load(slot.tag, Order::acquire);
+    return seen;
+  }
+  template <class Slot>
+  void put_tagged(Slot& slot, Slot const& value) const {
+    point();
+    writes(slot.item);
+    std::memcpy(slot.item, value.item, sizeof slot.item / 2);
+    point();
+    std::memcpy(slot.item + sizeof slot.item / 2, value.item + sizeof slot.item / 2, sizeof slot.item / 2);
+    store(slot.tag, value.tag.bits, Order::release);
+  }
   template <class T>
   void store_fenced_across(Word<T>& word, T value) const {
     store(word, value, Order::relaxed);

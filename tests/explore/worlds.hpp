@@ -30,6 +30,7 @@ struct Torn {
 };
 
 struct WriteTorn {
+  static constexpr std::size_t bytes = sizeof(Torn);
   ExploreMachine m;
   std::uint32_t value;
   void operator()(std::byte* slot) const {
@@ -43,6 +44,7 @@ struct WriteTorn {
   }
 };
 struct ReadTorn {
+  static constexpr std::size_t bytes = sizeof(Torn);
   ExploreMachine m;
   std::uint32_t& value;
   void operator()(std::byte const* slot) const {
@@ -123,10 +125,11 @@ struct Traces {
 template <unsigned Producers, unsigned Each>
 struct Ledger {
   static constexpr unsigned total = Producers * Each;
+  using Last = std::array<std::uint32_t, Producers>;
   static std::uint32_t item(unsigned producer, unsigned i) { return producer * Each + i; }
 
   /// `last` is the getter's own: its last item of each producer, plus one.
-  void got(std::uint32_t item, std::array<std::uint32_t, Producers>& last) {
+  void got(std::uint32_t item, Last& last) {
     require(item < total, "an item that nobody put");
     require(!seen[item], "an item came twice");
     seen[item] = true;

@@ -47,6 +47,7 @@ struct Shape {
   std::size_t capacity;
   unsigned producers;
   unsigned consumers;
+  bool low_latency = false;
 };
 
 constexpr unsigned block_threads = 32;
@@ -62,8 +63,9 @@ void expect_each_item_once(Shape const& shape) {
   std::size_t const total = std::size_t{threads} * items;
 
   Pipeline pipe(bounded());
-  auto& tunnel = pipe.create_tunnel<Stamp>("stamps", shape.direction,
-                                           {.capacity_items = shape.capacity, .movement = shape.movement});
+  auto& tunnel = pipe.create_tunnel<Stamp>(
+      "stamps", shape.direction,
+      {.capacity_items = shape.capacity, .movement = shape.movement, .low_latency = shape.low_latency});
   std::vector<Word<std::uint32_t>> seen(total, Word<std::uint32_t>{0});
   auto& device_seen = pipe.create_buffer<Word<std::uint32_t>>(std::span<Word<std::uint32_t> const>(seen));
   if (from_gpu) {
@@ -126,6 +128,17 @@ TEST(Delivery, GpuToCpuManaged) {
 TEST(Delivery, GpuToGpu) {
   HIWAY_NEEDS_DEVICE();
   expect_each_item_once(Direction::gpu_to_gpu, Movement::automatic);
+}
+
+TEST(Delivery, LowLatencyBothWays) {
+  HIWAY_NEEDS_DEVICE();
+  for (std::size_t capacity : {1u, 2u, 64u, 4096u}) {
+    for (unsigned many : {1u, 4u}) {
+      expect_each_item_once({Direction::cpu_to_gpu, Movement::automatic, capacity, many, 1, true});
+      for (unsigned consumers : {1u, 4u})
+        expect_each_item_once({Direction::gpu_to_cpu, Movement::direct, capacity, many, consumers, true});
+    }
+  }
 }
 
 /// Blocks of several warps between two tunnels: claims of both are shared as the tunnels say.

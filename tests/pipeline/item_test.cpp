@@ -134,7 +134,7 @@ constexpr unsigned block_threads = 32;
 
 template <std::size_t Bytes>
 void expect_each_item_once(Direction direction, Movement movement, std::size_t capacity, unsigned producers,
-                           unsigned consumers) {
+                           unsigned consumers, bool low_latency = false) {
   if (capacity * Bytes > std::size_t{16} << 20) return;
   SCOPED_TRACE(testing::Message() << "direction " << int(direction) << " movement " << int(movement) << " capacity "
                                   << capacity << " producers " << producers << " consumers " << consumers << " bytes "
@@ -145,8 +145,8 @@ void expect_each_item_once(Direction direction, Movement movement, std::size_t c
   unsigned const makers = from_gpu && Bytes <= copied_bytes ? producers * block_threads : producers;
 
   Pipeline pipe(bounded());
-  auto& tunnel =
-      pipe.create_tunnel<Payload<Bytes>>("payloads", direction, {.capacity_items = capacity, .movement = movement});
+  auto& tunnel = pipe.create_tunnel<Payload<Bytes>>(
+      "payloads", direction, {.capacity_items = capacity, .movement = movement, .low_latency = low_latency});
   std::vector<Seen> seen(1);
   auto& device_seen = pipe.create_buffer<Seen>(std::span<Seen const>(seen));
   if (from_gpu) {
@@ -179,6 +179,13 @@ constexpr Road roads[] = {{Direction::cpu_to_cpu, Movement::automatic}, {Directi
 
 template <std::size_t Bytes>
 void expect_each_item_once() {
+  for (std::size_t capacity : {1u, 2u, 64u, 4096u}) {
+    if (Bytes > 12) break;
+    for (unsigned many : {1u, 4u}) {
+      expect_each_item_once<Bytes>(Direction::cpu_to_gpu, Movement::direct, capacity, many, 1, true);
+      expect_each_item_once<Bytes>(Direction::gpu_to_cpu, Movement::direct, capacity, many, many, true);
+    }
+  }
   for (Road const& road : roads) {
     for (std::size_t capacity : {1u, 2u, 64u, 4096u}) {
       for (unsigned producers : {1u, 4u}) {

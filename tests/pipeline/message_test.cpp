@@ -1,6 +1,7 @@
 // What a refusal says: every one that no other test reads. Each names the thing that is wrong and what may stand there.
 #include <gmock/gmock.h>
 
+#include <array>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,6 +16,9 @@ using hiway_tests::bounded;
 using hiway_tests::text_of_error;
 
 auto const nothing = [](int const&) {};
+struct Ignore {
+  HIWAY_DEVICE void operator()(int const&) const {}
+};
 
 std::string refused_tunnel(TunnelConfig const& config, Direction direction = Direction::cpu_to_cpu) {
   Pipeline pipe(bounded());
@@ -33,6 +37,28 @@ TEST(Messages, OfATunnelsConfiguration) {
   EXPECT_EQ(refused_tunnel({.capacity_items = 7, .shards = 8}), "tunnel 't': 8 shards share a capacity_items of 7");
   EXPECT_EQ(refused_tunnel({.shards = 2}, Direction::cpu_to_gpu),
             "tunnel 't': shards are for tunnels that do not cross the bus");
+  EXPECT_EQ(refused_tunnel({.low_latency = true}), "tunnel 't': low_latency is for tunnels across the bus");
+  EXPECT_EQ(refused_tunnel({.movement = Movement::dma, .low_latency = true}, Direction::gpu_to_cpu),
+            "tunnel 't': low_latency needs Movement::direct");
+  EXPECT_EQ(text_of_error<ConfigError>([] {
+              Pipeline pipe(bounded());
+              pipe.create_tunnel<std::array<char, 13>>("t", Direction::gpu_to_cpu, {.low_latency = true});
+            }),
+            "tunnel 't': low_latency is for items of at most 12 bytes: 13");
+}
+
+TEST(Messages, OfALowLatencyTunnelThatManyWarpsRead) {
+  for (GpuStageOptions const options :
+       {GpuStageOptions{.blocks = 2, .threads_per_block = 32}, GpuStageOptions{.blocks = 1, .threads_per_block = 33}}) {
+    Pipeline pipe(bounded());
+    auto& t = pipe.create_tunnel<int>("t", Direction::cpu_to_gpu, {.low_latency = true});
+    pipe.add_cpu_stage(
+        "source", [](Inlet<int>) {}, into(t));
+    pipe.add_gpu_stage("sink", Ignore{}, from(t), options);
+    EXPECT_EQ(text_of_error<ConfigError>([&] { pipe.prepare(); }),
+              "tunnel 't': low_latency to the GPU is for one stage of one warp (blocks = 1, threads_per_block = 32), "
+              "which looks across the bus by itself");
+  }
 }
 
 TEST(Messages, OfAPipelinesConfiguration) {

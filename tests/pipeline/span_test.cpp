@@ -153,6 +153,7 @@ struct Road {
   Direction direction = Direction::gpu_to_gpu;
   TunnelConfig config;
   std::uint32_t items = 300;  // of each putter
+  unsigned getting_blocks = 2;
 };
 std::ostream& operator<<(std::ostream& out, Road const& road) {
   return out << "direction " << int(road.direction) << ", movement " << int(road.config.movement) << ", capacity "
@@ -188,7 +189,9 @@ void expect_each_once(Road const& road) {
     pipe.add_cpu_stage("put", put, into(tunnel), {.threads = 3});
   }
   if (to_gpu) {
-    pipe.add_gpu_stage("get", get, from(tunnel), lanes);
+    GpuStageOptions reading = lanes;
+    if (road.getting_blocks == 1) reading.blocks = 1, reading.threads_per_block = 32;
+    pipe.add_gpu_stage("get", get, from(tunnel), reading);
   } else {
     pipe.add_cpu_stage("get", get, from(tunnel), {.threads = 2});
   }
@@ -239,6 +242,22 @@ TEST(Spans, CrossTheBusBothWays) {
       expect_each_once<By::warp, By::lane, 16>(back);
       expect_each_once<By::block, By::lane, 24>(back);
     }
+  }
+}
+TEST(Spans, GoWithTagsToo) {
+  HIWAY_NEEDS_DEVICE();
+  for (std::size_t capacity : {1u, 64u}) {
+    TunnelConfig config{.capacity_items = capacity, .low_latency = true};
+    Road const there{Direction::cpu_to_gpu, config, 100, 1};
+    expect_each_once<By::lane, By::lane, 12>(there);
+    expect_each_once<By::lane, By::warp, 12>(there);
+    expect_each_once<By::lane, By::block, 12>(there);
+    Road back{Direction::gpu_to_cpu, config, 60};
+    expect_each_once<By::lane, By::lane, 12>(back);
+    expect_each_once<By::warp, By::lane, 12>(back);
+    expect_each_once<By::block, By::lane, 12>(back);
+    back.config.when_full = WhenFull::spill;
+    expect_each_once<By::lane, By::lane, 12>(back);
   }
 }
 TEST(Spans, GoPartlyIntoThePool) {

@@ -148,7 +148,7 @@ inline std::string line_of(PipelineSpec const& p) {
   for (std::size_t t = 0; t < p.tunnels.size(); ++t) {
     hiway::TunnelConfig const& c = p.tunnels[t].config;
     out << " t" << t << " capacity " << c.capacity_items << " movement " << int(c.movement) << " when_full "
-        << int(c.when_full) << " pool " << c.spill_items << ";";
+        << int(c.when_full) << " pool " << c.spill_items << (c.low_latency ? " low_latency;" : ";");
   }
   return out.str();
 }
@@ -388,6 +388,10 @@ class Generator {
     c.when_full = static_cast<hiway::WhenFull>(below(3));
     bool const inside = in_cycle(static_cast<std::size_t>(&t - p_.tunnels.data()), true);
     if (inside && c.when_full == hiway::WhenFull::wait) c.when_full = hiway::WhenFull::automatic;
+    bool const carried = c.movement == hiway::Movement::dma || c.movement == hiway::Movement::managed;
+    StageSpec const& reader = p_.stages[t.readers[0]];
+    bool const by_one_warp = t.readers.size() == 1 && !reader.in_group && reader.blocks == 1 && reader.threads <= 32;
+    c.low_latency = from_gpu != to_gpu && p_.item_bytes <= 12 && !carried && (from_gpu || by_one_warp) && one_in(2);
   }
   void limit_items() {
     while (for_each_expected(p_, most_items_, [](std::size_t, Key) {}) >= most_items_) {

@@ -104,6 +104,29 @@ struct CudaMachine {
   __device__ void acquire_ahead() const {
     cuda::atomic_thread_fence(cuda::std::memory_order_acquire, cuda::thread_scope_device);
   }
+  static constexpr bool tags_bring_items = true;
+  template <class Slot>
+  __device__ Slot look_tagged(Slot& slot) const {
+    static_assert(sizeof(Slot) == 16);
+    std::uint64_t halves[2];
+    asm volatile("{.reg .b128 both; ld.relaxed.sys.b128 both, [%2]; mov.b128 {%0, %1}, both;}"
+                 : "=l"(halves[0]), "=l"(halves[1])
+                 : "l"(&slot)
+                 : "memory");
+    Slot seen;
+    memcpy(&seen, halves, sizeof seen);
+    return seen;
+  }
+  template <class Slot>
+  __device__ void put_tagged(Slot& slot, Slot const& value) const {
+    static_assert(sizeof(Slot) == 16);
+    std::uint64_t halves[2];
+    memcpy(halves, &value, sizeof value);
+    asm volatile("{.reg .b128 both; mov.b128 both, {%1, %2}; st.relaxed.sys.b128 [%0], both;}"
+                 :
+                 : "l"(&slot), "l"(halves[0]), "l"(halves[1])
+                 : "memory");
+  }
   __device__ void release_ahead() const {
     cuda::atomic_thread_fence(cuda::std::memory_order_release, cuda::thread_scope_device);
   }

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "hiway/machine/machine.hpp"
 
@@ -65,6 +66,18 @@ struct AllAtHome {
     return self().load(word, Order::acquire);
   }
   HIWAY_DEVICE void acquire_ahead() const {}
+  static constexpr bool tags_bring_items = false;
+  template <class Slot>
+  HIWAY_DEVICE Slot look_tagged(Slot& slot) const {
+    Slot seen{};
+    seen.tag.bits = self().load(slot.tag, Order::acquire);
+    return seen;
+  }
+  template <class Slot>
+  HIWAY_DEVICE void put_tagged(Slot& slot, Slot const& value) const {
+    memcpy(slot.item, value.item, sizeof slot.item);
+    self().store(slot.tag, value.tag.bits, Order::release);
+  }
   HIWAY_DEVICE void release_ahead() const {}
   template <class T>
   HIWAY_DEVICE void store_ahead(Word<T>& word, T value) const {

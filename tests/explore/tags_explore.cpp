@@ -1,0 +1,214 @@
+// Tagged half-rings under every schedule: who gets looks at the items' own tags; relays tell of what was read.
+#include "tests/explore/search.hpp"
+#include "tests/explore/tunnels.hpp"
+
+namespace {
+
+using namespace hiway;
+using namespace hiway::explore;
+
+/// A tunnel across the bus whose items carry tags, as the pipeline lays it; with a drained pool unless `pooled` is 0.
+struct TaggedTunnel : CrossingTunnel {
+  TaggedTunnel(Control& writers_home, Control& readers_home, std::uint32_t capacity, std::uint32_t pooled)
+      : CrossingTunnel(writers_home, readers_home, capacity, pooled) {
+    for (Ring* ring : {&writing.ring, &reading.ring, &out.tells.ring, &out.hears.ring, &in.tells.ring, &in.hears.ring,
+                       &drain.outbox}) {
+      ring->tagged = true;
+      ring->items = reinterpret_cast<std::byte*>(slots.data());
+      ring->item_bytes = sizeof(TaggedSlot);
+      ring->chunk_shift = capacity == 1 ? 0 : 1;
+    }
+    out.tells.word = in.hears.word = nullptr;
+  }
+  std::array<TaggedSlot, 4> slots{};
+};
+
+/// How items are put: by an item whose size is known, which goes with its tag; by one that is written in its slot.
+enum class Way : std::uint8_t { together, in_place };
+
+/// `Puts` warps of `Lanes` lanes put `Each` items a lane, `Gets` warps of `Lanes` lanes get them; one monitor a home.
+template <std::uint32_t Capacity, unsigned Puts, unsigned Gets, unsigned Lanes, unsigned Each, Way way = Way::together,
+          std::uint32_t Pooled = 0>
+struct Tagged {
+  static constexpr unsigned total = Puts * Lanes * Each;
+  static constexpr unsigned monitors = Puts + Gets;
+  static constexpr auto warps = [] {
+    std::array<unsigned, monitors + 2> lanes{};
+    lanes.fill(Lanes);
+    lanes[monitors] = lanes[monitors + 1] = 1;
+    return lanes;
+  }();
+  void run(unsigned warp, ExploreMachine m) {
+    if (warp < Puts) return put_all(m, warp);
+    if (warp < monitors) return get_all(m, warp - Puts);
+    Relays& relays = warp == monitors ? t.in : t.out;
+    Relay& last = warp == monitors ? t.in.tells : t.out.hears;
+    for (unsigned misses = 0; m.load(last.to, Order::relaxed) != total;) {
+      bool const drained = Pooled != 0 && warp != monitors && hiway::step(m, t.drain, control);
+      if (hiway::explore::step(m, relays) || drained) {
+        misses = 0;
+      } else {
+        m.relax(misses++);
+      }
+    }
+  }
+  void put_all(ExploreMachine m, unsigned warp) {
+    unsigned const putter = warp * Lanes + m.lane();
+    for (unsigned i = 0; i < Each; ++i) {
+      std::uint32_t const item = ledger.item(putter, i);
+      if (way == Way::together) {
+        t.put(m, warp, item);
+      } else {
+        detail::put(m.at(putting), t.inlet(warp), [&](std::byte* slot) { WriteTorn{m, item}(slot); });
+      }
+    }
+  }
+  void get_all(ExploreMachine m, unsigned reader) {
+    typename decltype(ledger)::Last last{};
+    for (unsigned misses = 0; m.load(got, Order::relaxed) != total;) {
+      std::uint32_t x = 0;
+      if (t.try_get(m, reader, x)) {
+        if (Pooled != 0) last = {};
+        ledger.got(x, last);
+        m.fetch_add(got, 1u, Order::relaxed);
+        misses = 0;
+      } else {
+        m.relax(misses++);
+      }
+    }
+  }
+  void check() const {
+    ledger.check();
+    require(control.aborted.bits == 0, "a fault that nobody made");
+    require(t.inbox.words.taken.bits == total, "tickets of gets went astray");
+    require(t.retired.bits == total, "the prefix stopped");
+    require(t.outbox.words.free.bits == static_cast<std::int32_t>(Capacity), "credit of puts went astray");
+    std::uint64_t counted = 0;
+    for (OutletPort const& port : t.outlets) counted += port.got.bits;
+    require(counted == total, "gets were not counted");
+  }
+
+  Control control;
+  TaggedTunnel t{control, control, Capacity, Pooled};
+  Word<std::uint32_t> got{0};
+  Ledger<Puts * Lanes, Each> ledger;
+};
+
+TEST(ExploreTags, OneItemAtATimeCrosses) { expect_no_failure<Tagged<1, 1, 1, 1, 3>>(); }
+TEST(ExploreTags, TwoWritersFillTwoSlots) { expect_no_failure<Tagged<2, 2, 1, 1, 2>>(); }
+TEST(ExploreTags, TwoReadersTakeFromOneSlot) { expect_no_failure<Tagged<1, 1, 2, 1, 3>>(); }
+TEST(ExploreTags, TwoReadersTakeFromThree) { expect_no_failure<Tagged<3, 1, 2, 1, 4>>(); }
+TEST(ExploreTags, LanesLookSideBySide) { expect_no_failure<Tagged<3, 1, 1, 2, 2>>(); }
+TEST(ExploreTags, WarpsLookSideBySide) { expect_no_failure<Tagged<2, 1, 2, 2, 1>>(); }
+TEST(ExploreTags, ItemsWrittenInPlaceCross) { expect_no_failure<Tagged<2, 2, 1, 1, 2, Way::in_place>>(); }
+TEST(ExploreTags, WhatSpilledIsDrainedWithTags) { expect_no_failure<Tagged<1, 2, 1, 1, 2, Way::together, 4>>(); }
+
+/// A reader of runs, as a span or a team's first lane takes them, and writers of runs.
+template <std::uint32_t Capacity, unsigned Gets, unsigned Items>
+struct TaggedRuns {
+  static constexpr auto warps = [] {
+    std::array<unsigned, 2 + Gets + 2> lanes{};
+    lanes.fill(1);
+    return lanes;
+  }();
+  void run(unsigned warp, ExploreMachine m) {
+    if (warp < 2) {
+      for (unsigned done = 0; done != Items;) {
+        Run const run = claim_put_run(m, t.writing.ring, Items - done);
+        commit_put_run(m, t.writing.ring, run, control, [&](std::byte* slot, std::uint32_t i, std::uint32_t n) {
+          require(n == 1, "slots of tags are no array of items");
+          WriteTorn{m, ledger.item(warp, done + i)}(slot);
+        });
+        done += run.count;
+        if (run.count == 0) m.relax(0);
+      }
+    } else if (warp < 2 + Gets) {
+      typename decltype(ledger)::Last last{};
+      for (unsigned misses = 0; m.load(got, Order::relaxed) != 2 * Items;) {
+        Run const run = claim_get_run(m, t.reading.ring, 2, nullptr, Credit::early);
+        finish_get_run(m, t.reading.ring, run, control, [&](std::byte const* slot, std::uint32_t, std::uint32_t) {
+          std::uint32_t x = 0;
+          ReadTorn{m, x}(slot);
+          ledger.got(x, last);
+        });
+        m.fetch_add(got, run.count, Order::relaxed);
+        if (run.count == 0) m.relax(misses++);
+      }
+    } else {
+      Relays& relays = warp == 2 + Gets ? t.in : t.out;
+      Relay& last = warp == 2 + Gets ? t.in.tells : t.out.hears;
+      for (unsigned misses = 0; m.load(last.to, Order::relaxed) != 2 * Items;) {
+        if (!hiway::explore::step(m, relays)) m.relax(misses++);
+      }
+    }
+  }
+  void check() const { ledger.check(); }
+
+  Control control;
+  TaggedTunnel t{control, control, Capacity, 0};
+  Word<std::uint32_t> got{0};
+  Ledger<2, Items> ledger;
+};
+TEST(ExploreTags, RunsCross) { expect_no_failure<TaggedRuns<2, 1, 2>>(); }
+TEST(ExploreTags, TwoReadersTakeRuns) { expect_no_failure<TaggedRuns<3, 2, 2>>(); }
+
+/// Lanes of a warp put spans, a warp of the other home gets spans.
+struct TaggedSpans {
+  static constexpr unsigned each = 3;
+  static constexpr std::array warps = {2u, 2u, 1u, 1u};
+  void run(unsigned warp, ExploreMachine m) {
+    if (warp == 0) {
+      unsigned const lane = m.lane();
+      detail::put_span(m.at(putting), t.inlet(0), each, [&](Several const& some) {
+        for (unsigned k = 0; k < some.count; ++k)
+          WriteTorn{m, ledger.item(lane, static_cast<unsigned>(some.item(k)))}(some.slot(k));
+      });
+    } else if (warp == 1) {
+      decltype(ledger)::Last last{};
+      for (unsigned misses = 0; m.load(got, Order::relaxed) != 2 * each;) {
+        std::uint32_t const n =
+            detail::get_span(m.at(getting), t.outlet(0), 2, Credits::doubtful, [&](Several const& some) {
+              for (unsigned k = 0; k < some.count; ++k) {
+                std::uint32_t x = 0;
+                ReadTorn{m, x}(some.slot(k));
+                ledger.got(x, last);
+              }
+            });
+        m.fetch_add(got, n, Order::relaxed);
+        if (n == 0) m.relax(misses++);
+      }
+    } else {
+      Relays& relays = warp == 2 ? t.in : t.out;
+      Relay& last = warp == 2 ? t.in.tells : t.out.hears;
+      for (unsigned misses = 0; m.load(last.to, Order::relaxed) != 2 * each;) {
+        if (!hiway::explore::step(m, relays)) m.relax(misses++);
+      }
+    }
+  }
+  void check() const { ledger.check(); }
+
+  Control control;
+  TaggedTunnel t{control, control, 3, 0};
+  Word<std::uint32_t> got{0};
+  Ledger<2, each> ledger;
+};
+TEST(ExploreTags, SpansOfLanesCross) { expect_no_failure<TaggedSpans>(); }
+
+/// A put that comes after the end is refused before anybody can see its item.
+struct RefusedTag {
+  static constexpr std::array warps = {1u};
+  RefusedTag() { t.writers_end.closed.bits = 1; }
+  void run(unsigned, ExploreMachine m) {
+    t.put(m, 0, 1);
+    throw Failure{"a put after the end returned"};
+  }
+  void check() const {
+    require(control.record.kind == FaultKind::put_after_end, "another fault");
+    require(t.slots[0].tag.bits == 0, "a refused put is visible");
+  }
+  Control control;
+  TaggedTunnel t{control, control, 1, 0};
+};
+TEST(ExploreTags, ARefusedPutIsNotSeen) { expect_no_failure<RefusedTag>(); }
+
+}  // namespace
