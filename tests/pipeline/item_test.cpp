@@ -179,11 +179,12 @@ constexpr Road roads[] = {{Direction::cpu_to_cpu, Movement::automatic}, {Directi
 
 template <std::size_t Bytes>
 void expect_each_item_once() {
-  for (std::size_t capacity : {1u, 2u, 64u, 4096u}) {
-    if (Bytes > 12) break;
-    for (unsigned many : {1u, 4u}) {
-      expect_each_item_once<Bytes>(Direction::cpu_to_gpu, Movement::direct, capacity, many, 1, true);
-      expect_each_item_once<Bytes>(Direction::gpu_to_cpu, Movement::direct, capacity, many, many, true);
+  if constexpr (Bytes <= 12) {
+    for (std::size_t capacity : {1u, 2u, 64u, 4096u}) {
+      for (unsigned many : {1u, 4u}) {
+        expect_each_item_once<Bytes>(Direction::cpu_to_gpu, Movement::direct, capacity, many, 1, true);
+        expect_each_item_once<Bytes>(Direction::gpu_to_cpu, Movement::direct, capacity, many, many, true);
+      }
     }
   }
   for (Road const& road : roads) {
