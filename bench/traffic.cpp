@@ -191,6 +191,8 @@ class PipelineMover final : public Mover {
     std::size_t const chosen = small ? small_capacity : std::max(least_items, tunnel_bytes / Bytes);
     hiway::TunnelConfig const config{.capacity_items = traffic.capacity_items != 0 ? traffic.capacity_items : chosen,
                                      .batch_items = traffic.batch_items,
+                                     // A size that was asked for is not cut short by its age.
+                                     .flush_after = std::chrono::microseconds(traffic.batch_items != 0 ? 10'000 : 50),
                                      .movement = traffic.movement};
     bool const there = work.flow == Flow::cpu_to_gpu || work.flow == Flow::both;
     bool const back = work.flow == Flow::gpu_to_cpu || work.flow == Flow::both;

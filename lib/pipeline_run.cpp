@@ -351,10 +351,18 @@ bool Pipeline::Core::watch() {
 
 void Pipeline::Core::poll_kernels(bool finishing) {
   bool all_done = true;
-  // The monitor, the first, is the last to blame.
+  auto const ask = [](Started& kernel) {
+    kernel.done = kernel.done || (kernel.close_behind == npos && kernel.kernel->done());
+  };
+  // The monitor, the first, is the last to blame: a kernel that failed behind the others' looks is looked at again.
   for (auto kernel = kernels_.rbegin(); kernel != kernels_.rend(); ++kernel) {
     try {
-      kernel->done = kernel->done || (kernel->close_behind == npos && kernel->kernel->done());
+      try {
+        ask(*kernel);
+      } catch (...) {
+        for (auto other = kernels_.rbegin(); other != kernel; ++other) ask(*other);
+        throw;
+      }
     } catch (...) {
       set_error(kernel_failed(std::current_exception()));
       kernel->done = true;

@@ -205,6 +205,21 @@ HIWAY_DEVICE constexpr Credits after_misses(unsigned misses) {
 /// monitors, an in_order ring always late.
 enum class Credit : std::uint8_t { early, late };
 
+/// The ring, with its numbers in the lane's own registers. ptxas 13.0 may keep a number that all lanes share in a register of the
+/// warp over a YIELD in a loop that lanes leave one by one; whichever lanes run meanwhile change it (docs/adr/0024).
+template <class Machine>
+HIWAY_DEVICE inline Ring in_own_registers(Machine m, Ring ring) {
+  std::uint32_t const zero = m.zero_of_lane();
+  ring.items += zero;
+  ring.turns += zero;
+  ring.done += zero;
+  ring.slots_mask += zero;
+  ring.lap_shift += zero;
+  ring.chunk_shift += zero;
+  ring.item_bytes += zero;
+  return ring;
+}
+
 namespace detail {
 
 /// Takes up to `n` credits; what was taken beyond the balance is given back.
@@ -242,7 +257,8 @@ HIWAY_DEVICE inline void await_given(Machine m, Word<std::uint64_t>& given, std:
 
 /// Up to `n` tickets of a tagged inbox whose items are there, for one lane.
 template <class Machine>
-HIWAY_DEVICE inline Run claim_by_tags(Machine m, Ring const& ring, std::uint32_t n, Word<std::uint64_t>* tally) {
+HIWAY_DEVICE inline Run claim_by_tags(Machine m, Ring const& shared, std::uint32_t n, Word<std::uint64_t>* tally) {
+  Ring const ring = in_own_registers(m, shared);
   std::uint64_t first = m.load(ring.words->taken, Order::relaxed);
   for (;;) {
     std::uint32_t found = 0;
@@ -293,7 +309,8 @@ template <class Machine>
 HIWAY_DEVICE inline Run claim_for_warp(Machine m, ClaimWords const& w, std::uint32_t n, Credits credits,
                                        Sharing const& sharing) {
   if constexpr (Machine::shares_blocks) {
-    if (sharing.control != nullptr && sharing.grouping != Grouping::warp && m.block_threads() > 32) {
+    if (sharing.control != nullptr && sharing.grouping != Grouping::warp && m.block_threads() > 32 &&
+        claims_in_block(m, sharing.grouping, sharing.kind)) {
       if (credits != Credits::likely && m.load(w.credit, Order::relaxed) <= 0) return {};
       return claim_in_block(m, sharing.grouping, sharing.kind, key_of(w), n, *sharing.control,
                             [&](std::uint32_t wanted) { return claim_run(m, w, wanted, Credits::likely); });
@@ -683,8 +700,9 @@ HIWAY_DEVICE inline void await_turns(Machine m, Several const& some, ClaimKind k
 /// Puts or gets a lane's part of a run: `copy(Several)` writes, or reads, the slots. In whole rings each slot is handed
 /// over. Behind it comes end_run: behind a lane's own run, or behind the parts of a whole team.
 template <class Machine, class Copy>
-HIWAY_DEVICE inline void copy_part(Machine m, Ring const& ring, Run run, Part part, ClaimKind kind, Control& control,
+HIWAY_DEVICE inline void copy_part(Machine m, Ring const& shared, Run run, Part part, ClaimKind kind, Control& control,
                                    Copy&& copy) {
+  Ring const ring = in_own_registers(m, shared);
   Several some{ring, run, part, part.rank, 0};
   for (; some.at < run.count; some.at += some.count * part.size) {
     some.count = 1;
@@ -711,9 +729,10 @@ HIWAY_DEVICE inline void end_run(Machine m, Ring const& ring, Run run, ClaimKind
   leave_if_aborted(m, control);  // a lane that has left owes its part
   if (ring.tagged && kind == ClaimKind::put) return;
   if (ring.is_half()) {
+    Ring const own = in_own_registers(m, ring);
     for (std::uint32_t i = 0; i < run.count;) {
-      std::uint32_t const n = next_piece(ring, run.first + i, run.count - i);
-      count_done(m, ring, run.first + i, n);
+      std::uint32_t const n = next_piece(own, run.first + i, run.count - i);
+      count_done(m, own, run.first + i, n);
       i += n;
     }
   } else if (kind == ClaimKind::get) {
@@ -745,8 +764,10 @@ template <class Machine>
 HIWAY_DEVICE inline unsigned find_shard(Machine m, Ring const& ring, std::uint32_t group, unsigned home) {
   unsigned const width = m.count(group);
   unsigned step = m.count(group & lanes_below(m.lane())) + 1;
-  while (step < ring.shards && m.load(ring.words[(home + step) & (ring.shards - 1u)].avail, Order::relaxed) <= 0)
-    step += width;
+  std::uint32_t const zero = m.zero_of_lane();  // ADR 0024
+  unsigned const shards = ring.shards + zero;
+  RingWords* const words = ring.words + zero;
+  while (step < shards && m.load(words[(home + step) & (shards - 1u)].avail, Order::relaxed) <= 0) step += width;
   std::uint32_t const found = m.ballot(group, step < ring.shards);
   return found == 0 ? home : (home + m.shuffle(group, step, m.lowest(found))) & (ring.shards - 1u);
 }

@@ -68,6 +68,7 @@ struct ExploreMachine {
   void store_ahead(Word<T>& word, T value) const {
     store(word, value, Order::relaxed);
   }
+  [[nodiscard]] std::uint32_t zero_of_lane() const { return 0; }
   static constexpr bool tags_bring_items = false;
   template <class Slot>
   Slot look_tagged(Slot& slot) const {

@@ -177,6 +177,14 @@ HIWAY_DEVICE inline void note_cycles(Words b, GroupPlace& place, std::uint32_t t
     b.store(place.together, now > long_claim_cycles ? 1u : 0u, Order::relaxed);
 }
 
+/// Whether a claim is to be made in the block: always, but where claims are not shared now and this one is not measured.
+template <class Machine>
+HIWAY_DEVICE inline bool claims_in_block(Machine m, Grouping grouping, ClaimKind kind) {
+  if (grouping != Grouping::automatic || m.cycles() / 64 % claims_a_sample == 0) return true;
+  GroupPlace& place = m.template block_room<BlockGroup>().places[static_cast<unsigned>(kind)];
+  return m.in_block().load(place.together, Order::relaxed) != 0;
+}
+
 /// One claim of `n` by one lane of a group, with whoever claims with the same key (G4): block, block_scan or automatic.
 /// `claim(n)` takes up to n tickets: a run of `first` and `count`.
 template <class Machine, class Claim>
@@ -195,7 +203,6 @@ HIWAY_DEVICE inline auto claim_in_block(Machine m, Grouping grouping, ClaimKind 
     here = (b.fetch_or(place.here, bit, Order::acquire) & bit) == 0;  // G5
     if (here) role = join_place(m, waiting, own, key, n, control, asked);
   }
-  if (grouping == Grouping::automatic && !here && m.cycles() / 64 % claims_a_sample != 0) return claim(n);
   decltype(claim(n)) mine{};
   if (role == ClaimRole::aborted) return mine;
   if (role == ClaimRole::answered) {

@@ -145,6 +145,12 @@ struct CudaMachine {
     return rest >= 32u ? ~0u : lanes_below(rest);
   }
   __device__ std::uint32_t converged() const { return __activemask(); }
+  /// Bit 31 of the lanes below: nobody's.
+  __device__ std::uint32_t zero_of_lane() const {
+    std::uint32_t below;
+    asm("mov.u32 %0, %%lanemask_lt;" : "=r"(below));
+    return below >> 31;
+  }
   __device__ std::uint32_t ballot(std::uint32_t mask, bool predicate) const { return __ballot_sync(mask, predicate); }
   template <class T>
   __device__ T shuffle(std::uint32_t mask, T value, unsigned source) const {

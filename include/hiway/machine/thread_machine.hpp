@@ -66,6 +66,7 @@ struct AllAtHome {
     return self().load(word, Order::acquire);
   }
   HIWAY_DEVICE void acquire_ahead() const {}
+  HIWAY_DEVICE std::uint32_t zero_of_lane() const { return 0; }
   static constexpr bool tags_bring_items = false;
   template <class Slot>
   HIWAY_DEVICE Slot look_tagged(Slot& slot) const {
