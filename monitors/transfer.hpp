@@ -33,7 +33,7 @@ namespace hiway {
 class TransferLine {
  public:
   static constexpr std::size_t shared_bound_bytes = std::size_t{1} << 20;  ///< under way while several tunnels are due
-  static constexpr std::size_t alone_bound_bytes = std::size_t{8} << 20;   ///< under way while one is
+  static constexpr std::size_t alone_bound_bytes = std::size_t{4} << 20;   ///< under way while one is
 
   /// A tunnel's way across.
   struct Route {

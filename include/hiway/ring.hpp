@@ -217,6 +217,7 @@ HIWAY_DEVICE inline Ring in_own_registers(Machine m, Ring ring) {
   ring.lap_shift += zero;
   ring.chunk_shift += zero;
   ring.item_bytes += zero;
+  ring.words += zero;
   return ring;
 }
 
@@ -408,7 +409,8 @@ HIWAY_DEVICE inline ClaimWords get_words(Ring const& ring, Word<std::uint64_t>* 
 
 /// in_order: gives credit for every slot that was left, up to the first that was not (I5).
 template <class Machine>
-HIWAY_DEVICE inline void give_credit_in_order(Machine m, Ring const& ring) {
+HIWAY_DEVICE inline void give_credit_in_order(Machine m, Ring const& shared) {
+  Ring const ring = in_own_registers(m, shared);
   RingWords& w = *ring.words;
   std::uint64_t ticket = m.fetch_add(w.left, std::uint64_t{0}, Order::acq_rel);
   while (m.load(ring.turn(ticket), Order::acquire) == ring.next_free_turn(ticket) &&
@@ -570,7 +572,7 @@ HIWAY_DEVICE inline Run claim_get_run(Machine m, Ring const& ring, std::uint32_t
 }
 
 /// One try to get an item from a tagged inbox for each lane of `group` with `need`: they look side by side. `read(std::byte
-/// const*)` in those that got one.
+/// const*)` in those that got one. None does, too, when somebody else has taken some meanwhile.
 template <class Machine, class Read>
 HIWAY_DEVICE inline bool get_tagged(Machine m, Ring const& ring, std::uint32_t group, bool need,
                                     Word<std::uint64_t>* tally, Read&& read) {
@@ -578,31 +580,28 @@ HIWAY_DEVICE inline bool get_tagged(Machine m, Ring const& ring, std::uint32_t g
   if (wanting == 0) return false;
   unsigned const leader = m.lowest(group);
   unsigned const rank = m.count(wanting & lanes_below(m.lane()));
-  for (;;) {
-    std::uint64_t first = 0;
-    if (m.lane() == leader) first = m.load(ring.words->taken, Order::relaxed);
-    first = m.shuffle(group, first, leader);
-    std::uint64_t const ticket = first + rank;
-    bool there = false;
-    TaggedSlot seen;
-    if (need) {
-      seen = m.look_tagged(ring.tagged_slot(ticket));  // A4
-      there = seen.tag.bits == ring.tag_of(ticket);
-    }
-    std::uint32_t const missing = wanting & ~m.ballot(group, there);
-    std::uint32_t const lanes = missing == 0 ? wanting : wanting & lanes_below(m.lowest(missing));
-    if (lanes == 0) return false;
-    std::uint32_t won = 0;
-    if (m.lane() == leader) {
-      won = m.compare_exchange(ring.words->taken, first, first + m.count(lanes), Order::relaxed) ? 1u : 0u;
-      if (won != 0 && tally != nullptr) m.fetch_add(*tally, std::uint64_t{m.count(lanes)}, Order::relaxed);
-    }
-    if (m.shuffle(group, won, leader) == 0) continue;
-    if ((lanes >> m.lane() & 1u) == 0) return false;
-    read(Machine::tags_bring_items ? static_cast<std::byte const*>(seen.item) : ring.item(ticket));
-    detail::count_tagged(m, ring, Grant{true, ticket, rank, lanes});
-    return true;
+  std::uint64_t first = 0;
+  if (m.lane() == leader) first = m.load(ring.words->taken, Order::relaxed);
+  first = m.shuffle(group, first, leader);
+  std::uint64_t const ticket = first + rank;
+  bool there = false;
+  TaggedSlot seen;
+  if (need) {
+    seen = m.look_tagged(ring.tagged_slot(ticket));  // A4
+    there = seen.tag.bits == ring.tag_of(ticket);
   }
+  std::uint32_t const missing = wanting & ~m.ballot(group, there);
+  std::uint32_t const lanes = missing == 0 ? wanting : wanting & lanes_below(m.lowest(missing));
+  if (lanes == 0) return false;
+  std::uint32_t won = 0;
+  if (m.lane() == leader) {
+    won = m.compare_exchange(ring.words->taken, first, first + m.count(lanes), Order::relaxed) ? 1u : 0u;
+    if (won != 0 && tally != nullptr) m.fetch_add(*tally, std::uint64_t{m.count(lanes)}, Order::relaxed);
+  }
+  if (m.shuffle(group, won, leader) == 0 || (lanes >> m.lane() & 1u) == 0) return false;
+  read(Machine::tags_bring_items ? static_cast<std::byte const*>(seen.item) : ring.item(ticket));
+  detail::count_tagged(m, ring, Grant{true, ticket, rank, lanes});
+  return true;
 }
 
 /// Waits for a claimed item; it is read there.

@@ -368,7 +368,9 @@ TEST(Litmus, AnItemIsWholeAcrossTheBus) {
   for (bool const device_writes : {false, true}) {
     EXPECT_EQ(torn_across(Form::library, device_writes), 0u);  // of 384,000 items
   }
-  EXPECT_GT(torn_across(Form::swapped, false), 0u) << "or this test does not look";
+  std::uint64_t torn = 0;  // most runs see some, not all
+  for (int run = 0; torn == 0 && run != 20; ++run) torn = torn_across(Form::swapped, false);
+  EXPECT_GT(torn, 0u) << "or this test does not look";
 }
 
 }  // namespace

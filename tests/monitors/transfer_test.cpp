@@ -231,20 +231,20 @@ TEST(Transfer, SubmissionsThatCompleteTogetherAreTakenInTheirOrder) {
   EXPECT_EQ(a.arrived.bits, 6u);
 }
 
-TEST(Transfer, ATunnelAloneKeepsEightMegabytesUnderWay) {
-  Side side(256, 64 * kib);
+TEST(Transfer, ATunnelAloneKeepsFourMegabytesUnderWay) {
+  Side side(128, 64 * kib);
   Rig rig(BusDirection::to_device, {&side}, 1);
-  side.put(256);  // 16 MiB
+  side.put(128);  // 8 MiB
   rig.settle();
   EXPECT_EQ(rig.under_way_bytes(), TransferLine::alone_bound_bytes);
   EXPECT_EQ(rig.stream->submitted.size(), 2u) << "a submission is half of the bound, so that another stands behind it";
   rig.stream->happen();
-  EXPECT_EQ(side.arrived.bits, 64u) << "the first half of the bound, of all that is published";
+  EXPECT_EQ(side.arrived.bits, 32u) << "the first half of the bound, of all that is published";
   rig.settle();
   EXPECT_EQ(rig.under_way_bytes(), TransferLine::alone_bound_bytes);
   rig.stream->happens_by_itself = true;
   rig.settle();
-  EXPECT_EQ(side.arrived.bits, 256u);
+  EXPECT_EQ(side.arrived.bits, 128u);
 }
 
 TEST(Transfer, TunnelsThatWaitForEachOtherKeepOneMegabyteUnderWay) {
@@ -261,17 +261,17 @@ TEST(Transfer, TunnelsThatWaitForEachOtherKeepOneMegabyteUnderWay) {
 }
 
 TEST(Transfer, ALateTunnelWaitsUntilLessIsUnderWay) {
-  Side a(256, 64 * kib);
+  Side a(128, 64 * kib);
   Side b(8, 64 * kib);
   Rig rig(BusDirection::to_device, {&a, &b}, 1);
-  a.put(256);
+  a.put(128);
   rig.settle();
-  ASSERT_EQ(rig.stream->submitted.size(), 2u);  // 8 MiB of a
+  ASSERT_EQ(rig.stream->submitted.size(), 2u);  // 4 MiB of a
   b.put(1);
   rig.settle();
   rig.stream->happen();
   rig.settle();
-  EXPECT_EQ(rig.stream->submitted.size(), 2u) << "4 MiB are under way, and two tunnels are due";
+  EXPECT_EQ(rig.stream->submitted.size(), 2u) << "2 MiB are under way, and two tunnels are due";
   rig.stream->happen();
   rig.settle();
   EXPECT_EQ(b.published.bits, 1u);
