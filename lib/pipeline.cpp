@@ -92,8 +92,9 @@ Ring Pipeline::Core::make_ring(TunnelBase const& tunnel, RingPart part, std::byt
   ring.shards = static_cast<std::uint8_t>(shards);
   ring.slots_mask = static_cast<std::uint32_t>(slots - 1);
   ring.lap_shift = static_cast<std::uint32_t>(std::countr_zero(slots));
-  ring.item_bytes = static_cast<std::uint32_t>(tunnel.item_bytes());
   ring.part = part;
+  ring.tagged = tunnel.config().low_latency && ring.is_half();  // its pool is not
+  ring.item_bytes = static_cast<std::uint32_t>(ring.tagged ? sizeof(TaggedSlot) : tunnel.item_bytes());
   if (ring.is_half()) {
     ring.chunk_shift = chunk_shift_of(ring.lap_shift);
     ring.done = arena.place_zeros<Word<std::uint32_t>>(2 * slots >> ring.chunk_shift, who);
@@ -147,10 +148,6 @@ void Pipeline::Core::add_tunnel(std::unique_ptr<TunnelBase> tunnel) {
     s.get_ring = make_ring(t, RingPart::inbox, items, capacity, tunnel_words(to));
     tunnel_words(from).image(s.put_ring.words).given.bits = capacity;  // ring.hpp I4
     tunnel_words(to).image(s.get_ring.words).free.bits = 0;            // an inbox's `free` is never used
-    if (tagged) {
-      s.put_ring.tagged = s.get_ring.tagged = true;
-      s.put_ring.item_bytes = s.get_ring.item_bytes = sizeof(TaggedSlot);
-    }
     s.bus = host_words_->place<BusWords>();
     s.closing = &s.bus->closing;
     s.published = s.arrived = &s.bus->published;

@@ -218,6 +218,7 @@ class Pipeline::Core {
   void run_lane(std::size_t kernel, std::function<void()> const& body);
   bool supervise();
   bool watch();
+  [[nodiscard]] std::exception_ptr ask_kernels();
   void poll_kernels(bool finishing);
   [[nodiscard]] std::exception_ptr deadline_error(std::string const& why) const;
   void check_started(std::chrono::steady_clock::time_point now);

@@ -349,27 +349,26 @@ bool Pipeline::Core::watch() {
   return false;
 }
 
-void Pipeline::Core::poll_kernels(bool finishing) {
-  bool all_done = true;
-  auto const ask = [](Started& kernel) {
-    kernel.done = kernel.done || (kernel.close_behind == npos && kernel.kernel->done());
-  };
-  // The monitor, the first, is the last to blame: a kernel that failed behind the others' looks is looked at again.
+/// Asks each kernel whether it has left, the monitor last, which is the last to blame. The first failure, if any.
+std::exception_ptr Pipeline::Core::ask_kernels() {
+  std::exception_ptr first;
   for (auto kernel = kernels_.rbegin(); kernel != kernels_.rend(); ++kernel) {
     try {
-      try {
-        ask(*kernel);
-      } catch (...) {
-        for (auto other = kernels_.rbegin(); other != kernel; ++other) ask(*other);
-        throw;
-      }
+      kernel->done = kernel->done || (kernel->close_behind == npos && kernel->kernel->done());
     } catch (...) {
-      set_error(kernel_failed(std::current_exception()));
       kernel->done = true;
+      if (!first) first = std::current_exception();
     }
-    all_done = all_done && kernel->done;
   }
-  if (all_done && finishing) {
+  return first;
+}
+
+void Pipeline::Core::poll_kernels(bool finishing) {
+  if (std::exception_ptr const error = ask_kernels()) {
+    std::exception_ptr const of_earlier = ask_kernels();  // it may have taken down some that were asked before it
+    set_error(kernel_failed(of_earlier ? of_earlier : error));
+  }
+  if (finishing && std::ranges::all_of(kernels_, &Started::done)) {
     kernels_done_.store(true, std::memory_order_release);
     kernels_done_.notify_all();
   }

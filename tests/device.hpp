@@ -43,6 +43,12 @@ inline constexpr std::chrono::milliseconds soon{10};
 inline constexpr std::chrono::milliseconds soon{50};
 #endif
 
+/// Keeps the calling thread busy.
+inline void spin_for(std::chrono::nanoseconds duration) {
+  for (auto const until = std::chrono::steady_clock::now() + duration; std::chrono::steady_clock::now() < until;) {
+  }
+}
+
 /// The text of the exception that `call` throws; fails the test when it throws none.
 template <class Exception = std::exception, class Call>
 std::string text_of_error(Call&& call) {

@@ -76,7 +76,7 @@ HIWAY_DEVICE inline bool is_throttled(Machine m, InletView const& v) {
 template <class Machine>
 HIWAY_DEVICE inline void help_to_leave(Machine m, InletView const& v, bool run) {
   if constexpr (Machine::helps_monitors) {
-    if (v.relays == nullptr || v.ring.tagged) return;
+    if (v.relays == nullptr) return;
     Relays& r = *v.relays;
     if (run || m.load(r.tells.to, Order::relaxed) == m.load_across(*r.hears.word, Order::relaxed))
       tell_if_free(m, r.tells);

@@ -218,6 +218,7 @@ HIWAY_DEVICE inline Ring in_own_registers(Machine m, Ring ring) {
   ring.chunk_shift += zero;
   ring.item_bytes += zero;
   ring.words += zero;
+  ring.shards = static_cast<std::uint8_t>(ring.shards + zero);
   return ring;
 }
 
@@ -763,10 +764,9 @@ template <class Machine>
 HIWAY_DEVICE inline unsigned find_shard(Machine m, Ring const& ring, std::uint32_t group, unsigned home) {
   unsigned const width = m.count(group);
   unsigned step = m.count(group & lanes_below(m.lane())) + 1;
-  std::uint32_t const zero = m.zero_of_lane();  // ADR 0024
-  unsigned const shards = ring.shards + zero;
-  RingWords* const words = ring.words + zero;
-  while (step < shards && m.load(words[(home + step) & (shards - 1u)].avail, Order::relaxed) <= 0) step += width;
+  Ring const own = in_own_registers(m, ring);
+  while (step < own.shards && m.load(own.words[(home + step) & (own.shards - 1u)].avail, Order::relaxed) <= 0)
+    step += width;
   std::uint32_t const found = m.ballot(group, step < ring.shards);
   return found == 0 ? home : (home + m.shuffle(group, step, m.lowest(found))) & (ring.shards - 1u);
 }

@@ -27,23 +27,19 @@ struct Held {
     }
     Credit const credit = When == Mix::one_early && warp == Producers ? Credit::early : Credit::late;
     std::array<std::uint32_t, Producers> last{};
-    for (unsigned misses = 0; m.load(got, Order::relaxed) != ledger.total;) {
+    get_until(m, got, ledger.total, [&] {
       Grant const grant = claim_get(m, r.ring, m.converged(), true, nullptr, credit);
-      if (grant.granted) {
-        finish_get(m, r.ring, grant.ticket, control, credit, [&](std::byte const* slot) {
-          std::uint32_t x = 0;
-          ReadTorn{m, x}(slot);
-          ledger.got(x, last);
-          std::uint32_t still = 0;
-          ReadTorn{m, still}(slot);
-          require(still == x, "a slot that is held was written");
-        });
-        m.fetch_add(got, 1u, Order::relaxed);
-        misses = 0;
-      } else {
-        m.relax(misses++);
-      }
-    }
+      if (!grant.granted) return 0u;
+      finish_get(m, r.ring, grant.ticket, control, credit, [&](std::byte const* slot) {
+        std::uint32_t x = 0;
+        ReadTorn{m, x}(slot);
+        ledger.got(x, last);
+        std::uint32_t still = 0;
+        ReadTorn{m, still}(slot);
+        require(still == x, "a slot that is held was written");
+      });
+      return 1u;
+    });
   }
   void put(ExploreMachine m, std::uint32_t value) {
     for (unsigned misses = 0;; m.relax(misses++)) {

@@ -33,16 +33,13 @@ struct Across {
   template <class Help>
   void get_all(ExploreMachine m, Help&& help) {
     std::array<std::uint32_t, Producers> last{};
-    for (unsigned misses = 0; m.load(got, Order::relaxed) != total;) {
+    auto const get = [&] {
       std::uint32_t x = 0;
-      if (inbox.try_get(m, x, Credit::early, control)) {
-        ledger.got(x, last);
-        m.fetch_add(got, 1u, Order::relaxed);
-        misses = 0;
-      } else if (!help()) {
-        m.relax(misses++);
-      }
-    }
+      if (!inbox.try_get(m, x, Credit::early, control)) return 0u;
+      ledger.got(x, last);
+      return 1u;
+    };
+    get_until(m, got, total, get, help);
   }
   /// Direct: one array of items.
   void lay_items(Torn* items) {
@@ -68,18 +65,6 @@ struct Across {
   Ledger<Producers, Each> ledger;
 };
 
-/// Calls `step` until `done`, as a monitor does.
-template <class Step, class Done>
-void run_monitor(ExploreMachine m, Step&& step, Done&& done) {
-  for (unsigned misses = 0; !done();) {
-    if (step()) {
-      misses = 0;
-    } else {
-      m.relax(misses++);
-    }
-  }
-}
-
 /// Direct: one array of items. One monitor runs both relays, or each has its own.
 template <unsigned Capacity, unsigned Producers, unsigned Each, unsigned Monitors = 2, unsigned ChunkShift = 0,
           unsigned Consumers = 1>
@@ -95,7 +80,7 @@ struct Direct {
     if (warp < first_monitor) return t.get_all(m);
     bool const runs_in = Monitors == 1 || warp == first_monitor;
     bool const runs_out = Monitors == 1 || warp == first_monitor + 1;
-    run_monitor(
+    step_until(
         m,
         [&] {
           bool const in = runs_in && step(m, t.in);
@@ -145,11 +130,11 @@ struct Helped {
         return hear_if_free(m, t.in.hears);
       });
     } else if (warp == Puts + Gets) {
-      run_monitor(
+      step_until(
           m, [&] { return HostPuts ? step_if_free(m, t.out) : step_if_free(m, t.in); },
           [&] { return over(m, HostPuts ? t.out : t.in); });
     } else {
-      run_monitor(
+      step_until(
           m, [&] { return HostPuts ? step(m, t.in) : step(m, t.out); },
           [&] { return over(m, HostPuts ? t.in : t.out); });
     }
@@ -174,11 +159,11 @@ struct DirectFromAWarp {
       case 0: t.put_all(m, m.lane()); break;
       case 1: t.get_all(m); break;
       case 2:
-        run_monitor(
+        step_until(
             m, [&] { return step(m, t.out); }, [&] { return t.out.hears.to.bits == total; });
         break;
       default:
-        run_monitor(
+        step_until(
             m, [&] { return step(m, t.in); }, [&] { return t.in.tells.to.bits == total; });
     }
   }
@@ -224,7 +209,7 @@ struct Drained {
       }
       m.fetch_add(closed, 1u, Order::acq_rel);
     } else if (warp == 2) {
-      run_monitor(
+      step_until(
           m, [&] { return step(m, drain, control); },
           [&] { return m.ballot(m.lanes(), m.load(got, Order::relaxed) == total) != 0; });
     } else if (warp == 3) {
@@ -346,7 +331,7 @@ struct Dma {
       case 0: t.put_all(m, 0); break;
       case 1: t.get_all(m); break;
       case 2:
-        run_monitor(
+        step_until(
             m,
             [&] {
               bool const in = step(m, t.in);
@@ -355,11 +340,11 @@ struct Dma {
             [&] { return t.out.hears.to.bits == total; });
         break;
       case 3:
-        run_monitor(
+        step_until(
             m, [&] { return line->step(m); }, everything_is_home);
         break;
       default:
-        run_monitor(
+        step_until(
             m, [&] { return engine->work(m); }, everything_is_home);
     }
   }

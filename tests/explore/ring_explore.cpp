@@ -24,16 +24,12 @@ struct WholeRing {
       return;
     }
     std::array<std::uint32_t, Producers> last{};
-    for (unsigned misses = 0; m.load(got, Order::relaxed) != ledger.total;) {
+    get_until(m, got, ledger.total, [&] {
       std::uint32_t x = 0;
-      if (r.try_get(m, x, When, control)) {
-        ledger.got(x, last);
-        m.fetch_add(got, 1u, Order::relaxed);
-        misses = 0;
-      } else {
-        m.relax(misses++);
-      }
-    }
+      if (!r.try_get(m, x, When, control)) return 0u;
+      ledger.got(x, last);
+      return 1u;
+    });
   }
   void check() const {
     ledger.check();

@@ -7,10 +7,10 @@ namespace {
 using namespace hiway;
 using namespace hiway::explore;
 
-/// A tunnel across the bus whose items carry tags, as the pipeline lays it; with a drained pool unless `pooled` is 0.
+/// A tunnel across the bus whose items carry tags, as the pipeline lays it; with a drained pool unless `pool_items` is 0.
 struct TaggedTunnel : CrossingTunnel {
-  TaggedTunnel(Control& writers_home, Control& readers_home, std::uint32_t capacity, std::uint32_t pooled)
-      : CrossingTunnel(writers_home, readers_home, capacity, pooled) {
+  TaggedTunnel(Control& writers_home, Control& readers_home, std::uint32_t capacity, std::uint32_t pool_items)
+      : CrossingTunnel(writers_home, readers_home, capacity, pool_items), pooled(pool_items != 0) {
     for (Ring* ring : {&writing.ring, &reading.ring, &out.tells.ring, &out.hears.ring, &in.tells.ring, &in.hears.ring,
                        &drain.outbox}) {
       ring->tagged = true;
@@ -20,7 +20,20 @@ struct TaggedTunnel : CrossingTunnel {
     }
     out.tells.word = in.hears.word = nullptr;
   }
+  /// The monitor of one home, until all of `items` were read and their credit has come.
+  void monitor_inbox(ExploreMachine m, unsigned items) {
+    step_until(
+        m, [&] { return hiway::explore::step(m, in); }, [&] { return m.load(in.tells.to, Order::relaxed) == items; });
+  }
+  void monitor_outbox(ExploreMachine m, unsigned items, Control& control) {
+    auto const both = [&] {
+      bool const came = pooled && hiway::step(m, drain, control);
+      return hiway::explore::step(m, out) || came;
+    };
+    step_until(m, both, [&] { return m.load(out.hears.to, Order::relaxed) == items; });
+  }
   std::array<TaggedSlot, 4> slots{};
+  bool pooled;
 };
 
 /// How items are put: by an item whose size is known, which goes with its tag; by one that is written in its slot.
@@ -41,16 +54,8 @@ struct Tagged {
   void run(unsigned warp, ExploreMachine m) {
     if (warp < Puts) return put_all(m, warp);
     if (warp < monitors) return get_all(m, warp - Puts);
-    Relays& relays = warp == monitors ? t.in : t.out;
-    Relay& last = warp == monitors ? t.in.tells : t.out.hears;
-    for (unsigned misses = 0; m.load(last.to, Order::relaxed) != total;) {
-      bool const drained = Pooled != 0 && warp != monitors && hiway::step(m, t.drain, control);
-      if (hiway::explore::step(m, relays) || drained) {
-        misses = 0;
-      } else {
-        m.relax(misses++);
-      }
-    }
+    if (warp == monitors) return t.monitor_inbox(m, total);
+    t.monitor_outbox(m, total, control);
   }
   void put_all(ExploreMachine m, unsigned warp) {
     unsigned const putter = warp * Lanes + m.lane();
@@ -65,17 +70,13 @@ struct Tagged {
   }
   void get_all(ExploreMachine m, unsigned reader) {
     typename decltype(ledger)::Last last{};
-    for (unsigned misses = 0; m.load(got, Order::relaxed) != total;) {
+    get_until(m, got, total, [&] {
       std::uint32_t x = 0;
-      if (t.try_get(m, reader, x)) {
-        if (Pooled != 0) last = {};
-        ledger.got(x, last);
-        m.fetch_add(got, 1u, Order::relaxed);
-        misses = 0;
-      } else {
-        m.relax(misses++);
-      }
-    }
+      if (!t.try_get(m, reader, x)) return 0u;
+      if (Pooled != 0) last = {};
+      ledger.got(x, last);
+      return 1u;
+    });
   }
   void check() const {
     ledger.check();
@@ -124,22 +125,19 @@ struct TaggedRuns {
       }
     } else if (warp < 2 + Gets) {
       typename decltype(ledger)::Last last{};
-      for (unsigned misses = 0; m.load(got, Order::relaxed) != 2 * Items;) {
+      get_until(m, got, 2 * Items, [&] {
         Run const run = claim_get_run(m, t.reading.ring, 2, nullptr, Credit::early);
         finish_get_run(m, t.reading.ring, run, control, [&](std::byte const* slot, std::uint32_t, std::uint32_t) {
           std::uint32_t x = 0;
           ReadTorn{m, x}(slot);
           ledger.got(x, last);
         });
-        m.fetch_add(got, run.count, Order::relaxed);
-        if (run.count == 0) m.relax(misses++);
-      }
+        return run.count;
+      });
+    } else if (warp == 2 + Gets) {
+      t.monitor_inbox(m, 2 * Items);
     } else {
-      Relays& relays = warp == 2 + Gets ? t.in : t.out;
-      Relay& last = warp == 2 + Gets ? t.in.tells : t.out.hears;
-      for (unsigned misses = 0; m.load(last.to, Order::relaxed) != 2 * Items;) {
-        if (!hiway::explore::step(m, relays)) m.relax(misses++);
-      }
+      t.monitor_outbox(m, 2 * Items, control);
     }
   }
   void check() const { ledger.check(); }
@@ -165,24 +163,19 @@ struct TaggedSpans {
       });
     } else if (warp == 1) {
       decltype(ledger)::Last last{};
-      for (unsigned misses = 0; m.load(got, Order::relaxed) != 2 * each;) {
-        std::uint32_t const n =
-            detail::get_span(m.at(getting), t.outlet(0), 2, Credits::doubtful, [&](Several const& some) {
-              for (unsigned k = 0; k < some.count; ++k) {
-                std::uint32_t x = 0;
-                ReadTorn{m, x}(some.slot(k));
-                ledger.got(x, last);
-              }
-            });
-        m.fetch_add(got, n, Order::relaxed);
-        if (n == 0) m.relax(misses++);
-      }
+      auto const read = [&](Several const& some) {
+        for (unsigned k = 0; k < some.count; ++k) {
+          std::uint32_t x = 0;
+          ReadTorn{m, x}(some.slot(k));
+          ledger.got(x, last);
+        }
+      };
+      get_until(m, got, 2 * each,
+                [&] { return detail::get_span(m.at(getting), t.outlet(0), 2, Credits::doubtful, read); });
+    } else if (warp == 2) {
+      t.monitor_inbox(m, 2 * each);
     } else {
-      Relays& relays = warp == 2 ? t.in : t.out;
-      Relay& last = warp == 2 ? t.in.tells : t.out.hears;
-      for (unsigned misses = 0; m.load(last.to, Order::relaxed) != 2 * each;) {
-        if (!hiway::explore::step(m, relays)) m.relax(misses++);
-      }
+      t.monitor_outbox(m, 2 * each, control);
     }
   }
   void check() const { ledger.check(); }

@@ -121,6 +121,33 @@ struct Traces {
   std::array<char, Lanes> left{};
 };
 
+/// Calls `step` until `done`, as a monitor does; waits where it says that it did nothing.
+template <class Step, class Done>
+void step_until(ExploreMachine m, Step&& step, Done&& done) {
+  for (unsigned misses = 0; !done();) {
+    if (step()) {
+      misses = 0;
+    } else {
+      m.relax(misses++);
+    }
+  }
+}
+/// Gets until all getters together have got `all` items: `get()` says how many came, `help()`, behind a miss, whether there is
+/// reason to try again at once.
+template <class Get, class Help>
+void get_until(ExploreMachine m, Word<std::uint32_t>& got, unsigned all, Get&& get, Help&& help) {
+  auto const step = [&] {
+    std::uint32_t const came = get();
+    if (came != 0) m.fetch_add(got, came, Order::relaxed);
+    return came != 0 || help();
+  };
+  step_until(m, step, [&] { return m.load(got, Order::relaxed) == all; });
+}
+template <class Get>
+void get_until(ExploreMachine m, Word<std::uint32_t>& got, unsigned all, Get&& get) {
+  get_until(m, got, all, get, [] { return false; });
+}
+
 /// Puts of `Producers` times `Each` items and what became of them.
 template <unsigned Producers, unsigned Each>
 struct Ledger {

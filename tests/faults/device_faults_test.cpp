@@ -224,6 +224,21 @@ TEST(DeviceFaults, AnyQuestionForCopiesMayFailAndTheErrorComesSoon) {
   }
 }
 
+// The stage is asked before the monitor: where the question that finds the context lost is the monitor's, the stage is blamed
+// all the same.
+TEST(DeviceFaults, ALostContextIsTheStagesWhicheverKernelIsAskedFirst) {
+  for (std::uint64_t k : {1, 2, 3, 4}) {
+    SCOPED_TRACE(k);
+    FaultyDevice device({.lost_context = k});
+    There there;
+    EXPECT_EQ(text_of_error<CudaError>([&] { there.pipe.run(); }), "stage 'forward': it was told to fail");
+    device.plan = {};
+    there.sum = 0;
+    there.pipe.run();
+    EXPECT_EQ(there.sum, there.right);
+  }
+}
+
 TEST(DeviceFaults, LateAndSplitCopiesArriveWhole) {
   for (hiway_tests::FaultPlan const& plan :
        {hiway_tests::FaultPlan{.late_by_polls = 1}, hiway_tests::FaultPlan{.late_by_polls = 20},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -58,6 +59,28 @@ class FaultyStream final : public CopyStream {
   std::uint64_t submitted_ = 0;
 };
 
+class FaultyKernel final : public RunningKernel {
+ public:
+  FaultyKernel(std::unique_ptr<RunningKernel> kernel, std::string_view name)
+      : kernel_(std::move(kernel)), name_(name) {}
+  /// A lost context takes its kernels with it; lanes of this device leave because the run aborts.
+  ~FaultyKernel() override {
+    while (!kernel_->done()) std::this_thread::yield();
+  }
+  FaultyKernel(FaultyKernel const&) = delete;
+  FaultyKernel& operator=(FaultyKernel const&) = delete;
+  bool done() override {
+    std::uint64_t const lost = faulty->plan.lost_context;
+    std::uint64_t const n = ++faulty->questions;
+    if (lost != 0 && n >= lost) throw CudaError(name_ + ": it was told to fail");
+    return kernel_->done();
+  }
+
+ private:
+  std::unique_ptr<RunningKernel> kernel_;
+  std::string name_;
+};
+
 class FaultyBackend final : public Backend {
  public:
   explicit FaultyBackend(std::unique_ptr<Backend> device) : device_(std::move(device)) {}
@@ -96,7 +119,7 @@ class FaultyBackend final : public Backend {
   }
   std::unique_ptr<RunningKernel> start(std::string_view name, DeviceKernel const& kernel, simt::Grid grid) override {
     faulty->count(faulty->starts, faulty->plan.failed_start, std::string(name));
-    return device_->start(name, kernel, grid);
+    return std::make_unique<FaultyKernel>(device_->start(name, kernel, grid), name);
   }
   CudaKernel monitor_kernel(MonitorTable* table) const override { return device_->monitor_kernel(table); }
   unsigned monitor_threads() const override { return device_->monitor_threads(); }

@@ -19,6 +19,7 @@ struct FaultPlan {
   std::uint64_t failed_submission = 0;
   std::uint64_t failed_start = 0;       ///< of a kernel
   std::uint64_t failed_completion = 0;  ///< a question for completed submissions
+  std::uint64_t lost_context = 0;       ///< a question whether a kernel has left, and all behind it
   std::uint64_t lost_submission = 0;    ///< it never completes, nor does any behind it
   std::uint64_t late_by_polls = 0;      ///< a submission's first copy starts after so many polls
   std::size_t split_bytes = 0;          ///< a copy lands in pieces of so many bytes; 0: whole
@@ -42,6 +43,7 @@ class FaultyDevice {
   std::atomic<std::uint64_t> submissions = 0;
   std::atomic<std::uint64_t> starts = 0;
   std::atomic<std::uint64_t> completions = 0;  ///< questions for them
+  std::atomic<std::uint64_t> questions = 0;    ///< whether a kernel has left
   std::set<std::string> users;                 ///< what memory was asked for
   std::map<void*, std::string> held;           ///< memory that was not released
   Clock::time_point failed_at{};               ///< the fault was told to the library

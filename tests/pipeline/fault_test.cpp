@@ -347,7 +347,7 @@ TEST(Fault, ProblemsOfKernelsFlowAndResidencyComeWithTheOthers) {
   pipe.add_cpu_stage("feed", numbers(1), into(in));
   pipe.add_cpu_stage("again", Forward{}, from(a), into(a));
   pipe.add_gpu_stage("wide", Forward{}, from(in), into(out), {.blocks = 1, .threads_per_block = 5000});
-  pipe.add_gpu_stage("huge", Forward{}, from(in), into(out), {.blocks = 100000, .threads_per_block = 512});
+  pipe.add_gpu_stage("huge", Forward{}, from(in), into(out), {.blocks = 100000, .threads_per_block = 1024});
   pipe.add_cpu_stage(
       "sink", [](int const&) {}, from(out));
   std::string const text = text_of_error<ConfigError>([&] { pipe.prepare(); });
@@ -403,7 +403,7 @@ TEST(Fault, StagesThatDoNotFitTheDeviceTogetherAreRefused) {
   auto& in = pipe.create_tunnel<int>("in", Direction::cpu_to_gpu);
   auto& out = pipe.create_tunnel<int>("out", Direction::gpu_to_cpu);
   pipe.add_cpu_stage("feed", numbers(1), into(in));
-  pipe.add_gpu_stage("huge", Forward{}, from(in), into(out), {.blocks = 100000, .threads_per_block = 512});
+  pipe.add_gpu_stage("huge", Forward{}, from(in), into(out), {.blocks = 100000, .threads_per_block = 1024});
   pipe.add_cpu_stage(
       "sink", [](int const&) {}, from(out));
   EXPECT_THAT(text_of_error<ConfigError>([&] { pipe.prepare(); }),
