@@ -173,7 +173,7 @@ class Pipeline::Core {
   [[nodiscard]] static Relays make_relays(TunnelState const& t, Ring const& half);
   /// `capacity`: of each of its shards.
   Ring make_ring(TunnelBase const& tunnel, RingPart part, std::byte* items, std::size_t capacity, Arena& arena,
-                 unsigned shards = 1, bool tagged = false);
+                 unsigned shards = 1);
   [[nodiscard]] Control* control(bool device) const { return device ? device_control_ : host_control_; }
   void invalidate();
   void place_for_dma(TunnelState& t);

@@ -248,7 +248,7 @@ void Pipeline::Core::choose_grids() {
 // At the device an item's tag is looked at across the bus: by one warp, or the bus is soon busy with looks.
 void Pipeline::Core::check_tagged(std::vector<std::string>& found) const {
   for (TunnelState const& t : tunnels_) {
-    if (!t.tunnel->config().low_latency || !t.tunnel->crosses() || !t.tunnel->to_gpu()) continue;
+    if (!t.get_ring.tagged || !t.tunnel->to_gpu()) continue;
     std::vector<std::size_t> const all = readers(t.tunnel->id());
     bool const by_one_warp = t.open_outlets.empty() && std::ranges::all_of(all, [&](std::size_t r) {
                                simt::Grid const& grid = grids_[stages_[r].owner];

@@ -90,7 +90,16 @@ HIWAY_DEVICE inline bool put_once(Machine m, InletView const& v, Ring const& rin
   Grant const grant = claim_put(m, ring, group, need, credits, v.control);
   if (!grant.granted) return false;
   Lateness const late = read_lateness(m, v);
-  commit_put(m, ring, grant, *v.control, write, [&] { refuse_late_put(m, v, grant.ticket, late); });
+  if constexpr (may_be_tagged<std::remove_cvref_t<Write>>) {
+    if (ring.tagged) {
+      commit_tagged(m, ring, grant.ticket, write, [&] { refuse_late_put(m, v, grant.ticket, late); });
+      return true;
+    }
+  }
+  std::byte* const slot = begin_put(m, ring, grant.ticket, *v.control);
+  write(slot);  // on its way while the words of `late` are
+  refuse_late_put(m, v, grant.ticket, late);
+  end_put(m, ring, grant);
   help_to_leave(m, v, false);
   return true;
 }

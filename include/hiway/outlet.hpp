@@ -55,14 +55,15 @@ template <class Machine, class Read>
 HIWAY_DEVICE inline bool get_from(Machine m, OutletView const& v, Ring const& ring, std::uint32_t group, bool need,
                                   Credit credit, Read&& read, Credits credits, Control* control) {
   if constexpr (may_be_tagged<std::remove_cvref_t<Read>>) {
-    if (ring.by_tags()) return get_tagged(m, ring, group, need, &port_of(m, v).got, read);
+    if (ring.tagged) return get_tagged(m, ring, group, need, &port_of(m, v).got, read);
   }
   Grant const grant = claim_get(m, ring, group, need, &port_of(m, v).got, credit, credits, control);
   if (!grant.granted) return false;
   if (credit == Credit::late) {  // its lanes may take long, each as long as it likes
     finish_get(m, ring, grant.ticket, *v.control, credit, read);
   } else {
-    finish_get(m, ring, grant, *v.control, read);
+    read(begin_get(m, ring, grant.ticket, *v.control));
+    end_get(m, ring, grant, credit);
   }
   return true;
 }

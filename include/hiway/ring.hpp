@@ -48,18 +48,17 @@
 //             R3 a count is a release -> the prefix acquires it. All are read-modify-writes, so one acquires all before
 //             `given` is released -> a claim acquires it: the slot is free, or its item there (I4)
 //             R4 a tag is a release across -> A4 a look at it acquires: the item is whole. Where both are one access, they
-//             order nothing else, and need not: what is whole is the item. So R1, A1, R2 and A2 where turns are tags: who
-//             frees a slot has the item, and does so behind a branch on the turn that came with it
+//             order nothing else, and need not: what is whole is the item
 //             A put's ticket acquires: "ticket, then closed" against "closed, then created" (termination.hpp T5)
 //   Linearizes  at the credit. `full` and `empty` are advisory: a claim in flight may hold credit it will give back.
 //   Progress    a claimant that stops between ticket and turn stalls its slot's successor, every such wait polls abort; one
 //               that stops before its count holds back the rest of its chunk and what follows
-//   Tags        rings may be tagged: a slot is an item of up to 12 bytes and a tag. Who puts writes the tag behind the item, or,
-//               where a machine has such an access, with it (Machine::tags_bring_items). In a whole ring the tag is the
-//               slot's turn. In a half-ring it is the lap's number, and who puts counts nothing. Who gets asks for no
-//               credit: he looks at the slots behind `taken`, then takes the tickets of those whose tags are their laps',
-//               by a CAS, and counts as ever. Nobody writes such a slot again before that count was told, so what he saw is
-//               still there when the CAS succeeds; what he copied before a CAS that fails is nobody's
+//   Tags        half-rings may be tagged: a slot is an item of up to 12 bytes and a tag, its lap's number. Who puts writes the
+//               tag behind the item, or, where a machine has such an access, with it (Machine::tags_bring_items), and counts
+//               nothing. Who gets asks for no credit: he looks at the slots behind `taken`, then takes the tickets of those
+//               whose tags are their laps', by a CAS, and counts as ever. Nobody writes such a slot again before that
+//               count was told, so what he saw is still there when the CAS succeeds; what he copied before a CAS that
+//               fails is nobody's
 //   Shards      a whole ring may be one of several, side by side in memory, each with words, credit and order of its own. Who
 //               puts keeps to one, so that his items stay in order; who gets takes from his own, then from others
 //   Wrap        tickets are 64 bit; turns and counts are 32 bit and compared for equality: 2^31 laps before one repeats
@@ -83,8 +82,7 @@ struct RingWords {
   alignas(1024) Word<std::uint64_t> given{0};
 };
 
-/// A slot of a tagged ring: an item of at most 12 bytes and its tag, or turn, both in one 16-byte access on machines that
-/// have one.
+/// A slot of a tagged half-ring, both in one 16-byte access on machines that have one.
 struct alignas(16) TaggedSlot {
   static constexpr std::size_t most_bytes = 12;
   std::byte item[most_bytes];
@@ -103,7 +101,7 @@ enum class RingPart : std::uint8_t { whole, in_order, outbox, inbox };
 /// The handle of a ring: copied into kernels, owns nothing.
 struct Ring {
   std::byte* items = nullptr;
-  Word<std::uint32_t>* turns = nullptr;  ///< one a slot, 0 at the start; a whole ring's: of a tagged one in its slots
+  Word<std::uint32_t>* turns = nullptr;  ///< one a slot, 0 at the start; a whole ring's
   Word<std::uint32_t>* done = nullptr;   ///< one a chunk of two laps, 0 at the start; a half-ring's
   RingWords* words = nullptr;            ///< at the start free = capacity, in an outbox given, too; the rest 0
   std::uint32_t slots_mask = 0;          ///< slots - 1; slots = capacity rounded up to a power of two
@@ -111,18 +109,15 @@ struct Ring {
   std::uint32_t chunk_shift = 0;         ///< log2(slots of a chunk)
   std::uint32_t item_bytes = 0;
   RingPart part = RingPart::whole;
-  bool tagged = false;                 ///< slots are TaggedSlot, with tags 0 at the start
-  std::uint8_t turn_shift = 0;         ///< log2 of the words from a turn to the next one's; tagged: 2
+  bool tagged = false;                 ///< half-rings: slots are TaggedSlot, with tags 0 at the start
   std::uint8_t shards = 1;             ///< this is the first of so many, a power of two
   Grouping grouping = Grouping::warp;  ///< of the claims that are made with this handle
 
   HIWAY_DEVICE bool is_half() const { return part == RingPart::outbox || part == RingPart::inbox; }
-  /// Who gets looks for tags, nobody counts puts.
-  HIWAY_DEVICE bool by_tags() const { return tagged && is_half(); }
 
   HIWAY_DEVICE std::size_t slot(std::uint64_t ticket) const { return static_cast<std::size_t>(ticket & slots_mask); }
   HIWAY_DEVICE std::byte* item(std::uint64_t ticket) const { return items + slot(ticket) * item_bytes; }
-  HIWAY_DEVICE Word<std::uint32_t>& turn(std::uint64_t ticket) const { return turns[slot(ticket) << turn_shift]; }
+  HIWAY_DEVICE Word<std::uint32_t>& turn(std::uint64_t ticket) const { return turns[slot(ticket)]; }
   HIWAY_DEVICE std::uint32_t free_turn(std::uint64_t ticket) const {
     return 2u * static_cast<std::uint32_t>(ticket >> lap_shift);
   }
@@ -158,7 +153,7 @@ inline constexpr unsigned of_spill = max_shards;
 HIWAY_DEVICE inline Ring shard(Ring ring, unsigned k) {
   std::size_t const slots = std::size_t{k} << ring.lap_shift;
   ring.items += slots * ring.item_bytes;
-  ring.turns += slots << ring.turn_shift;
+  ring.turns += slots;
   ring.words += k;
   ring.shards = 1;
   return ring;
@@ -224,7 +219,6 @@ HIWAY_DEVICE inline Ring in_own_registers(Machine m, Ring ring) {
   ring.item_bytes += zero;
   ring.words += zero;
   ring.shards = static_cast<std::uint8_t>(ring.shards + zero);
-  ring.turn_shift = static_cast<std::uint8_t>(ring.turn_shift + zero);
   return ring;
 }
 
@@ -427,15 +421,10 @@ HIWAY_DEVICE inline void give_credit_in_order(Machine m, Ring const& shared) {
   }
 }
 
-/// Where item and tag are one access, turns order nothing else, and need not.
-template <class Machine>
-inline constexpr Order tag_order = Machine::tags_bring_items ? Order::relaxed : Order::acquire;
-
 /// Waits until the slot's turn is `turn`. The holder of the previous ticket was granted it before (I2), so it comes.
 template <class Machine>
-HIWAY_DEVICE inline void await_turn(Machine m, Word<std::uint32_t>& word, std::uint32_t turn, Control& control,
-                                    Order order = Order::acquire) {
-  for (unsigned misses = 0; m.load(word, order) != turn; ++misses) {
+HIWAY_DEVICE inline void await_turn(Machine m, Word<std::uint32_t>& word, std::uint32_t turn, Control& control) {
+  for (unsigned misses = 0; m.load(word, Order::acquire) != turn; ++misses) {
     leave_if_aborted(m, control);
     m.relax(misses);
   }
@@ -482,11 +471,6 @@ HIWAY_DEVICE inline void count_tagged(Machine m, Ring const& ring, Grant const& 
   }
 }
 
-template <class Machine>
-HIWAY_DEVICE inline Grant grant_of_lane(Machine m, std::uint64_t ticket) {
-  return {true, ticket, 0, 1u << m.lane()};
-}
-
 }  // namespace detail
 
 /// Claims a slot for each lane of `group` with `need`, as far as there is room. All lanes of `group` call it together.
@@ -530,39 +514,12 @@ HIWAY_DEVICE inline void end_put(Machine m, Ring const& ring, Grant const& grant
   end_put(m, ring, grant.ticket);
 }
 
-namespace detail {
-
-/// Writes an item and its tag into a claimed slot; `check()` comes in between.
-template <class Machine, class Write, class Check>
-HIWAY_DEVICE inline void commit_tagged(Machine m, Ring const& ring, std::uint64_t ticket, Control& control,
-                                       Write&& write, Check&& check) {
-  TaggedSlot room{};
-  write(room.item);
-  room.tag.bits = ring.is_half() ? ring.tag_of(ticket) : ring.full_turn(ticket);
-  if (!ring.is_half()) await_turn(m, ring.turn(ticket), ring.free_turn(ticket), control, tag_order<Machine>);  // A1
-  check();
-  m.put_tagged(ring.tagged_slot(ticket), room);  // R1, R4
-}
-
-}  // namespace detail
-
-/// Writes the items of all lanes granted together into their claimed slots, `write(std::byte*)`, and makes them visible; all
-/// of them call it. `check()` comes in between.
-template <class Machine, class Write, class Check>
-HIWAY_DEVICE inline void commit_put(Machine m, Ring const& ring, Grant const& grant, Control& control, Write&& write,
-                                    Check&& check) {
-  if constexpr (may_be_tagged<std::remove_cvref_t<Write>>) {
-    if (ring.tagged) return detail::commit_tagged(m, ring, grant.ticket, control, write, check);
-  }
-  write(begin_put(m, ring, grant.ticket, control));
-  check();
-  end_put(m, ring, grant);
-}
-/// The same for the calling lane alone.
+/// Writes an item into a claimed slot, `write(std::byte*)`, and makes it visible.
 template <class Machine, class Write>
 HIWAY_DEVICE inline void commit_put(Machine m, Ring const& ring, std::uint64_t ticket, Control& control,
                                     Write&& write) {
-  commit_put(m, ring, detail::grant_of_lane(m, ticket), control, write, [] {});
+  write(begin_put(m, ring, ticket, control));
+  end_put(m, ring, ticket);
 }
 /// Writes a run of claimed slots in order and makes them visible: `write(std::byte* slot, i, n)` writes items i to i + n of the
 /// run into the `n` slots from `slot` on.
@@ -581,6 +538,17 @@ HIWAY_DEVICE inline void commit_put_run(Machine m, Ring const& ring, Run run, Co
   }
 }
 
+/// Writes an item of at most TaggedSlot::most_bytes and its tag into a claimed slot; `check()` comes in between.
+template <class Machine, class Write, class Check>
+HIWAY_DEVICE inline void commit_tagged(Machine m, Ring const& ring, std::uint64_t ticket, Write&& write,
+                                       Check&& check) {
+  TaggedSlot room{};
+  write(room.item);
+  check();
+  room.tag.bits = ring.tag_of(ticket);
+  m.put_tagged(ring.tagged_slot(ticket), room);  // R4
+}
+
 /// Claims an item for each lane of `group` with `need`, as far as there are any; `tally` counts the claims. `control` as in
 /// claim_put. Not at a tagged inbox: get_tagged.
 template <class Machine>
@@ -594,14 +562,14 @@ HIWAY_DEVICE inline Grant claim_get(Machine m, Ring const& ring, std::uint32_t g
 template <class Machine>
 HIWAY_DEVICE inline Run claim_get_runs(Machine m, Ring const& ring, std::uint32_t group, std::uint32_t wanted,
                                        Word<std::uint64_t>* tally, Credits credits, Control* control) {
-  return detail::claim_runs(m, group, wanted, detail::get_words(ring, tally, Credit::early, ring.by_tags()), credits,
+  return detail::claim_runs(m, group, wanted, detail::get_words(ring, tally, Credit::early, ring.tagged), credits,
                             {ring.grouping, ClaimKind::get, control});
 }
 /// Claims up to `n` items for the calling lane alone.
 template <class Machine>
 HIWAY_DEVICE inline Run claim_get_run(Machine m, Ring const& ring, std::uint32_t n, Word<std::uint64_t>* tally,
                                       Credit credit) {
-  return detail::claim_run(m, detail::get_words(ring, tally, credit, ring.by_tags()), n, Credits::counted);
+  return detail::claim_run(m, detail::get_words(ring, tally, credit, ring.tagged), n, Credits::counted);
 }
 
 /// One try to get an item from a tagged inbox for each lane of `group` with `need`: they look side by side. `read(std::byte
@@ -637,27 +605,6 @@ HIWAY_DEVICE inline bool get_tagged(Machine m, Ring const& ring, std::uint32_t g
   return true;
 }
 
-namespace detail {
-
-/// Waits for a claimed item of a tagged whole ring, reads it and frees its slot. On machines whose tags bring items the
-/// read is over when the look is, and the store is behind a branch on what it saw: it orders nothing else (R2).
-template <class Machine, class Read>
-HIWAY_DEVICE inline void take_tagged(Machine m, Ring const& ring, std::uint64_t ticket, Control& control, Read&& read) {
-  constexpr Order release = Machine::tags_bring_items ? Order::relaxed : Order::release;
-  TaggedSlot& slot = ring.tagged_slot(ticket);
-  std::uint32_t const full = ring.full_turn(ticket);
-  TaggedSlot seen = m.look_tagged(slot);  // A2
-  for (unsigned misses = 0; seen.tag.bits != full; ++misses) {
-    leave_if_aborted(m, control);
-    m.relax(misses);
-    seen = m.look_tagged(slot);
-  }
-  read(Machine::tags_bring_items ? static_cast<std::byte const*>(seen.item) : slot.item);
-  m.store(slot.tag, full + 1u, release);  // R2
-}
-
-}  // namespace detail
-
 /// Waits for a claimed item; it is read there.
 template <class Machine>
 [[nodiscard]] HIWAY_DEVICE inline std::byte const* begin_get(Machine m, Ring const& ring, std::uint64_t ticket,
@@ -683,22 +630,10 @@ HIWAY_DEVICE inline void end_get(Machine m, Ring const& ring, Grant const& grant
   end_get(m, ring, grant.ticket, credit);
 }
 
-/// Reads the claimed items of all lanes granted together, `read(std::byte const*)`, and frees their slots; all of them call
-/// it. The credit was given at the grant.
-template <class Machine, class Read>
-HIWAY_DEVICE inline void finish_get(Machine m, Ring const& ring, Grant const& grant, Control& control, Read&& read) {
-  if constexpr (may_be_tagged<std::remove_cvref_t<Read>>) {
-    if (ring.tagged && !ring.is_half()) return detail::take_tagged(m, ring, grant.ticket, control, read);
-  }
-  read(begin_get(m, ring, grant.ticket, control));
-  end_get(m, ring, grant, Credit::early);
-}
-
-/// The same for the calling lane alone; the credit may be given late.
+/// Reads a claimed item, `read(std::byte const*)`, and frees its slot.
 template <class Machine, class Read>
 HIWAY_DEVICE inline void finish_get(Machine m, Ring const& ring, std::uint64_t ticket, Control& control, Credit credit,
                                     Read&& read) {
-  if (credit == Credit::early) return finish_get(m, ring, detail::grant_of_lane(m, ticket), control, read);
   read(begin_get(m, ring, ticket, control));
   end_get(m, ring, ticket, credit);
 }
@@ -774,7 +709,7 @@ HIWAY_DEVICE inline void copy_part(Machine m, Ring const& shared, Run run, Part 
     while (some.count < most_at_once && some.place(some.count) < run.count) ++some.count;
     if (!ring.is_half()) await_turns(m, some, kind, control);
     copy(static_cast<Several const&>(some));
-    if (ring.by_tags() && kind == ClaimKind::put) {
+    if (ring.tagged && kind == ClaimKind::put) {
       for (unsigned k = 0; k < some.count; ++k) set_tag(m, ring, some.ticket(k));
     }
     if (ring.is_half()) continue;
@@ -792,7 +727,7 @@ template <class Machine>
 HIWAY_DEVICE inline void end_run(Machine m, Ring const& ring, Run run, ClaimKind kind, Control& control) {
   if (ring.part == RingPart::whole) return;
   leave_if_aborted(m, control);  // a lane that has left owes its part
-  if (ring.by_tags() && kind == ClaimKind::put) return;
+  if (ring.tagged && kind == ClaimKind::put) return;
   if (ring.is_half()) {
     Ring const own = in_own_registers(m, ring);
     for (std::uint32_t i = 0; i < run.count;) {
