@@ -66,7 +66,7 @@ class TunnelBench final : public Bench {
   }
 
  private:
-  void check_options() const {
+  void check_options() const override {
     auto const known = [](auto const& all, auto const& value) { return std::ranges::find(all, value) != all.end(); };
     if (!flow_.empty() && !known(std::views::values(flows), flow_)) throw cli::BadInput{"--flow: no flow " + flow_};
     if (item_bytes_ != 0 && std::ranges::find(item_sizes, item_bytes_) == std::end(item_sizes))
