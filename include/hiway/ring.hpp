@@ -573,7 +573,7 @@ HIWAY_DEVICE inline Run claim_get_run(Machine m, Ring const& ring, std::uint32_t
 }
 
 /// One try to get an item from a tagged inbox for each lane of `group` with `need`: they look side by side. `read(std::byte
-/// const*)` in those that got one. None does, too, when somebody else has taken some meanwhile.
+/// const*)` in those that got one. Nobody gets one when others have taken some meanwhile.
 template <class Machine, class Read>
 HIWAY_DEVICE inline bool get_tagged(Machine m, Ring const& ring, std::uint32_t group, bool need,
                                     Word<std::uint64_t>* tally, Read&& read) {
