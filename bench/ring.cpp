@@ -107,6 +107,15 @@ template <class Queue>
 requires requires { Queue::span; }
 constexpr unsigned span_of<Queue> = Queue::span;
 
+template <class Queue>
+bool lies_in_tagged_slots(Queue const& queue) {
+  if constexpr (requires { queue.ring.tagged; }) {
+    return queue.ring.tagged;
+  } else {
+    return false;
+  }
+}
+
 constexpr unsigned most_blocks = 1U << 14;  // more than any device holds
 
 /// What a row asks of all its variants.
@@ -143,7 +152,7 @@ Variant variant_of(std::string name, DeviceRun& run, RingRooms<sizeof(typename Q
               return run.run("bench ring: " + name, body, layout.blocks, layout.threads_per_block);
             });
           },
-          [=, &rooms] { return rooms.facts(layout); }};
+          [=, &rooms] { return rooms.facts(layout, lies_in_tagged_slots(queue)); }};
 }
 
 template <unsigned Bytes>
@@ -163,6 +172,7 @@ Row row_of(DeviceRun& run, Ask const& ask, std::uint32_t capacity, Request const
   };
   add("hiway", library);
   add("hiway-counted", counted);
+  if constexpr (RingRooms<Bytes>::tagged) add("low_latency", rooms.low_latency());
   for (NamedGrouping const& in_block : block_groupings) add(in_block.name, library.grouped(in_block.grouping));
   if constexpr (Bytes == 16) {  // nvcc time is dear
     for (unsigned const shards : {4U, 16U}) {

@@ -76,6 +76,7 @@ class RingRooms {
   RingRooms(DeviceRun& run, std::uint32_t capacity) : run_(run), capacity_(std::bit_ceil(capacity)) {
     items_ = run.room<Item<Bytes>>(capacity_);
     turns_ = run.room<Word<std::uint32_t>>(capacity_);
+    if constexpr (tagged) tagged_slots_ = run.room<hiway::TaggedSlot>(capacity_);
     ring_words_ = run.room<hiway::RingWords>(most_shards);
     slot_words_ = run.room<SlotWords>(1);
   }
@@ -86,11 +87,14 @@ class RingRooms {
     for (hiway::RingWords& w : words) w.free.bits = static_cast<std::int32_t>(capacity_ / shards);
     SlotWords const none;
     run_.backend().clear(turns_, capacity_ * sizeof *turns_);
+    if constexpr (tagged) run_.backend().clear(tagged_slots_, capacity_ * sizeof *tagged_slots_);
     run_.backend().upload(ring_words_, words.data(), words.size() * sizeof words[0]);
     run_.backend().upload(slot_words_, &none, sizeof none);
   }
 
   static constexpr unsigned most_shards = 16;
+  /// Items of this size may lie beside their turns.
+  static constexpr bool tagged = Bytes <= hiway::TaggedSlot::most_bytes;
 
   /// In so many shards, which share the slots.
   [[nodiscard]] LibraryRing<Item<Bytes>> library(unsigned shards = 1) const {
@@ -104,13 +108,22 @@ class RingRooms {
     ring.item_bytes = Bytes;
     return {ring, run_.control()};
   }
+  /// As a tunnel of the device with low_latency lays it.
+  [[nodiscard]] LibraryRing<Item<Bytes>> low_latency() const {
+    LibraryRing<Item<Bytes>> library = this->library();
+    library.ring.items = reinterpret_cast<std::byte*>(tagged_slots_);
+    library.ring.turns = nullptr;
+    library.ring.tagged = true;
+    library.ring.item_bytes = sizeof *tagged_slots_;
+    return library;
+  }
   [[nodiscard]] Slots<Item<Bytes>> slots() const {
     return {items_, turns_, slot_words_, capacity_, lap_shift(), run_.control()};
   }
   [[nodiscard]] std::uint32_t capacity() const { return capacity_; }
-  /// What a reader needs beside a rate. All rings here have a turn beside each item.
-  [[nodiscard]] Json facts(Layout const& layout) const {
-    return {{"bytes_a_slot", Bytes + sizeof *turns_},
+  /// What a reader needs beside a rate.
+  [[nodiscard]] Json facts(Layout const& layout, bool in_tagged_slots = false) const {
+    return {{"bytes_a_slot", in_tagged_slots ? sizeof(hiway::TaggedSlot) : Bytes + sizeof *turns_},
             {"capacity_items", capacity_},
             {"blocks", layout.blocks},
             {"threads", layout.threads()},
@@ -124,6 +137,7 @@ class RingRooms {
   std::uint32_t capacity_;
   Item<Bytes>* items_;
   Word<std::uint32_t>* turns_;
+  hiway::TaggedSlot* tagged_slots_ = nullptr;
   hiway::RingWords* ring_words_;
   SlotWords* slot_words_;
 };

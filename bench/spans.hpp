@@ -70,22 +70,22 @@ struct BlockSpans {
     unsigned const threads = m.block_threads();
     until_all(
         m, hiway::ClaimKind::put, [&](std::uint32_t n) { return hiway::claim_put_run(m, ring, n); },
-        [&](hiway::Several const& some) {
+        hiway::sized<T>([&](hiway::Several const& some) {
           for (unsigned k = 0; k < some.count; ++k) {
             auto const i = static_cast<std::uint32_t>(some.item(k));
             hiway::item_in<T>(some.slot(k)) = make(i % threads, i / threads);
           }
-        });
+        }));
   }
   template <class Machine, class Take>
   HIWAY_DEVICE void get(Machine m, Take&& take) const {
     until_all(
         m, hiway::ClaimKind::get,
         [&](std::uint32_t n) { return hiway::claim_get_run(m, ring, n, nullptr, hiway::Credit::early); },
-        [&](hiway::Several const& some) {
+        hiway::sized<T>([&](hiway::Several const& some) {
           for (unsigned k = 0; k < some.count; ++k)
             take(hiway::item_in<T>(static_cast<std::byte const*>(some.slot(k))));
-        });
+        }));
   }
 
  private:

@@ -27,11 +27,13 @@ void check_config(TunnelBase const& tunnel) {
                       std::to_string(c.capacity_items));
   if (c.shards > 1 && tunnel.crosses()) throw ConfigError(who + "shards are for tunnels that do not cross the bus");
   if (c.low_latency) {
-    if (!tunnel.crosses()) throw ConfigError(who + "low_latency is for tunnels across the bus");
+    if (!tunnel.from_gpu() && !tunnel.to_gpu())
+      throw ConfigError(who + "low_latency is for tunnels with an end on the device");
     if (tunnel.item_bytes() > TaggedSlot::most_bytes)
       throw ConfigError(who + "low_latency is for items of at most 12 bytes: " + std::to_string(tunnel.item_bytes()));
     if (c.movement != Movement::automatic && c.movement != Movement::direct)
       throw ConfigError(who + "low_latency needs Movement::direct");
+    if (c.shards > 1) throw ConfigError(who + "low_latency is for tunnels of one shard: " + std::to_string(c.shards));
   }
   if (c.spill_items > max_capacity)
     throw ConfigError(who + "spill_items must be at most 2^30: " + std::to_string(c.spill_items));
@@ -82,7 +84,7 @@ void Pipeline::Core::require_idle(char const* what) const {
 void Pipeline::Core::invalidate() { prepared_ = false; }
 
 Ring Pipeline::Core::make_ring(TunnelBase const& tunnel, RingPart part, std::byte* items, std::size_t capacity,
-                               Arena& arena, unsigned shards) {
+                               Arena& arena, unsigned shards, bool tagged) {
   std::size_t const slots = std::bit_ceil(capacity);
   std::string const who = "tunnel '" + tunnel.name() + "'";
   Ring ring;
@@ -93,12 +95,12 @@ Ring Pipeline::Core::make_ring(TunnelBase const& tunnel, RingPart part, std::byt
   ring.slots_mask = static_cast<std::uint32_t>(slots - 1);
   ring.lap_shift = static_cast<std::uint32_t>(std::countr_zero(slots));
   ring.part = part;
-  ring.tagged = tunnel.config().low_latency && ring.is_half();  // its pool is not
-  ring.item_bytes = static_cast<std::uint32_t>(ring.tagged ? sizeof(TaggedSlot) : tunnel.item_bytes());
+  ring.tagged = tagged;
+  ring.item_bytes = static_cast<std::uint32_t>(tagged ? sizeof(TaggedSlot) : tunnel.item_bytes());
   if (ring.is_half()) {
     ring.chunk_shift = chunk_shift_of(ring.lap_shift);
     ring.done = arena.place_zeros<Word<std::uint32_t>>(2 * slots >> ring.chunk_shift, who);
-  } else {
+  } else if (!tagged) {
     ring.turns = arena.place_zeros<Word<std::uint32_t>>(shards * slots, who);
   }
   return ring;
@@ -123,11 +125,15 @@ void Pipeline::Core::add_tunnel(std::unique_ptr<TunnelBase> tunnel) {
   bool const from = t.from_gpu();
   bool const to = t.to_gpu();
   std::size_t const capacity = t.config().capacity_items;
-  std::size_t const bytes = std::bit_ceil(capacity) * t.item_bytes();
+  std::size_t const slots = std::bit_ceil(capacity);
   std::string const who = "tunnel '" + t.name() + "'";
+  bool const tagged = t.config().low_latency;  // its pool is not: that may lie across the bus, or go on as an array
+  auto const place_items = [&](Arena& arena, std::size_t count, std::string const& what) {
+    if (tagged) return reinterpret_cast<std::byte*>(arena.place_zeros<TaggedSlot>(count, what));
+    return arena.place_raw(count * t.item_bytes(), what);
+  };
   TunnelState s;
   if (t.crosses()) {
-    bool const tagged = t.config().low_latency;
     s.movement = tagged ? Movement::direct : t.config().movement;
     if (tagged) {
       s.why = "low_latency";
@@ -136,16 +142,11 @@ void Pipeline::Core::add_tunnel(std::unique_ptr<TunnelBase> tunnel) {
     } else if (!movement_table_) {
       movement_table_ = chosen_movement_table();
     }
-    std::byte* items = nullptr;
-    if (tagged) {
-      items = reinterpret_cast<std::byte*>(host_words_->place_zeros<TaggedSlot>(std::bit_ceil(capacity), who));
-    } else if (s.movement == Movement::managed) {
-      items = managed_items_->place_raw(bytes, who + ": Movement::managed");
-    } else {
-      items = host_words_->place_raw(bytes, who);
-    }
-    s.put_ring = make_ring(t, RingPart::outbox, items, capacity, tunnel_words(from));
-    s.get_ring = make_ring(t, RingPart::inbox, items, capacity, tunnel_words(to));
+    std::byte* const items = s.movement == Movement::managed
+                                 ? place_items(*managed_items_, slots, who + ": Movement::managed")
+                                 : place_items(*host_words_, slots, who);
+    s.put_ring = make_ring(t, RingPart::outbox, items, capacity, tunnel_words(from), 1, tagged);
+    s.get_ring = make_ring(t, RingPart::inbox, items, capacity, tunnel_words(to), 1, tagged);
     tunnel_words(from).image(s.put_ring.words).given.bits = capacity;  // ring.hpp I4
     tunnel_words(to).image(s.get_ring.words).free.bits = 0;            // an inbox's `free` is never used
     s.bus = host_words_->place<BusWords>();
@@ -159,8 +160,9 @@ void Pipeline::Core::add_tunnel(std::unique_ptr<TunnelBase> tunnel) {
     bool const may_hold = t.item_bytes() > copied_bytes && t.config().when_full != WhenFull::wait;
     unsigned const shards = t.config().shards;
     std::size_t const each = capacity / shards;
-    std::byte* const items = tunnel_words(from).place_raw(shards * std::bit_ceil(each) * t.item_bytes(), who);
-    s.put_ring = make_ring(t, may_hold ? RingPart::in_order : RingPart::whole, items, each, tunnel_words(from), shards);
+    std::byte* const items = place_items(tunnel_words(from), shards * std::bit_ceil(each), who);
+    s.put_ring =
+        make_ring(t, may_hold ? RingPart::in_order : RingPart::whole, items, each, tunnel_words(from), shards, tagged);
     s.get_ring = s.put_ring;
     s.why = "does not cross the bus";
   }

@@ -173,12 +173,13 @@ class Pipeline::Core {
   [[nodiscard]] static Relays make_relays(TunnelState const& t, Ring const& half);
   /// `capacity`: of each of its shards.
   Ring make_ring(TunnelBase const& tunnel, RingPart part, std::byte* items, std::size_t capacity, Arena& arena,
-                 unsigned shards = 1);
+                 unsigned shards = 1, bool tagged = false);
   [[nodiscard]] Control* control(bool device) const { return device ? device_control_ : host_control_; }
   void invalidate();
   void place_for_dma(TunnelState& t);
   void settle_movement(TunnelState& t);
   void check_tagged(std::vector<std::string>& found) const;
+  [[nodiscard]] Grouping chosen_grouping(StageState const& stage, TunnelBase const& tunnel) const;
 
   // pipeline_prepare.cpp
   void number_stages();

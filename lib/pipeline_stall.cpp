@@ -144,7 +144,7 @@ PipelineSnapshot Pipeline::Core::snapshot() {
       s.claimed += reader.read(&t.put_ring.words[k].claimed, from);
     }
     s.retired = reader.read(t.retired, false);
-    if (t.put_ring.tagged) {
+    if (tunnel.config().low_latency) {
       s.published = s.arrived = s.claimed;  // nobody tells of items that carry tags
     } else {
       s.arrived = reader.read(t.arrived, t.movement == Movement::dma && to);

@@ -51,7 +51,8 @@ enum class Direction : std::uint8_t { cpu_to_cpu, cpu_to_gpu, gpu_to_cpu, gpu_to
 enum class Movement : std::uint8_t { automatic, dma, direct, managed };
 /// How lanes of a GPU stage share a claim on a queue. none: each claims for itself. warp: one claim for each converged
 /// group of lanes. block: such groups of a block's warps that come at the same time share one, too; block_scan: the same
-/// by the paper's bi-directional scan. Open ends and a user's own kernels: warp instead of these two. automatic: warp.
+/// by the paper's bi-directional scan. Open ends and a user's own kernels: warp instead of these two. automatic: warp; from
+/// 65,536 threads of a stage on like block, while claims take long or find nothing (docs/adr/0019).
 enum class Grouping : std::uint8_t { automatic, none, warp, block, block_scan };
 /// What a put into a full tunnel does. automatic: spill inside a cycle or a group, else wait.
 enum class WhenFull : std::uint8_t { automatic, wait, spill };
@@ -75,10 +76,11 @@ struct TunnelConfig {
   /// block, or CPU thread, that writes has the room of one of them; one that reads takes from its own first, then from others.
   /// Not for tunnels across the bus (docs/adr/0021).
   unsigned shards = 1;
-  /// For one item at a time, there and back as fast as can be; across the bus, direct, items of at most 12 bytes: each carries a
-  /// tag that says it is there, so that who waits for it looks at nothing else. Spans cost more. What a GPU stage wrote
-  /// elsewhere before it put such an item need not be there when the item is, but behind a __threadfence_system(). To the
-  /// GPU only where one stage of one warp reads the tunnel: more would take the bus from each other (docs/adr/0023).
+  /// For one item at a time, as fast as can be; with an end on the device, direct, items of at most 12 bytes: each carries a
+  /// tag that says it is there, so that who waits for it looks at nothing else. Spans cost more, and many blocks that stream
+  /// through one tunnel. What a GPU stage wrote elsewhere before it put such an item need not be there when the item is, but
+  /// behind a __threadfence(), across the bus a __threadfence_system(). From a CPU to the GPU only where one stage of one
+  /// warp reads the tunnel: more would take the bus from each other (docs/adr/0023).
   bool low_latency = false;
   WhenFull when_full = WhenFull::automatic;
   /// Items that lie spilled at once; one more ends the run with an error. 0: the library chooses. Nothing where no put

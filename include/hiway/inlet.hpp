@@ -76,7 +76,7 @@ HIWAY_DEVICE inline bool is_throttled(Machine m, InletView const& v) {
 template <class Machine>
 HIWAY_DEVICE inline void help_to_leave(Machine m, InletView const& v, bool run) {
   if constexpr (Machine::helps_monitors) {
-    if (v.relays == nullptr) return;
+    if (v.relays == nullptr || v.ring.tagged) return;
     Relays& r = *v.relays;
     if (run || m.load(r.tells.to, Order::relaxed) == m.load_across(*r.hears.word, Order::relaxed))
       tell_if_free(m, r.tells);
@@ -90,16 +90,7 @@ HIWAY_DEVICE inline bool put_once(Machine m, InletView const& v, Ring const& rin
   Grant const grant = claim_put(m, ring, group, need, credits, v.control);
   if (!grant.granted) return false;
   Lateness const late = read_lateness(m, v);
-  if constexpr (may_be_tagged<std::remove_cvref_t<Write>>) {
-    if (ring.tagged) {
-      commit_tagged(m, ring, grant.ticket, write, [&] { refuse_late_put(m, v, grant.ticket, late); });
-      return true;
-    }
-  }
-  std::byte* const slot = begin_put(m, ring, grant.ticket, *v.control);
-  write(slot);  // on its way while the words of `late` are
-  refuse_late_put(m, v, grant.ticket, late);
-  end_put(m, ring, grant);
+  commit_put(m, ring, grant, *v.control, write, [&] { refuse_late_put(m, v, grant.ticket, late); });
   help_to_leave(m, v, false);
   return true;
 }
@@ -251,6 +242,7 @@ HIWAY_DEVICE inline void put_span(Machine m, InletView const& v, std::size_t n, 
 /// Writes items of a span into their slots.
 template <class T>
 struct WriteItems {
+  static constexpr std::size_t bytes = sizeof(T);
   T const* items;
   HIWAY_DEVICE void operator()(Several const& some) const {
     for (unsigned k = 0; k < some.count; ++k) item_in<T>(some.slot(k)) = items[some.item(k)];

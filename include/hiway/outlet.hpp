@@ -55,15 +55,14 @@ template <class Machine, class Read>
 HIWAY_DEVICE inline bool get_from(Machine m, OutletView const& v, Ring const& ring, std::uint32_t group, bool need,
                                   Credit credit, Read&& read, Credits credits, Control* control) {
   if constexpr (may_be_tagged<std::remove_cvref_t<Read>>) {
-    if (ring.tagged) return get_tagged(m, ring, group, need, &port_of(m, v).got, read);
+    if (ring.by_tags()) return get_tagged(m, ring, group, need, &port_of(m, v).got, read);
   }
   Grant const grant = claim_get(m, ring, group, need, &port_of(m, v).got, credit, credits, control);
   if (!grant.granted) return false;
   if (credit == Credit::late) {  // its lanes may take long, each as long as it likes
     finish_get(m, ring, grant.ticket, *v.control, credit, read);
   } else {
-    read(begin_get(m, ring, grant.ticket, *v.control));
-    end_get(m, ring, grant, credit);
+    finish_get(m, ring, grant, *v.control, read);
   }
   return true;
 }
@@ -287,6 +286,7 @@ HIWAY_ITEMS_MAY_LOOK_UNSET
 /// the bus.
 template <class T>
 struct ReadItems {
+  static constexpr std::size_t bytes = sizeof(T);
   T* items;
   HIWAY_DEVICE void operator()(Several const& some) const {
     constexpr unsigned at_once = sizeof(T) <= 16 ? most_at_once : 1;

@@ -48,17 +48,18 @@
 //             R3 a count is a release -> the prefix acquires it. All are read-modify-writes, so one acquires all before
 //             `given` is released -> a claim acquires it: the slot is free, or its item there (I4)
 //             R4 a tag is a release across -> A4 a look at it acquires: the item is whole. Where both are one access, they
-//             order nothing else, and need not: what is whole is the item
+//             order nothing else, and need not: what is whole is the item. So R1, A1, R2 and A2 where turns are tags: who
+//             frees a slot has the item, and does so behind a branch on the turn that came with it
 //             A put's ticket acquires: "ticket, then closed" against "closed, then created" (termination.hpp T5)
 //   Linearizes  at the credit. `full` and `empty` are advisory: a claim in flight may hold credit it will give back.
 //   Progress    a claimant that stops between ticket and turn stalls its slot's successor, every such wait polls abort; one
 //               that stops before its count holds back the rest of its chunk and what follows
-//   Tags        half-rings may be tagged: a slot is an item of up to 12 bytes and a tag, its lap's number. Who puts writes the
-//               tag behind the item, or, where a machine has such an access, with it (Machine::tags_bring_items), and counts
-//               nothing. Who gets asks for no credit: he looks at the slots behind `taken`, then takes the tickets of those
-//               whose tags are their laps', by a CAS, and counts as ever. Nobody writes such a slot again before that
-//               count was told, so what he saw is still there when the CAS succeeds; what he copied before a CAS that
-//               fails is nobody's
+//   Tags        rings may be tagged: a slot is an item of up to 12 bytes and a tag. Who puts writes the tag behind the item, or,
+//               where a machine has such an access, with it (Machine::tags_bring_items). In a whole ring the tag is the
+//               slot's turn. In a half-ring it is the lap's number, and who puts counts nothing. Who gets asks for no
+//               credit: he looks at the slots behind `taken`, then takes the tickets of those whose tags are their laps',
+//               by a CAS, and counts as ever. Nobody writes such a slot again before that count was told, so what he saw is
+//               still there when the CAS succeeds; what he copied before a CAS that fails is nobody's
 //   Shards      a whole ring may be one of several, side by side in memory, each with words, credit and order of its own. Who
 //               puts keeps to one, so that his items stay in order; who gets takes from his own, then from others
 //   Wrap        tickets are 64 bit; turns and counts are 32 bit and compared for equality: 2^31 laps before one repeats
@@ -82,7 +83,8 @@ struct RingWords {
   alignas(1024) Word<std::uint64_t> given{0};
 };
 
-/// A slot of a tagged half-ring, both in one 16-byte access on machines that have one.
+/// A slot of a tagged ring: an item of at most 12 bytes and its tag, or turn, both in one 16-byte access on machines that
+/// have one.
 struct alignas(16) TaggedSlot {
   static constexpr std::size_t most_bytes = 12;
   std::byte item[most_bytes];
@@ -94,6 +96,12 @@ inline constexpr bool may_be_tagged = false;
 template <class Access>
 requires requires { Access::bytes; }
 inline constexpr bool may_be_tagged<Access> = Access::bytes <= TaggedSlot::most_bytes;
+/// Where it does not, the ring it works on is asked, which takes registers.
+template <class Access>
+inline constexpr bool size_is_known = false;
+template <class Access>
+requires requires { Access::bytes; }
+inline constexpr bool size_is_known<Access> = true;
 
 /// in_order: whole, and credit is given in the order of tickets (I5).
 enum class RingPart : std::uint8_t { whole, in_order, outbox, inbox };
@@ -101,7 +109,7 @@ enum class RingPart : std::uint8_t { whole, in_order, outbox, inbox };
 /// The handle of a ring: copied into kernels, owns nothing.
 struct Ring {
   std::byte* items = nullptr;
-  Word<std::uint32_t>* turns = nullptr;  ///< one a slot, 0 at the start; a whole ring's
+  Word<std::uint32_t>* turns = nullptr;  ///< one a slot, 0 at the start; a whole ring's that is not tagged
   Word<std::uint32_t>* done = nullptr;   ///< one a chunk of two laps, 0 at the start; a half-ring's
   RingWords* words = nullptr;            ///< at the start free = capacity, in an outbox given, too; the rest 0
   std::uint32_t slots_mask = 0;          ///< slots - 1; slots = capacity rounded up to a power of two
@@ -109,11 +117,13 @@ struct Ring {
   std::uint32_t chunk_shift = 0;         ///< log2(slots of a chunk)
   std::uint32_t item_bytes = 0;
   RingPart part = RingPart::whole;
-  bool tagged = false;                 ///< half-rings: slots are TaggedSlot, with tags 0 at the start
+  bool tagged = false;                 ///< slots are TaggedSlot, with tags 0 at the start
   std::uint8_t shards = 1;             ///< this is the first of so many, a power of two
   Grouping grouping = Grouping::warp;  ///< of the claims that are made with this handle
 
   HIWAY_DEVICE bool is_half() const { return part == RingPart::outbox || part == RingPart::inbox; }
+  /// Who gets looks for tags, nobody counts puts.
+  HIWAY_DEVICE bool by_tags() const { return tagged && is_half(); }
 
   HIWAY_DEVICE std::size_t slot(std::uint64_t ticket) const { return static_cast<std::size_t>(ticket & slots_mask); }
   HIWAY_DEVICE std::byte* item(std::uint64_t ticket) const { return items + slot(ticket) * item_bytes; }
@@ -421,10 +431,24 @@ HIWAY_DEVICE inline void give_credit_in_order(Machine m, Ring const& shared) {
   }
 }
 
+/// Where item and tag are one access, turns order nothing else, and need not.
+template <class Machine>
+inline constexpr Order tag_order = Machine::tags_bring_items ? Order::relaxed : Order::acquire;
+
+/// Where a slot's turn is.
+template <bool ask_for_tags>
+HIWAY_DEVICE inline Word<std::uint32_t>& turn_of(Ring const& ring, std::uint64_t ticket) {
+  if constexpr (ask_for_tags) {
+    if (ring.tagged) return ring.tagged_slot(ticket).tag;
+  }
+  return ring.turn(ticket);
+}
+
 /// Waits until the slot's turn is `turn`. The holder of the previous ticket was granted it before (I2), so it comes.
 template <class Machine>
-HIWAY_DEVICE inline void await_turn(Machine m, Word<std::uint32_t>& word, std::uint32_t turn, Control& control) {
-  for (unsigned misses = 0; m.load(word, Order::acquire) != turn; ++misses) {
+HIWAY_DEVICE inline void await_turn(Machine m, Word<std::uint32_t>& word, std::uint32_t turn, Control& control,
+                                    Order order = Order::acquire) {
+  for (unsigned misses = 0; m.load(word, order) != turn; ++misses) {
     leave_if_aborted(m, control);
     m.relax(misses);
   }
@@ -494,32 +518,68 @@ HIWAY_DEVICE inline Run claim_put_run(Machine m, Ring const& ring, std::uint32_t
 }
 
 /// Waits for a claimed slot; the item is written there.
-template <class Machine>
+template <bool ask_for_tags = true, class Machine>
 [[nodiscard]] HIWAY_DEVICE inline std::byte* begin_put(Machine m, Ring const& ring, std::uint64_t ticket,
                                                        Control& control) {
-  if (!ring.is_half()) detail::await_turn(m, ring.turn(ticket), ring.free_turn(ticket), control);  // A1
+  if (!ring.is_half())
+    detail::await_turn(m, detail::turn_of<ask_for_tags>(ring, ticket), ring.free_turn(ticket), control);  // A1
   return ring.item(ticket);
 }
 /// Makes the item visible.
-template <class Machine>
+template <bool ask_for_tags = true, class Machine>
 HIWAY_DEVICE inline void end_put(Machine m, Ring const& ring, std::uint64_t ticket) {
-  if (!ring.is_half()) return m.store(ring.turn(ticket), ring.full_turn(ticket), Order::release);  // R1
+  if (!ring.is_half())
+    return m.store(detail::turn_of<ask_for_tags>(ring, ticket), ring.full_turn(ticket), Order::release);  // R1
   if (ring.tagged) return detail::set_tag(m, ring, ticket);
   detail::count_done(m, ring, ticket, 1);
 }
 /// Makes the items of all lanes granted together visible; all of them call it.
-template <class Machine>
+template <bool ask_for_tags = true, class Machine>
 HIWAY_DEVICE inline void end_put(Machine m, Ring const& ring, Grant const& grant) {
   if (ring.is_half() && !ring.tagged) return detail::count_done_together(m, ring, grant);
-  end_put(m, ring, grant.ticket);
+  end_put<ask_for_tags>(m, ring, grant.ticket);
 }
 
-/// Writes an item into a claimed slot, `write(std::byte*)`, and makes it visible.
+namespace detail {
+
+/// Writes an item and its tag into a claimed slot; `check()` comes in between.
+template <class Machine, class Write, class Check>
+HIWAY_DEVICE inline void commit_tagged(Machine m, Ring const& ring, std::uint64_t ticket, Control& control,
+                                       Write&& write, Check&& check) {
+  TaggedSlot& slot = ring.tagged_slot(ticket);
+  TaggedSlot room{};
+  write(room.item);
+  room.tag.bits = ring.is_half() ? ring.tag_of(ticket) : ring.full_turn(ticket);
+  if (!ring.is_half()) await_turn(m, slot.tag, ring.free_turn(ticket), control, tag_order<Machine>);  // A1
+  check();
+  m.put_tagged(slot, room);  // R1, R4
+}
+
+}  // namespace detail
+
+/// Writes the items of all lanes granted together into their claimed slots, `write(std::byte*)`, and makes them visible; all
+/// of them call it. `check()` comes in between.
+template <class Machine, class Write, class Check>
+HIWAY_DEVICE inline void commit_put(Machine m, Ring const& ring, Grant const& grant, Control& control, Write&& write,
+                                    Check&& check) {
+  if constexpr (may_be_tagged<std::remove_cvref_t<Write>>) {
+    if (ring.tagged) return detail::commit_tagged(m, ring, grant.ticket, control, write, check);
+  }
+  constexpr bool ask_for_tags = !size_is_known<std::remove_cvref_t<Write>>;
+  write(begin_put<ask_for_tags>(m, ring, grant.ticket, control));
+  check();
+  end_put<ask_for_tags>(m, ring, grant);
+}
+/// The same for the calling lane alone.
 template <class Machine, class Write>
 HIWAY_DEVICE inline void commit_put(Machine m, Ring const& ring, std::uint64_t ticket, Control& control,
                                     Write&& write) {
-  write(begin_put(m, ring, ticket, control));
-  end_put(m, ring, ticket);
+  if constexpr (may_be_tagged<std::remove_cvref_t<Write>>) {
+    if (ring.tagged) return detail::commit_tagged(m, ring, ticket, control, write, [] {});
+  }
+  constexpr bool ask_for_tags = !size_is_known<std::remove_cvref_t<Write>>;
+  write(begin_put<ask_for_tags>(m, ring, ticket, control));
+  end_put<ask_for_tags>(m, ring, ticket);
 }
 /// Writes a run of claimed slots in order and makes them visible: `write(std::byte* slot, i, n)` writes items i to i + n of the
 /// run into the `n` slots from `slot` on.
@@ -538,17 +598,6 @@ HIWAY_DEVICE inline void commit_put_run(Machine m, Ring const& ring, Run run, Co
   }
 }
 
-/// Writes an item of at most TaggedSlot::most_bytes and its tag into a claimed slot; `check()` comes in between.
-template <class Machine, class Write, class Check>
-HIWAY_DEVICE inline void commit_tagged(Machine m, Ring const& ring, std::uint64_t ticket, Write&& write,
-                                       Check&& check) {
-  TaggedSlot room{};
-  write(room.item);
-  check();
-  room.tag.bits = ring.tag_of(ticket);
-  m.put_tagged(ring.tagged_slot(ticket), room);  // R4
-}
-
 /// Claims an item for each lane of `group` with `need`, as far as there are any; `tally` counts the claims. `control` as in
 /// claim_put. Not at a tagged inbox: get_tagged.
 template <class Machine>
@@ -562,14 +611,14 @@ HIWAY_DEVICE inline Grant claim_get(Machine m, Ring const& ring, std::uint32_t g
 template <class Machine>
 HIWAY_DEVICE inline Run claim_get_runs(Machine m, Ring const& ring, std::uint32_t group, std::uint32_t wanted,
                                        Word<std::uint64_t>* tally, Credits credits, Control* control) {
-  return detail::claim_runs(m, group, wanted, detail::get_words(ring, tally, Credit::early, ring.tagged), credits,
+  return detail::claim_runs(m, group, wanted, detail::get_words(ring, tally, Credit::early, ring.by_tags()), credits,
                             {ring.grouping, ClaimKind::get, control});
 }
 /// Claims up to `n` items for the calling lane alone.
 template <class Machine>
 HIWAY_DEVICE inline Run claim_get_run(Machine m, Ring const& ring, std::uint32_t n, Word<std::uint64_t>* tally,
                                       Credit credit) {
-  return detail::claim_run(m, detail::get_words(ring, tally, credit, ring.tagged), n, Credits::counted);
+  return detail::claim_run(m, detail::get_words(ring, tally, credit, ring.by_tags()), n, Credits::counted);
 }
 
 /// One try to get an item from a tagged inbox for each lane of `group` with `need`: they look side by side. `read(std::byte
@@ -605,18 +654,40 @@ HIWAY_DEVICE inline bool get_tagged(Machine m, Ring const& ring, std::uint32_t g
   return true;
 }
 
+namespace detail {
+
+/// Waits for a claimed item of a tagged whole ring, reads it and frees its slot. On machines whose tags bring items the
+/// read is over when the look is, and the store is behind a branch on what it saw: it orders nothing else (R2).
+template <class Machine, class Read>
+HIWAY_DEVICE inline void take_tagged(Machine m, Ring const& ring, std::uint64_t ticket, Control& control, Read&& read) {
+  constexpr Order release = Machine::tags_bring_items ? Order::relaxed : Order::release;
+  TaggedSlot& slot = ring.tagged_slot(ticket);
+  std::uint32_t const full = ring.full_turn(ticket);
+  TaggedSlot seen = m.look_tagged(slot);  // A2
+  for (unsigned misses = 0; seen.tag.bits != full; ++misses) {
+    leave_if_aborted(m, control);
+    m.relax(misses);
+    seen = m.look_tagged(slot);
+  }
+  read(Machine::tags_bring_items ? static_cast<std::byte const*>(seen.item) : slot.item);
+  m.store(slot.tag, full + 1u, release);  // R2
+}
+
+}  // namespace detail
+
 /// Waits for a claimed item; it is read there.
-template <class Machine>
+template <bool ask_for_tags = true, class Machine>
 [[nodiscard]] HIWAY_DEVICE inline std::byte const* begin_get(Machine m, Ring const& ring, std::uint64_t ticket,
                                                              Control& control) {
-  if (!ring.is_half()) detail::await_turn(m, ring.turn(ticket), ring.full_turn(ticket), control);  // A2
+  if (!ring.is_half())
+    detail::await_turn(m, detail::turn_of<ask_for_tags>(ring, ticket), ring.full_turn(ticket), control);  // A2
   return ring.item(ticket);
 }
 /// Frees the item's slot.
-template <class Machine>
+template <bool ask_for_tags = true, class Machine>
 HIWAY_DEVICE inline void end_get(Machine m, Ring const& ring, std::uint64_t ticket, Credit credit) {
   if (ring.is_half()) return detail::count_done(m, ring, ticket, 1);
-  m.store(ring.turn(ticket), ring.next_free_turn(ticket), Order::release);  // R2
+  m.store(detail::turn_of<ask_for_tags>(ring, ticket), ring.next_free_turn(ticket), Order::release);  // R2
   if (ring.part == RingPart::in_order) {
     detail::give_credit_in_order(m, ring);
   } else if (credit == Credit::late) {
@@ -624,18 +695,34 @@ HIWAY_DEVICE inline void end_get(Machine m, Ring const& ring, std::uint64_t tick
   }
 }
 /// Frees the slots of all lanes granted together; all of them call it.
-template <class Machine>
+template <bool ask_for_tags = true, class Machine>
 HIWAY_DEVICE inline void end_get(Machine m, Ring const& ring, Grant const& grant, Credit credit) {
   if (ring.is_half()) return detail::count_done_together(m, ring, grant);
-  end_get(m, ring, grant.ticket, credit);
+  end_get<ask_for_tags>(m, ring, grant.ticket, credit);
 }
 
-/// Reads a claimed item, `read(std::byte const*)`, and frees its slot.
+/// Reads the claimed items of all lanes granted together, `read(std::byte const*)`, and frees their slots; all of them call
+/// it. The credit was given at the grant.
+template <class Machine, class Read>
+HIWAY_DEVICE inline void finish_get(Machine m, Ring const& ring, Grant const& grant, Control& control, Read&& read) {
+  if constexpr (may_be_tagged<std::remove_cvref_t<Read>>) {
+    if (ring.tagged) return detail::take_tagged(m, ring, grant.ticket, control, read);
+  }
+  constexpr bool ask_for_tags = !size_is_known<std::remove_cvref_t<Read>>;
+  read(begin_get<ask_for_tags>(m, ring, grant.ticket, control));
+  end_get<ask_for_tags>(m, ring, grant, Credit::early);
+}
+
+/// The same for the calling lane alone; the credit may be given late.
 template <class Machine, class Read>
 HIWAY_DEVICE inline void finish_get(Machine m, Ring const& ring, std::uint64_t ticket, Control& control, Credit credit,
                                     Read&& read) {
-  read(begin_get(m, ring, ticket, control));
-  end_get(m, ring, ticket, credit);
+  if constexpr (may_be_tagged<std::remove_cvref_t<Read>>) {
+    if (ring.tagged) return detail::take_tagged(m, ring, ticket, control, read);  // never late
+  }
+  constexpr bool ask_for_tags = !size_is_known<std::remove_cvref_t<Read>>;
+  read(begin_get<ask_for_tags>(m, ring, ticket, control));
+  end_get<ask_for_tags>(m, ring, ticket, credit);
 }
 /// Reads a run of claimed items in order and frees their slots: `read(std::byte const* slot, i, n)` reads items i to i + n of
 /// the run from the `n` slots from `slot` on.
@@ -676,11 +763,22 @@ struct Several {
   HIWAY_DEVICE std::byte* slot(unsigned k) const { return ring.item(ticket(k)); }
   HIWAY_DEVICE std::size_t item(unsigned k) const { return part.offset + place(k); }  ///< its place in the span
 };
+/// A copy(Several) of items of type T, whose size is known so.
+template <class T, class Copy>
+struct SizedCopy {
+  static constexpr std::size_t bytes = sizeof(T);
+  Copy copy;
+  HIWAY_DEVICE void operator()(Several const& some) const { copy(some); }
+};
+template <class T, class Copy>
+HIWAY_DEVICE inline SizedCopy<T, Copy> sized(Copy copy) {
+  return {copy};
+}
 
 namespace detail {
 
 /// Waits until the slots of `some` have come to their turns, all of them (I7).
-template <class Machine>
+template <bool ask_for_tags, class Machine>
 HIWAY_DEVICE inline void await_turns(Machine m, Several const& some, ClaimKind kind, Control& control) {
   for (unsigned misses = 0;; ++misses) {
     bool come = true;
@@ -688,7 +786,8 @@ HIWAY_DEVICE inline void await_turns(Machine m, Several const& some, ClaimKind k
       if (k >= some.count) break;
       std::uint64_t const t = some.ticket(k);
       std::uint32_t const awaited = kind == ClaimKind::put ? some.ring.free_turn(t) : some.ring.full_turn(t);
-      come = m.load_ahead(some.ring.turn(t)) == awaited && come;  // no look waits for another's result
+      come =
+          m.load_ahead(turn_of<ask_for_tags>(some.ring, t)) == awaited && come;  // no look waits for another's result
     }
     if (come) break;
     leave_if_aborted(m, control);
@@ -702,14 +801,16 @@ HIWAY_DEVICE inline void await_turns(Machine m, Several const& some, ClaimKind k
 template <class Machine, class Copy>
 HIWAY_DEVICE inline void copy_part(Machine m, Ring const& shared, Run run, Part part, ClaimKind kind, Control& control,
                                    Copy&& copy) {
+  using Items = std::remove_cvref_t<Copy>;
+  constexpr bool ask_for_tags = !size_is_known<Items> || may_be_tagged<Items>;
   Ring const ring = in_own_registers(m, shared);
   Several some{ring, run, part, part.rank, 0};
   for (; some.at < run.count; some.at += some.count * part.size) {
     some.count = 1;
     while (some.count < most_at_once && some.place(some.count) < run.count) ++some.count;
-    if (!ring.is_half()) await_turns(m, some, kind, control);
+    if (!ring.is_half()) await_turns<ask_for_tags>(m, some, kind, control);
     copy(static_cast<Several const&>(some));
-    if (ring.tagged && kind == ClaimKind::put) {
+    if (ring.by_tags() && kind == ClaimKind::put) {
       for (unsigned k = 0; k < some.count; ++k) set_tag(m, ring, some.ticket(k));
     }
     if (ring.is_half()) continue;
@@ -717,7 +818,8 @@ HIWAY_DEVICE inline void copy_part(Machine m, Ring const& shared, Run run, Part 
     for (unsigned k = 0; k < most_at_once; ++k) {
       if (k >= some.count) break;
       std::uint64_t const t = some.ticket(k);
-      m.store_ahead(ring.turn(t), kind == ClaimKind::put ? ring.full_turn(t) : ring.next_free_turn(t));
+      m.store_ahead(turn_of<ask_for_tags>(ring, t),
+                    kind == ClaimKind::put ? ring.full_turn(t) : ring.next_free_turn(t));
     }
   }
 }
@@ -727,7 +829,7 @@ template <class Machine>
 HIWAY_DEVICE inline void end_run(Machine m, Ring const& ring, Run run, ClaimKind kind, Control& control) {
   if (ring.part == RingPart::whole) return;
   leave_if_aborted(m, control);  // a lane that has left owes its part
-  if (ring.tagged && kind == ClaimKind::put) return;
+  if (ring.by_tags() && kind == ClaimKind::put) return;
   if (ring.is_half()) {
     Ring const own = in_own_registers(m, ring);
     for (std::uint32_t i = 0; i < run.count;) {

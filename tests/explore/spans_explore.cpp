@@ -127,6 +127,21 @@ TEST(ExploreSpans, SpansLeaveARingInOrder) {
   expect_no_failure<LaneSpans<Each<2, 1>, 2, Each<2, 1>, 3, 0, RingPart::in_order>>();
 }
 
+/// The same through slots that hold their turns.
+template <class World>
+struct InTaggedSlots : World {
+  InTaggedSlots() {
+    for (Ring* ring : {&this->t.writing.ring, &this->t.reading.ring}) lay_tagged(*ring, slots);
+  }
+  std::array<TaggedSlot, 4> slots{};
+};
+TEST(ExploreSpans, LanesPutSpansIntoASlotThatHoldsItsTurn) {
+  expect_no_failure<InTaggedSlots<LaneSpans<Each<1, 2>, 1, Each<2>, 1>>>();
+}
+TEST(ExploreSpans, LanesOfDifferentCountsUseSlotsThatHoldTheirTurns) {
+  expect_no_failure<InTaggedSlots<LaneSpans<Each<3>, 2, Each<1, 3>, 4>>>();
+}
+
 /// Several warps of one lane each: runs of both sides that overlap each other in any way (ring.hpp I7).
 template <unsigned Puts, unsigned Gets, std::uint32_t Capacity>
 struct RunsMeet : CheckedTunnel {
@@ -312,6 +327,9 @@ struct TeamSpans : CheckedTunnel {
 TEST(ExploreTeamSpans, AWarpsSpanGoesThroughASmallerRing) { expect_no_failure<TeamSpans<WarpTeam, 3, 3, 2>>(); }
 TEST(ExploreTeamSpans, AWarpsSpanGoesThroughOneSlot) { expect_no_failure<TeamSpans<WarpTeam, 2, 2, 1>>(); }
 TEST(ExploreTeamSpans, ABlocksSpanGoesThroughASmallerRing) { expect_no_failure<TeamSpans<BlockTeam, 5, 4, 4>>(); }
+TEST(ExploreTeamSpans, AWarpsSpanGoesThroughSlotsThatHoldTheirTurns) {
+  expect_no_failure<InTaggedSlots<TeamSpans<WarpTeam, 3, 3, 2>>>();
+}
 TEST(ExploreTeamSpans, ASpanGoesPartlyIntoThePool) { expect_no_failure<TeamSpans<WarpTeam, 3, 2, 2, 4>>(); }
 TEST(ExploreTeamSpans, ASpanLeavesARingInOrder) {
   expect_no_failure<TeamSpans<BlockTeam, 3, 2, 2, 0, RingPart::in_order>>();

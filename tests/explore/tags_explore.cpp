@@ -187,6 +187,92 @@ struct TaggedSpans {
 };
 TEST(ExploreTags, SpansOfLanesCross) { expect_no_failure<TaggedSpans>(); }
 
+/// A whole ring whose turns lie in its slots.
+template <std::uint32_t Capacity, unsigned Puts, unsigned Gets, unsigned Lanes, unsigned Each, Way way = Way::together>
+struct TaggedWhole {
+  static constexpr unsigned total = Puts * Lanes * Each;
+  static constexpr auto warps = [] {
+    std::array<unsigned, Puts + Gets> lanes{};
+    lanes.fill(Lanes);
+    return lanes;
+  }();
+  TaggedWhole() { lay_tagged(r.ring, slots); }
+  void run(unsigned warp, ExploreMachine m) {
+    if (warp < Puts) return put_all(m, warp * Lanes + m.lane());
+    typename decltype(ledger)::Last last{};
+    get_until(m, got, total, [&] {
+      Grant const grant = claim_get(m, r.ring, m.converged(), true, nullptr, Credit::early);
+      if (!grant.granted) return 0u;
+      std::uint32_t x = 0;
+      finish_get(m, r.ring, grant, control, ReadTorn{m, x});
+      ledger.got(x, last);
+      return 1u;
+    });
+  }
+  void put_all(ExploreMachine m, unsigned putter) {
+    for (unsigned i = 0; i < Each;) {
+      Grant const grant = claim_put(m, r.ring, m.converged(), true);
+      if (!grant.granted) {
+        m.relax(0);
+        continue;
+      }
+      WriteTorn const write{m, ledger.item(putter, i++)};
+      if (way == Way::together) {
+        commit_put(m, r.ring, grant, control, write, [] {});
+      } else {
+        commit_put(
+            m, r.ring, grant, control, [&](std::byte* slot) { write(slot); }, [] {});
+      }
+    }
+  }
+  void check() const {
+    ledger.check();
+    r.check_rest(Capacity, total);
+  }
+
+  Control control;
+  SmallRing r{Capacity};
+  std::array<TaggedSlot, 4> slots{};
+  Word<std::uint32_t> got{0};
+  Ledger<Puts * Lanes, Each> ledger;
+};
+/// Who has claimed the item of a put that fails leaves with it.
+struct FailedPut : TaggedWhole<1, 1, 1, 1, 1> {
+  void run(unsigned warp, ExploreMachine m) {
+    Grant grant;
+    step_until(
+        m,
+        [&] {
+          leave_if_aborted(m, control);
+          grant = warp == 0 ? claim_put(m, r.ring, 1, true) : claim_get(m, r.ring, 1, true, nullptr, Credit::early);
+          return false;
+        },
+        [&] { return grant.granted; });
+    std::uint32_t x = 0;
+    if (warp == 1) {
+      finish_get(m, r.ring, grant, control, ReadTorn{m, x});
+    } else {
+      commit_put(m, r.ring, grant, control, WriteTorn{m, 1},
+                 [&] { raise(m, control, FaultKind::put_after_end, 0, 0, grant.ticket); });
+    }
+    throw Failure{"a failed put, or a get of its item, returned"};
+  }
+  void check() const { require(slots[0].tag.bits == 0, "a failed put is visible"); }
+};
+TEST(ExploreTags, WhoWaitsForAFailedPutLeaves) { expect_no_failure<FailedPut>(); }
+TEST(ExploreTags, AWholeRingOfOneSlotHandsItemsOver) { expect_no_failure<TaggedWhole<1, 2, 1, 1, 2>>(); }
+TEST(ExploreTags, AWholeRingOfTwoSlotsHandsItemsOver) { expect_no_failure<TaggedWhole<2, 2, 2, 1, 2>>(); }
+TEST(ExploreTags, LanesHandItemsOverInAWholeRing) { expect_no_failure<TaggedWhole<3, 1, 1, 2, 2>>(); }
+TEST(ExploreTags, ItemsWrittenInPlaceAreReadWithTheirTurns) {
+  expect_no_failure<TaggedWhole<2, 2, 1, 1, 2, Way::in_place>>();
+}
+TEST(ExplorePlanted, AWholeRingWithTagsWhoseReleasesAreRelaxedIsFound) {
+  expect_found<Weakened<TaggedWhole<1, 2, 1, 1, 2>, Weaken::releases>>();
+}
+TEST(ExplorePlanted, AWholeRingWithTagsWhoseAcquiresAreRelaxedIsFound) {
+  expect_found<Weakened<TaggedWhole<1, 2, 1, 1, 2>, Weaken::acquires>>();
+}
+
 /// A put that comes after the end is refused before anybody can see its item.
 struct RefusedTag {
   static constexpr std::array warps = {1u};

@@ -111,6 +111,14 @@ struct SmallRing {
   Ring ring;
 };
 
+/// Lays a whole ring as low_latency does within the device: turns beside items.
+inline void lay_tagged(Ring& ring, std::array<TaggedSlot, 4>& slots) {
+  ring.tagged = true;
+  ring.items = reinterpret_cast<std::byte*>(slots.data());
+  ring.item_bytes = sizeof(TaggedSlot);
+  ring.turns = nullptr;
+}
+
 /// Plain memory that lanes write while they work: whoever sees the end sees all of it (T7).
 template <unsigned Lanes>
 struct Traces {

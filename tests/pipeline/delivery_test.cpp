@@ -130,40 +130,54 @@ TEST(Delivery, GpuToGpu) {
   expect_each_item_once(Direction::gpu_to_gpu, Movement::automatic);
 }
 
-TEST(Delivery, LowLatencyBothWays) {
+TEST(Delivery, LowLatencyEveryWay) {
   HIWAY_NEEDS_DEVICE();
   for (std::size_t capacity : {1u, 2u, 64u, 4096u}) {
     for (unsigned many : {1u, 4u}) {
       expect_each_item_once({Direction::cpu_to_gpu, Movement::automatic, capacity, many, 1, true});
-      for (unsigned consumers : {1u, 4u})
-        expect_each_item_once({Direction::gpu_to_cpu, Movement::direct, capacity, many, consumers, true});
+      for (unsigned consumers : {1u, 4u}) {
+        for (Direction from_gpu : {Direction::gpu_to_cpu, Direction::gpu_to_gpu})
+          expect_each_item_once({from_gpu, Movement::automatic, capacity, many, consumers, true});
+      }
     }
   }
 }
 
 /// Blocks of several warps between two tunnels: claims of both are shared as the tunnels say.
+void expect_each_item_once(TunnelConfig const& config, GpuStageOptions const& source, GpuStageOptions const& pass_on) {
+  constexpr std::uint32_t items = 4;
+  std::size_t const total = std::size_t{source.blocks} * source.threads_per_block * items;
+  Pipeline pipe(bounded());
+  auto& along = pipe.create_tunnel<Stamp>("along", Direction::gpu_to_gpu, config);
+  auto& back = pipe.create_tunnel<Stamp>("back", Direction::gpu_to_cpu, config);
+  std::vector<unsigned> seen(total, 0);
+  pipe.add_gpu_stage("source", StampSource{items}, into(along), source);
+  pipe.add_gpu_stage("pass on", PassOn<Stamp>{}, from(along), into(back), pass_on);
+  pipe.add_cpu_stage(
+      "sink", [&](Stamp const& s) { ++seen[std::size_t{s.producer} * items + s.number]; }, from(back));
+  RunReport const report = pipe.run();
+  EXPECT_EQ(report.items, 2 * total);  // of both tunnels
+  EXPECT_EQ(std::size_t(std::count(seen.begin(), seen.end(), 1u)), total);
+}
 TEST(Delivery, EachGroupingDeliversEachItemOnce) {
   HIWAY_NEEDS_DEVICE();
-  for (Grouping const grouping :
-       {Grouping::automatic, Grouping::none, Grouping::warp, Grouping::block, Grouping::block_scan}) {
+  for (Grouping const grouping : {Grouping::none, Grouping::warp, Grouping::block, Grouping::block_scan}) {
     for (std::size_t const capacity : {16u, 1024u}) {
       SCOPED_TRACE(testing::Message() << "grouping " << int(grouping) << " capacity " << capacity);
-      constexpr unsigned threads = 2 * 72;  // two warps and a part of one a block
-      constexpr std::uint32_t items = 4;
-      constexpr std::size_t total = std::size_t{threads} * items;
-      Pipeline pipe(bounded());
-      TunnelConfig const config{.capacity_items = capacity, .grouping = grouping};
-      auto& along = pipe.create_tunnel<Stamp>("along", Direction::gpu_to_gpu, config);
-      auto& back = pipe.create_tunnel<Stamp>("back", Direction::gpu_to_cpu, config);
-      std::vector<unsigned> seen(total, 0);
-      pipe.add_gpu_stage("source", StampSource{items}, into(along), {.blocks = 2, .threads_per_block = 72});
-      pipe.add_gpu_stage("pass on", PassOn<Stamp>{}, from(along), into(back), {.blocks = 1, .threads_per_block = 96});
-      pipe.add_cpu_stage(
-          "sink", [&](Stamp const& s) { ++seen[std::size_t{s.producer} * items + s.number]; }, from(back));
-      RunReport const report = pipe.run();
-      EXPECT_EQ(report.items, 2 * total);  // of both tunnels
-      EXPECT_EQ(std::size_t(std::count(seen.begin(), seen.end(), 1u)), total);
+      expect_each_item_once({.capacity_items = capacity, .grouping = grouping},
+                            {.blocks = 2, .threads_per_block = 72},  // two warps and a part of one
+                            {.blocks = 1, .threads_per_block = 96});
     }
+  }
+}
+TEST(Delivery, ALargeGridSharesClaimsWhileThatPays) {
+  HIWAY_NEEDS_DEVICE();
+  if (hiway_tests::device() == "simt") GTEST_SKIP() << "a grid of 65,536 threads takes a GPU";
+  GpuStageOptions const large{.blocks = 128, .threads_per_block = 512};
+  GpuStageOptions const small{.blocks = 2, .threads_per_block = 96};
+  for (std::size_t const capacity : {256u, 1u << 20}) {
+    expect_each_item_once({.capacity_items = capacity}, large, small);
+    expect_each_item_once({.capacity_items = capacity}, small, large);
   }
 }
 

@@ -184,6 +184,7 @@ void expect_each_item_once() {
       for (unsigned many : {1u, 4u}) {
         expect_each_item_once<Bytes>(Direction::cpu_to_gpu, Movement::direct, capacity, many, 1, true);
         expect_each_item_once<Bytes>(Direction::gpu_to_cpu, Movement::direct, capacity, many, many, true);
+        expect_each_item_once<Bytes>(Direction::gpu_to_gpu, Movement::automatic, capacity, many, many, true);
       }
     }
   }

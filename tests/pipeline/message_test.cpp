@@ -37,7 +37,10 @@ TEST(Messages, OfATunnelsConfiguration) {
   EXPECT_EQ(refused_tunnel({.capacity_items = 7, .shards = 8}), "tunnel 't': 8 shards share a capacity_items of 7");
   EXPECT_EQ(refused_tunnel({.shards = 2}, Direction::cpu_to_gpu),
             "tunnel 't': shards are for tunnels that do not cross the bus");
-  EXPECT_EQ(refused_tunnel({.low_latency = true}), "tunnel 't': low_latency is for tunnels across the bus");
+  EXPECT_EQ(refused_tunnel({.low_latency = true}, Direction::cpu_to_cpu),
+            "tunnel 't': low_latency is for tunnels with an end on the device");
+  EXPECT_EQ(refused_tunnel({.shards = 2, .low_latency = true}, Direction::gpu_to_gpu),
+            "tunnel 't': low_latency is for tunnels of one shard: 2");
   EXPECT_EQ(refused_tunnel({.movement = Movement::dma, .low_latency = true}, Direction::gpu_to_cpu),
             "tunnel 't': low_latency needs Movement::direct");
   EXPECT_EQ(text_of_error<ConfigError>([] {

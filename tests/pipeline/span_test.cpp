@@ -258,6 +258,13 @@ TEST(Spans, GoWithTagsToo) {
     expect_each_once<By::block, By::lane, 12>(back);
     back.config.when_full = WhenFull::spill;
     expect_each_once<By::lane, By::lane, 12>(back);
+    Road inside{.config = config};
+    expect_each_once<By::lane, By::lane, 12>(inside);
+    expect_each_once<By::warp, By::warp, 12>(inside);
+    expect_each_once<By::block, By::block, 12>(inside);
+    expect_each_once<By::lane, By::block, 12>(inside);
+    inside.config.when_full = WhenFull::spill;
+    expect_each_once<By::lane, By::lane, 12>(inside);
   }
 }
 TEST(Spans, GoPartlyIntoThePool) {

@@ -391,7 +391,7 @@ class Generator {
     bool const carried = c.movement == hiway::Movement::dma || c.movement == hiway::Movement::managed;
     StageSpec const& reader = p_.stages[t.readers[0]];
     bool const by_one_warp = t.readers.size() == 1 && !reader.in_group && reader.blocks == 1 && reader.threads <= 32;
-    c.low_latency = from_gpu != to_gpu && p_.item_bytes <= 12 && !carried && (from_gpu || by_one_warp) && one_in(2);
+    c.low_latency = (from_gpu || (to_gpu && by_one_warp)) && p_.item_bytes <= 12 && !carried && one_in(2);
   }
   void limit_items() {
     while (for_each_expected(p_, most_items_, [](std::size_t, Key) {}) >= most_items_) {

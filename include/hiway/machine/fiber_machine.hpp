@@ -46,6 +46,7 @@ struct FiberMachine : AllAtHome<FiberMachine> {
     return won;
   }
   static constexpr unsigned rounds_a_look_for_readers = 1;
+  static constexpr unsigned looks_for_a_late_put = 256;
   static constexpr unsigned counts_at_once = 2;
   static constexpr bool helps_monitors = false;
   HIWAY_DEVICE void fence_across() const { ThreadMachine{}.fence_across(); }

@@ -9,10 +9,12 @@
 //                                              lose updates (measured).
 //            load_ahead ... acquire_ahead      loads of which several are under way at once; the second acquires what
 //                                              they saw. counts_at_once: how many pay
-//            put_tagged, look_tagged           writes a slot and its tag (ring.hpp R4), looks at the tag (A4). tags_bring_items:
-//                                              both are one access to item and tag across, which orders nothing else
+//            put_tagged, look_tagged           writes a slot and its tag, looks at the tag (ring.hpp Tags), also across.
+//                                              tags_bring_items: both are one access to item and tag, which orders nothing else
 //            rounds_a_look_for_readers         the end check looks that seldom for readers that have left items behind:
 //                                              across a look takes its time, and only ever finds an error
+//            looks_for_a_late_put              so often the end check looks whether a put that it sees too late has failed by
+//                                              itself: that fault names its stage
 //            store_fenced_across               across, behind a fence_across, which releases for it
 //            release_ahead ... store_ahead     stores of which several are under way at once; the first releases all that
 //                                              came before it

@@ -117,6 +117,7 @@ struct ThreadMachine : AllAtHome<ThreadMachine> {
   }
   /// Others' cache lines, which few are.
   static constexpr unsigned rounds_a_look_for_readers = 1;
+  static constexpr unsigned looks_for_a_late_put = 256;
   static constexpr unsigned counts_at_once = 1;
   static constexpr bool helps_monitors = true;
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE void fence_across() const { std::atomic_thread_fence(std::memory_order_seq_cst); }
