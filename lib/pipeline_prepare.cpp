@@ -248,7 +248,7 @@ void Pipeline::Core::choose_grids() {
 // At the device an item's tag is looked at across the bus: by one warp, or the bus is soon busy with looks.
 void Pipeline::Core::check_tagged(std::vector<std::string>& found) const {
   for (TunnelState const& t : tunnels_) {
-    if (!t.get_ring.tagged || !t.tunnel->to_gpu()) continue;
+    if (!t.tunnel->config().low_latency || !t.tunnel->crosses() || !t.tunnel->to_gpu()) continue;
     std::vector<std::size_t> const all = readers(t.tunnel->id());
     bool const by_one_warp = t.open_outlets.empty() && std::ranges::all_of(all, [&](std::size_t r) {
                                simt::Grid const& grid = grids_[stages_[r].owner];
@@ -343,22 +343,23 @@ void Pipeline::Core::place_stage_words() {
   }
 }
 
-namespace {
-
-/// How the ends of a stage claim. Warps of a user's own kernel do not meet: only the library's kernels clear the block's
-/// places (enter_block). automatic: what has been measured to be no slower anywhere (docs/performance.md).
-Grouping chosen_grouping(Grouping asked, bool own_kernel) {
-  if (asked == Grouping::automatic) return Grouping::warp;
-  return own_kernel && asked != Grouping::none ? Grouping::warp : asked;
+// Warps of a user's own kernel do not meet: only the library's kernels clear the block's places (enter_block). automatic:
+// where few threads come, to share a claim saves nothing, and to ask whether it would costs up to 5 % (docs/adr/0019).
+Grouping Pipeline::Core::chosen_grouping(StageState const& stage, TunnelBase const& tunnel) const {
+  Grouping const asked = tunnel.config().grouping;
+  if (asked == Grouping::none) return asked;
+  if (!stage.gpu || stage.description.own_kernel) return Grouping::warp;
+  constexpr unsigned many_threads = 65536;
+  simt::Grid const& grid = grids_[stage.owner];
+  if (asked == Grouping::automatic && grid.blocks * grid.threads_per_block < many_threads) return Grouping::warp;
+  return asked;
 }
-
-}  // namespace
 
 InletView Pipeline::Core::inlet_view(StageState const& stage, std::size_t index, unsigned executor) const {
   TunnelState const& t = tunnels_[stage.description.into[index]->id()];
   InletView v;
   v.ring = t.put_ring;
-  v.ring.grouping = chosen_grouping(t.tunnel->config().grouping, stage.description.own_kernel);
+  v.ring.grouping = chosen_grouping(stage, *t.tunnel);
   v.spill = stage.spills[index] ? t.spill : nullptr;
   v.relays = stage.gpu ? nullptr : t.host_relays;
   v.control = control(stage.gpu);
@@ -376,7 +377,7 @@ OutletView Pipeline::Core::outlet_view(StageState const& stage, std::size_t inde
   TunnelState const& t = tunnels_[stage.description.from[index]->id()];
   OutletView v;
   v.ring = t.get_ring;
-  v.ring.grouping = chosen_grouping(t.tunnel->config().grouping, stage.description.own_kernel);
+  v.ring.grouping = chosen_grouping(stage, *t.tunnel);
   v.spill = t.spills && !t.tunnel->crosses() ? t.spill : nullptr;
   v.relays = stage.gpu ? nullptr : t.host_relays;
   v.control = control(stage.gpu);

@@ -309,7 +309,11 @@ HIWAY_DEVICE inline CheckResult check_round(Machine m, TerminationTable& table, 
     // T5; and T7, for what is set across
     m.fence_across();
     if (detail::sum_terms(m, table, unit.created, detail::Sum::created) != created) {  // T5
-      by_one_lane(m, [&] { record_fault(m, control, FaultKind::put_without_task, no_id, unit.tunnel, created); });
+      by_one_lane(m, [&] {
+        for (unsigned looks = 0; looks < Machine::looks_for_a_late_put && !is_aborted(m, control); ++looks)
+          m.relax(looks);
+        record_fault(m, control, FaultKind::put_without_task, no_id, unit.tunnel, created);
+      });
       return CheckResult::faulted;
     }
     detail::set_everywhere(m, table, unit, &EndWords::ended);

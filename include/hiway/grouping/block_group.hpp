@@ -75,10 +75,12 @@ namespace detail {
 
 /// automatic: claims are shared when one typically takes longer, until one takes less than the second. A claim that
 /// nobody disturbs takes about 1,500.
-inline constexpr std::uint32_t long_claim_cycles = 4000;
-inline constexpr std::uint32_t short_claim_cycles = 2000;
+inline constexpr std::uint32_t long_claim_cycles = 2500;
+inline constexpr std::uint32_t short_claim_cycles = 1700;
+/// One that is granted nothing is short, but took what others were to find: it counts as so long.
+inline constexpr std::uint32_t vain_claim_cycles = 12000;
 /// automatic: while claims are not shared, one of so many is measured, by chance: measuring costs few threads a tenth.
-inline constexpr std::uint32_t claims_a_sample = 16;
+inline constexpr std::uint32_t claims_a_sample = 64;
 
 /// Empties the block's places; one thread, before any claims.
 HIWAY_DEVICE inline void clear_places(BlockGroup& group) {
@@ -215,7 +217,7 @@ HIWAY_DEVICE inline auto claim_in_block(Machine m, Grouping grouping, ClaimKind 
       wanted += b.load(place.entries[b.lowest(rest)].count, Order::relaxed);
     std::uint32_t const start = grouping == Grouping::automatic ? m.cycles() : 0;
     auto run = claim(wanted);
-    if (grouping == Grouping::automatic && run.count != 0) note_cycles(b, place, m.cycles() - start);
+    if (grouping == Grouping::automatic) note_cycles(b, place, run.count != 0 ? m.cycles() - start : vain_claim_cycles);
     auto const share = [&run](std::uint32_t most) {
       auto part = run;
       if (part.count > most) part.count = most;
