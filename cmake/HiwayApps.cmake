@@ -4,6 +4,8 @@ include_guard()
 find_package(CLI11 REQUIRED CONFIG)
 find_package(nlohmann_json REQUIRED CONFIG)
 find_package(ZLIB REQUIRED)
+find_package(PNG REQUIRED)
+find_package(EXPAT REQUIRED)
 
 file(GLOB hiway_app_sources CONFIGURE_DEPENDS apps/*/*.cpp)
 list(FILTER hiway_app_sources EXCLUDE REGEX "/apps/cli/main\\.cpp$")
@@ -12,8 +14,11 @@ include(HiwayBench)
 add_library(hiway_apps OBJECT)
 hiway_sources_or_stub(hiway_apps ${hiway_app_sources} ${hiway_bench_sources})
 target_include_directories(hiway_apps PUBLIC ${PROJECT_SOURCE_DIR}/apps ${PROJECT_SOURCE_DIR})
-target_link_libraries(hiway_apps PUBLIC hiway CLI11::CLI11 nlohmann_json::nlohmann_json ZLIB::ZLIB)
+target_link_libraries(hiway_apps PUBLIC hiway CLI11::CLI11 nlohmann_json::nlohmann_json ZLIB::ZLIB PNG::PNG
+  EXPAT::EXPAT)
 hiway_house_rules(hiway_apps)
+# Its pixels are OpenCV's in every bit: no multiplication may be fused with an addition.
+set_source_files_properties(apps/face_detection/pyramid.cpp PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
 if(HIWAY_WITH_CUDA)
   # The methods that place stages on a GPU; a reference is the serial oracle, the rest is plain C++.
   set(with_stages ${hiway_app_sources})
