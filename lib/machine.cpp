@@ -1,6 +1,7 @@
 // What the host machines need that is not a template.
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <limits>
 #include <string>
 #include <thread>
@@ -8,6 +9,19 @@
 #include "hiway/launch/stage_words.hpp"
 #include "hiway/machine/on_this_device.hpp"
 #include "hiway/memory.hpp"
+
+#if defined(__SSE2__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+#if defined(__has_feature)
+#if !__has_feature(thread_sanitizer) && !__has_feature(address_sanitizer)
+#define HIWAY_STREAMING_STORES  // a sanitizer does not see them
+#endif
+#else
+#define HIWAY_STREAMING_STORES
+#endif
+#endif
+#if defined(HIWAY_STREAMING_STORES)
+#include <emmintrin.h>
+#endif
 
 namespace hiway {
 
@@ -24,6 +38,24 @@ void pause_thread(unsigned times) noexcept {
     asm volatile("yield");
 #endif
   }
+}
+
+void copy_past_caches(void* to, void const* from, std::size_t bytes) noexcept {
+  auto* t = static_cast<std::byte*>(to);
+  auto const* f = static_cast<std::byte const*>(from);
+#if defined(HIWAY_STREAMING_STORES)
+  constexpr std::size_t line = 64;
+  std::size_t const head = std::min(bytes, (line - reinterpret_cast<std::uintptr_t>(t) % line) % line);
+  std::memcpy(t, f, head);
+  for (t += head, f += head, bytes -= head; bytes >= line; t += line, f += line, bytes -= line) {
+    for (std::size_t at = 0; at < line; at += 16)
+      _mm_stream_si128(reinterpret_cast<__m128i*>(t + at), _mm_loadu_si128(reinterpret_cast<__m128i const*>(f + at)));
+  }
+  std::memcpy(t, f, bytes);
+  _mm_sfence();  // these stores keep no order with later ones
+#else
+  std::memcpy(t, f, bytes);
+#endif
 }
 
 // A waiting thread gives way soon where there are few cores: others need them more.
@@ -90,6 +122,8 @@ char const* fault_text(FaultKind kind) {
     case FaultKind::spill_exhausted: return "the spill pool is full";
     case FaultKind::unknown_tunnel: return "there is no tunnel of that number";
     case FaultKind::wrong_type: return "the item is not of the tunnel's type";
+    case FaultKind::set_twice: return "a value was set twice in one frame";
+    case FaultKind::outside_matrix: return "outside the matrix, or behind the last frame";
     case FaultKind::wrong_end: return "the tunnel's end is on the other device, or belongs to a stage";
   }
   return "unknown fault";

@@ -228,6 +228,7 @@ InletView Pipeline::Core::open_inlet(TunnelBase const& tunnel) {
   v.relays = device ? nullptr : s.host_relays;
   v.control = control(device);
   v.end = device ? s.device_end : s.host_end;
+  v.past_caches = !device && past_caches(s);
   v.throttled = &v.end->throttled;  // asked for before the graph is known: stays 0 where no cycle is behind it
   v.ports = tunnel_words(device).place<InletPort>();
   v.closed_executors = s.open_closed;
@@ -353,6 +354,7 @@ bool Pipeline::has_reader(TunnelBase const& tunnel) const { return core_->has_re
 OutletView Pipeline::whole_run_h() const { return core_->whole_run(false); }
 OutletView Pipeline::whole_run_d() const { return core_->whole_run(true); }
 void Pipeline::add_tunnel(std::unique_ptr<TunnelBase> tunnel) { core_->add_tunnel(std::move(tunnel)); }
+void Pipeline::add_stencil(std::unique_ptr<StencilTunnelBase> tunnel) { core_->add_stencil(std::move(tunnel)); }
 void Pipeline::add_cpu(CpuStageDescription description) { core_->add_cpu(std::move(description)); }
 void Pipeline::add_gpu(GpuKernelDescription description) { core_->add_gpu(std::move(description)); }
 void* Pipeline::allocate_buffer(std::size_t bytes) { return core_->allocate_buffer(bytes); }

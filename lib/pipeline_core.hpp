@@ -17,6 +17,7 @@
 #include "../monitors/device_monitor.hpp"
 #include "../monitors/host_monitor.hpp"
 #include "../monitors/transfer.hpp"
+#include "../stencil/stencil_plan.hpp"
 #include "arena.hpp"
 #include "hiway/pipeline.hpp"
 #include "movement_table.hpp"
@@ -76,8 +77,9 @@ class Pipeline::Core {
  public:
   explicit Core(PipelineConfig config);
 
-  // ---- what the user adds (pipeline.cpp)
+  // ---- what the user adds (pipeline.cpp, pipeline_stencil.cpp)
   void add_tunnel(std::unique_ptr<TunnelBase> tunnel);
+  void add_stencil(std::unique_ptr<StencilTunnelBase> tunnel);
   void add_cpu(CpuStageDescription description);
   void add_gpu(GpuKernelDescription description);
   void* allocate_buffer(std::size_t bytes);
@@ -108,6 +110,14 @@ class Pipeline::Core {
   static constexpr std::size_t npos = static_cast<std::size_t>(-1);
   static constexpr simt::Grid one_warp{1, 32, 0};
 
+  /// What a stencil tunnel has beside its two plain ones.
+  struct StencilState {
+    StencilTunnelBase* tunnel = nullptr;
+    PutBoard* put_board = nullptr;
+    GetBoard* get_board = nullptr;
+    Word<std::uint32_t>* set = nullptr;  ///< at the producers' home: of each buffer and region
+    std::optional<RegionCopies> copies;  ///< dma
+  };
   /// A tunnel's memory, given at create_tunnel: it does not move, so open ends stay valid.
   struct TunnelState {
     std::unique_ptr<TunnelBase> tunnel;
@@ -133,6 +143,7 @@ class Pipeline::Core {
     bool spills_to_host = false;      ///< the items of its pool, for want of the device's memory
     std::size_t throttled_by = npos;  ///< index into cycles_: that its outside writers wait for
     std::size_t route = npos;         ///< dma: of its direction's transfer line
+    std::optional<StencilState> stencil{};
   };
   /// A kernel of the run.
   struct Started {
@@ -200,6 +211,7 @@ class Pipeline::Core {
   [[nodiscard]] simt::Grid monitor_grid() const { return {1, backend_->monitor_threads(), 0}; }
   [[nodiscard]] DeviceKernel close_kernel(std::size_t k) const;
   [[nodiscard]] StageEnds stage_ends(std::vector<std::size_t> const& stages, unsigned executor) const;
+  [[nodiscard]] static bool past_caches(TunnelState const& t);
   [[nodiscard]] InletView inlet_view(StageState const& stage, std::size_t index, unsigned executor) const;
   [[nodiscard]] OutletView outlet_view(StageState const& stage, std::size_t index, unsigned executor) const;
   [[nodiscard]] std::vector<std::size_t> stages_of(bool gpu, std::size_t owner) const;
@@ -236,6 +248,11 @@ class Pipeline::Core {
   [[nodiscard]] std::string stage_name(std::uint32_t id) const;
   [[nodiscard]] std::string tunnel_name(std::uint32_t id) const;
   [[nodiscard]] static char const* movement_name(TunnelState const& t);
+
+  // pipeline_stencil.cpp
+  [[nodiscard]] std::string incomplete_frame_of(TunnelState const& t);
+  void check_frames();
+  [[nodiscard]] StencilReport stencil_report(TunnelState const& t);
 
   // pipeline_stall.cpp: the watcher's
   void report_stalls(std::chrono::steady_clock::time_point now);

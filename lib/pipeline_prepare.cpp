@@ -169,8 +169,9 @@ void Pipeline::Core::decide_spilling(std::vector<std::string>& found) {
     stage.spills.clear();
     for (TunnelBase const* tunnel : stage.description.into) {
       std::vector<std::size_t> const all = readers(tunnel->id());
-      bool const inside =
-          std::any_of(all.begin(), all.end(), [&](std::size_t r) { return component[node[r]] == component[node[s]]; });
+      bool const inside = !tunnel->holds_all() && std::any_of(all.begin(), all.end(), [&](std::size_t r) {
+        return component[node[r]] == component[node[s]];
+      });
       WhenFull const wanted = tunnel->config().when_full;
       if (inside && wanted == WhenFull::wait) {
         std::string cycle;
@@ -223,7 +224,7 @@ void Pipeline::Core::find_cycles() {
       std::vector<std::size_t> const to = readers(id);
       if (std::none_of(to.begin(), to.end(), inside)) continue;
       std::vector<std::size_t> const by = writers(id);
-      if (std::any_of(by.begin(), by.end(), inside)) cycle.pools.push_back(id);
+      if (!t.tunnel->holds_all() && std::any_of(by.begin(), by.end(), inside)) cycle.pools.push_back(id);
       bool const waits =
           t.open_inlets > 0 || std::any_of(by.begin(), by.end(), [&](std::size_t s) { return !spills(s, id); });
       if (waits && t.throttled_by == npos) cycle.entries.push_back(id);
@@ -355,6 +356,16 @@ Grouping Pipeline::Core::chosen_grouping(StageState const& stage, TunnelBase con
   return asked;
 }
 
+// A copy engine reads what CPU threads write; where that is more than their caches hold, it need not go through them.
+bool Pipeline::Core::past_caches(TunnelState const& t) {
+  if (t.movement != Movement::dma || !t.tunnel->to_gpu()) return false;
+  if (t.stencil) {
+    StencilShape const& shape = t.stencil->tunnel->plan().shape;
+    return shape.values() * shape.buffers * t.stencil->tunnel->value_bytes() >= beyond_caches;
+  }
+  return t.tunnel->config().capacity_items * t.tunnel->item_bytes() >= beyond_caches;
+}
+
 InletView Pipeline::Core::inlet_view(StageState const& stage, std::size_t index, unsigned executor) const {
   TunnelState const& t = tunnels_[stage.description.into[index]->id()];
   InletView v;
@@ -365,6 +376,8 @@ InletView Pipeline::Core::inlet_view(StageState const& stage, std::size_t index,
   v.control = control(stage.gpu);
   v.end = stage.gpu ? t.device_end : t.host_end;
   v.throttled = t.throttled_by != npos && v.spill == nullptr ? &v.end->throttled : nullptr;
+  if (t.stencil) v.put_board = t.stencil->put_board;
+  v.past_caches = !stage.gpu && past_caches(t);
   v.ports = stage.inlet_ports[index] + executor;
   v.closed_executors = stage.closed_executors[index];
   v.home = executor;
@@ -382,6 +395,7 @@ OutletView Pipeline::Core::outlet_view(StageState const& stage, std::size_t inde
   v.relays = stage.gpu ? nullptr : t.host_relays;
   v.control = control(stage.gpu);
   v.end = stage.gpu ? t.device_end : t.host_end;
+  if (t.stencil) v.get_board = t.stencil->get_board;
   v.ports = stage.outlet_ports[index] + executor;
   v.stage_ended = &stage.words->ended;
   v.home = executor;
@@ -595,7 +609,8 @@ void Pipeline::Core::build_monitors() {
                       .closing = t.closing,
                       .capacity_items = c.capacity_items,
                       .batch_items = c.batch_items,
-                      .flush_after = c.flush_after});
+                      .flush_after = c.flush_after,
+                      .regions = t.stencil ? t.stencil->copies : std::nullopt});
     }
   }
   for (BusDirection direction : {BusDirection::to_device, BusDirection::from_device}) {

@@ -67,8 +67,11 @@ void Pipeline::Core::import_record(FaultRecord const& record) {
   std::string text;
   if (!stage_name(record.stage).empty()) text += "stage '" + stage_name(record.stage) + "': ";
   text += record.kind == FaultKind::failed && record.message[0] != '\0' ? record.message : fault_text(record.kind);
-  if (!tunnel_name(record.tunnel).empty())
-    text += ": tunnel '" + tunnel_name(record.tunnel) + "', item " + std::to_string(record.item);
+  if (!tunnel_name(record.tunnel).empty()) {
+    text += ": tunnel '" + tunnel_name(record.tunnel) + "', ";
+    bool const place = record.kind == FaultKind::set_twice || record.kind == FaultKind::outside_matrix;
+    text += place ? fault_place(record.item) : "item " + std::to_string(record.item);
+  }
   set_error(record.kind == FaultKind::failed ? std::make_exception_ptr(StageError(text))
                                              : std::make_exception_ptr(MisuseError(text)));
 }
@@ -415,6 +418,13 @@ RunReport Pipeline::Core::wait() {
   kernels_.clear();
   running_ = false;
   if (!error_.get()) import_late_faults();
+  if (!error_.get()) {
+    try {
+      check_frames();
+    } catch (...) {
+      set_error(std::current_exception());
+    }
+  }
   if (std::exception_ptr const error = error_.get()) std::rethrow_exception(error);
   report_ = {};
   report_.seconds = std::chrono::duration<double>(end - started_).count();
@@ -455,6 +465,7 @@ void Pipeline::Core::make_report() {
     }
     if (t.route != npos) r.batches = lines_[static_cast<std::size_t>(bus_direction(*t.tunnel))]->batches(t.route);
     for (OutletPort const* port : t.open_outlets) r.finished += finished_tasks(port, 1, t.tunnel->to_gpu());
+    if (t.stencil) report_.stencils.push_back(stencil_report(t));
     report_.items += r.items;
     report_.tunnels.push_back(std::move(r));
   }

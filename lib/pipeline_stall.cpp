@@ -51,6 +51,12 @@ class WordReader {
     T bits{0};
     return peek(&bits, word, sizeof bits) ? bits : T{0};
   }
+  /// False when they could not be read.
+  bool read(std::vector<std::uint32_t>& bits, Word<std::uint32_t>* words, bool device) {
+    if (device) return peek(bits.data(), words, bits.size() * sizeof bits[0]);
+    for (std::size_t i = 0; i < bits.size(); ++i) bits[i] = read(words + i, false);
+    return true;
+  }
   TaskCounts tasks(OutletPort* ports, unsigned count, bool device) {
     TaskCounts sum;
     if (!device) {
@@ -167,6 +173,11 @@ PipelineSnapshot Pipeline::Core::snapshot() {
     s.open_inlets = t.open_inlets;
     s.open_inlets_closed = reader.read(t.open_closed, from);
     for (OutletPort* port : t.open_outlets) s.open_outlets.push_back(reader.tasks(port, 1, to));
+    if (t.stencil) {
+      StencilShape const& shape = t.stencil->tunnel->plan().shape;
+      std::vector<std::uint32_t> set(std::size_t{shape.regions()} * shape.buffers);
+      if (reader.read(set, t.stencil->set, from)) s.frames = incomplete_frame(shape, set);
+    }
     all.tunnels.push_back(std::move(s));
   }
   all.device_seen = reader.device_seen();

@@ -70,6 +70,7 @@ class Finder {
       tasks_not_ended();
       if (!certain) name_circle(circle, "may wait for each other");
       on_the_bus();
+      incomplete_frames();
       throttled_tunnels();
       full_tunnels();
       items_nobody_gets();
@@ -277,6 +278,13 @@ class Finder {
       }
       found_.push_back("tunnel " + quoted(t.name) + " is throttled (" + joined(pools, ", ") + "): " +
                        joined(waiting, ", ") + " must wait until the pools have emptied, or nobody empties them");
+    }
+  }
+
+  void incomplete_frames() {
+    for (std::size_t i = 0; i < p_.tunnels.size(); ++i) {
+      if (!p_.tunnels[i].frames.empty())
+        found_.push_back("stencil tunnel " + quoted(p_.tunnels[i].name) + ": " + p_.tunnels[i].frames);
     }
   }
 

@@ -59,6 +59,7 @@ struct TunnelSnapshot {
   std::uint32_t open_inlets = 0;
   std::uint32_t open_inlets_closed = 0;
   std::vector<TaskCounts> open_outlets;
+  std::string frames{};  ///< a stencil tunnel's: what a frame lacks that was begun
 };
 
 struct PipelineSnapshot {

@@ -31,11 +31,12 @@ bool TransferLine::start() {
     std::size_t const at = (first + i) % tracks_.size();
     Track const& t = tracks_[at];
     if (!t.due()) continue;
-    std::size_t const item_bytes = t.route.outbox.item_bytes;
-    // An item is 64 KiB at most, so this is at least one, and fits when nothing is under way.
-    std::uint64_t const items = std::min<std::uint64_t>(t.published - t.started_to, bound / 2 / item_bytes);
+    std::size_t const item_bytes = t.route.item_bytes();
+    std::uint64_t const most = std::max<std::uint64_t>(1, bound / 2 / item_bytes);
+    std::uint64_t const items = std::min(t.published - t.started_to, most);
     std::size_t const n = static_cast<std::size_t>(items) * item_bytes;
-    if (bytes + n > room) {  // whole, later: what fits now may be next to nothing
+    bool const alone = bytes + under_way_bytes_ == 0;  // then also a region that is larger than the bound
+    if (bytes + n > room && !alone) {                  // whole, later: what fits now may be next to nothing
       first_ = at;
       break;
     }
@@ -54,7 +55,11 @@ void TransferLine::add(std::size_t track, std::uint64_t items) {
   Ring const& ring = t.route.outbox;
   std::uint64_t const slots = std::uint64_t{ring.slots_mask} + 1;
   std::uint64_t const to = t.started_to + items;
-  for (std::uint64_t at = t.started_to; at < to;) {  // X1; a run that wraps is two copies
+  if (t.route.regions) {
+    for (std::uint64_t at = t.started_to; at < to; ++at)
+      copies_.push_back(t.route.regions->copy(item_in<RegionReference>(ring.item(at))));
+  }
+  for (std::uint64_t at = t.started_to; at < to && !t.route.regions;) {  // X1; a run that wraps is two copies
     std::uint64_t const slot = ring.slot(at);
     std::uint64_t const n = std::min(to - at, slots - slot);
     std::size_t const offset = static_cast<std::size_t>(slot) * ring.item_bytes;
@@ -67,7 +72,7 @@ void TransferLine::add(std::size_t track, std::uint64_t items) {
   under_way_.push_back({.submission = submitted_ + 1,
                         .track = track,
                         .to = to,
-                        .bytes = static_cast<std::size_t>(items) * ring.item_bytes});
+                        .bytes = static_cast<std::size_t>(items) * t.route.item_bytes()});
   t.started_to = to;
   if (to == t.published) t.oldest_seen = {};
   ++t.batches;

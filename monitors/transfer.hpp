@@ -21,8 +21,10 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "../stencil/stencil_plan.hpp"
 #include "flush_policy.hpp"
 #include "hiway/backend.hpp"
 #include "hiway/ring.hpp"
@@ -46,6 +48,11 @@ class TransferLine {
     std::uint64_t capacity_items = 1;
     std::uint64_t batch_items = 0;  ///< 0: the library chooses
     std::chrono::nanoseconds flush_after{0};
+    /// A stencil tunnel's: its items are references, which lie in the host's memory for both sides; what is copied are the
+    /// regions that they name.
+    std::optional<RegionCopies> regions{};
+
+    [[nodiscard]] std::size_t item_bytes() const { return regions ? regions->region_bytes() : outbox.item_bytes; }
   };
 
   /// `stream` goes in `direction` and takes a word for each route.
@@ -136,7 +143,7 @@ void TransferLine::look(Machine m, Track& t, Clock::time_point now) {
   FlushState const state{.pending_items = t.published - t.started_to,
                          .under_way_items = t.started_to - t.completed_to,
                          .batch_items = r.batch_items,
-                         .item_bytes = r.outbox.item_bytes,
+                         .item_bytes = r.item_bytes(),
                          .capacity_items = r.capacity_items,
                          .age = now - t.oldest_seen,
                          .flush_after = r.flush_after,

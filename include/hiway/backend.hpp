@@ -45,7 +45,9 @@ enum class BusDirection : std::uint8_t { to_device, from_device };
 struct Copy {
   void* target = nullptr;
   void const* source = nullptr;
-  std::size_t bytes = 0;
+  std::size_t bytes = 0;  ///< of each row
+  std::size_t rows = 1;
+  std::size_t pitch = 0;  ///< bytes from one row to the next, at both ends
 };
 /// A word at the device's home to set.
 struct WordCopy {

@@ -88,6 +88,30 @@ struct TunnelConfig {
   std::size_t spill_items = 0;
 };
 
+/// Which places of a matrix have a task. inside: those where the whole stencil lies in the matrix. clipped: all; at the
+/// edges the stencil is cut off.
+enum class StencilEdges : std::uint8_t { inside, clipped };
+/// When the places of a frame become tasks. when_ready: each when the last region that it needs has come. put_back: all with
+/// the first region; those that are not ready go round until they are (the paper's way, for comparison).
+enum class StencilTasks : std::uint8_t { when_ready, put_back };
+
+/// One stencil tunnel: a stream of matrices, each of which crosses once, by regions. *Errors*: an extent of 0, a stencil or a
+/// region larger than the matrix is a ConfigError at create_stencil_tunnel.
+struct StencilConfig {
+  std::uint32_t width = 0;  ///< of the matrix, in values
+  std::uint32_t height = 0;
+  std::uint32_t stencil_width = 3;  ///< in values; of an even extent the centre is the second of the two in the middle
+  std::uint32_t stencil_height = 3;
+  std::uint32_t region_width =
+      0;  ///< what is moved at once, in values; 0: the library chooses. The last ones may be smaller
+  std::uint32_t region_height = 0;
+  std::uint32_t frames = 1;   ///< matrices of a run, numbered from 0
+  std::uint32_t buffers = 0;  ///< matrices under way at once: a put into a later one waits; 0: two, or one of one
+  StencilEdges edges = StencilEdges::inside;
+  StencilTasks tasks = StencilTasks::when_ready;
+  Movement movement = Movement::automatic;  ///< of the values; not managed
+};
+
 /// A CPU stage.
 struct CpuStageOptions {
   unsigned threads = 1;    ///< that run the stage's body

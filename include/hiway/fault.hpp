@@ -27,6 +27,8 @@ enum class FaultKind : std::uint32_t {
   spill_exhausted,
   unknown_tunnel,  ///< paper.hpp: no tunnel of that number
   wrong_type,      ///< paper.hpp: not the type of the tunnel's items
+  set_twice,       ///< a value of a stencil tunnel, in one frame
+  outside_matrix,  ///< a value or a place that the matrix, or the run's frames, have not
   wrong_end,       ///< paper.hpp: the tunnel is not put, or got, there, or a stage does it
 };
 

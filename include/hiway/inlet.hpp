@@ -21,6 +21,8 @@
 
 namespace hiway {
 
+struct PutBoard;
+
 /// What an inlet points at. Built by the pipeline, one for each stage and tunnel.
 struct InletView {
   Ring ring;
@@ -29,12 +31,14 @@ struct InletView {
   Control* control = nullptr;
   EndWords* end = nullptr;
   Word<std::uint32_t>* throttled = nullptr;  ///< of a put from outside a cycle that may spill (docs/adr/0013); or null
+  PutBoard const* put_board = nullptr;       ///< a stencil tunnel's (stencil/scoreboard.hpp)
   InletPort* ports = nullptr;                ///< one for each block; a CPU thread's own; an open inlet's only one
   Word<std::uint32_t>* closed_executors = nullptr;
   std::uint32_t stage = no_id;
   std::uint32_t tunnel = no_id;
-  std::uint32_t home = 0;  ///< the shard of block 0, or of this thread
-  bool open = false;       ///< belongs to the user's own threads or kernels, which close it once
+  std::uint32_t home = 0;    ///< the shard of block 0, or of this thread
+  bool open = false;         ///< belongs to the user's own threads or kernels, which close it once
+  bool past_caches = false;  ///< a CPU thread's spans are written past its caches
 };
 
 namespace detail {
@@ -256,7 +260,11 @@ inline std::size_t put_run(Machine m, InletView const& v, Ring const& ring, T co
   Run const run = claim_put_run(m, ring, static_cast<std::uint32_t>(n < most ? n : most));
   if (run.count != 0) refuse_late_put(m, v, run.first);
   commit_put_run(m, ring, run, *v.control, [&](std::byte* slot, std::uint32_t i, std::uint32_t count) {
-    std::memcpy(slot, items + i, count * sizeof(T));
+    if (v.past_caches) {
+      copy_past_caches(slot, items + i, count * sizeof(T));
+    } else {
+      std::memcpy(slot, items + i, count * sizeof(T));
+    }
   });
   if (run.count != 0) help_to_leave(m, v, true);
   return run.count;

@@ -100,8 +100,8 @@ template <class In, class Out>
 struct OwnKernel;
 template <class... Is, class... Os>
 struct OwnKernel<From<Is...>, Into<Os...>> {
-  static constexpr unsigned outlet_count = sizeof...(Is);
-  static constexpr unsigned inlet_count = sizeof...(Os);
+  static constexpr unsigned outlet_count = sizeof...(Is) + stencils_among<Is...>;
+  static constexpr unsigned inlet_count = sizeof...(Os) + stencils_among<Is...>;
   static constexpr unsigned stage_count = 1;
 };
 
@@ -141,8 +141,10 @@ StageKernel own_kernel(From<Is...>, Into<Os...>, void (*kernel)(Ps...), Args... 
     bound.cuda.with_arguments = [=](std::function<void(void**)> const& call) {
       std::tuple<Ps...> parameters = [&]<std::size_t... I, std::size_t... O>(std::index_sequence<I...>,
                                                                              std::index_sequence<O...>) {
-        return std::tuple<Ps...>(Outlet<Is>(all.outlets[I])..., Inlet<Os>(all.inlets[O])..., arguments...);
-      }(std::index_sequence_for<Is...>{}, std::index_sequence_for<Os...>{});
+        return std::tuple<Ps...>(OutletOf<I, From<Is...>, Into<Os...>>::open(all.outlets.data(), all.inlets.data())...,
+                                 Inlet<Os>(all.inlets[O])..., arguments...);
+      }
+      (std::index_sequence_for<Is...>{}, std::index_sequence_for<Os...>{});
       std::apply(
           [&](Ps&... each) {
             void* pointers[] = {&each...};

@@ -19,6 +19,7 @@
 #include "hiway/persistent.hpp"
 #include "hiway/report.hpp"
 #include "hiway/stage.hpp"
+#include "hiway/stencil/stencil_tunnel.hpp"
 #include "hiway/tunnel.hpp"
 
 namespace hiway {
@@ -72,6 +73,20 @@ class Pipeline final : private OpenEnds, private BufferAccess {
                                               tunnel_count());
     Tunnel<T>& made = *tunnel;
     add_tunnel(std::move(tunnel));
+    return made;
+  }
+
+  /// Makes a stencil tunnel of values of type T: like an item's, of any size. *Throws* ConfigError. *Lifetime*: the
+  /// pipeline's.
+  template <class T>
+  StencilTunnel<T>& create_stencil_tunnel(std::string_view name, Direction direction, StencilConfig config) {
+    static_assert(
+        std::is_trivially_copyable_v<T>,
+        "hiway: create_stencil_tunnel<T>: T must be trivially copyable (it is moved as bytes between devices)");
+    static_assert(alignof(T) <= 128, "hiway: create_stencil_tunnel<T>: T's alignment must be at most 128 bytes");
+    auto tunnel = std::make_unique<StencilTunnel<T>>(std::string(name), direction, config, tunnel_count());
+    StencilTunnel<T>& made = *tunnel;
+    add_stencil(std::move(tunnel));
     return made;
   }
 
@@ -217,6 +232,12 @@ class Pipeline final : private OpenEnds, private BufferAccess {
     StageDescription d{std::string(name), {}, {}};
     std::apply([&](auto*... t) { (d.from.push_back(t), ...); }, in.tunnels);
     std::apply([&](auto*... t) { (d.into.push_back(t), ...); }, out.tunnels);
+    for (std::size_t i = 0; i != sizeof...(Is); ++i) {  // as StageRunner counts them
+      TunnelBase* const tasks = d.from[i]->tasks();
+      if (tasks == nullptr) continue;
+      d.from.push_back(tasks);
+      d.into.push_back(tasks);
+    }
     return d;
   }
 
@@ -265,6 +286,7 @@ class Pipeline final : private OpenEnds, private BufferAccess {
   }
 
   void add_tunnel(std::unique_ptr<TunnelBase> tunnel);
+  void add_stencil(std::unique_ptr<StencilTunnelBase> tunnel);
   void add_cpu(CpuStageDescription description);
   void add_gpu(GpuKernelDescription description);
   void* allocate_buffer(std::size_t bytes);

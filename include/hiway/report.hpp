@@ -18,6 +18,17 @@ struct TunnelReport {
   std::uint64_t batches = 0;    ///< dma: batches that were copied
 };
 
+struct StencilReport {
+  std::string name;
+  std::uint64_t regions = 0;        ///< that became whole
+  std::uint64_t region_copies = 0;  ///< of them, moved from producers to consumers: each once
+  std::uint64_t values = 0;         ///< of complete frames
+  std::uint64_t bytes_moved = 0;
+  std::uint64_t tasks = 0;
+  std::uint64_t put_back = 0;  ///< StencilTasks::put_back: times that tasks were not ready, by strips
+  bool first_task_before_last_set = false;  ///< a task had ended when the run's last value was set
+};
+
 struct RunReport {
   std::string device;
   double seconds = 0;       ///< steady clock from the start of the stages to the end of the last
@@ -25,6 +36,7 @@ struct RunReport {
   double end_detection_us =
       -1;  ///< from the last task of the last CPU stage to the announced end; -1 when no CPU stage reads a tunnel
   std::vector<TunnelReport> tunnels;
+  std::vector<StencilReport> stencils;
 };
 
 }  // namespace hiway

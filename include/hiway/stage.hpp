@@ -15,6 +15,7 @@
 
 #include "hiway/inlet.hpp"
 #include "hiway/outlet.hpp"
+#include "hiway/stencil/stencil_tunnel.hpp"
 #include "hiway/tunnel.hpp"
 
 namespace hiway {
@@ -49,6 +50,30 @@ template <class... Ts>
   static_assert(sizeof...(Ts) > 0, "hiway: into() needs a tunnel; leave it out for a sink");
   return Into<Ts...>(tunnels...);
 }
+
+/// How many of Ts are stencil tunnels. Behind a stage's own ends it has those of their tasks: an outlet and an inlet each.
+template <class... Ts>
+inline constexpr unsigned stencils_among = (0 + ... + (is_stencil<Ts> ? 1 : 0));
+
+/// The `I`-th outlet of a stage, of all its views.
+template <std::size_t I, class In, class Out>
+struct OutletOf;
+template <std::size_t I, class... Is, class... Os>
+struct OutletOf<I, From<Is...>, Into<Os...>> {
+  using Item = std::tuple_element_t<I, std::tuple<Is...>>;
+  /// How many stencil tunnels come before it.
+  static constexpr unsigned before = []<std::size_t... K>(std::index_sequence<K...>) {
+    return (0u + ... + (is_stencil<std::tuple_element_t<K, std::tuple<Is...>>> ? 1u : 0u));
+  }
+  (std::make_index_sequence<I>{});
+  HIWAY_DEVICE static Outlet<Item> open(OutletView const* outlets, [[maybe_unused]] InletView const* inlets) {
+    if constexpr (is_stencil<Item>) {
+      return Outlet<Item>(outlets[I], outlets[sizeof...(Is) + before], inlets[sizeof...(Os) + before]);
+    } else {
+      return Outlet<Item>(outlets[I]);
+    }
+  }
+};
 
 /// Which of the three forms a function has for its tunnels.
 template <class F, class In, class Out>
@@ -92,8 +117,8 @@ struct StageRunner;
 template <class F, class... Is, class... Os>
 struct StageRunner<F, From<Is...>, Into<Os...>> {
   using Shape = Form<F, From<Is...>, Into<Os...>>;
-  static constexpr unsigned outlet_count = sizeof...(Is);
-  static constexpr unsigned inlet_count = sizeof...(Os);
+  static constexpr unsigned outlet_count = sizeof...(Is) + stencils_among<Is...>;
+  static constexpr unsigned inlet_count = sizeof...(Os) + stencils_among<Is...>;
   static constexpr unsigned stage_count = 1;
 
   F body;
@@ -131,7 +156,7 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
   HIWAY_DEVICE void call_loop(OutletView const* outlets, InletView const* inlets, std::index_sequence<I...>,
                               std::index_sequence<O...>) {
     (void)outlets, (void)inlets;
-    body(Outlet<Is>(outlets[I])..., Inlet<Os>(inlets[O])...);
+    body(OutletOf<I, From<Is...>, Into<Os...>>::open(outlets, inlets)..., Inlet<Os>(inlets[O])...);
   }
   template <class Machine, std::size_t... I>
   HIWAY_DEVICE bool step_each(Machine m, std::uint32_t group, OutletView const* outlets, InletView const* inlets,

@@ -15,8 +15,15 @@ namespace hiway {
 /// What every tunnel has, whatever its items.
 class TunnelBase {
  public:
-  TunnelBase(std::string name, Direction direction, TunnelConfig config, std::size_t item_bytes, std::uint32_t id)
-      : name_(std::move(name)), direction_(direction), config_(config), item_bytes_(item_bytes), id_(id) {}
+  /// `holds_all`: its rings hold all that can be in it at once, so that no put into it ever waits.
+  TunnelBase(std::string name, Direction direction, TunnelConfig config, std::size_t item_bytes, std::uint32_t id,
+             bool holds_all = false)
+      : name_(std::move(name)),
+        direction_(direction),
+        config_(config),
+        item_bytes_(item_bytes),
+        id_(id),
+        holds_all_(holds_all) {}
   virtual ~TunnelBase() = default;
   TunnelBase(TunnelBase const&) = delete;
   TunnelBase& operator=(TunnelBase const&) = delete;
@@ -26,6 +33,9 @@ class TunnelBase {
   [[nodiscard]] TunnelConfig const& config() const { return config_; }
   [[nodiscard]] std::size_t item_bytes() const { return item_bytes_; }
   [[nodiscard]] std::uint32_t id() const { return id_; }
+  [[nodiscard]] bool holds_all() const { return holds_all_; }
+  /// The tunnel of tasks that readers of this one also read and write, where it is a stencil tunnel; else null.
+  [[nodiscard]] virtual TunnelBase* tasks() const { return nullptr; }
 
   [[nodiscard]] bool from_gpu() const {
     return direction_ == Direction::gpu_to_cpu || direction_ == Direction::gpu_to_gpu;
@@ -41,6 +51,7 @@ class TunnelBase {
   TunnelConfig config_;
   std::size_t item_bytes_;
   std::uint32_t id_;
+  bool holds_all_;
 };
 
 /// Hands out a tunnel's open ends; implemented by the pipeline.

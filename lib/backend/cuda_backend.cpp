@@ -144,25 +144,29 @@ class GpuCopies final : public CopyStream {
 
  private:
   void copy(std::span<Copy const> copies) {
-    if (copies.empty()) return;
-    if (copies.size() == 1) {
-      Copy const& c = copies.front();
-      HIWAY_CUDA(cudaMemcpyAsync(c.target, c.source, c.bytes, kind_, stream_.get()), "copy stream");
-      return;
-    }
     targets_.clear();
     sources_.clear();
     bytes_.clear();
     for (Copy const& c : copies) {
+      if (c.rows != 1) {
+        HIWAY_CUDA(cudaMemcpy2DAsync(c.target, c.pitch, c.source, c.pitch, c.bytes, c.rows, kind_, stream_.get()),
+                   "copy stream");
+        continue;
+      }
       targets_.push_back(c.target);
       sources_.push_back(c.source);
       bytes_.push_back(c.bytes);
+    }
+    if (bytes_.empty()) return;
+    if (bytes_.size() == 1) {
+      HIWAY_CUDA(cudaMemcpyAsync(targets_[0], sources_[0], bytes_[0], kind_, stream_.get()), "copy stream");
+      return;
     }
     cudaMemcpyAttributes attributes{};
     attributes.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
     attributes.flags = cudaMemcpyFlagPreferOverlapWithCompute;  // persistent kernels leave no SM to copy with
     std::size_t of_all = 0;
-    HIWAY_CUDA(cudaMemcpyBatchAsync(targets_.data(), sources_.data(), bytes_.data(), copies.size(), &attributes,
+    HIWAY_CUDA(cudaMemcpyBatchAsync(targets_.data(), sources_.data(), bytes_.data(), bytes_.size(), &attributes,
                                     &of_all, 1, stream_.get()),
                "copy stream");
   }

@@ -44,7 +44,11 @@ class HostCopies final : public CopyStream {
       Submission& next = under_way_.front();
       if (!next.copies.empty()) {
         Copy const& copy = next.copies.back();
-        std::memcpy(copy.target, copy.source, copy.bytes);
+        for (std::size_t row = 0; row < copy.rows; ++row) {
+          std::size_t const at = row * copy.pitch;
+          std::memcpy(static_cast<std::byte*>(copy.target) + at, static_cast<std::byte const*>(copy.source) + at,
+                      copy.bytes);
+        }
         next.copies.pop_back();
       } else if (!next.words.empty()) {
         ThreadMachine{}.store(*next.words.back().word, next.words.back().value, Order::release);

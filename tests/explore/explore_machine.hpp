@@ -44,6 +44,10 @@ struct ExploreMachine {
     return access([&] { return exchange(word, static_cast<T>(word.bits | value), order); });
   }
   template <class T>
+  T fetch_xor(Word<T>& word, T value, Order order) const {
+    return access([&] { return exchange(word, static_cast<T>(word.bits ^ value), order); });
+  }
+  template <class T>
   bool compare_exchange(Word<T>& word, T& expected, T desired, Order order) const {
     return access([&] { return Explorer::here().compare_exchange(word, expected, desired, order); });
   }
@@ -56,6 +60,7 @@ struct ExploreMachine {
     store(word, value, order);
   }
   static constexpr unsigned rounds_a_look_for_readers = 1;
+  static constexpr unsigned warps_a_look_across = 1;
   static constexpr unsigned looks_for_a_late_put = 0;  // a wait here is one for something that comes
   static constexpr unsigned counts_at_once = 2;
   static constexpr bool helps_monitors = true;

@@ -78,6 +78,10 @@ struct CudaMachine {
     return Home<T>(word.bits).fetch_or(value, cuda_order(order));
   }
   template <class T>
+  __device__ T fetch_xor(Word<T>& word, T value, Order order) const {
+    return Home<T>(word.bits).fetch_xor(value, cuda_order(order));
+  }
+  template <class T>
   __device__ bool compare_exchange(Word<T>& word, T& expected, T desired, Order order) const {
     return Home<T>(word.bits).compare_exchange_strong(expected, desired, cuda_order(order),
                                                       cuda::std::memory_order_relaxed);
@@ -95,6 +99,7 @@ struct CudaMachine {
     store_across(word, value, Order::relaxed);
   }
   static constexpr unsigned rounds_a_look_for_readers = 16;
+  static constexpr unsigned warps_a_look_across = 32;
   static constexpr unsigned looks_for_a_late_put = 256;
   static constexpr unsigned counts_at_once = 8;
   static constexpr bool helps_monitors = false;

@@ -39,6 +39,13 @@ struct FiberMachine : AllAtHome<FiberMachine> {
     return before;
   }
   HIWAY_NO_SPACE_CHECK template <class T>
+  HIWAY_DEVICE T fetch_xor(Word<T>& word, T value, Order order) const {
+    simt::schedule_point();
+    T const before = ThreadMachine{}.fetch_xor(word, value, order);
+    simt::schedule_point();
+    return before;
+  }
+  HIWAY_NO_SPACE_CHECK template <class T>
   HIWAY_DEVICE bool compare_exchange(Word<T>& word, T& expected, T desired, Order order) const {
     simt::schedule_point();
     bool const won = ThreadMachine{}.compare_exchange(word, expected, desired, order);
@@ -46,6 +53,7 @@ struct FiberMachine : AllAtHome<FiberMachine> {
     return won;
   }
   static constexpr unsigned rounds_a_look_for_readers = 1;
+  static constexpr unsigned warps_a_look_across = 1;
   static constexpr unsigned looks_for_a_late_put = 256;
   static constexpr unsigned counts_at_once = 2;
   static constexpr bool helps_monitors = false;

@@ -3,7 +3,7 @@
 // (cuda_machine.cuh) each supply one, side by side.
 //
 //   words    load, store                       of a Word at home
-//            fetch_add, fetch_or, compare_exchange   likewise
+//            fetch_add, fetch_or, fetch_xor, compare_exchange   likewise
 //            load_across, store_across, fence_across   of a Word whose home is the other side of the bus. No
 //                                              read-modify-write exists across: CPU and GPU atomics on one word
 //                                              lose updates (measured).
@@ -13,6 +13,7 @@
 //                                              tags_bring_items: both are one access to item and tag, which orders nothing else
 //            rounds_a_look_for_readers         the end check looks that seldom for readers that have left items behind:
 //                                              across a look takes its time, and only ever finds an error
+//            warps_a_look_across               of so many warps that wait for a word across one looks at a time
 //            looks_for_a_late_put              so often the end check looks whether a put that it sees too late has failed by
 //                                              itself: that fault names its stage
 //            store_fenced_across               across, behind a fence_across, which releases for it

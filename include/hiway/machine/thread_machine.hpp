@@ -33,6 +33,12 @@ void pause_thread(unsigned times) noexcept;
 /// Sleeps so long, and counts it.
 void nap(unsigned naps) noexcept;
 
+/// Copies past the caches where the machine can, in order with what comes behind: for much that is not read here again, such as
+/// what a copy engine takes. Writing it through caches that do not hold it moves it three times.
+void copy_past_caches(void* to, void const* from, std::size_t bytes) noexcept;
+/// Memory of so many bytes is not held by the caches of the threads that write it.
+inline constexpr std::size_t beyond_caches = std::size_t{8} << 20;
+
 /// Throws Unwind.
 [[noreturn]] void throw_unwind();
 
@@ -111,12 +117,17 @@ struct ThreadMachine : AllAtHome<ThreadMachine> {
     return std::atomic_ref<T>(word.bits).fetch_or(value, HostWords::std_order(order));
   }
   HIWAY_NO_SPACE_CHECK template <class T>
+  HIWAY_DEVICE T fetch_xor(Word<T>& word, T value, Order order) const {
+    return std::atomic_ref<T>(word.bits).fetch_xor(value, HostWords::std_order(order));
+  }
+  HIWAY_NO_SPACE_CHECK template <class T>
   HIWAY_DEVICE bool compare_exchange(Word<T>& word, T& expected, T desired, Order order) const {
     return std::atomic_ref<T>(word.bits).compare_exchange_strong(expected, desired, HostWords::std_order(order),
                                                                  std::memory_order_relaxed);
   }
   /// Others' cache lines, which few are.
   static constexpr unsigned rounds_a_look_for_readers = 1;
+  static constexpr unsigned warps_a_look_across = 1;
   static constexpr unsigned looks_for_a_late_put = 256;
   static constexpr unsigned counts_at_once = 1;
   static constexpr bool helps_monitors = true;

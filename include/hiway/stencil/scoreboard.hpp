@@ -1,0 +1,171 @@
+// What is known of the frames of a stencil tunnel: which values were set, which regions are whole, which places have become
+// tasks, which tasks have ended. The values themselves are written and read by others; here is what makes that safe.
+//
+//   producers' home                                       consumers' home
+//     marks[..]    a bit a value: set in this lap?          arrivals[..]  regions that a cell needs and that have come
+//     set[..]      values of a region that were set         arrived[..]   regions of a frame that have come
+//     whole        regions that are whole, in the run       ended[..]     tasks of a frame that have ended
+//     freed[..]    laps of a buffer that are over: in the host's memory where the tunnel crosses, written by consumers
+//     known[..]    what producers have read of freed, where that is across
+//
+//   S1  values are written before their count (release); whoever counts a region's last one (acquire) has all of them, and
+//       puts the region's reference. Counts go on from lap to lap: lap k of n values ends at (k + 1) n
+//   S2  a mark that is as this lap leaves it was set twice: laps set marks and clear them in turn
+//   S3  a region's reference is got before its cells are counted (release); whoever counts the last region that a cell
+//       needs (acquire) has the values of all of them, and puts the cell's tasks
+//   S4  a task's values are read before it is counted as ended (release); whoever counts the last of a frame (acquire) says
+//       that the buffer is free (release); a producer acquires that before it sets a value of the next lap
+//   Words of laps are 32 bit and compared for equality; `ended` and `freed` are 64 bit
+#pragma once
+#include <cstdint>
+
+#include "hiway/fault.hpp"
+#include "hiway/grouping/warp_group.hpp"
+#include "hiway/machine/machine.hpp"
+#include "hiway/stencil/region.hpp"
+
+namespace hiway {
+
+/// The producers' side.
+struct PutBoard {
+  StencilShape shape;
+  std::byte* values = nullptr;    ///< `buffers` matrices
+  std::uint32_t marks_a_row = 1;  ///< words of marks that a row of a region has
+  Word<std::uint32_t>* marks = nullptr;
+  Word<std::uint32_t>* set = nullptr;
+  Word<std::uint64_t>* whole = nullptr;
+  Word<std::uint64_t>* freed = nullptr;
+  Word<std::uint64_t>* known = nullptr;       ///< null: freed is at home
+  Word<std::uint64_t>* begun = nullptr;       ///< a task has ended; where freed is
+  Word<std::uint32_t>* overlapped = nullptr;  ///< it was so when the run's last value was set
+};
+
+/// The consumers' side.
+struct GetBoard {
+  StencilShape shape;
+  StencilAxis x, y;
+  StripShape strips;
+  std::byte* values = nullptr;        ///< `buffers` matrices
+  std::byte const* source = nullptr;  ///< the producers' ones, where consumers carry regions themselves; else null
+  std::uint32_t value_bytes = 1;
+  StencilTasks tasks = StencilTasks::when_ready;
+  std::uint64_t frame_tasks = 1;
+  Word<std::uint32_t>* arrivals = nullptr;
+  Word<std::uint32_t>* arrived = nullptr;
+  Word<std::uint64_t>* ended = nullptr;
+  Word<std::uint64_t>* freed = nullptr;
+  Word<std::uint64_t>* begun = nullptr;
+  Word<std::uint64_t>* rounds = nullptr;  ///< strips that were put back
+  bool across = false;                    ///< freed and begun are
+
+  HIWAY_DEVICE std::uint32_t cells() const { return x.count * y.count; }
+  HIWAY_DEVICE StencilBand const& band_x(std::uint32_t cell) const { return x.bands[cell % x.count]; }
+  HIWAY_DEVICE StencilBand const& band_y(std::uint32_t cell) const { return y.bands[cell / x.count]; }
+  HIWAY_DEVICE Word<std::uint32_t>& arrivals_of(std::uint32_t frame, std::uint32_t cell) const {
+    return arrivals[std::size_t{shape.buffer(frame)} * cells() + cell];
+  }
+  /// What `arrivals` is when the frame has all that the cell needs.
+  HIWAY_DEVICE std::uint32_t all_arrivals(std::uint32_t frame, std::uint32_t cell) const {
+    return band_x(cell).regions() * band_y(cell).regions() * (shape.lap(frame) + 1);
+  }
+};
+
+/// Waits until values of `frame` may be set (S4). Lanes that want the same frame stay together, or each would go on by itself.
+/// Across the bus the warps that wait look in turns, and one lane of each.
+template <class Machine>
+HIWAY_PART_OF_CALLER HIWAY_DEVICE inline void await_frame(Machine m, PutBoard const& b, std::uint32_t frame,
+                                                          Control& control) {
+  std::uint32_t const buffer = b.shape.buffer(frame);
+  std::uint64_t const lap = b.shape.lap(frame);
+  if (lap == 0) return;
+  Word<std::uint64_t>& at_home = b.known != nullptr ? b.known[buffer] : b.freed[buffer];
+  std::uint32_t const group = converged_on(m, reinterpret_cast<void const*>(std::uintptr_t{frame}));
+  for (unsigned misses = 0; m.ballot(group, m.load(at_home, Order::acquire) < lap) != 0; ++misses) {
+    bool const turn = (misses + m.thread_index() / 32) % Machine::warps_a_look_across == 0;
+    if (b.known != nullptr && turn && m.lane() == m.lowest(group)) {
+      std::uint64_t const freed = m.load_across(b.freed[buffer], Order::acquire);
+      if (freed >= lap) m.store(at_home, freed, Order::release);  // an older one behind it only costs a look
+    }
+    leave_if_aborted(m, control);
+    m.relax(misses);
+  }
+}
+
+/// Where the marks of a value are: of up to 32 of its row and region.
+struct MarkPlace {
+  std::uint32_t region;
+  std::uint32_t bit;
+  std::size_t word;
+};
+HIWAY_DEVICE inline MarkPlace mark_place(PutBoard const& b, std::uint32_t x, std::uint32_t y, std::uint32_t frame) {
+  StencilShape const& s = b.shape;
+  std::uint32_t const rx = x / s.region_width;
+  std::uint32_t const ry = y / s.region_height;
+  std::uint32_t const column = x - rx * s.region_width;
+  std::uint32_t const row = y - ry * s.region_height;
+  std::uint32_t const region = ry * s.regions_x + rx;
+  std::size_t const rows = (std::size_t{s.buffer(frame)} * s.regions() + region) * s.region_height + row;
+  return {region, column % 32, rows * b.marks_a_row + column / 32};
+}
+
+/// Marks the values of `bits` as set; those that were before (S2).
+template <class Machine>
+[[nodiscard]] HIWAY_DEVICE inline std::uint32_t mark_values(Machine m, PutBoard const& b, std::size_t word,
+                                                            std::uint32_t bits, std::uint32_t frame) {
+  std::uint32_t const before = m.fetch_xor(b.marks[word], bits, Order::relaxed);
+  return (b.shape.lap(frame) % 2 == 0 ? before : ~before) & bits;  // S2
+}
+/// Says that `n` values of a region are written; true for whoever completes it (S1).
+template <class Machine>
+[[nodiscard]] HIWAY_DEVICE inline bool count_values(Machine m, PutBoard const& b, std::uint32_t region,
+                                                    std::uint32_t frame, std::uint32_t n) {
+  Word<std::uint32_t>& set = b.set[std::size_t{b.shape.buffer(frame)} * b.shape.regions() + region];
+  std::uint32_t const count = m.fetch_add(set, n, Order::acq_rel) + n;  // S1
+  return count == region_place(b.shape, region).values() * (b.shape.lap(frame) + 1);
+}
+
+/// Counts a whole region; behind the run's last one it looks whether a task has ended already.
+template <class Machine>
+HIWAY_DEVICE inline void count_whole(Machine m, PutBoard const& b) {
+  std::uint64_t const all = std::uint64_t{b.shape.regions()} * b.shape.frames;
+  if (m.fetch_add(*b.whole, std::uint64_t{1}, Order::relaxed) + 1 != all) return;
+  std::uint64_t const begun =
+      b.known != nullptr ? m.load_across(*b.begun, Order::relaxed) : m.load(*b.begun, Order::relaxed);
+  if (begun != 0) m.store(*b.overlapped, 1u, Order::relaxed);
+}
+
+/// Counts a region that has come for one cell that needs it; true for the last: its places are tasks now.
+template <class Machine>
+HIWAY_DEVICE inline bool count_arrival(Machine m, GetBoard const& b, std::uint32_t frame, std::uint32_t cell) {
+  return m.fetch_add(b.arrivals_of(frame, cell), 1u, Order::acq_rel) + 1 == b.all_arrivals(frame, cell);  // S3
+}
+template <class Machine>
+HIWAY_DEVICE inline bool is_cell_ready(Machine m, GetBoard const& b, std::uint32_t frame, std::uint32_t cell) {
+  return m.load(b.arrivals_of(frame, cell), Order::acquire) == b.all_arrivals(frame, cell);  // S3
+}
+/// Counts a region of the frame; true for the first.
+template <class Machine>
+HIWAY_DEVICE inline bool is_first_region(Machine m, GetBoard const& b, std::uint32_t frame) {
+  std::uint32_t const before = m.fetch_add(b.arrived[b.shape.buffer(frame)], 1u, Order::relaxed);
+  return before == b.shape.regions() * b.shape.lap(frame);
+}
+
+/// Counts `n` tasks of the frame as ended.
+template <class Machine>
+HIWAY_DEVICE inline void count_ended(Machine m, GetBoard const& b, std::uint32_t frame, std::uint64_t n) {
+  std::uint32_t const buffer = b.shape.buffer(frame);
+  std::uint64_t const lap = b.shape.lap(frame);
+  std::uint64_t const before = m.fetch_add(b.ended[buffer], n, Order::acq_rel);  // S4
+  auto const tell = [&](Word<std::uint64_t>& word, std::uint64_t value) {
+    if (b.across) {
+      m.store_across(word, value, Order::release);
+    } else {
+      m.store(word, value, Order::release);
+    }
+  };
+  bool const last = before + n == b.frame_tasks * (lap + 1);
+  if (frame == 0 && (before == 0 || last)) tell(*b.begun, 1);  // whoever sees the buffer free sees this
+  if (last) tell(b.freed[buffer], lap + 1);                    // S4
+}
+
+}  // namespace hiway

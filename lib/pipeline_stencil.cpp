@@ -1,0 +1,123 @@
+// Pipeline::Core: stencil tunnels. Their matrices and boards, beside the two plain tunnels that they are made of.
+#include <string>
+
+#include "pipeline_core.hpp"
+
+namespace hiway {
+
+void Pipeline::Core::add_stencil(std::unique_ptr<StencilTunnelBase> tunnel) {
+  StencilTunnelBase& t = *tunnel;
+  StencilTunnelBase::Plan const& plan = t.plan();
+  std::string const who = "stencil tunnel '" + t.name() + "'";
+  add_tunnel(t.release_strips());
+  add_tunnel(std::move(tunnel));
+  TunnelState& state = tunnels_.back();
+  bool const from = t.from_gpu();
+  bool const to = t.to_gpu();
+  Arena& put_words = tunnel_words(from);
+  Arena& get_words = tunnel_words(to);
+  // Consumers tell producers what is free. Across the bus that lies in the host's memory.
+  bool const told_at_host = t.crosses() || !to;
+  Arena& told = tunnel_words(!told_at_host);
+
+  bool const dma = t.crosses() && t.stencil().movement != Movement::direct;
+  std::size_t const bytes = plan.shape.values() * plan.shape.buffers * t.value_bytes();
+  StencilState s;
+  s.tunnel = &t;
+  // The host's copy, if there is one, is where a GPU producer sets values directly, and where direct consumers get them.
+  std::byte* const host = t.crosses() || !from ? host_words_->place_raw(bytes, who) : nullptr;
+  std::byte* const device =
+      from || to ? (t.crosses() && from && !dma ? host : device_words_->place_raw(bytes, who)) : nullptr;
+
+  PutBoard put;
+  put.shape = plan.shape;
+  put.values = from ? device : host;
+  put.marks_a_row = plan.marks_a_row;
+  std::size_t const regions = std::size_t{plan.shape.regions()} * plan.shape.buffers;
+  put.marks = put_words.place_zeros<Word<std::uint32_t>>(regions * plan.shape.region_height * plan.marks_a_row,
+                                                         who + ": marks");
+  s.set = put.set = put_words.place_zeros<Word<std::uint32_t>>(regions, who);
+  put.whole = put_words.place<Word<std::uint64_t>>();
+  put.freed = told.place<Word<std::uint64_t>>(plan.shape.buffers);
+  put.begun = told.place<Word<std::uint64_t>>();
+  if (from && told_at_host) put.known = put_words.place<Word<std::uint64_t>>(plan.shape.buffers);
+  put.overlapped = put_words.place<Word<std::uint32_t>>();
+
+  GetBoard get;
+  get.shape = plan.shape;
+  auto const place_axis = [&](PlannedAxis const& axis) {
+    return StencilAxis{get_words.place_list(axis.bands), static_cast<std::uint32_t>(axis.bands.size()),
+                       get_words.place_list(axis.of_region), get_words.place_list(axis.of_place)};
+  };
+  get.x = place_axis(plan.x);
+  get.y = place_axis(plan.y);
+  get.strips = plan.strips;
+  get.values = to ? device : host;
+  get.source = t.crosses() && to && !dma ? host : nullptr;
+  get.value_bytes = static_cast<std::uint32_t>(t.value_bytes());
+  get.tasks = t.stencil().tasks;
+  get.frame_tasks = plan.frame_tasks;
+  get.arrivals =
+      get_words.place_zeros<Word<std::uint32_t>>(std::size_t{get.cells()} * plan.shape.buffers, who + ": arrivals");
+  get.arrived = get_words.place<Word<std::uint32_t>>(plan.shape.buffers);
+  get.ended = get_words.place<Word<std::uint64_t>>(plan.shape.buffers);
+  get.freed = put.freed;
+  get.begun = put.begun;
+  get.rounds = get_words.place<Word<std::uint64_t>>();
+  get.across = to && told_at_host;
+
+  s.put_board = put_words.place<PutBoard>();
+  put_words.image(s.put_board) = put;
+  s.get_board = get_words.place<GetBoard>();
+  get_words.image(s.get_board) = get;
+  if (dma) {
+    s.copies = RegionCopies{plan.shape, t.value_bytes(), put.values, get.values};
+    state.movement = Movement::dma;
+    state.why = t.stencil().movement == Movement::dma ? "asked for" : "regions";
+    state.arrived = to ? device_words_->place<Word<std::uint64_t>>() : &state.bus->arrived;
+    if (!to) host_words_->image(state.host_relays).hears.word = state.arrived;
+  }
+  state.stencil = std::move(s);
+}
+
+/// What an incomplete frame of a stencil tunnel has; empty where all that were begun are complete.
+std::string Pipeline::Core::incomplete_frame_of(TunnelState const& t) {
+  StencilShape const& shape = t.stencil->tunnel->plan().shape;
+  std::vector<std::uint32_t> set(std::size_t{shape.regions()} * shape.buffers);
+  if (t.tunnel->from_gpu()) {
+    backend_->download(set.data(), t.stencil->set, set.size() * sizeof set[0]);
+  } else {
+    for (std::size_t i = 0; i < set.size(); ++i) set[i] = ThreadMachine{}.load(t.stencil->set[i], Order::relaxed);
+  }
+  return incomplete_frame(shape, set);
+}
+
+/// A run that ended with a frame that was begun and is not complete has lost its values.
+void Pipeline::Core::check_frames() {
+  for (TunnelState const& t : tunnels_) {
+    if (!t.stencil) continue;
+    if (std::string const what = incomplete_frame_of(t); !what.empty())
+      throw MisuseError("stencil tunnel '" + t.tunnel->name() + "': its writers have returned, but " + what);
+  }
+}
+
+StencilReport Pipeline::Core::stencil_report(TunnelState const& t) {
+  StencilTunnelBase::Plan const& plan = t.stencil->tunnel->plan();
+  Arena& put = tunnel_words(t.tunnel->from_gpu());
+  Arena& get = tunnel_words(t.tunnel->to_gpu());
+  PutBoard const& put_board = put.image(t.stencil->put_board);
+  GetBoard const& get_board = get.image(t.stencil->get_board);
+  StencilReport r;
+  r.name = t.tunnel->name();
+  r.regions = put.fetch(put_board.whole).bits;
+  r.region_copies = r.regions;
+  std::uint64_t const frames = r.regions / plan.shape.regions();  // complete ones: others are an error
+  r.values = frames * plan.shape.values();
+  r.bytes_moved = r.values * t.stencil->tunnel->value_bytes();
+  r.tasks = frames * plan.frame_tasks;
+  r.put_back = get.fetch(get_board.rounds).bits;
+  r.first_task_before_last_set = put.fetch(put_board.overlapped).bits != 0;
+  return r;
+}
+
+}  // namespace hiway

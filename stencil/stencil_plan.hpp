@@ -1,0 +1,53 @@
+// What a stencil tunnel is made of, before there is memory: bands, cells, strips; and how its regions are copied.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "hiway/backend.hpp"
+#include "hiway/stencil/stencil_tunnel.hpp"
+
+namespace hiway {
+
+/// One axis of the matrix.
+struct PlannedAxis {
+  std::vector<StencilBand> bands;
+  std::vector<BandRange> of_region;
+  std::vector<std::uint32_t> of_place;
+};
+/// Cuts the places of an axis of `extent` values, of which each needs those `before` and `behind`, into bands.
+[[nodiscard]] PlannedAxis plan_axis(std::uint32_t extent, std::uint32_t region, std::uint32_t before,
+                                    std::uint32_t behind, StencilEdges edges);
+
+struct StencilTunnelBase::Plan {
+  StencilShape shape;
+  PlannedAxis x, y;
+  StripShape strips;
+  std::uint64_t frame_tasks = 0;
+  std::uint64_t frame_strips = 0;
+  std::uint32_t marks_a_row = 1;
+};
+
+/// How the regions of a tunnel are copied across the bus.
+struct RegionCopies {
+  StencilShape shape;
+  std::size_t value_bytes = 1;
+  std::byte* from_values = nullptr;
+  std::byte* to_values = nullptr;
+
+  /// Of the largest region.
+  [[nodiscard]] std::size_t region_bytes() const {
+    return std::size_t{shape.region_width} * shape.region_height * value_bytes;
+  }
+  [[nodiscard]] Copy copy(RegionReference const& reference) const;
+};
+
+/// "value (x, y) of frame f", of a fault's item (detail::place_item).
+[[nodiscard]] std::string fault_place(std::uint64_t item);
+
+/// What is wrong with the frames of a run that has ended, or does not go on: the first that was begun and is not complete.
+/// `set`: for each buffer and region. Empty when every frame that was begun is complete.
+[[nodiscard]] std::string incomplete_frame(StencilShape const& shape, std::vector<std::uint32_t> const& set);
+
+}  // namespace hiway
