@@ -4,9 +4,11 @@
 #include "bench/benches.hpp"
 #include "cli/program.hpp"
 #include "gene_alignment/app.hpp"
+#include "stencil/app.hpp"
 
 int main(int argc, char** argv) {
   std::vector<std::unique_ptr<cli::App>> apps;
   apps.push_back(gene_alignment::make_app());
+  apps.push_back(stencil::make_app());
   return cli::run_program(argc, argv, apps, bench::all_benches());
 }

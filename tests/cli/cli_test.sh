@@ -47,7 +47,7 @@ key() { tr -d ' \n' <out | grep -oE "\"$1\":(\[[^]]*\]|\{[^}]*\}|[^,}]*)" | head
 is() { [[ $(key "$1") == "$2" ]] || fail "$last: $1 is $(key "$1"), not $2"; }
 
 # ---- help and lists
-for level in "" run "run gene-alignment" graph "graph gene-alignment" devices list plan bench; do
+for level in "" run "run gene-alignment" "run stencil" graph "graph gene-alignment" devices list plan bench; do
   # shellcheck disable=SC2086
   good $level --help
   says "Usage: hiway${level:+ $level}"
@@ -96,6 +96,24 @@ good run gene-alignment --json --seed 7
 is matches_checksum "$one"
 good run gene-alignment --json --seed 8
 [[ $(key matches_checksum) != "$one" ]] || fail "the seed changes nothing"
+
+# The stencil: every method the same values; each region crosses once.
+for method in hiway baseline reference; do
+  good run stencil --method $method --json --width 100 --height 60 --region 16 --frames 4
+  is verified true
+  key checksum >result.$method
+done
+cmp -s result.hiway result.reference && cmp -s result.baseline result.reference || fail "the stencil's methods differ"
+rm -f result.*
+good run stencil --json --width 100 --height 60 --region 16 --frames 4 --iterations 2
+is copies_per_value 1.0
+is region_copies 112
+is first_task_before_last_set true
+good run stencil
+says "method hiway, device simt: verified"
+bad "--region must not be larger than the matrix: 9,3" run stencil --width 8 --height 8 --region 9,3
+bad "--iterations must be 1 to 32: 33" run stencil --iterations 33
+bad "--width must be 1 to 1048576: 0" run stencil --width 0
 
 # A pair whose answer is known by hand: ACGTACGGTCA occurs at 2, and the diagonal of 11 matches is 44.
 printf 'ACGTACGGTCA\nttacgtacggtcattt\n' >pair
@@ -319,10 +337,10 @@ bad "report: not there yet" report x
 bad "bench needs a name" bench
 bad "bench: no bench 'fast'" bench fast
 bad "--wrong" bench --wrong
-bad "run needs an application: gene-alignment" run
-bad "run: no application 'gene': gene-alignment" run gene
-bad "graph needs an application: gene-alignment" graph
-bad "graph: no application 'gene': gene-alignment" graph gene
+bad "run needs an application: gene-alignment, stencil" run
+bad "run: no application 'gene': gene-alignment, stencil" run gene
+bad "graph needs an application: gene-alignment, stencil" graph
+bad "graph: no application 'gene': gene-alignment, stencil" graph gene
 bad "--wrong" run gene-alignment --wrong
 bad "--wrong" --wrong
 bad "--wrong" run --wrong

@@ -1,0 +1,143 @@
+// Method hiway: generate (CPU threads) -> pass 1 -> ... -> pass N (persistent GPU stages), all at the same time: a region moves
+// on when it is whole, and a place is worked on when its neighbours are there.
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <hiway/hiway.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "stencil/methods.hpp"
+
+namespace stencil {
+namespace {
+
+/// A pass's value of one place, of the pass before; at the edges a copy.
+template <class Outlet>
+HIWAY_DEVICE float pass_value(Problem const& p, Outlet const& in, hiway::StencilTask const& t) {
+  std::int64_t const x = t.x;
+  std::int64_t const y = t.y;
+  float const centre = in.fetch_d(x, y);
+  if (!p.is_inside(t.x, t.y)) return centre;
+  return five_point({centre, in.fetch_d(x - 1, y), in.fetch_d(x + 1, y), in.fetch_d(x, y - 1), in.fetch_d(x, y + 1)});
+}
+
+}  // namespace
+
+/// A pass between two others.
+struct MiddlePass {
+  Problem problem;
+  HIWAY_DEVICE void operator()(hiway::StencilOutlet<float> in, hiway::StencilInlet<float> out) const {
+    in.for_each_d([&](hiway::StencilTask const& t) { out.set_d(t.x, t.y, pass_value(problem, in, t), t.frame); });
+  }
+};
+/// The last pass, whose values stay on the device.
+struct LastPass {
+  Problem problem;
+  float* out;
+  HIWAY_DEVICE void operator()(hiway::StencilOutlet<float> in) const {
+    in.for_each_d([&](hiway::StencilTask const& t) {
+      std::size_t const row = std::size_t{t.frame} * problem.height + t.y;
+      out[row * problem.width + t.x] = pass_value(problem, in, t);
+    });
+  }
+};
+
+namespace {
+
+/// Sets the rows whose turn is the thread's.
+struct Generate {
+  Problem problem;
+  void operator()(hiway::StencilInlet<float> out) const {
+    std::vector<float> row(problem.width);
+    for (std::uint32_t frame = 0; frame < problem.frames; ++frame) {
+      for (std::uint32_t y = hiway::thread_index(); y < problem.height; y += hiway::thread_count()) {
+        std::uint32_t const hash = row_hash(problem, y, frame);
+        for (std::uint32_t x = 0; x < problem.width; ++x) row[x] = hashed_value(hash, x);
+        out.set_h(0, y, std::span<float const>(row), frame);
+      }
+    }
+  }
+};
+
+class Passes {
+ public:
+  Passes(Problem const& problem, std::string const& device)
+      : problem_(problem),
+        pipe_(hiway::PipelineConfig{.device = device}),
+        out_(pipe_.create_buffer<float>(problem.values() * problem.frames)) {
+    hiway::StencilConfig config{.width = problem.width,
+                                .height = problem.height,
+                                .stencil_width = std::min(3u, problem.width),
+                                .stencil_height = std::min(3u, problem.height),
+                                .region_width = problem.region_width,
+                                .region_height = problem.region_height,
+                                .frames = problem.frames,
+                                .edges = hiway::StencilEdges::clipped};
+    auto* in = &pipe_.create_stencil_tunnel<float>("input", hiway::Direction::cpu_to_gpu, config);
+    // Two threads are left to the library's monitors.
+    unsigned const threads = std::max(3U, std::thread::hardware_concurrency()) - 2;
+    pipe_.add_cpu_stage("generate", Generate{problem}, hiway::into(*in), {.threads = threads});
+    bool const emulated = device == "simt";
+    hiway::GpuStageOptions options{.blocks = emulated ? 1u : 128u / std::max(1u, problem.iterations),
+                                   .threads_per_block = emulated ? 32u : 256u};
+    options.blocks = std::max(1u, options.blocks);
+    for (std::uint32_t pass = 1; pass < problem.iterations; ++pass) {
+      std::string const name = "pass " + std::to_string(pass);
+      auto* const next = &pipe_.create_stencil_tunnel<float>(name, hiway::Direction::gpu_to_gpu, config);
+      pipe_.add_gpu_stage(name, MiddlePass{problem}, hiway::from(*in), hiway::into(*next), options);
+      in = next;
+    }
+    pipe_.add_gpu_stage("pass " + std::to_string(problem.iterations), LastPass{problem, out_.view().data},
+                        hiway::from(*in), options);
+  }
+  Passes(Passes const&) = delete;
+  Passes& operator=(Passes const&) = delete;
+
+  void prepare() { pipe_.prepare(); }
+
+  Measurement run(Values const* oracle) {
+    hiway::RunReport const report = pipe_.run();
+    Values values(out_.size());
+    out_.copy_out(values);
+    hiway::StencilReport const& input = report.stencils.front();
+    Measurement measured{.checksum = checksum(values)};
+    measured.right = oracle == nullptr || values == *oracle;
+    measured.seconds = report.seconds;
+    measured.items = 0;
+    for (hiway::StencilReport const& s : report.stencils) measured.items += s.tasks;
+    measured.bytes_moved = input.bytes_moved;
+    measured.region_copies = input.region_copies;
+    measured.first_task_before_last_set = input.first_task_before_last_set;
+    measured.tunnels = report.tunnels;
+    if (report.end_detection_us >= 0) measured.end_detection_us = report.end_detection_us;
+    return measured;
+  }
+
+  [[nodiscard]] std::string graph() const { return pipe_.graph(); }
+
+ private:
+  Problem problem_;
+  hiway::Pipeline pipe_;
+  hiway::Buffer<float>& out_;
+};
+
+}  // namespace
+
+std::vector<Measurement> run_hiway(Problem const& problem, Job const& job, Values const* oracle) {
+  Passes passes{problem, job.device};
+  passes.prepare();
+  std::vector<Measurement> runs;
+  for (unsigned i = 0; i < job.repeat; ++i) {
+    runs.push_back(passes.run(oracle));
+    job.ran();
+  }
+  return runs;
+}
+
+std::string hiway_graph(std::string const& device) {
+  return Passes{{.width = 8, .height = 8, .iterations = 2}, device}.graph();
+}
+
+}  // namespace stencil

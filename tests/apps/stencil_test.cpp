@@ -1,0 +1,67 @@
+// The five-point stencil: each method gives the oracle's values, bit for bit, and moves what it says.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+#include "stencil/methods.hpp"
+
+namespace stencil {
+namespace {
+
+TEST(StencilReference, AddsUpACross) {
+  Problem const p{.width = 3, .height = 3, .frames = 1};
+  Values const values = reference_values(p);
+  auto const in = [&](std::uint32_t x, std::uint32_t y) { return input_value(p, x, y, 0); };
+  EXPECT_EQ(values[4], 0.2f * ((((in(1, 1) + in(0, 1)) + in(2, 1)) + in(1, 0)) + in(1, 2)));
+  EXPECT_EQ(values[0], in(0, 0));
+  EXPECT_EQ(values[5], in(2, 1));
+}
+TEST(StencilReference, ValuesDifferByPlaceFrameAndSeed) {
+  Problem p;
+  Problem other;
+  other.seed = 2;
+  EXPECT_NE(input_value(p, 3, 4, 0), input_value(p, 4, 3, 0));
+  EXPECT_NE(input_value(p, 3, 4, 0), input_value(p, 3, 4, 1));
+  EXPECT_NE(input_value(p, 3, 4, 0), input_value(other, 3, 4, 0));
+}
+
+TEST(StencilMethods, AgreeBitForBit) {
+  Problem const problems[] = {
+      {.width = 1, .height = 1},
+      {.width = 2, .height = 5, .frames = 3},
+      {.width = 40, .height = 30, .region_width = 7, .region_height = 9, .frames = 3},
+      {.width = 33, .height = 17, .region_width = 33, .region_height = 1, .frames = 2, .iterations = 3},
+      {.width = 20, .height = 50, .region_width = 3, .region_height = 50, .frames = 2, .iterations = 2},
+  };
+  for (Problem const& p : problems) {
+    Values const oracle = reference_values(p);
+    std::uint64_t const values = p.values() * p.frames;
+    Job const job{.device = "simt", .repeat = 2};
+    for (Measurement const& m : run_hiway(p, job, &oracle)) {
+      EXPECT_TRUE(m.right) << p.width << " x " << p.height;
+      EXPECT_EQ(m.checksum, checksum(oracle));
+      EXPECT_EQ(m.bytes_moved, 4 * values);
+      if (p.region_width != 0) {
+        std::uint64_t const regions_x = (p.width + p.region_width - 1) / p.region_width;
+        std::uint64_t const regions_y = (p.height + p.region_height - 1) / p.region_height;
+        EXPECT_EQ(m.region_copies, regions_x * regions_y * p.frames);
+      }
+      EXPECT_EQ(m.items, values * p.iterations);
+    }
+    for (Measurement const& m : run_baseline(p, job, &oracle)) {
+      EXPECT_TRUE(m.right) << p.width << " x " << p.height;
+      EXPECT_EQ(m.bytes_moved, 5 * 4 * values);
+      EXPECT_EQ(m.items, values);
+    }
+  }
+}
+TEST(StencilMethods, SayWhenTheyAreWrong) {
+  Problem const p{.width = 8, .height = 8};
+  Values oracle = reference_values(p);
+  oracle[20] += 1;
+  EXPECT_FALSE(run_hiway(p, {.device = "simt"}, &oracle).front().right);
+  EXPECT_FALSE(run_baseline(p, {.device = "simt"}, &oracle).front().right);
+}
+
+}  // namespace
+}  // namespace stencil
