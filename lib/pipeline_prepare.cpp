@@ -376,7 +376,6 @@ InletView Pipeline::Core::inlet_view(StageState const& stage, std::size_t index,
   v.control = control(stage.gpu);
   v.end = stage.gpu ? t.device_end : t.host_end;
   v.throttled = t.throttled_by != npos && v.spill == nullptr ? &v.end->throttled : nullptr;
-  if (t.stencil) v.put_board = t.stencil->put_board;
   v.past_caches = !stage.gpu && past_caches(t);
   v.ports = stage.inlet_ports[index] + executor;
   v.closed_executors = stage.closed_executors[index];
@@ -395,7 +394,6 @@ OutletView Pipeline::Core::outlet_view(StageState const& stage, std::size_t inde
   v.relays = stage.gpu ? nullptr : t.host_relays;
   v.control = control(stage.gpu);
   v.end = stage.gpu ? t.device_end : t.host_end;
-  if (t.stencil) v.get_board = t.stencil->get_board;
   v.ports = stage.outlet_ports[index] + executor;
   v.stage_ended = &stage.words->ended;
   v.home = executor;

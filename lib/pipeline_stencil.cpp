@@ -70,6 +70,8 @@ void Pipeline::Core::add_stencil(std::unique_ptr<StencilTunnelBase> tunnel) {
   put_words.image(s.put_board) = put;
   s.get_board = get_words.place<GetBoard>();
   get_words.image(s.get_board) = get;
+  put_words.image(from ? state.device_end : state.host_end).put_board = s.put_board;
+  get_words.image(to ? state.device_end : state.host_end).get_board = s.get_board;
   if (dma) {
     s.copies = RegionCopies{plan.shape, t.value_bytes(), put.values, get.values};
     state.movement = Movement::dma;

@@ -21,8 +21,6 @@
 
 namespace hiway {
 
-struct PutBoard;
-
 /// What an inlet points at. Built by the pipeline, one for each stage and tunnel.
 struct InletView {
   Ring ring;
@@ -31,7 +29,6 @@ struct InletView {
   Control* control = nullptr;
   EndWords* end = nullptr;
   Word<std::uint32_t>* throttled = nullptr;  ///< of a put from outside a cycle that may spill (docs/adr/0013); or null
-  PutBoard const* put_board = nullptr;       ///< a stencil tunnel's (stencil/scoreboard.hpp)
   InletPort* ports = nullptr;                ///< one for each block; a CPU thread's own; an open inlet's only one
   Word<std::uint32_t>* closed_executors = nullptr;
   std::uint32_t stage = no_id;

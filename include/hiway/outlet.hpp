@@ -22,8 +22,6 @@
 
 namespace hiway {
 
-struct GetBoard;
-
 /// What an outlet points at. Built by the pipeline, one for each stage and tunnel.
 struct OutletView {
   Ring ring;
@@ -31,7 +29,6 @@ struct OutletView {
   Relays* relays = nullptr;     ///< an inbox's, at the host
   Control* control = nullptr;
   EndWords* end = nullptr;
-  GetBoard const* get_board = nullptr;         ///< a stencil tunnel's (stencil/scoreboard.hpp)
   OutletPort* ports = nullptr;                 ///< one for each block; a CPU thread's own; an open outlet's only one
   Word<std::uint32_t>* stage_ended = nullptr;  ///< every tunnel that the stage reads has ended
   std::uint32_t stage = no_id;

@@ -43,11 +43,18 @@
 
 namespace hiway {
 
+struct PutBoard;
+struct GetBoard;
+
 /// A unit's state, one copy for each of its tunnels at each home.
 struct EndWords {
   alignas(64) Word<std::uint32_t> closed{0};
   Word<std::uint32_t> ended{0};
   Word<std::uint32_t> throttled{0};  ///< of the tunnel, not the unit; at the producers' home
+  // A stencil tunnel's (stencil/scoreboard.hpp), at the home of each. Here, not in the views: there they cost every stage
+  // registers.
+  PutBoard const* put_board = nullptr;
+  GetBoard const* get_board = nullptr;
 };
 
 /// One reader's count of a tunnel, one per thread or block.

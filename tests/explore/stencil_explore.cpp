@@ -54,7 +54,7 @@ struct Board {
     inlet.control = &control;
     inlet.end = &end;
     inlet.ports = &port;
-    inlet.put_board = &put;
+    end.put_board = &put;
     inlet.open = true;
   }
 

@@ -59,13 +59,13 @@ HIWAY_DEVICE constexpr std::uint32_t bits_from(std::uint32_t first, std::uint32_
 template <class Machine>
 HIWAY_DEVICE inline void put_region(Machine m, InletView const& v, std::uint32_t region, std::uint32_t frame) {
   put(m, v, WriteItem<RegionReference>{{frame, region}});
-  count_whole(m, *v.put_board);
+  count_whole(m, *v.end->put_board);
 }
 /// Marks `n` values of one word of marks, from (x, y) on.
 template <class Machine>
 HIWAY_DEVICE inline void mark_once(Machine m, InletView const& v, MarkPlace const& place, std::uint32_t x,
                                    std::uint32_t y, std::uint32_t frame, std::uint32_t n) {
-  std::uint32_t const twice = mark_values(m, *v.put_board, place.word, bits_from(place.bit, n), frame);
+  std::uint32_t const twice = mark_values(m, *v.end->put_board, place.word, bits_from(place.bit, n), frame);
   if (twice == 0) return;
   std::uint32_t bit = place.bit;
   while ((twice >> bit & 1u) == 0) ++bit;
@@ -75,7 +75,7 @@ HIWAY_DEVICE inline void mark_once(Machine m, InletView const& v, MarkPlace cons
 template <class Machine>
 HIWAY_DEVICE inline void tell_set(Machine m, InletView const& v, MarkPlace const& place, std::uint32_t x,
                                   std::uint32_t y, std::uint32_t frame, std::uint32_t n) {
-  PutBoard const& b = *v.put_board;
+  PutBoard const& b = *v.end->put_board;
   mark_once(m, v, place, x, y, frame, n);
   if (count_values(m, b, place.region, frame, n)) put_region(m, v, place.region, frame);
 }
@@ -84,7 +84,7 @@ HIWAY_DEVICE inline void tell_set(Machine m, InletView const& v, MarkPlace const
 template <class Machine, class Write>
 HIWAY_DEVICE inline void set_value(Machine m, InletView const& v, std::size_t bytes, std::int64_t x, std::int64_t y,
                                    std::uint32_t frame, Write&& write) {
-  PutBoard const& b = *v.put_board;
+  PutBoard const& b = *v.end->put_board;
   if (!b.shape.has(x, y) || frame >= b.shape.frames) raise_at(m, v, FaultKind::outside_matrix, x, y, frame);
   auto const at_x = static_cast<std::uint32_t>(x);
   auto const at_y = static_cast<std::uint32_t>(y);
@@ -110,7 +110,7 @@ template <class T, class Machine>
 inline void set_row(Machine m, InletView const& v, std::int64_t x, std::int64_t y, T const* values, std::size_t n,
                     std::uint32_t frame) {
   if (n == 0) return;
-  PutBoard const& b = *v.put_board;
+  PutBoard const& b = *v.end->put_board;
   std::int64_t const last = x + static_cast<std::int64_t>(n) - 1;
   if (!b.shape.has(x, y) || frame >= b.shape.frames) raise_at(m, v, FaultKind::outside_matrix, x, y, frame);
   if (!b.shape.has(last, y)) raise_at(m, v, FaultKind::outside_matrix, last, y, frame);
@@ -145,7 +145,7 @@ struct StencilViews {
   OutletView regions;
   OutletView strips;
   InletView into_strips;
-  HIWAY_DEVICE GetBoard const& board() const { return *regions.get_board; }
+  HIWAY_DEVICE GetBoard const& board() const { return *regions.end->get_board; }
 };
 
 /// Copies a region from across, by all lanes of `group`.
