@@ -729,9 +729,9 @@ TEST(Tiles, GiveMoreWhenNoWindowIsLeftOut) {
 
 // ---- input
 
-using InputOf = Files;
+using FaceInput = Files;
 
-TEST_F(InputOf, ValuesOutOfRangeAreRefused) {
+TEST_F(FaceInput, ValuesOutOfRangeAreRefused) {
   auto const says = [](InputOptions const& options) { return complaint([&] { (void)make_input(options); }); };
   EXPECT_EQ(says({"", frontal_face}), "--image: no file given");
   EXPECT_EQ(says({astronaut, ""}), "--cascade: no file given");
