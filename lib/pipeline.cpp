@@ -182,6 +182,12 @@ void Pipeline::Core::place_for_dma(TunnelState& t) {
   bool const to = t.tunnel->to_gpu();
   std::size_t const bytes = std::bit_ceil(t.tunnel->config().capacity_items) * t.tunnel->item_bytes();
   (to ? t.get_ring : t.put_ring).items = device_words_->place_raw(bytes, "tunnel '" + t.tunnel->name() + "'");
+  tell_arrivals(t);
+}
+
+/// dma: what has arrived is not what is published. The word lies at the consumers' home.
+void Pipeline::Core::tell_arrivals(TunnelState& t) {
+  bool const to = t.tunnel->to_gpu();
   t.arrived = to ? device_words_->place<Word<std::uint64_t>>() : &t.bus->arrived;
   if (!to) host_words_->image(t.host_relays).hears.word = t.arrived;
 }

@@ -188,6 +188,7 @@ class Pipeline::Core {
   [[nodiscard]] Control* control(bool device) const { return device ? device_control_ : host_control_; }
   void invalidate();
   void place_for_dma(TunnelState& t);
+  void tell_arrivals(TunnelState& t);
   void settle_movement(TunnelState& t);
   void check_tagged(std::vector<std::string>& found) const;
   [[nodiscard]] Grouping chosen_grouping(StageState const& stage, TunnelBase const& tunnel) const;

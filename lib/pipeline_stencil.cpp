@@ -76,8 +76,7 @@ void Pipeline::Core::add_stencil(std::unique_ptr<StencilTunnelBase> tunnel) {
     s.copies = RegionCopies{plan.shape, t.value_bytes(), put.values, get.values};
     state.movement = Movement::dma;
     state.why = t.stencil().movement == Movement::dma ? "asked for" : "regions";
-    state.arrived = to ? device_words_->place<Word<std::uint64_t>>() : &state.bus->arrived;
-    if (!to) host_words_->image(state.host_relays).hears.word = state.arrived;
+    tell_arrivals(state);
   }
   state.stencil = std::move(s);
 }
@@ -112,10 +111,15 @@ StencilReport Pipeline::Core::stencil_report(TunnelState const& t) {
   StencilReport r;
   r.name = t.tunnel->name();
   r.regions = put.fetch(put_board.whole).bits;
-  r.region_copies = r.regions;
+  r.region_copies = r.regions;  // where nobody copies them, each is set where it is read, or carried by who took it
   std::uint64_t const frames = r.regions / plan.shape.regions();  // complete ones: others are an error
   r.values = frames * plan.shape.values();
   r.bytes_moved = r.values * t.stencil->tunnel->value_bytes();
+  if (t.route != npos) {
+    TransferLine const& line = *lines_[static_cast<std::size_t>(bus_direction(*t.tunnel))];
+    r.region_copies = line.items(t.route);
+    r.bytes_moved = line.copied_bytes(t.route);
+  }
   r.tasks = frames * plan.frame_tasks;
   r.put_back = get.fetch(get_board.rounds).bits;
   r.first_task_before_last_set = put.fetch(put_board.overlapped).bits != 0;

@@ -55,6 +55,7 @@ void TransferLine::add(std::size_t track, std::uint64_t items) {
   Ring const& ring = t.route.outbox;
   std::uint64_t const slots = std::uint64_t{ring.slots_mask} + 1;
   std::uint64_t const to = t.started_to + items;
+  std::size_t const first = copies_.size();
   if (t.route.regions) {
     for (std::uint64_t at = t.started_to; at < to; ++at)
       copies_.push_back(t.route.regions->copy(item_in<RegionReference>(ring.item(at))));
@@ -68,6 +69,7 @@ void TransferLine::add(std::size_t track, std::uint64_t items) {
                        .bytes = static_cast<std::size_t>(n) * ring.item_bytes});
     at += n;
   }
+  for (std::size_t c = first; c < copies_.size(); ++c) t.copied_bytes += copies_[c].bytes * copies_[c].rows;
   if (direction_ == BusDirection::to_device) words_.push_back({.word = t.route.arrived, .value = to});  // X2
   under_way_.push_back({.submission = submitted_ + 1,
                         .track = track,

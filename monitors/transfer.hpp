@@ -64,8 +64,10 @@ class TransferLine {
   /// Back to the first item, before a run. *Waits* for copies that an aborted run left under way. *Throws* Error when
   /// they stay so for 2 s, CudaError.
   void reset();
-  /// Batches of a route since reset.
+  /// Of a route since reset: batches, items (or regions) in them, and the bytes of their copies.
   [[nodiscard]] std::uint64_t batches(std::size_t route) const { return tracks_[route].batches; }
+  [[nodiscard]] std::uint64_t items(std::size_t route) const { return tracks_[route].started_to; }
+  [[nodiscard]] std::uint64_t copied_bytes(std::size_t route) const { return tracks_[route].copied_bytes; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -77,6 +79,7 @@ class TransferLine {
     std::uint64_t published = 0;
     std::uint64_t due_to = 0;  ///< what was decided to leave, though the bound may let it go in pieces
     std::uint64_t batches = 0;
+    std::uint64_t copied_bytes = 0;
     Clock::time_point oldest_seen{};  ///< when the oldest pending item was first seen
     [[nodiscard]] bool due() const { return due_to > started_to; }
   };

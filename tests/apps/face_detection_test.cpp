@@ -25,6 +25,7 @@
 #include "face_detection/pyramid.hpp"
 #include "face_detection/stages.hpp"
 #include "face_detection/summary.hpp"
+#include "tests/apps/files.hpp"
 
 namespace face_detection {
 
@@ -46,30 +47,6 @@ std::string const data = HIWAY_SOURCE_DIR "/apps/face_detection/data/";
 std::string const astronaut = data + "astronaut_512.pgm";
 std::string const collage = data + "faces_1280x720.pgm";
 std::string const frontal_face = data + "lbpcascade_frontalface.xml";
-
-/// A folder for one test's files.
-class Files : public testing::Test {
- protected:
-  Files() {
-    auto const* const test = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = fs::path{testing::TempDir()} / (std::string{"hiway_"} + test->test_suite_name() + "_" + test->name());
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
-  ~Files() override {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
-
-  std::string path(std::string const& name) const { return (folder_ / name).string(); }
-  std::string file(std::string const& name, std::string const& content) const {
-    std::ofstream{path(name), std::ios::binary} << content;
-    return path(name);
-  }
-
- private:
-  fs::path folder_;
-};
 
 std::string content_of(std::string const& path) {
   std::ifstream in{path, std::ios::binary};
@@ -105,23 +82,23 @@ unsigned seed_of_run() {
 using ImageFile = Files;
 
 TEST_F(ImageFile, PgmIsReadWithCommentsAndAnySpaceInItsHeader) {
-  Image const image = read_image(file("a.pgm", "P5\n# a comment\n3\t2 # another\n255\nabcdef"));
+  Image const image = read_image(plain("a.pgm", "P5\n# a comment\n3\t2 # another\n255\nabcdef"));
   EXPECT_EQ(image.width, 3);
   EXPECT_EQ(image.height, 2);
   EXPECT_THAT(image.pixels, ElementsAre('a', 'b', 'c', 'd', 'e', 'f'));
   // A pixel may look like space, or like a comment.
-  EXPECT_THAT(read_image(file("a.pgm", "P5 2 1 255\n\n#")).pixels, ElementsAre('\n', '#'));
+  EXPECT_THAT(read_image(plain("a.pgm", "P5 2 1 255\n\n#")).pixels, ElementsAre('\n', '#'));
 }
 
 TEST_F(ImageFile, PpmBecomesGreyByOpencvsWeights) {
   std::string const pixels = std::string("\xff\0\0\0\xff\0\0\0\xff\xff\xff\xff\x0a\x14\x1e", 15);
-  EXPECT_THAT(read_image(file("a.ppm", "P6 5 1 255\n" + pixels)).pixels, ElementsAre(76, 150, 29, 255, 18));
+  EXPECT_THAT(read_image(plain("a.ppm", "P6 5 1 255\n" + pixels)).pixels, ElementsAre(76, 150, 29, 255, 18));
 }
 
 TEST_F(ImageFile, PngIsReadAsItWasWritten) {
   Image image{7, 5, {}};
   for (int i = 0; i < 35; ++i) image.pixels.push_back(static_cast<std::uint8_t>(i * 7));
-  Image const again = read_image(file("a.png", encode_png(image, {})));
+  Image const again = read_image(plain("a.png", encode_png(image, {})));
   EXPECT_EQ(again.width, 7);
   EXPECT_EQ(again.height, 5);
   EXPECT_EQ(again.pixels, image.pixels);
@@ -167,28 +144,28 @@ TEST_F(ImageFile, PngOfAnyKindIsRead) {
     int const length = static_cast<int>(kind.row.size());
     add("IDAT" + bytes({0x78, 1, 1, length, 0, 255 - length, 255}) + kind.row + number(high << 16 | low));
     add("IEND");
-    EXPECT_EQ(read_image(file("a.png", png)).pixels, kind.grey) << kind.depth << " " << kind.colour;
+    EXPECT_EQ(read_image(plain("a.png", png)).pixels, kind.grey) << kind.depth << " " << kind.colour;
   }
 }
 
 TEST_F(ImageFile, WhatCannotBeReadIsRefused) {
   EXPECT_EQ(image_complaint(path("absent.png")), path("absent.png") + ": cannot be opened: No such file or directory");
   EXPECT_EQ(image_complaint(path("")), path("") + ": cannot be read: Is a directory");
-  EXPECT_EQ(image_complaint(file("a", "")), path("a") + ": empty");
+  EXPECT_EQ(image_complaint(plain("a", "")), path("a") + ": empty");
 }
 
 TEST_F(ImageFile, OtherKindsAreRefused) {
   for (std::string const& content :
        {std::string{"P"}, std::string{"P2\n1 1 255\n7"}, std::string{"P4\n8 1\nx"},
         std::string{"\xff\xd8\xff\xe0 JFIF"}, std::string{"\x89PNG\r\n"}, std::string{"x P5 1 1 255\na"}}) {
-    EXPECT_EQ(image_complaint(file("a", content)),
+    EXPECT_EQ(image_complaint(plain("a", content)),
               path("a") + ": neither a binary PGM (P5), nor a binary PPM (P6), nor a PNG");
   }
 }
 
 TEST_F(ImageFile, BrokenPgmIsRefused) {
   auto const says = [&](std::string const& content) {
-    std::string const text = image_complaint(file("a", content));
+    std::string const text = image_complaint(plain("a", content));
     EXPECT_THAT(text, StartsWith(path("a") + ": "));
     return text.substr(path("a").size() + 2);
   };
@@ -214,12 +191,12 @@ TEST_F(ImageFile, PngIsRefusedWhereverItIsCutOffOrDamaged) {
   for (int i = 0; i < 24; ++i) image.pixels.push_back(static_cast<std::uint8_t>(i * i));
   std::string const whole = encode_png(image, {});
   for (std::size_t size = 8; size < whole.size(); ++size)
-    EXPECT_THAT(image_complaint(file("a.png", whole.substr(0, size))), HasSubstr(path("a.png") + ": cut short"))
+    EXPECT_THAT(image_complaint(plain("a.png", whole.substr(0, size))), HasSubstr(path("a.png") + ": cut short"))
         << size;
   for (std::size_t at = 8; at < whole.size(); ++at) {
     std::string damaged = whole;
     damaged[at] = static_cast<char>(damaged[at] ^ 0x10);
-    EXPECT_THAT(image_complaint(file("a.png", damaged)), AnyOf(HasSubstr("damaged"), HasSubstr("cut short"))) << at;
+    EXPECT_THAT(image_complaint(plain("a.png", damaged)), AnyOf(HasSubstr("damaged"), HasSubstr("cut short"))) << at;
   }
 }
 
@@ -257,7 +234,7 @@ class CascadeFile : public Files {
     std::string text = content_of(frontal_face);
     std::size_t const at = text.find(from);
     EXPECT_NE(at, std::string::npos) << from;
-    return file("c.xml", text.replace(at, from.size(), to));
+    return plain("c.xml", text.replace(at, from.size(), to));
   }
   std::string says(std::string const& from, std::string const& to) const {
     std::string const text = cascade_complaint(changed(from, to));
@@ -295,7 +272,7 @@ TEST_F(CascadeFile, OfAnotherKindIsRefused) {
   EXPECT_EQ(says(">256<", ">0<"), "line 20: an LBP feature has 256 codes, not 0");
   EXPECT_EQ(says("587145899 -24005<", "587145899 -24005 1 -2 3 1 2 3 4 5 6 7 8<"),
             "line 30: a tree of 2 inner nodes: only trees of one are supported");
-  EXPECT_EQ(cascade_complaint(file("c.xml", "<html><body/></html>")),
+  EXPECT_EQ(cascade_complaint(plain("c.xml", "<html><body/></html>")),
             path("c.xml") + ": line 1: not a cascade: no <opencv_storage> with content");
 }
 
@@ -323,17 +300,17 @@ TEST_F(CascadeFile, ThatContradictsItselfIsRefused) {
 TEST_F(CascadeFile, ThatIsNoXmlIsRefused) {
   std::string const whole = content_of(frontal_face);
   std::string const file_of = path("c.xml");
-  EXPECT_EQ(cascade_complaint(file("c.xml", "")), file_of + ": empty");
+  EXPECT_EQ(cascade_complaint(plain("c.xml", "")), file_of + ": empty");
   EXPECT_EQ(cascade_complaint(path("absent")), path("absent") + ": cannot be opened: No such file or directory");
   EXPECT_EQ(cascade_complaint(path("")), path("") + ": cannot be read: Is a directory");
-  EXPECT_EQ(cascade_complaint(file("c.xml", "P5 1 1 255\nx")), file_of + ": line 1: not XML: syntax error");
+  EXPECT_EQ(cascade_complaint(plain("c.xml", "P5 1 1 255\nx")), file_of + ": line 1: not XML: syntax error");
   for (std::size_t const size :
        {std::size_t{1}, std::size_t{200}, std::size_t{1000}, whole.size() / 2, whole.size() - 3})
-    EXPECT_THAT(cascade_complaint(file("c.xml", whole.substr(0, size))), HasSubstr(": not XML: ")) << size;
+    EXPECT_THAT(cascade_complaint(plain("c.xml", whole.substr(0, size))), HasSubstr(": not XML: ")) << size;
   EXPECT_EQ(says("<opencv_storage>", "<!DOCTYPE x [<!ENTITY a 'a'>]><opencv_storage>"), "line 6: has a document type");
   std::string deep;
   for (int i = 0; i < 1000; ++i) deep += "<a>";
-  EXPECT_EQ(cascade_complaint(file("c.xml", deep)), file_of + ": line 1: deeper than 32 elements");
+  EXPECT_EQ(cascade_complaint(plain("c.xml", deep)), file_of + ": line 1: deeper than 32 elements");
 }
 
 // ---- levels

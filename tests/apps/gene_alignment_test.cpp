@@ -22,6 +22,7 @@
 #include "gene_alignment/methods.hpp"
 #include "gene_alignment/stages.hpp"
 #include "gene_alignment/summary.hpp"
+#include "tests/apps/files.hpp"
 
 namespace gene_alignment {
 
@@ -48,34 +49,15 @@ std::string letters(Sequence const& sequence) {
   return text;
 }
 
-/// A folder for one test's files.
-class Files : public testing::Test {
+/// Of which some are zipped.
+class ZippedFiles : public Files {
  protected:
-  Files() {
-    auto const* const test = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = fs::path{testing::TempDir()} / (std::string{"hiway_"} + test->test_suite_name() + "_" + test->name());
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
-  ~Files() override {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
-
-  std::string path(std::string const& name) const { return (folder_ / name).string(); }
-  std::string plain(std::string const& name, std::string const& content) const {
-    std::ofstream{path(name), std::ios::binary} << content;
-    return path(name);
-  }
   std::string zipped(std::string const& name, std::string const& content) const {
     gzFile file = gzopen(path(name).c_str(), "wb");
     EXPECT_EQ(gzwrite(file, content.data(), static_cast<unsigned>(content.size())), static_cast<int>(content.size()));
     EXPECT_EQ(gzclose(file), Z_OK);
     return path(name);
   }
-
- private:
-  fs::path folder_;
 };
 
 /// What BadInput says; one line of it.
@@ -99,7 +81,7 @@ std::string pair_complaint(std::string const& path) {
 
 // ---- files
 
-using FastaFile = Files;
+using FastaFile = ZippedFiles;
 
 TEST_F(FastaFile, JoinsTheLinesOfARecord) {
   FastaRecord const record = read_fasta(plain("a.fa", ">one two\nACG\nT\n"));
@@ -192,7 +174,7 @@ TEST_F(FastaFile, RefusesTruncatedAndDamagedGzip) {
   EXPECT_THAT(fasta_complaint(file), HasSubstr(file + ": damaged gzip data after line"));
 }
 
-using PairOfLines = Files;
+using PairOfLines = ZippedFiles;
 
 TEST_F(PairOfLines, AreQueryAndTarget) {
   PairFile const pair = read_pair(plain("p.txt", "acN\r\nACGTT\n\n"));
@@ -378,7 +360,7 @@ TEST(Summary, DiffersWhenOneNumberDoes) {
 
 // ---- the input
 
-using InputOf = Files;
+using InputOf = ZippedFiles;
 
 std::string input_complaint(InputOptions const& options) {
   return complaint([&] { (void)make_input(options); });

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "hiway/stencil/stencil_tunnel.hpp"
+#include "stencil/stencil_plan.hpp"
 #include "tests/explore/search.hpp"
 #include "tests/explore/worlds.hpp"
 
@@ -45,7 +46,9 @@ struct Board {
     if (Across) put.known = &known;
     put.begun = get.begun = &begun;
     put.overlapped = &overlapped;
-    plan_x();
+    get.x = {axis.bands.data(), static_cast<std::uint32_t>(axis.bands.size()), axis.of_region.data(),
+             axis.of_place.data()};
+    arrivals.resize(axis.bands.size());
     get.y = {&one_band, 1, &one_range, &one_place};
     get.frame_tasks = tasks;
     get.arrivals = arrivals.data();
@@ -105,34 +108,11 @@ struct Board {
     require(overlapped.bits == 1, "the first frame's tasks ended before the second was set");
   }
 
-  /// As the library plans it; of this one row.
-  void plan_x() {
-    for (std::uint32_t place = Stencil / 2; place < Stencil / 2 + tasks; ++place) {
-      std::uint32_t const first = (place - Stencil / 2) / Region;
-      std::uint32_t const last = (place - Stencil / 2 + Stencil - 1) / Region;
-      if (bands.empty() || bands.back().first != first || bands.back().last != last)
-        bands.push_back({place, place, first, last});
-      bands.back().end = place + 1;
-    }
-    for (std::uint32_t r = 0; r < regions; ++r) {
-      BandRange range{static_cast<std::uint32_t>(bands.size()), 0};
-      for (std::uint32_t b = 0; b < bands.size(); ++b) {
-        if (r < bands[b].first || r > bands[b].last) continue;
-        range.first = std::min(range.first, b);
-        range.last = b;
-      }
-      ranges.push_back(range);
-    }
-    get.x = {bands.data(), static_cast<std::uint32_t>(bands.size()), ranges.data(), nullptr};
-    arrivals.resize(bands.size());
-  }
-
   std::array<Torn, Width> values{};
   std::array<Word<std::uint32_t>, regions> marks{};
   std::array<Word<std::uint32_t>, regions> set{};
   std::vector<Word<std::uint32_t>> arrivals;
-  std::vector<StencilBand> bands;
-  std::vector<BandRange> ranges;
+  PlannedAxis axis = plan_axis(Width, Region, Stencil / 2, Stencil - 1 - Stencil / 2, StencilEdges::inside);
   StencilBand one_band{0, 1, 0, 0};
   BandRange one_range{0, 0};
   std::uint32_t one_place = 0;
