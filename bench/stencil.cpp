@@ -153,7 +153,7 @@ class StencilBench final : public Bench {
     return "a stream of matrices through a stencil tunnel, beside a large copy; tasks when ready, or put back";
   }
   void add_options(CLI::App& command) override {
-    command.add_option("--size", size_, "of a matrix, in values a side; 0: 4096")->type_name("N");
+    command.add_option("--size", size_, "of a matrix, in values a side; 0: frames of 64 MiB")->type_name("N");
     command.add_option("--frames", frames_, "0: 16")->type_name("N");
     command.add_option("--region", region_, "values a side; 0: the library chooses")->type_name("N");
     command.add_option("--threads", threads_, "CPU threads; 0: 8")->type_name("N");
@@ -167,7 +167,7 @@ class StencilBench final : public Bench {
     for (Flow const flow : {Flow::cpu_to_gpu, Flow::gpu_to_cpu}) {
       if (!flow_.empty() && flow_ != name_of(flow)) continue;
       rows.push_back(row<4>(flow, request));
-      rows.push_back(row<16>(flow, request));
+      rows.push_back(row<64>(flow, request));
     }
     if (rows.empty()) throw cli::BadInput{"--flow: no flow " + flow_};
     return rows;
@@ -176,7 +176,7 @@ class StencilBench final : public Bench {
  private:
   template <unsigned Bytes>
   [[nodiscard]] Row row(Flow flow, Request const& request) const {
-    std::uint32_t const side = size_ != 0 ? size_ : request.small ? 48 : Bytes == 4 ? 4096 : 2048;
+    std::uint32_t const side = size_ != 0 ? size_ : request.small ? 48 : Bytes == 4 ? 4096 : 1024;
     Matrices const matrices{side, side, frames_ != 0 ? frames_ : request.small ? 3 : 16};
     unsigned const threads = threads_ != 0 ? threads_ : request.small ? 2 : 8;
     std::vector<Variant> variants;

@@ -117,6 +117,7 @@ class Pipeline::Core {
     GetBoard* get_board = nullptr;
     Word<std::uint32_t>* set = nullptr;  ///< at the producers' home: of each buffer and region
     std::optional<RegionCopies> copies;  ///< dma
+    std::vector<HeardWord> heard;        ///< by the device monitor
   };
   /// A tunnel's memory, given at create_tunnel: it does not move, so open ends stay valid.
   struct TunnelState {

@@ -579,6 +579,7 @@ void Pipeline::Core::build_monitors() {
   host_throttles_ = nullptr;
   monitor_table_ = nullptr;
   std::vector<Relays> device_relays;
+  std::vector<HeardWord> heard_words;
   std::vector<Drain> device_drains;
   std::vector<TransferLine::Route> routes[2];  // by BusDirection
   for (TunnelState& t : tunnels_) {
@@ -586,6 +587,7 @@ void Pipeline::Core::build_monitors() {
     t.route = npos;
     if (!tunnel.crosses()) continue;
     device_relays.push_back(make_relays(t, tunnel.from_gpu() ? t.put_ring : t.get_ring));
+    if (t.stencil) heard_words.insert(heard_words.end(), t.stencil->heard.begin(), t.stencil->heard.end());
     if (t.spills) {
       Drain const drain{tunnel_words(tunnel.from_gpu()).image(t.spill), t.put_ring, t.drained};
       if (tunnel.from_gpu()) {
@@ -637,10 +639,12 @@ void Pipeline::Core::build_monitors() {
   table.host_control = host_control_;
   table.notice = notice_;
   table.relays = arena.place_list(device_relays);
+  table.heard_words = arena.place_list(heard_words);
   table.drains = arena.place_list(device_drains);
   table.started = arena.place_list(started);
   table.returned = arena.place_list(returned);
   table.relay_count = static_cast<std::uint32_t>(device_relays.size());
+  table.heard_count = static_cast<std::uint32_t>(heard_words.size());
   table.drain_count = static_cast<std::uint32_t>(device_drains.size());
   table.stage_count = static_cast<std::uint32_t>(returned.size());
   table.termination = build_termination(arena, true);

@@ -38,9 +38,14 @@ void Pipeline::Core::add_stencil(std::unique_ptr<StencilTunnelBase> tunnel) {
                                                          who + ": marks");
   s.set = put.set = put_words.place_zeros<Word<std::uint32_t>>(regions, who);
   put.whole = put_words.place<Word<std::uint64_t>>();
-  put.freed = told.place<Word<std::uint64_t>>(plan.shape.buffers);
+  Word<std::uint64_t>* const freed = told.place<Word<std::uint64_t>>(plan.shape.buffers);
+  put.freed = freed;
   put.begun = told.place<Word<std::uint64_t>>();
-  if (from && told_at_host) put.known = put_words.place<Word<std::uint64_t>>(plan.shape.buffers);
+  put.across = from && told_at_host;
+  if (put.across) {
+    put.freed = put_words.place<Word<std::uint64_t>>(plan.shape.buffers);
+    for (std::uint32_t i = 0; i < plan.shape.buffers; ++i) s.heard.push_back({freed + i, put.freed + i});
+  }
   put.overlapped = put_words.place<Word<std::uint32_t>>();
 
   GetBoard get;
@@ -61,9 +66,10 @@ void Pipeline::Core::add_stencil(std::unique_ptr<StencilTunnelBase> tunnel) {
       get_words.place_zeros<Word<std::uint32_t>>(std::size_t{get.cells()} * plan.shape.buffers, who + ": arrivals");
   get.arrived = get_words.place<Word<std::uint32_t>>(plan.shape.buffers);
   get.ended = get_words.place<Word<std::uint64_t>>(plan.shape.buffers);
-  get.freed = put.freed;
+  get.freed = freed;
   get.begun = put.begun;
   get.rounds = get_words.place<Word<std::uint64_t>>();
+  get.carried = get_words.place<Word<std::uint64_t>>();
   get.across = to && told_at_host;
 
   s.put_board = put_words.place<PutBoard>();
@@ -111,14 +117,15 @@ StencilReport Pipeline::Core::stencil_report(TunnelState const& t) {
   StencilReport r;
   r.name = t.tunnel->name();
   r.regions = put.fetch(put_board.whole).bits;
-  r.region_copies = r.regions;  // where nobody copies them, each is set where it is read, or carried by who took it
   std::uint64_t const frames = r.regions / plan.shape.regions();  // complete ones: others are an error
   r.values = frames * plan.shape.values();
-  r.bytes_moved = r.values * t.stencil->tunnel->value_bytes();
   if (t.route != npos) {
     TransferLine const& line = *lines_[static_cast<std::size_t>(bus_direction(*t.tunnel))];
     r.region_copies = line.items(t.route);
     r.bytes_moved = line.copied_bytes(t.route);
+  } else if (t.tunnel->crosses()) {
+    r.region_copies = get.fetch(get_board.carried).bits;
+    r.bytes_moved = r.values * t.stencil->tunnel->value_bytes();
   }
   r.tasks = frames * plan.frame_tasks;
   r.put_back = get.fetch(get_board.rounds).bits;

@@ -24,14 +24,16 @@ struct DeviceNotice {
 
 /// Everything the device monitor works on; at the device's home.
 struct MonitorTable {
-  Control* control = nullptr;       ///< the device's
-  Control* host_control = nullptr;  ///< only `aborted` is read, across
-  DeviceNotice* notice = nullptr;   ///< at the host's home
-  Relays* relays = nullptr;         ///< of every half-ring at the device
+  Control* control = nullptr;        ///< the device's
+  Control* host_control = nullptr;   ///< only `aborted` is read, across
+  DeviceNotice* notice = nullptr;    ///< at the host's home
+  Relays* relays = nullptr;          ///< of every half-ring at the device
+  HeardWord* heard_words = nullptr;  ///< further words of the host's
   Drain* drains = nullptr;
   CountGate* started = nullptr;   ///< every device stage's blocks
   CountGate* returned = nullptr;  ///< likewise
   std::uint32_t relay_count = 0;
+  std::uint32_t heard_count = 0;
   std::uint32_t drain_count = 0;
   std::uint32_t stage_count = 0;
   TerminationTable termination;
@@ -94,6 +96,7 @@ HIWAY_DEVICE inline bool hear_all(Machine m, MonitorTable& t, HeldRelay& held) {
     moved = held.to != from;
   }
   for (std::uint32_t i = m.lane() + width; i < t.relay_count; i += width) moved = hear(m, t.relays[i].hears) || moved;
+  for (std::uint32_t i = m.lane(); i < t.heard_count; i += width) moved = hear(m, t.heard_words[i]) || moved;
   if (m.ballot(m.lanes(), host_aborts) != 0) {
     by_one_lane(m, [&] {
       m.store(t.host_aborts, 1u, Order::relaxed);

@@ -69,6 +69,21 @@ HIWAY_DEVICE inline bool hear(Machine m, Relay& r) {
   return to != from;
 }
 
+/// A word that the other side raises, and what is known of it at home: where many would poll one word across, one hears it
+/// for all (M2).
+struct HeardWord {
+  Word<std::uint64_t>* across = nullptr;
+  Word<std::uint64_t>* home = nullptr;
+};
+/// One step, by a single lane; true when there was news.
+template <class Machine>
+HIWAY_DEVICE inline bool hear(Machine m, HeardWord const& w) {
+  std::uint64_t const to = m.load_across(*w.across, Order::acquire);  // M2
+  if (to == m.load(*w.home, Order::relaxed)) return false;
+  m.store(*w.home, to, Order::release);  // M2
+  return true;
+}
+
 namespace detail {
 
 /// `step()` for whoever finds the relay free.

@@ -186,20 +186,33 @@ TEST(Stencils, ABadConfigurationIsNamed) {
 
 TEST(Stencils, EachRegionCrossesOnce) {
   HIWAY_NEEDS_DEVICE();
-  for (Direction const direction : every_direction) {
-    Shape shape{.config = {.width = 13, .height = 9, .region_width = 4, .region_height = 4, .frames = 3},
-                .direction = direction,
-                .producers = 2,
-                .consumers = 2};
+  struct Way {
+    Direction direction;
+    Movement movement;
+    bool copies;
+  };
+  for (Way const way :
+       {Way{Direction::cpu_to_gpu, Movement::dma, true}, Way{Direction::cpu_to_gpu, Movement::direct, true},
+        Way{Direction::gpu_to_cpu, Movement::dma, true}, Way{Direction::gpu_to_cpu, Movement::direct, false},
+        Way{Direction::cpu_to_cpu, Movement::automatic, false},
+        Way{Direction::gpu_to_gpu, Movement::automatic, false}}) {
+    Shape shape{
+        .config =
+            {.width = 13, .height = 9, .region_width = 4, .region_height = 4, .frames = 3, .movement = way.movement},
+        .direction = way.direction,
+        .producers = 2,
+        .consumers = 2};
     Pipeline pipe(bounded());
     RunReport report;
     EXPECT_EQ(run(shape, pipe, report), "");
     ASSERT_EQ(report.stencils.size(), 1u);
     StencilReport const& r = report.stencils[0];
     EXPECT_EQ(r.name, "matrix");
-    EXPECT_EQ(r.region_copies, 4u * 3u * 3u);
+    EXPECT_EQ(r.regions, 4u * 3u * 3u);
+    EXPECT_EQ(r.region_copies, way.copies ? r.regions : 0);
     EXPECT_EQ(r.values, 13u * 9u * 3u);
-    EXPECT_EQ(r.bytes_moved, 4 * r.values);
+    bool const crosses = way.direction == Direction::cpu_to_gpu || way.direction == Direction::gpu_to_cpu;
+    EXPECT_EQ(r.bytes_moved, crosses ? 4 * r.values : 0);
     EXPECT_EQ(r.tasks, 11u * 7u * 3u);
     EXPECT_TRUE(r.first_task_before_last_set);  // of two buffers, for three frames
   }

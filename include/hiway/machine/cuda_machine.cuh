@@ -99,7 +99,6 @@ struct CudaMachine {
     store_across(word, value, Order::relaxed);
   }
   static constexpr unsigned rounds_a_look_for_readers = 16;
-  static constexpr unsigned warps_a_look_across = 32;
   static constexpr unsigned looks_for_a_late_put = 256;
   static constexpr unsigned counts_at_once = 8;
   static constexpr bool helps_monitors = false;

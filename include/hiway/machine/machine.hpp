@@ -13,7 +13,6 @@
 //                                              tags_bring_items: both are one access to item and tag, which orders nothing else
 //            rounds_a_look_for_readers         the end check looks that seldom for readers that have left items behind:
 //                                              across a look takes its time, and only ever finds an error
-//            warps_a_look_across               of so many warps that wait for a word across one looks at a time
 //            looks_for_a_late_put              so often the end check looks whether a put that it sees too late has failed by
 //                                              itself: that fault names its stage
 //            store_fenced_across               across, behind a fence_across, which releases for it

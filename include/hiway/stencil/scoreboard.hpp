@@ -5,12 +5,13 @@
 //     marks[..]    a bit a value: set in this lap?          arrivals[..]  regions that a cell needs and that have come
 //     set[..]      values of a region that were set         arrived[..]   regions of a frame that have come
 //     whole        regions that are whole, in the run       ended[..]     tasks of a frame that have ended
-//     freed[..]    laps of a buffer that are over: in the host's memory where the tunnel crosses, written by consumers
-//     known[..]    what producers have read of freed, where that is across
+//     freed[..]    laps of a buffer that are over: written by consumers. Where it lies across from producers on a GPU, the
+//                  device monitor hears it for all of them (relay.hpp HeardWord)
 //
 //   S1  values are written before their count (release); whoever counts a region's last one (acquire) has all of them, and
 //       puts the region's reference. Counts go on from lap to lap: lap k of n values ends at (k + 1) n
-//   S2  a mark that is as this lap leaves it was set twice: laps set marks and clear them in turn
+//   S2  a value is marked before it is written, so that nobody writes what another has set. A mark that is as this lap
+//       leaves it was set twice: laps set marks and clear them in turn
 //   S3  a region's reference is got before its cells are counted (release); whoever counts the last region that a cell
 //       needs (acquire) has the values of all of them, and puts the cell's tasks
 //   S4  a task's values are read before it is counted as ended (release); whoever counts the last of a frame (acquire) says
@@ -34,10 +35,10 @@ struct PutBoard {
   Word<std::uint32_t>* marks = nullptr;
   Word<std::uint32_t>* set = nullptr;
   Word<std::uint64_t>* whole = nullptr;
-  Word<std::uint64_t>* freed = nullptr;
-  Word<std::uint64_t>* known = nullptr;       ///< null: freed is at home
-  Word<std::uint64_t>* begun = nullptr;       ///< a task has ended; where freed is
+  Word<std::uint64_t>* freed = nullptr;       ///< at home: consumers' own, or what was heard of it
+  Word<std::uint64_t>* begun = nullptr;       ///< a task has ended; where consumers write freed
   Word<std::uint32_t>* overlapped = nullptr;  ///< it was so when the run's last value was set
+  bool across = false;                        ///< begun is
 };
 
 /// The consumers' side.
@@ -55,8 +56,9 @@ struct GetBoard {
   Word<std::uint64_t>* ended = nullptr;
   Word<std::uint64_t>* freed = nullptr;
   Word<std::uint64_t>* begun = nullptr;
-  Word<std::uint64_t>* rounds = nullptr;  ///< strips that were put back
-  bool across = false;                    ///< freed and begun are
+  Word<std::uint64_t>* rounds = nullptr;   ///< strips that were put back
+  Word<std::uint64_t>* carried = nullptr;  ///< regions that consumers copied themselves
+  bool across = false;                     ///< freed and begun are
 
   HIWAY_DEVICE std::uint32_t cells() const { return x.count * y.count; }
   HIWAY_DEVICE StencilBand const& band_x(std::uint32_t cell) const { return x.bands[cell % x.count]; }
@@ -71,21 +73,14 @@ struct GetBoard {
 };
 
 /// Waits until values of `frame` may be set (S4). Lanes that want the same frame stay together, or each would go on by itself.
-/// Across the bus the warps that wait look in turns, and one lane of each.
 template <class Machine>
 HIWAY_PART_OF_CALLER HIWAY_DEVICE inline void await_frame(Machine m, PutBoard const& b, std::uint32_t frame,
                                                           Control& control) {
   std::uint32_t const buffer = b.shape.buffer(frame);
   std::uint64_t const lap = b.shape.lap(frame);
   if (lap == 0) return;
-  Word<std::uint64_t>& at_home = b.known != nullptr ? b.known[buffer] : b.freed[buffer];
   std::uint32_t const group = converged_on(m, reinterpret_cast<void const*>(std::uintptr_t{frame}));
-  for (unsigned misses = 0; m.ballot(group, m.load(at_home, Order::acquire) < lap) != 0; ++misses) {
-    bool const turn = (misses + m.thread_index() / 32) % Machine::warps_a_look_across == 0;
-    if (b.known != nullptr && turn && m.lane() == m.lowest(group)) {
-      std::uint64_t const freed = m.load_across(b.freed[buffer], Order::acquire);
-      if (freed >= lap) m.store(at_home, freed, Order::release);  // an older one behind it only costs a look
-    }
+  for (unsigned misses = 0; m.ballot(group, m.load(b.freed[buffer], Order::acquire) < lap) != 0; ++misses) {
     leave_if_aborted(m, control);
     m.relax(misses);
   }
@@ -129,8 +124,7 @@ template <class Machine>
 HIWAY_DEVICE inline void count_whole(Machine m, PutBoard const& b) {
   std::uint64_t const all = std::uint64_t{b.shape.regions()} * b.shape.frames;
   if (m.fetch_add(*b.whole, std::uint64_t{1}, Order::relaxed) + 1 != all) return;
-  std::uint64_t const begun =
-      b.known != nullptr ? m.load_across(*b.begun, Order::relaxed) : m.load(*b.begun, Order::relaxed);
+  std::uint64_t const begun = b.across ? m.load_across(*b.begun, Order::relaxed) : m.load(*b.begun, Order::relaxed);
   if (begun != 0) m.store(*b.overlapped, 1u, Order::relaxed);
 }
 

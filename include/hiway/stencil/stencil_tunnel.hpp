@@ -53,6 +53,13 @@ HIWAY_DEVICE constexpr std::uint32_t bits_from(std::uint32_t first, std::uint32_
   return (n == 32 ? ~0u : (1u << n) - 1u) << first;
 }
 
+/// The lowest one of `bits`, which has one.
+HIWAY_DEVICE constexpr std::uint32_t first_bit(std::uint32_t bits) {
+  std::uint32_t at = 0;
+  while ((bits >> at & 1u) == 0) ++at;
+  return at;
+}
+
 // ---- producers --------------------------------------------------------------------------------------------------
 
 /// Puts the reference of a region that is whole.
@@ -61,26 +68,7 @@ HIWAY_DEVICE inline void put_region(Machine m, InletView const& v, std::uint32_t
   put(m, v, WriteItem<RegionReference>{{frame, region}});
   count_whole(m, *v.end->put_board);
 }
-/// Marks `n` values of one word of marks, from (x, y) on.
-template <class Machine>
-HIWAY_DEVICE inline void mark_once(Machine m, InletView const& v, MarkPlace const& place, std::uint32_t x,
-                                   std::uint32_t y, std::uint32_t frame, std::uint32_t n) {
-  std::uint32_t const twice = mark_values(m, *v.end->put_board, place.word, bits_from(place.bit, n), frame);
-  if (twice == 0) return;
-  std::uint32_t bit = place.bit;
-  while ((twice >> bit & 1u) == 0) ++bit;
-  raise_at(m, v, FaultKind::set_twice, x + bit - place.bit, y, frame);
-}
-/// Says that `n` values of one word of marks, from (x, y) on, are written: one lane, for all that wrote them.
-template <class Machine>
-HIWAY_DEVICE inline void tell_set(Machine m, InletView const& v, MarkPlace const& place, std::uint32_t x,
-                                  std::uint32_t y, std::uint32_t frame, std::uint32_t n) {
-  PutBoard const& b = *v.end->put_board;
-  mark_once(m, v, place, x, y, frame, n);
-  if (count_values(m, b, place.region, frame, n)) put_region(m, v, place.region, frame);
-}
-
-/// Sets one value: `write(std::byte*)`. Lanes that set values of one word of marks side by side tell of them together.
+/// Sets one value: `write(std::byte*)`. Lanes that set values of one word of marks side by side mark and count together.
 template <class Machine, class Write>
 HIWAY_DEVICE inline void set_value(Machine m, InletView const& v, std::size_t bytes, std::int64_t x, std::int64_t y,
                                    std::uint32_t frame, Write&& write) {
@@ -89,19 +77,34 @@ HIWAY_DEVICE inline void set_value(Machine m, InletView const& v, std::size_t by
   auto const at_x = static_cast<std::uint32_t>(x);
   auto const at_y = static_cast<std::uint32_t>(y);
   await_frame(m, b, frame, *v.control);
+  MarkPlace const place = mark_place(b, at_x, at_y, frame);
+  std::uint32_t group = converged_on(m, &b.marks[place.word]);
+  std::uint32_t const rank = m.count(group & lanes_below(m.lane()));
+  bool const in_line = place.bit == m.shuffle(group, place.bit, m.lowest(group)) + rank;
+  if (m.ballot(group, in_line) != group) group = 1u << m.lane();  // rare: each by itself
+  unsigned const leader = m.lowest(group);
+  std::uint32_t const n = m.count(group);
+  std::uint32_t twice = 0;
+  if (m.lane() == leader) twice = mark_values(m, b, place.word, bits_from(place.bit, n), frame);
+  twice = m.shuffle(group, twice, leader);
+  if (twice != 0) raise_at(m, v, FaultKind::set_twice, x - place.bit + first_bit(twice), y, frame);  // S2: all leave
   std::size_t const slot = b.shape.buffer(frame) * b.shape.values() + b.shape.at(at_x, at_y);
   write(b.values + slot * bytes);
-  MarkPlace const place = mark_place(b, at_x, at_y, frame);
-  std::uint32_t const group = converged_on(m, &b.marks[place.word]);
-  std::uint32_t const rank = m.count(group & lanes_below(m.lane()));
-  std::uint32_t const first = m.shuffle(group, place.bit, m.lowest(group));
-  std::uint32_t const n = m.count(group);
-  if (m.ballot(group, place.bit == first + rank) == group) {  // nearly always
-    m.sync_warp(group);                                       // S1
-    if (rank == 0) tell_set(m, v, place, at_x, at_y, frame, n);
-    m.sync_warp(group);  // they go on together
-  } else {
-    tell_set(m, v, place, at_x, at_y, frame, 1);
+  m.sync_warp(group);  // S1
+  if (m.lane() == leader && count_values(m, b, place.region, frame, n)) put_region(m, v, place.region, frame);
+  m.sync_warp(group);  // they go on together
+}
+
+/// Calls `part(place, x, n)` for each region of `n` values of row `y`, from column `x` on: n of them there, from x on.
+template <class Part>
+inline void for_each_region(PutBoard const& b, std::uint32_t x, std::uint32_t y, std::uint32_t frame, std::size_t n,
+                            Part&& part) {
+  while (n != 0) {
+    std::uint32_t const most = b.shape.region_width - x % b.shape.region_width;
+    std::uint32_t const some = n < most ? static_cast<std::uint32_t>(n) : most;
+    part(mark_place(b, x, y, frame), x, some);
+    x += some;
+    n -= some;
   }
 }
 
@@ -115,27 +118,27 @@ inline void set_row(Machine m, InletView const& v, std::int64_t x, std::int64_t 
   if (!b.shape.has(x, y) || frame >= b.shape.frames) raise_at(m, v, FaultKind::outside_matrix, x, y, frame);
   if (!b.shape.has(last, y)) raise_at(m, v, FaultKind::outside_matrix, last, y, frame);
   await_frame(m, b, frame, *v.control);
-  auto at_x = static_cast<std::uint32_t>(x);
+  auto const at_x = static_cast<std::uint32_t>(x);
   auto const at_y = static_cast<std::uint32_t>(y);
+  for_each_region(b, at_x, at_y, frame, n, [&](MarkPlace const& place, std::uint32_t from, std::uint32_t some) {
+    std::uint32_t bit = place.bit;
+    std::size_t word = place.word;
+    for (std::uint32_t marked = 0; marked < some; ++word, bit = 0) {
+      std::uint32_t const in_word = some - marked < 32 - bit ? some - marked : 32 - bit;
+      std::uint32_t const twice = mark_values(m, b, word, bits_from(bit, in_word), frame);
+      if (twice != 0) raise_at(m, v, FaultKind::set_twice, from + marked + first_bit(twice) - bit, y, frame);  // S2
+      marked += in_word;
+    }
+  });
   std::size_t const slot = b.shape.buffer(frame) * b.shape.values() + b.shape.at(at_x, at_y);
   if (v.past_caches) {
     copy_past_caches(b.values + slot * sizeof(T), values, n * sizeof(T));
   } else {
     std::memcpy(b.values + slot * sizeof(T), values, n * sizeof(T));
   }
-  for (std::size_t left = n; left != 0;) {  // a region after another
-    MarkPlace place = mark_place(b, at_x, at_y, frame);
-    std::uint32_t const most = b.shape.region_width - at_x % b.shape.region_width;
-    std::uint32_t const some = left < most ? static_cast<std::uint32_t>(left) : most;
-    for (std::uint32_t marked = 0; marked < some; ++place.word, place.bit = 0) {
-      std::uint32_t const in_word = some - marked < 32 - place.bit ? some - marked : 32 - place.bit;
-      mark_once(m, v, place, at_x + marked, at_y, frame, in_word);
-      marked += in_word;
-    }
+  for_each_region(b, at_x, at_y, frame, n, [&](MarkPlace const& place, std::uint32_t, std::uint32_t some) {
     if (count_values(m, b, place.region, frame, some)) put_region(m, v, place.region, frame);
-    at_x += some;
-    left -= some;
-  }
+  });
 }
 
 // ---- consumers --------------------------------------------------------------------------------------------------
@@ -160,6 +163,7 @@ HIWAY_DEVICE inline void carry_region(Machine m, GetBoard const& b, std::uint32_
   unsigned const size = m.count(group);
   for (std::uint32_t y = 0; y != place.height; ++y)
     copy_bytes(b.values + first + y * pitch, b.source + first + y * pitch, row, rank, size);
+  if (rank == 0) m.fetch_add(*b.carried, std::uint64_t{1}, Order::relaxed);
   m.sync_warp(group);  // S3
 }
 
