@@ -14,9 +14,9 @@ using namespace hiway::explore;
 
 /// A matrix of one row of `Width` values in regions of `Region`, tasks of `Stencil` values inside it, two frames in one buffer.
 /// Warps of `Lanes` producers set it side by side; each consumer takes whatever region's reference comes, and the tasks of the
-/// cells that it completes. Across: one more hears for the producers what is free, as the device monitor does.
+/// cells that it completes. Together: two lanes set each value, half of it each. Across: one more hears for the producers what is free, as the device monitor does.
 template <unsigned Width, unsigned Region, unsigned Stencil, unsigned Lanes, unsigned Producers, unsigned Consumers,
-          bool Across = false>
+          bool Across = false, bool Together = false>
 struct Board {
   static constexpr unsigned frames = 2;
   static constexpr unsigned tasks = Width - Stencil + 1;
@@ -78,9 +78,22 @@ struct Board {
 
   void set_all(ExploreMachine m, unsigned producer) {
     for (unsigned f = 0; f < frames; ++f) {
+      if (Together) {
+        for (unsigned x = producer / Lanes; x < Width; x += Producers) set_half(m, x, f);
+        continue;
+      }
       for (unsigned x = producer; x < Width; x += Producers * Lanes)
         detail::set_value(m, inlet, sizeof(Torn), x, 0, f, WriteTorn{m, value(f, x)});
     }
+  }
+  void set_half(ExploreMachine m, unsigned x, unsigned frame) {
+    detail::set_together(m, inlet, sizeof(Torn), x, 0, frame, [&](std::byte* slot) {
+      std::uint32_t const half = m.lane() == 0 ? value(frame, x) : ~value(frame, x);
+      m.point();
+      if (m.lane() == 0) m.writes(slot);
+      std::memcpy(slot + m.lane() * sizeof half, &half, sizeof half);
+      m.point();
+    });
   }
   void take_all(ExploreMachine m) {
     get_until(m, taken, regions * frames, [&] {
@@ -141,6 +154,7 @@ TEST(ExploreStencil, ATaskNeedsTwoRegions) { expect_no_failure<Board<2, 1, 2, 1,
 TEST(ExploreStencil, AFramesTasksEndTogether) { expect_no_failure<Board<2, 1, 1, 1, 1, 2>>(); }
 TEST(ExploreStencil, CellsNeedOneRegionOrTwo) { expect_no_failure<Board<3, 2, 2, 1, 2, 1>>(); }
 
+TEST(ExploreStencil, LanesSetAValueTogether) { expect_no_failure<Board<2, 1, 2, 2, 1, 1, false, true>>(); }
 TEST(ExploreStencil, AFreeBufferIsHeardAcross) { expect_no_failure<Board<2, 2, 1, 1, 2, 1, true>>(); }
 
 TEST(ExplorePlanted, AScoreboardWhoseReleasesAreRelaxedIsFound) {

@@ -34,7 +34,7 @@ struct Shape {
   unsigned producers = 1;  ///< threads
   unsigned consumers = 1;  ///< threads; of a GPU in blocks of 32
   std::uint32_t step = 1;  ///< producers go through a frame in steps of so many values; coprime to their number
-  bool rows = false;       ///< CPU producers set pieces of rows instead of values
+  bool rows = false;       ///< CPU producers set pieces of rows instead of values, warps of a GPU a value together
   Taking taking = Taking::for_each;
   unsigned seed = 0;
 
@@ -72,6 +72,30 @@ struct ProduceRows {
         }
       }
     }
+  }
+};
+
+/// The same by warps: each lane writes some of a value's bytes.
+struct ProduceByWarps {
+  StencilConfig config;
+  HIWAY_DEVICE void operator()(StencilInlet<std::uint32_t> out) const {
+    anywhere([&](auto m) {
+      std::uint32_t const lanes = m.count(m.lanes());
+      std::uint32_t const n = config.width * config.height;
+      for (std::uint32_t f = 0; f < config.frames; ++f) {
+        for (std::uint32_t i = thread_index() / lanes; i < n; i += thread_count() / lanes) {
+          std::uint32_t const value = value_at(i % config.width, i / config.width, f);
+          out.set_in_place_warp(
+              i % config.width, i / config.width,
+              [&](std::uint32_t& slot) {
+                auto* const bytes = reinterpret_cast<std::uint8_t*>(&slot);
+                for (unsigned b = m.lane(); b < sizeof slot; b += lanes)
+                  bytes[b] = static_cast<std::uint8_t>(value >> 8 * b);
+              },
+              f);
+        }
+      }
+    });
   }
 };
 
@@ -170,7 +194,9 @@ inline std::string run(Shape const& shape, Pipeline& pipe, RunReport& report) {
                                   .threads_per_block = std::min(shape.producers, 32u)};
   GpuStageOptions const consuming{.blocks = (shape.consumers + 31) / 32,
                                   .threads_per_block = std::min(shape.consumers, 32u)};
-  if (from_gpu) {
+  if (from_gpu && shape.rows) {
+    pipe.add_gpu_stage("produce", ProduceByWarps{shape.config}, into(matrix), producing);
+  } else if (from_gpu) {
     pipe.add_gpu_stage("produce", Produce{shape.config, shape.step}, into(matrix), producing);
   } else if (shape.rows) {
     pipe.add_cpu_stage("produce", ProduceRows{shape.config}, into(matrix), {.threads = shape.producers});

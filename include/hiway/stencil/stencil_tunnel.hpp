@@ -68,31 +68,54 @@ HIWAY_DEVICE inline void put_region(Machine m, InletView const& v, std::uint32_t
   put(m, v, WriteItem<RegionReference>{{frame, region}});
   count_whole(m, *v.end->put_board);
 }
-/// Sets one value: `write(std::byte*)`. Lanes that set values of one word of marks side by side mark and count together.
-template <class Machine, class Write>
-HIWAY_DEVICE inline void set_value(Machine m, InletView const& v, std::size_t bytes, std::int64_t x, std::int64_t y,
-                                   std::uint32_t frame, Write&& write) {
+/// Waits until the frame has a buffer. *Errors*: outside_matrix.
+template <class Machine>
+HIWAY_DEVICE inline void begin_set(Machine m, InletView const& v, std::int64_t x, std::int64_t y, std::uint32_t frame) {
   PutBoard const& b = *v.end->put_board;
   if (!b.shape.has(x, y) || frame >= b.shape.frames) raise_at(m, v, FaultKind::outside_matrix, x, y, frame);
-  auto const at_x = static_cast<std::uint32_t>(x);
-  auto const at_y = static_cast<std::uint32_t>(y);
   await_frame(m, b, frame, *v.control);
-  MarkPlace const place = mark_place(b, at_x, at_y, frame);
-  std::uint32_t group = converged_on(m, &b.marks[place.word]);
-  std::uint32_t const rank = m.count(group & lanes_below(m.lane()));
-  bool const in_line = place.bit == m.shuffle(group, place.bit, m.lowest(group)) + rank;
-  if (m.ballot(group, in_line) != group) group = 1u << m.lane();  // rare: each by itself
+}
+/// Marks and counts `n` values side by side, the first of which is the lowest lane's of `group`; `write(std::byte*)` writes each
+/// lane's, or each its part of one. All lanes of `group`.
+template <class Machine, class Write>
+HIWAY_DEVICE inline void set_marked(Machine m, InletView const& v, std::uint32_t group, std::uint32_t n,
+                                    MarkPlace const& place, std::size_t bytes, std::int64_t x, std::int64_t y,
+                                    std::uint32_t frame, Write&& write) {
+  PutBoard const& b = *v.end->put_board;
   unsigned const leader = m.lowest(group);
-  std::uint32_t const n = m.count(group);
   std::uint32_t twice = 0;
   if (m.lane() == leader) twice = mark_values(m, b, place.word, bits_from(place.bit, n), frame);
   twice = m.shuffle(group, twice, leader);
   if (twice != 0) raise_at(m, v, FaultKind::set_twice, x - place.bit + first_bit(twice), y, frame);  // S2: all leave
-  std::size_t const slot = b.shape.buffer(frame) * b.shape.values() + b.shape.at(at_x, at_y);
-  write(b.values + slot * bytes);
+  std::size_t const in_frame = b.shape.at(static_cast<std::uint32_t>(x), static_cast<std::uint32_t>(y));
+  write(b.values + (b.shape.buffer(frame) * b.shape.values() + in_frame) * bytes);
   m.sync_warp(group);  // S1
   if (m.lane() == leader && count_values(m, b, place.region, frame, n)) put_region(m, v, place.region, frame);
   m.sync_warp(group);  // they go on together
+}
+
+/// Sets one value: `write(std::byte*)`. Lanes that set values of one word of marks side by side mark and count together.
+template <class Machine, class Write>
+HIWAY_DEVICE inline void set_value(Machine m, InletView const& v, std::size_t bytes, std::int64_t x, std::int64_t y,
+                                   std::uint32_t frame, Write&& write) {
+  begin_set(m, v, x, y, frame);
+  PutBoard const& b = *v.end->put_board;
+  MarkPlace const place = mark_place(b, static_cast<std::uint32_t>(x), static_cast<std::uint32_t>(y), frame);
+  std::uint32_t group = converged_on(m, &b.marks[place.word]);
+  std::uint32_t const rank = m.count(group & lanes_below(m.lane()));
+  bool const in_line = place.bit == m.shuffle(group, place.bit, m.lowest(group)) + rank;
+  if (m.ballot(group, in_line) != group) group = 1u << m.lane();  // rare: each by itself
+  set_marked(m, v, group, m.count(group), place, bytes, x, y, frame, write);
+}
+
+/// Sets one value by all lanes of a warp: each writes its part.
+template <class Machine, class Write>
+HIWAY_DEVICE inline void set_together(Machine m, InletView const& v, std::size_t bytes, std::int64_t x, std::int64_t y,
+                                      std::uint32_t frame, Write&& write) {
+  begin_set(m, v, x, y, frame);
+  MarkPlace const place =
+      mark_place(*v.end->put_board, static_cast<std::uint32_t>(x), static_cast<std::uint32_t>(y), frame);
+  set_marked(m, v, m.lanes(), 1, place, bytes, x, y, frame, write);
 }
 
 /// Calls `part(place, x, n)` for each region of `n` values of row `y`, from column `x` on: n of them there, from x on.
@@ -342,6 +365,17 @@ class Inlet<StencilOf<T>> {
     anywhere([&](auto m) { set_with(m, x, y, value, frame); });
   }
 
+  /// Sets one value by a whole warp, whose lanes all make the call: `fill(T& value)`, called in each, writes its part of it
+  /// where it will lie; what nobody writes is what an earlier frame left. For values that are large. A CPU thread is a warp.
+  HIWAY_NO_SPACE_CHECK template <class Fill>
+  HIWAY_DEVICE void set_in_place_warp_d(std::int64_t x, std::int64_t y, Fill&& fill, std::uint32_t frame = 0) const {
+    on_this_device([&](auto m) { fill_with(m, x, y, fill, frame); });
+  }
+  HIWAY_NO_SPACE_CHECK template <class Fill>
+  HIWAY_DEVICE void set_in_place_warp(std::int64_t x, std::int64_t y, Fill&& fill, std::uint32_t frame = 0) const {
+    anywhere([&](auto m) { fill_with(m, x, y, fill, frame); });
+  }
+
   /// Sets values.size() values of row `y` from column `x` on.
   void set_h(std::int64_t x, std::int64_t y, std::span<T const> values, std::uint32_t frame = 0) const {
     on_this_thread([&](auto m) { detail::set_row(m, view_, x, y, values.data(), values.size(), frame); });
@@ -359,6 +393,10 @@ class Inlet<StencilOf<T>> {
   template <class Machine>
   HIWAY_DEVICE void set_with(Machine m, std::int64_t x, std::int64_t y, T const& value, std::uint32_t frame) const {
     detail::set_value(m, view_, sizeof(T), x, y, frame, WriteItem<T>{value});
+  }
+  HIWAY_NO_SPACE_CHECK template <class Machine, class Fill>
+  HIWAY_DEVICE void fill_with(Machine m, std::int64_t x, std::int64_t y, Fill&& fill, std::uint32_t frame) const {
+    detail::set_together(m, view_, sizeof(T), x, y, frame, [&](std::byte* slot) { fill(item_in<T>(slot)); });
   }
 
   InletView view_{};
