@@ -20,9 +20,9 @@ hiway_house_rules(hiway_apps)
 # Its pixels are OpenCV's in every bit: no multiplication may be fused with an addition.
 set_source_files_properties(apps/face_detection/pyramid.cpp PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
 if(HIWAY_WITH_CUDA)
-  # The methods that place stages on a GPU; a reference is the serial oracle, the rest is plain C++.
+  # What places stages on a GPU; a reference is the serial oracle, the rest is plain C++.
   set(with_stages ${hiway_app_sources})
-  list(FILTER with_stages INCLUDE REGEX "/(hiway|baseline)\\.cpp$")
+  list(FILTER with_stages INCLUDE REGEX "/(hiway|baseline|search)\\.cpp$")
   list(APPEND with_stages ${hiway_bench_kernels})
   if(with_stages)
     hiway_cuda_sources(hiway_apps ${with_stages})

@@ -23,8 +23,8 @@ struct InputOptions {
 struct Input {
   Image image;
   Cascade cascade;
-  double scale_factor;          ///< min_scale_factor to max_scale_factor
-  std::int32_t min_neighbours;  ///< 0: nothing is grouped
+  double scale_factor = 1.1;        ///< min_scale_factor to max_scale_factor
+  std::int32_t min_neighbours = 3;  ///< 0: nothing is grouped
 };
 
 /// *Throws* cli::BadInput in one line: a file that was not given, values out of range, bad files.

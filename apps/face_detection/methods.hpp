@@ -1,22 +1,25 @@
 // The methods of face detection: the same answer, found in different ways.
 #pragma once
 #include <cstdint>
-#include <functional>
 #include <hiway/report.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "cli/job.hpp"
 #include "face_detection/input.hpp"
 #include "face_detection/summary.hpp"
 
 namespace face_detection {
 
-/// How often a method runs, and where.
-struct Job {
-  std::string device;  ///< a name of hiway::devices(); reference does not use it
-  unsigned repeat = 1;
-  std::function<void()> ran = [] {};  ///< called after each run
+using cli::Job;
+
+/// Where stages run. paper: pyramid and windows on the GPU, the others on the CPU. cpu: all of them there.
+enum class Placement : std::uint8_t { paper, cpu };
+
+struct Options {
+  Placement placement = Placement::paper;
+  bool stops_after_lbp = false;  ///< nothing is put into the tunnel of candidates
 };
 
 /// One run. seconds: from the image in CPU memory to the summary, copies included; files, allocation and kernel loading
@@ -27,10 +30,21 @@ struct Measurement {
   std::uint64_t items = 0;                   ///< carried through tunnels, or windows tested where there are none
   std::optional<double> end_detection_us{};  ///< where the library found the end
   std::vector<hiway::TunnelReport> tunnels{};
+  std::optional<std::uint64_t> bytes_moved{};    ///< of pixels, from windows to lbp
+  std::optional<std::uint64_t> region_copies{};  ///< hiway
 };
 
 /// reference: one thread, level by level, row by row; shares no code with the others but the pyramid and the summary.
 std::vector<Measurement> run_reference(Input const& input, Job const& job);
+
+/// hiway: five stages at the same time (search.hpp); tiles are the values of a stencil tunnel, and each crosses once.
+/// *Throws* cli::BadInput where the cascade's window is larger than tiles take.
+std::vector<Measurement> run_hiway(Input const& input, Job const& job, Options const& options);
+/// The pipeline of hiway in dot.
+std::string hiway_graph(std::string const& device);
+
+/// baseline: the same stages and stage code; each tile is carried with its eight neighbours, through a plain tunnel.
+std::vector<Measurement> run_baseline(Input const& input, Job const& job, Options const& options);
 
 /// What reference finds.
 Summary reference_summary(Input const& input);

@@ -1,23 +1,18 @@
 // The methods of gene alignment: the same answer, found in different ways.
 #pragma once
 #include <cstdint>
-#include <functional>
 #include <hiway/report.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "cli/job.hpp"
 #include "gene_alignment/input.hpp"
 #include "gene_alignment/summary.hpp"
 
 namespace gene_alignment {
 
-/// How often a method runs, and where.
-struct Job {
-  std::string device;  ///< a name of hiway::devices(); reference does not use it
-  unsigned repeat = 1;
-  std::function<void()> ran = [] {};  ///< called after each run
-};
+using cli::Job;
 
 /// One run. seconds: from the bases in CPU memory to the summary, copies included; allocation and kernel loading
 /// excluded.

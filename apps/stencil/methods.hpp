@@ -1,22 +1,17 @@
 // The methods of the five-point stencil: the same values, found in different ways.
 #pragma once
 #include <cstdint>
-#include <functional>
 #include <hiway/report.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "cli/job.hpp"
 #include "stencil/stages.hpp"
 
 namespace stencil {
 
-/// How often a method runs, and where.
-struct Job {
-  std::string device;  ///< a name of hiway::devices(); reference does not use it
-  unsigned repeat = 1;
-  std::function<void()> ran = [] {};  ///< called after each run
-};
+using cli::Job;
 
 /// The values of all frames behind the last pass, frame by frame, row by row.
 using Values = std::vector<float>;

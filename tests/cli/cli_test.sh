@@ -47,7 +47,7 @@ key() { tr -d ' \n' <out | grep -oE "\"$1\":(\[[^]]*\]|\{[^}]*\}|[^,}]*)" | head
 is() { [[ $(key "$1") == "$2" ]] || fail "$last: $1 is $(key "$1"), not $2"; }
 
 # ---- help and lists
-for level in "" run "run gene-alignment" "run stencil" graph "graph gene-alignment" devices list plan bench; do
+for level in "" run "run gene-alignment" "run stencil" "run face-detection" graph "graph gene-alignment" devices list plan bench; do
   # shellcheck disable=SC2086
   good $level --help
   says "Usage: hiway${level:+ $level}"
@@ -114,6 +114,48 @@ says "method hiway, device simt: verified"
 bad "--region must not be larger than the matrix: 9,3" run stencil --width 8 --height 8 --region 9,3
 bad "--iterations must be 1 to 32: 33" run stencil --iterations 33
 bad "--width must be 1 to 1048576: 0" run stencil --width 0
+
+# Faces: a picture of one bright window in the dark, and a cascade that takes any window whose first cell is not brighter than
+# its middle.
+printf 'P5 6 6 255\n' >dark.pgm
+head -c 36 /dev/zero >>dark.pgm
+cat >any.xml <<'XML'
+<?xml version="1.0"?>
+<opencv_storage><cascade><stageType>BOOST</stageType><featureType>LBP</featureType><height>3</height><width>3</width>
+<stageParams><boostType>GAB</boostType><minHitRate>0.9</minHitRate><maxFalseAlarm>0.5</maxFalseAlarm>
+<weightTrimRate>0.95</weightTrimRate><maxDepth>1</maxDepth><maxWeakCount>1</maxWeakCount></stageParams>
+<featureParams><maxCatCount>256</maxCatCount><featSize>1</featSize></featureParams><stageNum>1</stageNum>
+<stages><_><maxWeakCount>1</maxWeakCount><stageThreshold>0.5</stageThreshold><weakClassifiers><_>
+<internalNodes>0 -1 0 -1 -1 -1 -1 -1 -1 -1 -1</internalNodes><leafValues>1. 0.</leafValues></_></weakClassifiers></_></stages>
+<features><_><rect>0 0 1 1</rect></_></features></cascade></opencv_storage>
+XML
+for method in hiway baseline reference; do
+  good run face-detection --method $method --image dark.pgm --cascade any.xml --scale-factor 1.5 --min-neighbours 1 --json
+  is verified true
+  key raw_rectangles >result.$method
+  key rectangles >>result.$method
+done
+cmp -s result.hiway result.reference && cmp -s result.baseline result.reference || fail "face detection's methods differ"
+rm -f result.*
+good run face-detection --image dark.pgm --cascade any.xml --placement cpu --out faces.png
+says "method hiway, device cpu: verified"
+[[ $(head -c 4 faces.png | tail -c 3) == PNG ]] || fail "no picture"
+rm -f faces.png
+good run face-detection --image dark.pgm --cascade any.xml --stop-after lbp --json
+is verified true
+tr -d ' \n' <out | grep -qE '"name":"candidates"[^}]*"items":0[,}]' || fail "$last: candidates went on: $(cat out)"
+bad "--image: no file given" run face-detection
+bad "--stop-after: lbp, not grouping" run face-detection --image dark.pgm --cascade any.xml --stop-after grouping
+bad "--placement: paper or cpu, not gpu" run face-detection --image dark.pgm --cascade any.xml --placement gpu
+bad "any.xml: neither a binary PGM" run face-detection --image any.xml --cascade any.xml
+bad "dark.pgm: line 1: not XML" run face-detection --image dark.pgm --cascade dark.pgm
+head -c 30 dark.pgm >cut.pgm
+bad "cut.pgm: " run face-detection --image cut.pgm --cascade any.xml
+printf 'P5 2 2 255\nabcd' >small.pgm
+bad "small.pgm: smaller than the cascade's window: 2 x 2, 3 x 3" run face-detection --image small.pgm --cascade any.xml
+sed 's/LBP/HAAR/' any.xml >haar.xml
+bad "haar.xml: " run face-detection --image dark.pgm --cascade haar.xml
+rm -f dark.pgm any.xml cut.pgm small.pgm haar.xml
 
 # A pair whose answer is known by hand: ACGTACGGTCA occurs at 2, and the diagonal of 11 matches is 44.
 printf 'ACGTACGGTCA\nttacgtacggtcattt\n' >pair

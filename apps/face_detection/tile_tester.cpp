@@ -1,0 +1,127 @@
+#include "face_detection/tile_tester.hpp"
+
+#include <bit>
+
+namespace face_detection {
+namespace {
+
+/// Windows that begin at sums `first` + i, for i in [0, N): their codes of a feature whose corners are at `corner` from there.
+template <std::int32_t N>
+void codes_of(std::uint16_t const* first, std::int32_t const (&corner)[4][4], std::uint16_t* __restrict codes) {
+  std::uint16_t const* p[4][4];
+  for (int row = 0; row < 4; ++row) {
+    for (int column = 0; column < 4; ++column) p[row][column] = first + corner[row][column];
+  }
+  for (std::int32_t i = 0; i < N; ++i) {
+    auto const cell = [&](int column, int row) {
+      return static_cast<std::int16_t>(p[row + 1][column + 1][i] - p[row + 1][column][i] - p[row][column + 1][i] +
+                                       p[row][column][i]);
+    };
+    std::int16_t const centre = cell(1, 1);
+    auto const bit = [&](int column, int row, int value) {
+      return static_cast<std::uint16_t>(cell(column, row) >= centre ? value : 0);
+    };
+    codes[i] = static_cast<std::uint16_t>(bit(0, 0, 128) | bit(1, 0, 64) | bit(2, 0, 32) | bit(2, 1, 16) |
+                                          bit(2, 2, 8) | bit(1, 2, 4) | bit(0, 2, 2) | bit(0, 1, 1));
+  }
+}
+
+}  // namespace
+
+TileTester::TileTester(CascadeView const& cascade) : cascade_(cascade), sums_(std::size_t{most} * pitch + tile_side) {
+  for (std::int32_t s = 0; s < cascade.stage_count; ++s) {
+    Stage const& stage = cascade.stages[s];
+    leaves_.resize(std::size_t{256} * static_cast<std::size_t>(stage.first_weak + stage.weak_count));
+    for (std::int32_t w = stage.first_weak; w < stage.first_weak + stage.weak_count; ++w) {
+      WeakClassifier const& weak = cascade.weaks[w];
+      for (std::uint32_t code = 0; code < 256; ++code) {
+        bool const is_set = (weak.subset[code / 32] >> code % 32 & 1U) != 0;
+        leaves_[std::size_t{256} * static_cast<std::size_t>(w) + code] = is_set ? weak.leaf_of_set : weak.leaf_of_clear;
+      }
+    }
+  }
+}
+
+template <std::int32_t Step>
+void TileTester::add_up(PixelView area, std::int32_t width, std::int32_t height) {
+  for (std::int32_t x = 0; x <= width; ++x) sums_[static_cast<std::size_t>(place_of<Step>(x, 0))] = 0;
+  for (std::int32_t y = 0; y < height; ++y) {
+    std::uint16_t of_row = 0;
+    sums_[static_cast<std::size_t>(place_of<Step>(0, y + 1))] = 0;
+    for (std::int32_t x = 0; x < width; ++x) {
+      of_row = static_cast<std::uint16_t>(of_row + area.at(x, y));
+      sums_[static_cast<std::size_t>(place_of<Step>(x + 1, y + 1))] =
+          static_cast<std::uint16_t>(sums_[static_cast<std::size_t>(place_of<Step>(x + 1, y))] + of_row);
+    }
+  }
+}
+
+template <std::int32_t Step>
+void TileTester::test_row(std::int32_t row) {
+  constexpr std::int32_t in_row = tile_side / Step;
+  std::uint32_t const all = rows_.windows.columns == 32 ? ~0U : (1U << rows_.windows.columns) - 1;
+  std::uint32_t left = all;
+  std::uint16_t const* const first = sums_.data() + place_of<Step>(0, row * Step);
+  std::int32_t s = 0;
+  // `window` < 0: all of the row.
+  auto const run_stage = [&](auto count, std::uint16_t const* from, double* sums) {
+    constexpr std::int32_t n = decltype(count)::value;
+    Stage const& stage = cascade_.stages[s];
+    for (std::int32_t i = 0; i < n; ++i) sums[i] = 0;
+    for (std::int32_t w = stage.first_weak; w < stage.first_weak + stage.weak_count; ++w) {
+      Feature const& f = cascade_.features[cascade_.weaks[w].feature];
+      std::int32_t corner[4][4];
+      for (std::int32_t y = 0; y < 4; ++y) {
+        for (std::int32_t x = 0; x < 4; ++x) corner[y][x] = place_of<Step>(f.x + x * f.width, f.y + y * f.height);
+      }
+      std::uint16_t codes[n];
+      codes_of<n>(from, corner, codes);
+      float const* const leaves = leaves_.data() + std::size_t{256} * static_cast<std::size_t>(w);
+      for (std::int32_t i = 0; i < n; ++i) sums[i] += static_cast<double>(leaves[codes[i]]);
+    }
+    return static_cast<double>(stage.threshold);
+  };
+  double sums[in_row];
+  for (; s < cascade_.stage_count && (s == 0 || std::popcount(left) * 8 >= in_row); ++s) {
+    double const threshold = run_stage(std::integral_constant<std::int32_t, in_row>{}, first, sums);
+    std::uint32_t pass = 0;
+    for (std::int32_t i = 0; i < in_row; ++i) pass |= (sums[i] >= threshold ? 1U : 0U) << i;
+    left &= pass;
+    if (s == 0) rows_.rejected[static_cast<std::size_t>(row)] = all & ~left;
+  }
+  std::int32_t const reached = s;
+  std::uint32_t passed = left;
+  for (; left != 0; left &= left - 1) {
+    auto const i = std::countr_zero(left);
+    for (s = reached; s < cascade_.stage_count; ++s) {
+      double sum[1];
+      double const threshold = run_stage(std::integral_constant<std::int32_t, 1>{}, first + i, sum);
+      if (sum[0] >= threshold) continue;
+      passed &= ~(1U << i);
+      break;
+    }
+  }
+  rows_.passed[static_cast<std::size_t>(row)] = passed;
+}
+
+TileTester::Rows const& TileTester::test(Level const& level, std::int32_t column, std::int32_t row, PixelView area) {
+  rows_.windows = windows_of(level, column, row);
+  if (rows_.windows.columns == 0 || rows_.windows.rows == 0) {
+    rows_.windows.columns = rows_.windows.rows = 0;
+    return rows_;
+  }
+  auto const test_all = [&](auto step) {
+    constexpr std::int32_t s = decltype(step)::value;
+    add_up<s>(area, (rows_.windows.columns - 1) * s + cascade_.window_width,
+              (rows_.windows.rows - 1) * s + cascade_.window_height);
+    for (std::int32_t y = 0; y < rows_.windows.rows; ++y) test_row<s>(y);
+  };
+  if (level.step == 2) {
+    test_all(std::integral_constant<std::int32_t, 2>{});
+  } else {
+    test_all(std::integral_constant<std::int32_t, 1>{});
+  }
+  return rows_;
+}
+
+}  // namespace face_detection
