@@ -9,6 +9,12 @@ find_package(EXPAT REQUIRED)
 
 file(GLOB hiway_app_sources CONFIGURE_DEPENDS apps/*/*.cpp)
 list(FILTER hiway_app_sources EXCLUDE REGEX "/apps/cli/main\\.cpp$")
+# The cascade travels in the program.
+set(frontal_face_file ${PROJECT_SOURCE_DIR}/apps/face_detection/data/lbpcascade_frontalface.xml)
+file(READ ${frontal_face_file} frontal_face_xml)
+configure_file(apps/face_detection/frontal_face.cpp.in ${PROJECT_BINARY_DIR}/apps/frontal_face.cpp @ONLY)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${frontal_face_file})
+list(APPEND hiway_app_sources ${PROJECT_BINARY_DIR}/apps/frontal_face.cpp)
 include(HiwayBench)
 
 add_library(hiway_apps OBJECT)

@@ -20,7 +20,11 @@ void Pipeline::Core::add_stencil(std::unique_ptr<StencilTunnelBase> tunnel) {
   bool const told_at_host = t.crosses() || !to;
   Arena& told = tunnel_words(!told_at_host);
 
-  bool const dma = t.crosses() && t.stencil().movement != Movement::direct;
+  Movement const asked = t.stencil().movement;
+  // Warps that read the host's memory side by side beat copies there, when a value is no less than they read at once; the
+  // other way lanes write each value by itself (hiway bench stencil).
+  bool const automatic_dma = from || t.value_bytes() < 16;
+  bool const dma = t.crosses() && (asked == Movement::dma || (asked == Movement::automatic && automatic_dma));
   std::size_t const bytes = plan.shape.values() * plan.shape.buffers * t.value_bytes();
   StencilState s;
   s.tunnel = &t;
@@ -81,8 +85,10 @@ void Pipeline::Core::add_stencil(std::unique_ptr<StencilTunnelBase> tunnel) {
   if (dma) {
     s.copies = RegionCopies{plan.shape, t.value_bytes(), put.values, get.values};
     state.movement = Movement::dma;
-    state.why = t.stencil().movement == Movement::dma ? "asked for" : "regions";
+    state.why = asked == Movement::dma ? "asked for" : "regions";
     tell_arrivals(state);
+  } else if (t.crosses()) {
+    state.why = asked == Movement::direct ? "asked for" : "regions of values from 16 bytes on";
   }
   state.stencil = std::move(s);
 }

@@ -21,7 +21,8 @@ class FaceDetection final : public cli::App {
 
   void add_options(CLI::App& command) override {
     command.add_option("--image", files_.image_file, "binary PGM or PPM, or PNG")->type_name("FILE");
-    command.add_option("--cascade", files_.cascade_file, "OpenCV's XML, of LBP features")->type_name("FILE");
+    command.add_option("--cascade", files_.cascade_file, "OpenCV's XML, of LBP features; without it: frontal faces")
+        ->type_name("FILE");
     command.add_option("--scale-factor", files_.scale_factor, "from a level to the next smaller one (1.1)")
         ->type_name("F");
     command.add_option("--min-neighbours", files_.min_neighbours, "more windows than these are a face; 0: each is (3)")

@@ -30,6 +30,11 @@ struct Element {
 constexpr std::size_t max_file_bytes = std::size_t{64} << 20;
 constexpr std::size_t max_depth = 32;
 
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using File = std::unique_ptr<std::FILE, CloseFile>;
+
 /// Reads a file into elements. expat is C: what goes wrong in its callbacks is kept, and thrown when it has returned.
 class Document {
  public:
@@ -52,12 +57,7 @@ class Document {
                                    });
   }
 
-  Element read() {
-    struct Close {
-      void operator()(std::FILE* file) const { std::fclose(file); }
-    };
-    errno = 0;
-    std::unique_ptr<std::FILE, Close> const file{std::fopen(path_.c_str(), "rb")};
+  Element read(File const& file) {
     if (file == nullptr) throw cli::BadInput{path_ + ": cannot be opened: " + std::strerror(errno)};
     std::array<char, 1 << 16> buffer{};
     std::size_t bytes = 0;
@@ -252,6 +252,16 @@ class Interpreter {
 
 }  // namespace
 
-Cascade read_cascade(std::string const& path) { return Interpreter{path}(Document{path}.read()); }
+Cascade read_cascade(std::string const& path) {
+  errno = 0;
+  return Interpreter{path}(Document{path}.read(File{std::fopen(path.c_str(), "rb")}));
+}
+
+Cascade frontal_face_cascade() {
+  std::string const name = "the cascade that is built in";
+  std::string text{frontal_face_xml};
+  errno = 0;
+  return Interpreter{name}(Document{name}.read(File{::fmemopen(text.data(), text.size(), "rb")}));
+}
 
 }  // namespace face_detection

@@ -8,7 +8,6 @@ namespace face_detection {
 
 Input make_input(InputOptions const& options) {
   if (options.image_file.empty()) throw cli::BadInput{"--image: no file given"};
-  if (options.cascade_file.empty()) throw cli::BadInput{"--cascade: no file given"};
   // Not a number is outside, too.
   if (!(options.scale_factor >= min_scale_factor && options.scale_factor <= max_scale_factor)) {
     std::ostringstream text;
@@ -18,8 +17,9 @@ Input make_input(InputOptions const& options) {
   if (options.min_neighbours < 0 || options.min_neighbours > max_min_neighbours)
     throw cli::BadInput{"--min-neighbours must be 0 to " + std::to_string(max_min_neighbours) + ": " +
                         std::to_string(options.min_neighbours)};
-  return {read_image(options.image_file), read_cascade(options.cascade_file), options.scale_factor,
-          static_cast<std::int32_t>(options.min_neighbours)};
+  return {read_image(options.image_file),
+          options.cascade_file.empty() ? frontal_face_cascade() : read_cascade(options.cascade_file),
+          options.scale_factor, static_cast<std::int32_t>(options.min_neighbours)};
 }
 
 Pyramid make_pyramid(Input const& input) {

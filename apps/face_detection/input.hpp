@@ -15,7 +15,7 @@ inline constexpr std::int64_t max_min_neighbours = 1'000'000;
 
 struct InputOptions {
   std::string image_file{};
-  std::string cascade_file{};
+  std::string cascade_file{};  ///< empty: frontal faces
   double scale_factor = 1.1;
   std::int64_t min_neighbours = 3;
 };

@@ -110,6 +110,18 @@ TEST(FaceMethods, FindWhatTheReferenceFinds) {
   }
 }
 
+TEST(FaceMethods, TheCascadeOfFrontalFacesIsBuiltIn) {
+  Cascade const file = read_cascade(data + "lbpcascade_frontalface.xml");
+  Cascade const built_in = frontal_face_cascade();
+  EXPECT_EQ(built_in.stages.size(), file.stages.size());
+  EXPECT_EQ(built_in.weaks.size(), file.weaks.size());
+  EXPECT_EQ(built_in.features.size(), file.features.size());
+  Input input = astronaut_at(1.1);
+  Summary const found = reference_summary(input);
+  input.cascade = built_in;
+  EXPECT_EQ(reference_summary(input), found);
+}
+
 TEST(FaceMethods, EachTileCrossesOnce) {
   Input const input = astronaut_at(1.1);
   Pyramid const pyramid = make_pyramid(input);

@@ -121,10 +121,9 @@ printf 'P5 6 6 255\n' >dark.pgm
 head -c 36 /dev/zero >>dark.pgm
 cat >any.xml <<'XML'
 <?xml version="1.0"?>
-<opencv_storage><cascade><stageType>BOOST</stageType><featureType>LBP</featureType><height>3</height><width>3</width>
-<stageParams><boostType>GAB</boostType><minHitRate>0.9</minHitRate><maxFalseAlarm>0.5</maxFalseAlarm>
-<weightTrimRate>0.95</weightTrimRate><maxDepth>1</maxDepth><maxWeakCount>1</maxWeakCount></stageParams>
-<featureParams><maxCatCount>256</maxCatCount><featSize>1</featSize></featureParams><stageNum>1</stageNum>
+<opencv_storage><cascade type_id="opencv-cascade-classifier"><stageType>BOOST</stageType><featureType>LBP</featureType>
+<height>3</height><width>3</width><stageParams><maxDepth>1</maxDepth></stageParams>
+<featureParams><maxCatCount>256</maxCatCount></featureParams><stageNum>1</stageNum>
 <stages><_><maxWeakCount>1</maxWeakCount><stageThreshold>0.5</stageThreshold><weakClassifiers><_>
 <internalNodes>0 -1 0 -1 -1 -1 -1 -1 -1 -1 -1</internalNodes><leafValues>1. 0.</leafValues></_></weakClassifiers></_></stages>
 <features><_><rect>0 0 1 1</rect></_></features></cascade></opencv_storage>
@@ -145,6 +144,8 @@ good run face-detection --image dark.pgm --cascade any.xml --stop-after lbp --js
 is verified true
 tr -d ' \n' <out | grep -qE '"name":"candidates"[^}]*"items":0[,}]' || fail "$last: candidates went on: $(cat out)"
 bad "--image: no file given" run face-detection
+good run face-detection --image dark.pgm --scale-factor 1.5 --method reference --cascade any.xml
+bad "dark.pgm: smaller than the cascade's window: 6 x 6, 24 x 24" run face-detection --image dark.pgm
 bad "--stop-after: lbp, not grouping" run face-detection --image dark.pgm --cascade any.xml --stop-after grouping
 bad "--placement: paper or cpu, not gpu" run face-detection --image dark.pgm --cascade any.xml --placement gpu
 bad "any.xml: neither a binary PGM" run face-detection --image any.xml --cascade any.xml
