@@ -65,7 +65,7 @@ struct MakeLevels {
   Levels levels;
   std::uint8_t* picture;
   std::uint32_t pixels;
-  hiway::Word<std::uint32_t>* placed;  ///< pixels, of all runs
+  hiway::Word<std::uint32_t>* placed;  ///< pixels that are in it; 0 between runs
   HIWAY_DEVICE void operator()(hiway::Outlet<Piece> in, hiway::Outlet<LevelTask> again, hiway::Inlet<LevelTask> next,
                                hiway::Inlet<TileTask> out) const {
     hiway::anywhere([&](auto m) {

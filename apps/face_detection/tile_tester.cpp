@@ -56,49 +56,39 @@ void TileTester::add_up(PixelView area, std::int32_t width, std::int32_t height)
   }
 }
 
+template <std::int32_t Step, std::int32_t N>
+std::uint32_t TileTester::passes(Stage const& stage, std::uint16_t const* first) const {
+  double sums[N] = {};  // of leaves in this order: as OpenCV rounds
+  for (std::int32_t w = stage.first_weak; w < stage.first_weak + stage.weak_count; ++w) {
+    Feature const& f = cascade_.features[cascade_.weaks[w].feature];
+    std::int32_t corner[4][4];
+    for (std::int32_t y = 0; y < 4; ++y) {
+      for (std::int32_t x = 0; x < 4; ++x) corner[y][x] = place_of<Step>(f.x + x * f.width, f.y + y * f.height);
+    }
+    std::uint16_t codes[N];
+    codes_of<N>(first, corner, codes);
+    float const* const leaves = leaves_.data() + std::size_t{256} * static_cast<std::size_t>(w);
+    for (std::int32_t i = 0; i < N; ++i) sums[i] += static_cast<double>(leaves[codes[i]]);
+  }
+  std::uint32_t pass = 0;
+  for (std::int32_t i = 0; i < N; ++i) pass |= (sums[i] >= static_cast<double>(stage.threshold) ? 1U : 0U) << i;
+  return pass;
+}
+
 template <std::int32_t Step>
 void TileTester::test_row(std::int32_t row) {
   constexpr std::int32_t in_row = tile_side / Step;
-  std::uint32_t const all = rows_.windows.columns == 32 ? ~0U : (1U << rows_.windows.columns) - 1;
-  std::uint32_t left = all;
   std::uint16_t const* const first = sums_.data() + place_of<Step>(0, row * Step);
-  std::int32_t s = 0;
-  // `window` < 0: all of the row.
-  auto const run_stage = [&](auto count, std::uint16_t const* from, double* sums) {
-    constexpr std::int32_t n = decltype(count)::value;
-    Stage const& stage = cascade_.stages[s];
-    for (std::int32_t i = 0; i < n; ++i) sums[i] = 0;
-    for (std::int32_t w = stage.first_weak; w < stage.first_weak + stage.weak_count; ++w) {
-      Feature const& f = cascade_.features[cascade_.weaks[w].feature];
-      std::int32_t corner[4][4];
-      for (std::int32_t y = 0; y < 4; ++y) {
-        for (std::int32_t x = 0; x < 4; ++x) corner[y][x] = place_of<Step>(f.x + x * f.width, f.y + y * f.height);
-      }
-      std::uint16_t codes[n];
-      codes_of<n>(from, corner, codes);
-      float const* const leaves = leaves_.data() + std::size_t{256} * static_cast<std::size_t>(w);
-      for (std::int32_t i = 0; i < n; ++i) sums[i] += static_cast<double>(leaves[codes[i]]);
-    }
-    return static_cast<double>(stage.threshold);
-  };
-  double sums[in_row];
-  for (; s < cascade_.stage_count && (s == 0 || std::popcount(left) * 8 >= in_row); ++s) {
-    double const threshold = run_stage(std::integral_constant<std::int32_t, in_row>{}, first, sums);
-    std::uint32_t pass = 0;
-    for (std::int32_t i = 0; i < in_row; ++i) pass |= (sums[i] >= threshold ? 1U : 0U) << i;
-    left &= pass;
-    if (s == 0) rows_.rejected[static_cast<std::size_t>(row)] = all & ~left;
-  }
-  std::int32_t const reached = s;
-  std::uint32_t passed = left;
-  for (; left != 0; left &= left - 1) {
-    auto const i = std::countr_zero(left);
-    for (s = reached; s < cascade_.stage_count; ++s) {
-      double sum[1];
-      double const threshold = run_stage(std::integral_constant<std::int32_t, 1>{}, first + i, sum);
-      if (sum[0] >= threshold) continue;
-      passed &= ~(1U << i);
-      break;
+  std::uint32_t const all = rows_.windows.columns == 32 ? ~0U : (1U << rows_.windows.columns) - 1;
+  std::uint32_t passed = all & passes<Step, in_row>(cascade_.stages[0], first);
+  rows_.rejected[static_cast<std::size_t>(row)] = all & ~passed;
+  std::int32_t s = 1;
+  for (; s < cascade_.stage_count && std::popcount(passed) * 8 >= in_row; ++s)
+    passed &= passes<Step, in_row>(cascade_.stages[s], first);
+  for (std::uint32_t left = passed; left != 0; left &= left - 1) {
+    std::uint32_t const window = left & ~(left - 1);
+    for (std::int32_t t = s; t < cascade_.stage_count && (passed & window) != 0; ++t) {
+      if (passes<Step, 1>(cascade_.stages[t], first + std::countr_zero(window)) == 0) passed &= ~window;
     }
   }
   rows_.passed[static_cast<std::size_t>(row)] = passed;

@@ -41,6 +41,9 @@ class TileTester {
   }
   template <std::int32_t Step>
   void add_up(PixelView area, std::int32_t width, std::int32_t height);
+  /// Bit i: whether window i of N, the first of which begins at `first`, passes the stage.
+  template <std::int32_t Step, std::int32_t N>
+  [[nodiscard]] std::uint32_t passes(Stage const& stage, std::uint16_t const* first) const;
   template <std::int32_t Step>
   void test_row(std::int32_t row);
 
