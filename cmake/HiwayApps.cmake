@@ -9,12 +9,14 @@ find_package(EXPAT REQUIRED)
 
 file(GLOB hiway_app_sources CONFIGURE_DEPENDS apps/*/*.cpp)
 list(FILTER hiway_app_sources EXCLUDE REGEX "/apps/cli/main\\.cpp$")
-# The cascade travels in the program.
-set(frontal_face_file ${PROJECT_SOURCE_DIR}/apps/face_detection/data/lbpcascade_frontalface.xml)
-file(READ ${frontal_face_file} frontal_face_xml)
-configure_file(apps/face_detection/frontal_face.cpp.in ${PROJECT_BINARY_DIR}/apps/frontal_face.cpp @ONLY)
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${frontal_face_file})
-list(APPEND hiway_app_sources ${PROJECT_BINARY_DIR}/apps/frontal_face.cpp)
+# A cascade and a picture travel in the program.
+set(face_data ${PROJECT_SOURCE_DIR}/apps/face_detection/data)
+file(READ ${face_data}/lbpcascade_frontalface.xml frontal_face_xml)
+file(READ ${face_data}/face_176.pgm face_pgm HEX)
+string(REGEX REPLACE "(..)" "0x\\1," face_pgm ${face_pgm})
+configure_file(apps/face_detection/built_in.cpp.in ${PROJECT_BINARY_DIR}/apps/face_detection_built_in.cpp @ONLY)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${face_data}/lbpcascade_frontalface.xml ${face_data}/face_176.pgm)
+list(APPEND hiway_app_sources ${PROJECT_BINARY_DIR}/apps/face_detection_built_in.cpp)
 include(HiwayBench)
 
 add_library(hiway_apps OBJECT)

@@ -20,7 +20,8 @@ class FaceDetection final : public cli::App {
   std::vector<std::string> methods() const override { return {"hiway", "baseline", "reference"}; }
 
   void add_options(CLI::App& command) override {
-    command.add_option("--image", files_.image_file, "binary PGM or PPM, or PNG")->type_name("FILE");
+    command.add_option("--image", files_.image_file, "binary PGM or PPM, or PNG; without it: a small one of a face")
+        ->type_name("FILE");
     command.add_option("--cascade", files_.cascade_file, "OpenCV's XML, of LBP features; without it: frontal faces")
         ->type_name("FILE");
     command.add_option("--scale-factor", files_.scale_factor, "from a level to the next smaller one (1.1)")
@@ -43,8 +44,9 @@ class FaceDetection final : public cli::App {
     auto const by = [](std::int32_t w, std::int32_t h) { return std::to_string(w) + " x " + std::to_string(h); };
     Cascade const& c = input_.cascade;
     if (input_.image.width < c.window_width || input_.image.height < c.window_height)
-      throw cli::BadInput{files_.image_file + ": smaller than the cascade's window: " +
-                          by(input_.image.width, input_.image.height) + ", " + by(c.window_width, c.window_height)};
+      throw cli::BadInput{(files_.image_file.empty() ? "--image" : files_.image_file) +
+                          ": smaller than the cascade's window: " + by(input_.image.width, input_.image.height) + ", " +
+                          by(c.window_width, c.window_height)};
     return {};
   }
 

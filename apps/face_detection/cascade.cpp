@@ -14,6 +14,7 @@
 #include <type_traits>
 
 #include "cli/bad_input.hpp"
+#include "face_detection/built_in.hpp"
 
 namespace face_detection {
 namespace {

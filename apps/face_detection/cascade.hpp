@@ -65,8 +65,7 @@ struct Cascade {
 /// cascade, of another kind (Haar or HOG features, deeper trees, the format of OpenCV 1), or wrong in itself.
 Cascade read_cascade(std::string const& path);
 
-/// OpenCV's LBP frontal faces, which the program carries (data/lbpcascade_frontalface.xml).
+/// OpenCV's LBP frontal faces, which the program carries.
 Cascade frontal_face_cascade();
-extern char const* const frontal_face_xml;
 
 }  // namespace face_detection

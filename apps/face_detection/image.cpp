@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "cli/bad_input.hpp"
+#include "face_detection/built_in.hpp"
 
 namespace face_detection {
 namespace {
@@ -181,13 +182,20 @@ Image read_png(std::string const& path, Bytes const& bytes) {
 
 }  // namespace
 
-Image read_image(std::string const& path) {
-  Bytes const bytes = read_bytes(path);
+namespace {
+
+Image read_bytes_of(std::string const& path, Bytes const& bytes) {
   if (bytes.size() >= 2 && bytes[0] == 'P' && (bytes[1] == '5' || bytes[1] == '6')) return read_pnm(path, bytes);
   if (bytes.size() >= png_signature.size() && std::ranges::equal(png_signature, std::span{bytes}.first(8)))
     return read_png(path, bytes);
   fail(path, "neither a binary PGM (P5), nor a binary PPM (P6), nor a PNG");
 }
+
+}  // namespace
+
+Image read_image(std::string const& path) { return read_bytes_of(path, read_bytes(path)); }
+
+Image face_image() { return read_bytes_of("the picture that is built in", Bytes(face_pgm.begin(), face_pgm.end())); }
 
 std::string encode_png(Image const& image, std::span<Rectangle const> rectangles) {
   constexpr std::array<std::uint8_t, 3> line_colour{255, 220, 0};

@@ -49,6 +49,9 @@ inline std::uint8_t grey(std::uint8_t red, std::uint8_t green, std::uint8_t blue
 /// more than it should hold, damaged, no pixels, or more than max_side or max_pixels.
 Image read_image(std::string const& path);
 
+/// A small picture of a face, which the program carries.
+Image face_image();
+
 /// A PNG in colours, whole, as bytes for a file: the image with the outlines of the rectangles.
 /// *Throws* std::runtime_error when libpng cannot.
 std::string encode_png(Image const& image, std::span<Rectangle const> rectangles);

@@ -7,7 +7,6 @@
 namespace face_detection {
 
 Input make_input(InputOptions const& options) {
-  if (options.image_file.empty()) throw cli::BadInput{"--image: no file given"};
   // Not a number is outside, too.
   if (!(options.scale_factor >= min_scale_factor && options.scale_factor <= max_scale_factor)) {
     std::ostringstream text;
@@ -17,7 +16,7 @@ Input make_input(InputOptions const& options) {
   if (options.min_neighbours < 0 || options.min_neighbours > max_min_neighbours)
     throw cli::BadInput{"--min-neighbours must be 0 to " + std::to_string(max_min_neighbours) + ": " +
                         std::to_string(options.min_neighbours)};
-  return {read_image(options.image_file),
+  return {options.image_file.empty() ? face_image() : read_image(options.image_file),
           options.cascade_file.empty() ? frontal_face_cascade() : read_cascade(options.cascade_file),
           options.scale_factor, static_cast<std::int32_t>(options.min_neighbours)};
 }

@@ -14,7 +14,7 @@ inline constexpr double max_scale_factor = 100;
 inline constexpr std::int64_t max_min_neighbours = 1'000'000;
 
 struct InputOptions {
-  std::string image_file{};
+  std::string image_file{};    ///< empty: a small picture of a face
   std::string cascade_file{};  ///< empty: frontal faces
   double scale_factor = 1.1;
   std::int64_t min_neighbours = 3;

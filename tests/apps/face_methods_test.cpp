@@ -110,7 +110,7 @@ TEST(FaceMethods, FindWhatTheReferenceFinds) {
   }
 }
 
-TEST(FaceMethods, TheCascadeOfFrontalFacesIsBuiltIn) {
+TEST(FaceMethods, ACascadeAndAPictureAreBuiltIn) {
   Cascade const file = read_cascade(data + "lbpcascade_frontalface.xml");
   Cascade const built_in = frontal_face_cascade();
   EXPECT_EQ(built_in.stages.size(), file.stages.size());
@@ -120,6 +120,8 @@ TEST(FaceMethods, TheCascadeOfFrontalFacesIsBuiltIn) {
   Summary const found = reference_summary(input);
   input.cascade = built_in;
   EXPECT_EQ(reference_summary(input), found);
+  EXPECT_EQ(face_image().pixels, read_image(data + "face_176.pgm").pixels);
+  EXPECT_EQ(reference_summary(make_input({})).rectangles, (std::vector<Rectangle>{{45, 41, 99, 99}}));
 }
 
 TEST(FaceMethods, EachTileCrossesOnce) {
