@@ -3,6 +3,7 @@
 
 #include "bench/benches.hpp"
 #include "cli/program.hpp"
+#include "evolutionary_program/app.hpp"
 #include "face_detection/app.hpp"
 #include "gene_alignment/app.hpp"
 #include "stencil/app.hpp"
@@ -12,5 +13,6 @@ int main(int argc, char** argv) {
   apps.push_back(gene_alignment::make_app());
   apps.push_back(stencil::make_app());
   apps.push_back(face_detection::make_app());
+  apps.push_back(evolutionary_program::make_app());
   return cli::run_program(argc, argv, apps, bench::all_benches());
 }

@@ -47,7 +47,7 @@ key() { tr -d ' \n' <out | grep -oE "\"$1\":(\[[^]]*\]|\{[^}]*\}|[^,}]*)" | head
 is() { [[ $(key "$1") == "$2" ]] || fail "$last: $1 is $(key "$1"), not $2"; }
 
 # ---- help and lists
-for level in "" run "run gene-alignment" "run stencil" "run face-detection" graph "graph gene-alignment" devices list plan bench; do
+for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" graph "graph gene-alignment" devices list plan bench; do
   # shellcheck disable=SC2086
   good $level --help
   says "Usage: hiway${level:+ $level}"
@@ -159,6 +159,20 @@ bad "small.pgm: smaller than the cascade's window: 2 x 2, 3 x 3" run face-detect
 sed 's/LBP/HAAR/' any.xml >haar.xml
 bad "haar.xml: " run face-detection --image dark.pgm --cascade haar.xml
 rm -f dark.pgm any.xml cut.pgm small.pgm haar.xml
+
+# Creatures: every method the same.
+for method in hiway baseline reference; do
+  good run evolutionary-program --method $method --json --population 40 --generations 2
+  is verified true
+  key island_hash >result.$method
+done
+cmp -s result.hiway result.reference && cmp -s result.baseline result.reference || fail "the evolutionary program's methods differ"
+rm -f result.*
+good run evolutionary-program
+says "method hiway, device simt: verified"
+bad "--population must be even, 20 to 65536: 21" run evolutionary-program --population 21
+bad "--population must be even, 20 to 65536: 18" run evolutionary-program --population 18
+bad "--generations must be 1 to 1048576: 0" run evolutionary-program --generations 0
 
 # A pair whose answer is known by hand: ACGTACGGTCA occurs at 2, and the diagonal of 11 matches is 44.
 printf 'ACGTACGGTCA\nttacgtacggtcattt\n' >pair

@@ -1,0 +1,237 @@
+// Method hiway: reproduce (CPU) -> evaluate (GPU) -> select (CPU) -> cross (CPU) -> mutate (GPU) -> reproduce, a creature at a
+// time. An island waits for its last creature where it is sorted, and nowhere else: creatures are evaluated while others of
+// their generation are still crossed, and while the other island is sorted.
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <hiway/hiway.hpp>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "evolutionary_program/methods.hpp"
+
+namespace evolutionary_program {
+
+/// Which creature.
+struct Name {
+  std::uint32_t generation;
+  std::uint32_t island;
+  std::uint32_t number;  ///< of its island
+};
+struct Member {
+  Name name;
+  Creature creature;
+};
+
+/// Where creatures wait to be sorted and crossed, on the CPU. Two generations: a creature of the next one may come while others
+/// are still crossed; one of the next but one comes when all of the next one have been sorted, and so all others crossed.
+struct Nursery {
+  explicit Nursery(Problem const& problem)
+      : of_island(problem.of_island()),
+        creatures(std::size_t{2} * islands * of_island),
+        ranks(creatures.size()),
+        arrived(std::size_t{2} * islands) {}
+
+  [[nodiscard]] std::size_t room(Name const& n) const { return n.generation % 2 * islands + n.island; }
+  [[nodiscard]] std::size_t place(Name const& n) const { return room(n) * of_island + n.number; }
+  /// Number `k` of the island as it was sorted.
+  [[nodiscard]] Creature const& sorted(Name const& n, std::uint32_t k) const {
+    std::size_t const first = room(n) * of_island;
+    return creatures[first + ranks[first + k].number];
+  }
+
+  std::uint32_t of_island;
+  std::vector<Creature> creatures;
+  std::vector<Rank> ranks;
+  std::vector<hiway::Word<std::uint32_t>> arrived;
+};
+
+/// Asks for the creatures that the islands lack.
+struct Begin {
+  Problem problem;
+  void operator()(hiway::Inlet<Name> out) const {
+    for (std::uint32_t island = 0; island < islands; ++island) {
+      for (std::uint32_t number = 0; number < problem.of_island(); ++number) out.put_h({0, island, number});
+    }
+  }
+};
+/// Makes them; sends those that come back into the next generation, or keeps them behind the last one.
+struct Reproduce {
+  Problem problem;
+  std::vector<Island>* finished;
+  void operator()(hiway::Outlet<Name> lacking, hiway::Outlet<Member> again, hiway::Inlet<Member> out) const {
+    lacking.for_each_h([&](Name const& name) {
+      out.put_in_place_h([&](Member& member) {
+        member.name = name;
+        make_creature(member.creature);
+      });
+    });
+    again.for_each_h([&](Member const& member) {
+      if (member.name.generation + 1 == problem.generations) {
+        (*finished)[member.name.island][member.name.number] = member.creature;
+        return;
+      }
+      out.put_in_place_h([&](Member& next) {
+        next = member;
+        ++next.name.generation;
+      });
+    });
+  }
+};
+
+/// A warp has one creature.
+struct Evaluate {
+  double const* coefficients;
+  HIWAY_DEVICE void operator()(hiway::Outlet<Member> in, hiway::Inlet<Member> out) const {
+    hiway::anywhere([&](auto m) {
+      std::uint32_t const lanes = m.count(m.lanes());
+      double* const terms = reinterpret_cast<double*>(hiway::shared_memory()) + m.thread_in_block() / lanes * genes;
+      in.for_each_warp([&](Member const& member) {
+        double const fitness = fitness_of(m, member.creature.parameters, coefficients, terms);
+        out.put_in_place_warp([&](Member& evaluated) {
+          if (m.lane() == 0) {
+            evaluated.name = member.name;
+            evaluated.creature.fitness = fitness;
+          }
+          for (std::uint32_t i = m.lane(); i < genes; i += lanes)
+            evaluated.creature.parameters[i] = member.creature.parameters[i];
+        });
+      });
+    });
+  }
+};
+
+/// Whoever brings an island's last creature sorts it.
+struct Select {
+  Nursery* nursery;
+  void operator()(hiway::Outlet<Member> in, hiway::Inlet<Name> out) const {
+    std::vector<Name> names(nursery->of_island);
+    in.for_each_h([&](Member const& member) {
+      Name const name = member.name;
+      nursery->creatures[nursery->place(name)] = member.creature;
+      nursery->ranks[nursery->place(name)] = {member.creature.fitness, name.number};
+      hiway::Word<std::uint32_t>& arrived = nursery->arrived[nursery->room(name)];
+      bool const last = hiway::anywhere(
+          [&](auto m) { return m.fetch_add(arrived, 1U, hiway::Order::acq_rel) + 1 == nursery->of_island; });
+      if (!last) return;
+      arrived.bits = 0;  // for the next generation but one
+      std::span<Rank> const ranks =
+          std::span{nursery->ranks}.subspan(nursery->room(name) * nursery->of_island, nursery->of_island);
+      select(ranks);
+      for (std::uint32_t k = 0; k < names.size(); ++k) names[k] = {name.generation, name.island, k};
+      out.put_h(std::span<Name const>(names));
+    });
+  }
+};
+
+struct Cross {
+  Problem problem;
+  Nursery const* nursery;
+  void operator()(hiway::Outlet<Name> in, hiway::Inlet<Member> out) const {
+    in.for_each_h([&](Name const& name) {
+      RandomStream const stream = stream_of(problem, name.generation, name.island, name.number);
+      out.put_in_place_h([&](Member& child) {
+        child.name = name;
+        cross(
+            nursery->sorted(name, name.number), stream,
+            [&](std::uint32_t k) -> Creature const& { return nursery->sorted(name, k); }, child.creature);
+      });
+    });
+  }
+};
+
+struct Mutate {
+  HIWAY_DEVICE void operator()(hiway::Outlet<Member> in, hiway::Inlet<Member> out) const {
+    hiway::anywhere([&](auto m) {
+      std::uint32_t const lanes = m.count(m.lanes());
+      in.for_each_warp([&](Member const& member) {
+        out.put_in_place_warp([&](Member& next) {
+          if (m.lane() == 0) {
+            next.name = member.name;
+            next.creature.fitness = member.creature.fitness;
+          }
+          for (std::uint32_t i = m.lane(); i < genes; i += lanes)
+            next.creature.parameters[i] = mutated(member.creature.parameters[i], i, member.name.number);
+        });
+      });
+    });
+  }
+};
+
+namespace {
+
+class Evolution {
+ public:
+  Evolution(Problem const& problem, std::string const& device)
+      : problem_(problem),
+        nursery_(problem),
+        finished_(islands, Island(problem.of_island())),
+        pipe_(hiway::PipelineConfig{.device = device}) {
+    auto& coefficients = pipe_.create_buffer<double>(genes);
+    coefficients.copy_in(make_coefficients());
+    hiway::TunnelConfig const all{.capacity_items = problem.population};  // nobody waits for room
+    using hiway::Direction;
+    auto& lacking = pipe_.create_tunnel<Name>("lacking", Direction::cpu_to_cpu);
+    auto& young = pipe_.create_tunnel<Member>("young", Direction::cpu_to_gpu, all);
+    auto& evaluated = pipe_.create_tunnel<Member>("evaluated", Direction::gpu_to_cpu, all);
+    auto& selected = pipe_.create_tunnel<Name>("selected", Direction::cpu_to_cpu, all);
+    auto& crossed = pipe_.create_tunnel<Member>("crossed", Direction::cpu_to_gpu, all);
+    auto& back = pipe_.create_tunnel<Member>("mutated", Direction::gpu_to_cpu, all);
+    bool const emulated = device == "simt";
+    auto const grid = [&](unsigned blocks) {
+      unsigned const warps = emulated ? 1 : 4;
+      return hiway::GpuStageOptions{.blocks = emulated ? 1U : blocks,
+                                    .threads_per_block = 32 * warps,
+                                    .shared_bytes = warps * genes * sizeof(double)};
+    };
+    unsigned const threads = std::max(8U, std::thread::hardware_concurrency());
+    using hiway::from;
+    using hiway::into;
+    pipe_.add_cpu_stage("begin", Begin{problem}, into(lacking));
+    pipe_.add_cpu_stage("reproduce", Reproduce{problem, &finished_}, from(lacking, back), into(young), {.threads = 2});
+    pipe_.add_gpu_stage("evaluate", Evaluate{coefficients.view().data}, from(young), into(evaluated), grid(256));
+    pipe_.add_cpu_stage("select", Select{&nursery_}, from(evaluated), into(selected), {.threads = 2});
+    pipe_.add_cpu_stage("cross", Cross{problem, &nursery_}, from(selected), into(crossed), {.threads = threads - 7});
+    pipe_.add_gpu_stage("mutate", Mutate{}, from(crossed), into(back), grid(64));
+  }
+  Evolution(Evolution const&) = delete;
+  Evolution& operator=(Evolution const&) = delete;
+
+  void prepare() { pipe_.prepare(); }
+  Measurement run() {
+    hiway::RunReport report = pipe_.run();
+    Measurement measured;
+    measured.summary = summarize(finished_);
+    measured.seconds = report.seconds;
+    measured.items = report.items;
+    if (report.end_detection_us >= 0) measured.end_detection_us = report.end_detection_us;
+    measured.tunnels = std::move(report.tunnels);
+    return measured;
+  }
+  [[nodiscard]] std::string graph() const { return pipe_.graph(); }
+
+ private:
+  Problem problem_;
+  Nursery nursery_;
+  std::vector<Island> finished_;
+  hiway::Pipeline pipe_;
+};
+
+}  // namespace
+
+std::vector<Measurement> run_hiway(Problem const& problem, Job const& job) {
+  Evolution evolution{problem, job.device};
+  evolution.prepare();
+  std::vector<Measurement> runs;
+  for (unsigned i = 0; i < job.repeat; ++i) {
+    runs.push_back(evolution.run());
+    job.ran();
+  }
+  return runs;
+}
+
+std::string hiway_graph(std::string const& device) { return Evolution{{}, device}.graph(); }
+
+}  // namespace evolutionary_program
