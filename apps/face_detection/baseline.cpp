@@ -24,9 +24,11 @@ struct CutAreas {
         if (task.column >= place.columns || task.row >= place.rows) return;
         Level const& level = levels.pyramid.levels[task.level];
         out.put_in_place_warp([&](Area& area) {
-          area.level = task.level;
-          area.column = task.column;
-          area.row = task.row;
+          if (lane == 0) {
+            area.level = task.level;
+            area.column = task.column;
+            area.row = task.row;
+          }
           for (std::int32_t i = lane; i < Area::side * Area::side; i += lanes) {
             std::int32_t const x = (task.column - 1) * tile_side + i % Area::side;
             std::int32_t const y = (task.row - 1) * tile_side + i / Area::side;

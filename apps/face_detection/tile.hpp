@@ -54,9 +54,11 @@ HIWAY_DEVICE inline void fill_tile(PyramidView const& pyramid, std::int32_t leve
                                    std::int32_t column, std::int32_t row, std::int32_t lane, std::int32_t lanes,
                                    Tile& tile) {
   bool const is_empty = column >= place.columns || row >= place.rows;
-  tile.level = is_empty ? -1 : level;
-  tile.column = column;
-  tile.row = row;
+  if (lane == 0) {
+    tile.level = is_empty ? -1 : level;
+    tile.column = column;
+    tile.row = row;
+  }
   if (is_empty) return;
   Level const& l = pyramid.levels[level];
   for (std::int32_t i = lane; i < tile_side * tile_side; i += lanes) {
