@@ -1,5 +1,6 @@
 #include "face_detection/tile_tester.hpp"
 
+#include <algorithm>
 #include <bit>
 
 namespace face_detection {
@@ -7,11 +8,10 @@ namespace {
 
 /// Windows that begin at sums `first` + i, for i in [0, N): their codes of a feature whose corners are at `corner` from there.
 template <std::int32_t N>
-void codes_of(std::uint16_t const* first, std::int32_t const (&corner)[4][4], std::uint16_t* __restrict codes) {
+void codes_of(std::uint16_t const* first, std::array<std::int32_t, 16> const& corners,
+              std::uint16_t* __restrict codes) {
   std::uint16_t const* p[4][4];
-  for (int row = 0; row < 4; ++row) {
-    for (int column = 0; column < 4; ++column) p[row][column] = first + corner[row][column];
-  }
+  for (std::size_t i = 0; i < 16; ++i) p[i / 4][i % 4] = first + corners[i];
   for (std::int32_t i = 0; i < N; ++i) {
     auto const cell = [&](int column, int row) {
       return static_cast<std::int16_t>(p[row + 1][column + 1][i] - p[row + 1][column][i] - p[row][column + 1][i] +
@@ -31,9 +31,18 @@ void codes_of(std::uint16_t const* first, std::int32_t const (&corner)[4][4], st
 TileTester::TileTester(CascadeView const& cascade) : cascade_(cascade), sums_(std::size_t{most} * pitch + tile_side) {
   for (std::int32_t s = 0; s < cascade.stage_count; ++s) {
     Stage const& stage = cascade.stages[s];
-    leaves_.resize(std::size_t{256} * static_cast<std::size_t>(stage.first_weak + stage.weak_count));
+    auto const weaks = static_cast<std::size_t>(stage.first_weak + stage.weak_count);
+    leaves_.resize(256 * weaks);
+    for (std::vector<Corners>& list : corners_) list.resize(weaks);
     for (std::int32_t w = stage.first_weak; w < stage.first_weak + stage.weak_count; ++w) {
       WeakClassifier const& weak = cascade.weaks[w];
+      Feature const& f = cascade.features[weak.feature];
+      for (std::int32_t i = 0; i < 16; ++i) {
+        std::int32_t const x = f.x + i % 4 * f.width;
+        std::int32_t const y = f.y + i / 4 * f.height;
+        corners_[0][static_cast<std::size_t>(w)][static_cast<std::size_t>(i)] = place_of<1>(x, y);
+        corners_[1][static_cast<std::size_t>(w)][static_cast<std::size_t>(i)] = place_of<2>(x, y);
+      }
       for (std::uint32_t code = 0; code < 256; ++code) {
         bool const is_set = (weak.subset[code / 32] >> code % 32 & 1U) != 0;
         leaves_[std::size_t{256} * static_cast<std::size_t>(w) + code] = is_set ? weak.leaf_of_set : weak.leaf_of_clear;
@@ -44,15 +53,16 @@ TileTester::TileTester(CascadeView const& cascade) : cascade_(cascade), sums_(st
 
 template <std::int32_t Step>
 void TileTester::add_up(PixelView area, std::int32_t width, std::int32_t height) {
-  for (std::int32_t x = 0; x <= width; ++x) sums_[static_cast<std::size_t>(place_of<Step>(x, 0))] = 0;
-  for (std::int32_t y = 0; y < height; ++y) {
-    std::uint16_t of_row = 0;
-    sums_[static_cast<std::size_t>(place_of<Step>(0, y + 1))] = 0;
+  std::uint16_t of_row[pitch] = {};  // sums of a row's pixels, where they will be added
+  std::uint16_t* above = sums_.data();
+  std::fill_n(above, pitch, std::uint16_t{0});
+  for (std::int32_t y = 0; y < height; ++y, above += pitch) {
+    std::uint16_t sum = 0;
     for (std::int32_t x = 0; x < width; ++x) {
-      of_row = static_cast<std::uint16_t>(of_row + area.at(x, y));
-      sums_[static_cast<std::size_t>(place_of<Step>(x + 1, y + 1))] =
-          static_cast<std::uint16_t>(sums_[static_cast<std::size_t>(place_of<Step>(x + 1, y))] + of_row);
+      sum = static_cast<std::uint16_t>(sum + area.at(x, y));
+      of_row[place_of<Step>(x + 1, 0)] = sum;
     }
+    for (std::int32_t i = 0; i < pitch; ++i) above[pitch + i] = static_cast<std::uint16_t>(above[i] + of_row[i]);
   }
 }
 
@@ -60,13 +70,8 @@ template <std::int32_t Step, std::int32_t N>
 std::uint32_t TileTester::passes(Stage const& stage, std::uint16_t const* first) const {
   double sums[N] = {};  // of leaves in this order: as OpenCV rounds
   for (std::int32_t w = stage.first_weak; w < stage.first_weak + stage.weak_count; ++w) {
-    Feature const& f = cascade_.features[cascade_.weaks[w].feature];
-    std::int32_t corner[4][4];
-    for (std::int32_t y = 0; y < 4; ++y) {
-      for (std::int32_t x = 0; x < 4; ++x) corner[y][x] = place_of<Step>(f.x + x * f.width, f.y + y * f.height);
-    }
     std::uint16_t codes[N];
-    codes_of<N>(first, corner, codes);
+    codes_of<N>(first, corners_[Step - 1][static_cast<std::size_t>(w)], codes);
     float const* const leaves = leaves_.data() + std::size_t{256} * static_cast<std::size_t>(w);
     for (std::int32_t i = 0; i < N; ++i) sums[i] += static_cast<double>(leaves[codes[i]]);
   }

@@ -39,6 +39,9 @@ class TileTester {
   [[nodiscard]] static std::int32_t place_of(std::int32_t x, std::int32_t y) {
     return y * pitch + (Step == 2 ? (x & 1) * odd + x / 2 : x);
   }
+  /// Of a feature: the sums at the 4 x 4 corners of its cells, from the window's first on.
+  using Corners = std::array<std::int32_t, 16>;
+
   template <std::int32_t Step>
   void add_up(PixelView area, std::int32_t width, std::int32_t height);
   /// Bit i: whether window i of N, the first of which begins at `first`, passes the stage.
@@ -48,7 +51,8 @@ class TileTester {
   void test_row(std::int32_t row);
 
   CascadeView cascade_;
-  std::vector<float> leaves_;  ///< of weak classifier w and code c: at 256 w + c
+  std::vector<float> leaves_;                    ///< of weak classifier w and code c: at 256 w + c
+  std::array<std::vector<Corners>, 2> corners_;  ///< of weak classifier w, where windows are one pixel apart; where two
   std::vector<std::uint16_t> sums_;
   Rows rows_{};
 };
