@@ -17,6 +17,14 @@ class RandomStream {
     number = number << 10 ^ ((step() >> 16) & 0x3ff);
     return number << 10 ^ ((step() >> 16) & 0x3ff);
   }
+  /// next() % 2, which is one bit of the last of its three states.
+  HIWAY_DEVICE constexpr std::uint32_t next_bit() {
+    // Three steps at once.
+    constexpr std::uint32_t factor_of_three = factor * factor * factor;
+    constexpr std::uint32_t addend_of_three = (factor * factor + factor + 1) * addend;
+    state_ = factor_of_three * state_ + addend_of_three;
+    return state_ >> 16 & 1;
+  }
   /// As `count` calls of next().
   HIWAY_DEVICE constexpr void skip(std::uint64_t count) {
     // n steps are s -> a s + b; twice as many are a (a s + b) + b.

@@ -95,8 +95,8 @@ template <class Best>
 inline void cross(Creature const& creature, RandomStream stream, Best const& best, Creature& child) {
   Creature const& mate = best(stream.next() % mates);
   child.fitness = creature.fitness;
-  for (std::uint32_t i = 0; i < genes; ++i)
-    child.parameters[i] = stream.next() % 2 == 0 ? mate.parameters[i] : creature.parameters[i];
+  double const* const of[] = {mate.parameters, creature.parameters};  // nobody can guess the next one
+  for (std::uint32_t i = 0; i < genes; ++i) child.parameters[i] = of[stream.next_bit()][i];
 }
 
 /// Gene `i` of creature number `c` of its island.

@@ -19,6 +19,11 @@ TEST(RandomStream, SkipsAsItGoes) {
     for (int i = 0; i < 3; ++i) EXPECT_EQ(jumped.next(), walked.next()) << count;
   }
 }
+TEST(RandomStream, HasItsBitsFaster) {
+  RandomStream numbers{12345};
+  RandomStream bits{12345};
+  for (int i = 0; i < 1000; ++i) ASSERT_EQ(bits.next_bit(), numbers.next() % 2) << i;
+}
 TEST(RandomStream, MakesTheCoefficients) {
   Coefficients const c = make_coefficients();
   EXPECT_EQ(c[0], 0.22198432740847782);
