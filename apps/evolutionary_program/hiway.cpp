@@ -186,14 +186,18 @@ class Evolution {
                                     .threads_per_block = 32 * warps,
                                     .shared_bytes = warps * genes * sizeof(double)};
     };
-    unsigned const threads = std::max(8U, std::thread::hardware_concurrency());
+    // Three are left to the library's monitors and to begin. Who copies creatures is as busy as who crosses them.
+    unsigned const threads = std::max(6U, std::thread::hardware_concurrency()) - 3;
+    unsigned const third = threads / 3;
     using hiway::from;
     using hiway::into;
     pipe_.add_cpu_stage("begin", Begin{problem}, into(lacking));
-    pipe_.add_cpu_stage("reproduce", Reproduce{problem, &finished_}, from(lacking, back), into(young), {.threads = 2});
+    pipe_.add_cpu_stage("reproduce", Reproduce{problem, &finished_}, from(lacking, back), into(young),
+                        {.threads = third});
     pipe_.add_gpu_stage("evaluate", Evaluate{coefficients.view().data}, from(young), into(evaluated), grid(256));
-    pipe_.add_cpu_stage("select", Select{&nursery_}, from(evaluated), into(selected), {.threads = 2});
-    pipe_.add_cpu_stage("cross", Cross{problem, &nursery_}, from(selected), into(crossed), {.threads = threads - 7});
+    pipe_.add_cpu_stage("select", Select{&nursery_}, from(evaluated), into(selected), {.threads = third});
+    pipe_.add_cpu_stage("cross", Cross{problem, &nursery_}, from(selected), into(crossed),
+                        {.threads = threads - 2 * third});
     pipe_.add_gpu_stage("mutate", Mutate{}, from(crossed), into(back), grid(64));
   }
   Evolution(Evolution const&) = delete;
