@@ -79,6 +79,8 @@ class FaceDetection final : public cli::App {
     for (Rectangle const& r : shown.rectangles) out.result["rectangles"].push_back({r.x, r.y, r.width, r.height});
     if (last.bytes_moved) out.result["bytes_moved"] = *last.bytes_moved;
     if (last.region_copies) out.result["region_copies"] = *last.region_copies;
+    if (!last.tunnels.empty()) out.result["tunnel_items"] = cli::Json::object();
+    for (hiway::TunnelReport const& tunnel : last.tunnels) out.result["tunnel_items"][tunnel.name] = tunnel.items;
     if (!out_.empty()) cli::write_whole(out_, encode_png(input_.image, shown.rectangles));
     return out;
   }

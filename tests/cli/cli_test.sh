@@ -142,7 +142,12 @@ says "method hiway, device cpu: verified"
 rm -f faces.png
 good run face-detection --image dark.pgm --cascade any.xml --stop-after lbp --json
 is verified true
-tr -d ' \n' <out | grep -qE '"name":"candidates"[^}]*"items":0[,}]' || fail "$last: candidates went on: $(cat out)"
+tr -d ' \n' <out | grep -qE '"tunnel_items":{[^}]*"candidates":0[,}]' || fail "$last: candidates went on: $(cat out)"
+good run face-detection --image dark.pgm --cascade any.xml
+for tunnel in pieces levels tiles matrix candidates; do
+  grep -qE "tunnel_items.*\"$tunnel\":[1-9]" out || fail "$last: no items of tunnel $tunnel: $(cat out)"
+done
+if ldd "$hiway" | grep -qi opencv; then fail "the program links OpenCV"; fi
 good run face-detection --json
 is verified true
 tr -d ' \n' <out | grep -qF '"rectangles":[[45,41,99,99]]' || fail "$last: not the face that is there: $(cat out)"
