@@ -217,30 +217,31 @@ HIWAY_DEVICE inline void open_cells(Machine m, StencilViews const& v, std::uint3
   GetBoard const& b = v.board();
   BandRange const across = b.x.of_region[ref.region % b.shape.regions_x];
   BandRange const along = b.y.of_region[ref.region / b.shape.regions_x];
-  std::uint32_t const n = across.count() * along.count();
+  std::uint32_t n = across.count() * along.count();
   unsigned const rank = m.count(group & lanes_below(m.lane()));
   unsigned const leader = m.lowest(group);
-  std::uint32_t first = 0;
+  bool first = false;  // the frame's first region
   if (b.tasks == StencilTasks::put_back) {
-    if (m.lane() == leader) first = is_first_region(m, b, ref.frame) ? 1 : 0;
-    first = m.shuffle(group, first, leader);
+    if (m.lane() == leader) first = is_first_region(m, b, ref.frame);
+    first = m.ballot(group, first) != 0;
   }
-  for (std::uint32_t base = 0; base < n; base += m.count(group)) {
-    std::uint32_t const i = base + rank;
-    std::uint32_t cell = 0;
-    bool ready = false;
-    if (i < n) {
-      cell = (along.first + i / across.count()) * b.x.count + across.first + i % across.count();
-      ready = count_arrival(m, b, ref.frame, cell) && b.tasks == StencilTasks::when_ready;
+  for (bool all = false;;
+       all = true, n = b.cells()) {  // those that need the region; behind the first region all of the frame
+    for (std::uint32_t base = 0; base < n; base += m.count(group)) {
+      std::uint32_t const i = base + rank;
+      std::uint32_t cell = i;
+      bool put = all && i < n;
+      if (!all && i < n) {
+        cell = (along.first + i / across.count()) * b.x.count + across.first + i % across.count();
+        put = count_arrival(m, b, ref.frame, cell) && b.tasks == StencilTasks::when_ready;
+      }
+      for (std::uint32_t left = m.ballot(group, put); left != 0; left &= left - 1) {
+        std::uint32_t const which = m.shuffle(group, cell, m.lowest(left));
+        m.sync_warp(group);  // S3: what its lane acquired, all lanes' puts release
+        put_cell(m, v, group, ref.frame, which);
+      }
     }
-    for (std::uint32_t left = m.ballot(group, ready); left != 0; left &= left - 1) {
-      std::uint32_t const which = m.shuffle(group, cell, m.lowest(left));
-      m.sync_warp(group);  // S3: what its lane acquired, all lanes' puts release
-      put_cell(m, v, group, ref.frame, which);
-    }
-  }
-  if (first != 0) {
-    for (std::uint32_t cell = 0; cell < b.cells(); ++cell) put_cell(m, v, group, ref.frame, cell);
+    if (all || !first) return;
   }
 }
 
