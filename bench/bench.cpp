@@ -8,16 +8,11 @@
 #include <sstream>
 #include <utility>
 
+#include "cli/app.hpp"
 #include "cli/machine.hpp"
 
 namespace bench {
 namespace {
-
-double median_of(std::vector<double> values) {
-  std::ranges::sort(values);
-  std::size_t const half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 void take(Measured& measured, Turn const& turn) {
   if (turn.right) return;
@@ -28,7 +23,7 @@ void take(Measured& measured, Turn const& turn) {
 void summarize(Measured& measured) {
   if (measured.values.empty()) return;
   auto const [lowest, highest] = std::ranges::minmax(measured.values);
-  measured.median = median_of(measured.values);
+  measured.median = cli::median(measured.values);
   measured.lowest = lowest;
   measured.highest = highest;
 }

@@ -11,6 +11,7 @@
 
 #include "bench/benches.hpp"
 #include "bench/raw_cuda.hpp"
+#include "cli/app.hpp"
 #include "cli/bad_input.hpp"
 
 namespace bench {
@@ -87,12 +88,6 @@ class Ending {
   hiway::Pipeline pipe_;
 };
 
-double median_of(std::vector<double> values) {
-  auto const half = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, half);
-  return *half;
-}
-
 class EndDetectionBench final : public Bench {
  public:
   [[nodiscard]] std::string name() const override { return "end-detection"; }
@@ -124,7 +119,7 @@ class EndDetectionBench final : public Bench {
       std::vector<double> us;
       std::string wrong;
       for (unsigned i = 0; i != runs && wrong.empty(); ++i) us.push_back(ending->run(wrong));
-      return {median_of(us), wrong.empty(), wrong};
+      return {cli::median(us), wrong.empty(), wrong};
     };
     std::vector<Variant> variants{{"hiway", std::move(turn)}};
     std::string beside;
@@ -132,7 +127,7 @@ class EndDetectionBench final : public Bench {
       beside = "empty launch + sync";
       auto floor = [raw, device = request.device]() -> Turn {
         std::vector<double> const us = raw->launch_and_sync(device, 1000);
-        return {median_of(us), us.size() == 1000, "a launch is missing"};
+        return {cli::median(us), us.size() == 1000, "a launch is missing"};
       };
       variants.push_back({beside, std::move(floor)});
     } else {

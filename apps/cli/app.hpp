@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace cli {
@@ -32,6 +33,27 @@ struct MethodRun {
   std::vector<hiway::TunnelReport> tunnels{};  ///< of the last repeat; empty for a method without tunnels
   Json result;                                 ///< the application's own keys
 };
+
+/// Of at least one value; of an even number the mean of the two in the middle.
+[[nodiscard]] double median(std::vector<double> values);
+
+/// What the runs of a job say alike in every application.
+template <class Measurement>
+[[nodiscard]] MethodRun method_run(std::vector<Measurement> const& runs) {
+  MethodRun out;
+  std::vector<double> ends;
+  for (Measurement const& run : runs) {
+    out.seconds.push_back(run.seconds);
+    if (run.end_detection_us) ends.push_back(*run.end_detection_us);
+  }
+  if (!ends.empty()) out.end_detection_us = median(std::move(ends));
+  out.items = runs.back().items;
+  out.tunnels = runs.back().tunnels;
+  return out;
+}
+
+/// 16 digits.
+[[nodiscard]] std::string hex(std::uint64_t number);
 
 /// One application. *Threads*: one. Used once: add_options, then load and run as often as there are methods; or graph
 /// alone.

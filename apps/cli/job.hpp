@@ -2,6 +2,7 @@
 #pragma once
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace cli {
 
@@ -10,5 +11,16 @@ struct Job {
   unsigned repeat = 1;
   std::function<void()> ran = [] {};  ///< called after each run
 };
+
+/// What `run()` measures, as often as the job says.
+template <class Run>
+auto repeated(Job const& job, Run&& run) {
+  std::vector<decltype(run())> runs;
+  for (unsigned i = 0; i < job.repeat; ++i) {
+    runs.push_back(run());
+    job.ran();
+  }
+  return runs;
+}
 
 }  // namespace cli

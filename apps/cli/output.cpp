@@ -29,12 +29,6 @@ std::string milliseconds(double seconds) {
   return text.str();
 }
 
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  std::size_t const half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
 /// A rename would put a file in the place of /dev/stdout, or of a pipe.
 bool is_special(fs::path const& path) {
   std::error_code none;

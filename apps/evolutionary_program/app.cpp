@@ -1,7 +1,5 @@
 #include "evolutionary_program/app.hpp"
 
-#include <array>
-#include <cstdio>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,12 +13,6 @@ namespace {
 constexpr std::uint32_t least_population = islands * mates;
 constexpr std::uint32_t most_population = 1U << 16;
 constexpr std::uint32_t most_generations = 1U << 20;
-
-std::string hex(std::uint64_t number) {
-  std::array<char, 17> text{};
-  std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(number));
-  return text.data();
-}
 
 class EvolutionaryProgram final : public cli::App {
  public:
@@ -51,9 +43,8 @@ class EvolutionaryProgram final : public cli::App {
                                           : method == "baseline" ? run_baseline(problem_, job)
                                                                  : run_reference(problem_, job);
     if (is_reference && !oracle_) oracle_ = runs.front().summary;
-    Measurement const& last = runs.back();
-    Summary shown = last.summary;
-    cli::MethodRun out;
+    Summary shown = runs.back().summary;
+    cli::MethodRun out = cli::method_run(runs);
     if (request.verify) {
       if (!oracle_) oracle_ = run_reference(problem_, {}).front().summary;
       out.verified = true;
@@ -64,12 +55,8 @@ class EvolutionaryProgram final : public cli::App {
       }
     }
     out.device = is_reference ? "cpu" : request.device;
-    for (Measurement const& run : runs) out.seconds.push_back(run.seconds);
-    out.items = last.items;
-    out.end_detection_us = last.end_detection_us;
-    out.tunnels = last.tunnels;
     out.result["island_hash"] = cli::Json::array();
-    for (std::uint64_t const hash : shown.island_hash) out.result["island_hash"].push_back(hex(hash));
+    for (std::uint64_t const hash : shown.island_hash) out.result["island_hash"].push_back(cli::hex(hash));
     out.result["best"] = shown.best;
     return out;
   }

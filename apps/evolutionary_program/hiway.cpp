@@ -228,12 +228,7 @@ class Evolution {
 std::vector<Measurement> run_hiway(Problem const& problem, Job const& job) {
   Evolution evolution{problem, job.device};
   evolution.prepare();
-  std::vector<Measurement> runs;
-  for (unsigned i = 0; i < job.repeat; ++i) {
-    runs.push_back(evolution.run());
-    job.ran();
-  }
-  return runs;
+  return cli::repeated(job, [&] { return evolution.run(); });
 }
 
 std::string hiway_graph(std::string const& device) { return Evolution{{}, device}.graph(); }

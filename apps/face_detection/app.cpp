@@ -59,7 +59,7 @@ class FaceDetection final : public cli::App {
     if (is_reference && !oracle_) oracle_ = runs.front().summary;
     Measurement const& last = runs.back();
     Summary shown = last.summary;
-    cli::MethodRun out;
+    cli::MethodRun out = cli::method_run(runs);
     if (request.verify) {
       if (!oracle_) oracle_ = reference_summary(input_);
       out.verified = true;
@@ -70,10 +70,6 @@ class FaceDetection final : public cli::App {
       }
     }
     out.device = is_reference || options_.placement == Placement::cpu ? "cpu" : request.device;
-    for (Measurement const& run : runs) out.seconds.push_back(run.seconds);
-    out.items = last.items;
-    out.end_detection_us = last.end_detection_us;
-    out.tunnels = last.tunnels;
     out.result["raw_rectangles"] = shown.raw.size();
     out.result["rectangles"] = cli::Json::array();
     for (Rectangle const& r : shown.rectangles) out.result["rectangles"].push_back({r.x, r.y, r.width, r.height});

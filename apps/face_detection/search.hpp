@@ -188,12 +188,7 @@ template <class Method>
 std::vector<Measurement> run_search(Input const& input, Job const& job, Options const& options) {
   Method search{input, job, options};
   search.prepare();
-  std::vector<Measurement> runs;
-  for (unsigned i = 0; i < job.repeat; ++i) {
-    runs.push_back(search.run());
-    job.ran();
-  }
-  return runs;
+  return cli::repeated(job, [&] { return search.run(); });
 }
 
 }  // namespace face_detection

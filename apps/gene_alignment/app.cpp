@@ -1,8 +1,5 @@
 #include "gene_alignment/app.hpp"
 
-#include <algorithm>
-#include <array>
-#include <cstdio>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,12 +9,6 @@
 
 namespace gene_alignment {
 namespace {
-
-std::string hex(std::uint64_t number) {
-  std::array<char, 17> text{};
-  std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(number));
-  return text.data();
-}
 
 cli::Json to_json(Summary const& summary) {
   cli::Json first = nullptr;
@@ -29,18 +20,7 @@ cli::Json to_json(Summary const& summary) {
   return {{"coarse_matches", summary.coarse_matches},
           {"similarity_sum", summary.similarity_sum},
           {"first", first},
-          {"matches_checksum", hex(summary.matches_checksum)}};
-}
-
-std::optional<double> median_end_detection(std::vector<Measurement> const& runs) {
-  std::vector<double> times;
-  for (Measurement const& run : runs) {
-    if (run.end_detection_us) times.push_back(*run.end_detection_us);
-  }
-  if (times.empty()) return std::nullopt;
-  auto const middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
-  std::nth_element(times.begin(), middle, times.end());
-  return *middle;
+          {"matches_checksum", cli::hex(summary.matches_checksum)}};
 }
 
 class GeneAlignment final : public cli::App {
@@ -81,7 +61,7 @@ class GeneAlignment final : public cli::App {
                                                                  : run_reference(input_, job);
     if (is_reference && !oracle_) oracle_ = runs.front().summary;
     Summary shown = runs.back().summary;
-    cli::MethodRun out;
+    cli::MethodRun out = cli::method_run(runs);
     if (request.verify) {
       if (!oracle_) oracle_ = summarize(reference_alignments(input_.target, input_.query));
       out.verified = true;
@@ -92,10 +72,6 @@ class GeneAlignment final : public cli::App {
       }
     }
     out.device = is_reference ? "cpu" : request.device;
-    for (Measurement const& run : runs) out.seconds.push_back(run.seconds);
-    out.items = runs.back().items;
-    out.end_detection_us = median_end_detection(runs);
-    out.tunnels = runs.back().tunnels;
     out.result = to_json(shown);
     return out;
   }

@@ -96,12 +96,7 @@ class Aligner {
 std::vector<Measurement> run_hiway(Input const& input, Job const& job) {
   Aligner aligner{input, job.device};
   aligner.prepare();
-  std::vector<Measurement> runs;
-  for (unsigned i = 0; i < job.repeat; ++i) {
-    runs.push_back(aligner.run());
-    job.ran();
-  }
-  return runs;
+  return cli::repeated(job, [&] { return aligner.run(); });
 }
 
 std::string hiway_graph(std::string const& device) {

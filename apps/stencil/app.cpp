@@ -1,8 +1,6 @@
 #include "stencil/app.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <optional>
 #include <string>
 #include <vector>
@@ -66,16 +64,10 @@ class Stencil final : public cli::App {
                                           : method == "baseline" ? run_baseline(problem_, job, oracle)
                                                                  : run_reference(problem_, job);
     Measurement const& last = runs.back();
-    cli::MethodRun out;
+    cli::MethodRun out = cli::method_run(runs);
     out.device = is_reference ? "cpu" : request.device;
     out.verified = request.verify && std::ranges::all_of(runs, [](Measurement const& r) { return r.right; });
-    for (Measurement const& r : runs) out.seconds.push_back(r.seconds);
-    out.items = last.items;
-    out.end_detection_us = last.end_detection_us;
-    out.tunnels = last.tunnels;
-    std::array<char, 17> hex{};
-    std::snprintf(hex.data(), hex.size(), "%016llx", static_cast<unsigned long long>(last.checksum));
-    out.result["checksum"] = hex.data();
+    out.result["checksum"] = cli::hex(last.checksum);
     if (is_reference) return out;
     double const values = static_cast<double>(problem_.values() * problem_.frames) * sizeof(float);
     out.result["bytes_moved"] = last.bytes_moved;

@@ -128,12 +128,7 @@ class Passes {
 std::vector<Measurement> run_hiway(Problem const& problem, Job const& job, Values const* oracle) {
   Passes passes{problem, job.device};
   passes.prepare();
-  std::vector<Measurement> runs;
-  for (unsigned i = 0; i < job.repeat; ++i) {
-    runs.push_back(passes.run(oracle));
-    job.ran();
-  }
-  return runs;
+  return cli::repeated(job, [&] { return passes.run(oracle); });
 }
 
 std::string hiway_graph(std::string const& device) {

@@ -53,18 +53,6 @@ std::string content_of(std::string const& path) {
   return {std::istreambuf_iterator<char>{in}, {}};
 }
 
-/// What BadInput says; one line of it.
-std::string complaint(std::function<void()> const& call) {
-  try {
-    call();
-  } catch (cli::BadInput const& error) {
-    std::string const text = error.what();
-    EXPECT_EQ(text.find('\n'), std::string::npos) << text;
-    return text;
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return "";
-}
 std::string image_complaint(std::string const& path) {
   return complaint([&] { (void)read_image(path); });
 }

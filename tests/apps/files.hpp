@@ -1,11 +1,14 @@
-// A folder for one test's files.
+// A folder for one test's files, and what is said of bad ones.
 #pragma once
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <system_error>
+
+#include "cli/bad_input.hpp"
 
 class Files : public testing::Test {
  protected:
@@ -30,3 +33,16 @@ class Files : public testing::Test {
  private:
   std::filesystem::path folder_;
 };
+
+/// What BadInput says; one line of it.
+inline std::string complaint(std::function<void()> const& call) {
+  try {
+    call();
+  } catch (cli::BadInput const& error) {
+    std::string const text = error.what();
+    EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+    return text;
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return "";
+}
