@@ -14,6 +14,7 @@
 
 #include "cli/bad_input.hpp"
 #include "face_detection/built_in.hpp"
+#include "picture/picture.hpp"
 
 namespace face_detection {
 namespace {
@@ -201,12 +202,12 @@ std::string encode_png(Image const& image, std::span<Rectangle const> rectangles
   constexpr std::array<std::uint8_t, 3> line_colour{255, 220, 0};
   constexpr std::int32_t line_width = 2;
   std::size_t const pixels = image.pixels.size();
-  std::vector<std::uint8_t> raw(pixels * 3);
-  for (std::size_t i = 0; i < pixels; ++i) std::fill_n(raw.data() + 3 * i, 3, image.pixels[i]);
+  picture::Picture picture{image.width, image.height, std::vector<std::uint8_t>(pixels * 3)};
+  for (std::size_t i = 0; i < pixels; ++i) std::fill_n(picture.rgb.data() + 3 * i, 3, image.pixels[i]);
   auto const fill = [&](std::int64_t left, std::int64_t top, std::int64_t right, std::int64_t bottom) {
     for (std::int64_t y = std::max<std::int64_t>(top, 0); y < std::min<std::int64_t>(bottom, image.height); ++y) {
       for (std::int64_t x = std::max<std::int64_t>(left, 0); x < std::min<std::int64_t>(right, image.width); ++x)
-        std::ranges::copy(line_colour, raw.begin() + (y * image.width + x) * 3);
+        std::ranges::copy(line_colour, picture.rgb.begin() + (y * image.width + x) * 3);
     }
   };
   for (Rectangle const& r : rectangles) {
@@ -217,16 +218,7 @@ std::string encode_png(Image const& image, std::span<Rectangle const> rectangles
     fill(r.x, r.y, std::min<std::int64_t>(r.x + line_width, right), bottom);
     fill(std::max<std::int64_t>(right - line_width, r.x), r.y, right, bottom);
   }
-  PngImage png;
-  png->width = static_cast<png_uint_32>(image.width);
-  png->height = static_cast<png_uint_32>(image.height);
-  png->format = PNG_FORMAT_RGB;
-  png_alloc_size_t bytes = PNG_IMAGE_PNG_SIZE_MAX(*png.get());
-  std::string out(bytes, '\0');
-  if (png_image_write_to_memory(png.get(), out.data(), &bytes, 0, raw.data(), 0, nullptr) == 0)
-    throw std::runtime_error{std::string{"libpng: "} + png->message};
-  out.resize(bytes);
-  return out;
+  return picture::encode_png(picture);
 }
 
 }  // namespace face_detection

@@ -82,6 +82,10 @@ struct CudaMachine {
     return Home<T>(word.bits).fetch_xor(value, cuda_order(order));
   }
   template <class T>
+  __device__ T fetch_min(Word<T>& word, T value, Order order) const {
+    return Home<T>(word.bits).fetch_min(value, cuda_order(order));
+  }
+  template <class T>
   __device__ bool compare_exchange(Word<T>& word, T& expected, T desired, Order order) const {
     return Home<T>(word.bits).compare_exchange_strong(expected, desired, cuda_order(order),
                                                       cuda::std::memory_order_relaxed);

@@ -46,6 +46,13 @@ struct FiberMachine : AllAtHome<FiberMachine> {
     return before;
   }
   HIWAY_NO_SPACE_CHECK template <class T>
+  HIWAY_DEVICE T fetch_min(Word<T>& word, T value, Order order) const {
+    simt::schedule_point();
+    T const before = ThreadMachine{}.fetch_min(word, value, order);
+    simt::schedule_point();
+    return before;
+  }
+  HIWAY_NO_SPACE_CHECK template <class T>
   HIWAY_DEVICE bool compare_exchange(Word<T>& word, T& expected, T desired, Order order) const {
     simt::schedule_point();
     bool const won = ThreadMachine{}.compare_exchange(word, expected, desired, order);

@@ -3,7 +3,7 @@
 // (cuda_machine.cuh) each supply one, side by side.
 //
 //   words    load, store                       of a Word at home
-//            fetch_add, fetch_or, fetch_xor, compare_exchange   likewise
+//            fetch_add, fetch_or, fetch_xor, fetch_min, compare_exchange   likewise
 //            load_across, store_across, fence_across   of a Word whose home is the other side of the bus. No
 //                                              read-modify-write exists across: CPU and GPU atomics on one word
 //                                              lose updates (measured).

@@ -121,6 +121,15 @@ struct ThreadMachine : AllAtHome<ThreadMachine> {
     return std::atomic_ref<T>(word.bits).fetch_xor(value, HostWords::std_order(order));
   }
   HIWAY_NO_SPACE_CHECK template <class T>
+  HIWAY_DEVICE T fetch_min(Word<T>& word, T value, Order order) const {
+    std::atomic_ref<T> const at(word.bits);
+    T before = at.load(std::memory_order_relaxed);
+    while (!at.compare_exchange_weak(before, value < before ? value : before, HostWords::std_order(order),
+                                     std::memory_order_relaxed)) {
+    }
+    return before;
+  }
+  HIWAY_NO_SPACE_CHECK template <class T>
   HIWAY_DEVICE bool compare_exchange(Word<T>& word, T& expected, T desired, Order order) const {
     return std::atomic_ref<T>(word.bits).compare_exchange_strong(expected, desired, HostWords::std_order(order),
                                                                  std::memory_order_relaxed);
