@@ -73,7 +73,7 @@ Pipeline::Core::~Core() {
     } catch (...) {  // the destructor's own abort
     }
   }
-  launches_.clear();
+  launched_.reset();
   for (auto const& [memory, address] : buffers_) backend_->release(memory, address);
 }
 
@@ -288,7 +288,6 @@ void Pipeline::Core::launch(std::string_view name, DeviceKernel kernel, GpuStage
   if (options.blocks == 0 || options.threads_per_block == 0) {
     throw ConfigError("launch '" + std::string(name) + "': blocks and threads_per_block must be at least 1");
   }
-  synchronize();
   simt::Grid const grid{options.blocks, options.threads_per_block, options.shared_bytes};
   std::string const title = "launch '" + std::string(name) + "'";
   std::tuple const key(kernel.cuda.symbol, grid.threads_per_block, grid.shared_bytes);
@@ -298,20 +297,21 @@ void Pipeline::Core::launch(std::string_view name, DeviceKernel kernel, GpuStage
                         ": its kernel is loaded while the pipeline runs, and would wait for its end: set "
                         "CUDA_MODULE_LOADING=EAGER, or launch it once before the start");
     }
+    synchronize();
     prepared_launches_.insert(key);
     backend_->prepare(title, kernel, grid);
   }
-  launches_.push_back(backend_->start(title, kernel, grid));
+  if (launched_ && launched_->then(title, kernel, grid)) return;
+  synchronize();
+  launched_ = backend_->start(title, kernel, grid);
 }
 
 void Pipeline::Core::synchronize() {
-  auto const launches = std::move(launches_);
-  launches_.clear();
-  for (auto const& launch : launches) {
-    try {
-      for (unsigned misses = 0; !launch->done(); ++misses) relax_thread(misses);
-    } catch (Unwind const&) {  // left because the run whose open ends it uses aborts, which says why itself
-    }
+  auto const launched = std::move(launched_);
+  if (!launched) return;
+  try {
+    for (unsigned misses = 0; !launched->done(); ++misses) relax_thread(misses);
+  } catch (Unwind const&) {  // left because the run whose open ends it uses aborts, which says why itself
   }
 }
 

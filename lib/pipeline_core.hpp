@@ -303,7 +303,7 @@ class Pipeline::Core {
   HostMonitor* watcher_ = nullptr;  ///< one of them
   std::vector<std::jthread> threads_;
   std::vector<Started> kernels_;
-  std::vector<std::unique_ptr<RunningKernel>> launches_;
+  std::unique_ptr<RunningKernel> launched_;  ///< by launch(), the last one with all before it
   std::set<std::tuple<void const*, unsigned, std::size_t>> prepared_launches_;
   std::atomic<bool> ended_{false};            ///< every unit has ended
   std::atomic<bool> kernels_started_{false};  ///< from here on only the watcher touches kernels_

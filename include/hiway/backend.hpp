@@ -36,6 +36,9 @@ class RunningKernel {
   virtual ~RunningKernel() = default;
   /// True once it has left the device. *Throws* CudaError, naming the kernel, when it failed.
   virtual bool done() = 0;
+  /// Has the device start `kernel` when this one has left; what is asked of this one is asked of both from then on. False
+  /// where somebody must wait in between.
+  [[nodiscard]] virtual bool then(std::string_view, DeviceKernel const&, simt::Grid) { return false; }
 };
 
 /// Which way a stream of copies goes.

@@ -178,7 +178,8 @@ class Pipeline final : private OpenEnds, private BufferAccess {
   }
 
   /// Starts an ordinary kernel: `body()` on every thread of options.blocks x options.threads_per_block. Launches run one
-  /// after another: it *waits* for the one before, not for its own. During a run, too: a launch may use open ends.
+  /// after another. It does not wait: on the emulated device for the one before. During a run, too: a launch may use open
+  /// ends.
   /// *Threads*: one at a time. *Throws* ConfigError when an extent is 0.
   template <class F, class Unit = ThisUnit>
   void launch(std::string_view name, F body, GpuStageOptions options) {

@@ -64,10 +64,32 @@ class StreamPool {
   std::vector<std::shared_ptr<Stream>> streams_;
 };
 
+void require_code(std::string_view name, DeviceKernel const& kernel) {
+  if (kernel.cuda.symbol == nullptr) {
+    throw ConfigError(std::string(name) +
+                      " has no GPU code: its file was not compiled by nvcc (CMake: hiway_cuda_sources(target))");
+  }
+}
+
+void launch_on(Stream const& stream, std::string_view name, DeviceKernel const& kernel, simt::Grid grid) {
+  kernel.cuda.with_arguments([&](void** arguments) {
+    HIWAY_CUDA(cudaLaunchKernel(kernel.cuda.symbol, dim3(grid.blocks), dim3(grid.threads_per_block), arguments,
+                                grid.shared_bytes, stream.get()),
+               name);
+  });
+}
+
 class GpuKernel final : public RunningKernel {
  public:
   GpuKernel(std::string name, int device, std::shared_ptr<Stream> stream)
       : name_(std::move(name)), device_(device), stream_(std::move(stream)) {}
+  bool then(std::string_view name, DeviceKernel const& kernel, simt::Grid grid) override {
+    require_code(name, kernel);
+    HIWAY_CUDA(cudaSetDevice(device_), name);
+    name_ = std::string(name) + ", or one before it";
+    launch_on(*stream_, name, kernel, grid);
+    return true;
+  }
   bool done() override {
     HIWAY_CUDA(cudaSetDevice(device_), name_);
     return stream_->idle(name_);
@@ -347,11 +369,7 @@ class CudaBackend final : public Backend {
     require_code(name, kernel);
     use();
     std::shared_ptr<Stream> stream = streams_.lend(name);
-    kernel.cuda.with_arguments([&](void** arguments) {
-      HIWAY_CUDA(cudaLaunchKernel(kernel.cuda.symbol, dim3(grid.blocks), dim3(grid.threads_per_block), arguments,
-                                  grid.shared_bytes, stream->get()),
-                 name);
-    });
+    launch_on(*stream, name, kernel, grid);
     return std::make_unique<GpuKernel>(std::string(name), device_, std::move(stream));
   }
   CudaKernel monitor_kernel(MonitorTable* table) const override { return cuda_monitor_kernel(table); }
@@ -362,12 +380,6 @@ class CudaBackend final : public Backend {
   cudaStream_t stream() {
     if (!copies_) copies_ = std::make_unique<Stream>("copies");
     return copies_->get();
-  }
-  static void require_code(std::string_view name, DeviceKernel const& kernel) {
-    if (kernel.cuda.symbol == nullptr) {
-      throw ConfigError(std::string(name) +
-                        " has no GPU code: its file was not compiled by nvcc (CMake: hiway_cuda_sources(target))");
-    }
   }
 
   int device_;
