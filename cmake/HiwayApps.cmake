@@ -9,7 +9,7 @@ find_package(EXPAT REQUIRED)
 
 file(GLOB hiway_app_sources CONFIGURE_DEPENDS apps/*/*.cpp)
 list(FILTER hiway_app_sources EXCLUDE REGEX "/apps/cli/main\\.cpp$")
-# A cascade and a picture travel in the program.
+# A cascade, a picture and a teapot travel in the program.
 set(face_data ${PROJECT_SOURCE_DIR}/apps/face_detection/data)
 file(READ ${face_data}/lbpcascade_frontalface.xml frontal_face_xml)
 file(READ ${face_data}/face_176.pgm face_pgm HEX)
@@ -17,6 +17,11 @@ string(REGEX REPLACE "(..)" "0x\\1," face_pgm ${face_pgm})
 configure_file(apps/face_detection/built_in.cpp.in ${PROJECT_BINARY_DIR}/apps/face_detection_built_in.cpp @ONLY)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${face_data}/lbpcascade_frontalface.xml ${face_data}/face_176.pgm)
 list(APPEND hiway_app_sources ${PROJECT_BINARY_DIR}/apps/face_detection_built_in.cpp)
+set(teapot ${PROJECT_SOURCE_DIR}/apps/reyes/data/teapot_28_patches.bez)
+file(READ ${teapot} teapot_bez)
+configure_file(apps/reyes/built_in.cpp.in ${PROJECT_BINARY_DIR}/apps/reyes_built_in.cpp @ONLY)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${teapot})
+list(APPEND hiway_app_sources ${PROJECT_BINARY_DIR}/apps/reyes_built_in.cpp)
 include(HiwayBench)
 
 add_library(hiway_apps OBJECT)

@@ -1,0 +1,132 @@
+#include "reyes/app.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/bad_input.hpp"
+#include "cli/output.hpp"
+#include "picture/picture.hpp"
+#include "reyes/methods.hpp"
+
+namespace reyes {
+namespace {
+
+constexpr std::int32_t most_side = 16384;
+constexpr std::uint64_t most_depth_bytes = std::uint64_t{16} << 30;
+
+class Reyes final : public cli::App {
+ public:
+  std::string name() const override { return "reyes"; }
+  std::string summary() const override {
+    return "pictures of curved surfaces (patches split on the CPU; diced, shaded and resolved on the GPU)";
+  }
+  std::vector<std::string> methods() const override { return {"hiway", "baseline", "reference"}; }
+
+  void add_options(CLI::App& command) override {
+    command.add_option("--patches", file_, "bicubic Bezier patches, BBP; without it: a teapot")->type_name("FILE");
+    command.add_option("--width", width_, "of a picture, in pixels (320)")->type_name("N");
+    command.add_option("--height", height_, "(180)")->type_name("N");
+    command.add_option("--pictures", pictures_wanted_, "of a stream that turns (1)")->type_name("N");
+    command.add_option("--form", form_, "method hiway: dice and shade in one kernel, or each in its own (group)")
+        ->type_name("group|stages");
+    command.add_flag("--kernels-only", kernels_only_,
+                     "method baseline: measures its kernels, from leaves that are there");
+    command.add_option("--out", out_, "writes the last picture")->type_name("FILE.png|FILE.ppm");
+  }
+
+  std::vector<std::string> load(std::uint64_t) override {
+    auto const in_range = [](char const* option, std::int64_t value, std::int64_t most) {
+      if (value < 1 || value > most)
+        throw cli::BadInput{std::string(option) + " must be 1 to " + std::to_string(most) + ": " +
+                            std::to_string(value)};
+    };
+    in_range("--width", width_, most_side);
+    in_range("--height", height_, most_side);
+    in_range("--pictures", pictures_wanted_, 100000);
+    if (form_ != "group" && form_ != "stages") throw cli::BadInput{"--form: group or stages, not " + form_};
+    if (!out_.empty()) {
+      picture::require_known_kind("--out", out_);
+      cli::require_writable("--out", out_);
+    }
+    auto const depth_bytes = static_cast<std::uint64_t>(width_ * height_ * pictures_wanted_) * sizeof(picture::Pixel);
+    if (depth_bytes > most_depth_bytes)
+      throw cli::BadInput{"--pictures: depth buffers of " + std::to_string(depth_bytes >> 20) +
+                          " MiB on the device, at most 16384 MiB"};
+    Patches const patches = placed(file_.empty() ? teapot() : read_patches(file_));
+    problem_.view = View{static_cast<std::int32_t>(width_), static_cast<std::int32_t>(height_)};
+    problem_.pictures.clear();
+    for (std::uint32_t i = 0; i < pictures_wanted_; ++i) problem_.pictures.push_back(turned(patches, i));
+    pictures_.assign(problem_.pictures.size(), Colours(problem_.view.pixels()));
+    return {};
+  }
+
+  cli::MethodRun run(std::string const& method, cli::RunRequest const& request) override {
+    if (kernels_only_ && method != "baseline") throw cli::BadInput{"--kernels-only: of method baseline, not " + method};
+    bool const is_reference = method == "reference";
+    if (request.verify && !is_reference && !oracle_) {
+      oracle_ = run_reference(problem_, {}, pictures_).front().summary;
+      oracle_pictures_ = pictures_;
+    }
+    bool right = true;
+    Job const job{request.device, request.repeat, [&] {
+                    if (request.verify && oracle_) right = right && pictures_ == oracle_pictures_;
+                    request.ran();
+                  }};
+    std::vector<Measurement> const runs =
+        method == "hiway"      ? run_hiway(problem_, job, form_ == "group" ? Form::group : Form::stages, pictures_)
+        : method == "baseline" ? run_baseline(problem_, job, kernels_only_, pictures_)
+                               : run_reference(problem_, job, pictures_);
+    if (is_reference && !oracle_) {
+      oracle_ = runs.front().summary;
+      oracle_pictures_ = pictures_;
+    }
+    Summary shown = runs.back().summary;
+    cli::MethodRun out = cli::method_run(runs);
+    if (request.verify) {
+      out.verified = right;
+      for (Measurement const& run : runs) {
+        if (run.summary == *oracle_) continue;
+        out.verified = false;
+        shown = run.summary;
+      }
+    }
+    out.device = is_reference ? "cpu" : request.device;
+    out.result["pictures"] = problem_.pictures.size();
+    out.result["split"] = shown.split;
+    out.result["dice"] = shown.dice;
+    out.result["shade"] = shown.shade;
+    out.result["image_checksum"] = cli::hex(shown.checksum);
+    if (!out_.empty()) cli::write_whole(out_, picture::encode_for(out_, last_picture()));
+    return out;
+  }
+
+  std::string graph(std::string const& device) override { return hiway_graph(device); }
+
+ private:
+  [[nodiscard]] picture::Picture last_picture() const {
+    picture::Picture p{problem_.view.width, problem_.view.height, {}};
+    for (std::uint32_t const colour : pictures_.back()) {
+      for (unsigned const shift : {16U, 8U, 0U}) p.rgb.push_back(static_cast<std::uint8_t>(colour >> shift & 0xff));
+    }
+    return p;
+  }
+
+  std::string file_;
+  std::int64_t width_ = 320;
+  std::int64_t height_ = 180;
+  std::int64_t pictures_wanted_ = 1;
+  std::string form_ = "group";
+  bool kernels_only_ = false;
+  std::string out_;
+  Problem problem_;
+  Pictures pictures_;  // of the last run
+  std::optional<Summary> oracle_;
+  Pictures oracle_pictures_;
+};
+
+}  // namespace
+
+std::unique_ptr<cli::App> make_app() { return std::make_unique<Reyes>(); }
+
+}  // namespace reyes

@@ -1,0 +1,258 @@
+// Method baseline: picture by picture, as Hetero-Mark's authors write it. All CPU threads split; whoever has a chunk of leaves
+// copies it and launches a kernel for each stage, while the others go on; when all are done, the picture is copied back.
+#include <algorithm>
+#include <atomic>
+#include <barrier>
+#include <chrono>
+#include <cstdint>
+#include <hiway/hiway.hpp>
+#include <mutex>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "reyes/methods.hpp"
+
+namespace reyes {
+
+/// A leaf, and where its first grid goes.
+struct PlacedLeaf {
+  Leaf leaf;
+  std::uint32_t first_grid;
+};
+
+/// A thread for each leaf.
+struct DiceLeaves {
+  PlacedLeaf const* leaves;
+  std::uint32_t count;
+  Grid* grids;
+  HIWAY_DEVICE void operator()() const {
+    for (std::uint32_t i = hiway::thread_index(); i < count; i += hiway::thread_count()) {
+      for (std::uint32_t k = 0; k < leaves[i].leaf.grids(); ++k)
+        grids[leaves[i].first_grid + k] = dice(leaves[i].leaf, k);
+    }
+  }
+};
+/// A thread for each grid.
+struct ShadeGrids {
+  View view;
+  Grid const* grids;
+  std::uint32_t count;
+  picture::Pixel* pixels;
+  HIWAY_DEVICE void operator()() const {
+    hiway::anywhere([&](auto m) {
+      for (std::uint32_t i = m.thread_index(); i < count; i += m.thread_count()) shade(m, view, grids[i], pixels);
+    });
+  }
+};
+/// A thread for each pixel; clears it for the next picture.
+struct ResolvePixels {
+  picture::Pixel* pixels;
+  std::uint32_t* colours;
+  std::uint32_t count;
+  HIWAY_DEVICE void operator()() const {
+    for (std::uint32_t i = hiway::thread_index(); i < count; i += hiway::thread_count()) {
+      colours[i] = picture::colour_of(pixels[i].bits, background);
+      pixels[i].bits = picture::nothing;
+    }
+  }
+};
+
+namespace {
+
+constexpr std::size_t chunk = 2048;  ///< leaves
+constexpr unsigned at_once = 3;      ///< from so many halvings on a patch is one thread's
+constexpr auto nobody = [](auto&&...) {};
+
+class Painter {
+ public:
+  Painter(Problem const& problem, std::string const& device, Pictures& pictures)
+      : problem_(problem),
+        emulated_(device == "simt"),
+        most_(most_of_a_picture(problem)),
+        pipe_(hiway::PipelineConfig{.device = device}),
+        leaves_(pipe_.create_buffer<PlacedLeaf>(std::max<std::size_t>(1, most_.dice))),
+        grids_(pipe_.create_buffer<Grid>(std::max<std::size_t>(1, most_.grids))),
+        pixels_(pipe_.create_buffer<picture::Pixel>(problem.view.pixels())),
+        colours_(pipe_.create_buffer<std::uint32_t>(problem.view.pixels())),
+        pictures_(pictures) {
+    pixels_.copy_in(std::vector<picture::Pixel>(pixels_.size(), picture::Pixel{picture::nothing}));
+    send({});  // loads the kernels
+    resolve();
+    pipe_.synchronize();
+  }
+
+  Measurement run() {
+    unsigned const threads = std::max(2U, std::thread::hardware_concurrency());
+    std::barrier meeting(static_cast<std::ptrdiff_t>(threads));
+    all_ = {};
+    Measurement measured;
+    auto const begin = std::chrono::steady_clock::now();
+    {
+      std::vector<std::jthread> others;
+      for (unsigned t = 1; t < threads; ++t) {
+        others.emplace_back([&] {
+          for (std::size_t i = 0; i < problem_.pictures.size(); ++i) {
+            meeting.arrive_and_wait();
+            split_parts();
+            meeting.arrive_and_wait();
+          }
+        });
+      }
+      for (std::size_t i = 0; i < problem_.pictures.size(); ++i) {
+        make_parts(problem_.pictures[i]);
+        meeting.arrive_and_wait();
+        split_parts();
+        meeting.arrive_and_wait();
+        resolve();
+        pipe_.synchronize();
+        colours_.copy_out(pictures_[i]);
+      }
+    }
+    measured.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return told(measured);
+  }
+
+  /// Measures kernels alone: the leaves of a picture are on the device before.
+  Measurement run_kernels() {
+    all_ = {};
+    Measurement measured;
+    for (std::size_t i = 0; i < problem_.pictures.size(); ++i) {
+      make_parts(problem_.pictures[i]);
+      launches_ = false;
+      split_parts();
+      launches_ = true;
+      auto const begin = std::chrono::steady_clock::now();
+      launch(0, sent_leaves_, 0, sent_grids_);
+      resolve();
+      pipe_.synchronize();
+      measured.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+      colours_.copy_out(pictures_[i]);
+    }
+    return told(measured);
+  }
+
+ private:
+  struct Part {
+    Patch patch;
+    unsigned splits;
+  };
+
+  static Splits most_of_a_picture(Problem const& problem) {
+    Splits most;
+    for (Patches const& patches : problem.pictures) {
+      Splits of_picture;
+      for (Patch const& patch : patches) split(problem.view, patch, 0, 0, 0, of_picture, nobody, nobody);
+      most.dice = std::max(most.dice, of_picture.dice);
+      most.grids = std::max(most.grids, of_picture.grids);
+    }
+    return most;
+  }
+
+  /// Halves a picture's patches until there are enough for all threads.
+  void make_parts(Patches const& patches) {
+    parts_.clear();
+    next_part_ = 0;
+    sent_leaves_ = 0;
+    sent_grids_ = 0;
+    std::vector<Part> todo;
+    std::vector<PlacedLeaf> ready;
+    for (Patch const& patch : patches) todo.push_back({patch, 0});
+    for (std::size_t i = 0; i < todo.size(); ++i) {
+      Part const part = todo[i];
+      if (part.splits == at_once) {
+        parts_.push_back(part);
+        continue;
+      }
+      constexpr unsigned one_by_one = most_splits + 2;
+      split(
+          problem_.view, part.patch, 0, part.splits, one_by_one, all_,
+          [&](Patch const& half, unsigned splits) {
+            todo.push_back({half, splits});
+          },
+          [&](Leaf const& leaf) {
+            ready.push_back({leaf, 0});
+          });
+    }
+    send(ready);
+  }
+  void split_parts() {
+    std::vector<PlacedLeaf> ready;
+    ready.reserve(chunk);
+    Splits mine;
+    for (std::size_t i = next_part_.fetch_add(1); i < parts_.size(); i = next_part_.fetch_add(1)) {
+      split(problem_.view, parts_[i].patch, 0, parts_[i].splits, 0, mine, nobody, [&](Leaf const& leaf) {
+        ready.push_back({leaf, 0});
+        if (ready.size() == chunk) {
+          send(ready);
+          ready.clear();
+        }
+      });
+    }
+    send(ready);
+    std::scoped_lock const lock(mutex_);
+    all_ += mine;
+  }
+
+  /// Copies leaves behind those that are there, and has them diced and shaded.
+  void send(std::span<PlacedLeaf> leaves) {
+    std::scoped_lock const lock(mutex_);
+    std::uint32_t const first_leaf = sent_leaves_;
+    std::uint32_t const first_grid = sent_grids_;
+    for (PlacedLeaf& placed : leaves) {
+      placed.first_grid = sent_grids_;
+      sent_grids_ += placed.leaf.grids();
+      points_ += (placed.leaf.sides_u + 1U) * (placed.leaf.sides_v + 1U);
+    }
+    sent_leaves_ += static_cast<std::uint32_t>(leaves.size());
+    leaves_.copy_in(leaves, first_leaf);
+    if (launches_) launch(first_leaf, sent_leaves_ - first_leaf, first_grid, sent_grids_ - first_grid);
+  }
+  void launch(std::uint32_t first_leaf, std::uint32_t leaves, std::uint32_t first_grid, std::uint32_t grids) {
+    Grid* const all = grids_.view().data;
+    pipe_.launch("dice", DiceLeaves{leaves_.view().data + first_leaf, leaves, all}, grid_for(leaves));
+    pipe_.launch("shade", ShadeGrids{problem_.view, all + first_grid, grids, pixels_.view().data}, grid_for(grids));
+  }
+  void resolve() {
+    pipe_.launch("resolve", ResolvePixels{pixels_.view().data, colours_.view().data, problem_.view.pixels()},
+                 grid_for(problem_.view.pixels()));
+  }
+  [[nodiscard]] hiway::GpuStageOptions grid_for(std::uint32_t threads) const {
+    if (emulated_) return {.blocks = 1, .threads_per_block = 32};
+    return {.blocks = std::clamp((threads + 127) / 128, 1U, 4096U), .threads_per_block = 128};
+  }
+  Measurement told(Measurement measured) {
+    measured.summary = {all_.split, all_.dice, points_, checksum(pictures_)};
+    points_ = 0;
+    measured.items = all_.split + all_.dice + measured.summary.shade;
+    return measured;
+  }
+
+  Problem const& problem_;
+  bool emulated_;
+  Splits most_;
+  hiway::Pipeline pipe_;
+  hiway::Buffer<PlacedLeaf>& leaves_;
+  hiway::Buffer<Grid>& grids_;
+  hiway::Buffer<picture::Pixel>& pixels_;
+  hiway::Buffer<std::uint32_t>& colours_;
+  Pictures& pictures_;
+  std::vector<Part> parts_;
+  std::atomic<std::size_t> next_part_ = 0;
+  std::mutex mutex_;  // of what follows, and of copies and launches
+  bool launches_ = true;
+  std::uint32_t sent_leaves_ = 0;
+  std::uint32_t sent_grids_ = 0;
+  std::uint64_t points_ = 0;
+  Splits all_;
+};
+
+}  // namespace
+
+std::vector<Measurement> run_baseline(Problem const& problem, Job const& job, bool kernels_only, Pictures& pictures) {
+  Painter painter{problem, job.device, pictures};
+  return cli::repeated(job, [&] { return kernels_only ? painter.run_kernels() : painter.run(); });
+}
+
+}  // namespace reyes

@@ -1,0 +1,45 @@
+// The methods of Reyes: the same pictures, made in different ways.
+#pragma once
+#include <cstdint>
+#include <hiway/report.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/job.hpp"
+#include "reyes/scene.hpp"
+#include "reyes/summary.hpp"
+
+namespace reyes {
+
+using cli::Job;
+
+/// Where dice and shade run: group: in one persistent kernel; stages: each in its own.
+enum class Form : std::uint8_t { group, stages };
+
+/// One run. seconds: from the patches to the pictures' colours in CPU memory; the patches' turning, allocation and kernel
+/// loading excluded.
+struct Measurement {
+  Summary summary;
+  double seconds = 0;
+  std::uint64_t items = 0;  ///< carried through tunnels, or tasks where there are none
+  std::optional<double> end_detection_us{};
+  std::vector<hiway::TunnelReport> tunnels{};
+};
+
+/// The pictures of the last run, one for each of the problem's.
+using Pictures = std::vector<Colours>;
+
+/// hiway: split on CPU threads, dice and shade on the GPU, all at the same time, and of all pictures.
+std::vector<Measurement> run_hiway(Problem const& problem, Job const& job, Form form, Pictures& pictures);
+/// The pipeline of hiway in dot.
+std::string hiway_graph(std::string const& device);
+
+/// baseline: picture by picture; CPU threads split, each chunk of leaves is copied and given to a kernel for each stage while
+/// others are split. `kernels_only`: what is measured begins when the leaves are on the device, and ends before the way back.
+std::vector<Measurement> run_baseline(Problem const& problem, Job const& job, bool kernels_only, Pictures& pictures);
+
+/// reference: one thread, picture by picture, a leaf at a time.
+std::vector<Measurement> run_reference(Problem const& problem, Job const& job, Pictures& pictures);
+
+}  // namespace reyes

@@ -1,0 +1,124 @@
+#include "reyes/scene.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+
+#include "cli/bad_input.hpp"
+#include "reyes/built_in.hpp"
+
+namespace reyes {
+namespace {
+
+constexpr std::size_t most_bytes = std::size_t{1} << 28;
+
+/// Words of a text, with their lines.
+class Words {
+ public:
+  explicit Words(std::string_view text) : text_(text) {}
+  /// Empty at the end.
+  std::string_view next() {
+    while (at_ < text_.size() && is_blank(text_[at_])) {
+      if (text_[at_++] == '\n') ++line_;
+    }
+    std::size_t const begin = at_;
+    while (at_ < text_.size() && !is_blank(text_[at_])) ++at_;
+    return text_.substr(begin, at_ - begin);
+  }
+  [[nodiscard]] std::size_t line() const { return line_; }
+
+ private:
+  static bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
+  std::string_view text_;
+  std::size_t at_ = 0;
+  std::size_t line_ = 1;
+};
+
+}  // namespace
+
+Patches parse_patches(std::string const& name, std::string const& text) {
+  Words words{text};
+  auto const fail = [&](std::string const& what) {
+    throw cli::BadInput{name + ":" + std::to_string(words.line()) + ": " + what};
+  };
+  if (words.next() != "BBP") fail("begins with the word BBP when it has bicubic patches");
+  std::vector<float> numbers;
+  for (std::string_view word = words.next(); !word.empty(); word = words.next()) {
+    float number = 0;
+    auto const [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+    if (error != std::errc{} || end != word.data() + word.size() || !std::isfinite(number))
+      fail("not a number: " + std::string(word.substr(0, 40)));
+    numbers.push_back(number);
+  }
+  constexpr std::size_t of_patch = 16 * 3;
+  if (numbers.empty()) fail("no patches");
+  if (numbers.size() % of_patch != 0)
+    fail("the last patch has " + std::to_string(numbers.size() % of_patch) + " numbers instead of 48");
+  Patches patches(numbers.size() / of_patch);
+  auto number = numbers.begin();
+  for (Patch& patch : patches) {
+    for (Vec3& p : patch.points) {
+      p = {number[0], number[1], number[2]};
+      number += 3;
+    }
+  }
+  return patches;
+}
+
+Patches read_patches(std::string const& path) {
+  std::ifstream file{path, std::ios::binary};
+  if (!file) throw cli::BadInput{path + ": cannot be opened: " + std::strerror(errno)};
+  std::string text;
+  text.resize(most_bytes + 1);
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (file.bad() || (file.fail() && !file.eof())) throw cli::BadInput{path + ": cannot be read"};
+  if (static_cast<std::size_t>(file.gcount()) > most_bytes) throw cli::BadInput{path + ": more than 256 MiB"};
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  return parse_patches(path, text);
+}
+
+Patches teapot() { return parse_patches("the teapot that is built in", teapot_bez); }
+
+Patches placed(Patches patches) {
+  constexpr float longest_side = 2.75F;
+  Vec3 low = patches.front().points[0];
+  Vec3 high = low;
+  for (Patch const& patch : patches) {
+    for (Vec3 const& p : patch.points) {
+      low = {std::min(low.x, p.x), std::min(low.y, p.y), std::min(low.z, p.z)};
+      high = {std::max(high.x, p.x), std::max(high.y, p.y), std::max(high.z, p.z)};
+    }
+  }
+  Vec3 const sides = high - low;
+  float const longest = std::max({sides.x, sides.y, sides.z});
+  float const scale = longest > 0 ? longest_side / longest : 1;
+  Vec3 const centre = middle(low, high);
+  for (Patch& patch : patches) {
+    for (Vec3& p : patch.points) {
+      Vec3 const from_centre = scale * (p - centre);
+      p = {from_centre.x, from_centre.z, -from_centre.y};
+    }
+  }
+  return patches;
+}
+
+Patches turned(Patches patches, std::uint32_t picture) {
+  constexpr float degree = 3.14159265358979F / 180;
+  float const turn = static_cast<float>(picture % 30) * 12 * degree;
+  float const tilt = 18 * degree;
+  float const c = std::cos(turn), s = std::sin(turn), ct = std::cos(tilt), st = std::sin(tilt);
+  for (Patch& patch : patches) {
+    for (Vec3& p : patch.points) {
+      Vec3 const q{c * p.x + s * p.z, p.y, c * p.z - s * p.x};
+      p = {q.x, ct * q.y - st * q.z, st * q.y + ct * q.z};
+    }
+  }
+  return patches;
+}
+
+}  // namespace reyes
