@@ -119,6 +119,7 @@ char const* fault_text(FaultKind kind) {
     case FaultKind::put_without_task: return "put inside a cycle without a task that was got and not yet ended";
     case FaultKind::end_task_too_many: return "one end_task too many";
     case FaultKind::items_left: return "returned with items left, got without end_task or not got at all";
+    case FaultKind::time_out_too_short: return "the time-out was too short for a task";
     case FaultKind::spill_exhausted: return "the spill pool is full";
     case FaultKind::unknown_tunnel: return "there is no tunnel of that number";
     case FaultKind::wrong_type: return "the item is not of the tunnel's type";

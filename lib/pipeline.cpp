@@ -2,6 +2,7 @@
 #include "hiway/pipeline.hpp"
 
 #include <bit>
+#include <cstdio>
 
 #include "pipeline_core.hpp"
 
@@ -41,6 +42,16 @@ void check_config(TunnelBase const& tunnel) {
     throw ConfigError(who + "flush_after is negative: " + std::to_string(c.flush_after.count()) + " us");
 }
 
+void admit_time_out(std::chrono::microseconds end_time_out) {
+  if (end_time_out.count() <= 0 || end_time_out > std::chrono::hours(1))
+    throw ConfigError("end_time_out must be from 1 us to 1 h: " + std::to_string(end_time_out.count()) + " us");
+  std::fprintf(
+      stderr,
+      "hiway: EndDetection::time_out is unsound and for comparison only: a task of more than %lld us may end the run "
+      "with an error\n",
+      static_cast<long long>(end_time_out.count()));
+}
+
 }  // namespace
 
 void check_extents(std::string_view stage, Extent grid, Extent block) {
@@ -52,9 +63,9 @@ void check_extents(std::string_view stage, Extent grid, Extent block) {
 }
 
 Pipeline::Core::Core(PipelineConfig config) : config_(std::move(config)), backend_(make_backend(config_.device)) {
-  if (config_.end_detection == EndDetection::time_out) throw ConfigError("EndDetection::time_out is not there yet");
   config_.stall_after = chosen_stall_after(config_.stall_after);
   if (!config_.trace.empty()) throw ConfigError("PipelineConfig::trace is not there yet");
+  if (config_.end_detection == EndDetection::time_out) admit_time_out(config_.end_time_out);
   host_words_ = std::make_unique<Arena>(*backend_, Memory::pinned, "tunnels' words");
   device_words_ = std::make_unique<Arena>(*backend_, Memory::device, "tunnels' words");
   managed_items_ = std::make_unique<Arena>(*backend_, Memory::managed, "Movement::managed");

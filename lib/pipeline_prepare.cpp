@@ -494,7 +494,7 @@ TerminationTable Pipeline::Core::build_termination(Arena& arena, bool on_device)
       open = open || !t->open_outlets.empty();
       for (std::size_t r : readers(t->tunnel->id())) {
         gates.push_back({&stages_[r].words->returned, stages_[r].executors, across(stages_[r].gpu)});
-        unit.reader_stage = static_cast<std::uint32_t>(r);
+        if (unit.reader_stage == no_id) unit.reader_stage = static_cast<std::uint32_t>(r);  // it reads unit.tunnel
       }
     }
     if (open) gates.resize(unit.readers.begin);
@@ -539,6 +539,8 @@ TerminationTable Pipeline::Core::build_termination(Arena& arena, bool on_device)
   table.listed_count = at(unit_list);
   table.tunnel_count = at(tunnels);
   table.host_across = on_device;
+  if (config_.end_detection == EndDetection::time_out)
+    table.time_out_ns = static_cast<std::uint64_t>(std::chrono::nanoseconds(config_.end_time_out).count());
   return table;
 }
 

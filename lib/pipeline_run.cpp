@@ -66,13 +66,18 @@ void Pipeline::Core::fail_stage(std::string const& stage, std::exception_ptr err
 void Pipeline::Core::import_record(FaultRecord const& record) {
   std::string text;
   if (!stage_name(record.stage).empty()) text += "stage '" + stage_name(record.stage) + "': ";
+  bool const timed_out = record.kind == FaultKind::time_out_too_short;
   text += record.kind == FaultKind::failed && record.message[0] != '\0' ? record.message : fault_text(record.kind);
+  if (timed_out) text += " (end_time_out is " + std::to_string(config_.end_time_out.count()) + " us)";
   if (!tunnel_name(record.tunnel).empty()) {
     text += ": tunnel '" + tunnel_name(record.tunnel) + "', ";
     bool const place = record.kind == FaultKind::set_twice || record.kind == FaultKind::outside_matrix;
-    text += place ? fault_place(record.item) : "item " + std::to_string(record.item);
+    text += place       ? fault_place(record.item)
+            : timed_out ? std::to_string(record.item) + " not ended"
+                        : "item " + std::to_string(record.item);
   }
   set_error(record.kind == FaultKind::failed ? std::make_exception_ptr(StageError(text))
+            : timed_out                      ? std::make_exception_ptr(Aborted(text))
                                              : std::make_exception_ptr(MisuseError(text)));
 }
 

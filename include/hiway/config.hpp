@@ -56,7 +56,9 @@ enum class Movement : std::uint8_t { automatic, dma, direct, managed };
 enum class Grouping : std::uint8_t { automatic, none, warp, block, block_scan };
 /// What a put into a full tunnel does. automatic: spill inside a cycle or a group, else wait.
 enum class WhenFull : std::uint8_t { automatic, wait, spill };
-/// tracked: the library's own end check. time_out: the paper's basic scheme, for comparison only (not there yet).
+/// tracked: the library's own end check. time_out: the paper's basic scheme, for comparison only: a tunnel ends when its
+/// writers have closed and nothing has moved in it for PipelineConfig::end_time_out. That is unsound, for a task may take
+/// longer: then the run ends with an error (Aborted).
 enum class EndDetection : std::uint8_t { tracked, time_out };
 /// How a CPU thread waits. automatic: spins, then yields, then naps, the longer the longer it waits. spin: stays on its
 /// core, for the shortest wait; needs a core of its own. yield: lets others run, and never naps. sleep: naps at once.
@@ -148,6 +150,9 @@ struct PipelineConfig {
   OnStall on_stall = OnStall::go_on;
   std::string trace{};  ///< (not there yet)
   EndDetection end_detection = EndDetection::tracked;
+  /// EndDetection::time_out only: how long nothing may have moved in a tunnel whose writers have closed, at most an hour.
+  /// The paper: ten times one task.
+  std::chrono::microseconds end_time_out{1000};
   Wait monitor_wait = Wait::automatic;  ///< of the CPU threads that carry items across the bus and notice the end
 };
 

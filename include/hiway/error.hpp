@@ -37,7 +37,7 @@ struct StageError : Error {
 struct CudaError : Error {
   using Error::Error;
 };
-/// The pipeline was ended from outside: `abort()` or its deadline.
+/// The run was ended before it was done: by `abort()`, its deadline, a stall, or an `end_time_out` that was too short.
 struct Aborted : Error {
   using Error::Error;
 };

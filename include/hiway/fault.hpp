@@ -23,7 +23,8 @@ enum class FaultKind : std::uint32_t {
   put_after_end,     ///< into an ended tunnel
   put_without_task,  ///< inside a cycle, for no task that was got and not yet ended
   end_task_too_many,
-  items_left,  ///< every reader returned while items were left
+  items_left,          ///< every reader returned while items were left
+  time_out_too_short,  ///< EndDetection::time_out: tasks are left or under way
   spill_exhausted,
   unknown_tunnel,  ///< paper.hpp: no tunnel of that number
   wrong_type,      ///< paper.hpp: not the type of the tunnel's items

@@ -31,6 +31,8 @@
 //       by a fence on either side). A refused put never commits
 //   T6  `aborted` is read after the gate and in every round; a recorded fault wins over an announced end
 //   T7  who acquires `ended` sees all that was done before: by writers until they closed, by readers in their tasks
+// With a time-out (EndDetection::time_out: the paper's basic scheme, unsound) a unit whose gate is open is looked at only
+// when neither sum has changed for that time. Unequal sums are a fault then, instead of items lost; equal ones go the same way.
 // One checker: the device monitor's warp, or the host monitor when nothing of the pipeline is on the device. It goes
 // round all units and never waits for one while another is open.
 #pragma once
@@ -117,6 +119,9 @@ struct UnitRecord {
   std::uint32_t tunnel = no_id;        ///< likewise
   std::uint32_t gate_open = 0;         ///< the checker's own
   std::uint32_t ended = 0;             ///< the checker's own
+  // With a time-out, the checker's own: what both sums were together, at first what they never are, and since when.
+  std::uint64_t moved = ~std::uint64_t{0};
+  std::uint64_t still_since_ns = 0;
 };
 
 /// A stage whose `ended` word is set when all its units have ended.
@@ -141,8 +146,9 @@ struct TerminationTable {
   std::uint32_t gate_count = 0;
   std::uint32_t listed_count = 0;  ///< in unit_list
   std::uint32_t tunnel_count = 0;
-  bool host_across = false;  ///< the checker runs on the device: host words are across
-  std::uint32_t rounds = 0;  ///< the checker's own
+  bool host_across = false;       ///< the checker runs on the device: host words are across
+  std::uint64_t time_out_ns = 0;  ///< 0: tracked
+  std::uint32_t rounds = 0;       ///< the checker's own
 };
 
 namespace detail {
@@ -235,6 +241,19 @@ HIWAY_DEVICE inline void open_gate(Machine m, TerminationTable const& table, Uni
   });
 }
 
+/// Whether the unit's sums, together `moved`, have been the same for the table's time-out: both only grow. All lanes go by one
+/// clock, for they must agree.
+template <class Machine>
+HIWAY_DEVICE inline bool is_still(Machine m, TerminationTable const& table, UnitRecord& unit, std::uint64_t moved) {
+  std::uint64_t const now = m.shuffle(m.lanes(), m.now_ns(), 0);
+  if (moved == unit.moved) return now - unit.still_since_ns >= table.time_out_ns;
+  by_one_lane(m, [&] {
+    unit.moved = moved;
+    unit.still_since_ns = now;
+  });
+  return false;
+}
+
 }  // namespace detail
 
 /// Memory that the checker's warp alone uses.
@@ -280,7 +299,8 @@ HIWAY_DEVICE inline TerminationTable& bring_near(Machine m, TerminationTable& fa
 enum class CheckResult : std::uint8_t { open, ended, faulted };
 
 /// One round of the check over all units that have not ended; all lanes of the warp call it together. `ended` when
-/// every unit has ended and every stage knows. Records put_without_task, end_task_too_many and items_left as faults.
+/// every unit has ended and every stage knows. Records put_without_task, end_task_too_many, items_left and
+/// time_out_too_short as faults.
 template <class Machine>
 HIWAY_DEVICE inline CheckResult check_round(Machine m, TerminationTable& table, Control& control) {
   bool all = true;
@@ -307,6 +327,18 @@ HIWAY_DEVICE inline CheckResult check_round(Machine m, TerminationTable& table, 
         record_fault(m, control, kind, unit.reader_stage, unit.tunnel, finished > created ? finished : created);
       });
       return CheckResult::faulted;
+    }
+    if (table.time_out_ns != 0 && unit.gate_open != 0) {
+      if (!detail::is_still(m, table, unit, finished + created)) {
+        all = false;
+        continue;
+      }
+      if (finished != created) {
+        by_one_lane(m, [&] {
+          record_fault(m, control, FaultKind::time_out_too_short, unit.reader_stage, unit.tunnel, created - finished);
+        });
+        return CheckResult::faulted;
+      }
     }
     if (unit.gate_open == 0 || finished != created) {
       all = false;

@@ -148,6 +148,68 @@ struct WarpSums {
 };
 TEST(ExploreEnd, AWarpsSumHasEveryWord) { expect_no_failure<WarpSums>(); }
 
+/// A clock that the test sets.
+struct Timed : ThreadMachine {
+  std::uint64_t const* now;
+  [[nodiscard]] std::uint64_t now_ns() const { return *now; }
+};
+/// With a time-out a closed tunnel is looked at when nothing has moved in it for that time, and not before.
+TEST(ExploreEnd, WithATimeOutAMoveStartsTheTimeAgain) {
+  std::uint64_t now = 1000;
+  Timed const m{{}, &now};
+  Control control;
+  LocalTunnel a(control, 2);
+  CheckTable check;
+  add_unit(check, a, {a.closed_by(1)});
+  check.table.time_out_ns = 100;
+  auto const round_at = [&](std::uint64_t time) {
+    now = time;
+    return check_round(m, check.table, control);
+  };
+  Word<std::uint64_t>& created = a.ring.words.claimed;
+  Word<std::uint64_t>& finished = a.outlets[0].finished;
+  EXPECT_EQ(round_at(5000), CheckResult::open);  // the gate is not open
+  created.bits = 2;
+  a.closed.bits = 1;
+  EXPECT_EQ(round_at(9000), CheckResult::open);
+  EXPECT_EQ(round_at(9099), CheckResult::open);
+  finished.bits = 1;
+  EXPECT_EQ(round_at(9100), CheckResult::open);
+  created.bits = 3;  // the task has put another
+  EXPECT_EQ(round_at(9199), CheckResult::open);
+  finished.bits = 3;
+  EXPECT_EQ(round_at(9298), CheckResult::open);
+  EXPECT_EQ(round_at(9397), CheckResult::open);
+  EXPECT_EQ(a.end.closed.bits + a.end.ended.bits, 0u);
+  EXPECT_EQ(round_at(9398), CheckResult::ended);
+  EXPECT_EQ(a.end.closed.bits, 1u);
+  EXPECT_EQ(a.end.ended.bits, 1u);
+  EXPECT_EQ(control.aborted.bits, 0u);
+}
+
+/// Nothing has moved for the time, and tasks are left: no end, for it would lose them.
+TEST(ExploreEnd, WithATimeOutTasksThatAreLeftAreAFault) {
+  std::uint64_t now = 1000;
+  Timed const m{{}, &now};
+  Control control;
+  LocalTunnel a(control, 4);
+  CheckTable check;
+  add_unit(check, a, {});
+  check.units[0].reader_stage = 7;
+  check.units[0].tunnel = 5;
+  check.table.time_out_ns = 100;
+  a.ring.words.claimed.bits = 4;
+  a.outlets[1].finished.bits = 1;
+  EXPECT_EQ(check_round(m, check.table, control), CheckResult::open);
+  now += 100;
+  EXPECT_EQ(check_round(m, check.table, control), CheckResult::faulted);
+  EXPECT_EQ(a.end.closed.bits + a.end.ended.bits, 0u);
+  EXPECT_EQ(control.record.kind, FaultKind::time_out_too_short);
+  EXPECT_EQ(control.record.stage, 7u);
+  EXPECT_EQ(control.record.tunnel, 5u);
+  EXPECT_EQ(control.record.item, 3u);
+}
+
 /// A stage that reads two tunnels leaves when both have ended.
 TEST(ExploreEnd, AStageOfTwoTunnelsIsToldBehindTheSecond) {
   Control control;

@@ -73,8 +73,13 @@ TEST(Messages, OfAPipelinesConfiguration) {
   EXPECT_EQ(refusal([](PipelineConfig& c) { c.stall_after = std::chrono::milliseconds(-1); }),
             "stall_after is negative: -1 ms");
   EXPECT_EQ(refusal([](PipelineConfig& c) { c.trace = "trace.json"; }), "PipelineConfig::trace is not there yet");
-  EXPECT_EQ(refusal([](PipelineConfig& c) { c.end_detection = EndDetection::time_out; }),
-            "EndDetection::time_out is not there yet");
+  for (std::int64_t const time : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{3'600'000'001}}) {
+    EXPECT_EQ(refusal([time](PipelineConfig& c) {
+                c.end_detection = EndDetection::time_out;
+                c.end_time_out = std::chrono::microseconds(time);
+              }),
+              "end_time_out must be from 1 us to 1 h: " + std::to_string(time) + " us");
+  }
 }
 
 TEST(Messages, OfAnUnknownDevice) {

@@ -9,6 +9,7 @@ namespace {
 
 using namespace hiway;
 using hiway_tests::bounded;
+using hiway_tests::text_of_error;
 
 struct Job {
   int n;
@@ -302,6 +303,115 @@ TEST(Termination, RunsAgainAsOftenAsOneLikes) {
       EXPECT_EQ(sum, 10100);
     }
   }
+}
+
+// ---- EndDetection::time_out
+
+/// Long enough for a task on a machine that has other things to do.
+constexpr std::chrono::milliseconds patient{400};
+
+PipelineConfig timed_out(std::chrono::microseconds end_time_out) {
+  PipelineConfig config = bounded();
+  config.end_detection = EndDetection::time_out;
+  config.end_time_out = end_time_out;
+  return config;
+}
+
+TEST(Termination, ByTimeOutALineEndsTunnelAfterTunnel) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(timed_out(patient));
+  auto& in = pipe.create_tunnel<long>("in", Direction::cpu_to_gpu, {.capacity_items = 16});
+  auto& out = pipe.create_tunnel<long>("out", Direction::gpu_to_cpu, {.capacity_items = 16});
+  pipe.add_cpu_stage("feed", numbers_to(100), into(in));
+  pipe.add_gpu_stage("double", Double{}, from(in), into(out));
+  long sum = 0;
+  pipe.add_cpu_stage(
+      "sum", [&](long const& s) { sum += s; }, from(out));
+  for (int run = 0; run < 2; ++run) {
+    sum = 0;
+    RunReport const report = pipe.run();
+    EXPECT_EQ(sum, 10100);
+    EXPECT_EQ(report.items, 200u);
+    EXPECT_GE(report.end_detection_us, 1.5 * std::chrono::microseconds(patient).count())
+        << "two tunnels, each its time";
+  }
+}
+
+TEST(Termination, ByTimeOutACycleEnds) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(timed_out(patient));
+  auto& jobs = pipe.create_tunnel<Job>("jobs", Direction::cpu_to_gpu, {.capacity_items = 8});
+  auto& again = pipe.create_tunnel<Job>("again", Direction::gpu_to_gpu, {.capacity_items = 8});
+  auto& squares = pipe.create_tunnel<long>("squares", Direction::gpu_to_cpu, {.capacity_items = 8});
+  pipe.add_cpu_stage(
+      "feed",
+      [](Inlet<Job> out) {
+        for (int i = 1; i <= 100; ++i) out.put_h({i, i % 5});
+      },
+      into(jobs));
+  pipe.add_gpu_stage("enter", Count{}, from(jobs), into(again, squares), small);
+  pipe.add_gpu_stage("self", Count{}, from(again), into(again, squares), small);
+  long sum = 0;
+  pipe.add_cpu_stage(
+      "sum", [&](long const& s) { sum += s; }, from(squares));
+  RunReport const report = pipe.run();
+  EXPECT_EQ(sum, 338350);
+  EXPECT_GE(report.end_detection_us, std::chrono::microseconds(patient).count());
+}
+
+/// The scheme's unsoundness: nothing comes, for a task takes its time. Checked by the host and by the device monitor.
+TEST(Termination, ATaskLongerThanTheTimeOutEndsTheRunAndIsNamed) {
+  HIWAY_NEEDS_DEVICE();
+  for (bool const on_device : {false, true}) {
+    for (EndDetection const detection : {EndDetection::tracked, EndDetection::time_out}) {
+      PipelineConfig config = timed_out(std::chrono::milliseconds(200));
+      config.end_detection = detection;
+      Pipeline pipe(config);
+      auto& in = pipe.create_tunnel<long>("in", on_device ? Direction::cpu_to_gpu : Direction::cpu_to_cpu);
+      pipe.add_cpu_stage("feed", numbers_to(1), into(in));
+      std::atomic<long> sum = 0;
+      auto const slow = [&](long const& s) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(700));
+        sum += s;
+      };
+      if (on_device) {
+        auto& out = pipe.create_tunnel<long>("out", Direction::gpu_to_cpu);
+        pipe.add_gpu_stage("double", Double{}, from(in), into(out));
+        pipe.add_cpu_stage("slow", slow, from(out));
+      } else {
+        pipe.add_cpu_stage("slow", slow, from(in));
+      }
+      if (detection == EndDetection::tracked) {
+        pipe.run();
+        EXPECT_EQ(sum, on_device ? 2 : 1);
+      } else {
+        std::string const tunnel = on_device ? "out" : "in";
+        EXPECT_EQ(text_of_error<Aborted>([&] { pipe.run(); }),
+                  "stage 'slow': the time-out was too short for a task (end_time_out is 200000 us): tunnel '" + tunnel +
+                      "', 1 not ended");
+      }
+    }
+  }
+}
+
+/// What a pipeline says on stderr while it is made and run.
+std::string said_by(PipelineConfig const& config) {
+  testing::internal::CaptureStderr();
+  Pipeline pipe(config);
+  auto& in = pipe.create_tunnel<long>("in", Direction::cpu_to_cpu);
+  pipe.add_cpu_stage("feed", numbers_to(3), into(in));
+  pipe.add_cpu_stage(
+      "sink", [](long const&) {}, from(in));
+  for (int run = 0; run < 2; ++run) pipe.run();
+  return testing::internal::GetCapturedStderr();
+}
+TEST(Termination, TimeOutSaysOnceThatItIsUnsound) {
+  HIWAY_NEEDS_DEVICE();
+  EXPECT_EQ(
+      said_by(timed_out(patient)),
+      "hiway: EndDetection::time_out is unsound and for comparison only: a task of more than 400000 us may end the "
+      "run with an error\n");
+  EXPECT_EQ(said_by(bounded()), "");
 }
 
 TEST(Termination, OpenEndsServeTheUsersOwnThreads) {
