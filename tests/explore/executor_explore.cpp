@@ -187,6 +187,29 @@ TEST(ExploreEnd, WithATimeOutAMoveStartsTheTimeAgain) {
   EXPECT_EQ(control.aborted.bits, 0u);
 }
 
+/// A warp goes by one lane's clock: lanes that go by their own part over whether the time is up.
+struct WarpWithClocks {
+  static constexpr std::array warps = {2u};
+  struct Clocks : ExploreMachine {
+    std::uint64_t now;
+    [[nodiscard]] std::uint64_t now_ns() const { return now + 60 * lane(); }
+  };
+  WarpWithClocks() {
+    add_unit(table, a, {});
+    table.table.time_out_ns = 100;
+  }
+  void run(unsigned, ExploreMachine m) {
+    for (std::uint64_t const now : {1000u, 1050u})
+      require(check_round(Clocks{m, now}, table.table, control) == CheckResult::open, "an end before the time");
+    require(check_round(Clocks{m, 1100}, table.table, control) == CheckResult::ended, "no end");
+  }
+  void check() const { require(control.aborted.bits == 0, "a fault that nobody made"); }
+  Control control;
+  LocalTunnel a{control, 2};
+  CheckTable table;
+};
+TEST(ExploreEnd, WithATimeOutAWarpGoesByOneClock) { expect_no_failure<WarpWithClocks>(); }
+
 /// Nothing has moved for the time, and tasks are left: no end, for it would lose them.
 TEST(ExploreEnd, WithATimeOutTasksThatAreLeftAreAFault) {
   std::uint64_t now = 1000;

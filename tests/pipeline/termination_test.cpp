@@ -394,6 +394,23 @@ TEST(Termination, ATaskLongerThanTheTimeOutEndsTheRunAndIsNamed) {
   }
 }
 
+/// In a cycle any of its stages may have the task; the one that is named reads the tunnel that is named.
+TEST(Termination, ATimeOutNamesATunnelAndItsReader) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(timed_out(std::chrono::milliseconds(100)));
+  auto& there = pipe.create_tunnel<long>("there", Direction::cpu_to_cpu);
+  auto& back = pipe.create_tunnel<long>("back", Direction::cpu_to_cpu);
+  pipe.add_cpu_stage("feed", numbers_to(1), into(there));
+  pipe.add_cpu_stage(
+      "near", [](long const&, Inlet<long>) { std::this_thread::sleep_for(std::chrono::milliseconds(500)); },
+      from(there), into(back));
+  pipe.add_cpu_stage(
+      "far", [](long const& s, Inlet<long> out) { out.put_h(s); }, from(back), into(there));
+  EXPECT_EQ(
+      text_of_error<Aborted>([&] { pipe.run(); }),
+      "stage 'near': the time-out was too short for a task (end_time_out is 100000 us): tunnel 'there', 1 not ended");
+}
+
 /// What a pipeline says on stderr while it is made and run.
 std::string said_by(PipelineConfig const& config) {
   testing::internal::CaptureStderr();
