@@ -2,13 +2,14 @@
 #pragma once
 #include <CLI/CLI.hpp>
 #include <cstdint>
-#include <functional>
 #include <hiway/report.hpp>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "cli/job.hpp"
 
 namespace cli {
 
@@ -17,10 +18,8 @@ using Json = nlohmann::ordered_json;
 
 /// How `hiway run` wants one method run.
 struct RunRequest {
-  std::string device;  ///< "simt" or "cuda:N"; chosen and there
-  unsigned repeat = 1;
-  bool verify = true;         ///< compare with the serial oracle, outside the measured time
-  std::function<void()> ran;  ///< to be called after each repeat
+  Job job;             ///< its device is "simt" or "cuda:N", chosen and there
+  bool verify = true;  ///< compare with the serial oracle, outside the measured time
 };
 
 /// What one method did.

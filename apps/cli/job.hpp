@@ -1,15 +1,37 @@
 // Job: how often a method runs, and where.
 #pragma once
+#include <chrono>
 #include <functional>
+#include <hiway/config.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace cli {
+
+/// The library's own switches, for comparison: what an application's pipeline leaves open is as they say.
+struct Scheme {
+  hiway::EndDetection end_detection = hiway::EndDetection::tracked;
+  std::chrono::microseconds end_time_out{1000};
+  hiway::Grouping grouping = hiway::Grouping::automatic;
+  hiway::Movement movement = hiway::Movement::automatic;
+
+  [[nodiscard]] hiway::TunnelConfig tunnel(hiway::TunnelConfig config = {}) const {
+    if (config.grouping == hiway::Grouping::automatic) config.grouping = grouping;
+    if (config.movement == hiway::Movement::automatic) config.movement = movement;
+    return config;
+  }
+};
 
 struct Job {
   std::string device;  ///< a name of hiway::devices(); a reference does not use it
   unsigned repeat = 1;
   std::function<void()> ran = [] {};  ///< called after each run
+  Scheme scheme{};
+
+  [[nodiscard]] hiway::PipelineConfig pipeline() const {
+    return {.device = device, .end_detection = scheme.end_detection, .end_time_out = scheme.end_time_out};
+  }
 };
 
 /// What `run()` measures, as often as the job says.

@@ -113,15 +113,16 @@ int run(App& app, RunOptions const& options) {
   bool const to_file = options.as_json && !options.json.empty() && options.json != "-";
   if (to_file) require_writable("--json", options.json);
   std::vector<std::string> const notes = app.load(static_cast<std::uint64_t>(options.seed));
-  RunRequest request{chosen_device(options.device), static_cast<unsigned>(options.repeat), options.verify == "on", {}};
+  RunRequest request{{.device = chosen_device(options.device), .repeat = static_cast<unsigned>(options.repeat)},
+                     options.verify == "on"};
   for (std::string const& note : notes) std::cerr << "hiway: note: " << note << "\n";
 
   Json objects = Json::array();
   std::string text;
   bool all_verified = true;
   {
-    Progress progress{static_cast<unsigned>(methods.size()) * request.repeat};
-    request.ran = [&] { progress.step(); };
+    Progress progress{static_cast<unsigned>(methods.size()) * request.job.repeat};
+    request.job.ran = [&] { progress.step(); };
     for (std::string const& method : methods) {
       progress.say(app.name() + " " + method);
       MethodRun const result = app.run(method, request);

@@ -38,7 +38,7 @@ class EvolutionaryProgram final : public cli::App {
 
   cli::MethodRun run(std::string const& method, cli::RunRequest const& request) override {
     bool const is_reference = method == "reference";
-    Job const job{request.device, request.repeat, request.ran};
+    Job const& job = request.job;
     std::vector<Measurement> const runs = method == "hiway"      ? run_hiway(problem_, job)
                                           : method == "baseline" ? run_baseline(problem_, job)
                                                                  : run_reference(problem_, job);
@@ -54,7 +54,7 @@ class EvolutionaryProgram final : public cli::App {
         shown = run.summary;
       }
     }
-    out.device = is_reference ? "cpu" : request.device;
+    out.device = is_reference ? "cpu" : request.job.device;
     out.result["island_hash"] = cli::Json::array();
     for (std::uint64_t const hash : shown.island_hash) out.result["island_hash"].push_back(cli::hex(hash));
     out.result["best"] = shown.best;

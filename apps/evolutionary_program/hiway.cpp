@@ -164,22 +164,19 @@ namespace {
 
 class Evolution {
  public:
-  Evolution(Problem const& problem, std::string const& device)
-      : problem_(problem),
-        nursery_(problem),
-        finished_(islands, Island(problem.of_island())),
-        pipe_(hiway::PipelineConfig{.device = device}) {
+  Evolution(Problem const& problem, Job const& job)
+      : problem_(problem), nursery_(problem), finished_(islands, Island(problem.of_island())), pipe_(job.pipeline()) {
     auto& coefficients = pipe_.create_buffer<double>(genes);
     coefficients.copy_in(make_coefficients());
-    hiway::TunnelConfig const all{.capacity_items = problem.population};  // nobody waits for room
+    auto const all = job.scheme.tunnel({.capacity_items = problem.population});  // nobody waits for room
     using hiway::Direction;
-    auto& lacking = pipe_.create_tunnel<Name>("lacking", Direction::cpu_to_cpu);
+    auto& lacking = pipe_.create_tunnel<Name>("lacking", Direction::cpu_to_cpu, job.scheme.tunnel());
     auto& young = pipe_.create_tunnel<Member>("young", Direction::cpu_to_gpu, all);
     auto& evaluated = pipe_.create_tunnel<Member>("evaluated", Direction::gpu_to_cpu, all);
     auto& selected = pipe_.create_tunnel<Name>("selected", Direction::cpu_to_cpu, all);
     auto& crossed = pipe_.create_tunnel<Member>("crossed", Direction::cpu_to_gpu, all);
     auto& back = pipe_.create_tunnel<Member>("mutated", Direction::gpu_to_cpu, all);
-    bool const emulated = device == "simt";
+    bool const emulated = job.device == "simt";
     auto const grid = [&](unsigned blocks) {
       unsigned const warps = emulated ? 1 : 4;
       return hiway::GpuStageOptions{.blocks = emulated ? 1U : blocks,
@@ -226,11 +223,11 @@ class Evolution {
 }  // namespace
 
 std::vector<Measurement> run_hiway(Problem const& problem, Job const& job) {
-  Evolution evolution{problem, job.device};
+  Evolution evolution{problem, job};
   evolution.prepare();
   return cli::repeated(job, [&] { return evolution.run(); });
 }
 
-std::string hiway_graph(std::string const& device) { return Evolution{{}, device}.graph(); }
+std::string hiway_graph(std::string const& device) { return Evolution{{}, {.device = device}}.graph(); }
 
 }  // namespace evolutionary_program

@@ -52,7 +52,7 @@ class FaceDetection final : public cli::App {
 
   cli::MethodRun run(std::string const& method, cli::RunRequest const& request) override {
     bool const is_reference = method == "reference";
-    Job const job{request.device, request.repeat, request.ran};
+    Job const& job = request.job;
     std::vector<Measurement> const runs = method == "hiway"      ? run_hiway(input_, job, options_)
                                           : method == "baseline" ? run_baseline(input_, job, options_)
                                                                  : run_reference(input_, job);
@@ -69,7 +69,7 @@ class FaceDetection final : public cli::App {
         shown = run.summary;
       }
     }
-    out.device = is_reference || options_.placement == Placement::cpu ? "cpu" : request.device;
+    out.device = is_reference || options_.placement == Placement::cpu ? "cpu" : request.job.device;
     out.result["raw_rectangles"] = shown.raw.size();
     out.result["rectangles"] = cli::Json::array();
     for (Rectangle const& r : shown.rectangles) out.result["rectangles"].push_back({r.x, r.y, r.width, r.height});

@@ -62,7 +62,8 @@ class CopyingSearch final : public Search {
   CopyingSearch(Input const& input, Job const& job, Options const& options) : Search(input, job, options) {
     auto& areas = pipe_.create_tunnel<Area>(
         "areas", to_lbp(),
-        {.capacity_items = 4096, .movement = windows_on_gpu() ? hiway::Movement::dma : hiway::Movement::automatic});
+        job.scheme.tunnel({.capacity_items = 4096,
+                           .movement = windows_on_gpu() ? hiway::Movement::dma : hiway::Movement::automatic}));
     add("windows", windows_on_gpu(), CutAreas{levels_}, hiway::from(*tiles_), hiway::into(areas));
     pipe_.add_cpu_stage("lbp", TestAreas{cascade(), level_list(), findings_}, hiway::from(areas),
                         hiway::into(*candidates_), {.threads = threads_});

@@ -54,7 +54,8 @@ class TiledSearch final : public Search {
     auto& matrix = pipe_.create_stencil_tunnel<Tile>("matrix", to_lbp(),
                                                      {.width = static_cast<std::uint32_t>(mosaic_.width),
                                                       .height = static_cast<std::uint32_t>(mosaic_.height),
-                                                      .edges = hiway::StencilEdges::clipped});
+                                                      .edges = hiway::StencilEdges::clipped,
+                                                      .movement = job.scheme.movement});
     add("windows", windows_on_gpu(), SetTiles{levels_}, hiway::from(*tiles_), hiway::into(matrix));
     pipe_.add_cpu_stage("lbp", TestTiles{cascade(), level_list(), mosaic_.places.data(), findings_},
                         hiway::from(matrix), hiway::into(*candidates_), {.threads = threads_});

@@ -56,7 +56,7 @@ Search::Search(Input const& input, Job const& job, Options const& options)
       options_(options),
       pyramid_(searched(input)),
       mosaic_(make_mosaic(pyramid_)),
-      pipe_(hiway::PipelineConfig{.device = job.device}),
+      pipe_(job.pipeline()),
       threads_(std::max(3U, std::thread::hardware_concurrency()) - 2),  // two are left to the library's monitors
       rejected_(pyramid_.rejected_words),
       passed_(options.stops_after_lbp ? pyramid_.rejected_words : 0) {
@@ -85,11 +85,12 @@ Search::Search(Input const& input, Job const& job, Options const& options)
 
   using hiway::Direction;
   auto& pieces = pipe_.create_tunnel<Piece>("pieces", on_gpu ? Direction::cpu_to_gpu : Direction::cpu_to_cpu,
-                                            {.capacity_items = 512});
-  auto& levels = pipe_.create_tunnel<LevelTask>("levels", on_gpu ? Direction::gpu_to_gpu : Direction::cpu_to_cpu);
+                                            job.scheme.tunnel({.capacity_items = 512}));
+  auto& levels = pipe_.create_tunnel<LevelTask>("levels", on_gpu ? Direction::gpu_to_gpu : Direction::cpu_to_cpu,
+                                                job.scheme.tunnel());
   tiles_ = &pipe_.create_tunnel<TileTask>("tiles", on_gpu ? Direction::gpu_to_gpu : Direction::cpu_to_cpu,
-                                          {.capacity_items = 16384});
-  candidates_ = &pipe_.create_tunnel<Candidate>("candidates", Direction::cpu_to_cpu);
+                                          job.scheme.tunnel({.capacity_items = 16384}));
+  candidates_ = &pipe_.create_tunnel<Candidate>("candidates", Direction::cpu_to_cpu, job.scheme.tunnel());
   pipe_.add_cpu_stage("grey", PutPieces{input.image.view(), pixels_}, hiway::into(pieces), {.threads = 2});
   add("pyramid", on_gpu, MakeLevels{levels_, picture, pixels_, placed}, hiway::from(pieces, levels),
       hiway::into(levels, *tiles_));

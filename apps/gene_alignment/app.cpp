@@ -55,7 +55,7 @@ class GeneAlignment final : public cli::App {
 
   cli::MethodRun run(std::string const& method, cli::RunRequest const& request) override {
     bool const is_reference = method == "reference";
-    Job const job{request.device, request.repeat, request.ran};
+    Job const& job = request.job;
     std::vector<Measurement> const runs = method == "hiway"      ? run_hiway(input_, job)
                                           : method == "baseline" ? run_baseline(input_, job)
                                                                  : run_reference(input_, job);
@@ -71,7 +71,7 @@ class GeneAlignment final : public cli::App {
         shown = run.summary;
       }
     }
-    out.device = is_reference ? "cpu" : request.device;
+    out.device = is_reference ? "cpu" : request.job.device;
     out.result = to_json(shown);
     return out;
   }

@@ -37,15 +37,15 @@ namespace {
 /// The pipeline for one input, with room for it on the device. *Lifetime*: not longer than the input's.
 class Aligner {
  public:
-  Aligner(Input const& input, std::string const& device)
+  Aligner(Input const& input, Job const& job)
       : input_(input),
-        pipe_(hiway::PipelineConfig{.device = device}),
+        pipe_(job.pipeline()),
         target_(pipe_.create_buffer<Base>(input.target.size())),
         query_(pipe_.create_buffer<Base>(input.query.size())),
         seeds_(pipe_.create_buffer<std::uint32_t>(
             static_cast<std::size_t>(seed_count(static_cast<std::int32_t>(input.query.size()))))) {
-    auto& matches = pipe_.create_tunnel<Match>("matches", hiway::Direction::gpu_to_cpu);
-    auto& alignments = pipe_.create_tunnel<Alignment>("alignments", hiway::Direction::cpu_to_cpu);
+    auto& matches = pipe_.create_tunnel<Match>("matches", hiway::Direction::gpu_to_cpu, job.scheme.tunnel());
+    auto& alignments = pipe_.create_tunnel<Alignment>("alignments", hiway::Direction::cpu_to_cpu, job.scheme.tunnel());
     CoarseProblem const problem{target_.view().data,
                                 query_.view().data,
                                 seeds_.view().data,
@@ -94,14 +94,14 @@ class Aligner {
 }  // namespace
 
 std::vector<Measurement> run_hiway(Input const& input, Job const& job) {
-  Aligner aligner{input, job.device};
+  Aligner aligner{input, job};
   aligner.prepare();
   return cli::repeated(job, [&] { return aligner.run(); });
 }
 
 std::string hiway_graph(std::string const& device) {
   Input const smallest{Sequence(1), Sequence(1), {}};
-  return Aligner{smallest, device}.graph();
+  return Aligner{smallest, {.device = device}}.graph();
 }
 
 }  // namespace gene_alignment

@@ -69,10 +69,11 @@ class Reyes final : public cli::App {
       oracle_pictures_ = pictures_;
     }
     bool right = true;
-    Job const job{request.device, request.repeat, [&] {
-                    if (request.verify && oracle_) right = right && pictures_ == oracle_pictures_;
-                    request.ran();
-                  }};
+    Job job = request.job;
+    job.ran = [&] {
+      if (request.verify && oracle_) right = right && pictures_ == oracle_pictures_;
+      request.job.ran();
+    };
     std::vector<Measurement> const runs =
         method == "hiway"      ? run_hiway(problem_, job, form_ == "group" ? Form::group : Form::stages, pictures_)
         : method == "baseline" ? run_baseline(problem_, job, kernels_only_, pictures_)
@@ -91,7 +92,7 @@ class Reyes final : public cli::App {
         shown = run.summary;
       }
     }
-    out.device = is_reference ? "cpu" : request.device;
+    out.device = is_reference ? "cpu" : request.job.device;
     out.result["pictures"] = problem_.pictures.size();
     out.result["split"] = shown.split;
     out.result["dice"] = shown.dice;

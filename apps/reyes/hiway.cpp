@@ -211,26 +211,29 @@ struct Collect {
 
 class Stream {
  public:
-  Stream(Problem const& problem, std::string const& device, Form form, Pictures& pictures)
+  Stream(Problem const& problem, Job const& job, Form form, Pictures& pictures)
       : problem_(problem),
         pictures_(pictures),
         books_(problem.pictures.size()),
-        pipe_(hiway::PipelineConfig{.device = device}),
+        pipe_(job.pipeline()),
         pixels_(pipe_.create_buffer<picture::Pixel>(problem.pictures.size() * problem.view.pixels())),
         progress_(pipe_.create_buffer<Progress>(problem.pictures.size())) {
     pixels_.copy_in(std::vector<picture::Pixel>(pixels_.size(), picture::Pixel{picture::nothing}));
+    cli::Scheme const& scheme = job.scheme;
     using hiway::Direction;
     using hiway::from;
     using hiway::into;
-    auto& tasks = pipe_.create_tunnel<PatchTask>("patches", Direction::cpu_to_cpu, {.capacity_items = 4096});
-    auto& leaves = pipe_.create_tunnel<Leaf>("leaves", Direction::cpu_to_gpu, {.capacity_items = 16384});
-    auto& whole = pipe_.create_tunnel<Whole>("whole", Direction::cpu_to_gpu);
-    auto& grids = pipe_.create_tunnel<Grid>("grids", Direction::gpu_to_gpu, {.capacity_items = 65536});
-    auto& finished = pipe_.create_tunnel<Finished>("finished", Direction::gpu_to_gpu);
-    auto& strip_tasks = pipe_.create_tunnel<StripTask>("strip tasks", Direction::gpu_to_gpu, {.capacity_items = 4096});
-    auto& strips = pipe_.create_tunnel<Strip>("strips", Direction::gpu_to_cpu, {.capacity_items = 512});
+    auto& tasks =
+        pipe_.create_tunnel<PatchTask>("patches", Direction::cpu_to_cpu, scheme.tunnel({.capacity_items = 4096}));
+    auto& leaves = pipe_.create_tunnel<Leaf>("leaves", Direction::cpu_to_gpu, scheme.tunnel({.capacity_items = 16384}));
+    auto& whole = pipe_.create_tunnel<Whole>("whole", Direction::cpu_to_gpu, scheme.tunnel());
+    auto& grids = pipe_.create_tunnel<Grid>("grids", Direction::gpu_to_gpu, scheme.tunnel({.capacity_items = 65536}));
+    auto& finished = pipe_.create_tunnel<Finished>("finished", Direction::gpu_to_gpu, scheme.tunnel());
+    auto& strip_tasks =
+        pipe_.create_tunnel<StripTask>("strip tasks", Direction::gpu_to_gpu, scheme.tunnel({.capacity_items = 4096}));
+    auto& strips = pipe_.create_tunnel<Strip>("strips", Direction::gpu_to_cpu, scheme.tunnel({.capacity_items = 512}));
 
-    bool const emulated = device == "simt";
+    bool const emulated = job.device == "simt";
     auto const grid = [&](unsigned blocks, unsigned threads) {
       return hiway::GpuStageOptions{.blocks = emulated ? 1U : blocks, .threads_per_block = emulated ? 32U : threads};
     };
@@ -242,7 +245,7 @@ class Stream {
     pipe_.add_cpu_stage("split", Split{problem.view, &books_}, from(tasks), into(tasks, leaves, whole),
                         {.threads = threads});
     if (form == Form::group) {
-      pipe_.add_gpu_group("dice and shade", grid(132, 256), hiway::stage("dice", Dice{}, from(leaves), into(grids)),
+      pipe_.add_gpu_group("dice and shade", grid(236, 128), hiway::stage("dice", Dice{}, from(leaves), into(grids)),
                           hiway::stage("shade", Shade{problem.view, pixels, progress}, from(grids), into(finished)));
     } else {
       pipe_.add_gpu_stage("dice", Dice{}, from(leaves), into(grids), grid(132, 128));
@@ -286,7 +289,7 @@ class Stream {
 }  // namespace
 
 std::vector<Measurement> run_hiway(Problem const& problem, Job const& job, Form form, Pictures& pictures) {
-  Stream stream{problem, job.device, form, pictures};
+  Stream stream{problem, job, form, pictures};
   stream.prepare();
   return cli::repeated(job, [&] { return stream.run(); });
 }
@@ -294,7 +297,7 @@ std::vector<Measurement> run_hiway(Problem const& problem, Job const& job, Form 
 std::string hiway_graph(std::string const& device) {
   Pictures pictures(1, Colours(4));
   Problem const problem{{Patches(1)}, View{2, 2}};
-  return Stream{problem, device, Form::group, pictures}.graph();
+  return Stream{problem, {.device = device}, Form::group, pictures}.graph();
 }
 
 }  // namespace reyes

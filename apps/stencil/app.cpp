@@ -57,7 +57,7 @@ class Stencil final : public cli::App {
 
   cli::MethodRun run(std::string const& method, cli::RunRequest const& request) override {
     bool const is_reference = method == "reference";
-    Job const job{request.device, request.repeat, request.ran};
+    Job const& job = request.job;
     if (request.verify && !oracle_) oracle_ = reference_values(problem_);
     Values const* const oracle = request.verify ? &*oracle_ : nullptr;
     std::vector<Measurement> const runs = method == "hiway"      ? run_hiway(problem_, job, oracle)
@@ -65,7 +65,7 @@ class Stencil final : public cli::App {
                                                                  : run_reference(problem_, job);
     Measurement const& last = runs.back();
     cli::MethodRun out = cli::method_run(runs);
-    out.device = is_reference ? "cpu" : request.device;
+    out.device = is_reference ? "cpu" : request.job.device;
     out.verified = request.verify && std::ranges::all_of(runs, [](Measurement const& r) { return r.right; });
     out.result["checksum"] = cli::hex(last.checksum);
     if (is_reference) return out;

@@ -87,12 +87,13 @@ struct GenerateTasks {
 }  // namespace
 
 std::vector<Measurement> run_baseline(Problem const& problem, Job const& job, Values const* oracle) {
-  hiway::Pipeline pipe(hiway::PipelineConfig{.device = job.device});
+  hiway::Pipeline pipe(job.pipeline());
   std::size_t const all = problem.values() * problem.frames;
   hiway::Buffer<float>& first = pipe.create_buffer<float>(all);
   hiway::Buffer<float>& second = pipe.create_buffer<float>(problem.iterations > 1 ? all : 1);
-  auto& tasks = pipe.create_tunnel<CarriedTask>("tasks", hiway::Direction::cpu_to_gpu,
-                                                {.capacity_items = 262144, .movement = hiway::Movement::dma});
+  auto& tasks =
+      pipe.create_tunnel<CarriedTask>("tasks", hiway::Direction::cpu_to_gpu,
+                                      job.scheme.tunnel({.capacity_items = 262144, .movement = hiway::Movement::dma}));
   unsigned const threads = std::max(3U, std::thread::hardware_concurrency()) - 2;
   pipe.add_cpu_stage("generate", GenerateTasks{problem}, hiway::into(tasks), {.threads = threads});
   bool const emulated = job.device == "simt";

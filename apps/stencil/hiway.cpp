@@ -63,10 +63,8 @@ struct Generate {
 
 class Passes {
  public:
-  Passes(Problem const& problem, std::string const& device)
-      : problem_(problem),
-        pipe_(hiway::PipelineConfig{.device = device}),
-        out_(pipe_.create_buffer<float>(problem.values() * problem.frames)) {
+  Passes(Problem const& problem, Job const& job)
+      : problem_(problem), pipe_(job.pipeline()), out_(pipe_.create_buffer<float>(problem.values() * problem.frames)) {
     hiway::StencilConfig config{.width = problem.width,
                                 .height = problem.height,
                                 .stencil_width = std::min(3u, problem.width),
@@ -74,12 +72,13 @@ class Passes {
                                 .region_width = problem.region_width,
                                 .region_height = problem.region_height,
                                 .frames = problem.frames,
-                                .edges = hiway::StencilEdges::clipped};
+                                .edges = hiway::StencilEdges::clipped,
+                                .movement = job.scheme.movement};
     auto* in = &pipe_.create_stencil_tunnel<float>("input", hiway::Direction::cpu_to_gpu, config);
     // Two threads are left to the library's monitors.
     unsigned const threads = std::max(3U, std::thread::hardware_concurrency()) - 2;
     pipe_.add_cpu_stage("generate", Generate{problem}, hiway::into(*in), {.threads = threads});
-    bool const emulated = device == "simt";
+    bool const emulated = job.device == "simt";
     hiway::GpuStageOptions options{.blocks = emulated ? 1u : 128u / std::max(1u, problem.iterations),
                                    .threads_per_block = emulated ? 32u : 256u};
     options.blocks = std::max(1u, options.blocks);
@@ -126,13 +125,13 @@ class Passes {
 }  // namespace
 
 std::vector<Measurement> run_hiway(Problem const& problem, Job const& job, Values const* oracle) {
-  Passes passes{problem, job.device};
+  Passes passes{problem, job};
   passes.prepare();
   return cli::repeated(job, [&] { return passes.run(oracle); });
 }
 
 std::string hiway_graph(std::string const& device) {
-  return Passes{{.width = 8, .height = 8, .iterations = 2}, device}.graph();
+  return Passes{{.width = 8, .height = 8, .iterations = 2}, {.device = device}}.graph();
 }
 
 }  // namespace stencil

@@ -424,7 +424,7 @@ TEST_F(InputOf, ValuesOutOfRangeAreRefused) {
 
 void expect_every_method_agrees(Sequence const& target, Sequence const& query, unsigned repeat = 1) {
   Input const input{target, query, {}};
-  Job const job{"simt", repeat};
+  Job const job{.device = "simt", .repeat = repeat};
   Summary const oracle = summarize(reference_alignments(target, query));
   for (auto const method : {run_hiway, run_baseline, run_reference}) {
     std::vector<Measurement> const runs = method(input, job);
