@@ -10,38 +10,50 @@ namespace reyes {
 
 using picture::Vec3;
 
-/// Control points, row by row: u goes along a row, v from row to row.
+/// Control points, row by row: u goes along a row, v from row to row. Each coordinate by itself, for who does the same to all.
 struct Patch {
-  Vec3 points[16];
-};
+  float x[16];
+  float y[16];
+  float z[16];
 
-/// The middle of two points.
-HIWAY_DEVICE inline Vec3 middle(Vec3 a, Vec3 b) { return 0.5F * (a + b); }
+  [[nodiscard]] HIWAY_DEVICE Vec3 point(int i) const { return {x[i], y[i], z[i]}; }
+};
 
 enum class Along : std::uint8_t { u, v };
 
-/// Cuts a patch in the middle (de Casteljau).
-inline void halve(Patch const& patch, Along along, Patch& low, Patch& high) {
-  int const step = along == Along::u ? 1 : 4;
-  int const line = along == Along::u ? 4 : 1;
+/// Cuts four curves in the middle (de Casteljau): `step` from a point to the next of its curve, `line` from curve to curve.
+template <int step, int line>
+inline void halve_curves(float const (&p)[16], float (&low)[16], float (&high)[16]) {
   for (int k = 0; k < 4; ++k) {
-    Vec3 const* const p = patch.points + k * line;
-    Vec3* const l = low.points + k * line;
-    Vec3* const h = high.points + k * line;
-    Vec3 const ab = middle(p[0], p[step]);
-    Vec3 const bc = middle(p[step], p[2 * step]);
-    Vec3 const cd = middle(p[2 * step], p[3 * step]);
-    Vec3 const abc = middle(ab, bc);
-    Vec3 const bcd = middle(bc, cd);
-    Vec3 const abcd = middle(abc, bcd);
-    l[0] = p[0];
-    l[step] = ab;
-    l[2 * step] = abc;
-    l[3 * step] = abcd;
-    h[0] = abcd;
-    h[step] = bcd;
-    h[2 * step] = cd;
-    h[3 * step] = p[3 * step];
+    int const at = k * line;
+    float const ab = 0.5F * (p[at] + p[at + step]);
+    float const bc = 0.5F * (p[at + step] + p[at + 2 * step]);
+    float const cd = 0.5F * (p[at + 2 * step] + p[at + 3 * step]);
+    float const abc = 0.5F * (ab + bc);
+    float const bcd = 0.5F * (bc + cd);
+    float const middle = 0.5F * (abc + bcd);
+    low[at] = p[at];
+    low[at + step] = ab;
+    low[at + 2 * step] = abc;
+    low[at + 3 * step] = middle;
+    high[at] = middle;
+    high[at + step] = bcd;
+    high[at + 2 * step] = cd;
+    high[at + 3 * step] = p[at + 3 * step];
+  }
+}
+template <int step, int line>
+inline void halve_coordinates(Patch const& patch, Patch& low, Patch& high) {
+  halve_curves<step, line>(patch.x, low.x, high.x);
+  halve_curves<step, line>(patch.y, low.y, high.y);
+  halve_curves<step, line>(patch.z, low.z, high.z);
+}
+/// Cuts a patch in the middle.
+inline void halve(Patch const& patch, Along along, Patch& low, Patch& high) {
+  if (along == Along::u) {
+    halve_coordinates<1, 4>(patch, low, high);
+  } else {
+    halve_coordinates<4, 1>(patch, low, high);
   }
 }
 
@@ -61,8 +73,8 @@ HIWAY_DEVICE inline Weights weights(float t) {
   return {{s * s * s, 3 * (s * s * t), 3 * (s * t * t), t * t * t},
           {-(s * s), s * s - 2 * (s * t), 2 * (s * t) - t * t, t * t}};
 }
-HIWAY_DEVICE inline Vec3 weigh(Vec3 const* points, int step, float const (&by)[4]) {
-  return (by[0] * points[0] + by[1] * points[step]) + (by[2] * points[2 * step] + by[3] * points[3 * step]);
+HIWAY_DEVICE inline Vec3 weigh(Vec3 const (&points)[4], float const (&by)[4]) {
+  return (by[0] * points[0] + by[1] * points[1]) + (by[2] * points[2] + by[3] * points[3]);
 }
 /// Where u and v are from 0 to 1. The normal is that of a point a little nearer the patch's middle: where an edge is but a
 /// point, there is none.
@@ -76,12 +88,13 @@ HIWAY_DEVICE inline SurfacePoint surface_point(Patch const& patch, float u, floa
   Vec3 inside[4];
   Vec3 slope[4];
   for (int row = 0; row < 4; ++row) {
-    Vec3 const* const points = patch.points + 4 * row;
-    at[row] = weigh(points, 1, wu.at);
-    inside[row] = weigh(points, 1, iu.at);
-    slope[row] = weigh(points, 1, iu.slope);
+    Vec3 const points[4] = {patch.point(4 * row), patch.point(4 * row + 1), patch.point(4 * row + 2),
+                            patch.point(4 * row + 3)};
+    at[row] = weigh(points, wu.at);
+    inside[row] = weigh(points, iu.at);
+    slope[row] = weigh(points, iu.slope);
   }
-  return {weigh(at, 1, wv.at), cross(weigh(slope, 1, iv.at), weigh(inside, 1, iv.slope))};
+  return {weigh(at, wv.at), cross(weigh(slope, iv.at), weigh(inside, iv.slope))};
 }
 
 }  // namespace reyes

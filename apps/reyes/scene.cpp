@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 #include <string_view>
+#include <utility>
 
 #include "cli/bad_input.hpp"
 #include "reyes/built_in.hpp"
@@ -39,6 +40,19 @@ class Words {
   std::size_t line_ = 1;
 };
 
+template <class Move>
+Patches moved(Patches patches, Move const& move) {
+  for (Patch& patch : patches) {
+    for (int i = 0; i < 16; ++i) {
+      Vec3 const p = move(patch.point(i));
+      patch.x[i] = p.x;
+      patch.y[i] = p.y;
+      patch.z[i] = p.z;
+    }
+  }
+  return patches;
+}
+
 }  // namespace
 
 Patches parse_patches(std::string const& name, std::string const& text) {
@@ -62,9 +76,10 @@ Patches parse_patches(std::string const& name, std::string const& text) {
   Patches patches(numbers.size() / of_patch);
   auto number = numbers.begin();
   for (Patch& patch : patches) {
-    for (Vec3& p : patch.points) {
-      p = {number[0], number[1], number[2]};
-      number += 3;
+    for (int i = 0; i < 16; ++i, number += 3) {
+      patch.x[i] = number[0];
+      patch.y[i] = number[1];
+      patch.z[i] = number[2];
     }
   }
   return patches;
@@ -86,10 +101,11 @@ Patches teapot() { return parse_patches("the teapot that is built in", teapot_be
 
 Patches placed(Patches patches) {
   constexpr float longest_side = 2.75F;
-  Vec3 low = patches.front().points[0];
+  Vec3 low = patches.front().point(0);
   Vec3 high = low;
   for (Patch const& patch : patches) {
-    for (Vec3 const& p : patch.points) {
+    for (int i = 0; i < 16; ++i) {
+      Vec3 const p = patch.point(i);
       low = {std::min(low.x, p.x), std::min(low.y, p.y), std::min(low.z, p.z)};
       high = {std::max(high.x, p.x), std::max(high.y, p.y), std::max(high.z, p.z)};
     }
@@ -97,14 +113,11 @@ Patches placed(Patches patches) {
   Vec3 const sides = high - low;
   float const longest = std::max({sides.x, sides.y, sides.z});
   float const scale = longest > 0 ? longest_side / longest : 1;
-  Vec3 const centre = middle(low, high);
-  for (Patch& patch : patches) {
-    for (Vec3& p : patch.points) {
-      Vec3 const from_centre = scale * (p - centre);
-      p = {from_centre.x, from_centre.z, -from_centre.y};
-    }
-  }
-  return patches;
+  Vec3 const centre = 0.5F * (low + high);
+  return moved(std::move(patches), [&](Vec3 p) {
+    Vec3 const from_centre = scale * (p - centre);
+    return Vec3{from_centre.x, from_centre.z, -from_centre.y};
+  });
 }
 
 Patches turned(Patches patches, std::uint32_t picture) {
@@ -112,13 +125,10 @@ Patches turned(Patches patches, std::uint32_t picture) {
   float const turn = static_cast<float>(picture % 30) * 12 * degree;
   float const tilt = 18 * degree;
   float const c = std::cos(turn), s = std::sin(turn), ct = std::cos(tilt), st = std::sin(tilt);
-  for (Patch& patch : patches) {
-    for (Vec3& p : patch.points) {
-      Vec3 const q{c * p.x + s * p.z, p.y, c * p.z - s * p.x};
-      p = {q.x, ct * q.y - st * q.z, st * q.y + ct * q.z};
-    }
-  }
-  return patches;
+  return moved(std::move(patches), [&](Vec3 p) {
+    Vec3 const q{c * p.x + s * p.z, p.y, c * p.z - s * p.x};
+    return Vec3{q.x, ct * q.y - st * q.z, st * q.y + ct * q.z};
+  });
 }
 
 }  // namespace reyes

@@ -6,7 +6,6 @@
 //   shade   colours a grid's points and shows its micropolygons in the picture's depth buffer
 #pragma once
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 
@@ -51,44 +50,52 @@ inline std::uint8_t sides_for(float extent) {
   return static_cast<std::uint8_t>(sides);
 }
 
+struct Range {
+  float least;
+  float most;
+};
+inline Range least_and_most(float const (&values)[16]) {
+  Range range{values[0], values[0]};
+  for (float const v : values) range = {std::min(range.least, v), std::max(range.most, v)};
+  return range;
+}
+/// Of four lines through four points each: `step` from a point to the next of its line, `line` from line to line.
+template <int step, int line>
+inline float longest_line(float const (&x)[16], float const (&y)[16]) {
+  float lengths[4];
+  for (int k = 0; k < 4; ++k) {
+    auto const piece = [&](int i) {
+      float const across = x[i] - x[i + step];
+      float const down = y[i] - y[i + step];
+      return std::sqrt(across * across + down * down);
+    };
+    lengths[k] = piece(k * line) + piece(k * line + step) + piece(k * line + 2 * step);
+  }
+  return std::max({lengths[0], lengths[1], lengths[2], lengths[3]});
+}
+
 /// Bounds a patch that has been halved `splits` times to get here.
 inline Bound bound(View const& view, Patch const& patch, unsigned splits) {
-  std::array<Spot, 16> s;
-  float nearest = Camera::far;
-  float farthest = 0;
-  for (unsigned i = 0; i < 16; ++i) {
-    s[i] = view.camera.see(patch.points[i]);
-    nearest = std::min(nearest, s[i].depth);
-    farthest = std::max(farthest, s[i].depth);
+  // One after another, and each for all points: compilers do four at once.
+  float x[16], y[16], depth[16];
+  for (int i = 0; i < 16; ++i) {
+    Spot const s = view.camera.see(patch.point(i));
+    x[i] = s.x;
+    y[i] = s.y;
+    depth[i] = s.depth;
   }
+  auto const [nearest, farthest] = least_and_most(depth);
   if (farthest < Camera::near || nearest >= Camera::far) return {Fate::unseen};
   if (nearest < Camera::near) {  // its extent means nothing
     if (splits >= most_splits) return {Fate::unseen};
     return {splits % 2 == 0 ? Fate::halved_in_u : Fate::halved_in_v};
   }
-  float left = s[0].x, right = s[0].x, top = s[0].y, bottom = s[0].y;
-  for (Spot const& spot : s) {
-    left = std::min(left, spot.x);
-    right = std::max(right, spot.x);
-    top = std::min(top, spot.y);
-    bottom = std::max(bottom, spot.y);
-  }
+  auto const [left, right] = least_and_most(x);
+  auto const [top, bottom] = least_and_most(y);
   if (right < 0 || bottom < 0 || left > static_cast<float>(view.width) || top > static_cast<float>(view.height))
     return {Fate::unseen};
-  auto const apart = [](Spot const& a, Spot const& b) {
-    float const x = a.x - b.x;
-    float const y = a.y - b.y;
-    return std::sqrt(x * x + y * y);
-  };
-  float extent_u = 0;
-  float extent_v = 0;
-  for (unsigned k = 0; k < 4; ++k) {
-    Spot const* const row = s.data() + 4 * k;
-    Spot const* const column = s.data() + k;
-    extent_u = std::max(extent_u, apart(row[0], row[1]) + apart(row[1], row[2]) + apart(row[2], row[3]));
-    extent_v =
-        std::max(extent_v, apart(column[0], column[4]) + apart(column[4], column[8]) + apart(column[8], column[12]));
-  }
+  float const extent_u = longest_line<1, 4>(x, y);
+  float const extent_v = longest_line<4, 1>(x, y);
   if (splits < most_splits) {
     if (extent_u >= longest_extent) return {Fate::halved_in_u};
     if (extent_v >= longest_extent) return {Fate::halved_in_v};
