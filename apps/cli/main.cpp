@@ -6,6 +6,7 @@
 #include "evolutionary_program/app.hpp"
 #include "face_detection/app.hpp"
 #include "gene_alignment/app.hpp"
+#include "rasterization/app.hpp"
 #include "reyes/app.hpp"
 #include "stencil/app.hpp"
 
@@ -16,5 +17,6 @@ int main(int argc, char** argv) {
   apps.push_back(face_detection::make_app());
   apps.push_back(evolutionary_program::make_app());
   apps.push_back(reyes::make_app());
+  apps.push_back(rasterization::make_app());
   return cli::run_program(argc, argv, apps, bench::all_benches());
 }

@@ -1,0 +1,11 @@
+// Rasterization as the program hiway knows it.
+#pragma once
+#include <memory>
+
+#include "cli/app.hpp"
+
+namespace rasterization {
+
+std::unique_ptr<cli::App> make_app();
+
+}  // namespace rasterization
