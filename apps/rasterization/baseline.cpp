@@ -186,7 +186,7 @@ class PictureSet {
     pipe_.launch("raster", RasterAll{triangles_->view().data + first, count, width, height, list},
                  grid_of(count / 2, 2));
     pipe_.launch("pixel", DrawList{list, {pixels_->view().data, width, height}, covered_->view().data},
-                 grid_of(1056, 8));
+                 grid_of(660, 4));
   }
 
   Problem const& problem_;

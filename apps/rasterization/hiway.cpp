@@ -68,15 +68,17 @@ class Drawing {
     };
     clear_grid_ = grid_of(1056, 8);
     using hiway::Direction;
+    // Vertex never waits for room where the cube is drawn a hundred times, raster seldom.
     auto& triangles = pipe_.create_tunnel<Triangle>("triangles", Direction::cpu_to_gpu, {.capacity_items = 4096});
     auto& tiles = pipe_.create_tunnel<Tile>("tiles", Direction::gpu_to_gpu, {.capacity_items = 32768});
     using hiway::from;
     using hiway::into;
     pipe_.add_cpu_stage("vertex", Vertex{&problem_}, into(triangles),
                         {.threads = std::clamp(std::thread::hardware_concurrency(), 1U, 4U)});
-    pipe_.add_gpu_stage("raster", Raster{problem.width, problem.height}, from(triangles), into(tiles), grid_of(120, 2));
+    // A stage counts with whole processors: of 132, raster has 16 (72 registers a thread), pixel 90 (88), the monitor one.
+    pipe_.add_gpu_stage("raster", Raster{problem.width, problem.height}, from(triangles), into(tiles), grid_of(112, 4));
     pipe_.add_gpu_stage("pixel", DrawTiles{{pixels_.view().data, problem.width, problem.height}, covered_.view().data},
-                        from(tiles), grid_of(132, 8));
+                        from(tiles), grid_of(448, 4));
   }
   Drawing(Drawing const&) = delete;
   Drawing& operator=(Drawing const&) = delete;

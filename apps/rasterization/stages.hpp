@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "hiway/config.hpp"
+#include "hiway/launch/stage_words.hpp"
 #include "hiway/machine/on_this_device.hpp"
 #include "picture/depth_buffer.hpp"
 #include "rasterization/triangle.hpp"
@@ -57,15 +58,15 @@ HIWAY_DEVICE inline TileBox box_of(Triangle const& t, std::int32_t width, std::i
   return box;
 }
 
-/// False only where no pixel of the tile is inside: all of them are outside of one edge.
+/// False only where all pixels of the tile are outside of one edge.
 HIWAY_DEVICE inline bool may_cover(Triangle const& t, std::int32_t column, std::int32_t row) {
-  for (std::uint32_t i = 0; i < 3; ++i) {
-    Edge const edge{t.corner[(i + 1) % 3], t.corner[(i + 2) % 3]};
+  auto const reaches = [=](Edge const& edge) {
     std::int64_t const x = edge.step_x() > 0 ? (tile_width - 1) * edge.step_x() : 0;
     std::int64_t const y = edge.step_y() > 0 ? (tile_height - 1) * edge.step_y() : 0;
-    if (edge.at(column * tile_width, row * tile_height) + x + y < edge.least()) return false;
-  }
-  return true;
+    return edge.at(column * tile_width, row * tile_height) + x + y >= edge.least();
+  };
+  auto const& [a, b, c] = t.corner;
+  return reaches({a, b}) && reaches({b, c}) && reaches({c, a});
 }
 
 /// The lanes of a warp look at the tiles of a triangle side by side: `put(tile, is_wanted)` in all lanes together.

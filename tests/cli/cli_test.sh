@@ -47,7 +47,7 @@ key() { tr -d ' \n' <out | grep -oE "\"$1\":(\[[^]]*\]|\{[^}]*\}|[^,}]*)" | head
 is() { [[ $(key "$1") == "$2" ]] || fail "$last: $1 is $(key "$1"), not $2"; }
 
 # ---- help and lists
-for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" graph "graph gene-alignment" devices list plan bench; do
+for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" "run rasterization" graph "graph gene-alignment" devices list plan bench; do
   # shellcheck disable=SC2086
   good $level --help
   says "Usage: hiway${level:+ $level}"
@@ -178,6 +178,42 @@ says "method hiway, device simt: verified"
 bad "--population must be even, 20 to 65536: 21" run evolutionary-program --population 21
 bad "--population must be even, 20 to 65536: 18" run evolutionary-program --population 18
 bad "--generations must be 1 to 1048576: 0" run evolutionary-program --generations 0
+
+# Pictures: every method the same, of a cube and of a model from a file.
+printf 'v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 2 3\nf 1 2 4\nf 2 3 4\n' >corner.obj
+for model in "" "--obj corner.obj"; do
+  for method in hiway baseline kernels reference; do
+    # shellcheck disable=SC2086
+    good run rasterization --method $method --json --pictures 3 --width 70 --height 50 $model
+    is verified true
+    is pictures 3
+    [[ $method == reference || $(key tiles) -gt 0 ]] || fail "$last: no tiles: $(cat out)"
+    [[ $(key triangles) -gt 8 && $(key covered_pixels) -gt 100 ]] || fail "$last: nothing is drawn: $(cat out)"
+    { key triangles && key covered_pixels && key image_checksum; } >result.$method
+  done
+  for method in hiway baseline kernels; do
+    cmp -s result.$method result.reference || fail "rasterization by $method differs, model '$model'"
+  done
+done
+rm -f result.*
+good run rasterization --out cube.png
+says "method hiway, device simt: verified"
+[[ $(head -c 4 cube.png | tail -c 3) == PNG ]] || fail "no picture"
+good run rasterization --method kernels,baseline --kernels-only --pictures 2 --width 9 --height 3 --out cube.ppm
+[[ $(head -c 2 cube.ppm) == P6 ]] || fail "no picture"
+rm -f cube.png cube.ppm
+bad "--kernels-only: --method baseline, kernels, not hiway" run rasterization --kernels-only
+bad "--width must be 1 to 16384: 0" run rasterization --width 0
+bad "--height must be 1 to 16384: 16385" run rasterization --height 16385
+bad "--pictures must be 1 to 65536: 0" run rasterization --pictures 0
+bad "--pictures: depth buffers of 5.9 GiB, 8 bytes a pixel; at most 4.0 GiB" run rasterization --pictures 1000 --width 1024 --height 768
+bad "--out: a name that ends in .png or .ppm, not cube.jpg" run rasterization --out cube.jpg
+bad "nowhere/cube.png: " run rasterization --out nowhere/cube.png
+bad "none.obj: cannot be opened: No such file or directory" run rasterization --obj none.obj
+echo 'f 1 2 3' >>corner.obj
+echo 'f 1 2 5' >>corner.obj
+bad "corner.obj: line 9: point 5 of 4 so far" run rasterization --obj corner.obj
+rm -f corner.obj
 
 # A pair whose answer is known by hand: ACGTACGGTCA occurs at 2, and the diagonal of 11 matches is 44.
 printf 'ACGTACGGTCA\nttacgtacggtcattt\n' >pair
