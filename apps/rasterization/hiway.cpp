@@ -75,7 +75,7 @@ class Drawing {
     using hiway::into;
     pipe_.add_cpu_stage("vertex", Vertex{&problem_}, into(triangles),
                         {.threads = std::clamp(std::thread::hardware_concurrency(), 1U, 4U)});
-    // A stage counts with whole processors: of 132, raster has 16 (72 registers a thread), pixel 90 (88), the monitor one.
+    // A stage counts with whole processors: with 88 registers a thread raster has 23, pixel 90, the monitor one.
     pipe_.add_gpu_stage("raster", Raster{problem.width, problem.height}, from(triangles), into(tiles), grid_of(112, 4));
     pipe_.add_gpu_stage("pixel", DrawTiles{{pixels_.view().data, problem.width, problem.height}, covered_.view().data},
                         from(tiles), grid_of(448, 4));

@@ -45,8 +45,8 @@ HIWAY_DEVICE inline TileBox box_of(Triangle const& t, std::int32_t width, std::i
   auto const most = [](std::int32_t a, std::int32_t b) { return a > b ? a : b; };
   auto const& [a, b, c] = t.corner;
   // A pixel's centre is half a pixel from its left: the first one not left of x, the last one not right of it.
-  auto const first = [](std::int32_t x) { return (x + grid / 2 - 1) >> 8; };
-  auto const last = [](std::int32_t x) { return (x - grid / 2) >> 8; };
+  auto const first = [](std::int32_t x) { return (x + grid / 2 - 1) >> grid_bits; };
+  auto const last = [](std::int32_t x) { return (x - grid / 2) >> grid_bits; };
   std::int32_t const left = most(0, first(least(a.x, least(b.x, c.x))));
   std::int32_t const top = most(0, first(least(a.y, least(b.y, c.y))));
   std::int32_t const right = least(width - 1, last(most(a.x, most(b.x, c.x))));

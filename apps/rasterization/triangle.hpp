@@ -11,7 +11,8 @@
 
 namespace rasterization {
 
-inline constexpr std::int32_t grid = 256;  ///< steps a pixel
+inline constexpr std::int32_t grid_bits = 8;
+inline constexpr std::int32_t grid = 1 << grid_bits;  ///< steps a pixel
 
 struct Corner {
   std::int32_t x, y;  ///< steps
