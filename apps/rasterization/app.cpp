@@ -67,7 +67,7 @@ class Rasterization final : public cli::App {
     bool const is_reference = method == "reference";
     bool const launches = method == "baseline" || method == "kernels";
     if (kernels_only_ && !launches) throw cli::BadInput{"--kernels-only: --method baseline, kernels, not " + method};
-    Job const job{request.device, request.repeat, request.ran};
+    Job const& job = request.job;
     Measured const measured = kernels_only_ ? Measured::kernels_only : Measured::all;
     if (request.verify && !oracle_) oracle_ = reference_pictures(problem_);
     Oracle const* const oracle = request.verify ? &*oracle_ : nullptr;
@@ -76,7 +76,7 @@ class Rasterization final : public cli::App {
                                           : method == "kernels"  ? run_kernels(problem_, job, oracle, measured)
                                                                  : run_reference(problem_, job, oracle);
     cli::MethodRun out = cli::method_run(runs);
-    out.device = is_reference ? "cpu" : request.device;
+    out.device = is_reference ? "cpu" : request.job.device;
     out.verified = request.verify && std::ranges::all_of(runs, &Measurement::right);
     auto const wrong = std::ranges::find(runs, false, &Measurement::right);
     Measurement const& shown = wrong == runs.end() ? runs.back() : *wrong;

@@ -56,12 +56,12 @@ namespace {
 
 class Drawing {
  public:
-  Drawing(Problem const& problem, std::string const& device)
+  Drawing(Problem const& problem, Job const& job)
       : problem_(problem),
-        pipe_(hiway::PipelineConfig{.device = device}),
+        pipe_(job.pipeline()),
         pixels_(pipe_.create_buffer<picture::Pixel>(problem.pixels())),
         covered_(pipe_.create_buffer<hiway::Word<std::uint64_t>>(1)) {
-    bool const emulated = device == "simt";
+    bool const emulated = job.device == "simt";
     auto const grid_of = [&](unsigned blocks, unsigned warps) {
       return hiway::GpuStageOptions{.blocks = emulated ? 1U : blocks,
                                     .threads_per_block = 32 * (emulated ? 1U : warps)};
@@ -69,8 +69,10 @@ class Drawing {
     clear_grid_ = grid_of(1056, 8);
     using hiway::Direction;
     // Vertex never waits for room where the cube is drawn a hundred times, raster seldom.
-    auto& triangles = pipe_.create_tunnel<Triangle>("triangles", Direction::cpu_to_gpu, {.capacity_items = 4096});
-    auto& tiles = pipe_.create_tunnel<Tile>("tiles", Direction::gpu_to_gpu, {.capacity_items = 32768});
+    auto& triangles =
+        pipe_.create_tunnel<Triangle>("triangles", Direction::cpu_to_gpu, job.scheme.tunnel({.capacity_items = 4096}));
+    auto& tiles =
+        pipe_.create_tunnel<Tile>("tiles", Direction::gpu_to_gpu, job.scheme.tunnel({.capacity_items = 32768}));
     using hiway::from;
     using hiway::into;
     pipe_.add_cpu_stage("vertex", Vertex{&problem_}, into(triangles),
@@ -124,13 +126,13 @@ class Drawing {
 }  // namespace
 
 std::vector<Measurement> run_hiway(Problem const& problem, Job const& job, Oracle const* oracle) {
-  Drawing drawing{problem, job.device};
+  Drawing drawing{problem, job};
   drawing.prepare();
   return cli::repeated(job, [&] { return drawing.run(oracle); });
 }
 
 std::string hiway_graph(std::string const& device) {
-  return Drawing{{.pictures = 1, .width = 1, .height = 1}, device}.graph();
+  return Drawing{{.pictures = 1, .width = 1, .height = 1}, {.device = device}}.graph();
 }
 
 }  // namespace rasterization
