@@ -75,13 +75,13 @@ struct BeginPictures {
 
 /// Patches of few halvings are split one by one, so that all threads have some; the others to their leaves at once.
 struct Split {
-  static constexpr unsigned at_once = 6;
+  static constexpr unsigned at_once = 3;
   View view;
   Books* books;
   void operator()(hiway::Outlet<PatchTask> in, hiway::Inlet<PatchTask> again, hiway::Inlet<Leaf> leaves,
                   hiway::Inlet<Whole> whole) const {
     std::vector<Leaf> ready;
-    constexpr std::size_t together = 32;
+    constexpr std::size_t together = 128;
     ready.reserve(together);
     auto const send = [&] {
       leaves.put_h(std::span<Leaf const>(ready));
@@ -95,9 +95,9 @@ struct Split {
         Splits done;
         split(
             view, task.patch, task.picture, task.splits, at_once, done,
-            [&](Patch const& half, unsigned splits) {
+            [&](Patch const& part, unsigned splits) {
               m.fetch_add(patches, 1U, hiway::Order::relaxed);
-              again.put_h({half, task.picture, splits});
+              again.put_h({part, task.picture, splits});
             },
             [&](Leaf const& leaf) {
               ready.push_back(leaf);
@@ -253,7 +253,7 @@ class Stream {
     }
     pipe_.add_gpu_stage("resolve", Resolve{problem.view, pixels, progress}, from(whole, finished, strip_tasks),
                         into(strip_tasks, strips), grid(66, 128));
-    pipe_.add_cpu_stage("collect", Collect{&pictures_}, from(strips));
+    pipe_.add_cpu_stage("collect", Collect{&pictures_}, from(strips), {.threads = 2});
   }
   Stream(Stream const&) = delete;
   Stream& operator=(Stream const&) = delete;

@@ -28,7 +28,7 @@ class Painter {
     }
     Patch halves[2];
     halve(patch, b.fate == Fate::halved_in_u ? Along::u : Along::v, halves[0], halves[1]);
-    for (Patch const& half : halves) split(half, splits + 1, summary);
+    for (Patch const& part : halves) split(part, splits + 1, summary);
   }
   Colours const& colours() const { return colours_; }
 

@@ -144,11 +144,11 @@ void split(View const& view, Patch const& patch, std::uint32_t picture, unsigned
   }
   Patch low, high;
   halve(patch, b.fate == Fate::halved_in_u ? Along::u : Along::v, low, high);
-  for (Patch const* const half : {&low, &high}) {
+  for (Patch const* const piece : {&low, &high}) {
     if (splits + 1 < at_once) {
-      part(*half, splits + 1);
+      part(*piece, splits + 1);
     } else {
-      split(view, *half, picture, splits + 1, at_once, done, part, leaf);
+      split(view, *piece, picture, splits + 1, at_once, done, part, leaf);
     }
   }
 }
