@@ -32,10 +32,11 @@ target_link_libraries(hiway_apps PUBLIC hiway CLI11::CLI11 nlohmann_json::nlohma
 hiway_house_rules(hiway_apps)
 # Its pixels are OpenCV's in every bit: no multiplication may be fused with an addition.
 set_source_files_properties(apps/face_detection/pyramid.cpp PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
-# Creatures and pictures are the same in every bit on every device.
+# Creatures, pictures and foregrounds are the same in every bit on every device.
 set(unfused "$<$<COMPILE_LANGUAGE:CUDA>:-fmad=false>" "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-ffp-contract=off>"
   "$<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>")
-file(GLOB the_same_in_every_bit CONFIGURE_DEPENDS apps/evolutionary_program/*.cpp apps/rasterization/*.cpp apps/reyes/*.cpp)
+file(GLOB the_same_in_every_bit CONFIGURE_DEPENDS apps/evolutionary_program/*.cpp apps/rasterization/*.cpp apps/reyes/*.cpp
+  apps/background_extraction/*.cpp)
 set_source_files_properties(${the_same_in_every_bit} PROPERTIES COMPILE_OPTIONS "${unfused}")
 if(HIWAY_WITH_CUDA)
   # What places stages on a GPU; a reference is the serial oracle, the rest is plain C++.

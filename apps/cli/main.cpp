@@ -1,6 +1,7 @@
 #include <memory>
 #include <vector>
 
+#include "background_extraction/app.hpp"
 #include "bench/benches.hpp"
 #include "cli/program.hpp"
 #include "evolutionary_program/app.hpp"
@@ -18,5 +19,6 @@ int main(int argc, char** argv) {
   apps.push_back(evolutionary_program::make_app());
   apps.push_back(reyes::make_app());
   apps.push_back(rasterization::make_app());
+  apps.push_back(background_extraction::make_app());
   return cli::run_program(argc, argv, apps, bench::all_benches());
 }

@@ -11,6 +11,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string_view>
+#include <utility>
 
 #include "cli/bad_input.hpp"
 #include "face_detection/built_in.hpp"
@@ -92,8 +93,10 @@ class Header {
   std::size_t at_ = 2;  // behind the magic
 };
 
-Image read_pnm(std::string const& path, Bytes const& bytes) {
-  std::size_t const samples = bytes[1] == '6' ? 3 : 1;
+bool is_pnm(Bytes const& bytes) { return bytes.size() >= 2 && bytes[0] == 'P' && (bytes[1] == '5' || bytes[1] == '6'); }
+
+Samples read_pnm(std::string const& path, Bytes const& bytes) {
+  std::int32_t const channels = bytes[1] == '6' ? 3 : 1;
   Header header{path, bytes};
   std::int64_t const width = header.number("width");
   std::int64_t const height = header.number("height");
@@ -101,19 +104,20 @@ Image read_pnm(std::string const& path, Bytes const& bytes) {
   std::int64_t const maxval = header.number("maxval");
   if (maxval != 255) fail(path, "maxval " + std::to_string(maxval) + ": only 255 is read");
   std::size_t const begin = header.end();
-  std::size_t const pixels = static_cast<std::size_t>(width * height);
+  std::size_t const samples = static_cast<std::size_t>(width * height * channels);
   std::size_t const there = bytes.size() - begin;
-  if (there != pixels * samples)
-    fail(path, (there < pixels * samples ? "cut short: " : "more than one picture: ") + std::to_string(there) +
-                   " bytes of pixels, not " + std::to_string(pixels * samples));
-  Image image{static_cast<std::int32_t>(width), static_cast<std::int32_t>(height), {}};
+  if (there != samples)
+    fail(path, (there < samples ? "cut short: " : "more than one picture: ") + std::to_string(there) +
+                   " bytes of pixels, not " + std::to_string(samples));
   std::uint8_t const* const from = bytes.data() + begin;
-  if (samples == 1) {
-    image.pixels.assign(from, from + pixels);
-  } else {
-    image.pixels.resize(pixels);
-    for (std::size_t i = 0; i < pixels; ++i) image.pixels[i] = grey(from[3 * i], from[3 * i + 1], from[3 * i + 2]);
-  }
+  return {static_cast<std::int32_t>(width), static_cast<std::int32_t>(height), channels, {from, from + samples}};
+}
+
+Image in_grey(Samples&& picture) {
+  if (picture.channels == 1) return {picture.width, picture.height, std::move(picture.bytes)};
+  Image image{picture.width, picture.height, std::vector<std::uint8_t>(picture.bytes.size() / 3)};
+  for (std::size_t i = 0; i < image.pixels.size(); ++i)
+    image.pixels[i] = grey(picture.bytes[3 * i], picture.bytes[3 * i + 1], picture.bytes[3 * i + 2]);
   return image;
 }
 
@@ -186,13 +190,19 @@ Image read_png(std::string const& path, Bytes const& bytes) {
 namespace {
 
 Image read_bytes_of(std::string const& path, Bytes const& bytes) {
-  if (bytes.size() >= 2 && bytes[0] == 'P' && (bytes[1] == '5' || bytes[1] == '6')) return read_pnm(path, bytes);
+  if (is_pnm(bytes)) return in_grey(read_pnm(path, bytes));
   if (bytes.size() >= png_signature.size() && std::ranges::equal(png_signature, std::span{bytes}.first(8)))
     return read_png(path, bytes);
   fail(path, "neither a binary PGM (P5), nor a binary PPM (P6), nor a PNG");
 }
 
 }  // namespace
+
+Samples read_samples(std::string const& path) {
+  Bytes const bytes = read_bytes(path);
+  if (!is_pnm(bytes)) fail(path, "neither a binary PGM (P5), nor a binary PPM (P6)");
+  return read_pnm(path, bytes);
+}
 
 Image read_image(std::string const& path) { return read_bytes_of(path, read_bytes(path)); }
 

@@ -43,6 +43,17 @@ inline std::uint8_t grey(std::uint8_t red, std::uint8_t green, std::uint8_t blue
   return static_cast<std::uint8_t>((red * 9798 + green * 19235 + blue * 3735 + (1 << 14)) >> 15);
 }
 
+/// A picture with as many bytes a pixel as its file has.
+struct Samples {
+  std::int32_t width = 0;
+  std::int32_t height = 0;
+  std::int32_t channels = 0;          ///< 1: grey; 3: red, green, blue
+  std::vector<std::uint8_t> bytes{};  ///< row by row, pixel by pixel
+};
+
+/// Reads a binary PGM (P5) or a binary PPM (P6) as it is. *Throws* cli::BadInput like read_image.
+Samples read_samples(std::string const& path);
+
 /// Reads a binary PGM (P5), a binary PPM (P6) or a PNG, told apart by their first bytes. Colours become grey, a PNG's
 /// transparency is left out, its 16-bit samples become 8-bit ones.
 /// *Throws* cli::BadInput in one line with the file: not readable, of another kind, maxval other than 255, cut short,
