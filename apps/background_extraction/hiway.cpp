@@ -1,5 +1,5 @@
 // Methods baseline and hiway of background extraction: one program, before and after it was ported. docs/porting.md goes from
-// the one to the other, line by line.
+// the one to the other, line by line; ./diff prints what differs.
 #include "background_extraction/program.hpp"
 
 namespace background_extraction {

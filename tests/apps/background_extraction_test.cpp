@@ -3,12 +3,33 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "background_extraction/methods.hpp"
+#include "background_extraction/program.hpp"
 #include "tests/apps/files.hpp"
 
 namespace background_extraction {
+
+/// Takes its time for each strip, and fails when another one of the same place came meanwhile, or at a frame of its choice.
+struct GoSlowly {
+  Model model;
+  std::uint32_t fails_at;
+  HIWAY_DEVICE void operator()(hiway::Outlet<Strip> frames) const {
+    for_each_in_order(model, frames, [&](Strip const& frame, Lane lane) {
+      if (frame.frame == fails_at) hiway::fail_d("as it was told to");
+      if (lane.number != 0) return;
+      float& seen = model.places[frame.place].means[0].values[0];
+      float const before = seen;
+      hiway::anywhere([&](auto m) {
+        for (unsigned i = 0; i < 3; ++i) m.relax(i);
+      });
+      if (seen != before || before + 1 != static_cast<float>(frame.frame)) hiway::fail_d("out of order");
+      seen = before + 1;
+    });
+  }
+};
+
 namespace {
 
 Video of_bytes(std::vector<std::vector<std::uint8_t>> const& frames) {
@@ -17,14 +38,18 @@ Video of_bytes(std::vector<std::vector<std::uint8_t>> const& frames) {
   return video;
 }
 
-using Method = std::vector<Measurement> (*)(Video const&, Job const&);
-
-class ExtractionMethods : public testing::TestWithParam<Method> {};
+class ExtractionMethods : public testing::TestWithParam<std::string> {
+ protected:
+  static std::vector<Measurement> runs_of(Video const& video, unsigned repeat = 1) {
+    auto* const method = GetParam() == "hiway" ? run_hiway : GetParam() == "baseline" ? run_baseline : run_reference;
+    return method(video, {.device = "simt", .repeat = repeat});
+  }
+};
 
 TEST_P(ExtractionMethods, KeepToTheRules) {
   // 100, 124.9 and 125 are 0, 24 and 25 from the first mean; a value of 0 is no foreground; 75 is 25 below.
   Video const video = of_bytes({{100, 100, 100, 100, 100}, {100, 124, 125, 0, 75}});
-  Measurement const run = GetParam()(video, {.device = "simt"}).front();
+  Measurement const run = runs_of(video).front();
   EXPECT_EQ(run.last, (std::vector<std::uint8_t>{0, 0, 125, 0, 75}));
   EXPECT_EQ(run.summary.frames, 2U);
   EXPECT_EQ(run.summary.foreground_bytes, 2U);
@@ -33,17 +58,17 @@ TEST_P(ExtractionMethods, KeepToTheRules) {
 TEST_P(ExtractionMethods, CutTheDifferenceToAByte) {
   // The mean is 100.75 behind the second frame: the next ones are 24.25, 25.25 from it, or 24.75.
   Video const video = of_bytes({{100, 100, 100}, {125, 125, 125}, {125, 126, 76}});
-  EXPECT_EQ(GetParam()(video, {.device = "simt"}).front().last, (std::vector<std::uint8_t>{0, 126, 0}));
+  EXPECT_EQ(runs_of(video).front().last, (std::vector<std::uint8_t>{0, 126, 0}));
 }
 TEST_P(ExtractionMethods, LetWhatStandsStillBecomeBackground) {
   std::vector<std::vector<std::uint8_t>> frames{{100}};
   for (int f = 0; f < 60; ++f) frames.push_back({200});
-  Measurement const run = GetParam()(of_bytes(frames), {.device = "simt"}).front();
+  Measurement const run = runs_of(of_bytes(frames)).front();
   // 100 * 0.97^k falls below 25 behind 46 frames.
   EXPECT_EQ(run.summary.foreground_bytes, 46U);
 }
 TEST_P(ExtractionMethods, FindNothingInOneFrame) {
-  for (Measurement const& run : GetParam()(of_bytes({{1, 2, 3}}), {.device = "simt", .repeat = 2})) {
+  for (Measurement const& run : runs_of(of_bytes({{1, 2, 3}}), 2)) {
     EXPECT_EQ(run.summary, (Summary{.frames = 1}));
     EXPECT_TRUE(run.last.empty());
   }
@@ -58,16 +83,13 @@ TEST_P(ExtractionMethods, FindTheReferencesForegrounds) {
     Video const video = make_video(options, 7);
     Measurement const oracle = run_reference(video, {}).front();
     EXPECT_EQ(oracle.summary.foreground_bytes != 0, options.width != 1);
-    for (Measurement const& run : GetParam()(video, {.device = "simt", .repeat = 2})) {
+    for (Measurement const& run : runs_of(video, 2)) {
       EXPECT_EQ(run.summary, oracle.summary) << options.width << " x " << options.height;
       EXPECT_EQ(run.last, oracle.last);
     }
   }
 }
-INSTANTIATE_TEST_SUITE_P(
-    All, ExtractionMethods, testing::Values(run_hiway, run_baseline, run_reference), [](auto const& test) {
-      return std::string{test.param == run_hiway ? "Hiway" : test.param == run_baseline ? "Baseline" : "Reference"};
-    });
+INSTANTIATE_TEST_SUITE_P(All, ExtractionMethods, testing::Values("hiway", "baseline", "reference"));
 
 TEST(Extraction, CarriesEachStripOnce) {
   Video const video = make_video({.width = 200, .height = 100, .frames = 5}, 1);
@@ -75,6 +97,24 @@ TEST(Extraction, CarriesEachStripOnce) {
   Measurement const run = run_hiway(video, {.device = "simt"}).front();
   ASSERT_EQ(run.tunnels.size(), 2U);
   for (hiway::TunnelReport const& tunnel : run.tunnels) EXPECT_EQ(tunnel.items, 16U) << tunnel.name;
+}
+
+void go_slowly(std::uint32_t fails_at) {
+  Video const video{200, 30, 3, 40};
+  ASSERT_EQ(video.strips(), 2U);
+  Program p{video, "simt"};
+  auto& frames = p.pipe.create_tunnel<Strip>("frames", hiway::Direction::cpu_to_gpu);
+  p.pipe.add_cpu_stage("feed", Feed{&video}, hiway::into(frames), {.threads = 2});
+  p.pipe.add_gpu_stage("slow", GoSlowly{p.model, fails_at}, hiway::from(frames), p.warps);
+  p.frame.copy_in(video.frame(0));
+  p.pipe.launch("begin", Begin{p.model}, p.grid);
+  p.pipe.synchronize();
+  p.pipe.run();
+}
+TEST(Extraction, HasStripsOfAPlaceInTheOrderOfFrames) { EXPECT_NO_THROW(go_slowly(1000)); }
+TEST(Extraction, IsLeftByThoseWhoWaitForTheirTurn) {
+  EXPECT_THROW(go_slowly(1), hiway::StageError);
+  EXPECT_THROW(go_slowly(20), hiway::StageError);
 }
 
 TEST(Videos, GiveEachThreadTheSamePlacesOfAllFrames) {

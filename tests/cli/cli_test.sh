@@ -47,7 +47,7 @@ key() { tr -d ' \n' <out | grep -oE "\"$1\":(\[[^]]*\]|\{[^}]*\}|[^,}]*)" | head
 is() { [[ $(key "$1") == "$2" ]] || fail "$last: $1 is $(key "$1"), not $2"; }
 
 # ---- help and lists
-for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" "run rasterization" graph "graph gene-alignment" devices list plan bench; do
+for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" "run reyes" "run rasterization" "run background-extraction" graph "graph gene-alignment" devices list plan bench; do
   # shellcheck disable=SC2086
   good $level --help
   says "Usage: hiway${level:+ $level}"
@@ -214,6 +214,42 @@ echo 'f 1 2 3' >>corner.obj
 echo 'f 1 2 5' >>corner.obj
 bad "corner.obj: line 9: point 5 of 4 so far" run rasterization --obj corner.obj
 rm -f corner.obj
+# Background: every method the same foregrounds; of a folder the one that can be seen, two bytes of three.
+for method in hiway baseline reference; do
+  good run background-extraction --method $method --json --width 101 --height 67 --frames 5
+  is verified true
+  is frames 5
+  key foreground_bytes >result.$method
+  key foreground_hash >>result.$method
+done
+cmp -s result.hiway result.reference && cmp -s result.baseline result.reference || fail "background extraction's methods differ"
+[[ $(head -n 1 result.hiway) -gt 0 ]] || fail "nothing moves"
+rm -f result.*
+good run background-extraction
+says "method hiway, device simt: verified"
+good graph background-extraction
+says '"feed" -> "extract"'
+mkdir frames
+printf 'P6 1 1 255\nAAA' >frames/1.ppm
+printf 'P6 1 1 255\nzAz' >frames/2.ppm
+good run background-extraction --frames-from frames --out moved.ppm --json
+is verified true
+is foreground_bytes 2
+[[ $(tail -c 3 moved.ppm | od -An -tx1 | tr -d ' ') == 7a007a ]] || fail "$last: $(od -c moved.ppm)"
+rm -f moved.ppm
+bad "--frames-from and --width exclude each other" run background-extraction --frames-from frames --width 4
+bad "nowhere/moved.ppm: cannot be written: No such file or directory" run background-extraction --out nowhere/moved.ppm
+bad "--out: one frame alone has no foreground" run background-extraction --frames 1 --out moved.ppm
+printf 'P5 1 1 255\nz' >frames/3.pgm
+bad "frames/3.pgm: 1 x 1, grey, not 1 x 1, in colours like 1.ppm" run background-extraction --frames-from frames
+printf 'P6 1 1 255\nz' >frames/2.ppm
+bad "frames/2.ppm: cut short: 1 bytes of pixels, not 3" run background-extraction --frames-from frames
+rm -rf frames
+bad "frames: cannot be read: No such file or directory" run background-extraction --frames-from frames
+bad "--frames-from: the folder's name is empty" run background-extraction --frames-from ""
+bad "--width must be 1 to 65536: 0" run background-extraction --width 0
+bad "--height" run background-extraction --height -1
+bad "would need 4920.0 GiB of memory" run background-extraction --width 65536 --height 65536 --frames 205
 
 # A pair whose answer is known by hand: ACGTACGGTCA occurs at 2, and the diagonal of 11 matches is 44.
 printf 'ACGTACGGTCA\nttacgtacggtcattt\n' >pair
