@@ -8,8 +8,8 @@
 
 namespace background_extraction {
 
-/// What a lane works on: the smallest piece whose means are one load.
-struct Pack {
+/// What a lane loads and stores at once, and its means likewise.
+struct alignas(4) Pack {
   std::uint8_t bytes[4];
 };
 

@@ -47,7 +47,7 @@ class ExtractionMethods : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(ExtractionMethods, KeepToTheRules) {
-  // 100, 124.9 and 125 are 0, 24 and 25 from the first mean; a value of 0 is no foreground; 75 is 25 below.
+  // 100, 124 and 125 are 0, 24 and 25 from the mean, 75 is 25 below it; a value of 0 is no foreground.
   Video const video = of_bytes({{100, 100, 100, 100, 100}, {100, 124, 125, 0, 75}});
   Measurement const run = runs_of(video).front();
   EXPECT_EQ(run.last, (std::vector<std::uint8_t>{0, 0, 125, 0, 75}));
