@@ -1,4 +1,5 @@
-// Image: a grey picture of 8 bits a pixel; how it is read from files, and how a PNG with rectangles on it is made.
+// Image: a grey picture of 8 bits a pixel; how it is read from files, and how a PNG with rectangles on it is made. Samples: a
+// picture as its file has it, for who keeps colours.
 #pragma once
 #include <cstddef>
 #include <cstdint>
