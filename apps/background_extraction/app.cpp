@@ -46,7 +46,7 @@ class BackgroundExtraction final : public cli::App {
 
   cli::MethodRun run(std::string const& method, cli::RunRequest const& request) override {
     bool const is_reference = method == "reference";
-    Job const job{request.device, request.repeat, request.ran};
+    Job const& job = request.job;
     std::vector<Measurement> const runs = method == "hiway"      ? run_hiway(*video_, job)
                                           : method == "baseline" ? run_baseline(*video_, job)
                                                                  : run_reference(*video_, job);
@@ -62,7 +62,7 @@ class BackgroundExtraction final : public cli::App {
         shown = run.summary;
       }
     }
-    out.device = is_reference ? "cpu" : request.device;
+    out.device = is_reference ? "cpu" : request.job.device;
     out.result["frames"] = shown.frames;
     out.result["foreground_bytes"] = shown.foreground_bytes;
     out.result["foreground_hash"] = cli::hex(shown.foreground_hash);

@@ -168,8 +168,8 @@ class Painter {
       constexpr unsigned one_by_one = most_splits + 2;
       split(
           problem_.view, part.patch, 0, part.splits, one_by_one, all_,
-          [&](Patch const& part, unsigned splits) {
-            todo.push_back({part, splits});
+          [&](Patch const& piece, unsigned splits) {
+            todo.push_back({piece, splits});
           },
           [&](Leaf const& leaf) {
             ready.push_back({leaf, 0});
