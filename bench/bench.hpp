@@ -78,6 +78,8 @@ class Bench {
   virtual void add_options(CLI::App& command) = 0;
   /// Before the device is chosen. *Throws* cli::BadInput for options that do not fit.
   virtual void check_options() const {}
+  /// What is printed instead of running it, when the options ask for that; else empty.
+  [[nodiscard]] virtual std::string listing() const { return {}; }
   /// *Throws* what the library throws.
   [[nodiscard]] virtual std::vector<Row> run(Request const& request) = 0;
 };

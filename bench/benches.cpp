@@ -1,8 +1,10 @@
 #include "bench/benches.hpp"
 
+#include <utility>
+
 namespace bench {
 
-std::vector<std::unique_ptr<Bench>> all_benches() {
+std::vector<std::unique_ptr<Bench>> all_benches(AppList apps) {
   std::vector<std::unique_ptr<Bench>> benches;
   benches.push_back(make_ring());
   benches.push_back(make_contention());
@@ -12,6 +14,7 @@ std::vector<std::unique_ptr<Bench>> all_benches() {
   benches.push_back(make_round_trip());
   benches.push_back(make_end_detection());
   benches.push_back(make_polling());
+  benches.push_back(make_paper(std::move(apps)));
   return benches;
 }
 

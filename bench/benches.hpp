@@ -1,5 +1,6 @@
 // The benches that the program hiway knows.
 #pragma once
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -15,11 +16,15 @@ namespace bench {
 [[nodiscard]] std::unique_ptr<Bench> make_end_detection();
 [[nodiscard]] std::unique_ptr<Bench> make_polling();
 
+/// The program's applications, anew at each call: an App is used once.
+using AppList = std::function<std::vector<std::unique_ptr<cli::App>>()>;
+
 /// Every bench, in the order of `hiway list`.
-[[nodiscard]] std::vector<std::unique_ptr<Bench>> all_benches();
+[[nodiscard]] std::vector<std::unique_ptr<Bench>> all_benches(AppList apps = {});
 
 // One function a bench, in the file of its name.
 [[nodiscard]] std::unique_ptr<Bench> make_ring();
 [[nodiscard]] std::unique_ptr<Bench> make_contention();
+[[nodiscard]] std::unique_ptr<Bench> make_paper(AppList apps);
 
 }  // namespace bench

@@ -31,6 +31,10 @@ int run_bench(CLI::App const& command, bench::Bench& bench, BenchOptions const& 
   if (command.get_option("--repeat")->count() > 0 && (options.repeat < 1 || options.repeat > 1'000'000))
     throw BadInput{"--repeat must be 1 to 1000000: " + std::to_string(options.repeat)};
   bench.check_options();
+  if (std::string const listing = bench.listing(); !listing.empty()) {
+    print(listing);
+    return 0;
+  }
   bool const as_json = command.get_option("--json")->count() > 0;
   bool const to_file = as_json && !options.json.empty() && options.json != "-";
   if (to_file) require_writable("--json", options.json);

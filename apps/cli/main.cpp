@@ -11,7 +11,9 @@
 #include "reyes/app.hpp"
 #include "stencil/app.hpp"
 
-int main(int argc, char** argv) {
+namespace {
+
+std::vector<std::unique_ptr<cli::App>> all_apps() {
   std::vector<std::unique_ptr<cli::App>> apps;
   apps.push_back(gene_alignment::make_app());
   apps.push_back(stencil::make_app());
@@ -20,5 +22,9 @@ int main(int argc, char** argv) {
   apps.push_back(reyes::make_app());
   apps.push_back(rasterization::make_app());
   apps.push_back(background_extraction::make_app());
-  return cli::run_program(argc, argv, apps, bench::all_benches());
+  return apps;
 }
+
+}  // namespace
+
+int main(int argc, char** argv) { return cli::run_program(argc, argv, all_apps(), bench::all_benches(all_apps)); }

@@ -25,6 +25,8 @@ class EvolutionaryProgram final : public cli::App {
   void add_options(CLI::App& command) override {
     command.add_option("--population", problem_.population, "creatures of both islands together (128)")->type_name("N");
     command.add_option("--generations", problem_.generations, "(3)")->type_name("N");
+    command.add_option("--compute", compute_, "off: creatures go round as they are, to see what that alone takes (on)")
+        ->type_name("on|off");
   }
 
   std::vector<std::string> load(std::uint64_t) override {
@@ -33,6 +35,8 @@ class EvolutionaryProgram final : public cli::App {
       throw cli::BadInput{"--population must be even, 20 to 65536: " + std::to_string(p)};
     if (problem_.generations < 1 || problem_.generations > most_generations)
       throw cli::BadInput{"--generations must be 1 to 1048576: " + std::to_string(problem_.generations)};
+    if (compute_ != "on" && compute_ != "off") throw cli::BadInput{"--compute: on or off, not " + compute_};
+    problem_.computes = compute_ == "on";
     return {};
   }
 
@@ -65,6 +69,7 @@ class EvolutionaryProgram final : public cli::App {
 
  private:
   Problem problem_;
+  std::string compute_ = "on";
   std::optional<Summary> oracle_;  // made once, for all methods
 };
 

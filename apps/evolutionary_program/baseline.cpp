@@ -22,12 +22,13 @@ struct EvaluateIsland {
   double* fitness;
   std::uint32_t count;
   double const* coefficients;
+  bool computes;
   HIWAY_DEVICE void operator()() const {
     hiway::anywhere([&](auto m) {
       std::uint32_t const lanes = m.count(m.lanes());
       double* const terms = reinterpret_cast<double*>(hiway::shared_memory()) + m.thread_in_block() / lanes * genes;
       for (std::uint32_t c = m.thread_index() / lanes; c < count; c += m.thread_count() / lanes) {
-        double const sum = fitness_of(m, creatures[c].parameters, coefficients, terms);
+        double const sum = computes ? fitness_of(m, creatures[c].parameters, coefficients, terms) : 0;
         if (m.lane() == 0) fitness[c] = sum;
       }
     });
@@ -37,7 +38,9 @@ struct EvaluateIsland {
 struct MutateIsland {
   Creature* creatures;
   std::uint32_t count;
+  bool computes;
   HIWAY_DEVICE void operator()() const {
+    if (!computes) return;
     for (std::uint32_t c = hiway::thread_index(); c < count; c += hiway::thread_count()) {
       double& gene = creatures[c].parameters[c % genes];
       gene = mutated(gene, c % genes, c);
@@ -85,7 +88,7 @@ class IslandRun {
         now_[c].fitness = values_[c];
         ranks_[c] = {values_[c], c};
       }
-      select(ranks_);
+      if (problem_.computes) select(ranks_);
       cross_all(generation);
       creatures_.copy_in(next_);
       mutate();
@@ -97,17 +100,19 @@ class IslandRun {
 
  private:
   void evaluate() {
-    pipe_.launch(
-        "evaluate",
-        EvaluateIsland{creatures_.view().data, fitness_.view().data, problem_.of_island(), coefficients_.view().data},
-        grid_);
+    pipe_.launch("evaluate",
+                 EvaluateIsland{creatures_.view().data, fitness_.view().data, problem_.of_island(),
+                                coefficients_.view().data, problem_.computes},
+                 grid_);
   }
-  void mutate() { pipe_.launch("mutate", MutateIsland{creatures_.view().data, problem_.of_island()}, grid_); }
+  void mutate() {
+    pipe_.launch("mutate", MutateIsland{creatures_.view().data, problem_.of_island(), problem_.computes}, grid_);
+  }
   void cross_all(std::uint32_t generation) {
     auto const sorted = [&](std::uint32_t k) -> Creature const& { return now_[ranks_[k].number]; };
     auto const some = [&](unsigned thread) {
       for (std::uint32_t c = thread; c < next_.size(); c += threads_)
-        cross(sorted(c), stream_of(problem_, generation, island_, c), sorted, next_[c]);
+        cross(problem_, sorted(c), stream_of(problem_, generation, island_, c), sorted, next_[c]);
     };
     std::vector<std::jthread> others;
     for (unsigned t = 1; t < threads_; ++t) others.emplace_back([&some, t] { some(t); });

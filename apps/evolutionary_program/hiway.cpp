@@ -84,12 +84,13 @@ struct Reproduce {
 /// A warp has one creature.
 struct Evaluate {
   double const* coefficients;
+  bool computes;
   HIWAY_DEVICE void operator()(hiway::Outlet<Member> in, hiway::Inlet<Member> out) const {
     hiway::anywhere([&](auto m) {
       std::uint32_t const lanes = m.count(m.lanes());
       double* const terms = reinterpret_cast<double*>(hiway::shared_memory()) + m.thread_in_block() / lanes * genes;
       in.for_each_warp([&](Member const& member) {
-        double const fitness = fitness_of(m, member.creature.parameters, coefficients, terms);
+        double const fitness = computes ? fitness_of(m, member.creature.parameters, coefficients, terms) : 0;
         out.put_in_place_warp([&](Member& evaluated) {
           if (m.lane() == 0) {
             evaluated.name = member.name;
@@ -106,6 +107,7 @@ struct Evaluate {
 /// Whoever brings an island's last creature sorts it.
 struct Select {
   Nursery* nursery;
+  bool computes;
   void operator()(hiway::Outlet<Member> in, hiway::Inlet<Name> out) const {
     std::vector<Name> names(nursery->of_island);
     in.for_each_h([&](Member const& member) {
@@ -119,7 +121,7 @@ struct Select {
       arrived.bits = 0;  // for the next generation but one
       std::span<Rank> const ranks =
           std::span{nursery->ranks}.subspan(nursery->room(name) * nursery->of_island, nursery->of_island);
-      select(ranks);
+      if (computes) select(ranks);
       for (std::uint32_t k = 0; k < names.size(); ++k) names[k] = {name.generation, name.island, k};
       out.put_h(std::span<Name const>(names));
     });
@@ -135,7 +137,7 @@ struct Cross {
       out.put_in_place_h([&](Member& child) {
         child.name = name;
         cross(
-            nursery->sorted(name, name.number), stream,
+            problem, nursery->sorted(name, name.number), stream,
             [&](std::uint32_t k) -> Creature const& { return nursery->sorted(name, k); }, child.creature);
       });
     });
@@ -143,6 +145,7 @@ struct Cross {
 };
 
 struct Mutate {
+  bool computes;
   HIWAY_DEVICE void operator()(hiway::Outlet<Member> in, hiway::Inlet<Member> out) const {
     hiway::anywhere([&](auto m) {
       std::uint32_t const lanes = m.count(m.lanes());
@@ -153,7 +156,8 @@ struct Mutate {
             next.creature.fitness = member.creature.fitness;
           }
           for (std::uint32_t i = m.lane(); i < genes; i += lanes)
-            next.creature.parameters[i] = mutated(member.creature.parameters[i], i, member.name.number);
+            next.creature.parameters[i] = computes ? mutated(member.creature.parameters[i], i, member.name.number)
+                                                   : member.creature.parameters[i];
         });
       });
     });
@@ -191,11 +195,13 @@ class Evolution {
     pipe_.add_cpu_stage("begin", Begin{problem}, into(lacking));
     pipe_.add_cpu_stage("reproduce", Reproduce{problem, &finished_}, from(lacking, back), into(young),
                         {.threads = third});
-    pipe_.add_gpu_stage("evaluate", Evaluate{coefficients.view().data}, from(young), into(evaluated), grid(256));
-    pipe_.add_cpu_stage("select", Select{&nursery_}, from(evaluated), into(selected), {.threads = third});
+    pipe_.add_gpu_stage("evaluate", Evaluate{coefficients.view().data, problem.computes}, from(young), into(evaluated),
+                        grid(256));
+    pipe_.add_cpu_stage("select", Select{&nursery_, problem.computes}, from(evaluated), into(selected),
+                        {.threads = third});
     pipe_.add_cpu_stage("cross", Cross{problem, &nursery_}, from(selected), into(crossed),
                         {.threads = threads - 2 * third});
-    pipe_.add_gpu_stage("mutate", Mutate{}, from(crossed), into(back), grid(64));
+    pipe_.add_gpu_stage("mutate", Mutate{problem.computes}, from(crossed), into(back), grid(64));
   }
   Evolution(Evolution const&) = delete;
   Evolution& operator=(Evolution const&) = delete;

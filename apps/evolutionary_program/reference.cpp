@@ -16,6 +16,7 @@ std::vector<Island> evolve(Problem const& problem) {
   for (std::uint32_t generation = 0; generation < problem.generations; ++generation) {
     for (Island& island : all) {
       while (island.size() < problem.of_island()) make_creature(island.emplace_back());
+      if (!problem.computes) continue;
       for (Creature& creature : island) {
         creature.fitness = 0;
         for (std::uint32_t i = 0; i < genes; ++i) {

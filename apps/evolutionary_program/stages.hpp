@@ -34,6 +34,7 @@ using Island = std::vector<Creature>;
 struct Problem {
   std::uint32_t population = 128;  ///< of all islands; an island has half of it, at least `mates`
   std::uint32_t generations = 3;
+  bool computes = true;  ///< else creatures go from stage to stage as they are, to see what that takes
 
   [[nodiscard]] std::uint32_t of_island() const { return population / islands; }
 };
@@ -86,13 +87,19 @@ void select(std::span<Rank> island);
 /// Where the stream is when creature `c` of an island is crossed in a generation.
 inline RandomStream stream_of(Problem const& problem, std::uint32_t generation, std::uint32_t island, std::uint32_t c) {
   RandomStream stream{1};
+  if (!problem.computes) return stream;
   std::uint64_t const before = (std::uint64_t{generation} * islands + island) * problem.of_island() + c;
   stream.skip(before * numbers_a_cross);
   return stream;
 }
 /// Makes `child` of a creature and one of the best: `best(k)` is the k-th of them as they were sorted.
 template <class Best>
-inline void cross(Creature const& creature, RandomStream stream, Best const& best, Creature& child) {
+inline void cross(Problem const& problem, Creature const& creature, RandomStream stream, Best const& best,
+                  Creature& child) {
+  if (!problem.computes) {
+    child = creature;
+    return;
+  }
   Creature const& mate = best(stream.next() % mates);
   child.fitness = creature.fitness;
   double const* const of[] = {mate.parameters, creature.parameters};  // nobody can guess the next one

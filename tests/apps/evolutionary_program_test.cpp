@@ -53,7 +53,8 @@ TEST(EvolutionReference, MakesHeteroMarksCreatures) {
 }
 
 TEST(EvolutionMethods, MakeTheSameCreatures) {
-  for (Problem const& problem : {Problem{20, 1}, Problem{20, 7}, Problem{62, 3}, Problem{300, 2}}) {
+  for (Problem const& problem : {Problem{20, 1}, Problem{20, 7}, Problem{62, 3}, Problem{300, 2},
+                                 Problem{62, 3, false}}) {
     Summary const oracle = run_reference(problem, {}).front().summary;
     for (auto* const method : {run_hiway, run_baseline}) {
       for (Measurement const& run : method(problem, {.device = "simt", .repeat = 2})) EXPECT_EQ(run.summary, oracle);

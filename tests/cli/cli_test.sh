@@ -178,6 +178,8 @@ says "method hiway, device simt: verified"
 bad "--population must be even, 20 to 65536: 21" run evolutionary-program --population 21
 bad "--population must be even, 20 to 65536: 18" run evolutionary-program --population 18
 bad "--generations must be 1 to 1048576: 0" run evolutionary-program --generations 0
+good run evolutionary-program --compute off --method hiway,baseline
+bad "--compute: on or off, not maybe" run evolutionary-program --compute maybe
 
 # Pictures: every method the same, of a cube and of a model from a file.
 printf 'v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 2 3\nf 1 2 4\nf 2 3 4\n' >corner.obj
@@ -440,6 +442,13 @@ bad_program "line 1, column 1: 'streams' is missing" '{}'
 rm -f ./*.json
 
 # ---- benches: the keys of the answer, a plant, a file
+good bench paper --list
+says "hiway run stencil --width 4096 --height 4096"
+good bench paper --part breakdown --app stencil
+says "+ lazy regions"
+good bench paper --part communication
+bad "--app: not one of the paper's applications: taxi" bench paper --app taxi
+bad "--part: breakdown, communication or movement, not 4.4" bench paper --part 4.4
 good bench ring --item-bytes 16
 says "bench ring, device simt: right"
 good bench ring --item-bytes 16 --pattern each --json
