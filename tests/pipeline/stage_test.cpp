@@ -40,6 +40,38 @@ TEST(Stage, AnOrdinaryLaunchUsesBuffersAndSharedMemory) {
   EXPECT_THROW(buffer.copy_in(numbers, 1), ConfigError);
 }
 
+/// What the order of launches cannot be changed in without a trace.
+struct TripleAndAdd {
+  View<unsigned> numbers;
+  unsigned more;
+  HIWAY_DEVICE void operator()() const {
+    // The last launch's number of another thread, too: all of its blocks have left.
+    unsigned const opposite = numbers.size - 1 - thread_index();
+    if (thread_index() <= opposite) {
+      unsigned const mine = numbers[thread_index()];
+      numbers[thread_index()] = numbers[opposite] * 3 + more;
+      if (thread_index() != opposite) numbers[opposite] = mine * 3 + more;
+    }
+  }
+};
+
+TEST(Stage, LaunchesRunOneAfterAnotherWithoutSynchronize) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  std::vector<unsigned> numbers(64 * 32);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  auto& buffer = pipe.create_buffer<unsigned>(std::span<unsigned const>(numbers));
+  for (unsigned i = 0; i < 100; ++i) {
+    pipe.launch("step", TripleAndAdd{buffer.view(), i}, {.blocks = 64, .threads_per_block = 32});
+    std::ranges::reverse(numbers);
+    for (unsigned& n : numbers) n = n * 3 + i;
+  }
+  pipe.synchronize();
+  std::vector<unsigned> got(numbers.size());
+  buffer.copy_out(got);
+  EXPECT_EQ(got, numbers);
+}
+
 /// One outlet of each kind, told apart by the item's type; two inlets.
 struct Sort {
   HIWAY_DEVICE void operator()(int const& x, Inlet<int> even, Inlet<int> odd) const {
