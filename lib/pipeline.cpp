@@ -228,10 +228,10 @@ void Pipeline::Core::add_gpu(GpuKernelDescription description) {
   invalidate();
 }
 
-void* Pipeline::Core::allocate_buffer(std::size_t bytes) {
-  require_idle("create_buffer");
-  void* const address = backend_->allocate(Memory::device, bytes, "buffer");
-  buffers_.emplace_back(Memory::device, address);
+void* Pipeline::Core::allocate_buffer(Memory memory, std::size_t bytes) {
+  require_idle(memory == Memory::device ? "create_buffer" : "create_host_buffer");
+  void* const address = backend_->allocate(memory, bytes, "buffer");
+  buffers_.emplace_back(memory, address);
   return address;
 }
 
@@ -374,7 +374,7 @@ void Pipeline::add_tunnel(std::unique_ptr<TunnelBase> tunnel) { core_->add_tunne
 void Pipeline::add_stencil(std::unique_ptr<StencilTunnelBase> tunnel) { core_->add_stencil(std::move(tunnel)); }
 void Pipeline::add_cpu(CpuStageDescription description) { core_->add_cpu(std::move(description)); }
 void Pipeline::add_gpu(GpuKernelDescription description) { core_->add_gpu(std::move(description)); }
-void* Pipeline::allocate_buffer(std::size_t bytes) { return core_->allocate_buffer(bytes); }
+void* Pipeline::allocate_buffer(Memory memory, std::size_t bytes) { return core_->allocate_buffer(memory, bytes); }
 void Pipeline::launch_kernel(std::string_view name, DeviceKernel kernel, GpuStageOptions options) {
   core_->launch(name, std::move(kernel), options);
 }

@@ -82,7 +82,7 @@ class Pipeline::Core {
   void add_stencil(std::unique_ptr<StencilTunnelBase> tunnel);
   void add_cpu(CpuStageDescription description);
   void add_gpu(GpuKernelDescription description);
-  void* allocate_buffer(std::size_t bytes);
+  void* allocate_buffer(Memory memory, std::size_t bytes);
   InletView open_inlet(TunnelBase const& tunnel);
   OutletView open_outlet(TunnelBase const& tunnel);
   void launch(std::string_view name, DeviceKernel kernel, GpuStageOptions options);

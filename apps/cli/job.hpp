@@ -28,6 +28,7 @@ struct Job {
   unsigned repeat = 1;
   std::function<void()> ran = [] {};  ///< called after each run
   Scheme scheme{};
+  bool pinned = false;  ///< methods that copy large data do so from and to pinned memory
 
   [[nodiscard]] hiway::PipelineConfig pipeline() const {
     return {.device = device, .end_detection = scheme.end_detection, .end_time_out = scheme.end_time_out};

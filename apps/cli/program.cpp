@@ -85,6 +85,7 @@ struct RunOptions {
   std::string json;
   std::string trace;
   std::int64_t seed = 1;  // signed: the parser would wrap a -1 around
+  bool pinned = false;
   bool as_json = false;
 };
 
@@ -113,7 +114,9 @@ int run(App& app, RunOptions const& options) {
   bool const to_file = options.as_json && !options.json.empty() && options.json != "-";
   if (to_file) require_writable("--json", options.json);
   std::vector<std::string> const notes = app.load(static_cast<std::uint64_t>(options.seed));
-  RunRequest request{{.device = chosen_device(options.device), .repeat = static_cast<unsigned>(options.repeat)},
+  RunRequest request{{.device = chosen_device(options.device),
+                      .repeat = static_cast<unsigned>(options.repeat),
+                      .pinned = options.pinned},
                      options.verify == "on"};
   for (std::string const& note : notes) std::cerr << "hiway: note: " << note << "\n";
 
@@ -176,6 +179,7 @@ void add_run_options(CLI::App& command, App const& app, RunOptions& options) {
   command.add_option("--verify", options.verify, "on: compare with the serial reference; off: do not")
       ->type_name("on|off")
       ->default_str("on");
+  command.add_flag("--pinned", options.pinned, "method baseline: copies large data from and to pinned memory");
   command.add_option("--json", options.json, "print one JSON object (several methods: an array), or write it to FILE")
       ->type_name("[FILE|-]")
       ->expected(0, 1);

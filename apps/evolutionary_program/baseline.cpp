@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/host_array.hpp"
 #include "evolutionary_program/methods.hpp"
 
 namespace evolutionary_program {
@@ -53,21 +54,21 @@ namespace {
 /// One island, by one host thread and those that it starts.
 class IslandRun {
  public:
-  IslandRun(Problem const& problem, std::uint32_t island, std::string const& device, unsigned threads)
+  IslandRun(Problem const& problem, std::uint32_t island, Job const& job, unsigned threads)
       : problem_(problem),
         island_(island),
         threads_(threads),
-        pipe_(hiway::PipelineConfig{.device = device}),
+        pipe_(job.pipeline()),
         creatures_(pipe_.create_buffer<Creature>(problem.of_island())),
         fitness_(pipe_.create_buffer<double>(problem.of_island())),
         coefficients_(pipe_.create_buffer<double>(genes)),
-        now_(problem.of_island()),
-        next_(problem.of_island()),
-        values_(problem.of_island()),
+        now_array_(pipe_, problem.of_island(), job.pinned),
+        next_array_(pipe_, problem.of_island(), job.pinned),
+        values_array_(pipe_, problem.of_island(), job.pinned),
         ranks_(problem.of_island()) {
     coefficients_.copy_in(make_coefficients());
-    unsigned const warps = device == "simt" ? 1 : 4;
-    grid_ = {.blocks = device == "simt" ? 1U : 256U,
+    unsigned const warps = job.device == "simt" ? 1 : 4;
+    grid_ = {.blocks = job.device == "simt" ? 1U : 256U,
              .threads_per_block = 32 * warps,
              .shared_bytes = warps * genes * sizeof(double)};
     evaluate();  // loads the kernels
@@ -96,7 +97,7 @@ class IslandRun {
       creatures_.copy_out(now_);
     }
   }
-  [[nodiscard]] Island const& island() const { return now_; }
+  [[nodiscard]] Island island() const { return {now_.begin(), now_.end()}; }
 
  private:
   void evaluate() {
@@ -127,8 +128,11 @@ class IslandRun {
   hiway::Buffer<double>& fitness_;
   hiway::Buffer<double>& coefficients_;
   hiway::GpuStageOptions grid_;
-  Island now_, next_;
-  std::vector<double> values_;
+  cli::HostArray<Creature> now_array_, next_array_;
+  cli::HostArray<double> values_array_;
+  std::span<Creature> now_ = now_array_.all();
+  std::span<Creature> next_ = next_array_.all();
+  std::span<double> values_ = values_array_.all();
   std::vector<Rank> ranks_;
 };
 
@@ -137,7 +141,7 @@ class IslandRun {
 std::vector<Measurement> run_baseline(Problem const& problem, Job const& job) {
   unsigned const threads = std::max(2U, std::thread::hardware_concurrency() / islands);
   std::array<std::unique_ptr<IslandRun>, islands> all;
-  for (std::uint32_t i = 0; i < islands; ++i) all[i] = std::make_unique<IslandRun>(problem, i, job.device, threads);
+  for (std::uint32_t i = 0; i < islands; ++i) all[i] = std::make_unique<IslandRun>(problem, i, job, threads);
   std::vector<Measurement> runs;
   for (unsigned i = 0; i < job.repeat; ++i) {
     auto const begin = std::chrono::steady_clock::now();

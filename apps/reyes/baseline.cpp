@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "cli/host_array.hpp"
 #include "reyes/methods.hpp"
 
 namespace reyes {
@@ -67,16 +68,19 @@ constexpr auto nobody = [](auto&&...) {};
 
 class Painter {
  public:
-  Painter(Problem const& problem, std::string const& device, Pictures& pictures)
+  Painter(Problem const& problem, Job const& job, Pictures& pictures)
       : problem_(problem),
-        emulated_(device == "simt"),
+        emulated_(job.device == "simt"),
         most_(most_of_a_picture(problem)),
-        pipe_(hiway::PipelineConfig{.device = device}),
+        pipe_(job.pipeline()),
         leaves_(pipe_.create_buffer<PlacedLeaf>(std::max<std::size_t>(1, most_.dice))),
         grids_(pipe_.create_buffer<Grid>(std::max<std::size_t>(1, most_.grids))),
         pixels_(pipe_.create_buffer<picture::Pixel>(problem.view.pixels())),
         colours_(pipe_.create_buffer<std::uint32_t>(problem.view.pixels())),
-        pictures_(pictures) {
+        pictures_(pictures),
+        threads_(std::max(2U, std::thread::hardware_concurrency())),
+        ready_(pipe_, threads_ * chunk, job.pinned),
+        copied_(pipe_, job.pinned ? problem.pictures.size() * problem.view.pixels() : 0, job.pinned) {
     pixels_.copy_in(std::vector<picture::Pixel>(pixels_.size(), picture::Pixel{picture::nothing}));
     send({});  // loads the kernels
     resolve();
@@ -84,18 +88,17 @@ class Painter {
   }
 
   Measurement run() {
-    unsigned const threads = std::max(2U, std::thread::hardware_concurrency());
-    std::barrier meeting(static_cast<std::ptrdiff_t>(threads));
+    std::barrier meeting(static_cast<std::ptrdiff_t>(threads_));
     all_ = {};
     Measurement measured;
     auto const begin = std::chrono::steady_clock::now();
     {
       std::vector<std::jthread> others;
-      for (unsigned t = 1; t < threads; ++t) {
-        others.emplace_back([&] {
+      for (unsigned t = 1; t < threads_; ++t) {
+        others.emplace_back([&, t] {
           for (std::size_t i = 0; i < problem_.pictures.size(); ++i) {
             meeting.arrive_and_wait();
-            split_parts();
+            split_parts(t);
             meeting.arrive_and_wait();
           }
         });
@@ -103,14 +106,17 @@ class Painter {
       for (std::size_t i = 0; i < problem_.pictures.size(); ++i) {
         make_parts(problem_.pictures[i]);
         meeting.arrive_and_wait();
-        split_parts();
+        split_parts(0);
         meeting.arrive_and_wait();
         resolve();
         pipe_.synchronize();
-        colours_.copy_out(pictures_[i]);
+        colours_.copy_out(at_host(i));
       }
     }
     measured.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    for (std::size_t i = 0; i < pictures_.size(); ++i) {
+      if (at_host(i).data() != pictures_[i].data()) std::ranges::copy(at_host(i), pictures_[i].begin());
+    }
     return told(measured);
   }
 
@@ -121,7 +127,7 @@ class Painter {
     for (std::size_t i = 0; i < problem_.pictures.size(); ++i) {
       make_parts(problem_.pictures[i]);
       launches_ = false;
-      split_parts();
+      split_parts(0);
       launches_ = true;
       auto const begin = std::chrono::steady_clock::now();
       launch(0, sent_leaves_, 0, sent_grids_);
@@ -177,22 +183,28 @@ class Painter {
     }
     send(ready);
   }
-  void split_parts() {
-    std::vector<PlacedLeaf> ready;
-    ready.reserve(chunk);
+  /// `thread`: the caller's number.
+  void split_parts(unsigned thread) {
+    std::span<PlacedLeaf> const ready = ready_.all().subspan(thread * chunk, chunk);
+    std::size_t count = 0;
     Splits mine;
     for (std::size_t i = next_part_.fetch_add(1); i < parts_.size(); i = next_part_.fetch_add(1)) {
       split(problem_.view, parts_[i].patch, 0, parts_[i].splits, 0, mine, nobody, [&](Leaf const& leaf) {
-        ready.push_back({leaf, 0});
-        if (ready.size() == chunk) {
+        ready[count++] = {leaf, 0};
+        if (count == chunk) {
           send(ready);
-          ready.clear();
+          count = 0;
         }
       });
     }
-    send(ready);
+    send(ready.first(count));
     std::scoped_lock const lock(mutex_);
     all_ += mine;
+  }
+  /// Where picture number `i` is copied to.
+  [[nodiscard]] std::span<std::uint32_t> at_host(std::size_t i) {
+    return copied_.all().empty() ? std::span(pictures_[i])
+                                 : copied_.all().subspan(i * problem_.view.pixels(), problem_.view.pixels());
   }
 
   /// Copies leaves behind those that are there, and has them diced and shaded.
@@ -238,6 +250,9 @@ class Painter {
   hiway::Buffer<picture::Pixel>& pixels_;
   hiway::Buffer<std::uint32_t>& colours_;
   Pictures& pictures_;
+  unsigned threads_;
+  cli::HostArray<PlacedLeaf> ready_;      ///< a chunk for each thread
+  cli::HostArray<std::uint32_t> copied_;  ///< pictures, where they are not copied to their place
   std::vector<Part> parts_;
   std::atomic<std::size_t> next_part_ = 0;
   std::mutex mutex_;  // of what follows, and of copies and launches
@@ -251,7 +266,7 @@ class Painter {
 }  // namespace
 
 std::vector<Measurement> run_baseline(Problem const& problem, Job const& job, bool kernels_only, Pictures& pictures) {
-  Painter painter{problem, job.device, pictures};
+  Painter painter{problem, job, pictures};
   return cli::repeated(job, [&] { return kernels_only ? painter.run_kernels() : painter.run(); });
 }
 

@@ -165,8 +165,8 @@ class Pipeline final : private OpenEnds, private BufferAccess {
   /// a run is under way.
   template <class T>
   Buffer<T>& create_buffer(std::size_t count) {
-    auto buffer = std::make_shared<Buffer<T>>(static_cast<BufferAccess&>(*this),
-                                              static_cast<T*>(allocate_buffer(count * sizeof(T))), count);
+    auto buffer = std::make_shared<Buffer<T>>(
+        static_cast<BufferAccess&>(*this), static_cast<T*>(allocate_buffer(Memory::device, count * sizeof(T))), count);
     buffers_.push_back(buffer);
     return *buffer;
   }
@@ -175,6 +175,14 @@ class Pipeline final : private OpenEnds, private BufferAccess {
     Buffer<T>& buffer = create_buffer<T>(source.size());
     buffer.copy_in(source);
     return buffer;
+  }
+
+  /// Memory of the CPU's that is pinned: `count` elements, not set. Buffers copied from it or to it use the whole bus; from
+  /// other memory a copy goes by way of the driver's. *Throws* like create_buffer. *Lifetime*: the pipeline's.
+  template <class T>
+  std::span<T> create_host_buffer(std::size_t count) {
+    static_assert(std::is_trivially_copyable_v<T>, "hiway: create_host_buffer<T>: T must be trivially copyable");
+    return {static_cast<T*>(allocate_buffer(Memory::pinned, count * sizeof(T))), count};
   }
 
   /// Starts an ordinary kernel: `body()` on every thread of options.blocks x options.threads_per_block. Launches run one
@@ -290,7 +298,7 @@ class Pipeline final : private OpenEnds, private BufferAccess {
   void add_stencil(std::unique_ptr<StencilTunnelBase> tunnel);
   void add_cpu(CpuStageDescription description);
   void add_gpu(GpuKernelDescription description);
-  void* allocate_buffer(std::size_t bytes);
+  void* allocate_buffer(Memory memory, std::size_t bytes);
   void launch_kernel(std::string_view name, DeviceKernel kernel, GpuStageOptions options);
   InletView open_inlet(TunnelBase& tunnel) override;
   OutletView open_outlet(TunnelBase& tunnel) override;

@@ -59,6 +59,7 @@ TEST(EvolutionMethods, MakeTheSameCreatures) {
     for (auto* const method : {run_hiway, run_baseline}) {
       for (Measurement const& run : method(problem, {.device = "simt", .repeat = 2})) EXPECT_EQ(run.summary, oracle);
     }
+    EXPECT_EQ(run_baseline(problem, {.device = "simt", .pinned = true}).front().summary, oracle);
   }
 }
 TEST(EvolutionMethods, CarryEachCreatureThroughEveryStage) {

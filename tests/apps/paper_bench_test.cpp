@@ -27,6 +27,7 @@ struct Asked {
   std::string method;
   cli::Scheme scheme;
   std::string sizes;
+  bool pinned;
 };
 
 /// Takes the application's options, and 12 ms by its baseline, 4 ms else.
@@ -39,13 +40,13 @@ class StandIn final : public cli::App {
   std::vector<std::string> methods() const override { return {"hiway", "baseline"}; }
   void add_options(CLI::App& command) override {
     for (char const* option : {"--target-length", "--query-length", "--population", "--generations", "--width",
-                               "--height", "--pictures", "--image", "--compute"})
+                               "--height", "--pictures", "--image", "--compute", "--frames"})
       command.add_option_function<std::string>(
           option, [this, option](std::string const& value) { sizes_ += std::string(option) + " " + value + " "; });
   }
   std::vector<std::string> load(std::uint64_t) override { return {}; }
   cli::MethodRun run(std::string const& method, cli::RunRequest const& request) override {
-    asked_.push_back({name_, method, request.job.scheme, sizes_});
+    asked_.push_back({name_, method, request.job.scheme, sizes_, request.job.pinned});
     cli::MethodRun run;
     run.verified = right_ && request.verify;
     run.seconds.assign(request.job.repeat, method == "baseline" ? 0.012 : 0.004);
@@ -86,17 +87,20 @@ TEST(PaperBench, TurnsTheSwitchesOneByOne) {
   EXPECT_THAT(first_wrong(rows), IsEmpty());
   ASSERT_THAT(rows, SizeIs(1));
   EXPECT_EQ(rows[0].what["command"], "hiway run reyes --width 1280 --height 720 --pictures 30");
-  ASSERT_THAT(asked, SizeIs(2 * 4));  // one turn of each is not counted
+  ASSERT_THAT(asked, SizeIs(2 * 5));  // one turn of each is not counted
   EXPECT_EQ(asked[0].sizes, "--width 1280 --height 720 --pictures 30 ");
   EXPECT_EQ(asked[0].method, "baseline");
-  for (std::size_t i : {1U, 2U, 3U}) EXPECT_EQ(asked[i].method, "hiway");
-  EXPECT_EQ(asked[1].scheme.end_detection, EndDetection::time_out);
-  EXPECT_EQ(asked[1].scheme.end_time_out, std::chrono::milliseconds(2));
-  EXPECT_EQ(asked[1].scheme.grouping, Grouping::none);
-  EXPECT_EQ(asked[2].scheme.end_detection, EndDetection::tracked);
+  EXPECT_FALSE(asked[0].pinned);
+  EXPECT_EQ(asked[1].method, "baseline");
+  EXPECT_TRUE(asked[1].pinned);
+  for (std::size_t i : {2U, 3U, 4U}) EXPECT_EQ(asked[i].method, "hiway");
+  EXPECT_EQ(asked[2].scheme.end_detection, EndDetection::time_out);
+  EXPECT_EQ(asked[2].scheme.end_time_out, std::chrono::milliseconds(2));
   EXPECT_EQ(asked[2].scheme.grouping, Grouping::none);
   EXPECT_EQ(asked[3].scheme.end_detection, EndDetection::tracked);
-  EXPECT_EQ(asked[3].scheme.grouping, Grouping::automatic);
+  EXPECT_EQ(asked[3].scheme.grouping, Grouping::none);
+  EXPECT_EQ(asked[4].scheme.end_detection, EndDetection::tracked);
+  EXPECT_EQ(asked[4].scheme.grouping, Grouping::automatic);
 }
 TEST(PaperBench, ComparesRegionsWithCarriedCopies) {
   std::vector<Asked> asked;

@@ -179,6 +179,7 @@ bad "--population must be even, 20 to 65536: 21" run evolutionary-program --popu
 bad "--population must be even, 20 to 65536: 18" run evolutionary-program --population 18
 bad "--generations must be 1 to 1048576: 0" run evolutionary-program --generations 0
 good run evolutionary-program --compute off --method hiway,baseline
+good run reyes --method baseline --pinned
 bad "--compute: on or off, not maybe" run evolutionary-program --compute maybe
 
 # Pictures: every method the same, of a cube and of a model from a file.

@@ -40,6 +40,18 @@ TEST(Stage, AnOrdinaryLaunchUsesBuffersAndSharedMemory) {
   EXPECT_THROW(buffer.copy_in(numbers, 1), ConfigError);
 }
 
+TEST(Stage, HostBuffersAreCopiedToBuffersAndBack) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  auto& buffer = pipe.create_buffer<int>(1000);
+  std::span<int> const there = pipe.create_host_buffer<int>(1000);
+  std::span<int> const back = pipe.create_host_buffer<int>(1000);
+  std::iota(there.begin(), there.end(), 7);
+  buffer.copy_in(there);
+  buffer.copy_out(back);
+  EXPECT_TRUE(std::ranges::equal(there, back));
+}
+
 /// What the order of launches cannot be changed in without a trace.
 struct TripleAndAdd {
   View<unsigned> numbers;
