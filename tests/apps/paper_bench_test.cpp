@@ -76,7 +76,7 @@ std::unique_ptr<Bench> paper(std::vector<Asked>& asked, std::string const& argum
   return bench;
 }
 std::vector<Row> run(std::vector<Asked>& asked, std::string const& arguments, std::string const& wrong = {}) {
-  return paper(asked, arguments, wrong)->run({.device = "cuda:0", .repeat = 1, .small = false});
+  return paper(asked, arguments, wrong)->run({.device = "cuda:0", .repeat = 1, .small = false, .ran = {}});
 }
 
 TEST(PaperBench, TurnsTheSwitchesOneByOne) {
