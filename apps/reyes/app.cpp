@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::int32_t most_side = 16384;
 constexpr std::uint64_t most_depth_bytes = std::uint64_t{16} << 30;
+constexpr std::uint64_t most_patches = std::uint64_t{1} << 24;  ///< of all pictures, each of which has its own
 
 class Reyes final : public cli::App {
  public:
@@ -54,6 +55,9 @@ class Reyes final : public cli::App {
       throw cli::BadInput{"--pictures: depth buffers of " + std::to_string(depth_bytes >> 20) +
                           " MiB on the device, at most 16384 MiB"};
     Patches const patches = placed(file_.empty() ? teapot() : read_patches(file_));
+    if (patches.size() * static_cast<std::uint64_t>(pictures_wanted_) > most_patches)
+      throw cli::BadInput{"--pictures: " + std::to_string(pictures_wanted_) + " pictures of " +
+                          std::to_string(patches.size()) + " patches, at most 16777216 patches in all"};
     problem_.view = View{static_cast<std::int32_t>(width_), static_cast<std::int32_t>(height_)};
     problem_.pictures.clear();
     for (std::uint32_t i = 0; i < pictures_wanted_; ++i) problem_.pictures.push_back(turned(patches, i));

@@ -47,15 +47,17 @@ struct Strip {
   std::uint32_t colours[most];
 };
 
-/// What is counted of a picture on the GPU: points << 32, and grids. A Whole subtracts its grids there; those grids that come to
-/// 0, from below, carry one into the points.
+/// What is counted of a picture on the GPU: points << 32, and grids in the lower half, modulo 2^32. Whoever brings the lower half
+/// back to 0 carries one into the points; where there are no grids, nothing moves.
 using Progress = hiway::Word<std::uint64_t>;
+/// Of a picture. A grid owns 9 points at most, so that its points, and the carry, fit into 32 bits, and its grids anyway.
+inline constexpr std::uint64_t most_grids = 0xfffffffeU / 9;
 
 /// Counts of pictures, on the CPU.
 struct Books {
   explicit Books(std::size_t pictures) : patches(pictures), grids(pictures) {}
   std::vector<hiway::Word<std::uint32_t>> patches;  ///< in the tunnel, or being split
-  std::vector<hiway::Word<std::uint32_t>> grids;    ///< of leaves so far
+  std::vector<hiway::Word<std::uint64_t>> grids;    ///< of leaves so far
   hiway::Word<std::uint64_t> split{0};
   hiway::Word<std::uint64_t> dice{0};
 };
@@ -91,7 +93,7 @@ struct Split {
     in.for_each_h([&](PatchTask const& task) {
       hiway::anywhere([&](auto m) {
         hiway::Word<std::uint32_t>& patches = books->patches[task.picture];
-        hiway::Word<std::uint32_t>& grids = books->grids[task.picture];
+        hiway::Word<std::uint64_t>& grids = books->grids[task.picture];
         Splits done;
         split(
             view, task.patch, task.picture, task.splits, at_once, done,
@@ -105,9 +107,12 @@ struct Split {
             });
         if (!ready.empty()) send();
         all += done;
-        m.fetch_add(grids, static_cast<std::uint32_t>(done.grids), hiway::Order::relaxed);
-        if (m.fetch_add(patches, ~0U, hiway::Order::acq_rel) == 1)
-          whole.put_h({task.picture, m.load(grids, hiway::Order::relaxed)});
+        m.fetch_add(grids, done.grids, hiway::Order::relaxed);
+        if (m.fetch_add(patches, ~0U, hiway::Order::acq_rel) == 1) {
+          std::uint64_t const in_all = m.load(grids, hiway::Order::relaxed);
+          if (in_all > most_grids) in.fail_h("a picture has more points than can be counted");
+          whole.put_h({task.picture, static_cast<std::uint32_t>(in_all)});
+        }
       });
     });
     hiway::anywhere([&](auto m) {
@@ -123,7 +128,8 @@ struct Dice {
   }
 };
 
-/// Counts `points` and `grids` (which may be negative) of a picture; true for who has the picture's last grid.
+/// Counts `points` and `grids` (which may be negative) of a picture; true for whoever brings the last. Then all that the others
+/// showed before they counted can be seen: each releases it here, and the last acquires.
 template <class Machine>
 HIWAY_DEVICE inline bool is_finished(Machine m, Progress& progress, std::uint64_t points, std::int64_t grids) {
   std::uint64_t const more = (points << 32) + static_cast<std::uint32_t>(grids);
@@ -168,6 +174,8 @@ struct Resolve {
         if (whole.get_warp(all)) {
           std::uint32_t last = 0;
           if (m.lane() == 0) last = is_finished(m, progress[all.picture], 0, -std::int64_t{all.grids}) ? 1 : 0;
+          m.sync_warp(
+              m.lanes());  // a shuffle orders nothing: the tasks that other lanes put come behind what lane 0 acquired
           if (m.shuffle(m.lanes(), last, 0) != 0) cut(m, all.picture, more);
           whole.end_task_warp();
         }
@@ -263,12 +271,14 @@ class Stream {
     progress_.copy_in(std::vector<Progress>(progress_.size()));
     books_.split.bits = 0;
     books_.dice.bits = 0;
+    for (Colours& colours : pictures_)
+      std::ranges::fill(colours, ~0U);  // no colour: a strip that does not come is seen
     hiway::RunReport report = pipe_.run();
     std::vector<Progress> progress(progress_.size());
     progress_.copy_out(progress);
     Measurement measured;
     measured.summary = {books_.split.bits, books_.dice.bits, 0, checksum(pictures_)};
-    for (Progress const& p : progress) measured.summary.shade += (p.bits >> 32) - 1;
+    for (Progress const& p : progress) measured.summary.shade += p.bits == 0 ? 0 : (p.bits >> 32) - 1;
     measured.seconds = report.seconds;
     measured.items = report.items;
     if (report.end_detection_us >= 0) measured.end_detection_us = report.end_detection_us;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -17,6 +18,7 @@ namespace reyes {
 namespace {
 
 constexpr std::size_t most_bytes = std::size_t{1} << 28;
+constexpr float most_far = 1e37F;  ///< of a coordinate: differences and sums of two are finite
 
 /// Words of a text, with their lines.
 class Words {
@@ -65,8 +67,9 @@ Patches parse_patches(std::string const& name, std::string const& text) {
   for (std::string_view word = words.next(); !word.empty(); word = words.next()) {
     float number = 0;
     auto const [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-    if (error != std::errc{} || end != word.data() + word.size() || !std::isfinite(number))
+    if (error != std::errc{} || end != word.data() + word.size() || std::isnan(number))
       fail("not a number: " + std::string(word.substr(0, 40)));
+    if (std::abs(number) > most_far) fail("larger than 1e37: " + std::string(word.substr(0, 40)));
     numbers.push_back(number);
   }
   constexpr std::size_t of_patch = 16 * 3;
@@ -112,7 +115,7 @@ Patches placed(Patches patches) {
   }
   Vec3 const sides = high - low;
   float const longest = std::max({sides.x, sides.y, sides.z});
-  float const scale = longest > 0 ? longest_side / longest : 1;
+  float const scale = longest >= std::numeric_limits<float>::min() ? longest_side / longest : 1;
   Vec3 const centre = 0.5F * (low + high);
   return moved(std::move(patches), [&](Vec3 p) {
     Vec3 const from_centre = scale * (p - centre);

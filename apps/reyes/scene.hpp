@@ -19,7 +19,7 @@ Patches read_patches(std::string const& path);
 Patches teapot();
 
 /// As the pictures show them: the height, z in files, is up; the middle of their box is at the origin; its longest side is
-/// 2.75. Likewise a single point, which has no side.
+/// 2.75. A single point, which has no side to be scaled, is only moved.
 Patches placed(Patches patches);
 /// Seen a little from above; from picture to picture it turns by 12 degrees.
 Patches turned(Patches patches, std::uint32_t picture);

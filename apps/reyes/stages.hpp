@@ -42,7 +42,7 @@ struct Bound {
   std::uint8_t sides_v = 0;
 };
 
-/// How many micropolygons a leaf of this extent has in a direction.
+/// How many micropolygons a leaf of this extent has in a direction. More than two only where a patch is not halved again.
 inline std::uint8_t sides_for(float extent) {
   unsigned const least = static_cast<unsigned>(std::ceil(std::min(extent, 4096.0F) / longest_extent)) + 1;
   unsigned sides = 2;
@@ -127,8 +127,8 @@ struct Leaf {
   [[nodiscard]] HIWAY_DEVICE std::uint32_t grids() const { return sides_u / 2U * (sides_v / 2U); }
 };
 
-/// Splits a patch to its leaves, depth first: `leaf(Leaf const&)` for each. `at_once`: from how many halvings on; before, the
-/// halves go to `part(Patch const&, splits)`.
+/// Bounds a patch, and calls `leaf(Leaf const&)` if it is one. Halves that have been halved `at_once` times or more are split
+/// here, depth first, to their leaves; others go to `part(Patch const&, splits)`, for who splits them later.
 template <class Part, class ToLeaf>
 void split(View const& view, Patch const& patch, std::uint32_t picture, unsigned splits, unsigned at_once, Splits& done,
            Part const& part, ToLeaf const& leaf) {
@@ -194,8 +194,8 @@ HIWAY_DEVICE inline Vec3 shine(SurfacePoint const& p) {
   return (0.12F + 0.8F * diffuse) * Vec3{0.85F, 0.62F, 0.36F} + 0.4F * gloss * Vec3{1, 1, 1};
 }
 
-/// Whether the middle of a pixel lies in a triangle, edges included: neighbours leave no gap, and of those that share an edge
-/// the nearer wins.
+/// Whether the middle of a pixel lies in a triangle, edges included: neighbours that share an edge leave no gap (but where
+/// rounding, of the 2^-24th part, finds the middle outside of both), and the nearer of them wins.
 struct Triangle {
   Spot a, b, c;
   HIWAY_DEVICE static float side(Spot const& p, Spot const& q, float x, float y) {
