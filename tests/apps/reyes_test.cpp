@@ -303,9 +303,10 @@ TEST_F(PatchFiles, ThatAreBadAreRefusedWithTheirLine) {
       {"BBP\n" + numbers_text(47), "17: the last patch has 47 numbers instead of 48"},
       {good + "1", "18: the last patch has 1 numbers instead of 48"}};
   for (auto const& [content, expected] : files) {
-    std::string const file = plain("bad.bez", content);
-    EXPECT_EQ(complaint([&] { (void)read_patches(file); }), file + ":" + expected);
+    EXPECT_EQ(complaint([&] { (void)parse_patches("bad.bez", content); }), "bad.bez:" + expected);
   }
+  std::string const cut = plain("cut.bez", "BBP 1");
+  EXPECT_EQ(complaint([&] { (void)read_patches(cut); }), cut + ":1: the last patch has 1 numbers instead of 48");
   EXPECT_EQ(complaint([&] { (void)read_patches(path("none.bez")); }),
             path("none.bez") + ": cannot be opened: No such file or directory");
 }
@@ -351,14 +352,17 @@ TEST(ReyesMethods, DrawTheSamePictures) {
     EXPECT_EQ(summary.shade, 9 * summary.dice);
     for (Colours const& colours : expected)
       EXPECT_TRUE(std::ranges::any_of(colours, [](auto c) { return c != background; }));
-    if (pictures == 2) EXPECT_NE(expected[0], expected[1]);
+    if (pictures == 2) {
+      EXPECT_NE(expected[0], expected[1]);
+    }
   }
 }
 TEST(ReyesMethods, EndWhereNothingIsSeen) {
   Patch const behind = flat({0, 0, 4}, {1, 0, 0}, {0, 1, 0});
   Problem problem{{Patches{behind, behind}, Patches{behind}}, View{70, 60}};
   Pictures expected;
-  EXPECT_EQ(compare(problem, expected), (Summary{3, 0, 0, checksum(expected)}));
+  Summary const empty = compare(problem, expected);
+  EXPECT_EQ(empty, (Summary{3, 0, 0, checksum(expected)}));
   for (Colours const& colours : expected) EXPECT_EQ(std::ranges::count(colours, background), 70 * 60);
   // One picture without anything between others: it has an end of its own.
   problem.pictures[0] = turned(placed(teapot()), 0);
@@ -385,11 +389,12 @@ TEST(ReyesMethods, DrawLeavesOfManyGrids) {
 TEST(ReyesMethods, SendAPictureInSeveralStrips) {
   Pictures pictures(1, Colours(128 * 96));
   Measurement const run = run_hiway(of_teapots(128, 96, 1), {.device = "simt"}, Form::group, pictures).front();
-  for (hiway::TunnelReport const& tunnel : run.tunnels) {
-    if (tunnel.name == "strips") EXPECT_EQ(tunnel.items, 4U);  // 12288 pixels, 4092 each
-    if (tunnel.name == "whole") EXPECT_EQ(tunnel.items, 1U);
-    if (tunnel.name == "leaves") EXPECT_EQ(tunnel.items, run.summary.dice);
-  }
+  std::vector<std::pair<std::string, std::uint64_t>> items;
+  for (hiway::TunnelReport const& tunnel : run.tunnels) items.emplace_back(tunnel.name, tunnel.items);
+  for (auto const& [name, expected] :
+       {std::pair{"whole", std::uint64_t{1}}, {"leaves", run.summary.dice}, {"strips", 4}})
+    EXPECT_EQ(std::ranges::count(items, std::pair{std::string{name}, expected}), 1)
+        << name;  // 12288 pixels, 4092 a strip
 }
 
 }  // namespace

@@ -217,6 +217,45 @@ echo 'f 1 2 3' >>corner.obj
 echo 'f 1 2 5' >>corner.obj
 bad "corner.obj: line 9: point 5 of 4 so far" run rasterization --obj corner.obj
 rm -f corner.obj
+# Curved surfaces: every method the same pictures, of the teapot and of a patch from a file, in either form.
+{ echo BBP; for i in {0..15}; do echo "$((i % 4)) $((i * i % 3)) $((i / 4))"; done; } >sheet.bez
+for patches in "" "--patches sheet.bez"; do
+  for method in hiway "hiway --form stages" baseline "baseline --kernels-only" reference; do
+    # shellcheck disable=SC2086
+    good run reyes --method $method --json --pictures 2 --width 70 --height 50 $patches
+    is verified true
+    is pictures 2
+    [[ $(key split) -gt 50 && $(key dice) -gt 20 && $(key shade) -gt 200 ]] || fail "$last: nothing is drawn: $(cat out)"
+    { key split && key dice && key shade && key image_checksum; } >result
+    [[ $method != hiway ]] || cp result result.first
+    cmp -s result result.first || fail "$last: not as by hiway: $(cat result)"
+  done
+done
+rm -f result result.first
+good run reyes --out teapot.png
+says "method hiway, device simt: verified"
+[[ $(head -c 4 teapot.png | tail -c 3) == PNG ]] || fail "no picture"
+good run reyes --method baseline --width 9 --height 3 --out teapot.ppm
+[[ $(head -c 2 teapot.ppm) == P6 ]] || fail "no picture"
+rm -f teapot.png teapot.ppm
+good graph reyes
+says '"shade" -> "resolve"'
+bad "--kernels-only: of method baseline, not hiway" run reyes --kernels-only
+bad "--form: group or stages, not both" run reyes --form both
+bad "--width must be 1 to 16384: 0" run reyes --width 0
+bad "--width must be 1 to 16384: 16385" run reyes --width 16385
+bad "--height must be 1 to 16384: 0" run reyes --height 0
+bad "--height must be 1 to 16384: 16385" run reyes --height 16385
+bad "--pictures must be 1 to 100000: 0" run reyes --pictures 0
+bad "--pictures: depth buffers of 18432 MiB on the device, at most 16384 MiB" run reyes --pictures 9 --width 16384 --height 16384
+bad "--out: a name that ends in .png or .ppm, not teapot.jpg" run reyes --out teapot.jpg
+bad "nowhere/teapot.png: " run reyes --out nowhere/teapot.png
+bad "none.bez: cannot be opened: No such file or directory" run reyes --patches none.bez
+{ echo BBP; for i in {1..168}; do echo "0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0"; done; } >dots.bez
+bad "--pictures: 100000 pictures of 168 patches, at most 16777216 patches in all" run reyes --pictures 100000 --width 1 --height 1 --patches dots.bez
+echo "1 2 x" >>sheet.bez
+bad "sheet.bez:18: not a number: x" run reyes --patches sheet.bez
+rm -f sheet.bez dots.bez
 # Background: every method the same foregrounds; of a folder the one that can be seen, two bytes of three.
 for method in hiway baseline reference; do
   good run background-extraction --method $method --json --width 101 --height 67 --frames 5
