@@ -262,7 +262,7 @@ TEST(Scene, PlacesAModelAtTheOriginUprightAndScaled) {
   is_near(patches[0].point(0), {-1.375F, -0.6875F, 0});
   is_near(patches[0].point(15), {1.375F, 0.6875F, 0});  // z in the file is up
   for (float const size : {0.0F, 1e-45F}) {
-    Patches const dot = placed({flat({7, 7, 7}, {0, 0, 0}, {size, 0, 0})});
+    Patches const dot = placed({flat({0, 0, size}, {0, 0, 0}, {size, 0, 0})});
     is_near(dot[0].point(15), {0, 0, 0});
   }
 }
@@ -356,6 +356,21 @@ TEST(ReyesMethods, DrawTheSamePictures) {
       EXPECT_NE(expected[0], expected[1]);
     }
   }
+}
+TEST(ReyesMethods, ClearDepthBuffersForTheNextRun) {
+  // The same pictures again would hide what is left of them: behind each run they change places.
+  Problem problem = of_teapots(97, 61, 2);
+  Pictures expected(2, Colours(problem.view.pixels()));
+  (void)run_reference(problem, {}, expected);
+  Pictures pictures(2, Colours(problem.view.pixels()));
+  Job job{.device = "simt", .repeat = 3};
+  job.ran = [&] {
+    EXPECT_EQ(pictures, expected);
+    std::swap(problem.pictures[0], problem.pictures[1]);
+    std::swap(expected[0], expected[1]);
+  };
+  EXPECT_EQ(run_hiway(problem, job, Form::group, pictures).size(), 3U);
+  EXPECT_EQ(run_baseline(problem, job, false, pictures).size(), 3U);
 }
 TEST(ReyesMethods, EndWhereNothingIsSeen) {
   Patch const behind = flat({0, 0, 4}, {1, 0, 0}, {0, 1, 0});
