@@ -1,9 +1,11 @@
 // Method hiway: reproduce (CPU) -> evaluate (GPU) -> select (CPU) -> cross (CPU) -> mutate (GPU) -> reproduce, a creature at a
 // time. An island waits for its last creature where it is sorted, and nowhere else: creatures are evaluated while others of
 // their generation are still crossed, and while the other island is sorted.
+//
+// A creature crosses the bus whole where it has changed, on its way to mutate and back; both sides keep it, and evaluate and
+// select are sent its name. New creatures go by way of mutate, too, which leaves them as they are.
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <hiway/hiway.hpp>
 #include <string>
 #include <thread>
@@ -22,7 +24,12 @@ struct Name {
 };
 struct Member {
   Name name;
+  std::uint32_t is_new;  ///< made by reproduce
   Creature creature;
+};
+struct Evaluated {
+  Name name;
+  double fitness;
 };
 
 /// Where creatures wait to be sorted and crossed, on the CPU. Two generations: a creature of the next one may come while others
@@ -57,48 +64,54 @@ struct Begin {
     }
   }
 };
-/// Makes them; sends those that come back into the next generation, or keeps them behind the last one.
+/// Makes them; takes those that come back into their generation, or keeps them behind the last one.
 struct Reproduce {
   Problem problem;
+  Nursery* nursery;
   std::vector<Island>* finished;
-  void operator()(hiway::Outlet<Name> lacking, hiway::Outlet<Member> again, hiway::Inlet<Member> out) const {
+  void operator()(hiway::Outlet<Name> lacking, hiway::Outlet<Member> changed, hiway::Inlet<Member> made,
+                  hiway::Inlet<Name> whole) const {
     lacking.for_each_h([&](Name const& name) {
-      out.put_in_place_h([&](Member& member) {
+      made.put_in_place_h([&](Member& member) {
         member.name = name;
+        member.is_new = 1;
         make_creature(member.creature);
       });
     });
-    again.for_each_h([&](Member const& member) {
-      if (member.name.generation + 1 == problem.generations) {
-        (*finished)[member.name.island][member.name.number] = member.creature;
+    changed.for_each_h([&](Member const& member) {
+      Name name = member.name;
+      if (member.is_new == 0) ++name.generation;
+      if (name.generation == problem.generations) {
+        (*finished)[name.island][name.number] = member.creature;
         return;
       }
-      out.put_in_place_h([&](Member& next) {
-        next = member;
-        ++next.name.generation;
-      });
+      nursery->creatures[nursery->place(name)] = member.creature;
+      whole.put_h(name);
     });
+  }
+};
+
+/// Where creatures are on the device: one of a place at a time, for who comes next has been crossed from those that were there.
+struct Herd {
+  Creature* creatures;
+  std::uint32_t of_island;
+  HIWAY_DEVICE double* parameters(Name const& n) const {
+    return creatures[std::size_t{n.island} * of_island + n.number].parameters;
   }
 };
 
 /// A warp has one creature.
 struct Evaluate {
+  Herd herd;
   double const* coefficients;
   bool computes;
-  HIWAY_DEVICE void operator()(hiway::Outlet<Member> in, hiway::Inlet<Member> out) const {
+  HIWAY_DEVICE void operator()(hiway::Outlet<Name> in, hiway::Inlet<Evaluated> out) const {
     hiway::anywhere([&](auto m) {
       std::uint32_t const lanes = m.count(m.lanes());
       double* const terms = reinterpret_cast<double*>(hiway::shared_memory()) + m.thread_in_block() / lanes * genes;
-      in.for_each_warp([&](Member const& member) {
-        double const fitness = computes ? fitness_of(m, member.creature.parameters, coefficients, terms) : 0;
-        out.put_in_place_warp([&](Member& evaluated) {
-          if (m.lane() == 0) {
-            evaluated.name = member.name;
-            evaluated.creature.fitness = fitness;
-          }
-          for (std::uint32_t i = m.lane(); i < genes; i += lanes)
-            evaluated.creature.parameters[i] = member.creature.parameters[i];
-        });
+      in.for_each_warp([&](Name const& name) {
+        double const fitness = computes ? fitness_of(m, herd.parameters(name), coefficients, terms) : 0;
+        if (m.lane() == 0) out.put({name, fitness});
       });
     });
   }
@@ -108,12 +121,12 @@ struct Evaluate {
 struct Select {
   Nursery* nursery;
   bool computes;
-  void operator()(hiway::Outlet<Member> in, hiway::Inlet<Name> out) const {
+  void operator()(hiway::Outlet<Evaluated> in, hiway::Inlet<Name> out) const {
     std::vector<Name> names(nursery->of_island);
-    in.for_each_h([&](Member const& member) {
-      Name const name = member.name;
-      nursery->creatures[nursery->place(name)] = member.creature;
-      nursery->ranks[nursery->place(name)] = {member.creature.fitness, name.number};
+    in.for_each_h([&](Evaluated const& creature) {
+      Name const name = creature.name;
+      nursery->creatures[nursery->place(name)].fitness = creature.fitness;
+      nursery->ranks[nursery->place(name)] = {creature.fitness, name.number};
       hiway::Word<std::uint32_t>& arrived = nursery->arrived[nursery->room(name)];
       bool const last = hiway::anywhere(
           [&](auto m) { return m.fetch_add(arrived, 1U, hiway::Order::acq_rel) + 1 == nursery->of_island; });
@@ -136,6 +149,7 @@ struct Cross {
       RandomStream const stream = stream_of(problem, name.generation, name.island, name.number);
       out.put_in_place_h([&](Member& child) {
         child.name = name;
+        child.is_new = 0;
         cross(
             problem, nursery->sorted(name, name.number), stream,
             [&](std::uint32_t k) -> Creature const& { return nursery->sorted(name, k); }, child.creature);
@@ -145,19 +159,25 @@ struct Cross {
 };
 
 struct Mutate {
+  Herd herd;
   bool computes;
   HIWAY_DEVICE void operator()(hiway::Outlet<Member> in, hiway::Inlet<Member> out) const {
     hiway::anywhere([&](auto m) {
-      std::uint32_t const lanes = m.count(m.lanes());
       in.for_each_warp([&](Member const& member) {
+        bool const changes = computes && member.is_new == 0;
+        double* const kept = herd.parameters(member.name);
         out.put_in_place_warp([&](Member& next) {
           if (m.lane() == 0) {
             next.name = member.name;
+            next.is_new = member.is_new;
             next.creature.fitness = member.creature.fitness;
           }
-          for (std::uint32_t i = m.lane(); i < genes; i += lanes)
-            next.creature.parameters[i] = computes ? mutated(member.creature.parameters[i], i, member.name.number)
-                                                   : member.creature.parameters[i];
+          for (std::uint32_t i = m.lane(); i < genes; i += m.count(m.lanes())) {
+            double const gene = member.creature.parameters[i];
+            double const after = changes ? mutated(gene, i, member.name.number) : gene;
+            next.creature.parameters[i] = after;
+            kept[i] = after;
+          }
         });
       });
     });
@@ -175,11 +195,16 @@ class Evolution {
     auto const all = job.scheme.tunnel({.capacity_items = problem.population});  // nobody waits for room
     using hiway::Direction;
     auto& lacking = pipe_.create_tunnel<Name>("lacking", Direction::cpu_to_cpu, job.scheme.tunnel());
-    auto& young = pipe_.create_tunnel<Member>("young", Direction::cpu_to_gpu, all);
-    auto& evaluated = pipe_.create_tunnel<Member>("evaluated", Direction::gpu_to_cpu, all);
+    auto& whole = pipe_.create_tunnel<Name>("whole", Direction::cpu_to_gpu, all);
+    auto& evaluated = pipe_.create_tunnel<Evaluated>("evaluated", Direction::gpu_to_cpu, all);
     auto& selected = pipe_.create_tunnel<Name>("selected", Direction::cpu_to_cpu, all);
-    auto& crossed = pipe_.create_tunnel<Member>("crossed", Direction::cpu_to_gpu, all);
-    auto& back = pipe_.create_tunnel<Member>("mutated", Direction::gpu_to_cpu, all);
+    hiway::TunnelConfig to_mutate = all;
+    // A warp reads a creature where it was written, sooner than a copy of it would be there.
+    if (to_mutate.movement == hiway::Movement::automatic) to_mutate.movement = hiway::Movement::direct;
+    auto& crossed = pipe_.create_tunnel<Member>("crossed", Direction::cpu_to_gpu, to_mutate);
+    auto& mutated = pipe_.create_tunnel<Member>("mutated", Direction::gpu_to_cpu, all);
+    Herd const herd{pipe_.create_buffer<Creature>(std::size_t{islands} * problem.of_island()).view().data,
+                    problem.of_island()};
     bool const emulated = job.device == "simt";
     auto const grid = [&](unsigned blocks) {
       unsigned const warps = emulated ? 1 : 4;
@@ -187,21 +212,20 @@ class Evolution {
                                     .threads_per_block = 32 * warps,
                                     .shared_bytes = warps * genes * sizeof(double)};
     };
-    // Three are left to the library's monitors and to begin. Who copies creatures is as busy as who crosses them.
+    // Three are left to the library's monitors and to begin. Crossing is most of the work, then taking creatures home.
     unsigned const threads = std::max(6U, std::thread::hardware_concurrency()) - 3;
-    unsigned const third = threads / 3;
+    unsigned const takers = threads * 2 / 5;
     using hiway::from;
     using hiway::into;
     pipe_.add_cpu_stage("begin", Begin{problem}, into(lacking));
-    pipe_.add_cpu_stage("reproduce", Reproduce{problem, &finished_}, from(lacking, back), into(young),
-                        {.threads = third});
-    pipe_.add_gpu_stage("evaluate", Evaluate{coefficients.view().data, problem.computes}, from(young), into(evaluated),
-                        grid(256));
-    pipe_.add_cpu_stage("select", Select{&nursery_, problem.computes}, from(evaluated), into(selected),
-                        {.threads = third});
+    pipe_.add_cpu_stage("reproduce", Reproduce{problem, &nursery_, &finished_}, from(lacking, mutated),
+                        into(crossed, whole), {.threads = takers});
+    pipe_.add_gpu_stage("evaluate", Evaluate{herd, coefficients.view().data, problem.computes}, from(whole),
+                        into(evaluated), grid(256));
+    pipe_.add_cpu_stage("select", Select{&nursery_, problem.computes}, from(evaluated), into(selected), {.threads = 1});
     pipe_.add_cpu_stage("cross", Cross{problem, &nursery_}, from(selected), into(crossed),
-                        {.threads = threads - 2 * third});
-    pipe_.add_gpu_stage("mutate", Mutate{problem.computes}, from(crossed), into(back), grid(64));
+                        {.threads = threads - takers - 1});
+    pipe_.add_gpu_stage("mutate", Mutate{herd, problem.computes}, from(crossed), into(mutated), grid(64));
   }
   Evolution(Evolution const&) = delete;
   Evolution& operator=(Evolution const&) = delete;
