@@ -13,7 +13,7 @@ namespace reyes {
 namespace {
 
 constexpr std::int32_t most_side = 16384;
-constexpr std::uint64_t most_depth_bytes = std::uint64_t{16} << 30;
+constexpr std::uint64_t most_depth_bytes = std::uint64_t{4} << 30;
 constexpr std::uint64_t most_patches = std::uint64_t{1} << 24;  ///< of all pictures, each of which has its own
 
 class Reyes final : public cli::App {
@@ -53,7 +53,7 @@ class Reyes final : public cli::App {
     auto const depth_bytes = static_cast<std::uint64_t>(width_ * height_ * pictures_wanted_) * sizeof(picture::Pixel);
     if (depth_bytes > most_depth_bytes)
       throw cli::BadInput{"--pictures: depth buffers of " + std::to_string(depth_bytes >> 20) +
-                          " MiB on the device, at most 16384 MiB"};
+                          " MiB on the device, at most 4096 MiB; the CPU needs as much for pictures"};
     Patches const patches = placed(file_.empty() ? teapot() : read_patches(file_));
     if (patches.size() * static_cast<std::uint64_t>(pictures_wanted_) > most_patches)
       throw cli::BadInput{"--pictures: " + std::to_string(pictures_wanted_) + " pictures of " +

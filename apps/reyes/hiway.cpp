@@ -226,7 +226,8 @@ class Stream {
         pipe_(job.pipeline()),
         pixels_(pipe_.create_buffer<picture::Pixel>(problem.pictures.size() * problem.view.pixels())),
         progress_(pipe_.create_buffer<Progress>(problem.pictures.size())) {
-    pixels_.copy_in(std::vector<picture::Pixel>(pixels_.size(), picture::Pixel{picture::nothing}));
+    std::vector<picture::Pixel> const clear(problem.view.pixels(), picture::Pixel{picture::nothing});
+    for (std::size_t i = 0; i < problem.pictures.size(); ++i) pixels_.copy_in(clear, i * clear.size());
     cli::Scheme const& scheme = job.scheme;
     using hiway::Direction;
     using hiway::from;

@@ -247,7 +247,7 @@ bad "--width must be 1 to 16384: 16385" run reyes --width 16385
 bad "--height must be 1 to 16384: 0" run reyes --height 0
 bad "--height must be 1 to 16384: 16385" run reyes --height 16385
 bad "--pictures must be 1 to 100000: 0" run reyes --pictures 0
-bad "--pictures: depth buffers of 18432 MiB on the device, at most 16384 MiB" run reyes --pictures 9 --width 16384 --height 16384
+bad "--pictures: depth buffers of 18432 MiB on the device, at most 4096 MiB; the CPU needs as much for pictures" run reyes --pictures 9 --width 16384 --height 16384
 bad "--out: a name that ends in .png or .ppm, not teapot.jpg" run reyes --out teapot.jpg
 bad "nowhere/teapot.png: " run reyes --out nowhere/teapot.png
 bad "none.bez: cannot be opened: No such file or directory" run reyes --patches none.bez
