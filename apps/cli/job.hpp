@@ -3,6 +3,7 @@
 #include <chrono>
 #include <functional>
 #include <hiway/config.hpp>
+#include <hiway/report.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,6 +45,15 @@ auto repeated(Job const& job, Run&& run) {
     job.ran();
   }
   return runs;
+}
+
+/// What a run of a pipeline says of itself: seconds, items, end_detection_us where the library found the end, and tunnels.
+template <class Measurement>
+void take_report(Measurement& measured, hiway::RunReport&& report) {
+  measured.seconds = report.seconds;
+  measured.items = report.items;
+  if (report.end_detection_us >= 0) measured.end_detection_us = report.end_detection_us;
+  measured.tunnels = std::move(report.tunnels);
 }
 
 }  // namespace cli

@@ -235,10 +235,7 @@ class Evolution {
     hiway::RunReport report = pipe_.run();
     Measurement measured;
     measured.summary = summarize(finished_);
-    measured.seconds = report.seconds;
-    measured.items = report.items;
-    if (report.end_detection_us >= 0) measured.end_detection_us = report.end_detection_us;
-    measured.tunnels = std::move(report.tunnels);
+    cli::take_report(measured, std::move(report));
     return measured;
   }
   [[nodiscard]] std::string graph() const { return pipe_.graph(); }

@@ -107,14 +107,11 @@ Measurement Search::run() {
   if (options_.stops_after_lbp)
     measured.summary =
         summarize(pyramid_, bits_of(rejected_), candidates_of(pyramid_, bits_of(passed_)), input_.min_neighbours);
-  measured.seconds = report.seconds;
-  measured.items = report.items;
-  if (report.end_detection_us >= 0) measured.end_detection_us = report.end_detection_us;
   if (!report.stencils.empty()) {
     measured.bytes_moved = report.stencils.front().bytes_moved;
     measured.region_copies = report.stencils.front().region_copies;
   }
-  measured.tunnels = std::move(report.tunnels);
+  cli::take_report(measured, std::move(report));
   return measured;
 }
 

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "gene_alignment/methods.hpp"
@@ -71,12 +72,10 @@ class Aligner {
     target_.copy_in(input_.target);
     query_.copy_in(input_.query);
     seeds_.copy_in(make_seeds(input_.query));
-    hiway::RunReport const report = pipe_.run();
+    hiway::RunReport report = pipe_.run();
     Measurement measured{.summary = summarize(found_)};
+    cli::take_report(measured, std::move(report));
     measured.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    measured.items = report.items;
-    measured.tunnels = report.tunnels;
-    if (report.end_detection_us >= 0) measured.end_detection_us = report.end_detection_us;
     return measured;
   }
 

@@ -101,11 +101,9 @@ class Drawing {
     Drawn drawn{Pixels(problem_.pixels()), report.tunnels[0].items, covered.bits};
     pixels_.copy_out(drawn.pixels);
     Measurement measured = measurement_of(problem_, drawn, oracle);
-    measured.seconds = seconds;
-    measured.items = report.items;
     measured.tiles = report.tunnels[1].items;
-    if (report.end_detection_us >= 0) measured.end_detection_us = report.end_detection_us;
-    measured.tunnels = std::move(report.tunnels);
+    cli::take_report(measured, std::move(report));
+    measured.seconds = seconds;
     return measured;
   }
   [[nodiscard]] std::string graph() const { return pipe_.graph(); }

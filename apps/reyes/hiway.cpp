@@ -280,10 +280,7 @@ class Stream {
     Measurement measured;
     measured.summary = {books_.split.bits, books_.dice.bits, 0, checksum(pictures_)};
     for (Progress const& p : progress) measured.summary.shade += p.bits == 0 ? 0 : (p.bits >> 32) - 1;
-    measured.seconds = report.seconds;
-    measured.items = report.items;
-    if (report.end_detection_us >= 0) measured.end_detection_us = report.end_detection_us;
-    measured.tunnels = std::move(report.tunnels);
+    cli::take_report(measured, std::move(report));
     return measured;
   }
   [[nodiscard]] std::string graph() const { return pipe_.graph(); }

@@ -6,6 +6,7 @@
 #include <hiway/hiway.hpp>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "stencil/methods.hpp"
@@ -97,20 +98,19 @@ class Passes {
   void prepare() { pipe_.prepare(); }
 
   Measurement run(Values const* oracle) {
-    hiway::RunReport const report = pipe_.run();
+    hiway::RunReport report = pipe_.run();
     Values values(out_.size());
     out_.copy_out(values);
-    hiway::StencilReport const& input = report.stencils.front();
+    hiway::StencilReport const input = report.stencils.front();
+    std::uint64_t tasks = 0;
+    for (hiway::StencilReport const& s : report.stencils) tasks += s.tasks;
     Measurement measured{.checksum = checksum(values)};
+    cli::take_report(measured, std::move(report));
     measured.right = oracle == nullptr || values == *oracle;
-    measured.seconds = report.seconds;
-    measured.items = 0;
-    for (hiway::StencilReport const& s : report.stencils) measured.items += s.tasks;
+    measured.items = tasks;
     measured.bytes_moved = input.bytes_moved;
     measured.region_copies = input.region_copies;
     measured.first_task_before_last_set = input.first_task_before_last_set;
-    measured.tunnels = report.tunnels;
-    if (report.end_detection_us >= 0) measured.end_detection_us = report.end_detection_us;
     return measured;
   }
 
