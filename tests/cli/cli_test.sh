@@ -484,8 +484,10 @@ rm -f ./*.json
 # ---- benches: the keys of the answer, a plant, a file
 good bench paper --list
 says "hiway run stencil --width 4096 --height 4096"
-good bench paper --part breakdown --app stencil
+run bench paper --part breakdown --app stencil
+[[ $code -eq 0 ]] || fail "$last: ended with $code: $(cat err)"
 says "+ lazy regions"
+[[ $(wc -l <err) -eq 1 ]] && grep -q "EndDetection::time_out is unsound" err || fail "$last: stderr: $(cat err)"
 good bench paper --part communication
 bad "--app: not one of the paper's applications: taxi" bench paper --app taxi
 bad "--part: breakdown, communication or movement, not 4.4" bench paper --part 4.4
