@@ -111,10 +111,9 @@ std::vector<Measurement> measured(Program& p, Job const& job, Carry&& carry) {
     run.last = p.kept.last();
     run.items = std::uint64_t{p.video.strips()} * (p.video.frames() - 1);
     if (has_tunnels) {
-      hiway::RunReport report = p.pipe.stats();
-      run.items = report.items;
-      if (report.end_detection_us >= 0) run.end_detection_us = report.end_detection_us;
-      run.tunnels = std::move(report.tunnels);
+      double const seconds = run.seconds;
+      cli::take_report(run, p.pipe.stats());
+      run.seconds = seconds;
     }
     return run;
   });

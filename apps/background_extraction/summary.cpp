@@ -1,9 +1,11 @@
 #include "background_extraction/summary.hpp"
 
+#include "cli/hash.hpp"
+
 namespace background_extraction {
 
 std::uint64_t hash_on(std::uint64_t hash, std::span<std::uint8_t const> bytes) {
-  for (std::uint8_t const byte : bytes) hash = (hash ^ byte) * 1099511628211U;
+  for (std::uint8_t const byte : bytes) hash = cli::hash_on(hash, byte);
   return hash;
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "cli/hash.hpp"
+
 namespace evolutionary_program {
 
 void select(std::span<Rank> island) {
@@ -12,7 +14,7 @@ void select(std::span<Rank> island) {
 std::uint64_t hash_on(std::uint64_t hash, Creature const& creature) {
   std::array<unsigned char, sizeof creature.parameters> bytes;
   std::memcpy(bytes.data(), creature.parameters, bytes.size());
-  for (unsigned char const byte : bytes) hash = (hash ^ byte) * 1099511628211U;
+  for (unsigned char const byte : bytes) hash = cli::hash_on(hash, byte);
   return hash;
 }
 

@@ -5,15 +5,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <memory>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
 
 #include "cli/bad_input.hpp"
+#include "cli/input.hpp"
 #include "face_detection/built_in.hpp"
 #include "picture/picture.hpp"
 
@@ -26,26 +24,6 @@ using Bytes = std::vector<std::uint8_t>;
 
 /// No picture within the limits needs more, not even one that a PNG does not make smaller.
 constexpr std::size_t max_file_bytes = std::size_t{1} << 30;
-
-Bytes read_bytes(std::string const& path) {
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-  errno = 0;
-  std::unique_ptr<std::FILE, Close> const file{std::fopen(path.c_str(), "rb")};
-  if (file == nullptr) fail(path, std::string{"cannot be opened: "} + std::strerror(errno));
-  Bytes bytes;
-  for (std::size_t got = 1; got > 0;) {
-    std::size_t const before = bytes.size();
-    bytes.resize(before + (std::size_t{1} << 18));
-    got = std::fread(bytes.data() + before, 1, bytes.size() - before, file.get());
-    bytes.resize(before + got);
-    if (std::ferror(file.get()) != 0) fail(path, std::string{"cannot be read: "} + std::strerror(errno));
-    if (bytes.size() > max_file_bytes) fail(path, "larger than " + std::to_string(max_file_bytes) + " bytes");
-  }
-  if (bytes.empty()) fail(path, "empty");
-  return bytes;
-}
 
 void require_size(std::string const& path, std::int64_t width, std::int64_t height) {
   std::string const size = std::to_string(width) + " x " + std::to_string(height);
@@ -199,12 +177,12 @@ Image read_bytes_of(std::string const& path, Bytes const& bytes) {
 }  // namespace
 
 Samples read_samples(std::string const& path) {
-  Bytes const bytes = read_bytes(path);
+  Bytes const bytes = cli::read_whole(path, max_file_bytes);
   if (!is_pnm(bytes)) fail(path, "neither a binary PGM (P5), nor a binary PPM (P6)");
   return read_pnm(path, bytes);
 }
 
-Image read_image(std::string const& path) { return read_bytes_of(path, read_bytes(path)); }
+Image read_image(std::string const& path) { return read_bytes_of(path, cli::read_whole(path, max_file_bytes)); }
 
 Image face_image() { return read_bytes_of("the picture that is built in", Bytes(face_pgm.begin(), face_pgm.end())); }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cli/hash.hpp"
 #include "rasterization/methods.hpp"
 
 namespace rasterization {
@@ -12,9 +13,9 @@ constexpr std::uint32_t background = 0x181c24;
 }  // namespace
 
 Summary summarize(Drawn const& drawn) {
-  std::uint64_t hash = 14695981039346656037U;
+  std::uint64_t hash = cli::first_hash;
   for (picture::Pixel const& pixel : drawn.pixels)
-    hash = (hash ^ picture::colour_of(pixel.bits, background)) * 1099511628211U;
+    hash = cli::hash_on(hash, picture::colour_of(pixel.bits, background));
   return {drawn.triangles, drawn.covered_pixels, hash};
 }
 

@@ -1,17 +1,14 @@
 #include "reyes/scene.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <cstring>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <string_view>
 #include <utility>
 
 #include "cli/bad_input.hpp"
+#include "cli/input.hpp"
 #include "reyes/built_in.hpp"
 
 namespace reyes {
@@ -60,7 +57,7 @@ Patches moved(Patches patches, Move const& move) {
 Patches parse_patches(std::string const& name, std::string const& text) {
   Words words{text};
   auto const fail = [&](std::string const& what) {
-    throw cli::BadInput{name + ":" + std::to_string(words.line()) + ": " + what};
+    throw cli::BadInput{name + ": line " + std::to_string(words.line()) + ": " + what};
   };
   if (words.next() != "BBP") fail("begins with the word BBP when it has bicubic patches");
   std::vector<float> numbers;
@@ -89,15 +86,8 @@ Patches parse_patches(std::string const& name, std::string const& text) {
 }
 
 Patches read_patches(std::string const& path) {
-  std::ifstream file{path, std::ios::binary};
-  if (!file) throw cli::BadInput{path + ": cannot be opened: " + std::strerror(errno)};
-  std::string text;
-  text.resize(most_bytes + 1);
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (file.bad() || (file.fail() && !file.eof())) throw cli::BadInput{path + ": cannot be read"};
-  if (static_cast<std::size_t>(file.gcount()) > most_bytes) throw cli::BadInput{path + ": more than 256 MiB"};
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  return parse_patches(path, text);
+  std::vector<std::uint8_t> const bytes = cli::read_whole(path, most_bytes);
+  return parse_patches(path, std::string(bytes.begin(), bytes.end()));
 }
 
 Patches teapot() { return parse_patches("the teapot that is built in", teapot_bez); }

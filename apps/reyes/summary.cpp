@@ -1,12 +1,14 @@
 #include "reyes/summary.hpp"
 
+#include "cli/hash.hpp"
+
 namespace reyes {
 
 std::uint64_t checksum(std::span<Colours const> pictures) {
-  std::uint64_t hash = 14695981039346656037U;
+  std::uint64_t hash = cli::first_hash;
   for (Colours const& colours : pictures) {
     for (std::uint32_t const colour : colours) {
-      for (unsigned shift = 0; shift < 32; shift += 8) hash = (hash ^ (colour >> shift & 0xff)) * 1099511628211U;
+      for (unsigned shift = 0; shift < 32; shift += 8) hash = cli::hash_on(hash, colour >> shift & 0xff);
     }
   }
   return hash;

@@ -303,10 +303,10 @@ TEST_F(PatchFiles, ThatAreBadAreRefusedWithTheirLine) {
       {"BBP\n" + numbers_text(47), "17: the last patch has 47 numbers instead of 48"},
       {good + "1", "18: the last patch has 1 numbers instead of 48"}};
   for (auto const& [content, expected] : files) {
-    EXPECT_EQ(complaint([&] { (void)parse_patches("bad.bez", content); }), "bad.bez:" + expected);
+    EXPECT_EQ(complaint([&] { (void)parse_patches("bad.bez", content); }), "bad.bez: line " + expected);
   }
   std::string const cut = plain("cut.bez", "BBP 1");
-  EXPECT_EQ(complaint([&] { (void)read_patches(cut); }), cut + ":1: the last patch has 1 numbers instead of 48");
+  EXPECT_EQ(complaint([&] { (void)read_patches(cut); }), cut + ": line 1: the last patch has 1 numbers instead of 48");
   EXPECT_EQ(complaint([&] { (void)read_patches(path("none.bez")); }),
             path("none.bez") + ": cannot be opened: No such file or directory");
 }

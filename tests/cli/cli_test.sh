@@ -254,7 +254,7 @@ bad "none.bez: cannot be opened: No such file or directory" run reyes --patches 
 { echo BBP; for i in {1..168}; do echo "0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0"; done; } >dots.bez
 bad "--pictures: 100000 pictures of 168 patches, at most 16777216 patches in all" run reyes --pictures 100000 --width 1 --height 1 --patches dots.bez
 echo "1 2 x" >>sheet.bez
-bad "sheet.bez:18: not a number: x" run reyes --patches sheet.bez
+bad "sheet.bez: line 18: not a number: x" run reyes --patches sheet.bez
 rm -f sheet.bez dots.bez
 # Background: every method the same foregrounds; of a folder the one that can be seen, two bytes of three.
 for method in hiway baseline reference; do
