@@ -201,7 +201,7 @@ class Pipeline::Core {
   void find_units();
   void decide_spilling(std::vector<std::string>& problems);
   void find_cycles();
-  void choose_grids();
+  void choose_grids(std::vector<std::string>& found);
   void load_kernels(std::vector<std::string>& problems);
   void give_spill_memory();
   std::byte* place_spilled(TunnelState& t, std::size_t bytes);

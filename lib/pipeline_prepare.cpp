@@ -58,13 +58,17 @@ void Pipeline::Core::prepare() {
   decide_spilling(found);
   find_cycles();
   backend_->reserve_streams(2 * gpu_.size() + 2);  // kernels, what closes behind them, monitor, a launch
-  choose_grids();
+  choose_grids(found);
   check_tagged(found);
   load_kernels(found);
   check_problems(found);
   for (TunnelState& t : tunnels_) settle_movement(t);
   give_spill_memory();
   place_stage_words();
+  for (std::size_t k = 0; k < gpu_.size(); ++k) {
+    if (auto const& data = gpu_[k].kernel.data)
+      data->place(*backend_, grids_[k], device_control_, static_cast<std::uint32_t>(stages_of(true, k).front()));
+  }
   build_monitors();
   prepared_ = true;
 }
@@ -235,13 +239,20 @@ void Pipeline::Core::find_cycles() {
   }
 }
 
-void Pipeline::Core::choose_grids() {
+void Pipeline::Core::choose_grids(std::vector<std::string>& found) {
   grids_.clear();
   auto const sharers = static_cast<unsigned>(
       std::count_if(gpu_.begin(), gpu_.end(), [](auto const& k) { return k.options.blocks == 0; }));
   for (std::size_t k = 0; k < gpu_.size(); ++k) {
     GpuStageOptions const& o = gpu_[k].options;
     grids_.push_back(backend_->default_grid({o.blocks, o.threads_per_block, o.shared_bytes}, sharers));
+    if (auto const& data = gpu_[k].kernel.data) {
+      try {
+        grids_[k] = data->choose_grid(*backend_, gpu_[k].kernel.unbound, o, sharers);
+      } catch (ConfigError const& e) {
+        found.emplace_back(e.what());
+      }
+    }
     for (std::size_t s : stages_of(true, k)) stages_[s].executors = grids_[k].blocks;
   }
 }
@@ -404,6 +415,7 @@ OutletView Pipeline::Core::outlet_view(StageState const& stage, std::size_t inde
 
 StageEnds Pipeline::Core::stage_ends(std::vector<std::size_t> const& stages, unsigned executor) const {
   StageEnds ends;
+  ends.first_stage = static_cast<std::uint32_t>(stages.front());
   for (std::size_t s : stages) {
     StageState const& stage = stages_[s];
     for (std::size_t i = 0; i < stage.description.from.size(); ++i)

@@ -127,6 +127,9 @@ void Pipeline::Core::start() {
   device_words_->reset();
   host_plan_->reset();
   device_plan_->reset();
+  for (GpuKernelDescription const& k : gpu_) {
+    if (k.kernel.data) k.kernel.data->start(*backend_);
+  }
   ended_ = false;
   kernels_done_ = false;
   last_thread_end_ns_ = 0;
@@ -431,6 +434,9 @@ RunReport Pipeline::Core::wait() {
     }
   }
   if (std::exception_ptr const error = error_.get()) std::rethrow_exception(error);
+  for (GpuKernelDescription const& k : gpu_) {
+    if (k.kernel.data) k.kernel.data->finish(*backend_);
+  }
   report_ = {};
   report_.seconds = std::chrono::duration<double>(end - started_).count();
   make_report();

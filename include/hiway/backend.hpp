@@ -108,6 +108,9 @@ class Backend {
   [[nodiscard]] virtual unsigned resident_blocks(DeviceKernel const& kernel, simt::Grid grid) = 0;
   /// The grid that the library chooses where the user left 0, for one of `sharers` kernels.
   [[nodiscard]] virtual simt::Grid default_grid(simt::Grid wanted, unsigned sharers) const = 0;
+  /// The blocks of one of `sharers` kernels that is to fill the device, beside the monitor: all that are resident at once.
+  /// After prepare().
+  [[nodiscard]] virtual unsigned full_grid(DeviceKernel const& kernel, simt::Grid grid, unsigned sharers) = 0;
   /// Starts the kernel on a stream of its own.
   [[nodiscard]] virtual std::unique_ptr<RunningKernel> start(std::string_view name, DeviceKernel const& kernel,
                                                              simt::Grid grid) = 0;

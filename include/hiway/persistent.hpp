@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -20,6 +21,7 @@ struct StageEnds {
   std::vector<OutletView> outlets;
   std::vector<InletView> inlets;
   std::vector<StageWords*> stages;
+  std::uint32_t first_stage = no_id;  ///< its number
   Control* control = nullptr;
 };
 
@@ -29,6 +31,7 @@ struct Ends {
   OutletView outlets[Runner::outlet_count == 0 ? 1 : Runner::outlet_count];
   InletView inlets[Runner::inlet_count == 0 ? 1 : Runner::inlet_count];
   StageWords* stages[Runner::stage_count == 0 ? 1 : Runner::stage_count];
+  std::uint32_t first_stage = no_id;
   Control* control = nullptr;
 };
 
@@ -39,6 +42,7 @@ Ends<Runner> make_ends(StageEnds const& all) {
   for (unsigned i = 0; i != Runner::outlet_count; ++i) ends.outlets[i] = all.outlets[i];
   for (unsigned i = 0; i != Runner::inlet_count; ++i) ends.inlets[i] = all.inlets[i];
   for (unsigned i = 0; i != Runner::stage_count; ++i) ends.stages[i] = all.stages[i];
+  ends.first_stage = all.first_stage;
   ends.control = all.control;
   return ends;
 }
@@ -72,7 +76,7 @@ struct PersistentBody {
   Runner runner;
   Ends<Runner> ends;
   HIWAY_DEVICE void operator()() {
-    enter_block(ends.control, Runner::outlet_count > 0 ? ends.outlets[0].stage : ends.inlets[0].stage);
+    enter_block(ends.control, ends.first_stage);
     on_this_device([&](auto m) { run_persistent(m, runner, ends); });
   }
 };
@@ -87,12 +91,27 @@ struct LaunchBody {
   }
 };
 
+/// What a kernel keeps in device memory of its own, beside tunnels (a segment's queues). Called by the pipeline.
+class KernelData {
+ public:
+  virtual ~KernelData() = default;
+  /// Blocks, threads and shared memory for one of `sharers` kernels. *Throws* ConfigError.
+  virtual simt::Grid choose_grid(Backend& backend, DeviceKernel const& kernel, GpuStageOptions options,
+                                 unsigned sharers) = 0;
+  /// The grid is settled: takes memory, in the place of what it had.
+  virtual void place(Backend& backend, simt::Grid grid, Control* control, std::uint32_t stage) = 0;
+  /// Before each run, and after each that ended without an error.
+  virtual void start(Backend& backend) = 0;
+  virtual void finish(Backend& backend) = 0;
+};
+
 /// A stage's or group's kernel before its ends are known.
 struct StageKernel {
   DeviceKernel unbound;  ///< for its code's sake: residency and loading
   std::function<DeviceKernel(StageEnds const&)> bind;
   /// A user's own kernel does not close behind itself: one warp does, when the kernel has left. Else empty.
   std::function<DeviceKernel(StageEnds const&, simt::Grid)> close_behind = {};
+  std::shared_ptr<KernelData> data = {};  ///< or null
 };
 
 /// The ends of a user's own kernel, by number only.

@@ -18,6 +18,7 @@
 #include "hiway/memory.hpp"
 #include "hiway/persistent.hpp"
 #include "hiway/report.hpp"
+#include "hiway/segment/segment.hpp"
 #include "hiway/stage.hpp"
 #include "hiway/stencil/stencil_tunnel.hpp"
 #include "hiway/tunnel.hpp"
@@ -159,6 +160,24 @@ class Pipeline final : private OpenEnds, private BufferAccess {
   void add_kernel_stage(std::string_view name, void (*kernel)(Ps...), Into<Os...> out, Extent grid, Extent block,
                         Args... arguments) {
     add_kernel_stage_of<Unit>(name, kernel, From<>(NoTunnels{}), out, grid, block, arguments...);
+  }
+
+  /// Adds a stage that is a segment: a tree of nodes in one persistent kernel (segment/segment.hpp), which takes from `source`
+  /// (load, indices, generate, or from(tunnel)). *Throws* ConfigError. *Lifetime* of the result: the pipeline's.
+  template <segment::Shape shape = segment::Shape{}, class Source, class Tree, class Unit = ThisUnit>
+  segment::Segment<Tree, Source, shape>& add_segment(std::string_view name, Source source, Tree tree,
+                                                     segment::SegmentConfig config = {}) {
+    using Made = segment::Segment<Tree, Source, shape>;
+    using Code = typename Made::Code;
+    auto* const code = static_cast<Code*>(allocate_buffer(Memory::device, sizeof(Code)));
+    auto made = std::make_shared<Made>(std::string(name), source, tree, config, Made::collect(tree), code);
+    StageKernel kernel = stage_kernel<typename Made::Runner, Unit>(typename Made::Runner{code});
+    kernel.data = made;
+    add_gpu({std::string(name),
+             {describe_ends(name, segment::detail::SourceTraits<Source>::ends(source), Made::tunnels_of(tree))},
+             {.blocks = config.blocks, .threads_per_block = config.threads_per_block},
+             std::move(kernel)});
+    return *made;
   }
 
   /// Memory for stages: `count` elements, not set, or a copy of `source`. *Throws* ConfigError or CudaError; not while

@@ -365,6 +365,10 @@ class CudaBackend final : public Backend {
     if (wanted.blocks == 0) wanted.blocks = std::max(1u, (std::max(3u, processors()) - 2) / std::max(1u, sharers));
     return wanted;
   }
+  unsigned full_grid(DeviceKernel const& kernel, simt::Grid grid, unsigned sharers) override {
+    unsigned const each = resident_blocks(kernel, grid);
+    return std::max(1u, default_grid({0, grid.threads_per_block, grid.shared_bytes}, sharers).blocks * each);
+  }
   std::unique_ptr<RunningKernel> start(std::string_view name, DeviceKernel const& kernel, simt::Grid grid) override {
     require_code(name, kernel);
     use();

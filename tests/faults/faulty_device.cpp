@@ -117,6 +117,9 @@ class FaultyBackend final : public Backend {
   simt::Grid default_grid(simt::Grid wanted, unsigned sharers) const override {
     return device_->default_grid(wanted, sharers);
   }
+  unsigned full_grid(DeviceKernel const& kernel, simt::Grid grid, unsigned sharers) override {
+    return device_->full_grid(kernel, grid, sharers);
+  }
   std::unique_ptr<RunningKernel> start(std::string_view name, DeviceKernel const& kernel, simt::Grid grid) override {
     faulty->count(faulty->starts, faulty->plan.failed_start, std::string(name));
     return std::make_unique<FaultyKernel>(device_->start(name, kernel, grid), name);

@@ -148,6 +148,7 @@ struct CudaMachine {
   }
   __device__ void fence_behind_ticket() const {}  // what lies at the device is checked there, by read-modify-writes
 
+  static constexpr unsigned warp_lanes = 32;
   __device__ unsigned lane() const { return threadIdx.x & 31u; }
   __device__ std::uint32_t lanes() const {
     unsigned const rest = blockDim.x - (threadIdx.x & ~31u);

@@ -66,6 +66,7 @@ struct FiberMachine : AllAtHome<FiberMachine> {
   HIWAY_DEVICE void fence_across() const { ThreadMachine{}.fence_across(); }
   HIWAY_DEVICE void fence_behind_ticket() const { ThreadMachine{}.fence_behind_ticket(); }
 
+  static constexpr unsigned warp_lanes = 32;
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE unsigned lane() const { return simt::lane_id().thread % 32; }
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE std::uint32_t lanes() const {
     simt::LaneId const id = simt::lane_id();

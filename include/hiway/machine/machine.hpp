@@ -20,7 +20,7 @@
 //                                              came before it
 //            fence_behind_ticket               between a fetch_add at home and a load at home that a checker on the other
 //                                              side may have stored: on a CPU both are seen in that order by everyone
-//   warp     lane, lanes (the launched lanes' mask), converged, ballot, shuffle, sync_warp; count, lowest of a mask
+//   warp     warp_lanes: how many lanes a whole warp has; lane, lanes (the launched lanes' mask), converged, ballot, shuffle, sync_warp; count, lowest of a mask
 //            zero_of_lane: 0, which the compiler takes for different in each lane (docs/adr/0024)
 //   block    thread_in_block, block_threads, block_index, sync_block, shared_memory; share_in_block: the first
 //            thread's value for all; is_own: an address that only the calling lane reaches (its stack)

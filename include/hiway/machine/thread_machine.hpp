@@ -148,6 +148,7 @@ struct ThreadMachine : AllAtHome<ThreadMachine> {
 #endif
   }
 
+  static constexpr unsigned warp_lanes = 1;
   HIWAY_DEVICE unsigned lane() const { return 0; }
   HIWAY_DEVICE std::uint32_t lanes() const { return 1; }
   HIWAY_DEVICE std::uint32_t converged() const { return 1; }

@@ -1,0 +1,140 @@
+// The lanes of a replica: a warp, or a block. Everything here is called by all of them together.
+#pragma once
+#include <cstdint>
+
+#include "hiway/grouping/team.hpp"
+#include "hiway/machine/machine.hpp"
+
+namespace hiway::segment {
+
+/// What the lanes found out together.
+struct Tally {
+  std::uint32_t before = 0;  ///< lanes below the own that bring something
+  std::uint32_t all = 0;     ///< lanes that do
+  bool any = false;          ///< the other question: yes in some lane
+};
+
+/// A warp. A CPU thread is a warp of one.
+template <class Machine>
+class WarpLanes {
+ public:
+  static constexpr unsigned scratch_words = 0;
+  using Team = WarpTeam<Machine>;
+
+  HIWAY_DEVICE WarpLanes(Machine m, std::uint32_t*) : m_(m) {}
+  HIWAY_DEVICE Machine machine() const { return m_; }
+  HIWAY_DEVICE Team team() const { return {m_}; }
+  HIWAY_DEVICE unsigned rank() const { return m_.lane(); }
+  HIWAY_DEVICE unsigned size() const { return Machine::warp_lanes; }
+  HIWAY_DEVICE void sync() const { m_.sync_warp(whole); }
+  HIWAY_DEVICE bool any(bool yes) const { return m_.ballot(whole, yes) != 0; }
+  HIWAY_DEVICE Tally tally(bool brings) const {
+    std::uint32_t const who = m_.ballot(whole, brings);
+    return {m_.count(who & lanes_below(m_.lane())), m_.count(who), false};
+  }
+  HIWAY_DEVICE Tally tally(bool brings, bool other) const {
+    Tally t = tally(brings);
+    t.any = any(other);
+    return t;
+  }
+  /// The first lane's value, for all.
+  HIWAY_DEVICE std::uint64_t share(std::uint64_t value) const { return m_.shuffle(whole, value, 0); }
+  /// The values of the lanes below, added up, and all of them.
+  HIWAY_DEVICE std::uint32_t sum_before(std::uint32_t value, std::uint32_t& all) const {
+    std::uint32_t sum = value;
+    for (unsigned d = 1; d < size(); d *= 2) {
+      std::uint32_t const below = m_.shuffle(whole, sum, m_.lane() >= d ? m_.lane() - d : m_.lane());
+      if (m_.lane() >= d) sum += below;
+    }
+    all = m_.shuffle(whole, sum, size() - 1);
+    return sum - value;
+  }
+
+ private:
+  static constexpr std::uint32_t whole = Machine::warp_lanes == 32 ? ~0u : (1u << Machine::warp_lanes % 32) - 1u;
+  Machine m_;
+};
+
+/// A block of whole warps. Its warps meet through words in shared memory, in two sets used in turn: who writes one has left
+/// the meeting behind which the other was read.
+template <class Machine>
+class BlockLanes {
+ public:
+  static constexpr unsigned most_warps = 32;
+  static constexpr unsigned scratch_words = 2 * 2 * most_warps;
+  using Team = BlockTeam<Machine>;
+
+  HIWAY_DEVICE BlockLanes(Machine m, std::uint32_t* scratch)
+      : m_(m),
+        scratch_(scratch),
+        warp_(m.thread_in_block() / Machine::warp_lanes),
+        warps_(m.block_threads() / Machine::warp_lanes) {}
+  HIWAY_DEVICE Machine machine() const { return m_; }
+  HIWAY_DEVICE Team team() const { return {m_}; }
+  HIWAY_DEVICE unsigned rank() const { return m_.thread_in_block(); }
+  HIWAY_DEVICE unsigned size() const { return m_.block_threads(); }
+  HIWAY_DEVICE void sync() const { m_.sync_block(); }
+  HIWAY_DEVICE bool any(bool yes) { return tally(false, yes).any; }
+  HIWAY_DEVICE Tally tally(bool brings) { return tally(brings, false); }
+  HIWAY_DEVICE Tally tally(bool brings, bool other) {
+    std::uint32_t const lanes = m_.lanes();
+    std::uint32_t const who = m_.ballot(lanes, brings);
+    std::uint32_t const others = m_.ballot(lanes, other);
+    std::uint32_t* const words = turn();
+    if (m_.lane() == 0) {
+      words[warp_] = m_.count(who);
+      words[most_warps + warp_] = others;
+    }
+    m_.sync_block();
+    Tally t{m_.count(who & lanes_below(m_.lane())), 0, false};
+    for (unsigned w = 0; w != warps_; ++w) {
+      std::uint32_t const count = words[w];
+      if (w < warp_) t.before += count;
+      t.all += count;
+      t.any = t.any || words[most_warps + w] != 0;
+    }
+    return t;
+  }
+  HIWAY_DEVICE std::uint64_t share(std::uint64_t value) {
+    std::uint32_t* const words = turn();
+    if (rank() == 0) {
+      words[0] = static_cast<std::uint32_t>(value);
+      words[1] = static_cast<std::uint32_t>(value >> 32);
+    }
+    m_.sync_block();
+    return words[0] | std::uint64_t{words[1]} << 32;
+  }
+  HIWAY_DEVICE std::uint32_t sum_before(std::uint32_t value, std::uint32_t& all) {
+    std::uint32_t sum = value;
+    std::uint32_t const lanes = m_.lanes();
+    unsigned const size = m_.count(lanes);
+    for (unsigned d = 1; d < size; d *= 2) {
+      std::uint32_t const below = m_.shuffle(lanes, sum, m_.lane() >= d ? m_.lane() - d : m_.lane());
+      if (m_.lane() >= d) sum += below;
+    }
+    std::uint32_t* const words = turn();
+    if (m_.lane() == size - 1) words[warp_] = sum;
+    m_.sync_block();
+    std::uint32_t before = sum - value;
+    all = 0;
+    for (unsigned w = 0; w != warps_; ++w) {
+      if (w < warp_) before += words[w];
+      all += words[w];
+    }
+    return before;
+  }
+
+ private:
+  HIWAY_DEVICE std::uint32_t* turn() {
+    turn_ ^= 1u;
+    return scratch_ + turn_ * 2 * most_warps;
+  }
+
+  Machine m_;
+  std::uint32_t* scratch_;
+  unsigned warp_;
+  unsigned warps_;
+  unsigned turn_ = 0;
+};
+
+}  // namespace hiway::segment

@@ -1,0 +1,207 @@
+// Node functions of a segment: what a user writes for a node, and how the library tells its kind, the items it takes, and the
+// channels it puts into, from its members' signatures.
+//
+//   filter      Maybe<Out> operator()(In const&) const                      at most one item
+//               Out operator()(In const&) const                             exactly one
+//               void operator()(In const&, Emit<A>&, Emit<B>&...) const     several channels, at most one item on each
+//   expander    Cursor start(In const&) const                               any number of items, one after another
+//               bool more(In const&, Cursor const&) const
+//               Out next(In const&, Cursor&) const, or Maybe<Out>           called while more() says so
+//   indexed     unsigned count(In const&) const                             any number, each by its number: lanes share them
+//               Out at(In const&, unsigned k) const, or Maybe<Out>
+//   collective  template <class Lanes, class Push>                          all lanes of the replica together
+//               void operator()(Lanes lanes, Input const& item, bool valid, Push push) const
+//               with the types Input and Output, and max_gain
+//   by hand     Progress operator()(Lanes lanes, Input const& item, bool valid, Saved& saved, bool resumed, Push push) const
+//               a collective that suspends by itself: it keeps what it needs in `saved`, of its own lane (MERCATOR's way)
+//
+// A node function is a trivially copyable struct at namespace scope; its functions are const, marked HIWAY_DEVICE, and but for
+// a collective's neither templates nor overloaded. `static constexpr unsigned max_gain`: the most items that come of one; an
+// expander needs it only where it is not to suspend.
+#pragma once
+#include <cstdint>
+#include <type_traits>
+
+#include "hiway/config.hpp"
+
+namespace hiway::segment {
+
+/// An item, or none. T is default-constructible.
+template <class T>
+struct Maybe {
+  T value{};
+  bool ok = false;
+  Maybe() = default;
+  HIWAY_DEVICE Maybe(T const& item) : value(item), ok(true) {}
+  HIWAY_DEVICE static Maybe none() { return {}; }
+};
+
+/// One lane's end of a channel, for one call: at most one item.
+template <class T>
+struct Emit {
+  T value{};
+  bool ok = false;
+  HIWAY_DEVICE void put(T const& item) {
+    value = item;
+    ok = true;
+  }
+};
+
+/// What a node by hand says of its ensemble.
+enum class Progress : std::uint8_t { finished, suspended };
+
+enum class Kind : std::uint8_t { unknown, filter, expander, indexed, collective, by_hand };
+
+namespace detail {
+
+template <class... Ts>
+struct Types {
+  static constexpr unsigned count = sizeof...(Ts);
+};
+
+template <unsigned I, class List>
+struct TypeAt;
+template <class T, class... Ts>
+struct TypeAt<0, Types<T, Ts...>> {
+  using type = T;
+};
+template <unsigned I, class T, class... Ts>
+struct TypeAt<I, Types<T, Ts...>> : TypeAt<I - 1, Types<Ts...>> {};
+
+/// A const member function's parts.
+template <class Member>
+struct Signature;
+template <class F, class R, class First, class... Rest>
+struct Signature<R (F::*)(First, Rest...) const> {
+  using Result = R;
+  using Item = std::remove_cvref_t<First>;
+  using Others = Types<std::remove_cvref_t<Rest>...>;
+};
+
+/// The items of what a function returns, and whether it may return none.
+template <class R>
+struct Returned {
+  using Item = R;
+  static constexpr bool maybe = false;
+};
+template <class T>
+struct Returned<Maybe<T>> {
+  using Item = T;
+  static constexpr bool maybe = true;
+};
+
+/// The channels of a list of Emit<T>.
+template <class List>
+struct Emitted;
+template <class... Ts>
+struct Emitted<Types<Emit<Ts>...>> {
+  using Outs = Types<Ts...>;
+};
+
+template <class F>
+concept HasMoreAndNext = requires {
+  &F::start;
+  &F::more;
+  &F::next;
+};
+template <class F>
+concept HasCountAndAt = requires {
+  &F::count;
+  &F::at;
+};
+template <class F>
+concept HasOperator = requires { &F::operator(); };
+template <class F>
+concept HasInputAndOutput = requires {
+  typename F::Input;
+  typename F::Output;
+  F::max_gain;
+};
+
+template <class F>
+constexpr Kind kind_of() {
+  if constexpr (HasMoreAndNext<F>) return Kind::expander;
+  if constexpr (HasCountAndAt<F>) return Kind::indexed;
+  if constexpr (HasOperator<F>) return Kind::filter;
+  if constexpr (HasInputAndOutput<F> && requires { typename F::Saved; }) return Kind::by_hand;
+  if constexpr (HasInputAndOutput<F>) return Kind::collective;
+  return Kind::unknown;
+}
+
+/// Nothing kept between firings.
+struct NoCursor {};
+
+template <class F, Kind kind>
+struct FunctionOf {
+  using In = void;
+  using Outs = Types<>;
+};
+template <class F>
+struct FunctionOf<F, Kind::filter> {
+  using Call = Signature<decltype(&F::operator())>;
+  using In = typename Call::Item;
+  using Cursor = NoCursor;
+  static constexpr bool emits = std::is_void_v<typename Call::Result>;
+  template <bool, class>
+  struct Channels {
+    using type = Types<typename Returned<typename Call::Result>::Item>;
+  };
+  template <class C>
+  struct Channels<true, C> {
+    using type = typename Emitted<typename C::Others>::Outs;
+  };
+  using Outs = typename Channels<emits, Call>::type;
+  static constexpr unsigned max_gain = 1;
+};
+template <class F>
+struct FunctionOf<F, Kind::expander> {
+  using Call = Signature<decltype(&F::next)>;
+  using In = typename Call::Item;
+  using Cursor = typename Signature<decltype(&F::start)>::Result;
+  using Outs = Types<typename Returned<typename Call::Result>::Item>;
+};
+template <class F>
+struct FunctionOf<F, Kind::indexed> {
+  using Call = Signature<decltype(&F::at)>;
+  using In = typename Call::Item;
+  using Cursor = NoCursor;
+  using Outs = Types<typename Returned<typename Call::Result>::Item>;
+};
+template <class F>
+struct FunctionOf<F, Kind::collective> {
+  using In = typename F::Input;
+  using Cursor = NoCursor;
+  using Outs = Types<typename F::Output>;
+};
+template <class F>
+struct FunctionOf<F, Kind::by_hand> {
+  using In = typename F::Input;
+  using Cursor = typename F::Saved;
+  using Outs = Types<typename F::Output>;
+};
+
+}  // namespace detail
+
+/// What the library knows of a node function.
+template <class F>
+struct Function : detail::FunctionOf<F, detail::kind_of<F>()> {
+  static constexpr Kind kind = detail::kind_of<F>();
+  static constexpr bool known = kind != Kind::unknown;
+  static constexpr unsigned channels = detail::FunctionOf<F, kind>::Outs::count;
+  template <unsigned C>
+  using Out = typename detail::TypeAt<C, typename detail::FunctionOf<F, kind>::Outs>::type;
+  /// It may be left between two items, and go on with the same ensemble.
+  static constexpr bool can_suspend = kind == Kind::expander || kind == Kind::indexed || kind == Kind::by_hand;
+  /// The most items that come of one; 0: not said.
+  static constexpr unsigned max_gain = [] {
+    if constexpr (kind == Kind::filter) {
+      return 1u;
+    } else if constexpr (requires { F::max_gain; }) {
+      return static_cast<unsigned>(F::max_gain);
+    } else {
+      return 0u;
+    }
+  }();
+};
+
+}  // namespace hiway::segment

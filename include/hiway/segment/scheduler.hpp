@@ -1,0 +1,966 @@
+// Replica: runs the nodes of a segment, on the lanes of a warp or a block. AFIE scheduling (active, full, inactive, empty),
+// after MERCATOR.
+//
+//   A node is active from when its input queue could not take its parent's next push, until fewer items than lanes are left in
+//   it (none, when it flushes). It may fire when no child of it is active: then each channel has room for the worst.
+//
+//   S1  of the active nodes the one with the lowest number fires: its children have lower numbers, so none is active
+//   S2  a node that fires takes full ensembles until a child of it becomes active, or its queue has no full one. An expander
+//       that suspends is left between two pushes when a child becomes active, and goes on with the same ensemble: a push of all
+//       lanes is what its children must have room for, not all that may come of an ensemble
+//   S3  what the source brings last is flushed: a node drains to 0, then passes the flush on. So each node has
+//       ceil(items / lanes) ensembles, but for those of an unfinished claim of the source
+//   S4  a node that flushes and cannot fill its lanes fills them with items of other nodes of the same function type, where
+//       their children have room (same-module firing). Every lane then has its own node
+//   S5  loops: nodes of a loop put at most one item into it for each they take. Who enters leaves as many slots free in the
+//       head's queue as there are lanes, so the loop's queues together always have a free slot, and some node of it
+//       can fire. It fires with what there is, and with what its successor in the loop has room for
+//
+// All lanes hold the same scheduling state in registers: they come to the same decisions.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "hiway/fault.hpp"
+#include "hiway/inlet.hpp"
+#include "hiway/outlet.hpp"
+#include "hiway/item.hpp"
+#include "hiway/segment/lanes.hpp"
+#include "hiway/segment/lending.hpp"
+#include "hiway/segment/node.hpp"
+#include "hiway/segment/queue.hpp"
+
+namespace hiway::segment {
+
+namespace detail {
+
+/// One lane's ends of all channels of a function.
+template <class List>
+struct Emits;
+template <>
+struct Emits<Types<>> {};
+template <class T, class... Rest>
+struct Emits<Types<T, Rest...>> {
+  Emit<T> first;
+  Emits<Types<Rest...>> rest;
+  template <unsigned C>
+  HIWAY_DEVICE auto& get() {
+    if constexpr (C == 0) {
+      return first;
+    } else {
+      return rest.template get<C - 1>();
+    }
+  }
+};
+
+template <class T>
+HIWAY_DEVICE inline Maybe<T> as_maybe(Maybe<T> const& value) {
+  return value;
+}
+template <class T>
+HIWAY_DEVICE inline Maybe<T> as_maybe(T const& value) {
+  return Maybe<T>(value);
+}
+
+/// What is kept of a lane whose node is left.
+template <class F>
+struct LaneOf {
+  typename Function<F>::In item;
+  typename Function<F>::Cursor cursor;
+};
+
+/// Calls `body(std::integral_constant<unsigned, C>)` for each channel.
+template <unsigned Channels, class Body>
+HIWAY_DEVICE inline void for_channels(Body&& body) {
+  if constexpr (Channels > 0) body(std::integral_constant<unsigned, 0>{});
+  if constexpr (Channels > 1) body(std::integral_constant<unsigned, 1>{});
+  if constexpr (Channels > 2) body(std::integral_constant<unsigned, 2>{});
+  if constexpr (Channels > 3) body(std::integral_constant<unsigned, 3>{});
+}
+
+}  // namespace detail
+
+template <class Program, class Lanes>
+class Replica {
+  using Source = typename Program::Source;
+  static constexpr bool counts = Program::shape.counters;
+
+  /// Where one channel of a node that fires leads. The same in all lanes.
+  struct Target {
+    std::byte* slots = nullptr;
+    std::uint32_t at = 0;      ///< the next slot to write
+    std::uint32_t size = 0;    ///< slots of the queue
+    std::uint32_t free = 0;
+    std::uint32_t room = 0;    ///< fewer free slots make it active; 0: never
+    std::uint32_t pushed = 0;
+    std::uint8_t node = 0;     ///< or first_sink + a sink
+  };
+
+ public:
+  /// `near`, `far`: the replica's rooms. `rows`: the block's copy of the program's.
+  HIWAY_DEVICE Replica(Program const& program, Lanes lanes, OutletView const* outlets, InletView const* inlets,
+                       NodeRow const* rows, std::byte* near, std::byte* far, unsigned replica)
+      : p_(program),
+        lanes_(lanes),
+        outlets_(outlets),
+        inlets_(inlets),
+        rows_(rows),
+        near_(near),
+        far_(far),
+        states_(reinterpret_cast<QueueState*>(near + program.states_at)),
+        sink_counts_(reinterpret_cast<std::uint64_t*>(near + program.sinks_at)),
+        sums_(reinterpret_cast<std::uint32_t*>(near + program.sums_at)),
+        root_(program.nodes - 1),
+        replica_(replica) {}
+
+  /// Takes from the source until it has ended and everything is done. All lanes of the replica call it.
+  HIWAY_DEVICE void run() {
+    auto const m = lanes_.machine();
+    for (unsigned i = lanes_.rank(); i < p_.nodes; i += lanes_.size()) states_[i] = QueueState{};
+    for (unsigned i = lanes_.rank(); i < Program::Sinks::count; i += lanes_.size()) sink_counts_[i] = 0;
+    if (lanes_.rank() == 0) p_.times[replica_].began_ns = m.now_ns();
+    lanes_.sync();
+    std::uint64_t calls = 0;
+    while (active_ != 0 || refill()) {
+      step(m.lowest(active_));
+      if ((++calls & 15u) == 0) look_around(static_cast<std::uint32_t>(calls / 16));
+    }
+    finish(calls);
+  }
+
+ private:
+  /// Now and then: does the run abort, does another replica ask for work?
+  HIWAY_DEVICE void look_around(std::uint32_t turn) {
+    auto const m = lanes_.machine();
+    bool asked = false;
+    if (lanes_.rank() == 0) {
+      leave_if_aborted(m, *p_.control);
+      asked = p_.lending.idle != nullptr && anyone_asks(m, p_.lending);
+    }
+    asked = lanes_.share(asked ? 1 : 0) != 0;
+    leave_if_aborted(m, *p_.control);  // who shares may have left instead (grouping/team.hpp E3)
+    if (asked) lend(turn);
+  }
+
+  // ---- lending
+
+  /// Sends half of the items of the node nearest to the root to a replica that asks, where something is left for this one.
+  HIWAY_DEVICE void lend(std::uint32_t turn) {
+    auto const m = lanes_.machine();
+    unsigned from = most_nodes;
+    std::uint32_t free = 0;  // items of it that no suspended ensemble holds
+    std::uint32_t others = 0;
+    for (unsigned node = p_.nodes; node-- != 0;) {
+      QueueState const s = states_[node];
+      bool const holds = holds_suspended(node);
+      if (from == most_nodes && (node != root_ || root_is_queued()) && s.count > (holds ? s.suspended : 0)) {
+        from = node;
+        free = s.count - (holds ? s.suspended : 0);
+        others += s.suspended;
+      } else {
+        others += s.count + s.suspended;
+      }
+    }
+    if (from == most_nodes || free + others < 2) return;
+    std::uint32_t to = no_replica;
+    if (lanes_.rank() == 0) to = answer(m, p_.lending, replica_ / 32 + turn);
+    to = static_cast<std::uint32_t>(lanes_.share(to));
+    leave_if_aborted(m, *p_.control);
+    if (to == no_replica) return;
+    std::uint32_t k = (free + 1) / 2;
+    if (k > lanes_.size()) k = lanes_.size();
+    NodeRow const& row = rows_[from];
+    QueueState s = states_[from];
+    std::byte* const letter = p_.lending.letters + std::size_t{to} * p_.lending.letter_bytes;
+    if (lanes_.rank() < k) {
+      std::uint32_t const at = wrap(s.head + s.count - k + lanes_.rank(), row.slots);
+      copy_bytes(letter + std::size_t{lanes_.rank()} * row.item_bytes,
+                 room_of(row.queue_is_far) + row.queue_at + std::size_t{at} * row.item_bytes, row.item_bytes);
+    }
+    s.count -= k;
+    lanes_.sync();
+    if (lanes_.rank() == 0) {
+      send(m, p_.lending, to, from, k);
+      states_[from] = s;
+    }
+    lanes_.sync();
+  }
+
+  /// Asks for a letter and opens it. False when nobody has work any more.
+  HIWAY_DEVICE bool borrow() {
+    auto const m = lanes_.machine();
+    bool got = false;
+    if (lanes_.rank() == 0) {
+      ask(m, p_.lending, replica_);
+      got = await_letter(m, p_.lending, replica_, *p_.control);
+    }
+    got = lanes_.share(got ? 1 : 0) != 0;
+    leave_if_aborted(m, *p_.control);
+    if (!got) return false;
+    LetterBox const& box = p_.lending.boxes[replica_];
+    std::uint32_t const node = box.node;
+    std::uint32_t const k = box.count;
+    NodeRow const& row = rows_[node];
+    std::byte const* const letter = p_.lending.letters + std::size_t{replica_} * p_.lending.letter_bytes;
+    if (lanes_.rank() < k) {
+      copy_bytes(room_of(row.queue_is_far) + row.queue_at + std::size_t{lanes_.rank()} * row.item_bytes,
+                 letter + std::size_t{lanes_.rank()} * row.item_bytes, row.item_bytes);
+    }
+    lanes_.sync();
+    if (lanes_.rank() == 0) {
+      states_[node].head = 0;
+      states_[node].count = k;
+    }
+    lanes_.sync();
+    flush_ |= 1u << node;
+    active_ |= 1u << node;
+    return true;
+  }
+  /// A suspended ensemble's items are still in the queue (else the lanes' own are kept).
+  HIWAY_DEVICE bool holds_suspended(unsigned node) const {
+    return !Program::refills_lanes || !rows_[node].keeps_lanes;
+  }
+
+  // ---- the source
+
+  /// Brings items to the root, or starts the last flush. False when everything is done.
+  HIWAY_DEVICE bool refill() {
+    if constexpr (Source::is_range) {
+      if (!ended_) return claim();
+      return p_.lending.idle != nullptr && borrow();
+    } else {
+      return !ended_ && get();
+    }
+  }
+
+  /// Claims a part of the range, smaller towards its end.
+  HIWAY_DEVICE bool claim() {
+    auto const m = lanes_.machine();
+    std::uint64_t const size = p_.source.size;
+    std::uint64_t first = 0;
+    std::uint32_t count = 0;
+    if (lanes_.rank() == 0) {
+      std::uint64_t const seen = m.load(p_.words->next, Order::relaxed);
+      if (seen < size) {
+        std::uint64_t part = (size - seen) / (2 * p_.replicas);
+        std::uint64_t const lanes = lanes_.size();
+        if (part >= lanes) part -= part % lanes;
+        part = part < p_.least_claim ? p_.least_claim : part > p_.most_claim ? p_.most_claim : part;
+        if (root_is_queued()) {
+          std::uint64_t const free = free_of_root(states_[root_]);
+          part = part < free ? part : free;
+        }
+        first = m.fetch_add(p_.words->next, part, Order::relaxed);
+        if (first < size) count = static_cast<std::uint32_t>(first + part < size ? part : size - first);
+      }
+    }
+    first = lanes_.share(first);
+    count = static_cast<std::uint32_t>(lanes_.share(count));
+    leave_if_aborted(m, *p_.control);
+    if (count == 0) return begin_flush();
+    if (root_is_queued()) {
+      QueueState const s = states_[root_];
+      using Item = typename Source::Item;
+      NodeRow const& row = rows_[root_];
+      auto* const slots = reinterpret_cast<Item*>(room_of(row.queue_is_far) + row.queue_at);
+      for (std::uint32_t k = lanes_.rank(); k < count; k += lanes_.size())
+        slots[wrap(wrap(s.head + s.count, row.slots) + k, row.slots)] = p_.source.item(first + k);
+      set_root_count(s.count + count);
+    } else {
+      window_ = first;
+      set_root_count(count);
+    }
+    active_ |= 1u << root_;
+    return true;
+  }
+  /// A range's items need no queue, but where others come to the root, too.
+  HIWAY_DEVICE bool root_is_queued() const { return !Source::is_range || rows_[root_].loop != 0; }
+  /// Room for items from the source (S5).
+  HIWAY_DEVICE std::uint32_t free_of_root(QueueState const& s) const {
+    std::uint32_t const free = rows_[root_].slots - s.count;
+    if (rows_[root_].loop == 0) return free;
+    return free < lanes_.size() ? 0 : free - lanes_.size();
+  }
+
+  /// Gets what there is. Where there is nothing now, what came before is flushed, and its tasks end: the source may wait for
+  /// what comes of them.
+  HIWAY_DEVICE bool get() {
+    auto const m = lanes_.machine();
+    OutletView const& outlet = outlets_[0];
+    NodeRow const& row = rows_[root_];
+    using Item = typename Source::Item;
+    for (unsigned misses = 0;; m.relax(misses++)) {
+      QueueState const s = states_[root_];
+      std::uint32_t const at = wrap(s.head + s.count, row.slots);
+      std::uint32_t const free = free_of_root(s);
+      std::uint32_t const straight = row.slots - at < free ? row.slots - at : free;
+      auto* const items = reinterpret_cast<Item*>(room_of(row.queue_is_far) + row.queue_at) + at;
+      auto const claimed =
+          hiway::detail::get_span_by_team(lanes_.team(), outlet, straight, hiway::detail::ReadItems<Item>{items});
+      std::uint32_t const n = claimed.run.count;
+      tasks_ += n;
+      if (n != 0) {
+        set_root_count(s.count + n);
+        misses = 0;
+        drained_ = false;
+        if (s.count + n < lanes_.size()) continue;
+        active_ |= 1u << root_;
+        return true;
+      }
+      if (tasks_ != 0) {
+        if (!drained_) return begin_flush();
+        hiway::detail::end_task_together(lanes_.team(), outlet, tasks_);
+        tasks_ = 0;
+        drained_ = false;
+        misses = 0;
+      }
+      if (claimed.ended) {
+        ended_ = true;
+        return false;
+      }
+    }
+  }
+
+  HIWAY_DEVICE bool begin_flush() {
+    if constexpr (Source::is_range) ended_ = true;
+    drained_ = true;
+    flush_ |= 1u << root_;
+    active_ |= 1u << root_;
+    return true;
+  }
+
+  HIWAY_DEVICE void set_root_count(std::uint32_t count) {
+    lanes_.sync();
+    if (lanes_.rank() == 0) states_[root_].count = count;
+    lanes_.sync();
+  }
+
+  // ---- scheduling
+
+  HIWAY_DEVICE void step(unsigned node) {
+    std::uint32_t const loop = rows_[node].loop;
+    if (loop != 0) {
+      node = busiest(loop);
+      if (node == most_nodes) {
+        settle_loop(loop);
+        return;
+      }
+    } else if (states_[node].count + states_[node].suspended == 0) {
+      settle(node, 0);
+      return;
+    }
+    fire_module<0>(node, rows_[node].module);
+  }
+
+  template <unsigned M>
+  HIWAY_DEVICE void fire_module(unsigned node, unsigned module) {
+    if constexpr (M + 1 == Program::Modules::count) {
+      fire_node<M>(node);
+    } else {
+      if (module == M) {
+        fire_node<M>(node);
+      } else {
+        fire_module<M + 1>(node, module);
+      }
+    }
+  }
+
+  template <unsigned M>
+  HIWAY_DEVICE void fire_node(unsigned node) {
+    if constexpr (Program::refills_lanes && Function<ModuleAt<M>>::kind == Kind::expander) {
+      fire_lanes<M>(node);
+    } else {
+      fire<M>(node);
+    }
+  }
+
+  /// A node that has fired: inactive once it has no full ensemble (no item, when it flushes, which it passes on then).
+  HIWAY_DEVICE void settle(unsigned node, std::uint32_t left) {
+    std::uint32_t const bit = 1u << node;
+    bool const flushes = (flush_ & bit) != 0;
+    if (left >= lanes_.size() || (left != 0 && (flushes || (Source::is_range && node == root_)))) return;
+    active_ &= ~bit;
+    if (flushes) pass_flush(bit, rows_[node].children);
+  }
+  HIWAY_DEVICE void pass_flush(std::uint32_t from, std::uint32_t to) {
+    flush_ = (flush_ & ~from) | to;
+    active_ |= to;
+  }
+
+  /// The node of a loop that can fire most lanes, or none.
+  HIWAY_DEVICE unsigned busiest(std::uint32_t loop) {
+    auto const m = lanes_.machine();
+    unsigned best = most_nodes;
+    std::uint32_t most = (flush_ & loop) != 0 ? 0 : lanes_.size() - 1;
+    bool any_full = false;
+    for (std::uint32_t left = loop; left != 0; left &= left - 1) {
+      unsigned const node = m.lowest(left);
+      std::uint32_t const count = states_[node].count;
+      any_full = any_full || count >= lanes_.size();
+      std::uint32_t lanes = count < lanes_.size() ? count : lanes_.size();
+      std::uint32_t const free = free_ahead(node, loop);
+      if (free < lanes) lanes = free;
+      if (lanes > most) {
+        most = lanes;
+        best = node;
+      }
+    }
+    if (best != most_nodes || !any_full) return best;
+    // A full ensemble waits behind a full queue: the loop goes on with what can (S5).
+    for (std::uint32_t left = loop; left != 0; left &= left - 1) {
+      unsigned const node = m.lowest(left);
+      std::uint32_t const count = states_[node].count;
+      std::uint32_t const free = free_ahead(node, loop);
+      std::uint32_t const lanes = count < free ? count : free;
+      if (lanes > 0 && (best == most_nodes || lanes > most)) {
+        most = lanes;
+        best = node;
+      }
+    }
+    return best;
+  }
+  /// Free slots of the queues that the node puts into inside its loop.
+  HIWAY_DEVICE std::uint32_t free_ahead(unsigned node, std::uint32_t loop) {
+    std::uint32_t free = ~0u;
+    for (unsigned c = 0; c != most_channels; ++c) {
+      std::uint8_t const to = rows_[node].to[c];
+      if (to >= first_sink || (loop >> to & 1u) == 0) continue;
+      std::uint32_t const f = rows_[to].slots - states_[to].count;
+      free = f < free ? f : free;
+    }
+    return free;
+  }
+  HIWAY_DEVICE void settle_loop(std::uint32_t loop) {
+    auto const m = lanes_.machine();
+    bool const flushes = (flush_ & loop) != 0;
+    active_ &= ~loop;
+    if (!flushes) return;
+    std::uint32_t out = 0;
+    for (std::uint32_t left = loop; left != 0; left &= left - 1) out |= rows_[m.lowest(left)].children;
+    pass_flush(loop, out);
+  }
+
+  // ---- firing
+
+  HIWAY_DEVICE std::byte* room_of(bool is_far) const { return is_far ? far_ : near_; }
+  HIWAY_DEVICE static std::uint32_t wrap(std::uint32_t at, std::uint32_t slots) { return at >= slots ? at - slots : at; }
+
+  HIWAY_DEVICE Target open(unsigned node, unsigned channel) const {
+    Target t;
+    t.node = rows_[node].to[channel];
+    if (t.node >= first_sink) return t;
+    NodeRow const& row = rows_[t.node];
+    QueueState const s = states_[t.node];
+    t.slots = room_of(row.queue_is_far) + row.queue_at;
+    t.size = row.slots;
+    t.at = wrap(s.head + s.count, row.slots);
+    t.free = row.slots - s.count;
+    t.room = (rows_[node].loop >> t.node & 1u) != 0 ? 0 : row.room;
+    return t;
+  }
+  /// What a node has put is there for others; all lanes behind a sync().
+  HIWAY_DEVICE void close(Target const& t) {
+    if (t.node >= first_sink) {
+      sink_counts_[t.node - first_sink] += t.pushed;
+    } else {
+      states_[t.node].count += t.pushed;
+    }
+  }
+
+  /// Puts the items of all lanes that have one; whether `other` holds in any lane.
+  template <class T>
+  HIWAY_DEVICE bool put(Target& t, T const& item, bool brings, bool other) {
+    Tally const tally = lanes_.tally(brings, other);
+    if (t.node >= first_sink) {
+      p_.sinks.template put<T>(*this, t.node - first_sink, item, brings, tally);
+    } else {
+      if (brings) reinterpret_cast<T*>(t.slots)[wrap(t.at + tally.before, t.size)] = item;
+      t.at = wrap(t.at + tally.all, t.size);
+      t.free -= tally.all;
+      if (t.free < t.room) active_ |= 1u << t.node;
+    }
+    t.pushed += tally.all;
+    return tally.any;
+  }
+
+  /// An ensemble of items of one node.
+  template <class F>
+  struct OfOne {
+    using Fn = Function<F>;
+    Replica& r;
+    unsigned node;
+    F const& f;
+    Target to[Fn::channels == 0 ? 1 : Fn::channels];
+
+    HIWAY_DEVICE OfOne(Replica& replica, unsigned n, F const& function) : r(replica), node(n), f(function) {
+      detail::for_channels<Fn::channels>([&](auto c) { to[c] = r.open(node, c); });
+    }
+    HIWAY_DEVICE F const& function() const { return f; }
+    HIWAY_DEVICE bool must_suspend() const { return r.rows_[node].suspends && (r.rows_[node].children & r.active_) != 0; }
+    template <unsigned C, class T>
+    HIWAY_DEVICE bool put(T const& item, bool brings, bool other) {
+      return r.put(to[C], item, brings, other);
+    }
+  };
+
+  /// An ensemble of items of several nodes whose functions have the same type: each lane's is its tag's (S4).
+  template <class F, unsigned M>
+  struct OfSeveral {
+    using Fn = Function<F>;
+    Replica& r;
+    std::uint32_t nodes;  ///< bits
+    unsigned tag;
+    F const& f;
+
+    HIWAY_DEVICE F const& function() const { return f; }
+    HIWAY_DEVICE bool must_suspend() const {
+      auto const m = r.lanes_.machine();
+      for (std::uint32_t left = nodes; left != 0; left &= left - 1) {
+        NodeRow const& row = r.rows_[m.lowest(left)];
+        if (row.suspends && (row.children & r.active_) != 0) return true;
+      }
+      return false;
+    }
+    template <unsigned C, class T>
+    HIWAY_DEVICE bool put(T const& item, bool brings, bool other) {
+      auto const m = r.lanes_.machine();
+      bool any = false;
+      for (std::uint32_t left = nodes; left != 0; left &= left - 1) {
+        unsigned const node = m.lowest(left);
+        Target t = r.open(node, C);
+        any = r.put(t, item, brings && tag == node, other) || any;
+        r.lanes_.sync();
+        if (r.lanes_.rank() == 0) r.close(t);
+        r.lanes_.sync();
+      }
+      return any;
+    }
+  };
+
+  /// What a collective's lanes put with.
+  template <class Ensemble>
+  struct Push {
+    Ensemble& ensemble;
+    Replica& r;
+    std::uint32_t& put;
+    /// All lanes call it: the items of those with `brings`. Whether another push of all lanes has room.
+    template <class T>
+    HIWAY_DEVICE bool operator()(T const& item, bool brings) {
+      ensemble.template put<0>(item, brings, false);
+      if constexpr (counts) put += brings ? 1 : 0;
+      return !ensemble.must_suspend();
+    }
+  };
+
+  template <unsigned M>
+  using ModuleAt = typename detail::TypeAt<M, typename Program::Modules>::type;
+
+  template <unsigned M>
+  HIWAY_DEVICE ModuleAt<M> const& function_of(NodeRow const& row) const {
+    return static_cast<ModuleAt<M> const*>(p_.functions[M])[row.index];
+  }
+  /// The `k`-th item of a node's queue.
+  template <unsigned M, class In>
+  HIWAY_DEVICE In read(unsigned node, QueueState const& s, std::uint32_t k) const {
+    if constexpr (Source::is_range && M == Program::root_module) {
+      if (node == root_ && !root_is_queued()) return p_.source.item(window_ + k);
+    }
+    NodeRow const& row = rows_[node];
+    auto const* const slots = reinterpret_cast<In const*>(room_of(row.queue_is_far) + row.queue_at);
+    return slots[wrap(s.head + k, row.slots)];
+  }
+  template <class Cursor>
+  HIWAY_DEVICE Cursor* cursors_of(unsigned node) const {
+    return reinterpret_cast<Cursor*>(room_of(rows_[node].cursors_are_far) + rows_[node].cursors_at);
+  }
+
+  HIWAY_ITEMS_MAY_LOOK_UNSET
+  /// Works on the items of one ensemble; false when it suspends. `cursor`: where the lane's is kept. `put`: items that the
+  /// lane has put, where they are counted.
+  template <class F, class Ensemble>
+  HIWAY_DEVICE bool work(Ensemble& e, typename Function<F>::In const& item, bool mine, bool resumed,
+                         typename Function<F>::Cursor* kept, std::uint32_t& put) {
+    using Fn = Function<F>;
+    F const& f = e.function();
+    if constexpr (Fn::kind == Kind::filter) {
+      if constexpr (Fn::emits) {
+        detail::Emits<typename Fn::Outs> out;
+        if (mine) {
+          [&]<std::size_t... C>(std::index_sequence<C...>) { f(item, out.template get<C>()...); }
+          (std::make_index_sequence<Fn::channels>{});
+        }
+        detail::for_channels<Fn::channels>([&](auto c) {
+          auto const& o = out.template get<c>();
+          e.template put<c>(o.value, o.ok, false);
+          if constexpr (counts) put += o.ok ? 1 : 0;
+        });
+      } else {
+        Maybe<typename Fn::template Out<0>> out;
+        if (mine) out = detail::as_maybe(f(item));
+        e.template put<0>(out.value, out.ok, false);
+        if constexpr (counts) put += out.ok ? 1 : 0;
+      }
+      return true;
+    } else if constexpr (Fn::kind == Kind::expander) {
+      typename Fn::Cursor cursor;
+      bool live = false;
+      if (mine) {
+        if (resumed) {
+          cursor = *kept;
+        } else {
+          cursor = f.start(item);
+        }
+        live = f.more(item, cursor);
+      }
+      bool any = lanes_.any(live);
+      while (any) {
+        if (e.must_suspend()) {
+          if (mine) *kept = cursor;
+          return false;
+        }
+        Maybe<typename Fn::template Out<0>> out;
+        if (live) {
+          out = detail::as_maybe(f.next(item, cursor));
+          live = f.more(item, cursor);
+        }
+        any = e.template put<0>(out.value, out.ok, live);
+        if constexpr (counts) put += out.ok ? 1 : 0;
+      }
+      return true;
+    } else if constexpr (Fn::kind == Kind::collective) {
+      f(lanes_, item, mine, Push<Ensemble>{e, *this, put});
+      return true;
+    } else {
+      static_assert(Fn::kind == Kind::by_hand);
+      typename Fn::Cursor saved{};
+      if (mine && resumed) saved = *kept;
+      Progress const progress = f(lanes_, item, mine, saved, resumed, Push<Ensemble>{e, *this, put});
+      if (progress == Progress::suspended && mine) *kept = saved;
+      return progress == Progress::finished;
+    }
+  }
+  HIWAY_ITEMS_END
+
+  /// An indexed expander's ensemble: its outputs are numbered through, and each lane makes every lanes-th.
+  template <unsigned M>
+  HIWAY_DEVICE bool work_indexed(OfOne<ModuleAt<M>>& e, QueueState& s, std::uint32_t k, std::uint32_t& put) {
+    using F = ModuleAt<M>;
+    using Fn = Function<F>;
+    using In = typename Fn::In;
+    F const& f = e.function();
+    std::uint32_t const rank = lanes_.rank();
+    std::uint32_t n = 0;
+    if (rank < k) n = f.count(read<M, In>(e.node, s, rank));
+    std::uint32_t all = 0;
+    std::uint32_t const before = lanes_.sum_before(n, all);
+    sums_[rank] = before + n;
+    lanes_.sync();
+    for (; s.done < all; s.done += lanes_.size()) {
+      if (e.must_suspend()) return false;
+      Maybe<typename Fn::template Out<0>> out;
+      std::uint32_t const t = s.done + rank;
+      if (t < all) {
+        std::uint32_t low = 0;  // the first lane whose sum is above t
+        for (std::uint32_t high = k - 1; low < high;) {
+          std::uint32_t const middle = (low + high) / 2;
+          if (sums_[middle] > t) {
+            high = middle;
+          } else {
+            low = middle + 1;
+          }
+        }
+        out = detail::as_maybe(f.at(read<M, In>(e.node, s, low), t - (low == 0 ? 0 : sums_[low - 1])));
+      }
+      e.template put<0>(out.value, out.ok, false);
+      if constexpr (counts) put += out.ok ? 1 : 0;
+    }
+    s.done = 0;
+    lanes_.sync();  // the sums are read
+    return true;
+  }
+
+  HIWAY_ITEMS_MAY_LOOK_UNSET
+  /// An expander whose lanes take an item each whenever they are free.
+  template <unsigned M>
+  HIWAY_DEVICE void fire_lanes(unsigned node) {
+    using F = ModuleAt<M>;
+    using Fn = Function<F>;
+    using Lane = detail::LaneOf<F>;
+    NodeRow const& row = rows_[node];
+    std::uint32_t const lanes = lanes_.size();
+    std::uint32_t const rank = lanes_.rank();
+    QueueState s = states_[node];
+    bool const of_range = node == root_ && !root_is_queued();
+    bool const partly = (flush_ >> node & 1u) != 0 || of_range;
+    std::uint32_t const began = counts ? lanes_.machine().cycles() : 0;
+    OfOne<F> e(*this, node, function_of<M>(row));
+    F const& f = e.function();
+    Lane* const kept = cursors_of<Lane>(node);
+    Lane own;
+    bool live = rank < s.suspended;
+    if (live) own = kept[rank];
+    std::uint32_t taken = 0;
+    std::uint32_t put = 0;
+    Tally idle = lanes_.tally(!live);
+    for (;;) {
+      bool const blocked = (row.children & active_) != 0;
+      if (blocked && (row.suspends || idle.all == lanes)) break;
+      if (idle.all != 0 && !blocked) {
+        if (idle.all > s.count && !partly) break;
+        std::uint32_t const n = idle.all < s.count ? idle.all : s.count;
+        if (!live && idle.before < n) {
+          // The last first: what was put last is still in the caches.
+          own.item = read<M, typename Fn::In>(node, s, of_range ? idle.before : s.count - 1 - idle.before);
+          own.cursor = f.start(own.item);
+          live = f.more(own.item, own.cursor);
+        }
+        if (of_range) window_ += n;
+        s.count -= n;
+        taken += n;
+        if (n != 0 && s.count != 0) {  // items of which nothing comes have left lanes idle
+          idle = lanes_.tally(!live);
+          if (idle.all * 4 > lanes) continue;
+        }
+      }
+      Maybe<typename Fn::template Out<0>> out;
+      if (live) {
+        out = detail::as_maybe(f.next(own.item, own.cursor));
+        live = f.more(own.item, own.cursor);
+      }
+      if constexpr (counts) put += out.ok ? 1 : 0;
+      e.template put<0>(out.value, out.ok, false);
+      idle = lanes_.tally(!live);
+      if (idle.all == lanes && s.count == 0) break;
+    }
+    s.suspended = lanes - idle.all;
+    if (live) kept[rank - idle.before] = own;
+    lanes_.sync();
+    if (lanes_.rank() == 0) {
+      states_[node] = s;
+      close(e.to[0]);
+    }
+    lanes_.sync();
+    if constexpr (counts) {
+      count_ensemble(node, taken, false, s.suspended == 0, put, false);
+      count_firing(node, began);
+    }
+    settle(node, s.count + s.suspended);
+  }
+  HIWAY_ITEMS_END
+
+  template <unsigned M>
+  HIWAY_DEVICE void fire(unsigned node) {
+    using F = ModuleAt<M>;
+    using Fn = Function<F>;
+    using In = typename Fn::In;
+    using Cursor = typename Fn::Cursor;
+    NodeRow const& row = rows_[node];
+    std::uint32_t const lanes = lanes_.size();
+    QueueState s = states_[node];
+    bool const flushes = (flush_ >> node & 1u) != 0;
+    bool const partly = flushes || row.loop != 0 || (Source::is_range && node == root_);
+    if constexpr (Program::may_share(M) && (Fn::kind == Kind::filter || Fn::kind == Kind::expander)) {
+      if (flushes && s.count < lanes && row.loop == 0) {
+        if (fire_several<M>(node)) return;
+      }
+    }
+    std::uint32_t const began = counts ? lanes_.machine().cycles() : 0;
+    OfOne<F> e(*this, node, function_of<M>(row));
+    std::uint32_t suspended = 0;
+    for (;;) {
+      std::uint32_t k = s.count < lanes ? s.count : lanes;
+      if (row.loop != 0) {
+        detail::for_channels<Fn::channels>([&](auto c) {
+          Target const& t = e.to[c];
+          if (t.node < first_sink && t.room == 0 && t.free < k) k = t.free;
+        });
+      }
+      if (k == 0 || (k < lanes && !partly)) break;
+      bool const resumed = s.suspended != 0;
+      if (resumed) k = s.suspended;
+      bool const mine = lanes_.rank() < k;
+      std::uint32_t put = 0;
+      bool finished = true;
+      if constexpr (Fn::kind == Kind::indexed) {
+        finished = work_indexed<M>(e, s, k, put);
+      } else {
+        ItemRoom<In> item;
+        if (mine) item.item() = read<M, In>(node, s, lanes_.rank());
+        Cursor* kept = nullptr;
+        if constexpr (Fn::can_suspend) kept = cursors_of<Cursor>(node) + lanes_.rank();
+        finished = work<F>(e, item.item(), mine, resumed, kept, put);
+      }
+      if constexpr (counts) count_ensemble(node, k, resumed, finished, put, false);
+      if (!finished) {
+        s.suspended = suspended = k;
+        break;
+      }
+      s.suspended = 0;
+      take(node, s, k);
+      detail::for_channels<Fn::channels>([&](auto c) {
+        if (e.to[c].node == node) e.to[c].free += k;
+      });
+      if ((row.children & active_) != 0 || (row.loop != 0 && s.count < lanes)) break;
+    }
+    std::uint32_t left = s.count;
+    lanes_.sync();
+    if (lanes_.rank() == 0) {
+      states_[node] = s;
+      detail::for_channels<Fn::channels>([&](auto c) { close(e.to[c]); });
+    }
+    lanes_.sync();
+    if constexpr (counts) count_firing(node, began);
+    if (suspended == 0 && row.loop == 0) settle(node, left);
+  }
+
+  HIWAY_DEVICE void take(unsigned node, QueueState& s, std::uint32_t k) {
+    s.count -= k;
+    if constexpr (Source::is_range) {
+      if (node == root_ && !root_is_queued()) {
+        window_ += k;
+        return;
+      }
+    }
+    s.head = wrap(s.head + k, rows_[node].slots);
+  }
+
+  /// Fires `first` and fills its lanes up with items of other nodes of the same function type. False where no other has any
+  /// that may go.
+  template <unsigned M>
+  HIWAY_DEVICE bool fire_several(unsigned first) {
+    using F = ModuleAt<M>;
+    using Fn = Function<F>;
+    using In = typename Fn::In;
+    using Cursor = typename Fn::Cursor;
+    auto const m = lanes_.machine();
+    std::uint32_t const lanes = lanes_.size();
+    std::uint32_t const rank = lanes_.rank();
+    std::uint32_t const began = counts ? m.cycles() : 0;
+    std::uint32_t nodes = 0;
+    std::uint32_t filled = 0;
+    unsigned tag = first;
+    std::uint32_t mine_at = 0;
+    bool mine = false;
+    for (std::uint32_t left = 1u << first | (p_.modules[M] & ~(1u << first)), n = first; left != 0; n = m.lowest(left)) {
+      left &= ~(1u << n);
+      QueueState const s = states_[n];
+      NodeRow const& row = rows_[n];
+      std::uint32_t k = s.suspended != 0 ? s.suspended : s.count;
+      bool const may = k != 0 && row.loop == 0 && (row.children & active_) == 0 &&
+                       (s.suspended == 0 || k <= lanes - filled) && filled != lanes;
+      if (may) {
+        if (k > lanes - filled) k = lanes - filled;
+        if (rank >= filled && rank < filled + k) {
+          mine = true;
+          tag = n;
+          mine_at = rank - filled;
+        }
+        filled += k;
+        nodes |= 1u << n;
+      }
+      if (left == 0) break;
+    }
+    if (nodes == 1u << first) return false;
+    ItemRoom<In> item;
+    bool resumed = false;
+    Cursor* kept = nullptr;
+    if (mine) {
+      QueueState const s = states_[tag];
+      item.item() = read<M, In>(tag, s, mine_at);
+      resumed = s.suspended != 0;
+      if constexpr (Fn::can_suspend) kept = cursors_of<Cursor>(tag) + mine_at;
+    }
+    OfSeveral<F, M> e{*this, nodes, tag, function_of<M>(rows_[tag])};
+    std::uint32_t put = 0;
+    bool const finished = work<F>(e, item.item(), mine, resumed, kept, put);
+    lanes_.sync();
+    for (std::uint32_t left = nodes; left != 0; left &= left - 1) {
+      unsigned const node = m.lowest(left);
+      std::uint32_t const k = lanes_.tally(mine && tag == node).all;
+      QueueState s = states_[node];
+      bool const again = s.suspended != 0;
+      s.suspended = finished ? 0 : k;
+      if (finished) take(node, s, k);
+      lanes_.sync();
+      if (rank == 0) states_[node] = s;
+      lanes_.sync();
+      if constexpr (counts) count_ensemble(node, k, again, finished, tag == node ? put : 0, true);
+      // Others than the first were not active, or are not yet to settle: only what flushes may run empty.
+      if (finished && ((active_ >> node & 1u) != 0)) settle(node, s.count);
+    }
+    if constexpr (counts) count_firing(first, began);
+    return true;
+  }
+
+  // ---- what is counted
+
+  HIWAY_DEVICE NodeCounters& counters_of(unsigned node) const { return p_.counters[replica_ * p_.nodes + node]; }
+  HIWAY_DEVICE void count_ensemble(unsigned node, std::uint32_t k, bool resumed, bool finished, std::uint32_t put,
+                                   bool shared) {
+    std::uint32_t all = 0;
+    (void)lanes_.sum_before(put, all);
+    NodeCounters& c = counters_of(node);
+    if (lanes_.rank() == 0) {
+      if (!resumed) {
+        ++c.ensembles;
+        c.full += k == lanes_.size() ? 1 : 0;
+        c.items += k;
+        c.shared += shared ? 1 : 0;
+      }
+      c.suspensions += finished ? 0 : 1;
+      c.outputs += all;
+    }
+  }
+  HIWAY_DEVICE void count_firing(unsigned node, std::uint32_t began) {
+    if (lanes_.rank() != 0) return;
+    NodeCounters& c = counters_of(node);
+    ++c.firings;
+    c.cycles += lanes_.machine().cycles() - began;
+  }
+
+  HIWAY_DEVICE void finish(std::uint64_t calls) {
+    auto const m = lanes_.machine();
+    lanes_.sync();
+    for (unsigned i = lanes_.rank(); i < Program::Sinks::count; i += lanes_.size()) {
+      if (sink_counts_[i] != 0) m.fetch_add(p_.sink_words[i].items, sink_counts_[i], Order::relaxed);
+    }
+    if (lanes_.rank() == 0) {
+      p_.times[replica_].ended_ns = m.now_ns();
+      p_.times[replica_].scheduler_calls = calls;
+    }
+  }
+
+  template <class... S>
+  friend struct SinkList;
+
+ public:
+  // For sinks.
+  HIWAY_DEVICE Lanes& lanes() { return lanes_; }
+  HIWAY_DEVICE Control& control() { return *p_.control; }
+  HIWAY_DEVICE std::uint32_t stage() const { return p_.stage; }
+  HIWAY_DEVICE InletView const& inlet(unsigned i) const { return inlets_[i]; }
+
+ private:
+  Program const& p_;
+  Lanes lanes_;
+  OutletView const* outlets_;
+  InletView const* inlets_;
+  NodeRow const* rows_;
+  std::byte* near_;
+  std::byte* far_;
+  QueueState* states_;
+  std::uint64_t* sink_counts_;
+  std::uint32_t* sums_;
+  unsigned root_;
+  unsigned replica_;
+  std::uint32_t active_ = 0;  ///< bits of nodes
+  std::uint32_t flush_ = 0;
+  std::uint64_t window_ = 0;  ///< a range: the first of the root's items
+  std::uint64_t tasks_ = 0;   ///< a tunnel: got and not yet ended
+  bool ended_ = false;
+  bool drained_ = false;  ///< a flush has begun since the last items came
+};
+
+}  // namespace hiway::segment

@@ -1,0 +1,964 @@
+// Segment: a tree of nodes that runs inside one persistent kernel, fed by a tunnel, a buffer or a range, and emptied into
+// tunnels and buffers. What a user declares, how the compiler checks it, and the stage that it becomes.
+//
+//   auto rows = chain(node("row 4", Place{18}), node("row 5", Place{18}), count<Board>("solutions"));
+//   auto& queens = pipe.add_segment("queens", load(boards), rows);
+//   pipe.run();
+//   queens.items("solutions");
+//
+// node.hpp: what a node function is. scheduler.hpp: how it runs. docs/segments.md: a worked example.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "hiway/memory.hpp"
+#include "hiway/persistent.hpp"
+#include "hiway/segment/lanes.hpp"
+#include "hiway/segment/node.hpp"
+#include "hiway/segment/queue.hpp"
+#include "hiway/segment/scheduler.hpp"
+#include "hiway/stage.hpp"
+
+namespace hiway::segment {
+
+/// Who runs a copy of the tree, with queues of its own: a block, or each warp of one.
+enum class ReplicaOf : std::uint8_t { block, warp };
+
+/// How the lanes of an expander are kept busy. lanes: who has put all that comes of its item takes the next one; items and
+/// cursors of all lanes are kept when the node is left. ensembles: all lanes take items together, and wait for each other
+/// (MERCATOR's way; then every node has ceil(items / lanes) ensembles).
+enum class Refill : std::uint8_t { lanes, ensembles };
+
+/// What a segment's kernel is compiled for.
+struct Shape {
+  ReplicaOf replica = ReplicaOf::block;
+  Refill refill = Refill::lanes;
+  bool counters = false;  ///< Segment::counters()
+};
+
+/// Whether a replica that has nothing left gets items of others.
+enum class Lend : std::uint8_t { at_the_end, never };
+
+/// One segment's run. 0: the library chooses.
+struct SegmentConfig {
+  unsigned blocks = 0;             ///< as many as the device holds at once
+  unsigned threads_per_block = 0;  ///< whole warps
+  /// Bytes of all queues and saved cursors of all replicas. A smaller budget than the least that they need is refused
+  /// (ConfigError). 0: what lies in shared memory, or the least.
+  std::size_t queue_bytes = 0;
+  std::size_t shared_bytes = 0;  ///< of a block: queues lie there as long as they fit
+  unsigned least_claim = 0;      ///< items of a range that a replica claims at once: 0: one for each lane
+  unsigned most_claim = 0;
+  /// Replicas that have nothing left take work of others, when a range has ended. Ensembles are then less full at the end.
+  Lend lend = Lend::at_the_end;
+};
+
+/// One node of the tree.
+struct NodeOptions {
+  /// An expander may be left between two outputs. Where not, its child's queue has room for all that may come of an ensemble:
+  /// max_gain items for each lane.
+  bool interruptible = true;
+  double gain = 1;          ///< average items that come of one, for the sizes of queues
+  std::uint32_t slots = 0;  ///< of its input queue; 0: by SegmentConfig::queue_bytes. *Errors*: fewer than the least
+};
+
+/// Leads back to the node named by Tag, which is an ancestor: a loop.
+template <class Tag>
+struct BackTo {};
+template <class Tag>
+[[nodiscard]] BackTo<Tag> back_to() {
+  return {};
+}
+
+/// Items are counted, and not kept.
+template <class T>
+struct CountSink {
+  using Item = T;
+  std::string name;
+};
+template <class T>
+[[nodiscard]] CountSink<T> count(std::string_view name) {
+  return {std::string(name)};
+}
+/// Items go into a buffer, in no order. One more than it holds ends the run with an error.
+template <class T>
+struct StoreSink {
+  using Item = T;
+  std::string name;
+  View<T> view;
+};
+template <class T>
+[[nodiscard]] StoreSink<T> store(std::string_view name, Buffer<T>& buffer) {
+  return {std::string(name), buffer.view()};
+}
+
+/// A node with what its channels lead to: other nodes, sinks, into(tunnel), back_to<Tag>().
+template <class Tag, class F, class... Children>
+struct Node {
+  using Name = Tag;
+  using Callable = F;
+  std::string name;
+  F function;
+  NodeOptions options;
+  std::tuple<Children...> children;
+};
+
+namespace detail {
+
+template <class T>
+inline constexpr bool is_node = false;
+template <class Tag, class F, class... Children>
+inline constexpr bool is_node<Node<Tag, F, Children...>> = true;
+template <class T>
+inline constexpr bool is_back = false;
+template <class Tag>
+inline constexpr bool is_back<BackTo<Tag>> = true;
+template <class T>
+inline constexpr bool is_tunnel_end = false;
+template <class T>
+inline constexpr bool is_tunnel_end<Into<T>> = true;
+
+/// What a child takes: void for a loop's end, which is checked from the root.
+template <class Child>
+struct Takes {
+  using type = typename Child::Item;
+};
+template <class Tag, class F, class... Children>
+struct Takes<Node<Tag, F, Children...>> {
+  using type = typename Function<F>::In;
+};
+template <class Tag>
+struct Takes<BackTo<Tag>> {
+  using type = void;
+};
+template <class T>
+struct Takes<Into<T>> {
+  using type = T;
+};
+
+template <class Child, class Item>
+inline constexpr bool takes = is_back<Child> || std::is_same_v<typename Takes<Child>::type, Item>;
+
+template <class F, class... Children>
+struct CheckNode {
+  using Fn = Function<F>;
+  static_assert(std::is_trivially_copyable_v<F>,
+                "hiway: segment: a node function is copied to the device and must be trivially copyable");
+  static_assert(Fn::known,
+                "hiway: segment: the node function is of no kind: give it operator() (filter), start, more and next "
+                "(expander), count and at (indexed expander), or Input, Output, max_gain and operator() (collective)");
+  static_assert(!Fn::known || Fn::channels == sizeof...(Children),
+                "hiway: segment: a node has one child for each channel of its function: a node, a sink, into(tunnel) or "
+                "back_to<Tag>()");
+  static_assert(!Fn::known || Fn::channels <= most_channels, "hiway: segment: a node has at most 4 channels");
+  template <std::size_t... C>
+  static constexpr bool fits(std::index_sequence<C...>) {
+    return (takes<Children, typename Fn::template Out<C>> && ...);
+  }
+  static constexpr bool typed = [] {
+    if constexpr (Fn::known && Fn::channels == sizeof...(Children)) {
+      return fits(std::index_sequence_for<Children...>{});
+    } else {
+      return true;
+    }
+  }();
+  static_assert(typed, "hiway: segment: a child takes another type of item than its channel gives");
+  static constexpr bool ok = typed && Fn::known;
+};
+
+}  // namespace detail
+
+/// A node of the tree. `Tag`: a type that names it for back_to<Tag>().
+template <class Tag = void, class F, class... Children>
+[[nodiscard]] auto node(std::string_view name, F function, NodeOptions options, Children... children) {
+  static_assert(detail::CheckNode<F, Children...>::ok);
+  return Node<Tag, F, Children...>{std::string(name), function, options, {std::move(children)...}};
+}
+
+/// A node that chain() has yet to give its child.
+template <class Tag, class F>
+struct OpenNode {
+  std::string name;
+  F function;
+  NodeOptions options;
+};
+template <class Tag = void, class F>
+[[nodiscard]] OpenNode<Tag, F> node(std::string_view name, F function) {
+  return {std::string(name), function, {}};
+}
+template <class Tag = void, class F>
+[[nodiscard]] OpenNode<Tag, F> node(std::string_view name, F function, NodeOptions options) {
+  return {std::string(name), function, options};
+}
+template <class Tag = void, class F, class First, class... Children>
+requires(!std::is_same_v<First, NodeOptions>)
+    [[nodiscard]] auto node(std::string_view name, F function, First first, Children... children) {
+  return node<Tag>(name, function, NodeOptions{}, std::move(first), std::move(children)...);
+}
+
+/// Each node leads to the next; the last is a whole child: a node with children, or a sink.
+template <class Last>
+[[nodiscard]] Last chain(Last last) {
+  return last;
+}
+template <class Tag, class F, class... Rest>
+requires(sizeof...(Rest) > 0) [[nodiscard]] auto chain(OpenNode<Tag, F> first, Rest... rest) {
+  return node<Tag>(first.name, first.function, first.options, chain(std::move(rest)...));
+}
+
+// ---- sources
+
+/// Items by their number, from 0 on.
+template <class T, class Make>
+struct Range {
+  using Item = T;
+  static constexpr bool is_range = true;
+  std::uint64_t size = 0;
+  Make make;
+  HIWAY_DEVICE T item(std::uint64_t i) const { return make(i); }
+};
+template <class T>
+struct MakeIndex {
+  HIWAY_DEVICE T operator()(std::uint64_t i) const { return static_cast<T>(i); }
+};
+template <class T>
+struct MakeLoad {
+  T const* data = nullptr;
+  HIWAY_DEVICE T operator()(std::uint64_t i) const { return data[i]; }
+};
+/// The numbers 0 to n - 1. *Throws* ConfigError where T does not hold them.
+template <class T = std::uint32_t>
+[[nodiscard]] Range<T, MakeIndex<T>> indices(std::uint64_t n) {
+  if (n != 0 && static_cast<std::uint64_t>(static_cast<T>(n - 1)) != n - 1)
+    throw ConfigError("segment: indices: the item type does not hold " + std::to_string(n - 1));
+  return {n, {}};
+}
+/// The first `n` items of a buffer, or all.
+template <class T>
+[[nodiscard]] Range<T, MakeLoad<T>> load(Buffer<T>& buffer) {
+  return {buffer.size(), {buffer.view().data}};
+}
+template <class T>
+[[nodiscard]] Range<T, MakeLoad<T>> load(Buffer<T>& buffer, std::uint64_t n) {
+  check_buffer_range(0, n, buffer.size());
+  return {n, {buffer.view().data}};
+}
+/// What `make(i)` gives for i from 0 to n - 1: `T operator()(std::uint64_t) const`, HIWAY_DEVICE.
+template <class Make>
+[[nodiscard]] auto generate(std::uint64_t n, Make make) {
+  static_assert(std::is_trivially_copyable_v<Make>, "hiway: segment: generate: the function must be trivially copyable");
+  return Range<std::remove_cvref_t<std::invoke_result_t<Make const&, std::uint64_t>>, Make>{n, make};
+}
+/// A tunnel's items.
+template <class T>
+struct TunnelSource {
+  using Item = T;
+  static constexpr bool is_range = false;
+};
+
+namespace detail {
+
+template <class Source>
+struct SourceTraits {
+  using OnDevice = Source;
+  using In = From<>;
+  static In ends(Source const&) { return From<>(NoTunnels{}); }
+  static OnDevice device(Source const& s) { return s; }
+};
+template <class T>
+struct SourceTraits<From<T>> {
+  using OnDevice = TunnelSource<T>;
+  using In = From<T>;
+  static In ends(From<T> const& s) { return s; }
+  static OnDevice device(From<T> const&) { return {}; }
+};
+
+// ---- sinks on the device
+
+template <class T>
+struct CountOnDevice {
+  using Item = T;
+  template <class Replica>
+  HIWAY_DEVICE void put(Replica&, T const&, bool, Tally const&) const {}
+};
+template <class T>
+struct StoreOnDevice {
+  using Item = T;
+  T* data = nullptr;
+  std::uint64_t size = 0;
+  Word<std::uint64_t>* used = nullptr;
+  char full[96] = {};  ///< what the error says
+  template <class Replica>
+  HIWAY_DEVICE void put(Replica& r, T const& item, bool brings, Tally const& tally) const {
+    if (tally.all == 0) return;
+    auto const m = r.lanes().machine();
+    std::uint64_t base = 0;
+    if (r.lanes().rank() == 0) base = m.fetch_add(*used, static_cast<std::uint64_t>(tally.all), Order::relaxed);
+    base = r.lanes().share(base);
+    if (base + tally.all > size) {
+      if (r.lanes().rank() == 0) record_fault(m, r.control(), FaultKind::failed, r.stage(), no_id, base, full);
+      r.lanes().sync();
+      m.leave();
+    }
+    if (brings) data[base + tally.before] = item;
+  }
+};
+template <class T, unsigned Inlet>
+struct PutOnDevice {
+  using Item = T;
+  template <class Replica>
+  HIWAY_DEVICE void put(Replica& r, T const& item, bool brings, Tally const&) const {
+    auto const m = r.lanes().machine();
+    hiway::detail::put_together(m, r.inlet(Inlet), m.lanes(), brings, WriteItem<T>{item});
+    leave_if_aborted(m, r.control());
+  }
+};
+
+template <class... Sinks>
+struct SinkList;
+template <>
+struct SinkList<> {
+  static constexpr unsigned count = 0;
+  template <class T, class Replica>
+  HIWAY_DEVICE void put(Replica&, unsigned, T const&, bool, Tally const&) const {}
+};
+template <class First, class... Rest>
+struct SinkList<First, Rest...> {
+  static constexpr unsigned count = 1 + sizeof...(Rest);
+  First first;
+  SinkList<Rest...> rest;
+  template <class T, class Replica>
+  HIWAY_DEVICE void put(Replica& r, unsigned sink, T const& item, bool brings, Tally const& tally) const {
+    if constexpr (std::is_same_v<T, typename First::Item>) {
+      if (sink == 0) {
+        first.put(r, item, brings, tally);
+        return;
+      }
+    }
+    rest.template put<T>(r, sink - 1, item, brings, tally);
+  }
+};
+
+// ---- what the tree's types say
+
+template <class... Lists>
+struct Join;
+template <>
+struct Join<> {
+  using type = Types<>;
+};
+template <class... Ts>
+struct Join<Types<Ts...>> {
+  using type = Types<Ts...>;
+};
+template <class... As, class... Bs, class... More>
+struct Join<Types<As...>, Types<Bs...>, More...> : Join<Types<As..., Bs...>, More...> {};
+
+/// The node functions' types in a tree, from the root down, and the sinks.
+template <class Child>
+struct InTree {
+  using Functions = Types<>;
+  using Sinks = Types<Child>;
+};
+template <class Tag>
+struct InTree<BackTo<Tag>> {
+  using Functions = Types<>;
+  using Sinks = Types<>;
+};
+template <class Tag, class F, class... Children>
+struct InTree<Node<Tag, F, Children...>> {
+  using Functions = typename Join<Types<F>, typename InTree<Children>::Functions...>::type;
+  using Sinks = typename Join<Types<>, typename InTree<Children>::Sinks...>::type;
+};
+
+template <class List, class Seen = Types<>>
+struct Unique;
+template <class... Seen>
+struct Unique<Types<>, Types<Seen...>> {
+  using type = Types<Seen...>;
+};
+template <class T, class... Ts, class... Seen>
+struct Unique<Types<T, Ts...>, Types<Seen...>>
+    : Unique<Types<Ts...>, std::conditional_t<(std::is_same_v<T, Seen> || ...), Types<Seen...>, Types<Seen..., T>>> {};
+
+template <class T, class List>
+inline constexpr unsigned times_in = 0;
+template <class T, class... Ts>
+inline constexpr unsigned times_in<T, Types<Ts...>> = (0u + ... + (std::is_same_v<T, Ts> ? 1u : 0u));
+template <class T, class List>
+inline constexpr unsigned place_in = 0;
+template <class T, class First, class... Ts>
+inline constexpr unsigned place_in<T, Types<First, Ts...>> =
+    std::is_same_v<T, First> ? 0u : 1u + place_in<T, Types<Ts...>>;
+
+template <class Tag>
+inline constexpr char tag_id{};
+
+/// Nodes and loops of a tree, for the compiler to check.
+struct TreeShape {
+  unsigned nodes = 0;
+  int parent[most_nodes + 1] = {};
+  void const* tag[most_nodes + 1] = {};
+  bool one_at_most[most_nodes + 1] = {};
+  unsigned backs = 0;
+  int back_from[most_nodes + 1] = {};
+  void const* back_to[most_nodes + 1] = {};
+};
+template <class Child>
+struct Walk {
+  static constexpr void into(TreeShape&, int) {}
+};
+template <class Tag>
+struct Walk<BackTo<Tag>> {
+  static constexpr void into(TreeShape& s, int parent) {
+    if (s.backs > most_nodes) return;
+    s.back_from[s.backs] = parent;
+    s.back_to[s.backs++] = &tag_id<Tag>;
+  }
+};
+template <class Tag, class F, class... Children>
+struct Walk<Node<Tag, F, Children...>> {
+  static constexpr void into(TreeShape& s, int parent) {
+    if (s.nodes > most_nodes) return;
+    auto const own = static_cast<int>(s.nodes++);
+    s.parent[own] = parent;
+    s.tag[own] = std::is_void_v<Tag> ? nullptr : &tag_id<Tag>;
+    s.one_at_most[own] = Function<F>::kind == Kind::filter;
+    (Walk<Children>::into(s, own), ...);
+  }
+};
+enum class TreeFault { none, too_many, tag_twice, no_ancestor, crossing, gain };
+constexpr TreeFault fault_of(TreeShape const& s) {
+  if (s.nodes > most_nodes) return TreeFault::too_many;
+  for (unsigned a = 0; a != s.nodes; ++a) {
+    for (unsigned b = 0; b != a; ++b) {
+      if (s.tag[a] != nullptr && s.tag[a] == s.tag[b]) return TreeFault::tag_twice;
+    }
+  }
+  bool looped[most_nodes] = {};
+  for (unsigned k = 0; k != s.backs; ++k) {
+    int head = s.back_from[k];
+    while (head >= 0 && s.tag[head] != s.back_to[k]) head = s.parent[head];
+    if (head < 0) return TreeFault::no_ancestor;
+    for (int n = s.back_from[k];; n = s.parent[n]) {
+      if (looped[n]) return TreeFault::crossing;
+      looped[n] = true;
+      if (!s.one_at_most[n]) return TreeFault::gain;
+      if (n == head) break;
+    }
+  }
+  return TreeFault::none;
+}
+/// The item types along a loop: the end gives what the head takes.
+template <class Tree, class Tag>
+struct Tagged {
+  using In = void;
+};
+template <class A, class B>
+using Either = std::conditional_t<std::is_void_v<A>, B, A>;
+template <class Tag, class... Trees>
+struct FirstTagged {
+  using In = void;
+};
+template <class Tag, class T, class... Ts>
+struct FirstTagged<Tag, T, Ts...> {
+  using In = Either<typename Tagged<T, Tag>::In, typename FirstTagged<Tag, Ts...>::In>;
+};
+template <class Own, class F, class... Children, class Tag>
+struct Tagged<Node<Own, F, Children...>, Tag> {
+  using In = std::conditional_t<std::is_same_v<Own, Tag>, typename Function<F>::In,
+                                typename FirstTagged<Tag, Children...>::In>;
+};
+template <class Root, class Child, class Out>
+inline constexpr bool closes = true;
+template <class Root, class Tag, class Out>
+inline constexpr bool closes<Root, BackTo<Tag>, Out> =
+    std::is_void_v<typename Tagged<Root, Tag>::In> || std::is_same_v<typename Tagged<Root, Tag>::In, Out>;
+template <class Root, class Tree>
+struct LoopTypes {
+  static constexpr bool ok = true;
+};
+template <class Root, class Tag, class F, class... Children>
+struct LoopTypes<Root, Node<Tag, F, Children...>> {
+  template <std::size_t... C>
+  static constexpr bool each(std::index_sequence<C...>) {
+    return ((closes<Root, Children, typename Function<F>::template Out<C>> && LoopTypes<Root, Children>::ok) && ...);
+  }
+  static constexpr bool ok = each(std::index_sequence_for<Children...>{});
+};
+
+template <class Tree>
+struct CheckTree {
+  static constexpr TreeShape shape = [] {
+    TreeShape s;
+    Walk<Tree>::into(s, -1);
+    return s;
+  }();
+  static constexpr TreeFault fault = fault_of(shape);
+  static_assert(fault != TreeFault::too_many, "hiway: segment: at most 32 nodes");
+  static_assert(fault != TreeFault::tag_twice,
+                "hiway: segment: two nodes have the same tag: one path leads to each node of a segment");
+  static_assert(fault != TreeFault::no_ancestor, "hiway: segment: back_to<Tag>() leads to no ancestor of its node");
+  static_assert(fault != TreeFault::crossing, "hiway: segment: loops neither nest nor overlap");
+  static_assert(fault != TreeFault::gain,
+                "hiway: segment: the nodes of a loop are filters: each puts at most one item into the loop for one it takes");
+  static constexpr bool typed = fault != TreeFault::none || LoopTypes<Tree, Tree>::ok;
+  static_assert(typed, "hiway: segment: back_to<Tag>() gives another type of item than the loop's first node takes");
+};
+
+}  // namespace detail
+
+/// What a segment's kernel runs, in device memory.
+template <class Source_, class Modules_, class Sinks_, Shape shape_, unsigned root_module_, std::uint32_t shared_modules>
+struct Program {
+  using Source = Source_;
+  using Modules = Modules_;
+  using Sinks = Sinks_;
+  static constexpr Shape shape = shape_;
+  static constexpr unsigned root_module = root_module_;
+  static constexpr bool refills_lanes = shape.refill == Refill::lanes;
+  /// More than one node has a function of this type.
+  static constexpr bool may_share(unsigned module) { return (shared_modules >> module & 1u) != 0; }
+
+  Source source;
+  Sinks sinks;
+  void const* functions[Modules::count] = {};
+  std::uint32_t modules[Modules::count] = {};  ///< bits of the nodes of each
+  NodeRow const* rows = nullptr;
+  std::uint32_t nodes = 0;
+  std::uint32_t replicas = 0;
+  std::uint32_t states_at = 0;  ///< in the near room, like the next three
+  std::uint32_t sinks_at = 0;
+  std::uint32_t sums_at = 0;
+  std::uint32_t scratch_at = 0;
+  std::uint32_t rows_bytes = 0;  ///< of shared memory, before the near rooms
+  std::uint32_t near_bytes = 0;
+  std::uint64_t far_bytes = 0;
+  std::byte* far = nullptr;
+  std::uint64_t least_claim = 1;
+  std::uint64_t most_claim = 1;
+  SharedWords* words = nullptr;
+  SinkWords* sink_words = nullptr;
+  NodeCounters* counters = nullptr;
+  ReplicaTimes* times = nullptr;
+  Lending lending;
+  Control* control = nullptr;
+  std::uint32_t stage = no_id;
+};
+
+/// What every thread of a segment's kernel runs.
+template <class Program, unsigned Outlets, unsigned Inlets>
+struct SegmentRunner {
+  static constexpr unsigned outlet_count = Outlets;
+  static constexpr unsigned inlet_count = Inlets;
+  static constexpr unsigned stage_count = 1;
+
+  Program const* program;
+
+  template <class Machine>
+  HIWAY_DEVICE void operator()(Machine m, OutletView const* outlets, InletView const* inlets) const {
+    Program const& p = *program;
+    std::byte* const shared = m.shared_memory();
+    auto* const rows = reinterpret_cast<NodeRow*>(shared);
+    for (unsigned i = m.thread_in_block(); i < p.nodes; i += m.block_threads()) rows[i] = p.rows[i];
+    m.sync_block();
+    if constexpr (Program::shape.replica == ReplicaOf::warp) {
+      run<WarpLanes<Machine>>(m, outlets, inlets, rows, m.thread_in_block() / Machine::warp_lanes,
+                              m.block_threads() / Machine::warp_lanes);
+    } else {
+      run<BlockLanes<Machine>>(m, outlets, inlets, rows, 0, 1);
+    }
+  }
+
+ private:
+  template <class Lanes, class Machine>
+  HIWAY_DEVICE void run(Machine m, OutletView const* outlets, InletView const* inlets, NodeRow const* rows,
+                        unsigned in_block, unsigned per_block) const {
+    Program const& p = *program;
+    unsigned const replica = m.block_index() * per_block + in_block;
+    std::byte* const near = m.shared_memory() + p.rows_bytes + in_block * p.near_bytes;
+    Replica<Program, Lanes> r(p, Lanes(m, reinterpret_cast<std::uint32_t*>(near + p.scratch_at)), outlets, inlets, rows,
+                              near, p.far + replica * p.far_bytes, replica);
+    r.run();
+  }
+};
+
+// ---- the host's side
+
+/// A node as the host knows it, in the order of the declaration.
+struct NodeDescription {
+  std::string name;
+  int parent = -1;
+  unsigned channel = 0;  ///< of the parent
+  unsigned module = 0;
+  NodeOptions options;
+  Kind kind = Kind::unknown;
+  unsigned max_gain = 0;
+  std::uint32_t item_bytes = 0;
+  std::uint32_t item_align = 1;
+  std::uint32_t cursor_bytes = 0;  ///< 0: it cannot suspend
+  std::vector<std::byte> function;
+  std::vector<int> to;       ///< of each channel: a node of this list, or -1 - a sink's number
+  std::uint32_t loop = 0;    ///< 1 + the loop's number that it is in
+  bool loop_head = false;
+};
+
+/// What was chosen for a node's input queue.
+struct QueueSize {
+  std::string node;
+  std::uint32_t slots = 0;
+  std::uint32_t least = 0;
+  std::uint64_t bytes = 0;  ///< of one replica
+  bool in_shared_memory = false;
+};
+
+/// What was counted at one node in one replica.
+struct CountersOf {
+  std::string node;
+  unsigned replica = 0;
+  NodeCounters counters;
+};
+
+/// A segment that a pipeline runs, whatever its nodes. Made by Pipeline::add_segment. *Lifetime*: the pipeline's.
+class SegmentBase : public KernelData {
+ public:
+  SegmentBase(std::string name, SegmentConfig config, Shape shape, std::vector<NodeDescription> nodes,
+              std::vector<std::string> sinks, unsigned modules, bool is_range, bool root_is_queued);
+  ~SegmentBase() override;
+
+  /// Items that the last run has put into a sink. *Throws* ConfigError where there is none of that name.
+  [[nodiscard]] std::uint64_t items(std::string_view sink) const;
+  /// As the next run has them: after prepare().
+  [[nodiscard]] std::vector<QueueSize> const& queues() const { return queues_; }
+  /// Bytes of queues and cursors that the device keeps for all replicas.
+  [[nodiscard]] std::uint64_t queue_bytes() const { return queue_bytes_; }
+  [[nodiscard]] unsigned replicas() const { return replicas_; }
+  /// Lanes of a replica.
+  [[nodiscard]] unsigned lanes() const { return lanes_; }
+  /// Of the last run, node by node. Empty unless the shape asks for them.
+  [[nodiscard]] std::vector<CountersOf> counters() const;
+  /// Of the last run, for each replica.
+  [[nodiscard]] std::vector<ReplicaTimes> const& times() const { return times_; }
+  /// From the first replica's begin to the last one's end.
+  [[nodiscard]] double kernel_seconds() const;
+  /// How much longer the last replica took than the average: (last end - mean end) / kernel_seconds().
+  [[nodiscard]] double imbalance() const;
+  [[nodiscard]] std::vector<NodeDescription> const& nodes() const { return nodes_; }
+
+  simt::Grid choose_grid(Backend& backend, DeviceKernel const& kernel, GpuStageOptions options,
+                         unsigned sharers) override;
+  void place(Backend& backend, simt::Grid grid, Control* control, std::uint32_t stage) override;
+  void start(Backend& backend) override;
+  void finish(Backend& backend) override;
+
+ protected:
+  /// What the typed part fills its program with.
+  struct Placed {
+    NodeRow const* rows;
+    std::vector<void const*> functions;     ///< of each module
+    std::vector<std::uint32_t> modules;     ///< bits of its nodes
+    SinkWords* sink_words;
+    SharedWords* words;
+    NodeCounters* counters;
+    ReplicaTimes* times;
+    Lending lending;
+    Control* control;
+    std::uint32_t stage, nodes, replicas, states_at, sinks_at, sums_at, scratch_at, rows_bytes, near_bytes;
+    std::uint64_t far_bytes, least_claim, most_claim;
+    std::byte* far;
+  };
+  virtual void upload_program(Backend& backend, Placed const& placed) = 0;
+  /// The function of a node, for the next run.
+  void set_function(std::string_view node, unsigned module, void const* function, std::size_t bytes);
+
+ private:
+  struct Memory;
+  void layout(std::size_t near_limit, std::uint64_t budget);
+  [[nodiscard]] std::uint32_t least_slots(std::size_t node) const;
+  [[nodiscard]] std::uint32_t room_of(std::size_t node) const;
+  [[nodiscard]] unsigned number_of(std::size_t node) const { return numbers_[node]; }
+  void number_nodes();
+
+  std::string name_;
+  SegmentConfig config_;
+  Shape shape_;
+  std::vector<NodeDescription> nodes_;
+  std::vector<std::string> sinks_;
+  unsigned modules_;
+  bool is_range_;
+  bool root_is_queued_;
+  std::vector<unsigned> numbers_;  ///< of each node on the device
+  std::vector<NodeRow> rows_;      ///< by number
+  std::vector<QueueSize> queues_;
+  std::uint64_t queue_bytes_ = 0;
+  unsigned replicas_ = 0;
+  unsigned lanes_ = 0;
+  Placed placed_{};
+  std::unique_ptr<Memory> memory_;
+  std::vector<std::uint64_t> sink_items_;
+  std::vector<NodeCounters> counters_;
+  std::vector<ReplicaTimes> times_;
+};
+
+namespace detail {
+
+/// Collects a tree's nodes and sinks for the host.
+template <class Modules, Refill refill>
+struct Collector {
+  std::vector<NodeDescription> nodes;
+  std::vector<std::string> sinks;
+  std::vector<std::pair<void const*, int>> tags;
+  unsigned loops = 0;
+
+  template <class T>
+  int add(CountSink<T> const& s, int, unsigned) {
+    return new_sink(s.name);
+  }
+  template <class T>
+  int add(StoreSink<T> const& s, int, unsigned) {
+    return new_sink(s.name);
+  }
+  template <class T>
+  int add(Into<T> const& s, int, unsigned) {
+    return new_sink(std::get<0>(s.tunnels)->name());
+  }
+  template <class Tag>
+  int add(BackTo<Tag> const&, int from, unsigned) {
+    int head = 0;
+    for (auto const& [tag, node] : tags) {
+      if (tag == &tag_id<Tag>) head = node;
+    }
+    ++loops;
+    for (int n = from;; n = nodes[static_cast<std::size_t>(n)].parent) {
+      nodes[static_cast<std::size_t>(n)].loop = loops;
+      if (n == head) break;
+    }
+    nodes[static_cast<std::size_t>(head)].loop_head = true;
+    return head;
+  }
+  template <class Tag, class F, class... Children>
+  int add(Node<Tag, F, Children...> const& n, int parent, unsigned channel) {
+    using Fn = Function<F>;
+    auto const own = static_cast<int>(nodes.size());
+    if constexpr (!std::is_void_v<Tag>) tags.emplace_back(&tag_id<Tag>, own);
+    NodeDescription d;
+    d.name = n.name;
+    d.parent = parent;
+    d.channel = channel;
+    d.module = place_in<F, Modules>;
+    d.options = n.options;
+    d.kind = Fn::kind;
+    d.max_gain = Fn::max_gain;
+    d.item_bytes = sizeof(typename Fn::In);
+    d.item_align = alignof(typename Fn::In);
+    if constexpr (Fn::kind == Kind::expander && refill == Refill::lanes) {
+      d.cursor_bytes = sizeof(LaneOf<F>);
+    } else if constexpr (Fn::can_suspend && !std::is_same_v<typename Fn::Cursor, NoCursor>) {
+      d.cursor_bytes = sizeof(typename Fn::Cursor);
+    }
+    d.function.resize(sizeof(F));
+    std::memcpy(d.function.data(), &n.function, sizeof(F));
+    nodes.push_back(std::move(d));
+    unsigned c = 0;
+    std::vector<int> to;
+    std::apply([&](auto const&... child) { ((to.push_back(add(child, own, c)), ++c), ...); }, n.children);
+    nodes[static_cast<std::size_t>(own)].to = std::move(to);
+    return own;
+  }
+  int new_sink(std::string const& name) {
+    sinks.push_back(name);
+    return -static_cast<int>(sinks.size());
+  }
+};
+
+/// The device's form of each sink of a list, in order; the tunnels among them are the stage's inlets.
+template <class Sinks, unsigned Inlet = 0>
+struct SinksOnDevice;
+template <unsigned Inlet>
+struct SinksOnDevice<Types<>, Inlet> {
+  using type = Types<>;
+  using Out = Into<>;
+};
+template <class T, class... Rest, unsigned Inlet>
+struct SinksOnDevice<Types<CountSink<T>, Rest...>, Inlet> {
+  using type = typename Join<Types<CountOnDevice<T>>, typename SinksOnDevice<Types<Rest...>, Inlet>::type>::type;
+  using Out = typename SinksOnDevice<Types<Rest...>, Inlet>::Out;
+};
+template <class T, class... Rest, unsigned Inlet>
+struct SinksOnDevice<Types<StoreSink<T>, Rest...>, Inlet> {
+  using type = typename Join<Types<StoreOnDevice<T>>, typename SinksOnDevice<Types<Rest...>, Inlet>::type>::type;
+  using Out = typename SinksOnDevice<Types<Rest...>, Inlet>::Out;
+};
+template <class A, class B>
+struct JoinInto;
+template <class... As, class... Bs>
+struct JoinInto<Into<As...>, Into<Bs...>> {
+  using type = Into<As..., Bs...>;
+};
+template <class T, class... Rest, unsigned Inlet>
+struct SinksOnDevice<Types<Into<T>, Rest...>, Inlet> {
+  using Others = SinksOnDevice<Types<Rest...>, Inlet + 1>;
+  using type = typename Join<Types<PutOnDevice<T, Inlet>>, typename Others::type>::type;
+  using Out = typename JoinInto<Into<T>, typename Others::Out>::type;
+};
+template <class List>
+struct ListOf;
+template <class... Ts>
+struct ListOf<Types<Ts...>> {
+  using type = SinkList<Ts...>;
+};
+
+/// All sinks of a tree, in the order of the declaration.
+template <class Child, class Visit>
+void for_sinks(Child const& child, Visit&& visit) {
+  if constexpr (is_node<Child>) {
+    std::apply([&](auto const&... c) { (for_sinks(c, visit), ...); }, child.children);
+  } else if constexpr (!is_back<Child>) {
+    visit(child);
+  }
+}
+inline void fill_sink(SinkList<>&, unsigned, auto const&) {}
+template <class First, class... Rest, class Sink>
+void fill_sink(SinkList<First, Rest...>& list, unsigned at, Sink const& sink) {
+  if (at != 0) {
+    fill_sink(list.rest, at - 1, sink);
+    return;
+  }
+  if constexpr (requires { sink.view; } && requires { list.first.full; }) {
+    if constexpr (std::is_same_v<typename First::Item, typename Sink::Item>) {
+      list.first.data = sink.view.data;
+      list.first.size = sink.view.size;
+      std::string const text = "'" + sink.name.substr(0, 40) + "' is full: it holds " + std::to_string(sink.view.size);
+      std::memcpy(list.first.full, text.c_str(), std::min(text.size(), sizeof list.first.full - 1));
+    }
+  }
+}
+inline void place_sink(SinkList<>&, SinkWords*) {}
+template <class First, class... Rest>
+void place_sink(SinkList<First, Rest...>& list, SinkWords* words) {
+  if constexpr (requires { list.first.used; }) list.first.used = &words->used;
+  place_sink(list.rest, words + 1);
+}
+
+}  // namespace detail
+
+/// A segment of nodes that the compiler knows.
+template <class Tree, class Source, Shape shape>
+class Segment final : public SegmentBase {
+  static_assert(detail::is_node<Tree>, "hiway: segment: the tree is a node with children, or a chain that ends in one or a sink");
+  using Traits = detail::SourceTraits<Source>;
+  using Functions = typename detail::InTree<Tree>::Functions;
+  using Modules = typename detail::Unique<Functions>::type;
+  using OnDevice = detail::SinksOnDevice<typename detail::InTree<Tree>::Sinks>;
+  using RootItem = typename detail::Takes<Tree>::type;
+  static_assert(detail::CheckTree<Tree>::typed);
+  static_assert(std::is_same_v<RootItem, typename Traits::OnDevice::Item>,
+                "hiway: segment: the root takes another type of item than the source gives");
+  template <class... Fs>
+  static constexpr std::uint32_t shared(detail::Types<Fs...>) {
+    std::uint32_t bits = 0;
+    unsigned at = 0;
+    ((bits |= (detail::times_in<Fs, Functions> > 1 ? 1u : 0u) << at++), ...);
+    return bits;
+  }
+
+ public:
+  using In = typename Traits::In;
+  using Out = typename OnDevice::Out;
+  using Code = Program<typename Traits::OnDevice, Modules, typename detail::ListOf<typename OnDevice::type>::type, shape, 0,
+                       shared(Modules{})>;
+  static constexpr unsigned outlets = std::tuple_size_v<decltype(In::tunnels)>;
+  static constexpr unsigned inlets = std::tuple_size_v<decltype(Out::tunnels)>;
+  using Runner = SegmentRunner<Code, outlets, inlets>;
+
+  Segment(std::string name, Source source, Tree const& tree, SegmentConfig config, detail::Collector<Modules, shape.refill> collected,
+          Code* code)
+      : SegmentBase(std::move(name), config, shape, std::move(collected.nodes), std::move(collected.sinks),
+                    Modules::count, Traits::OnDevice::is_range, !Traits::OnDevice::is_range || CheckLoop::root),
+        code_(code) {
+    program_.source = Traits::device(source);
+    unsigned at = 0;
+    detail::for_sinks(tree, [&](auto const& sink) { detail::fill_sink(program_.sinks, at++, sink); });
+  }
+  static detail::Collector<Modules, shape.refill> collect(Tree const& tree) {
+    detail::Collector<Modules, shape.refill> c;
+    c.add(tree, -1, 0);
+    return c;
+  }
+  static Out tunnels_of(Tree const& tree) {
+    if constexpr (inlets == 0) {
+      return Into<>(NoTunnels{});
+    } else {
+      std::vector<TunnelBase*> all;
+      detail::for_sinks(tree, [&]<class S>(S const& sink) {
+        if constexpr (detail::is_tunnel_end<S>) all.push_back(std::get<0>(sink.tunnels));
+      });
+      return make_into(all, std::make_index_sequence<inlets>{});
+    }
+  }
+
+  /// The range's size, or the function of a node, in the next runs. *Throws* ConfigError where there is no such node.
+  template <class F>
+  void set(std::string_view node, F const& function) {
+    static_assert(detail::times_in<F, Modules> == 1, "hiway: segment: set: no node has a function of this type");
+    set_function(node, detail::place_in<F, Modules>, &function, sizeof(F));
+  }
+  void set_source(Source source) { program_.source = Traits::device(source); }
+
+ private:
+  struct CheckLoop {
+    static constexpr bool root = [] {
+      constexpr detail::TreeShape s = detail::CheckTree<Tree>::shape;
+      for (unsigned k = 0; k != s.backs; ++k) {
+        if (s.tag[0] != nullptr && s.back_to[k] == s.tag[0]) return true;
+      }
+      return false;
+    }();
+  };
+  template <std::size_t... I>
+  static Out make_into(std::vector<TunnelBase*> const& all, std::index_sequence<I...>) {
+    return Out(static_cast<std::remove_pointer_t<std::tuple_element_t<I, decltype(Out::tunnels)>>&>(*all[I])...);
+  }
+  void upload_program(Backend& backend, Placed const& at) override {
+    program_.rows = at.rows;
+    for (unsigned i = 0; i != Modules::count; ++i) {
+      program_.functions[i] = at.functions[i];
+      program_.modules[i] = at.modules[i];
+    }
+    detail::place_sink(program_.sinks, at.sink_words);
+    program_.nodes = at.nodes;
+    program_.replicas = at.replicas;
+    program_.states_at = at.states_at;
+    program_.sinks_at = at.sinks_at;
+    program_.sums_at = at.sums_at;
+    program_.scratch_at = at.scratch_at;
+    program_.rows_bytes = at.rows_bytes;
+    program_.near_bytes = at.near_bytes;
+    program_.far_bytes = at.far_bytes;
+    program_.far = at.far;
+    program_.least_claim = at.least_claim;
+    program_.most_claim = at.most_claim;
+    program_.words = at.words;
+    program_.sink_words = at.sink_words;
+    program_.counters = at.counters;
+    program_.times = at.times;
+    program_.lending = at.lending;
+    program_.control = at.control;
+    program_.stage = at.stage;
+    backend.upload(code_, &program_, sizeof program_);
+  }
+
+  Code program_{};
+  Code* code_;  ///< in device memory
+};
+
+}  // namespace hiway::segment

@@ -1,0 +1,379 @@
+// A segment's host side: numbers its nodes, sizes and places its queues, and hands the kernel its tables.
+#include "hiway/segment/segment.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "hiway/error.hpp"
+
+namespace hiway::segment {
+namespace {
+
+/// Queues lie in shared memory up to this, where the user does not say: what a block has without asking for more, less the library's own.
+constexpr std::size_t shared_bytes_by_default = 46 * 1024;
+/// Claims of a range's items at the begin, at most, in ensembles.
+constexpr unsigned ensembles_a_claim = 64;
+
+std::uint64_t align_up(std::uint64_t at, std::uint64_t to) { return (at + to - 1) / to * to; }
+
+}  // namespace
+
+/// Device memory of one placement.
+struct SegmentBase::Memory {
+  Backend& backend;
+  std::vector<void*> all{};
+
+  explicit Memory(Backend& b) : backend(b) {}
+  Memory(Memory const&) = delete;
+  Memory& operator=(Memory const&) = delete;
+  ~Memory() {
+    for (void* address : all) backend.release(hiway::Memory::device, address);
+  }
+  template <class T>
+  T* take(std::size_t count, std::string const& what) {
+    void* const address = backend.allocate(hiway::Memory::device, std::max<std::size_t>(1, count) * sizeof(T), what);
+    all.push_back(address);
+    return static_cast<T*>(address);
+  }
+
+  NodeRow* rows = nullptr;
+  std::vector<std::byte*> functions{};  ///< of each module
+  SharedWords* words = nullptr;
+  SinkWords* sinks = nullptr;
+  NodeCounters* counters = nullptr;
+  ReplicaTimes* times = nullptr;
+  LetterBox* boxes = nullptr;
+  Word<std::uint32_t>* asks = nullptr;  ///< behind the bits the number of replicas that ask
+  std::size_t ask_words = 0;
+};
+
+SegmentBase::SegmentBase(std::string name, SegmentConfig config, Shape shape, std::vector<NodeDescription> nodes,
+                         std::vector<std::string> sinks, unsigned modules, bool is_range, bool root_is_queued)
+    : name_(std::move(name)),
+      config_(config),
+      shape_(shape),
+      nodes_(std::move(nodes)),
+      sinks_(std::move(sinks)),
+      modules_(modules),
+      is_range_(is_range),
+      root_is_queued_(root_is_queued) {
+  for (NodeDescription const& n : nodes_) {
+    bool const expands = n.kind == Kind::expander || n.kind == Kind::indexed;
+    bool const limited = !expands || n.options.interruptible;
+    if (!limited && n.max_gain == 0)
+      throw ConfigError("segment '" + name_ + "': node '" + n.name +
+                        "' may not be interrupted, so its function must say max_gain");
+    if (n.options.gain <= 0) throw ConfigError("segment '" + name_ + "': node '" + n.name + "': gain must be above 0");
+  }
+  number_nodes();
+}
+
+SegmentBase::~SegmentBase() = default;
+
+// A node's number is below its parent's; those of a loop's nodes are above the numbers of what leaves the loop.
+void SegmentBase::number_nodes() {
+  std::vector<std::size_t> order;
+  auto const visit = [&](auto const& self, std::size_t node) -> void {
+    order.push_back(node);
+    auto const& own = nodes_[node];
+    auto const in_loop = [&](int child) { return own.loop != 0 && nodes_[static_cast<std::size_t>(child)].loop == own.loop; };
+    std::vector<std::size_t> loop{node};  // its nodes from here on, when this is its head
+    if (own.loop != 0 && own.loop_head) {
+      for (std::size_t at = node;;) {
+        auto const next = std::ranges::find_if(nodes_[at].to, [&](int child) {
+          return child >= 0 && in_loop(child) && child > static_cast<int>(at);
+        });
+        if (next == nodes_[at].to.end()) break;
+        at = static_cast<std::size_t>(*next);
+        loop.push_back(at);
+        order.push_back(at);
+      }
+    }
+    for (std::size_t const at : loop) {
+      for (int const child : nodes_[at].to) {
+        if (child < 0 || std::ranges::find(loop, static_cast<std::size_t>(child)) != loop.end()) continue;
+        self(self, static_cast<std::size_t>(child));
+      }
+    }
+  };
+  visit(visit, 0);
+  numbers_.resize(nodes_.size());
+  for (std::size_t i = 0; i != order.size(); ++i) numbers_[order[i]] = static_cast<unsigned>(nodes_.size() - 1 - i);
+}
+
+/// Free slots of the node's queue that its parent needs before it puts (FACTS: a * v, or v of one that suspends).
+std::uint32_t SegmentBase::room_of(std::size_t node) const {
+  NodeDescription const& n = nodes_[node];
+  std::uint32_t room = lanes_;
+  if (n.parent >= 0) {
+    NodeDescription const& p = nodes_[static_cast<std::size_t>(n.parent)];
+    bool const suspends = p.cursor_bytes != 0 && (p.options.interruptible || p.kind == Kind::by_hand);
+    bool const indexed = p.kind == Kind::indexed && p.options.interruptible;
+    if (!suspends && !indexed) room = std::max(1u, p.max_gain) * lanes_;
+  }
+  return n.loop_head ? room + lanes_ : room;  // scheduler.hpp S5
+}
+
+std::uint32_t SegmentBase::least_slots(std::size_t node) const {
+  return std::max(room_of(node) + lanes_ - 1, nodes_[node].loop != 0 ? 2 * lanes_ : 0);
+}
+
+simt::Grid SegmentBase::choose_grid(Backend& backend, DeviceKernel const& kernel, GpuStageOptions options,
+                                    unsigned sharers) {
+  simt::Grid grid{options.blocks, options.threads_per_block == 0 ? 128 : options.threads_per_block, 0};
+  if (grid.threads_per_block % 32 != 0)
+    throw ConfigError("segment '" + name_ +
+                      "': threads_per_block must be whole warps of 32: " + std::to_string(grid.threads_per_block));
+  lanes_ = shape_.replica == ReplicaOf::warp ? 32 : grid.threads_per_block;
+  unsigned const per_block = grid.threads_per_block / lanes_;
+  for (std::size_t i = 0; i != nodes_.size(); ++i) {
+    std::uint32_t const slots = nodes_[i].options.slots;
+    if (slots != 0 && slots < least_slots(i))
+      throw ConfigError("segment '" + name_ + "': the queue of node '" + nodes_[i].name + "' needs at least " +
+                        std::to_string(least_slots(i)) + " slots, " + std::to_string(slots) + " are given");
+  }
+  layout(0, 0);  // nothing near: what a replica needs anyway
+  std::uint64_t const fixed = placed_.rows_bytes + std::uint64_t{per_block} * placed_.near_bytes;
+  std::uint64_t const limit = config_.shared_bytes != 0 ? config_.shared_bytes : shared_bytes_by_default;
+  std::uint64_t const near_limit = limit < fixed ? 0 : (limit - placed_.rows_bytes) / per_block / 16 * 16;
+  layout(near_limit, 0);
+  grid.shared_bytes = placed_.rows_bytes + per_block * placed_.near_bytes;
+  if (config_.queue_bytes != 0) grid.shared_bytes = std::max<std::size_t>(grid.shared_bytes, limit);
+  backend.prepare("segment '" + name_ + "'", kernel, {1, grid.threads_per_block, grid.shared_bytes});
+  if (grid.blocks == 0) grid.blocks = backend.full_grid(kernel, grid, sharers);
+  replicas_ = grid.blocks * per_block;
+  layout(near_limit, config_.queue_bytes / replicas_);
+  queue_bytes_ = 0;
+  for (QueueSize const& q : queues_) queue_bytes_ += q.bytes * replicas_;
+  if (config_.queue_bytes != 0 && queue_bytes_ > config_.queue_bytes) {
+    layout(near_limit, 0);
+    std::uint64_t least = 0;
+    for (QueueSize const& q : queues_) least += q.bytes;
+    throw ConfigError("segment '" + name_ + "': " + std::to_string(replicas_) + " replicas need " +
+                      std::to_string(least * replicas_) + " bytes for queues, " + std::to_string(config_.queue_bytes) +
+                      " are given: at most " + std::to_string(config_.queue_bytes / std::max<std::uint64_t>(1, least)) +
+                      " replicas would fit");
+  }
+  grid.shared_bytes = placed_.rows_bytes + per_block * placed_.near_bytes;
+  return grid;
+}
+
+/// Places everything of one replica: queues near while they fit into `near_limit` bytes, with `budget` bytes for queues and
+/// cursors, or the least of each where it is 0.
+void SegmentBase::layout(std::size_t near_limit, std::uint64_t budget) {
+  std::size_t const n = nodes_.size();
+  std::vector<std::uint32_t> slots(n);
+  std::uint64_t least = 0;
+  std::uint64_t open = 0;
+  auto const has_queue = [&](std::size_t i) { return i != 0 || root_is_queued_; };
+  for (std::size_t i = 0; i != n; ++i) {
+    slots[i] = !has_queue(i) ? 0 : nodes_[i].options.slots != 0 ? nodes_[i].options.slots : least_slots(i);
+    least += std::uint64_t{slots[i]} * nodes_[i].item_bytes + std::uint64_t{lanes_} * nodes_[i].cursor_bytes;
+    if (has_queue(i) && nodes_[i].options.slots == 0) open += nodes_[i].item_bytes;
+  }
+  if (budget > least && open != 0) {
+    auto const more = static_cast<std::uint32_t>(std::min<std::uint64_t>((budget - least) / open, 1u << 30));
+    for (std::size_t i = 0; i != n; ++i) {
+      if (has_queue(i) && nodes_[i].options.slots == 0) slots[i] += more;
+    }
+  }
+
+  bool const indexed = std::ranges::any_of(nodes_, [](NodeDescription const& d) { return d.kind == Kind::indexed; });
+  std::uint64_t near = 0;
+  std::uint64_t far = 0;
+  auto const place = [](std::uint64_t& room, std::uint64_t bytes, std::uint64_t align) {
+    room = align_up(room, align);
+    std::uint64_t const at = room;
+    room += bytes;
+    return static_cast<std::uint32_t>(at);
+  };
+  placed_.states_at = place(near, n * sizeof(QueueState), 16);
+  placed_.sinks_at = place(near, sinks_.size() * sizeof(std::uint64_t), 8);
+  placed_.sums_at = place(near, indexed ? lanes_ * sizeof(std::uint32_t) : 0, 4);
+  placed_.scratch_at =
+      place(near, shape_.replica == ReplicaOf::block ? BlockLanes<ThreadMachine>::scratch_words * sizeof(std::uint32_t) : 0, 4);
+
+  rows_.assign(n, NodeRow{});
+  queues_.assign(n, QueueSize{});
+  std::vector<std::vector<unsigned>> of_module(modules_);
+  for (std::size_t i = 0; i != n; ++i) {
+    NodeDescription const& d = nodes_[i];
+    NodeRow& row = rows_[number_of(i)];
+    row.slots = slots[i];
+    row.room = room_of(i);
+    row.item_bytes = d.item_bytes;
+    row.keeps_lanes = d.kind == Kind::expander && shape_.refill == Refill::lanes;
+    row.module = static_cast<std::uint8_t>(d.module);
+    row.index = static_cast<std::uint8_t>(of_module[d.module].size());
+    of_module[d.module].push_back(static_cast<unsigned>(i));
+    row.suspends = d.kind == Kind::by_hand || (d.cursor_bytes != 0 && d.options.interruptible) ||
+                   (d.kind == Kind::indexed && d.options.interruptible);
+    for (std::size_t other = 0; other != n; ++other) {
+      if (d.loop != 0 && nodes_[other].loop == d.loop) row.loop |= 1u << number_of(other);
+    }
+    for (std::size_t c = 0; c != d.to.size(); ++c) {
+      int const to = d.to[c];
+      row.to[c] = static_cast<std::uint8_t>(to < 0 ? first_sink + (-1 - to) : number_of(static_cast<std::size_t>(to)));
+      if (to >= 0 && (row.loop >> row.to[c] & 1u) == 0) row.children |= 1u << row.to[c];
+    }
+    queues_[i] = {d.name, slots[i], has_queue(i) ? least_slots(i) : 0,
+                  std::uint64_t{slots[i]} * d.item_bytes + std::uint64_t{lanes_} * d.cursor_bytes, true};
+  }
+  // The leaves' queues first: most items go through them where a segment expands.
+  for (std::size_t i = n; i-- != 0;) {
+    NodeDescription const& d = nodes_[i];
+    NodeRow& row = rows_[number_of(i)];
+    for (bool const cursors : {true, false}) {
+      std::uint64_t const bytes =
+          cursors ? std::uint64_t{lanes_} * d.cursor_bytes : std::uint64_t{slots[i]} * d.item_bytes;
+      if (bytes == 0) continue;
+      std::uint64_t const align = cursors ? 16 : std::max<std::uint64_t>(16, d.item_align);
+      bool const is_far = align_up(near, align) + bytes > near_limit;
+      std::uint32_t const at = place(is_far ? far : near, bytes, align);
+      if (cursors) {
+        row.cursors_at = at;
+        row.cursors_are_far = is_far;
+      } else {
+        row.queue_at = at;
+        row.queue_is_far = is_far;
+        queues_[i].in_shared_memory = !is_far;
+      }
+    }
+  }
+  placed_.near_bytes = static_cast<std::uint32_t>(align_up(near, 128));
+  placed_.far_bytes = align_up(far, 256);
+  placed_.rows_bytes = static_cast<std::uint32_t>(align_up(n * sizeof(NodeRow), 128));
+}
+
+void SegmentBase::place(Backend& backend, simt::Grid grid, Control* control, std::uint32_t stage) {
+  memory_ = std::make_unique<Memory>(backend);
+  std::string const who = "segment '" + name_ + "'";
+  Memory& m = *memory_;
+  replicas_ = grid.blocks * (grid.threads_per_block / lanes_);
+  placed_.nodes = static_cast<std::uint32_t>(nodes_.size());
+  placed_.replicas = replicas_;
+  placed_.control = control;
+  placed_.stage = stage;
+  placed_.far = m.take<std::byte>(placed_.far_bytes * replicas_, who + ": queues");
+  placed_.rows = m.rows = m.take<NodeRow>(rows_.size(), who);
+  placed_.words = m.words = m.take<SharedWords>(1, who);
+  placed_.sink_words = m.sinks = m.take<SinkWords>(sinks_.size(), who);
+  placed_.times = m.times = m.take<ReplicaTimes>(replicas_, who);
+  placed_.counters = m.counters = m.take<NodeCounters>(shape_.counters ? nodes_.size() * replicas_ : 0, who);
+  placed_.least_claim = config_.least_claim != 0 ? config_.least_claim : lanes_;
+  placed_.most_claim = std::max<std::uint64_t>(
+      placed_.least_claim, config_.most_claim != 0 ? config_.most_claim : std::uint64_t{ensembles_a_claim} * lanes_);
+  placed_.lending = {};
+  if (is_range_ && config_.lend == Lend::at_the_end && replicas_ > 1) {
+    std::uint32_t item_bytes = 0;
+    for (NodeDescription const& d : nodes_) item_bytes = std::max(item_bytes, d.item_bytes);
+    Lending& l = placed_.lending;
+    l.replicas = replicas_;
+    l.letter_bytes = static_cast<std::uint32_t>(align_up(std::uint64_t{lanes_} * item_bytes, 16));
+    l.letters = m.take<std::byte>(std::size_t{l.letter_bytes} * replicas_, who + ": letters");
+    l.boxes = m.boxes = m.take<LetterBox>(replicas_, who);
+    m.ask_words = align_up((replicas_ + 31) / 32, 32) + 32;
+    l.asks = m.asks = m.take<Word<std::uint32_t>>(m.ask_words, who);
+    l.idle = m.asks + m.ask_words - 1;
+  }
+  placed_.functions.assign(modules_, nullptr);
+  placed_.modules.assign(modules_, 0);
+  m.functions.assign(modules_, nullptr);
+  for (unsigned module = 0; module != modules_; ++module) {
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i != nodes_.size(); ++i) {
+      if (nodes_[i].module != module) continue;
+      bytes += nodes_[i].function.size();
+      placed_.modules[module] |= 1u << number_of(i);
+    }
+    m.functions[module] = m.take<std::byte>(bytes, who);
+    placed_.functions[module] = m.functions[module];
+  }
+}
+
+void SegmentBase::start(Backend& backend) {
+  Memory& m = *memory_;
+  backend.upload(m.rows, rows_.data(), rows_.size() * sizeof(NodeRow));
+  for (unsigned module = 0; module != modules_; ++module) {
+    std::vector<std::byte> image;
+    for (NodeDescription const& d : nodes_) {
+      if (d.module == module) image.insert(image.end(), d.function.begin(), d.function.end());
+    }
+    backend.upload(m.functions[module], image.data(), image.size());
+  }
+  backend.clear(m.words, sizeof(SharedWords));
+  backend.clear(m.sinks, std::max<std::size_t>(1, sinks_.size()) * sizeof(SinkWords));
+  if (m.asks != nullptr) {
+    backend.clear(m.asks, m.ask_words * sizeof(Word<std::uint32_t>));
+    backend.clear(m.boxes, replicas_ * sizeof(LetterBox));
+  }
+  if (shape_.counters) backend.clear(m.counters, nodes_.size() * replicas_ * sizeof(NodeCounters));
+  upload_program(backend, placed_);
+}
+
+void SegmentBase::finish(Backend& backend) {
+  Memory const& m = *memory_;
+  std::vector<SinkWords> sinks(sinks_.size());
+  if (!sinks.empty()) backend.download(sinks.data(), m.sinks, sinks.size() * sizeof(SinkWords));
+  sink_items_.clear();
+  for (SinkWords const& s : sinks) sink_items_.push_back(s.items.bits);
+  times_.resize(replicas_);
+  backend.download(times_.data(), m.times, times_.size() * sizeof(ReplicaTimes));
+  if (!shape_.counters) return;
+  counters_.resize(nodes_.size() * replicas_);
+  backend.download(counters_.data(), m.counters, counters_.size() * sizeof(NodeCounters));
+}
+
+std::uint64_t SegmentBase::items(std::string_view sink) const {
+  for (std::size_t i = 0; i != sinks_.size(); ++i) {
+    if (sinks_[i] == sink) return i < sink_items_.size() ? sink_items_[i] : 0;
+  }
+  throw ConfigError("segment '" + name_ + "' has no sink '" + std::string(sink) + "'");
+}
+
+std::vector<CountersOf> SegmentBase::counters() const {
+  std::vector<CountersOf> all;
+  for (std::size_t i = 0; i != nodes_.size() && !counters_.empty(); ++i) {
+    for (unsigned r = 0; r != replicas_; ++r)
+      all.push_back({nodes_[i].name, r, counters_[r * nodes_.size() + number_of(i)]});
+  }
+  return all;
+}
+
+double SegmentBase::kernel_seconds() const {
+  if (times_.empty()) return 0;
+  std::uint64_t begin = ~std::uint64_t{0};
+  std::uint64_t end = 0;
+  for (ReplicaTimes const& t : times_) {
+    begin = std::min(begin, t.began_ns);
+    end = std::max(end, t.ended_ns);
+  }
+  return static_cast<double>(end - begin) * 1e-9;
+}
+
+double SegmentBase::imbalance() const {
+  double const all = kernel_seconds();
+  if (all <= 0) return 0;
+  std::uint64_t begin = ~std::uint64_t{0};
+  std::uint64_t end = 0;
+  for (ReplicaTimes const& t : times_) {
+    begin = std::min(begin, t.began_ns);
+    end = std::max(end, t.ended_ns);
+  }
+  double sum = 0;
+  for (ReplicaTimes const& t : times_) sum += static_cast<double>(t.ended_ns - begin);
+  double const mean = sum / static_cast<double>(times_.size());
+  return (static_cast<double>(end - begin) - mean) * 1e-9 / all;
+}
+
+void SegmentBase::set_function(std::string_view node, unsigned module, void const* function, std::size_t bytes) {
+  for (NodeDescription& d : nodes_) {
+    if (d.name != node) continue;
+    if (d.module != module) throw ConfigError("segment '" + name_ + "': node '" + d.name + "' has another function");
+    std::memcpy(d.function.data(), function, bytes);
+    return;
+  }
+  throw ConfigError("segment '" + name_ + "' has no node '" + std::string(node) + "'");
+}
+
+}  // namespace hiway::segment
