@@ -2,13 +2,13 @@
 // HIWAY_PLANS: how many.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <iostream>
 #include <map>
 #include <random>
 #include <sstream>
 
 #include "hiway/plan/plan.hpp"
+#include "tests/environment.hpp"
 #include "tests/plan/simulator.hpp"
 
 namespace {
@@ -227,11 +227,6 @@ std::string line_of(SmallProgram const& program) {
           << "wrp"[static_cast<int>(op.kind)] << op.stream << ":" << op.count << "/" << op.horizon;
   }
   return out.str();
-}
-
-std::uint64_t from_environment(char const* variable, std::uint64_t otherwise) {
-  char const* const text = std::getenv(variable);
-  return text ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
 TEST(RandomPlans, AgreeWithTheSimulatorOverTheWholeBox) {

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <ostream>
 #include <random>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "hiway/hiway.hpp"
+#include "tests/environment.hpp"
 
 namespace hiway_tests {
 
@@ -422,12 +422,6 @@ class RandomPipeline {
 };
 /// In random_pipeline_test.cpp: its stages are compiled once.
 std::unique_ptr<RandomPipeline> build(PipelineSpec const& spec, hiway::PipelineConfig const& config);
-
-/// A whole number from the environment.
-inline std::uint64_t from_environment(char const* name, std::uint64_t otherwise) {
-  char const* const given = std::getenv(name);
-  return given != nullptr ? std::strtoull(given, nullptr, 10) : otherwise;
-}
 
 /// A failure's text on one line.
 inline std::string one_line(std::string text) {
