@@ -18,6 +18,7 @@
 
 #include "cli/app.hpp"
 #include "cli/bad_input.hpp"
+#include "cli/bytes.hpp"
 #include "cli/output.hpp"
 
 namespace cli {
@@ -26,30 +27,6 @@ namespace {
 using namespace hiway::plan;
 
 constexpr std::array options_for_later{"--symbolic", "--degree", "--certificate"};
-
-/// 64, 64KiB, 1.5 is refused; k, M, G with or without B are powers of 1000, with i powers of 1024.
-std::int64_t parse_bytes(std::string const& text) {
-  std::int64_t value = 0;
-  auto const [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  std::string_view unit{stop, static_cast<std::size_t>(text.data() + text.size() - stop)};
-  std::int64_t factor = 0;
-  for (auto const& [name, bytes] : {std::pair{"", 1LL},
-                                    {"B", 1LL},
-                                    {"kB", 1000LL},
-                                    {"KB", 1000LL},
-                                    {"MB", 1000'000LL},
-                                    {"GB", 1000'000'000LL},
-                                    {"KiB", 1LL << 10},
-                                    {"MiB", 1LL << 20},
-                                    {"GiB", 1LL << 30},
-                                    {"TiB", 1LL << 40}}) {
-    if (unit == name) factor = bytes;
-  }
-  std::int64_t bytes = 0;
-  if (error != std::errc{} || value < 0 || factor == 0 || __builtin_mul_overflow(value, std::int64_t{factor}, &bytes))
-    throw BadInput{"--memory must be bytes, or a number with B, kB, MB, GB, KiB, MiB, GiB or TiB: " + text};
-  return bytes;
-}
 
 Parameters parse_params(std::vector<std::string> const& texts) {
   Parameters params;
@@ -200,7 +177,7 @@ int run_plan(CLI::App const& command, PlanRequest const& request) {
   }
   if (request.file.empty()) throw BadInput{"plan needs a file (hiway plan --help)"};
   PlanOptions options;
-  if (command.get_option("--memory")->count() > 0) options.memory_bytes = parse_bytes(request.memory);
+  if (command.get_option("--memory")->count() > 0) options.memory_bytes = parse_bytes("--memory", request.memory);
   options.params = parse_params(request.params);
   options.memory_vs_makespan = request.front;
   bool const as_json = command.get_option("--json")->count() > 0;
