@@ -7,6 +7,7 @@
 #include "evolutionary_program/app.hpp"
 #include "face_detection/app.hpp"
 #include "gene_alignment/app.hpp"
+#include "nqueens/app.hpp"
 #include "rasterization/app.hpp"
 #include "reyes/app.hpp"
 #include "stencil/app.hpp"
@@ -22,6 +23,7 @@ std::vector<std::unique_ptr<cli::App>> all_apps() {
   apps.push_back(reyes::make_app());
   apps.push_back(rasterization::make_app());
   apps.push_back(background_extraction::make_app());
+  apps.push_back(nqueens::make_app());
   return apps;
 }
 

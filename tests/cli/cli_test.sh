@@ -47,7 +47,7 @@ key() { tr -d ' \n' <out | grep -oE "\"$1\":(\[[^]]*\]|\{[^}]*\}|[^,}]*)" | head
 is() { [[ $(key "$1") == "$2" ]] || fail "$last: $1 is $(key "$1"), not $2"; }
 
 # ---- help and lists
-for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" "run reyes" "run rasterization" "run background-extraction" graph "graph gene-alignment" devices list plan bench; do
+for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" "run reyes" "run rasterization" "run background-extraction" "run nqueens" graph "graph gene-alignment" devices list plan bench; do
   # shellcheck disable=SC2086
   good $level --help
   says "Usage: hiway${level:+ $level}"
@@ -292,6 +292,33 @@ bad "--frames-from: the folder's name is empty" run background-extraction --fram
 bad "--width must be 1 to 65536: 0" run background-extraction --width 0
 bad "--height" run background-extraction --height -1
 bad "would need 4920.0 GiB of memory" run background-extraction --width 65536 --height 65536 --frames 205
+
+# Queens: every method the known number, and what the reference counts in each row.
+for method in baseline reference; do
+  good run nqueens --method $method --json --n 6 --cpu-rows 2
+  is verified true
+  is solutions 4
+done
+is boards '[1,6,20,36,46,40,4]'
+good run nqueens
+says "method baseline, device simt: verified"
+good run nqueens --n 4 --cpu-rows 3 --json
+is solutions 2
+good run nqueens --n 8 --interruptible 4 --queue-memory 1MiB --max-memory 1MiB --replicas warp --replica-count 7 --counters --feed tunnel
+bad "--n must be 4 to 20: 3" run nqueens --n 3
+bad "--n must be 4 to 20: 21" run nqueens --n 21
+bad "--cpu-rows must be 0 to 3 with 4 queens: 4" run nqueens --n 4 --cpu-rows 4
+bad "--cpu-rows must be 0 to 6 with 20 queens: 7" run nqueens --n 20 --cpu-rows 7
+bad "--cpu-rows" run nqueens --cpu-rows -1
+bad "--interruptible must be none, all, or 0 to 4, a node for each row on the GPU: 5" run nqueens --n 8 --interruptible 5
+bad "--interruptible must be none, all, or 0 to 4, a node for each row on the GPU: 4x" run nqueens --n 8 --interruptible 4x
+bad "--queue-memory must be bytes, or a number with" run nqueens --queue-memory 1.5
+bad "--max-memory must be more than nothing: 0" run nqueens --max-memory 0
+bad "--queue-memory is more than --max-memory: 2KiB, 2kB" run nqueens --queue-memory 2KiB --max-memory 2kB
+bad "--replicas: warp or block, not grid" run nqueens --replicas grid
+bad "--replica-count must be 0 to 65536: 65537" run nqueens --replica-count 65537
+bad "--feed: buffer or tunnel, not pipe" run nqueens --feed pipe
+bad "nqueens has no pipeline yet" graph nqueens
 
 # A pair whose answer is known by hand: ACGTACGGTCA occurs at 2, and the diagonal of 11 matches is 44.
 printf 'ACGTACGGTCA\nttacgtacggtcattt\n' >pair

@@ -1,0 +1,46 @@
+// The methods of the n queens: the same boards, counted in different ways.
+#pragma once
+#include <cstdint>
+#include <hiway/report.hpp>
+#include <optional>
+#include <vector>
+
+#include "cli/job.hpp"
+#include "nqueens/summary.hpp"
+
+namespace nqueens {
+
+using cli::Job;
+
+/// What has its own queues and takes part in the work by itself.
+enum class Replica : std::uint8_t { warp, block };
+/// How the CPU's boards reach the device: all before the kernel, or by a tunnel while it runs.
+enum class Feed : std::uint8_t { buffer, tunnel };
+
+/// Of method hiway. 0: the library chooses.
+struct Options {
+  std::uint32_t interruptible = most_queens;  ///< the first so many nodes suspend when their output is full
+  std::uint64_t queue_bytes = 0;              ///< of all queues, a target
+  std::uint64_t most_bytes = 0;               ///< of all queues; a run that needs more is refused
+  Replica replica = Replica::block;
+  std::uint32_t replicas = 0;
+  bool counts = false;  ///< what each node did
+  Feed feed = Feed::buffer;
+};
+
+/// One run. seconds: from the empty board to the number of solutions in CPU memory; allocation and kernel loading excluded.
+struct Measurement {
+  Summary summary;
+  double seconds = 0;
+  std::uint64_t items = 0;  ///< boards that begin on the device; of the reference all boards
+  std::optional<double> end_detection_us{};
+  std::vector<hiway::TunnelReport> tunnels{};
+};
+
+/// baseline: a GPU thread takes one of the CPU's boards at a time, and searches all below it, depth first.
+std::vector<Measurement> run_baseline(Problem const& problem, Job const& job);
+
+/// reference: masks and recursion; one thread, from 12 queens on as many as the CPU has.
+std::vector<Measurement> run_reference(Problem const& problem, Job const& job);
+
+}  // namespace nqueens
