@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "cli/bad_input.hpp"
+#include "cli/hash.hpp"
 #include "face_detection/image.hpp"
 
 namespace background_extraction {
@@ -41,12 +42,7 @@ std::uint32_t strips_of(std::size_t bytes) {
 class Numbers {
  public:
   explicit Numbers(std::uint64_t seed) : state_(seed) {}
-  std::uint64_t next() {
-    std::uint64_t z = state_ += 0x9e3779b97f4a7c15U;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9U;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebU;
-    return z ^ z >> 31;
-  }
+  std::uint64_t next() { return cli::mixed(state_ += cli::mixed_step); }
 
  private:
   std::uint64_t state_;
