@@ -38,6 +38,9 @@ set(unfused "$<$<COMPILE_LANGUAGE:CUDA>:-fmad=false>" "$<$<COMPILE_LANGUAGE:CUDA
 file(GLOB the_same_in_every_bit CONFIGURE_DEPENDS apps/evolutionary_program/*.cpp apps/rasterization/*.cpp apps/reyes/*.cpp
   apps/background_extraction/*.cpp)
 set_source_files_properties(${the_same_in_every_bit} PROPERTIES COMPILE_OPTIONS "${unfused}")
+# Its exponentials, logarithms and divisions are the GPU's quick ones, as in CUDA's sample; prices are compared with a tolerance.
+file(GLOB quickly_priced CONFIGURE_DEPENDS apps/black_scholes/*.cpp)
+set_source_files_properties(${quickly_priced} PROPERTIES COMPILE_OPTIONS "$<$<COMPILE_LANGUAGE:CUDA>:--use_fast_math>")
 if(HIWAY_WITH_CUDA)
   # What places stages on a GPU; a reference is the serial oracle, the rest is plain C++.
   set(with_stages ${hiway_app_sources})

@@ -47,7 +47,7 @@ key() { tr -d ' \n' <out | grep -oE "\"$1\":(\[[^]]*\]|\{[^}]*\}|[^,}]*)" | head
 is() { [[ $(key "$1") == "$2" ]] || fail "$last: $1 is $(key "$1"), not $2"; }
 
 # ---- help and lists
-for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" "run reyes" "run rasterization" "run background-extraction" "run nqueens" graph "graph gene-alignment" devices list plan bench; do
+for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" "run reyes" "run rasterization" "run background-extraction" "run nqueens" "run black-scholes" graph "graph gene-alignment" devices list plan bench; do
   # shellcheck disable=SC2086
   good $level --help
   says "Usage: hiway${level:+ $level}"
@@ -319,6 +319,38 @@ bad "--replicas: warp or block, not grid" run nqueens --replicas grid
 bad "--replica-count must be 0 to 65536: 65537" run nqueens --replica-count 65537
 bad "--feed: buffer or tunnel, not pipe" run nqueens --feed pipe
 bad "nqueens has no pipeline yet" graph nqueens
+
+# Options: every method lets the same ones pass; so do all topologies of a kind.
+for kind in "DiffType SameType SelfLoop Merged" "4-way-Same 4-way-Diff 4-way-Staged"; do
+  for topology in $kind; do
+    for method in baseline reference; do
+      good run black-scholes --method $method --json --items 1009 --iterations 3 --topology $topology
+      is verified true
+      is topology "\"$topology\""
+      { key count && key checksum; } >result
+      [[ -e result.first ]] || cp result result.first
+      cmp -s result result.first || fail "$last: not as the others: $(cat result)"
+    done
+  done
+  [[ $(head -n 1 result) -gt 0 && $(head -n 1 result) -lt 1009 ]] || fail "$last: $(cat result)"
+  rm -f result result.first
+done
+good run black-scholes
+says "method baseline, device simt: verified"
+good run black-scholes --rate 0 --items 33 --json --repeat 2
+is count 33
+good run black-scholes --rate 1 --items 33 --json
+is count 0
+good run black-scholes --items 0 --json
+is count 0
+good run black-scholes --items 33 --json --seed 7
+is verified true
+bad "--items must be 0 to 16777216: 16777217" run black-scholes --items 16777217
+bad "--iterations must be 1 to 1000000: 0" run black-scholes --iterations 0
+bad "--rate must be 0 to 1: 1.5" run black-scholes --rate 1.5
+bad "--rate must be 0 to 1: nan" run black-scholes --rate nan
+bad "--topology: one of DiffType, SameType, SelfLoop, Merged, 4-way-Same, 4-way-Diff, 4-way-Staged, not Ring" run black-scholes --topology Ring
+bad "black-scholes has no pipeline yet" graph black-scholes
 
 # A pair whose answer is known by hand: ACGTACGGTCA occurs at 2, and the diagonal of 11 matches is 44.
 printf 'ACGTACGGTCA\nttacgtacggtcattt\n' >pair
