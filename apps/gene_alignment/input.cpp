@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "cli/bad_input.hpp"
-#include "gene_alignment/fasta.hpp"
+#include "genome/fasta.hpp"
 
 namespace gene_alignment {
 namespace {
@@ -23,8 +23,8 @@ std::string shown(double number) {
 
 void require_length(std::optional<std::int64_t> const& length, std::string const& option) {
   if (length)
-    require(*length >= 1 && *length <= max_bases,
-            option + " must be 1 to " + std::to_string(max_bases) + ": " + std::to_string(*length));
+    require(*length >= 1 && *length <= genome::max_bases,
+            option + " must be 1 to " + std::to_string(genome::max_bases) + ": " + std::to_string(*length));
 }
 
 /// What can be said before a file is opened.
@@ -44,15 +44,6 @@ void check(InputOptions const& o) {
   require_length(o.query_length, "--query-length");
   require(!o.query_at || *o.query_at >= 0, "--query-at must be 0 or more: " + std::to_string(o.query_at.value_or(0)));
   require(!o.mutate || (*o.mutate >= 0 && *o.mutate <= 1), "--mutate must be 0 to 1: " + shown(o.mutate.value_or(0)));
-}
-
-Sequence first_record(std::string const& path, std::vector<std::string>& notes) {
-  FastaRecord record = read_fasta(path);
-  if (record.records_in_file > 1) {
-    notes.push_back(path + ": " + std::to_string(record.records_in_file) + " records, only the first ('" + record.name +
-                    "') is used");
-  }
-  return std::move(record.bases);
 }
 
 // Two streams from one seed: the target must not depend on the query's length, nor the reverse.
@@ -84,7 +75,7 @@ Input make_input(InputOptions const& given) {
   InputOptions o = given;
   Input input;
   if (o.pair_file) {
-    PairFile pair = read_pair(*o.pair_file);
+    genome::PairFile pair = genome::read_pair(*o.pair_file);
     input.query = std::move(pair.query);
     input.target = std::move(pair.target);
   } else {
@@ -92,12 +83,12 @@ Input make_input(InputOptions const& given) {
       o.query_at = default_query_at;
       o.mutate = default_mutate;
     }
-    input.target = o.target_file ? first_record(*o.target_file, input.notes)
+    input.target = o.target_file ? genome::read_first_record(*o.target_file, input.notes)
                                  : random_sequence(o.target_length.value_or(default_target_length), o.seed);
     std::int64_t const query_bases = o.query_length.value_or(default_query_length);
     auto const target_bases = static_cast<std::int64_t>(input.target.size());
     if (o.query_file) {
-      input.query = first_record(*o.query_file, input.notes);
+      input.query = genome::read_first_record(*o.query_file, input.notes);
     } else if (o.query_at) {
       require(*o.query_at <= target_bases - query_bases,
               "--query-at " + std::to_string(*o.query_at) + " --query-length " + std::to_string(query_bases) +

@@ -5,9 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "gene_alignment/sequence.hpp"
+#include "genome/sequence.hpp"
 
 namespace gene_alignment {
+
+using genome::Base;
+using genome::Sequence;
 
 struct Input {
   Sequence target;

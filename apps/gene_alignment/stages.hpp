@@ -9,10 +9,13 @@
 #include <span>
 #include <vector>
 
-#include "gene_alignment/sequence.hpp"
+#include "genome/sequence.hpp"
 #include "hiway/config.hpp"
 
 namespace gene_alignment {
+
+using genome::Base;
+using genome::matches;
 
 /// Bases that have to agree at a position. A shorter query has to agree as a whole, but for one base.
 inline constexpr std::int32_t seed_bases = 11;

@@ -2,10 +2,11 @@
 #pragma once
 #include <cstddef>
 #include <string>
+#include <vector>
 
-#include "gene_alignment/sequence.hpp"
+#include "genome/sequence.hpp"
 
-namespace gene_alignment {
+namespace genome {
 
 /// The first record of a FASTA file.
 struct FastaRecord {
@@ -20,6 +21,9 @@ struct FastaRecord {
 /// header without sequence, a letter other than ACGTN, truncated or damaged gzip, more than max_bases.
 FastaRecord read_fasta(std::string const& path);
 
+/// The bases of the first record; of further ones a note says that they are not used. *Throws* as read_fasta does.
+Sequence read_first_record(std::string const& path, std::vector<std::string>& notes);
+
 /// Two sequences, as in a file of two lines.
 struct PairFile {
   Sequence query;
@@ -29,4 +33,4 @@ struct PairFile {
 /// Reads line 1 as the query and line 2 as the target. *Throws* as read_fasta does, and when there are not two lines.
 PairFile read_pair(std::string const& path);
 
-}  // namespace gene_alignment
+}  // namespace genome

@@ -5,7 +5,7 @@
 
 #include "hiway/config.hpp"
 
-namespace gene_alignment {
+namespace genome {
 
 enum class Base : std::uint8_t { a, c, g, t, n };
 using Sequence = std::vector<Base>;
@@ -15,4 +15,4 @@ inline constexpr std::int32_t max_bases = 2'000'000'000;
 
 HIWAY_DEVICE inline bool matches(Base one, Base other) { return one == other && one != Base::n; }
 
-}  // namespace gene_alignment
+}  // namespace genome

@@ -1,4 +1,4 @@
-#include "gene_alignment/fasta.hpp"
+#include "genome/fasta.hpp"
 
 #include <zlib.h>
 
@@ -9,10 +9,11 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "cli/bad_input.hpp"
 
-namespace gene_alignment {
+namespace genome {
 namespace {
 
 /// The lines of a plain or gzip file, numbered from 1.
@@ -151,6 +152,15 @@ FastaRecord read_fasta(std::string const& path) {
   return record;
 }
 
+Sequence read_first_record(std::string const& path, std::vector<std::string>& notes) {
+  FastaRecord record = read_fasta(path);
+  if (record.records_in_file > 1) {
+    notes.push_back(path + ": " + std::to_string(record.records_in_file) + " records, only the first ('" + record.name +
+                    "') is used");
+  }
+  return std::move(record.bases);
+}
+
 PairFile read_pair(std::string const& path) {
   Lines lines{path};
   PairFile pair;
@@ -169,4 +179,4 @@ PairFile read_pair(std::string const& path) {
   return pair;
 }
 
-}  // namespace gene_alignment
+}  // namespace genome
