@@ -1,0 +1,55 @@
+// Packed: bases of two bits, four a byte, the first in the high bits. The bytes stand in words of four, high byte first, so
+// that a window of bases is a shift of the words that hold it.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "genome/sequence.hpp"
+#include "hiway/config.hpp"
+
+namespace blast {
+
+inline constexpr std::int32_t bases_a_word = 16;
+/// Words of base 0 on either side of a sequence: windows that reach over its ends are legal to read, and mean nothing there.
+inline constexpr std::int32_t padding_words = 8;
+
+/// *Lifetime*: points at memory of the device that reads it, owns nothing.
+struct Packed {
+  std::uint32_t const* words;  ///< of base 0
+  std::int32_t bases;
+
+  /// The 16 bits from `position` on: eight bases.
+  HIWAY_DEVICE std::uint32_t eight(std::int32_t position) const {
+    std::uint32_t const* const here = words + position / bases_a_word;
+    std::uint64_t const both = std::uint64_t{here[0]} << 32 | here[1];
+    return static_cast<std::uint32_t>(both >> (48 - 2 * (position % bases_a_word))) & 0xffffU;
+  }
+
+  /// 32 bases from `position` on, the first in the high bits. -64 <= position <= bases.
+  HIWAY_DEVICE std::uint64_t window(std::int32_t position) const {
+    std::uint32_t const* const here = words + (position >> 4);  // rounds down, below 0 too
+    int const shift = 2 * (position & (bases_a_word - 1));
+    std::uint64_t const both = std::uint64_t{here[0]} << 32 | here[1];
+    return both << shift | (std::uint64_t{here[2]} << shift) >> 32;
+  }
+};
+
+/// A sequence packed, with its padding.
+class PackedSequence {
+ public:
+  PackedSequence() = default;
+  /// `sequence` has no N.
+  explicit PackedSequence(genome::Sequence const& sequence);
+
+  /// Padding included.
+  [[nodiscard]] std::vector<std::uint32_t> const& words() const { return words_; }
+  [[nodiscard]] std::int32_t bases() const { return bases_; }
+  /// Of these words, or of a copy of them in a device's memory. *Lifetime*: the words'.
+  [[nodiscard]] Packed view(std::uint32_t const* words) const { return {words + padding_words, bases_}; }
+
+ private:
+  std::vector<std::uint32_t> words_;
+  std::int32_t bases_ = 0;
+};
+
+}  // namespace blast
