@@ -4,6 +4,7 @@
 #include "background_extraction/app.hpp"
 #include "bench/benches.hpp"
 #include "black_scholes/app.hpp"
+#include "blast/app.hpp"
 #include "cli/program.hpp"
 #include "evolutionary_program/app.hpp"
 #include "face_detection/app.hpp"
@@ -26,6 +27,7 @@ std::vector<std::unique_ptr<cli::App>> all_apps() {
   apps.push_back(background_extraction::make_app());
   apps.push_back(nqueens::make_app());
   apps.push_back(black_scholes::make_app());
+  apps.push_back(blast::make_app());
   return apps;
 }
 

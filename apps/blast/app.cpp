@@ -1,0 +1,112 @@
+#include "blast/app.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "blast/input.hpp"
+#include "blast/methods.hpp"
+#include "cli/bad_input.hpp"
+#include "cli/output.hpp"
+
+namespace blast {
+namespace {
+
+class Blast final : public cli::App {
+ public:
+  std::string name() const override { return "blast"; }
+  std::string summary() const override {
+    return "where a database has pieces of a query (seeds of eight bases, extended and scored, all on the GPU)";
+  }
+  std::vector<std::string> methods() const override { return {"baseline", "reference"}; }
+
+  void add_options(CLI::App& command) override {
+    command.add_option("--database", options_.database_file, "FASTA, plain or .gz; the first record")
+        ->type_name("FILE");
+    command.add_option("--query", options_.query_file, "FASTA, plain or .gz; the first record")->type_name("FILE");
+    command
+        .add_option("--bases", options_.bases, "a random database of N bases, with pieces of the query in it (65536)")
+        ->type_name("N");
+    command.add_option("--query-bases", options_.query_bases, "a random query of N bases (1000)")->type_name("N");
+    command.add_option("--stride", options_.stride, "bases from a seed of the database to the next (4)")
+        ->type_name("4|1");
+    command.add_option("--tsv", tsv_, "writes the hits, in order; - with --json FILE: nothing else on stdout")
+        ->type_name("FILE|-");
+    command.add_option("--feed", feed_, "method hiway: where its segment reads from (buffer)")
+        ->type_name("buffer|tunnel");
+    command.add_flag("--merged", segment_.merged, "method hiway: all nodes merged into one");
+    command.add_flag("--counters", segment_.counters, "method hiway: what each node did");
+  }
+
+  std::vector<std::string> load(std::uint64_t seed) override {
+    if (feed_ != "buffer" && feed_ != "tunnel") throw cli::BadInput{"--feed: buffer or tunnel, not " + feed_};
+    segment_.feed = feed_ == "buffer" ? Feed::buffer : Feed::tunnel;
+    if (!tsv_.empty() && tsv_ != "-") cli::require_writable("--tsv", tsv_);
+    options_.seed = seed;
+    input_ = make_input(options_);
+    problem_ = make_problem(input_);
+    return input_.notes;
+  }
+
+  cli::MethodRun run(std::string const& method, cli::RunRequest const& request) override {
+    if (segment_.merged || segment_.counters || segment_.feed != Feed::buffer)
+      throw cli::BadInput{"--merged, --counters, --feed tunnel: of method hiway, not " + method};
+    bool const is_reference = method == "reference";
+    Job const& job = request.job;
+    Hits hits;
+    std::vector<Measurement> const runs =
+        is_reference ? run_reference(input_, job, hits) : run_baseline(problem_, job, hits);
+    Summary shown = runs.back().summary;
+    cli::MethodRun out = cli::method_run(runs);
+    if (request.verify || is_reference) require_oracle();
+    if (request.verify) {
+      out.verified = true;
+      for (Measurement const& run : runs) {
+        if (run.summary == *oracle_) continue;
+        out.verified = false;
+        shown = run.summary;
+      }
+    }
+    out.device = is_reference ? "cpu" : request.job.device;
+    out.result["hits"] = shown.hits;
+    out.result["hits_checksum"] = cli::hex(shown.checksum);
+    if (oracle_) {
+      out.result["seeds_found"] = counts_.seeds_found;
+      out.result["positions"] = counts_.positions;
+      out.result["kept_exact"] = counts_.kept_exact;
+    }
+    if (tsv_ == "-") {
+      cli::print(to_tsv(hits));
+    } else if (!tsv_.empty()) {
+      cli::write_whole(tsv_, to_tsv(hits));
+    }
+    return out;
+  }
+
+  std::string graph(std::string const&) override { throw cli::BadInput{"graph: blast has no pipeline yet"}; }
+
+ private:
+  void require_oracle() {
+    if (oracle_) return;
+    Found found = reference_hits(input_, std::max(1U, std::thread::hardware_concurrency()));
+    oracle_ = summarize(found.hits);
+    counts_ = found.counts;
+  }
+
+  InputOptions options_;
+  SegmentOptions segment_;
+  std::string feed_ = "buffer";
+  std::string tsv_;
+  Input input_;
+  Problem problem_;
+  std::optional<Summary> oracle_;  // made once, for all methods
+  Counts counts_;                  // the oracle's
+};
+
+}  // namespace
+
+std::unique_ptr<cli::App> make_app() { return std::make_unique<Blast>(); }
+
+}  // namespace blast
