@@ -20,18 +20,22 @@ struct Packed {
 
   /// The 16 bits from `position` on: eight bases.
   HIWAY_DEVICE std::uint32_t eight(std::int32_t position) const {
-    std::uint32_t const* const here = words + position / bases_a_word;
+    std::uint32_t const* const here = word_of(position);
     std::uint64_t const both = std::uint64_t{here[0]} << 32 | here[1];
-    return static_cast<std::uint32_t>(both >> (48 - 2 * (position % bases_a_word))) & 0xffffU;
+    return static_cast<std::uint32_t>(both >> (48 - bits_before(position))) & 0xffffU;
   }
 
   /// 32 bases from `position` on, the first in the high bits. -64 <= position <= bases.
   HIWAY_DEVICE std::uint64_t window(std::int32_t position) const {
-    std::uint32_t const* const here = words + (position >> 4);  // rounds down, below 0 too
-    int const shift = 2 * (position & (bases_a_word - 1));
+    std::uint32_t const* const here = word_of(position);
+    int const shift = bits_before(position);
     std::uint64_t const both = std::uint64_t{here[0]} << 32 | here[1];
     return both << shift | (std::uint64_t{here[2]} << shift) >> 32;
   }
+
+  /// Below 0 too.
+  HIWAY_DEVICE std::uint32_t const* word_of(std::int32_t position) const { return words + (position >> 4); }
+  HIWAY_DEVICE static int bits_before(std::int32_t position) { return 2 * (position & (bases_a_word - 1)); }
 };
 
 /// A sequence packed, with its padding.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <ostream>
@@ -110,7 +111,9 @@ Hits hits_of(std::string_view database, std::string_view query, std::int32_t str
   Input const input = input_of(database, query, stride);
   Found const oracle = reference_hits(input, 1);
   Problem const problem = make_problem(input);
-  EXPECT_EQ(by_nodes(problem.search()).hits, oracle.hits) << query << " in " << database;
+  Found const nodes = by_nodes(problem.search());
+  EXPECT_EQ(nodes.hits, oracle.hits) << query << " in " << database;
+  EXPECT_EQ(nodes.counts, oracle.counts) << query << " in " << database;
   return oracle.hits;
 }
 
@@ -184,6 +187,13 @@ TEST(BlastHits, NeedElevenEqualBases) {
               ElementsAre(Hit{0, 0, 3}, Hit{1, 1, 3}, Hit{2, 2, 3}, Hit{3, 3, 3}));
 }
 
+TEST(BlastHits, AreCountedStepByStep) {
+  // Seeds at 0 and 12, the first one at two places of the query; the second has two equal bases beside it.
+  Input const input = input_of("ACGTTCGGTCAGTTGGCCAAGC", "ACGTTCGGTCATTACGTTCGGAGTTGGCCAACA", 4);
+  EXPECT_EQ(reference_hits(input, 1).counts, (Counts{.seeds_found = 2, .positions = 3, .kept_exact = 1}));
+  EXPECT_EQ(by_nodes(make_problem(input).search()).counts, reference_hits(input, 1).counts);
+}
+
 TEST(BlastHits, BeginAtEveryFourthBase) {
   // The same eleven bases, one place further each time: 3, 2, 1 bases to the left of the seed, then 0.
   EXPECT_THAT(hits_of("GACGTTCGGTCAGGG", "ACGTTCGGTCA", 4), ElementsAre(Hit{4, 3, 3}));
@@ -199,6 +209,8 @@ TEST(BlastHits, AddOneForAMatchAndTakeThreeForAMismatch) {
   // 4 - 3 + 2 is less than 4, and 4 - 3 + 3 no more.
   EXPECT_THAT(hits_of("ACGTTCGGTCAAGCG", "ACGTTCGGTCAATCG", 4), Contains(Hit{0, 0, 4}));
   EXPECT_THAT(hits_of("ACGTTCGGTCAAGCGC", "ACGTTCGGTCAATCGC", 4), Contains(Hit{0, 0, 4}));
+  // To the left 4, then 4 - 3 + 4.
+  EXPECT_THAT(hits_of("GCGCATTGAACGTTCGG", "GCGCCTTGAACGTTCGG", 1), Contains(Hit{9, 9, 5}));
   // To the left 2, to the right 1.
   EXPECT_THAT(hits_of("GGCGACGTTCGGA", "TTCGACGTTCGGA", 4), ElementsAre(Hit{4, 4, 3}));
 }
@@ -312,9 +324,11 @@ TEST(BlastOracle, FindsTheSameByAnyNumberOfThreads) {
 
 TEST(BlastMethods, FindWhatTheOracleFinds) {
   for (std::int64_t const stride : {1, 4}) {
-    // Places: none, one, a warp's stretches and one more; then several pieces of the query.
-    for (std::int64_t const bases : {7, 8, 2055, 2056, 600001}) {
-      Input const input = make_input({.bases = bases, .query_bases = 500, .stride = stride});
+    Input input = make_input({.bases = 600001, .query_bases = 2100, .stride = stride});
+    // Every place has a hit where the database is the query's begin: none, one, a warp's stretches, and one more.
+    for (std::size_t const bases : {0, 7, 8, 11, 2055, 2056}) {
+      if (bases > 0)
+        input.database.assign(input.query.begin(), input.query.begin() + static_cast<std::ptrdiff_t>(bases));
       Found const oracle = reference_hits(input, 2);
       Hits hits{{1, 2, 3}};
       int runs = 0;
