@@ -47,7 +47,7 @@ key() { tr -d ' \n' <out | grep -oE "\"$1\":(\[[^]]*\]|\{[^}]*\}|[^,}]*)" | head
 is() { [[ $(key "$1") == "$2" ]] || fail "$last: $1 is $(key "$1"), not $2"; }
 
 # ---- help and lists
-for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" "run reyes" "run rasterization" "run background-extraction" "run nqueens" "run black-scholes" graph "graph gene-alignment" devices list plan bench; do
+for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" "run reyes" "run rasterization" "run background-extraction" "run nqueens" "run black-scholes" "run blast" graph "graph gene-alignment" devices list plan bench; do
   # shellcheck disable=SC2086
   good $level --help
   says "Usage: hiway${level:+ $level}"
@@ -256,6 +256,43 @@ bad "--pictures: 100000 pictures of 168 patches, at most 16777216 patches in all
 echo "1 2 x" >>sheet.bez
 bad "sheet.bez: line 18: not a number: x" run reyes --patches sheet.bez
 rm -f sheet.bez dots.bez
+# BLAST: every method the same hits, also of files; as TSV, in order.
+printf '>d\nACGTTCGGTCAGG\nACGTTCGGTCAA\n' >database.fa
+printf '>q\nACGTTCGGTCA\n' >query.fa
+for input in "" "--bases 300000 --query-bases 3000 --stride 1" "--database database.fa --query query.fa --stride 1"; do
+  for method in baseline reference; do
+    # shellcheck disable=SC2086
+    good run blast --method $method --json $input
+    is verified true
+    [[ $(key hits) -gt 7 && $(key hits) == $(key kept_exact) && $(key positions) -ge $(key seeds_found) ]] || fail "$last: $(key result)"
+    key result >result.$method
+  done
+  cmp -s result.baseline result.reference || fail "$last: the methods differ: $(cat result.*)"
+done
+rm -f result.*
+good run blast --database database.fa --query query.fa --tsv hits.tsv --json
+is hits 2
+good run blast --database database.fa --query query.fa --tsv - --json hits.json
+cmp -s out hits.tsv || fail "$last: the hits differ: $(cat out hits.tsv)"
+[[ $(cat out) == $'database_position\tquery_position\tscore\n0\t0\t3\n16\t3\t3' ]] || fail "$last: $(cat out)"
+good run blast --verify off --json
+[[ -z $(key seeds_found) ]] || fail "$last: counts that nobody made"
+rm -f hits.tsv hits.json
+bad "--stride must be 1 or 4: 2" run blast --stride 2
+bad "--bases must be 1 to 2000000000: 0" run blast --bases 0
+bad "--query-bases must be 1 to 1000000: -1" run blast --query-bases -1
+bad "--database needs --query" run blast --database database.fa
+bad "--database and --bases exclude each other" run blast --database database.fa --query query.fa --bases 9
+bad "--feed: buffer or tunnel, not file" run blast --feed file
+for option in --merged --counters "--feed tunnel"; do
+  # shellcheck disable=SC2086
+  bad "--merged, --counters, --feed tunnel: of method hiway, not baseline" run blast --method baseline $option
+done
+bad "nowhere/hits.tsv: " run blast --tsv nowhere/hits.tsv
+bad "none.fa: cannot be opened: No such file or directory" run blast --query none.fa
+printf '>q\nAAAAAAAAAAAAAAAAAAAAAAAA\n' >query.fa
+bad "the query has the word AAAAAAAA 17 times; at most 16" run blast --query query.fa
+rm -f database.fa query.fa
 # Background: every method the same foregrounds; of a folder the one that can be seen, two bytes of three.
 for method in hiway baseline reference; do
   good run background-extraction --method $method --json --width 101 --height 67 --frames 5
