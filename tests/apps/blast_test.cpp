@@ -309,6 +309,31 @@ TEST(BlastNodes, AgreeWithTheOracleOnRandomBases) {
   EXPECT_GT(hits, 3000U);
 }
 
+TEST(BlastOracle, FindsElevenEqualBasesWhereverTheyAre) {
+  std::mt19937_64 random{1};
+  int elevens = 0;
+  for (int round = 0; round < 300; ++round) {
+    Input input = random_input(random);
+    input.stride = 4;
+    Hits const hits = reference_hits(input, 1).hits;
+    for (std::size_t d = 0; d + 11 <= input.database.size(); ++d) {
+      for (std::size_t q = 0; q + 11 <= input.query.size(); ++q) {
+        auto const here = input.database.begin() + static_cast<std::ptrdiff_t>(d);
+        if (!std::equal(here, here + 11, input.query.begin() + static_cast<std::ptrdiff_t>(q))) continue;
+        ++elevens;
+        std::size_t const seed = (d + 3) / 4 * 4;  // the first one in them
+        ASSERT_TRUE(std::ranges::any_of(hits,
+                                        [&](Hit const& hit) {
+                                          return hit.database_position == static_cast<std::int32_t>(seed) &&
+                                                 hit.query_position == static_cast<std::int32_t>(q + seed - d);
+                                        }))
+            << letters(input.query) << " in " << letters(input.database) << " at " << d << ", " << q;
+      }
+    }
+  }
+  EXPECT_GT(elevens, 1000);
+}
+
 TEST(BlastOracle, FindsTheSameByAnyNumberOfThreads) {
   for (std::int64_t const stride : {1, 4}) {
     Input const input = make_input({.bases = 20001, .query_bases = 3000, .stride = stride});
