@@ -9,8 +9,12 @@
 namespace hiway::segment {
 namespace {
 
-/// Queues lie in shared memory up to this, where the user does not say: what a block has without asking for more, less the library's own.
-constexpr std::size_t shared_bytes_by_default = 46 * 1024;
+/// Shared memory for queues, where the user does not say: more blocks at once are worth more than queues that lie nearer
+/// (docs/segments.md).
+constexpr std::uint64_t shared_bytes_a_thread = 128;
+/// Slots of a queue for each lane, where the user does not say: so that a node fires several times before its child must.
+constexpr std::uint32_t slots_a_lane = 8;
+constexpr std::uint64_t near_align = 128;
 /// Claims of a range's items at the begin, at most, in ensembles.
 constexpr unsigned ensembles_a_claim = 64;
 
@@ -57,6 +61,9 @@ SegmentBase::SegmentBase(std::string name, SegmentConfig config, Shape shape, st
       modules_(modules),
       is_range_(is_range),
       root_is_queued_(root_is_queued) {
+  if (nodes_.size() > most_nodes)
+    throw ConfigError("segment '" + name_ + "' has " + std::to_string(nodes_.size()) + " nodes, of " +
+                      std::to_string(most_nodes) + " at most");
   for (NodeDescription const& n : nodes_) {
     bool const expands = n.kind == Kind::expander || n.kind == Kind::indexed;
     bool const limited = !expands || n.options.interruptible;
@@ -76,13 +83,14 @@ void SegmentBase::number_nodes() {
   auto const visit = [&](auto const& self, std::size_t node) -> void {
     order.push_back(node);
     auto const& own = nodes_[node];
-    auto const in_loop = [&](int child) { return own.loop != 0 && nodes_[static_cast<std::size_t>(child)].loop == own.loop; };
+    auto const in_loop = [&](int child) {
+      return own.loop != 0 && nodes_[static_cast<std::size_t>(child)].loop == own.loop;
+    };
     std::vector<std::size_t> loop{node};  // its nodes from here on, when this is its head
     if (own.loop != 0 && own.loop_head) {
       for (std::size_t at = node;;) {
-        auto const next = std::ranges::find_if(nodes_[at].to, [&](int child) {
-          return child >= 0 && in_loop(child) && child > static_cast<int>(at);
-        });
+        auto const next = std::ranges::find_if(
+            nodes_[at].to, [&](int child) { return child >= 0 && in_loop(child) && child > static_cast<int>(at); });
         if (next == nodes_[at].to.end()) break;
         at = static_cast<std::size_t>(*next);
         loop.push_back(at);
@@ -101,15 +109,19 @@ void SegmentBase::number_nodes() {
   for (std::size_t i = 0; i != order.size(); ++i) numbers_[order[i]] = static_cast<unsigned>(nodes_.size() - 1 - i);
 }
 
-/// Free slots of the node's queue that its parent needs before it puts (FACTS: a * v, or v of one that suspends).
+/// It may be left between two pushes, so a push of all lanes is all that its children need room for.
+bool SegmentBase::suspends(NodeDescription const& n) const {
+  bool const expands = n.kind == Kind::expander || n.kind == Kind::indexed;
+  return n.kind == Kind::by_hand || (expands && n.options.interruptible);
+}
+
+/// Free slots of the node's queue with fewer of which it is active: what its parent puts at most before it looks again.
 std::uint32_t SegmentBase::room_of(std::size_t node) const {
   NodeDescription const& n = nodes_[node];
   std::uint32_t room = lanes_;
   if (n.parent >= 0) {
     NodeDescription const& p = nodes_[static_cast<std::size_t>(n.parent)];
-    bool const suspends = p.cursor_bytes != 0 && (p.options.interruptible || p.kind == Kind::by_hand);
-    bool const indexed = p.kind == Kind::indexed && p.options.interruptible;
-    if (!suspends && !indexed) room = std::max(1u, p.max_gain) * lanes_;
+    if (!suspends(p)) room = std::max(1u, p.max_gain) * lanes_;
   }
   return n.loop_head ? room + lanes_ : room;  // scheduler.hpp S5
 }
@@ -118,66 +130,97 @@ std::uint32_t SegmentBase::least_slots(std::size_t node) const {
   return std::max(room_of(node) + lanes_ - 1, nodes_[node].loop != 0 ? 2 * lanes_ : 0);
 }
 
+SizedNodes SegmentBase::sized_nodes() const {
+  SizedNodes all;
+  for (std::size_t i = 0; i != nodes_.size(); ++i) {
+    NodeDescription const& d = nodes_[i];
+    SizedNode s;
+    s.name = d.name;
+    s.parent = d.parent;
+    s.item_bytes = d.item_bytes;
+    if (d.parent >= 0) {
+      NodeDescription const& parent = nodes_[static_cast<std::size_t>(d.parent)];
+      s.gain = parent.options.gain;
+      s.max_gain = std::max(1u, parent.max_gain);
+    }
+    s.interruptible = suspends(d);
+    s.cursor_bytes = d.cursor_bytes;
+    s.loop = d.loop_head ? LoopPlace::head : d.loop != 0 ? LoopPlace::body : LoopPlace::outside;
+    s.has_queue = has_queue(i);
+    all.push_back(std::move(s));
+  }
+  return all;
+}
+
+/// What each queue gets, by what the user has said.
+std::vector<std::uint32_t> SegmentBase::slots_for_all() {
+  std::string const who = "segment '" + name_ + "': ";
+  std::vector<std::uint32_t> slots(nodes_.size());
+  bloat_bytes_ = 0;
+  if (std::size_t const budget = std::max(config_.queue_bytes, config_.queue_target_bytes); budget != 0) {
+    bool const hard = config_.queue_target_bytes == 0;
+    std::size_t const given = hard ? config_.queue_bytes : config_.queue_target_bytes;
+    SizedNodes const nodes = sized_nodes();
+    Sizes sizes;
+    try {
+      sizes =
+          distribute(nodes, lanes_, static_cast<std::int64_t>(given / replicas_), hard ? Budget::hard : Budget::target);
+    } catch (ConfigError const& e) {
+      auto const least = static_cast<std::uint64_t>(minimum_bytes(nodes, lanes_));
+      throw ConfigError(who + std::to_string(replicas_) + " replicas need " + std::to_string(least * replicas_) +
+                        " bytes for queues, " + std::to_string(given) + " are given, enough for " +
+                        std::to_string(given / least) + " replicas; of each: " + e.what());
+    }
+    for (std::size_t i = 0; i != slots.size(); ++i)
+      slots[i] = static_cast<std::uint32_t>(std::min<std::int64_t>(sizes.slots[i], 1 << 30));
+    bloat_bytes_ = static_cast<std::uint64_t>(sizes.all_bloat_bytes()) * replicas_;
+  } else {
+    for (std::size_t i = 0; i != slots.size(); ++i)
+      slots[i] = has_queue(i) ? std::max(least_slots(i), slots_a_lane * lanes_) : 0;
+  }
+  for (std::size_t i = 0; i != slots.size(); ++i) {
+    std::uint32_t const wanted = nodes_[i].options.slots;
+    if (wanted == 0 || !has_queue(i)) continue;
+    if (wanted < least_slots(i))
+      throw ConfigError(who + "the queue of node '" + nodes_[i].name + "' needs at least " +
+                        std::to_string(least_slots(i)) + " slots, " + std::to_string(wanted) + " are given");
+    slots[i] = wanted;
+  }
+  return slots;
+}
+
 simt::Grid SegmentBase::choose_grid(Backend& backend, DeviceKernel const& kernel, GpuStageOptions options,
                                     unsigned sharers) {
   simt::Grid grid{options.blocks, options.threads_per_block == 0 ? 128 : options.threads_per_block, 0};
+  std::string const who = "segment '" + name_ + "'";
   if (grid.threads_per_block % 32 != 0)
-    throw ConfigError("segment '" + name_ +
-                      "': threads_per_block must be whole warps of 32: " + std::to_string(grid.threads_per_block));
+    throw ConfigError(who + ": threads_per_block must be whole warps of 32: " + std::to_string(grid.threads_per_block));
   lanes_ = shape_.replica == ReplicaOf::warp ? 32 : grid.threads_per_block;
   unsigned const per_block = grid.threads_per_block / lanes_;
-  for (std::size_t i = 0; i != nodes_.size(); ++i) {
-    std::uint32_t const slots = nodes_[i].options.slots;
-    if (slots != 0 && slots < least_slots(i))
-      throw ConfigError("segment '" + name_ + "': the queue of node '" + nodes_[i].name + "' needs at least " +
-                        std::to_string(least_slots(i)) + " slots, " + std::to_string(slots) + " are given");
-  }
-  layout(0, 0);  // nothing near: what a replica needs anyway
+  std::vector<std::uint32_t> slots(nodes_.size());
+  layout(0, slots);  // what a replica needs near anyway
   std::uint64_t const fixed = placed_.rows_bytes + std::uint64_t{per_block} * placed_.near_bytes;
-  std::uint64_t const limit = config_.shared_bytes != 0 ? config_.shared_bytes : shared_bytes_by_default;
-  std::uint64_t const near_limit = limit < fixed ? 0 : (limit - placed_.rows_bytes) / per_block / 16 * 16;
-  layout(near_limit, 0);
-  grid.shared_bytes = placed_.rows_bytes + per_block * placed_.near_bytes;
-  if (config_.queue_bytes != 0) grid.shared_bytes = std::max<std::size_t>(grid.shared_bytes, limit);
-  backend.prepare("segment '" + name_ + "'", kernel, {1, grid.threads_per_block, grid.shared_bytes});
+  std::uint64_t const limit = std::max<std::uint64_t>(
+      fixed, config_.shared_bytes != 0 ? config_.shared_bytes : shared_bytes_a_thread * grid.threads_per_block);
+  std::uint64_t const near_limit = (limit - placed_.rows_bytes) / per_block / near_align * near_align;
+  grid.shared_bytes = limit;
+  backend.prepare(who, kernel, {1, grid.threads_per_block, grid.shared_bytes});
   if (grid.blocks == 0) grid.blocks = backend.full_grid(kernel, grid, sharers);
   replicas_ = grid.blocks * per_block;
-  layout(near_limit, config_.queue_bytes / replicas_);
+  slots = slots_for_all();
+  layout(near_limit, slots);
   queue_bytes_ = 0;
   for (QueueSize const& q : queues_) queue_bytes_ += q.bytes * replicas_;
-  if (config_.queue_bytes != 0 && queue_bytes_ > config_.queue_bytes) {
-    layout(near_limit, 0);
-    std::uint64_t least = 0;
-    for (QueueSize const& q : queues_) least += q.bytes;
-    throw ConfigError("segment '" + name_ + "': " + std::to_string(replicas_) + " replicas need " +
-                      std::to_string(least * replicas_) + " bytes for queues, " + std::to_string(config_.queue_bytes) +
-                      " are given: at most " + std::to_string(config_.queue_bytes / std::max<std::uint64_t>(1, least)) +
-                      " replicas would fit");
-  }
+  if (config_.queue_bytes != 0 && queue_bytes_ > config_.queue_bytes)
+    throw ConfigError(who + ": its queues take " + std::to_string(queue_bytes_) + " bytes, " +
+                      std::to_string(config_.queue_bytes) + " are given");
   grid.shared_bytes = placed_.rows_bytes + per_block * placed_.near_bytes;
   return grid;
 }
 
-/// Places everything of one replica: queues near while they fit into `near_limit` bytes, with `budget` bytes for queues and
-/// cursors, or the least of each where it is 0.
-void SegmentBase::layout(std::size_t near_limit, std::uint64_t budget) {
+/// Places everything of one replica: queues near while they fit into `near_limit` bytes.
+void SegmentBase::layout(std::size_t near_limit, std::vector<std::uint32_t> const& slots) {
   std::size_t const n = nodes_.size();
-  std::vector<std::uint32_t> slots(n);
-  std::uint64_t least = 0;
-  std::uint64_t open = 0;
-  auto const has_queue = [&](std::size_t i) { return i != 0 || root_is_queued_; };
-  for (std::size_t i = 0; i != n; ++i) {
-    slots[i] = !has_queue(i) ? 0 : nodes_[i].options.slots != 0 ? nodes_[i].options.slots : least_slots(i);
-    least += std::uint64_t{slots[i]} * nodes_[i].item_bytes + std::uint64_t{lanes_} * nodes_[i].cursor_bytes;
-    if (has_queue(i) && nodes_[i].options.slots == 0) open += nodes_[i].item_bytes;
-  }
-  if (budget > least && open != 0) {
-    auto const more = static_cast<std::uint32_t>(std::min<std::uint64_t>((budget - least) / open, 1u << 30));
-    for (std::size_t i = 0; i != n; ++i) {
-      if (has_queue(i) && nodes_[i].options.slots == 0) slots[i] += more;
-    }
-  }
-
   bool const indexed = std::ranges::any_of(nodes_, [](NodeDescription const& d) { return d.kind == Kind::indexed; });
   std::uint64_t near = 0;
   std::uint64_t far = 0;
@@ -190,8 +233,9 @@ void SegmentBase::layout(std::size_t near_limit, std::uint64_t budget) {
   placed_.states_at = place(near, n * sizeof(QueueState), 16);
   placed_.sinks_at = place(near, sinks_.size() * sizeof(std::uint64_t), 8);
   placed_.sums_at = place(near, indexed ? lanes_ * sizeof(std::uint32_t) : 0, 4);
-  placed_.scratch_at =
-      place(near, shape_.replica == ReplicaOf::block ? BlockLanes<ThreadMachine>::scratch_words * sizeof(std::uint32_t) : 0, 4);
+  placed_.scratch_at = place(
+      near, shape_.replica == ReplicaOf::block ? BlockLanes<ThreadMachine>::scratch_words * sizeof(std::uint32_t) : 0,
+      4);
 
   rows_.assign(n, NodeRow{});
   queues_.assign(n, QueueSize{});
@@ -206,8 +250,7 @@ void SegmentBase::layout(std::size_t near_limit, std::uint64_t budget) {
     row.module = static_cast<std::uint8_t>(d.module);
     row.index = static_cast<std::uint8_t>(of_module[d.module].size());
     of_module[d.module].push_back(static_cast<unsigned>(i));
-    row.suspends = d.kind == Kind::by_hand || (d.cursor_bytes != 0 && d.options.interruptible) ||
-                   (d.kind == Kind::indexed && d.options.interruptible);
+    row.suspends = suspends(d);
     for (std::size_t other = 0; other != n; ++other) {
       if (d.loop != 0 && nodes_[other].loop == d.loop) row.loop |= 1u << number_of(other);
     }
@@ -240,7 +283,7 @@ void SegmentBase::layout(std::size_t near_limit, std::uint64_t budget) {
       }
     }
   }
-  placed_.near_bytes = static_cast<std::uint32_t>(align_up(near, 128));
+  placed_.near_bytes = static_cast<std::uint32_t>(align_up(near, near_align));
   placed_.far_bytes = align_up(far, 256);
   placed_.rows_bytes = static_cast<std::uint32_t>(align_up(n * sizeof(NodeRow), 128));
 }
@@ -352,18 +395,11 @@ double SegmentBase::kernel_seconds() const {
 }
 
 double SegmentBase::imbalance() const {
-  double const all = kernel_seconds();
+  double const all = kernel_seconds() * static_cast<double>(times_.size());
   if (all <= 0) return 0;
-  std::uint64_t begin = ~std::uint64_t{0};
-  std::uint64_t end = 0;
-  for (ReplicaTimes const& t : times_) {
-    begin = std::min(begin, t.began_ns);
-    end = std::max(end, t.ended_ns);
-  }
-  double sum = 0;
-  for (ReplicaTimes const& t : times_) sum += static_cast<double>(t.ended_ns - begin);
-  double const mean = sum / static_cast<double>(times_.size());
-  return (static_cast<double>(end - begin) - mean) * 1e-9 / all;
+  std::uint64_t busy = 0;
+  for (ReplicaTimes const& t : times_) busy += t.ended_ns - t.began_ns - t.waited_ns;
+  return 1 - static_cast<double>(busy) * 1e-9 / all;
 }
 
 void SegmentBase::set_function(std::string_view node, unsigned module, void const* function, std::size_t bytes) {

@@ -110,7 +110,9 @@ concept HasCountAndAt = requires {
   &F::at;
 };
 template <class F>
-concept HasOperator = requires { &F::operator(); };
+concept HasOperator = requires {
+  &F::operator();
+};
 template <class F>
 concept HasInputAndOutput = requires {
   typename F::Input;

@@ -30,7 +30,7 @@ inline constexpr std::uint8_t first_sink = most_nodes;
 
 /// What every replica knows of a node.
 struct alignas(16) NodeRow {
-  std::uint32_t queue_at = 0;    ///< its input queue's first slot: bytes from the room's begin
+  std::uint32_t queue_at = 0;  ///< its input queue's first slot: bytes from the room's begin
   std::uint32_t slots = 0;
   std::uint32_t room = 0;        ///< with fewer free slots the node is active, and its parent may not fire
   std::uint32_t cursors_at = 0;  ///< saved cursors, one for each lane
@@ -56,29 +56,30 @@ struct alignas(16) QueueState {
 
 /// Counted for each node and replica where Shape::counters says so.
 struct NodeCounters {
-  std::uint64_t firings = 0;        ///< times that the scheduler chose it
-  std::uint64_t ensembles = 0;      ///< begun: vectors
-  std::uint64_t full = 0;           ///< of them, with an item for every lane
-  std::uint64_t items = 0;          ///< taken
+  std::uint64_t firings = 0;    ///< times that the scheduler chose it
+  std::uint64_t ensembles = 0;  ///< begun: vectors
+  std::uint64_t full = 0;       ///< of them, with an item for every lane
+  std::uint64_t items = 0;      ///< taken
   std::uint64_t suspensions = 0;
-  std::uint64_t shared = 0;         ///< ensembles in which it had items of its own beside those of other nodes
-  std::uint64_t steps = 0;          ///< times that lanes put together
-  std::uint64_t outputs = 0;        ///< put on all channels
-  std::uint64_t cycles = 0;         ///< spent in it
-  std::uint32_t most_outputs = 0;   ///< of one item
-  std::uint32_t most_queued = 0;    ///< items in its queue
+  std::uint64_t shared = 0;        ///< ensembles in which it had items of its own beside those of other nodes
+  std::uint64_t steps = 0;         ///< times that lanes put together
+  std::uint64_t outputs = 0;       ///< put on all channels
+  std::uint64_t cycles = 0;        ///< spent in it
+  std::uint32_t most_outputs = 0;  ///< of one item
+  std::uint32_t most_queued = 0;   ///< items in its queue
 };
 
 /// Of each replica.
 struct ReplicaTimes {
   std::uint64_t began_ns = 0;
   std::uint64_t ended_ns = 0;
-  std::uint64_t scheduler_calls = 0;  ///< where counted
+  std::uint64_t waited_ns = 0;  ///< for work of others, in between
+  std::uint64_t scheduler_calls = 0;
 };
 
 /// Words that all replicas share, in device memory, zero at the start of a run.
 struct SharedWords {
-  alignas(128) Word<std::uint64_t> next{0};   ///< of a source that is a range: the first that nobody has claimed
+  alignas(128) Word<std::uint64_t> next{0};  ///< of a source that is a range: the first that nobody has claimed
 };
 
 /// One sink's words. *Units*: items.

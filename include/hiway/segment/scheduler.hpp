@@ -25,8 +25,8 @@
 
 #include "hiway/fault.hpp"
 #include "hiway/inlet.hpp"
-#include "hiway/outlet.hpp"
 #include "hiway/item.hpp"
+#include "hiway/outlet.hpp"
 #include "hiway/segment/lanes.hpp"
 #include "hiway/segment/lending.hpp"
 #include "hiway/segment/node.hpp"
@@ -90,12 +90,12 @@ class Replica {
   /// Where one channel of a node that fires leads. The same in all lanes.
   struct Target {
     std::byte* slots = nullptr;
-    std::uint32_t at = 0;      ///< the next slot to write
-    std::uint32_t size = 0;    ///< slots of the queue
+    std::uint32_t at = 0;    ///< the next slot to write
+    std::uint32_t size = 0;  ///< slots of the queue
     std::uint32_t free = 0;
-    std::uint32_t room = 0;    ///< fewer free slots make it active; 0: never
+    std::uint32_t room = 0;  ///< fewer free slots make it active; 0: never
     std::uint32_t pushed = 0;
-    std::uint8_t node = 0;     ///< or first_sink + a sink
+    std::uint8_t node = 0;  ///< or first_sink + a sink
   };
 
  public:
@@ -120,7 +120,7 @@ class Replica {
     auto const m = lanes_.machine();
     for (unsigned i = lanes_.rank(); i < p_.nodes; i += lanes_.size()) states_[i] = QueueState{};
     for (unsigned i = lanes_.rank(); i < Program::Sinks::count; i += lanes_.size()) sink_counts_[i] = 0;
-    if (lanes_.rank() == 0) p_.times[replica_].began_ns = m.now_ns();
+    if (lanes_.rank() == 0) p_.times[replica_] = {.began_ns = m.now_ns()};
     lanes_.sync();
     std::uint64_t calls = 0;
     while (active_ != 0 || refill()) {
@@ -193,8 +193,10 @@ class Replica {
     auto const m = lanes_.machine();
     bool got = false;
     if (lanes_.rank() == 0) {
+      std::uint64_t const began = m.now_ns();
       ask(m, p_.lending, replica_);
       got = await_letter(m, p_.lending, replica_, *p_.control);
+      p_.times[replica_].waited_ns += m.now_ns() - began;
     }
     got = lanes_.share(got ? 1 : 0) != 0;
     leave_if_aborted(m, *p_.control);
@@ -219,9 +221,7 @@ class Replica {
     return true;
   }
   /// A suspended ensemble's items are still in the queue (else the lanes' own are kept).
-  HIWAY_DEVICE bool holds_suspended(unsigned node) const {
-    return !Program::refills_lanes || !rows_[node].keeps_lanes;
-  }
+  HIWAY_DEVICE bool holds_suspended(unsigned node) const { return !Program::refills_lanes || !rows_[node].keeps_lanes; }
 
   // ---- the source
 
@@ -445,7 +445,9 @@ class Replica {
   // ---- firing
 
   HIWAY_DEVICE std::byte* room_of(bool is_far) const { return is_far ? far_ : near_; }
-  HIWAY_DEVICE static std::uint32_t wrap(std::uint32_t at, std::uint32_t slots) { return at >= slots ? at - slots : at; }
+  HIWAY_DEVICE static std::uint32_t wrap(std::uint32_t at, std::uint32_t slots) {
+    return at >= slots ? at - slots : at;
+  }
 
   HIWAY_DEVICE Target open(unsigned node, unsigned channel) const {
     Target t;
@@ -498,7 +500,9 @@ class Replica {
       detail::for_channels<Fn::channels>([&](auto c) { to[c] = r.open(node, c); });
     }
     HIWAY_DEVICE F const& function() const { return f; }
-    HIWAY_DEVICE bool must_suspend() const { return r.rows_[node].suspends && (r.rows_[node].children & r.active_) != 0; }
+    HIWAY_DEVICE bool must_suspend() const {
+      return r.rows_[node].suspends && (r.rows_[node].children & r.active_) != 0;
+    }
     template <unsigned C, class T>
     HIWAY_DEVICE bool put(T const& item, bool brings, bool other) {
       return r.put(to[C], item, brings, other);
@@ -843,7 +847,8 @@ class Replica {
     unsigned tag = first;
     std::uint32_t mine_at = 0;
     bool mine = false;
-    for (std::uint32_t left = 1u << first | (p_.modules[M] & ~(1u << first)), n = first; left != 0; n = m.lowest(left)) {
+    for (std::uint32_t left = 1u << first | (p_.modules[M] & ~(1u << first)), n = first; left != 0;
+         n = m.lowest(left)) {
       left &= ~(1u << n);
       QueueState const s = states_[n];
       NodeRow const& row = rows_[n];

@@ -26,6 +26,7 @@
 #include "hiway/segment/node.hpp"
 #include "hiway/segment/queue.hpp"
 #include "hiway/segment/scheduler.hpp"
+#include "hiway/segment/sizing.hpp"
 #include "hiway/stage.hpp"
 
 namespace hiway::segment {
@@ -52,9 +53,11 @@ enum class Lend : std::uint8_t { at_the_end, never };
 struct SegmentConfig {
   unsigned blocks = 0;             ///< as many as the device holds at once
   unsigned threads_per_block = 0;  ///< whole warps
-  /// Bytes of all queues and saved cursors of all replicas. A smaller budget than the least that they need is refused
-  /// (ConfigError). 0: what lies in shared memory, or the least.
+  /// Bytes of all queues and saved cursors of all replicas (sizing.hpp). queue_bytes is never exceeded: fewer than they need
+  /// are refused (ConfigError). queue_target_bytes is shared out by the law alone, and what queues need beyond their shares
+  /// comes on top. Both 0: each queue has 8 slots for a lane, or the least that it needs.
   std::size_t queue_bytes = 0;
+  std::size_t queue_target_bytes = 0;
   std::size_t shared_bytes = 0;  ///< of a block: queues lie there as long as they fit
   unsigned least_claim = 0;      ///< items of a range that a replica claims at once: 0: one for each lane
   unsigned most_claim = 0;
@@ -112,10 +115,20 @@ struct Node {
   std::tuple<Children...> children;
 };
 
+/// Nodes one behind the other, as many as the run asks for, whose functions have one type. Not empty.
+template <class F, class Child>
+struct Repeat {
+  using Callable = F;
+  std::vector<std::tuple<std::string, F, NodeOptions>> nodes;
+  std::tuple<Child> children;
+};
+
 namespace detail {
 
 template <class T>
 inline constexpr bool is_node = false;
+template <class F, class Child>
+inline constexpr bool is_node<Repeat<F, Child>> = true;
 template <class Tag, class F, class... Children>
 inline constexpr bool is_node<Node<Tag, F, Children...>> = true;
 template <class T>
@@ -134,6 +147,10 @@ struct Takes {
 };
 template <class Tag, class F, class... Children>
 struct Takes<Node<Tag, F, Children...>> {
+  using type = typename Function<F>::In;
+};
+template <class F, class Child>
+struct Takes<Repeat<F, Child>> {
   using type = typename Function<F>::In;
 };
 template <class Tag>
@@ -156,9 +173,10 @@ struct CheckNode {
   static_assert(Fn::known,
                 "hiway: segment: the node function is of no kind: give it operator() (filter), start, more and next "
                 "(expander), count and at (indexed expander), or Input, Output, max_gain and operator() (collective)");
-  static_assert(!Fn::known || Fn::channels == sizeof...(Children),
-                "hiway: segment: a node has one child for each channel of its function: a node, a sink, into(tunnel) or "
-                "back_to<Tag>()");
+  static_assert(
+      !Fn::known || Fn::channels == sizeof...(Children),
+      "hiway: segment: a node has one child for each channel of its function: a node, a sink, into(tunnel) or "
+      "back_to<Tag>()");
   static_assert(!Fn::known || Fn::channels <= most_channels, "hiway: segment: a node has at most 4 channels");
   template <std::size_t... C>
   static constexpr bool fits(std::index_sequence<C...>) {
@@ -205,6 +223,22 @@ requires(!std::is_same_v<First, NodeOptions>)
   return node<Tag>(name, function, NodeOptions{}, std::move(first), std::move(children)...);
 }
 
+/// A chain of nodes whose length is known at run time.
+template <class F>
+struct OpenRepeat {
+  std::vector<std::tuple<std::string, F, NodeOptions>> nodes;
+};
+/// For chain(): each node leads to the next, the last one on. *Throws* ConfigError where there is none.
+template <class F>
+[[nodiscard]] OpenRepeat<F> repeat(std::vector<OpenNode<void, F>> const& nodes) {
+  static_assert(std::is_same_v<typename Function<F>::In, typename Function<F>::template Out<0>>,
+                "hiway: segment: repeat: the function takes another type of item than it gives");
+  if (nodes.empty()) throw ConfigError("segment: repeat: there is no node");
+  OpenRepeat<F> all;
+  for (auto const& n : nodes) all.nodes.emplace_back(n.name, n.function, n.options);
+  return all;
+}
+
 /// Each node leads to the next; the last is a whole child: a node with children, or a sink.
 template <class Last>
 [[nodiscard]] Last chain(Last last) {
@@ -213,6 +247,13 @@ template <class Last>
 template <class Tag, class F, class... Rest>
 requires(sizeof...(Rest) > 0) [[nodiscard]] auto chain(OpenNode<Tag, F> first, Rest... rest) {
   return node<Tag>(first.name, first.function, first.options, chain(std::move(rest)...));
+}
+
+template <class F, class... Rest>
+requires(sizeof...(Rest) > 0) [[nodiscard]] auto chain(OpenRepeat<F> first, Rest... rest) {
+  auto child = chain(std::move(rest)...);
+  static_assert(detail::CheckNode<F, decltype(child)>::ok);
+  return Repeat<F, decltype(child)>{std::move(first.nodes), {std::move(child)}};
 }
 
 // ---- sources
@@ -255,7 +296,8 @@ template <class T>
 /// What `make(i)` gives for i from 0 to n - 1: `T operator()(std::uint64_t) const`, HIWAY_DEVICE.
 template <class Make>
 [[nodiscard]] auto generate(std::uint64_t n, Make make) {
-  static_assert(std::is_trivially_copyable_v<Make>, "hiway: segment: generate: the function must be trivially copyable");
+  static_assert(std::is_trivially_copyable_v<Make>,
+                "hiway: segment: generate: the function must be trivially copyable");
   return Range<std::remove_cvref_t<std::invoke_result_t<Make const&, std::uint64_t>>, Make>{n, make};
 }
 /// A tunnel's items.
@@ -380,6 +422,12 @@ struct InTree<Node<Tag, F, Children...>> {
   using Sinks = typename Join<Types<>, typename InTree<Children>::Sinks...>::type;
 };
 
+template <class F, class Child>
+struct InTree<Repeat<F, Child>> {
+  using Functions = typename Join<Types<F, F>, typename InTree<Child>::Functions>::type;
+  using Sinks = typename InTree<Child>::Sinks;
+};
+
 template <class List, class Seen = Types<>>
 struct Unique;
 template <class... Seen>
@@ -436,6 +484,8 @@ struct Walk<Node<Tag, F, Children...>> {
     (Walk<Children>::into(s, own), ...);
   }
 };
+template <class F, class Child>
+struct Walk<Repeat<F, Child>> : Walk<Node<void, F, Child>> {};
 enum class TreeFault { none, too_many, tag_twice, no_ancestor, crossing, gain };
 constexpr TreeFault fault_of(TreeShape const& s) {
   if (s.nodes > most_nodes) return TreeFault::too_many;
@@ -478,6 +528,8 @@ struct Tagged<Node<Own, F, Children...>, Tag> {
   using In = std::conditional_t<std::is_same_v<Own, Tag>, typename Function<F>::In,
                                 typename FirstTagged<Tag, Children...>::In>;
 };
+template <class F, class Child, class Tag>
+struct Tagged<Repeat<F, Child>, Tag> : Tagged<Node<void, F, Child>, Tag> {};
 template <class Root, class Child, class Out>
 inline constexpr bool closes = true;
 template <class Root, class Tag, class Out>
@@ -496,6 +548,9 @@ struct LoopTypes<Root, Node<Tag, F, Children...>> {
   static constexpr bool ok = each(std::index_sequence_for<Children...>{});
 };
 
+template <class Root, class F, class Child>
+struct LoopTypes<Root, Repeat<F, Child>> : LoopTypes<Root, Node<void, F, Child>> {};
+
 template <class Tree>
 struct CheckTree {
   static constexpr TreeShape shape = [] {
@@ -509,8 +564,9 @@ struct CheckTree {
                 "hiway: segment: two nodes have the same tag: one path leads to each node of a segment");
   static_assert(fault != TreeFault::no_ancestor, "hiway: segment: back_to<Tag>() leads to no ancestor of its node");
   static_assert(fault != TreeFault::crossing, "hiway: segment: loops neither nest nor overlap");
-  static_assert(fault != TreeFault::gain,
-                "hiway: segment: the nodes of a loop are filters: each puts at most one item into the loop for one it takes");
+  static_assert(
+      fault != TreeFault::gain,
+      "hiway: segment: the nodes of a loop are filters: each puts at most one item into the loop for one it takes");
   static constexpr bool typed = fault != TreeFault::none || LoopTypes<Tree, Tree>::ok;
   static_assert(typed, "hiway: segment: back_to<Tag>() gives another type of item than the loop's first node takes");
 };
@@ -518,7 +574,8 @@ struct CheckTree {
 }  // namespace detail
 
 /// What a segment's kernel runs, in device memory.
-template <class Source_, class Modules_, class Sinks_, Shape shape_, unsigned root_module_, std::uint32_t shared_modules>
+template <class Source_, class Modules_, class Sinks_, Shape shape_, unsigned root_module_,
+          std::uint32_t shared_modules>
 struct Program {
   using Source = Source_;
   using Modules = Modules_;
@@ -607,8 +664,8 @@ struct NodeDescription {
   std::uint32_t item_align = 1;
   std::uint32_t cursor_bytes = 0;  ///< 0: it cannot suspend
   std::vector<std::byte> function;
-  std::vector<int> to;       ///< of each channel: a node of this list, or -1 - a sink's number
-  std::uint32_t loop = 0;    ///< 1 + the loop's number that it is in
+  std::vector<int> to;     ///< of each channel: a node of this list, or -1 - a sink's number
+  std::uint32_t loop = 0;  ///< 1 + the loop's number that it is in
   bool loop_head = false;
 };
 
@@ -641,6 +698,8 @@ class SegmentBase : public KernelData {
   [[nodiscard]] std::vector<QueueSize> const& queues() const { return queues_; }
   /// Bytes of queues and cursors that the device keeps for all replicas.
   [[nodiscard]] std::uint64_t queue_bytes() const { return queue_bytes_; }
+  /// Of them, what safe minima take beyond the shares of the target or budget (sizing.hpp).
+  [[nodiscard]] std::uint64_t bloat_bytes() const { return bloat_bytes_; }
   [[nodiscard]] unsigned replicas() const { return replicas_; }
   /// Lanes of a replica.
   [[nodiscard]] unsigned lanes() const { return lanes_; }
@@ -650,7 +709,7 @@ class SegmentBase : public KernelData {
   [[nodiscard]] std::vector<ReplicaTimes> const& times() const { return times_; }
   /// From the first replica's begin to the last one's end.
   [[nodiscard]] double kernel_seconds() const;
-  /// How much longer the last replica took than the average: (last end - mean end) / kernel_seconds().
+  /// The part of kernel_seconds() in which an average replica had no work: not begun, ended, or waiting for some.
   [[nodiscard]] double imbalance() const;
   [[nodiscard]] std::vector<NodeDescription> const& nodes() const { return nodes_; }
 
@@ -664,8 +723,8 @@ class SegmentBase : public KernelData {
   /// What the typed part fills its program with.
   struct Placed {
     NodeRow const* rows;
-    std::vector<void const*> functions;     ///< of each module
-    std::vector<std::uint32_t> modules;     ///< bits of its nodes
+    std::vector<void const*> functions;  ///< of each module
+    std::vector<std::uint32_t> modules;  ///< bits of its nodes
     SinkWords* sink_words;
     SharedWords* words;
     NodeCounters* counters;
@@ -682,7 +741,11 @@ class SegmentBase : public KernelData {
 
  private:
   struct Memory;
-  void layout(std::size_t near_limit, std::uint64_t budget);
+  [[nodiscard]] SizedNodes sized_nodes() const;
+  [[nodiscard]] std::vector<std::uint32_t> slots_for_all();
+  void layout(std::size_t near_limit, std::vector<std::uint32_t> const& slots);
+  [[nodiscard]] bool has_queue(std::size_t node) const { return node != 0 || root_is_queued_; }
+  [[nodiscard]] bool suspends(NodeDescription const& node) const;
   [[nodiscard]] std::uint32_t least_slots(std::size_t node) const;
   [[nodiscard]] std::uint32_t room_of(std::size_t node) const;
   [[nodiscard]] unsigned number_of(std::size_t node) const { return numbers_[node]; }
@@ -700,6 +763,7 @@ class SegmentBase : public KernelData {
   std::vector<NodeRow> rows_;      ///< by number
   std::vector<QueueSize> queues_;
   std::uint64_t queue_bytes_ = 0;
+  std::uint64_t bloat_bytes_ = 0;
   unsigned replicas_ = 0;
   unsigned lanes_ = 0;
   Placed placed_{};
@@ -747,15 +811,36 @@ struct Collector {
   }
   template <class Tag, class F, class... Children>
   int add(Node<Tag, F, Children...> const& n, int parent, unsigned channel) {
-    using Fn = Function<F>;
-    auto const own = static_cast<int>(nodes.size());
+    int const own = add_node<F>(n.name, n.function, n.options, parent, channel);
     if constexpr (!std::is_void_v<Tag>) tags.emplace_back(&tag_id<Tag>, own);
+    unsigned c = 0;
+    std::vector<int> to;
+    std::apply([&](auto const&... child) { ((to.push_back(add(child, own, c)), ++c), ...); }, n.children);
+    nodes[static_cast<std::size_t>(own)].to = std::move(to);
+    return own;
+  }
+  template <class F, class Child>
+  int add(Repeat<F, Child> const& r, int parent, unsigned channel) {
+    auto const first = static_cast<int>(nodes.size());
+    for (auto const& [name, function, options] : r.nodes) {
+      int const own = add_node<F>(name, function, options, parent, channel);
+      nodes[static_cast<std::size_t>(own)].to = {own + 1};
+      parent = own;
+      channel = 0;
+    }
+    int const behind = add(std::get<0>(r.children), parent, 0);
+    nodes[static_cast<std::size_t>(parent)].to = {behind};
+    return first;
+  }
+  template <class F>
+  int add_node(std::string const& name, F const& function, NodeOptions options, int parent, unsigned channel) {
+    using Fn = Function<F>;
     NodeDescription d;
-    d.name = n.name;
+    d.name = name;
     d.parent = parent;
     d.channel = channel;
     d.module = place_in<F, Modules>;
-    d.options = n.options;
+    d.options = options;
     d.kind = Fn::kind;
     d.max_gain = Fn::max_gain;
     d.item_bytes = sizeof(typename Fn::In);
@@ -766,13 +851,9 @@ struct Collector {
       d.cursor_bytes = sizeof(typename Fn::Cursor);
     }
     d.function.resize(sizeof(F));
-    std::memcpy(d.function.data(), &n.function, sizeof(F));
+    std::memcpy(d.function.data(), &function, sizeof(F));
     nodes.push_back(std::move(d));
-    unsigned c = 0;
-    std::vector<int> to;
-    std::apply([&](auto const&... child) { ((to.push_back(add(child, own, c)), ++c), ...); }, n.children);
-    nodes[static_cast<std::size_t>(own)].to = std::move(to);
-    return own;
+    return static_cast<int>(nodes.size()) - 1;
   }
   int new_sink(std::string const& name) {
     sinks.push_back(name);
@@ -833,7 +914,8 @@ void fill_sink(SinkList<First, Rest...>& list, unsigned at, Sink const& sink) {
     fill_sink(list.rest, at - 1, sink);
     return;
   }
-  if constexpr (requires { sink.view; } && requires { list.first.full; }) {
+  if constexpr (
+      requires { sink.view; } && requires { list.first.full; }) {
     if constexpr (std::is_same_v<typename First::Item, typename Sink::Item>) {
       list.first.data = sink.view.data;
       list.first.size = sink.view.size;
@@ -854,7 +936,8 @@ void place_sink(SinkList<First, Rest...>& list, SinkWords* words) {
 /// A segment of nodes that the compiler knows.
 template <class Tree, class Source, Shape shape>
 class Segment final : public SegmentBase {
-  static_assert(detail::is_node<Tree>, "hiway: segment: the tree is a node with children, or a chain that ends in one or a sink");
+  static_assert(detail::is_node<Tree>,
+                "hiway: segment: the tree is a node with children, or a chain that ends in one or a sink");
   using Traits = detail::SourceTraits<Source>;
   using Functions = typename detail::InTree<Tree>::Functions;
   using Modules = typename detail::Unique<Functions>::type;
@@ -874,14 +957,14 @@ class Segment final : public SegmentBase {
  public:
   using In = typename Traits::In;
   using Out = typename OnDevice::Out;
-  using Code = Program<typename Traits::OnDevice, Modules, typename detail::ListOf<typename OnDevice::type>::type, shape, 0,
-                       shared(Modules{})>;
+  using Code = Program<typename Traits::OnDevice, Modules, typename detail::ListOf<typename OnDevice::type>::type,
+                       shape, 0, shared(Modules{})>;
   static constexpr unsigned outlets = std::tuple_size_v<decltype(In::tunnels)>;
   static constexpr unsigned inlets = std::tuple_size_v<decltype(Out::tunnels)>;
   using Runner = SegmentRunner<Code, outlets, inlets>;
 
-  Segment(std::string name, Source source, Tree const& tree, SegmentConfig config, detail::Collector<Modules, shape.refill> collected,
-          Code* code)
+  Segment(std::string name, Source source, Tree const& tree, SegmentConfig config,
+          detail::Collector<Modules, shape.refill> collected, Code* code)
       : SegmentBase(std::move(name), config, shape, std::move(collected.nodes), std::move(collected.sinks),
                     Modules::count, Traits::OnDevice::is_range, !Traits::OnDevice::is_range || CheckLoop::root),
         code_(code) {
