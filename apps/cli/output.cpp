@@ -29,6 +29,34 @@ std::string milliseconds(double seconds) {
   return text.str();
 }
 
+/// A list of objects with the same keys, a line each.
+std::string to_table(Json const& list) {
+  std::vector<std::vector<std::string>> lines(1);
+  for (auto const& [key, value] : list.front().items()) lines.front().push_back(key);
+  for (Json const& object : list) {
+    lines.emplace_back();
+    for (auto const& [key, value] : object.items()) {
+      std::ostringstream cell;
+      if (value.is_number_float()) {
+        cell << std::setprecision(3) << value.get<double>();
+      } else {
+        cell << (value.is_string() ? value.get<std::string>() : value.dump());
+      }
+      lines.back().push_back(cell.str());
+    }
+  }
+  std::ostringstream text;
+  for (auto const& cells : lines) {
+    for (std::size_t i = 0; i != cells.size(); ++i) {
+      std::size_t width = 0;
+      for (auto const& others : lines) width = std::max(width, others[i].size());
+      text << "  " << (i == 0 ? std::left : std::right) << std::setw(static_cast<int>(width)) << cells[i];
+    }
+    text << "\n";
+  }
+  return text.str();
+}
+
 /// A rename would put a file in the place of /dev/stdout, or of a pipe.
 bool is_special(fs::path const& path) {
   std::error_code none;
@@ -106,8 +134,13 @@ std::string to_text(std::string const& app, std::string const& method, MethodRun
   for (hiway::TunnelReport const& tunnel : run.tunnels) {
     if (tunnel.movement != "memory") line("tunnel " + tunnel.name, tunnel.movement + " (" + tunnel.why + ")");
   }
-  for (auto const& [key, value] : run.result.items())
-    line(key, value.is_string() ? value.get<std::string>() : value.dump());
+  for (auto const& [key, value] : run.result.items()) {
+    if (value.is_array() && !value.empty() && value.front().is_object()) {
+      text << to_table(value);
+    } else {
+      line(key, value.is_string() ? value.get<std::string>() : value.dump());
+    }
+  }
   return text.str();
 }
 

@@ -302,6 +302,7 @@ void SegmentBase::place(Backend& backend, simt::Grid grid, Control* control, std
   placed_.words = m.words = m.take<SharedWords>(1, who);
   placed_.sink_words = m.sinks = m.take<SinkWords>(sinks_.size(), who);
   placed_.times = m.times = m.take<ReplicaTimes>(replicas_, who);
+  placed_.made = m.take<std::uint32_t>(shape_.counters ? nodes_.size() * replicas_ * lanes_ : 0, who);
   placed_.counters = m.counters = m.take<NodeCounters>(shape_.counters ? nodes_.size() * replicas_ : 0, who);
   placed_.least_claim = config_.least_claim != 0 ? config_.least_claim : lanes_;
   placed_.most_claim = std::max<std::uint64_t>(

@@ -61,12 +61,11 @@ struct NodeCounters {
   std::uint64_t full = 0;       ///< of them, with an item for every lane
   std::uint64_t items = 0;      ///< taken
   std::uint64_t suspensions = 0;
-  std::uint64_t shared = 0;        ///< ensembles in which it had items of its own beside those of other nodes
-  std::uint64_t steps = 0;         ///< times that lanes put together
-  std::uint64_t outputs = 0;       ///< put on all channels
-  std::uint64_t cycles = 0;        ///< spent in it
-  std::uint32_t most_outputs = 0;  ///< of one item
-  std::uint32_t most_queued = 0;   ///< items in its queue
+  std::uint64_t shared = 0;             ///< ensembles in which it had items of its own beside those of other nodes
+  std::uint64_t steps = 0;              ///< times that lanes put together
+  std::uint64_t outputs = 0;            ///< put on all channels
+  std::uint64_t cycles = 0;             ///< spent in it
+  Word<std::uint32_t> most_outputs{0};  ///< of one item
 };
 
 /// Of each replica.

@@ -505,6 +505,7 @@ class Replica {
     }
     template <unsigned C, class T>
     HIWAY_DEVICE bool put(T const& item, bool brings, bool other) {
+      if constexpr (counts && C == 0) r.count_step(node);
       return r.put(to[C], item, brings, other);
     }
   };
@@ -534,6 +535,7 @@ class Replica {
       for (std::uint32_t left = nodes; left != 0; left &= left - 1) {
         unsigned const node = m.lowest(left);
         Target t = r.open(node, C);
+        if constexpr (counts && C == 0) r.count_step(node);
         any = r.put(t, item, brings && tag == node, other) || any;
         r.lanes_.sync();
         if (r.lanes_.rank() == 0) r.close(t);
@@ -657,6 +659,7 @@ class Replica {
     std::uint32_t const rank = lanes_.rank();
     std::uint32_t n = 0;
     if (rank < k) n = f.count(read<M, In>(e.node, s, rank));
+    if constexpr (counts) count_made(e.node, n);
     std::uint32_t all = 0;
     std::uint32_t const before = lanes_.sum_before(n, all);
     sums_[rank] = before + n;
@@ -707,6 +710,10 @@ class Replica {
     if (live) own = kept[rank];
     std::uint32_t taken = 0;
     std::uint32_t put = 0;
+    std::uint32_t made = 0;  // of the lane's item
+    if constexpr (counts) {
+      if (live) made = made_of(node, rank);
+    }
     Tally idle = lanes_.tally(!live);
     for (;;) {
       bool const blocked = (row.children & active_) != 0;
@@ -719,6 +726,7 @@ class Replica {
           own.item = read<M, typename Fn::In>(node, s, of_range ? idle.before : s.count - 1 - idle.before);
           own.cursor = f.start(own.item);
           live = f.more(own.item, own.cursor);
+          made = 0;
         }
         if (of_range) window_ += n;
         s.count -= n;
@@ -732,14 +740,21 @@ class Replica {
       if (live) {
         out = detail::as_maybe(f.next(own.item, own.cursor));
         live = f.more(own.item, own.cursor);
+        if constexpr (counts) {
+          put += out.ok ? 1 : 0;
+          made += out.ok ? 1 : 0;
+          if (!live) count_made(node, made);
+        }
       }
-      if constexpr (counts) put += out.ok ? 1 : 0;
       e.template put<0>(out.value, out.ok, false);
       idle = lanes_.tally(!live);
       if (idle.all == lanes && s.count == 0) break;
     }
     s.suspended = lanes - idle.all;
-    if (live) kept[rank - idle.before] = own;
+    if (live) {
+      kept[rank - idle.before] = own;
+      if constexpr (counts) made_of(node, rank - idle.before) = made;
+    }
     lanes_.sync();
     if (lanes_.rank() == 0) {
       states_[node] = s;
@@ -786,6 +801,10 @@ class Replica {
       if (resumed) k = s.suspended;
       bool const mine = lanes_.rank() < k;
       std::uint32_t put = 0;
+      std::uint32_t before = 0;  // of the lane's item, before the ensemble was left
+      if constexpr (counts) {
+        if (resumed && mine) before = made_of(node, lanes_.rank());
+      }
       bool finished = true;
       if constexpr (Fn::kind == Kind::indexed) {
         finished = work_indexed<M>(e, s, k, put);
@@ -796,7 +815,11 @@ class Replica {
         if constexpr (Fn::can_suspend) kept = cursors_of<Cursor>(node) + lanes_.rank();
         finished = work<F>(e, item.item(), mine, resumed, kept, put);
       }
-      if constexpr (counts) count_ensemble(node, k, resumed, finished, put, false);
+      if constexpr (counts) {
+        count_ensemble(node, k, resumed, finished, put, false);
+        if (mine && finished && Fn::kind != Kind::indexed) count_made(node, before + put);
+        if (mine && !finished) made_of(node, lanes_.rank()) = before + put;
+      }
       if (!finished) {
         s.suspended = suspended = k;
         break;
@@ -871,15 +894,21 @@ class Replica {
     ItemRoom<In> item;
     bool resumed = false;
     Cursor* kept = nullptr;
+    std::uint32_t before = 0;
     if (mine) {
       QueueState const s = states_[tag];
       item.item() = read<M, In>(tag, s, mine_at);
       resumed = s.suspended != 0;
       if constexpr (Fn::can_suspend) kept = cursors_of<Cursor>(tag) + mine_at;
+      if constexpr (counts) before = resumed ? made_of(tag, mine_at) : 0;
     }
     OfSeveral<F, M> e{*this, nodes, tag, function_of<M>(rows_[tag])};
     std::uint32_t put = 0;
     bool const finished = work<F>(e, item.item(), mine, resumed, kept, put);
+    if constexpr (counts) {
+      if (mine && finished) count_made(tag, before + put);
+      if (mine && !finished) made_of(tag, mine_at) = before + put;
+    }
     lanes_.sync();
     for (std::uint32_t left = nodes; left != 0; left &= left - 1) {
       unsigned const node = m.lowest(left);
@@ -916,6 +945,21 @@ class Replica {
       }
       c.suspensions += finished ? 0 : 1;
       c.outputs += all;
+    }
+  }
+  HIWAY_DEVICE void count_step(unsigned node) {
+    if (lanes_.rank() == 0) ++counters_of(node).steps;
+  }
+  /// How many have come of the item of the `at`-th lane whose ensemble is left.
+  HIWAY_DEVICE std::uint32_t& made_of(unsigned node, std::uint32_t at) const {
+    return p_.made[(std::size_t{replica_} * p_.nodes + node) * lanes_.size() + at];
+  }
+  /// An item of the lane's is done, of which `made` have come.
+  HIWAY_DEVICE void count_made(unsigned node, std::uint32_t made) {
+    auto const m = lanes_.machine();
+    Word<std::uint32_t>& most = counters_of(node).most_outputs;
+    std::uint32_t seen = m.load(most, Order::relaxed);
+    while (made > seen && !m.compare_exchange(most, seen, made, Order::relaxed)) {
     }
   }
   HIWAY_DEVICE void count_firing(unsigned node, std::uint32_t began) {

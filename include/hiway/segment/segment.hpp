@@ -606,6 +606,7 @@ struct Program {
   SharedWords* words = nullptr;
   SinkWords* sink_words = nullptr;
   NodeCounters* counters = nullptr;
+  std::uint32_t* made = nullptr;  ///< where counted: for each node and lane of a replica
   ReplicaTimes* times = nullptr;
   Lending lending;
   Control* control = nullptr;
@@ -728,6 +729,7 @@ class SegmentBase : public KernelData {
     SinkWords* sink_words;
     SharedWords* words;
     NodeCounters* counters;
+    std::uint32_t* made;
     ReplicaTimes* times;
     Lending lending;
     Control* control;
@@ -1033,6 +1035,7 @@ class Segment final : public SegmentBase {
     program_.words = at.words;
     program_.sink_words = at.sink_words;
     program_.counters = at.counters;
+    program_.made = at.made;
     program_.times = at.times;
     program_.lending = at.lending;
     program_.control = at.control;
