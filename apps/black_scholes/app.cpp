@@ -35,13 +35,16 @@ class BlackScholes final : public cli::App {
   std::string summary() const override {
     return "options are priced and dropped in stages, connected in several ways (on the GPU)";
   }
-  std::vector<std::string> methods() const override { return {"baseline", "reference"}; }
+  std::vector<std::string> methods() const override { return {"hiway", "baseline", "reference"}; }
 
   void add_options(CLI::App& command) override {
     command.add_option("--items", problem_.items, "options (10000)")->type_name("N");
     command.add_option("--iterations", problem_.iterations, "times that a stage prices an option (10)")->type_name("N");
     command.add_option("--rate", problem_.rate, "of options that a stage drops, 0 to 1 (0.5)")->type_name("RATE");
     command.add_option("--topology", topology_, "how stages are connected (DiffType)")->type_name(names("|"));
+    command.add_option("--replicas", replica_, "method hiway: what has its own queues (warp)")->type_name("warp|block");
+    command.add_option("--feed", feed_, "method hiway: how options come and go (buffer)")->type_name("buffer|tunnel");
+    command.add_flag("--counters", segment_.counters, "method hiway: says what each node did");
   }
 
   std::vector<std::string> load(std::uint64_t seed) override {
@@ -58,6 +61,13 @@ class BlackScholes final : public cli::App {
     auto const* const found = std::ranges::find(topologies, topology_, &Named::name);
     if (found == topologies.end()) throw cli::BadInput{"--topology: one of " + names(", ") + ", not " + topology_};
     problem_.topology = found->topology;
+    if (replica_ != "warp" && replica_ != "block") throw cli::BadInput{"--replicas: warp or block, not " + replica_};
+    segment_.replica = replica_ == "warp" ? Replica::warp : Replica::block;
+    if (feed_ != "buffer" && feed_ != "tunnel") throw cli::BadInput{"--feed: buffer or tunnel, not " + feed_};
+    segment_.feed = feed_ == "buffer" ? Feed::buffer : Feed::tunnel;
+    if (segment_.feed == Feed::tunnel &&
+        (segment_.counters || segment_.replica == Replica::block || problem_.topology != Topology::diff_type))
+      throw cli::BadInput{"--feed tunnel goes with DiffType, replicas of a warp, and without --counters"};
     return {};
   }
 
@@ -75,19 +85,21 @@ class BlackScholes final : public cli::App {
       }
       request.job.ran();
     };
-    std::vector<Measurement> const runs =
-        is_reference ? run_reference(problem_, job, outputs) : run_baseline(problem_, job, outputs);
+    std::vector<Measurement> const runs = is_reference        ? run_reference(problem_, job, outputs)
+                                          : method == "hiway" ? run_hiway(problem_, segment_, job, outputs)
+                                                              : run_baseline(problem_, job, outputs);
     cli::MethodRun out = cli::method_run(runs);
     out.verified = request.verify && worst.is_none();
     out.device = is_reference ? "cpu" : request.job.device;
     out.result["topology"] = topology_;
     out.result["count"] = runs.back().summary.count;
     out.result["checksum"] = cli::hex(runs.back().summary.checksum);
+    if (runs.back().segment) cli::add_to(out.result, *runs.back().segment);
     if (request.verify && worst.same_options) out.result["price_difference"] = worst.of_prices;
     return out;
   }
 
-  std::string graph(std::string const&) override { throw cli::BadInput{"graph: black-scholes has no pipeline yet"}; }
+  std::string graph(std::string const& device) override { return hiway_graph(problem_, device); }
 
  private:
   static std::string names(std::string_view between) {
@@ -101,6 +113,9 @@ class BlackScholes final : public cli::App {
 
   Problem problem_;
   std::string topology_ = "DiffType";
+  std::string replica_ = "warp";
+  std::string feed_ = "buffer";
+  SegmentOptions segment_;
   std::optional<Options> oracle_;  // made once, for all methods
 };
 

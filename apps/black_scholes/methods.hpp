@@ -3,11 +3,13 @@
 #include <cstdint>
 #include <hiway/report.hpp>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "black_scholes/problem.hpp"
 #include "black_scholes/summary.hpp"
 #include "cli/job.hpp"
+#include "cli/segment.hpp"
 
 namespace black_scholes {
 
@@ -21,10 +23,28 @@ struct Measurement {
   std::uint64_t items = 0;  ///< options that go in
   std::optional<double> end_detection_us{};
   std::vector<hiway::TunnelReport> tunnels{};
+  std::optional<cli::SegmentNumbers> segment{};
+};
+
+/// What runs a copy of the nodes, with queues of its own.
+enum class Replica : std::uint8_t { warp, block };
+/// How options reach the device and leave it: they lie there, or go through tunnels from and to a CPU stage.
+enum class Feed : std::uint8_t { buffer, tunnel };
+
+/// Of method hiway.
+struct SegmentOptions {
+  Replica replica = Replica::warp;
+  bool counters = false;
+  Feed feed = Feed::buffer;
 };
 
 /// `outputs`: the options that pass, of the last run, in any order.
 ///
+/// hiway: one segment.
+std::vector<Measurement> run_hiway(Problem const& problem, SegmentOptions const& options, Job const& job,
+                                   Options& outputs);
+std::string hiway_graph(Problem const& problem, std::string const& device);
+
 /// baseline: ordinary kernels with lists between them; one for each stage of a pipeline, one for merged stages, and one for
 /// all ways of a 4-way topology.
 std::vector<Measurement> run_baseline(Problem const& problem, Job const& job, Options& outputs);

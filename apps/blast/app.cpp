@@ -20,7 +20,7 @@ class Blast final : public cli::App {
   std::string summary() const override {
     return "where a database has pieces of a query (seeds of eight bases, extended and scored, all on the GPU)";
   }
-  std::vector<std::string> methods() const override { return {"baseline", "reference"}; }
+  std::vector<std::string> methods() const override { return {"hiway", "baseline", "reference"}; }
 
   void add_options(CLI::App& command) override {
     command.add_option("--database", options_.database_file, "FASTA, plain or .gz; the first record")
@@ -36,6 +36,7 @@ class Blast final : public cli::App {
         ->type_name("FILE|-");
     command.add_option("--feed", feed_, "method hiway: where its segment reads from (buffer)")
         ->type_name("buffer|tunnel");
+    command.add_option("--replicas", replica_, "method hiway: what has its own queues (warp)")->type_name("warp|block");
     command.add_flag("--merged", segment_.merged, "method hiway: all nodes merged into one");
     command.add_flag("--counters", segment_.counters, "method hiway: what each node did");
   }
@@ -43,6 +44,10 @@ class Blast final : public cli::App {
   std::vector<std::string> load(std::uint64_t seed) override {
     if (feed_ != "buffer" && feed_ != "tunnel") throw cli::BadInput{"--feed: buffer or tunnel, not " + feed_};
     segment_.feed = feed_ == "buffer" ? Feed::buffer : Feed::tunnel;
+    if (replica_ != "warp" && replica_ != "block") throw cli::BadInput{"--replicas: warp or block, not " + replica_};
+    segment_.warps = replica_ == "warp";
+    if (segment_.feed == Feed::tunnel && (segment_.merged || segment_.counters || !segment_.warps))
+      throw cli::BadInput{"--merged, --counters and --replicas go with --feed buffer"};
     if (!tsv_.empty() && tsv_ != "-") cli::require_writable("--tsv", tsv_);
     options_.seed = seed;
     input_ = make_input(options_);
@@ -51,13 +56,15 @@ class Blast final : public cli::App {
   }
 
   cli::MethodRun run(std::string const& method, cli::RunRequest const& request) override {
-    if (segment_.merged || segment_.counters || segment_.feed != Feed::buffer)
+    bool const is_segment = method == "hiway";
+    if (!is_segment && (segment_.merged || segment_.counters || segment_.feed != Feed::buffer))
       throw cli::BadInput{"--merged, --counters, --feed tunnel: of method hiway, not " + method};
     bool const is_reference = method == "reference";
     Job const& job = request.job;
     Hits hits;
-    std::vector<Measurement> const runs =
-        is_reference ? run_reference(input_, job, hits) : run_baseline(problem_, job, hits);
+    std::vector<Measurement> const runs = is_reference ? run_reference(input_, job, hits)
+                                          : is_segment ? run_hiway(problem_, segment_, job, hits)
+                                                       : run_baseline(problem_, job, hits);
     Summary shown = runs.back().summary;
     cli::MethodRun out = cli::method_run(runs);
     if (request.verify || is_reference) require_oracle();
@@ -77,6 +84,7 @@ class Blast final : public cli::App {
       out.result["positions"] = counts_.positions;
       out.result["kept_exact"] = counts_.kept_exact;
     }
+    if (runs.back().segment) cli::add_to(out.result, *runs.back().segment);
     if (tsv_ == "-") {
       cli::print(to_tsv(hits));
     } else if (!tsv_.empty()) {
@@ -85,7 +93,7 @@ class Blast final : public cli::App {
     return out;
   }
 
-  std::string graph(std::string const&) override { throw cli::BadInput{"graph: blast has no pipeline yet"}; }
+  std::string graph(std::string const& device) override { return hiway_graph(problem_, device); }
 
  private:
   void require_oracle() {
@@ -98,6 +106,7 @@ class Blast final : public cli::App {
   InputOptions options_;
   SegmentOptions segment_;
   std::string feed_ = "buffer";
+  std::string replica_ = "warp";
   std::string tsv_;
   Input input_;
   Problem problem_;

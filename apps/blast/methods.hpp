@@ -3,12 +3,14 @@
 #include <cstdint>
 #include <hiway/report.hpp>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "blast/input.hpp"
 #include "blast/problem.hpp"
 #include "blast/summary.hpp"
 #include "cli/job.hpp"
+#include "cli/segment.hpp"
 
 namespace blast {
 
@@ -21,6 +23,7 @@ struct Measurement {
   std::uint64_t items = 0;                   ///< carried through tunnels, or the hits where there are none
   std::optional<double> end_detection_us{};  ///< where the library found the end
   std::vector<hiway::TunnelReport> tunnels{};
+  std::optional<cli::SegmentNumbers> segment{};
 };
 
 /// What method hiway's segment reads its places from.
@@ -28,9 +31,14 @@ enum class Feed : std::uint8_t { buffer, tunnel };
 
 struct SegmentOptions {
   Feed feed = Feed::buffer;
+  bool warps = true;      ///< a copy of the nodes for each warp, or for each block
   bool merged = false;    ///< one node instead of four
   bool counters = false;  ///< what each node did
 };
+
+/// hiway: a segment. Its places are a range; or a CPU stage sends stretches of the database by a tunnel, and another gets the hits.
+std::vector<Measurement> run_hiway(Problem const& problem, SegmentOptions const& options, Job const& job, Hits& hits);
+std::string hiway_graph(Problem const& problem, std::string const& device);
 
 /// baseline: one ordinary kernel. `hits`: the last run's, in order, there before job.ran() is called.
 std::vector<Measurement> run_baseline(Problem const& problem, Job const& job, Hits& hits);

@@ -6,7 +6,6 @@
 //   Score         the best score of an extension without gaps, 28 bases to either side
 //
 //   FindSeeds     FindSeed for sixteen places in a row: an item and a read for all of them
-//   Merged        all four as one node, to compare with
 //
 // The rates are those of random bases and a query of 10,000. reference.cpp has the rules in their plainest form.
 #pragma once
@@ -201,27 +200,5 @@ struct FindSeeds {
 HIWAY_DEVICE inline std::int32_t stretches(Search const& search) {
   return (search.places() + places_a_stretch - 1) / places_a_stretch;
 }
-
-struct Merged {
-  Search search;
-  static constexpr unsigned max_gain = most_positions;
-  struct Cursor {
-    Seed seed;
-    Positions::Cursor positions;
-  };
-  HIWAY_DEVICE Cursor start(Place const& place) const {
-    Maybe<Seed> const seed = FindSeed{search}(place);
-    if (!seed.ok) return {};
-    return {seed.value, Positions{search}.start(seed.value)};
-  }
-  HIWAY_DEVICE bool more(Place const&, Cursor const& cursor) const {
-    return Positions{search}.more(cursor.seed, cursor.positions);
-  }
-  HIWAY_DEVICE Maybe<Hit> next(Place const&, Cursor& cursor) const {
-    Maybe<Pair> const pair = ExtendExact{search}(Positions{search}.next(cursor.seed, cursor.positions));
-    if (!pair.ok) return Maybe<Hit>::none();
-    return Score{search}(pair.value);
-  }
-};
 
 }  // namespace blast

@@ -23,7 +23,7 @@ class NQueens final : public cli::App {
   std::string summary() const override {
     return "in how many ways n queens stand on a chess board (first rows on the CPU, the others on the GPU)";
   }
-  std::vector<std::string> methods() const override { return {"baseline", "reference"}; }
+  std::vector<std::string> methods() const override { return {"hiway", "baseline", "reference"}; }
 
   void add_options(CLI::App& command) override {
     command.add_option("--n", problem_.n, "queens (10)")->type_name("N");
@@ -34,8 +34,12 @@ class NQueens final : public cli::App {
     command.add_option("--queue-memory", queue_memory_, "method hiway: what all queues should take, a target")
         ->type_name("64MiB");
     command.add_option("--max-memory", max_memory_, "method hiway: what they may take at most")->type_name("64MiB");
-    command.add_option("--replicas", replica_, "method hiway: what has its own queues (block)")
-        ->type_name("warp|block");
+    command.add_option("--replicas", replica_, "method hiway: what has its own queues (warp)")->type_name("warp|block");
+    command
+        .add_option("--nodes", nodes_,
+                    "method hiway: a lane takes a board when it has none, or all lanes together (lanes); by-hand: "
+                    "together, and the node saves what is under way itself")
+        ->type_name("lanes|ensembles|by-hand");
     command.add_option("--replica-count", options_.replicas, "method hiway: blocks; 0: the library chooses (0)")
         ->type_name("N");
     command.add_flag("--counters", options_.counts, "method hiway: says what each node did");
@@ -57,16 +61,22 @@ class NQueens final : public cli::App {
     if (options_.most_bytes != 0 && options_.queue_bytes > options_.most_bytes)
       throw cli::BadInput{"--queue-memory is more than --max-memory: " + queue_memory_ + ", " + max_memory_};
     options_.replica = one_of("--replicas", replica_, "warp", "block") == 0 ? Replica::warp : Replica::block;
+    if (nodes_ != "lanes" && nodes_ != "ensembles" && nodes_ != "by-hand")
+      throw cli::BadInput{"--nodes: lanes, ensembles or by-hand, not " + nodes_};
+    options_.nodes = nodes_ == "lanes" ? Nodes::lanes : nodes_ == "ensembles" ? Nodes::ensembles : Nodes::by_hand;
     if (options_.replicas > most_replicas)
       throw cli::BadInput{"--replica-count must be 0 to 65536: " + std::to_string(options_.replicas)};
     options_.feed = one_of("--feed", feed_, "buffer", "tunnel") == 0 ? Feed::buffer : Feed::tunnel;
+    if (options_.feed == Feed::tunnel && (options_.counts || options_.nodes != Nodes::lanes))
+      throw cli::BadInput{"--counters and --nodes go with --feed buffer"};
     return {};
   }
 
   cli::MethodRun run(std::string const& method, cli::RunRequest const& request) override {
     bool const is_reference = method == "reference";
-    std::vector<Measurement> const runs =
-        is_reference ? run_reference(problem_, request.job) : run_baseline(problem_, request.job);
+    std::vector<Measurement> const runs = is_reference        ? run_reference(problem_, request.job)
+                                          : method == "hiway" ? run_hiway(problem_, options_, request.job)
+                                                              : run_baseline(problem_, request.job);
     Summary shown = runs.back().summary;
     cli::MethodRun out = cli::method_run(runs);
     if (request.verify) {
@@ -82,10 +92,11 @@ class NQueens final : public cli::App {
     out.device = is_reference ? "cpu" : request.job.device;
     out.result["solutions"] = shown.solutions;
     if (!shown.boards.empty()) out.result["boards"] = shown.boards;
+    if (runs.back().segment) cli::add_to(out.result, *runs.back().segment);
     return out;
   }
 
-  std::string graph(std::string const&) override { throw cli::BadInput{"graph: nqueens has no pipeline yet"}; }
+  std::string graph(std::string const& device) override { return hiway_graph(problem_, options_, device); }
 
  private:
   /// 0 or 1: which of the two.
@@ -116,7 +127,8 @@ class NQueens final : public cli::App {
   std::string interruptible_ = "all";
   std::string queue_memory_;
   std::string max_memory_;
-  std::string replica_ = "block";
+  std::string replica_ = "warp";
+  std::string nodes_ = "lanes";
   std::string feed_ = "buffer";
   Options options_;
   std::optional<Summary> oracle_;  // made once, for all methods

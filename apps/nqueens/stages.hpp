@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "hiway/config.hpp"
+#include "hiway/segment/node.hpp"
 #include "nqueens/board.hpp"
 
 namespace nqueens {
@@ -34,6 +35,35 @@ struct Place {
     std::uint32_t const lowest = cursor.free & (0U - cursor.free);
     cursor.free ^= lowest;
     return with_queen(board, lowest);
+  }
+};
+
+/// The same with what MERCATOR's users write themselves: all lanes of a replica together, and each time that there may be no
+/// room for another push, everything is put aside.
+struct PlaceByHand {
+  using Input = Board;
+  using Output = Board;
+  static constexpr unsigned max_gain = most_queens;
+  struct Saved {
+    std::uint32_t free;
+  };
+  std::uint32_t n;
+
+  template <class Lanes, class Push>
+  HIWAY_DEVICE hiway::segment::Progress operator()(Lanes lanes, Board const& board, bool valid, Saved& saved,
+                                                   bool resumed, Push push) const {
+    using hiway::segment::Progress;
+    std::uint32_t free = !valid ? 0 : resumed ? saved.free : free_squares(board, n);
+    while (lanes.any(free != 0)) {
+      std::uint32_t const lowest = free & (0U - free);
+      free ^= lowest;
+      bool const room = push(with_queen(board, lowest), lowest != 0);
+      if (!room && lanes.any(free != 0)) {
+        saved.free = free;
+        return Progress::suspended;
+      }
+    }
+    return Progress::finished;
   }
 };
 

@@ -251,6 +251,7 @@ void SegmentBase::layout(std::size_t near_limit, std::vector<std::uint32_t> cons
     row.index = static_cast<std::uint8_t>(of_module[d.module].size());
     of_module[d.module].push_back(static_cast<unsigned>(i));
     row.suspends = suspends(d);
+    row.spreads = d.kind != Kind::filter;
     for (std::size_t other = 0; other != n; ++other) {
       if (d.loop != 0 && nodes_[other].loop == d.loop) row.loop |= 1u << number_of(other);
     }

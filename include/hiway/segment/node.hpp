@@ -68,6 +68,16 @@ struct TypeAt<0, Types<T, Ts...>> {
 template <unsigned I, class T, class... Ts>
 struct TypeAt<I, Types<T, Ts...>> : TypeAt<I - 1, Types<Ts...>> {};
 
+/// What a function of one channel returns, whichever way it does.
+template <class T>
+HIWAY_DEVICE inline Maybe<T> as_maybe(Maybe<T> const& value) {
+  return value;
+}
+template <class T>
+HIWAY_DEVICE inline Maybe<T> as_maybe(T const& value) {
+  return Maybe<T>(value);
+}
+
 /// A const member function's parts.
 template <class Member>
 struct Signature;

@@ -41,6 +41,7 @@ struct alignas(16) NodeRow {
   std::uint8_t index = 0;        ///< its function among those of the type
   bool suspends = false;
   bool keeps_lanes = false;  ///< what is kept of it are lanes with their items, not an ensemble in its queue
+  bool spreads = false;      ///< much may come of one item
   bool queue_is_far = false;
   bool cursors_are_far = false;
   std::uint8_t to[most_channels] = {};  ///< where each channel leads: a node, or first_sink + a sink

@@ -55,15 +55,6 @@ struct Emits<Types<T, Rest...>> {
   }
 };
 
-template <class T>
-HIWAY_DEVICE inline Maybe<T> as_maybe(Maybe<T> const& value) {
-  return value;
-}
-template <class T>
-HIWAY_DEVICE inline Maybe<T> as_maybe(T const& value) {
-  return Maybe<T>(value);
-}
-
 /// What is kept of a lane whose node is left.
 template <class F>
 struct LaneOf {
@@ -146,7 +137,8 @@ class Replica {
 
   // ---- lending
 
-  /// Sends half of the items of the node nearest to the root to a replica that asks, where something is left for this one.
+  /// Sends half of the items of the node nearest to the root to a replica that asks, where something is left for this one. A
+  /// full ensemble of a node of which at most one item comes is not parted: it takes as long with half the lanes.
   HIWAY_DEVICE void lend(std::uint32_t turn) {
     auto const m = lanes_.machine();
     unsigned from = most_nodes;
@@ -154,10 +146,11 @@ class Replica {
     std::uint32_t others = 0;
     for (unsigned node = p_.nodes; node-- != 0;) {
       QueueState const s = states_[node];
-      bool const holds = holds_suspended(node);
-      if (from == most_nodes && (node != root_ || root_is_queued()) && s.count > (holds ? s.suspended : 0)) {
+      std::uint32_t const bound = rows_[node].keeps_lanes ? 0 : s.suspended;
+      std::uint32_t const least = rows_[node].spreads ? 1 : lanes_.size() + 1;
+      if (from == most_nodes && (node != root_ || root_is_queued()) && s.count >= bound + least) {
         from = node;
-        free = s.count - (holds ? s.suspended : 0);
+        free = s.count - bound;
         others += s.suspended;
       } else {
         others += s.count + s.suspended;
@@ -220,8 +213,6 @@ class Replica {
     active_ |= 1u << node;
     return true;
   }
-  /// A suspended ensemble's items are still in the queue (else the lanes' own are kept).
-  HIWAY_DEVICE bool holds_suspended(unsigned node) const { return !Program::refills_lanes || !rows_[node].keeps_lanes; }
 
   // ---- the source
 

@@ -8,6 +8,7 @@
 //
 // node.hpp: what a node function is. scheduler.hpp: how it runs. docs/segments.md: a worked example.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -782,20 +783,21 @@ template <class Modules, Refill refill>
 struct Collector {
   std::vector<NodeDescription> nodes;
   std::vector<std::string> sinks;
+  std::vector<void const*> sink_types;
   std::vector<std::pair<void const*, int>> tags;
   unsigned loops = 0;
 
   template <class T>
   int add(CountSink<T> const& s, int, unsigned) {
-    return new_sink(s.name);
+    return add_sink<CountSink<T>>(s.name);
   }
   template <class T>
   int add(StoreSink<T> const& s, int, unsigned) {
-    return new_sink(s.name);
+    return add_sink<StoreSink<T>>(s.name);
   }
   template <class T>
   int add(Into<T> const& s, int, unsigned) {
-    return new_sink(std::get<0>(s.tunnels)->name());
+    return add_sink<Into<T>>(std::get<0>(s.tunnels)->name());
   }
   template <class Tag>
   int add(BackTo<Tag> const&, int from, unsigned) {
@@ -857,9 +859,15 @@ struct Collector {
     nodes.push_back(std::move(d));
     return static_cast<int>(nodes.size()) - 1;
   }
-  int new_sink(std::string const& name) {
+  /// Sinks of one name are one: several channels may lead to it.
+  template <class Sink>
+  int add_sink(std::string const& name) {
+    auto const place = static_cast<std::size_t>(std::ranges::find(sinks, name) - sinks.begin());
+    if (place != sinks.size() && sink_types[place] != &tag_id<Sink>)
+      throw ConfigError("segment: two sinks of different kinds or items are called '" + name + "'");
     sinks.push_back(name);
-    return -static_cast<int>(sinks.size());
+    sink_types.push_back(&tag_id<Sink>);
+    return -1 - static_cast<int>(place);
   }
 };
 

@@ -1,0 +1,129 @@
+// Method hiway: boards of the CPU's last row go into a segment, on the device, which has a node for each further row. A board
+// that a node makes lies in the queue before the next one; those of the last node are solutions, and are counted.
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <hiway/hiway.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "nqueens/methods.hpp"
+
+namespace nqueens {
+namespace {
+
+using hiway::segment::NodeOptions;
+using hiway::segment::Refill;
+using hiway::segment::ReplicaOf;
+using hiway::segment::SegmentBase;
+using hiway::segment::SegmentConfig;
+using hiway::segment::Shape;
+
+/// A node for each row that the CPU does not place.
+template <class Function>
+auto rows_on_the_device(Problem const& problem, Options const& options) {
+  std::vector<hiway::segment::OpenNode<void, Function>> rows;
+  for (std::uint32_t row = problem.cpu_rows; row != problem.n; ++row) {
+    // The least that sizes need to know: boards spread in the first rows, and die out in the last.
+    double const gain = row < problem.n / 2 ? 3 : row < 3 * problem.n / 4 ? 1 : 0.5;
+    rows.push_back(hiway::segment::node(
+        "row " + std::to_string(row), Function{problem.n},
+        NodeOptions{.interruptible = row - problem.cpu_rows < options.interruptible, .gain = gain}));
+  }
+  return chain(hiway::segment::repeat(rows), hiway::segment::count<Board>("solutions"));
+}
+
+SegmentConfig config_of(Options const& options) {
+  SegmentConfig config;
+  config.blocks = options.replicas;
+  config.queue_target_bytes = options.queue_bytes;
+  config.queue_bytes = options.most_bytes;
+  config.least_claim = 1;  // few boards, each with a great many below it
+  return config;
+}
+
+class Searcher {
+ public:
+  Searcher(Problem const& problem, Options const& options, hiway::PipelineConfig const& config)
+      : problem_(problem), options_(options), pipe_(config) {
+    add_segment();
+    pipe_.prepare();
+  }
+
+  Measurement run() {
+    Measurement run;
+    auto const begin = std::chrono::steady_clock::now();
+    if (boards_ != nullptr) boards_->copy_in(boards_of_row(problem_.n, problem_.cpu_rows));
+    cli::take_report(run, pipe_.run());
+    run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    run.summary.solutions = segment_->items("solutions");
+    run.segment = cli::numbers_of(*segment_);
+    return run;
+  }
+  [[nodiscard]] std::string graph() const { return pipe_.graph(); }
+
+ private:
+  void add_segment() {
+    bool const warps = options_.replica == Replica::warp;
+    if (options_.feed == Feed::tunnel) {
+      warps ? feed_by_tunnel<Shape{ReplicaOf::warp}>() : feed_by_tunnel<Shape{ReplicaOf::block}>();
+      return;
+    }
+    boards_ = &pipe_.create_buffer<Board>(boards_of_row(problem_.n, problem_.cpu_rows).size());
+    warps ? of_replica<ReplicaOf::warp>() : of_replica<ReplicaOf::block>();
+  }
+  template <ReplicaOf replica>
+  void of_replica() {
+    switch (options_.nodes) {
+      case Nodes::lanes: return counting<replica, Refill::lanes, Place<>>();
+      case Nodes::ensembles: return counting<replica, Refill::ensembles, Place<>>();
+      case Nodes::by_hand: return counting<replica, Refill::ensembles, PlaceByHand>();
+    }
+  }
+  template <ReplicaOf replica, Refill refill, class Function>
+  void counting() {
+    options_.counts ? feed_by_buffer<Shape{replica, refill, true}, Function>()
+                    : feed_by_buffer<Shape{replica, refill, false}, Function>();
+  }
+  template <Shape shape, class Function>
+  void feed_by_buffer() {
+    segment_ = &pipe_.add_segment<shape>("rows", hiway::segment::load(*boards_),
+                                         rows_on_the_device<Function>(problem_, options_), config_of(options_));
+  }
+  template <Shape shape>
+  void feed_by_tunnel() {
+    auto& boards = pipe_.create_tunnel<Board>("boards", hiway::Direction::cpu_to_gpu, {.capacity_items = 4096});
+    pipe_.add_cpu_stage(
+        "first rows",
+        [problem = problem_](hiway::Inlet<Board> out) {
+          out.put_h(std::span<Board const>(boards_of_row(problem.n, problem.cpu_rows)));
+        },
+        hiway::into(boards));
+    segment_ = &pipe_.add_segment<shape>("rows", hiway::from(boards), rows_on_the_device<Place<>>(problem_, options_),
+                                         config_of(options_));
+  }
+
+  Problem problem_;
+  Options options_;
+  hiway::Pipeline pipe_;
+  hiway::Buffer<Board>* boards_ = nullptr;
+  SegmentBase* segment_ = nullptr;
+};
+
+}  // namespace
+
+std::vector<Measurement> run_hiway(Problem const& problem, Options const& options, Job const& job) {
+  Searcher searcher{problem, options, job.pipeline()};
+  return cli::repeated(job, [&] {
+    Measurement run = searcher.run();
+    run.items = boards_of_row(problem.n, problem.cpu_rows).size();
+    return run;
+  });
+}
+
+std::string hiway_graph(Problem const& problem, Options const& options, std::string const& device) {
+  return Searcher{problem, options, {.device = device}}.graph();
+}
+
+}  // namespace nqueens
