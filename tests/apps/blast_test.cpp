@@ -69,12 +69,13 @@ Found by_nodes(Search const& search) {
 
 Hits by_merged(Search const& search) {
   Hits hits;
-  Merged const merged{search};
-  for (std::int32_t i = 0; i < search.places(); ++i) {
-    auto const place = static_cast<Place>(i);
-    Merged::Cursor cursor = merged.start(place);
-    while (merged.more(place, cursor)) {
-      Maybe<Hit> const hit = merged.next(place, cursor);
+  auto const merged =
+      hiway::segment::merge(FindSeeds{search}, Positions{search}, ExtendExact{search}, Score{search});
+  for (std::int32_t i = 0; i < stretches(search); ++i) {
+    auto const stretch = static_cast<Place>(i);
+    auto cursor = merged.start(stretch);
+    while (merged.more(stretch, cursor)) {
+      Maybe<Hit> const hit = merged.next(stretch, cursor);
       if (hit.ok) hits.push_back(hit.value);
     }
   }
