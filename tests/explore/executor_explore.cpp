@@ -102,7 +102,7 @@ struct Blocks {
       a.read(m, 0, [&](std::uint32_t value) { seen.at(value) = true; });
     } else {
       Source source{warp};
-      run_persistent(m, source, Ends<Source>{{}, {a.inlet(warp)}, {&words}, &control});
+      run_persistent(m, source, Ends<Source>{{}, {a.inlet(warp)}, {&words}, no_id, &control});
     }
   }
   void check() const {
