@@ -142,10 +142,13 @@ constexpr Kind kind_of() {
 
 /// Nothing kept between firings.
 struct NoCursor {};
+/// What a function of no kind takes. It is refused (segment.hpp), and whoever asks for its types is no second error.
+struct NoItem {};
 
 template <class F, Kind kind>
 struct FunctionOf {
-  using In = void;
+  using In = NoItem;
+  using Cursor = NoCursor;
   using Outs = Types<>;
 };
 template <class F>

@@ -163,9 +163,16 @@ struct Takes<Into<T>> {
   using type = T;
 };
 
-template <class Child, class Item>
-inline constexpr bool takes = is_back<Child> || std::is_same_v<typename Takes<Child>::type, Item>;
+template <class Child>
+inline constexpr bool of_no_kind = false;
+template <class Tag, class F, class... Children>
+inline constexpr bool of_no_kind<Node<Tag, F, Children...>> = !Function<F>::known;
 
+/// A child whose own function is refused takes anything: one error for one mistake.
+template <class Child, class Item>
+inline constexpr bool takes = is_back<Child> || of_no_kind<Child> || std::is_same_v<typename Takes<Child>::type, Item>;
+
+/// Its messages are those of one node. `ok`: there was none; what depends on the node is not looked at otherwise.
 template <class F, class... Children>
 struct CheckNode {
   using Fn = Function<F>;
@@ -174,8 +181,9 @@ struct CheckNode {
   static_assert(Fn::known,
                 "hiway: segment: the node function is of no kind: give it operator() (filter), start, more and next "
                 "(expander), count and at (indexed expander), or Input, Output, max_gain and operator() (collective)");
+  static constexpr bool whole = Fn::known && Fn::channels == sizeof...(Children);
   static_assert(
-      !Fn::known || Fn::channels == sizeof...(Children),
+      !Fn::known || whole,
       "hiway: segment: a node has one child for each channel of its function: a node, a sink, into(tunnel) or "
       "back_to<Tag>()");
   static_assert(!Fn::known || Fn::channels <= most_channels, "hiway: segment: a node has at most 4 channels");
@@ -184,14 +192,14 @@ struct CheckNode {
     return (takes<Children, typename Fn::template Out<C>> && ...);
   }
   static constexpr bool typed = [] {
-    if constexpr (Fn::known && Fn::channels == sizeof...(Children)) {
+    if constexpr (whole) {
       return fits(std::index_sequence_for<Children...>{});
     } else {
       return true;
     }
   }();
   static_assert(typed, "hiway: segment: a child takes another type of item than its channel gives");
-  static constexpr bool ok = typed && Fn::known;
+  static constexpr bool ok = whole && typed && Fn::channels <= most_channels && std::is_trivially_copyable_v<F>;
 };
 
 }  // namespace detail
@@ -199,7 +207,7 @@ struct CheckNode {
 /// A node of the tree. `Tag`: a type that names it for back_to<Tag>().
 template <class Tag = void, class F, class... Children>
 [[nodiscard]] auto node(std::string_view name, F function, NodeOptions options, Children... children) {
-  static_assert(detail::CheckNode<F, Children...>::ok);
+  static_assert(sizeof(detail::CheckNode<F, Children...>) != 0);  // its messages
   return Node<Tag, F, Children...>{std::string(name), function, options, {std::move(children)...}};
 }
 
@@ -454,6 +462,7 @@ inline constexpr char tag_id{};
 
 /// Nodes and loops of a tree, for the compiler to check.
 struct TreeShape {
+  bool nodes_ok = true;
   unsigned nodes = 0;
   int parent[most_nodes + 1] = {};
   void const* tag[most_nodes + 1] = {};
@@ -477,6 +486,7 @@ struct Walk<BackTo<Tag>> {
 template <class Tag, class F, class... Children>
 struct Walk<Node<Tag, F, Children...>> {
   static constexpr void into(TreeShape& s, int parent) {
+    s.nodes_ok = s.nodes_ok && CheckNode<F, Children...>::ok;
     if (s.nodes > most_nodes) return;
     auto const own = static_cast<int>(s.nodes++);
     s.parent[own] = parent;
@@ -568,8 +578,15 @@ struct CheckTree {
   static_assert(
       fault != TreeFault::gain,
       "hiway: segment: the nodes of a loop are filters: each puts at most one item into the loop for one it takes");
-  static constexpr bool typed = fault != TreeFault::none || LoopTypes<Tree, Tree>::ok;
+  static constexpr bool typed = [] {
+    if constexpr (fault == TreeFault::none && shape.nodes_ok) {
+      return LoopTypes<Tree, Tree>::ok;
+    } else {
+      return true;
+    }
+  }();
   static_assert(typed, "hiway: segment: back_to<Tag>() gives another type of item than the loop's first node takes");
+  static constexpr bool ok = typed && fault == TreeFault::none && shape.nodes_ok;
 };
 
 }  // namespace detail
@@ -649,6 +666,18 @@ struct SegmentRunner {
                               near, p.far + replica * p.far_bytes, replica);
     r.run();
   }
+};
+
+/// Instead of a tree that was refused: the message is all that the compiler says of it.
+struct RefusedRunner {
+  static constexpr unsigned outlet_count = 0;
+  static constexpr unsigned inlet_count = 0;
+  static constexpr unsigned stage_count = 1;
+
+  void const* program;
+
+  template <class Machine>
+  HIWAY_DEVICE void operator()(Machine, OutletView const*, InletView const*) const {}
 };
 
 // ---- the host's side
@@ -953,9 +982,9 @@ class Segment final : public SegmentBase {
   using Modules = typename detail::Unique<Functions>::type;
   using OnDevice = detail::SinksOnDevice<typename detail::InTree<Tree>::Sinks>;
   using RootItem = typename detail::Takes<Tree>::type;
-  static_assert(detail::CheckTree<Tree>::typed);
-  static_assert(std::is_same_v<RootItem, typename Traits::OnDevice::Item>,
-                "hiway: segment: the root takes another type of item than the source gives");
+  static constexpr bool tree_ok = detail::CheckTree<Tree>::ok;
+  static constexpr bool root_ok = std::is_same_v<RootItem, typename Traits::OnDevice::Item>;
+  static_assert(!tree_ok || root_ok, "hiway: segment: the root takes another type of item than the source gives");
   template <class... Fs>
   static constexpr std::uint32_t shared(detail::Types<Fs...>) {
     std::uint32_t bits = 0;
@@ -971,7 +1000,7 @@ class Segment final : public SegmentBase {
                        shape, 0, shared(Modules{})>;
   static constexpr unsigned outlets = std::tuple_size_v<decltype(In::tunnels)>;
   static constexpr unsigned inlets = std::tuple_size_v<decltype(Out::tunnels)>;
-  using Runner = SegmentRunner<Code, outlets, inlets>;
+  using Runner = std::conditional_t<tree_ok && root_ok, SegmentRunner<Code, outlets, inlets>, RefusedRunner>;
 
   Segment(std::string name, Source source, Tree const& tree, SegmentConfig config,
           detail::Collector<Modules, shape.refill> collected, Code* code)
