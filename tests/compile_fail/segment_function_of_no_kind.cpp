@@ -1,0 +1,18 @@
+// expect: hiway: segment: the node function is of no kind: give it operator\(\) \(filter\), start, more and next
+#include <cstdint>
+
+#include <hiway/hiway.hpp>
+
+struct Repeat {
+#if defined(REPAIRED)
+  HIWAY_DEVICE unsigned count(std::uint32_t const& x) const { return x; }
+#endif
+  HIWAY_DEVICE std::uint32_t at(std::uint32_t const& x, unsigned k) const { return x + k; }
+};
+
+int main() {
+  using namespace hiway::segment;
+  auto tree = node("repeat", Repeat{}, count<std::uint32_t>("all"));
+  hiway::Pipeline pipe;
+  pipe.add_segment("repeats", indices(10), tree);
+}
