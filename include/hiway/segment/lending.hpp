@@ -8,13 +8,18 @@
 //                     lender that cleared its bit sets it
 //   letters, node, count of r    that lender, before `full`         replica r, behind `full`
 //
-//   L1  a replica lends only while it has work of its own: it is not idle. It clears the bit (compare-exchange: one
-//       lender a request), then subtracts 1, then writes the letter
-//   L2  who asks sets its bit, then adds 1. A lender may subtract between the two: `idle` wraps below 0, and is no larger
-//       than the replicas that have asked less the letters under way
-//   L3  idle == replicas: everyone has asked, and no letter is under way, for a lender has subtracted before it wrote one and has
-//       not asked itself. Nobody has work, and nobody will: all leave
-//   Orders   `full` is released behind the letter and acquired before it is read; the lender's warp or block meets in between
+//   L1  a replica lends only while it has work of its own: it has not asked. It clears the bit (compare-exchange: one lender a
+//       request), then subtracts 1, then writes the letter
+//   L2  who asks clears `full`, sets its bit, then adds 1. A lender may subtract between the last two: `idle` wraps below 0
+//   L3  a replica adds 1 again only behind a letter (O2), which is told of behind the lender's subtraction: in each value that
+//       `idle` has had, a replica counts 1 at most, and 0 or less while it works. idle == replicas: each counts 1, so everyone
+//       has asked, and nobody has taken a request over, for that one would still work. Nobody has work, and nobody will: all
+//       leave. An older value says so no sooner
+//   Orders   O1 `full` is cleared, and the last letter read, before the bit is set; the bit is taken over before a letter is
+//               written: it is not cleared again, nor written over while it is read
+//            O2 `full` is set behind the letter and the subtraction; it is seen before the letter is read, and before 1 is
+//               added again. The lanes of a lender and of a borrower meet in between
+//            `idle` orders nothing else: nothing is read behind it
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -48,16 +53,16 @@ inline constexpr std::uint32_t no_replica = ~0u;
 template <class Machine>
 HIWAY_DEVICE inline void ask(Machine m, Lending const& l, std::uint32_t own) {
   m.store(l.boxes[own].full, 0u, Order::relaxed);
-  m.fetch_or(l.asks[own / 32], 1u << own % 32, Order::release);  // L2
-  m.fetch_add(*l.idle, 1u, Order::acq_rel);
+  m.fetch_or(l.asks[own / 32], 1u << own % 32, Order::release);  // O1
+  m.fetch_add(*l.idle, 1u, Order::relaxed);                      // L2
 }
 
 /// *Waits* for a letter: true; or until nobody has work (L3), or the run aborts: false.
 template <class Machine>
 HIWAY_DEVICE inline bool await_letter(Machine m, Lending const& l, std::uint32_t own, Control& control) {
   for (unsigned misses = 0;; m.relax(misses++)) {
-    if (m.load(l.boxes[own].full, Order::acquire) != 0) return true;
-    if (m.load(*l.idle, Order::acquire) == l.replicas || is_aborted(m, control)) return false;
+    if (m.load(l.boxes[own].full, Order::acquire) != 0) return true;  // O2
+    if (m.load(*l.idle, Order::relaxed) == l.replicas || is_aborted(m, control)) return false;
   }
 }
 
@@ -76,8 +81,8 @@ HIWAY_DEVICE inline std::uint32_t answer(Machine m, Lending const& l, std::uint3
     std::uint32_t bits = m.load(l.asks[at], Order::relaxed);
     while (bits != 0) {
       unsigned const who = m.lowest(bits);
-      if (m.compare_exchange(l.asks[at], bits, bits & ~(1u << who), Order::acq_rel)) {  // L1
-        m.fetch_add(*l.idle, ~0u, Order::acq_rel);
+      if (m.compare_exchange(l.asks[at], bits, bits & ~(1u << who), Order::acquire)) {  // O1
+        m.fetch_add(*l.idle, ~0u, Order::relaxed);                                      // L1
         return at * 32 + who;
       }
     }
@@ -91,7 +96,7 @@ HIWAY_DEVICE inline void send(Machine m, Lending const& l, std::uint32_t to, std
   LetterBox& box = l.boxes[to];
   box.node = node;
   box.count = count;
-  m.store(box.full, 1u, Order::release);
+  m.store(box.full, 1u, Order::release);  // O2
 }
 
 }  // namespace hiway::segment
