@@ -9,10 +9,10 @@
 //
 // The rates are those of random bases and a query of 10,000. reference.cpp has the rules in their plainest form.
 #pragma once
-#include <bit>
 #include <compare>
 #include <cstdint>
 #include <hiway/config.hpp>
+#include <hiway/launch/stage_words.hpp>
 #include <hiway/segment/node.hpp>
 
 #include "blast/packed.hpp"
@@ -171,7 +171,8 @@ struct FindSeeds {
   }
   HIWAY_DEVICE bool more(Place const&, Cursor const& cursor) const { return cursor.found != 0; }
   HIWAY_DEVICE Seed next(Place const& stretch, Cursor& cursor) const {
-    std::int32_t const place = static_cast<std::int32_t>(stretch) * places_a_stretch + std::countr_zero(cursor.found);
+    std::int32_t const place = static_cast<std::int32_t>(stretch) * places_a_stretch +
+                               static_cast<std::int32_t>(hiway::lowest_bit(cursor.found));
     cursor.found &= cursor.found - 1;
     std::int32_t const position = place * search.stride;
     return {position, search.database.eight(position)};

@@ -98,6 +98,11 @@ HIWAY_NO_SPACE_CHECK [[nodiscard]] HIWAY_DEVICE inline unsigned block_index() {
 [[nodiscard]] HIWAY_DEVICE inline unsigned block_count() {
   return anywhere([](auto m) { return m.block_count(); });
 }
+/// The number of the lowest bit of `mask` that is set; of 0 whatever. In stage code std::countr_zero is not what it says: nvcc
+/// makes a constant of it, without a word.
+[[nodiscard]] HIWAY_DEVICE inline unsigned lowest_bit(std::uint32_t mask) {
+  return anywhere([=](auto m) { return m.lowest(mask); });
+}
 /// All threads of the block meet.
 HIWAY_DEVICE inline void sync_block() {
   anywhere([](auto m) { m.sync_block(); });

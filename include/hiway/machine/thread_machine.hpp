@@ -1,6 +1,7 @@
 // A CPU thread as a machine: a block of one lane, words by std::atomic_ref.
 #pragma once
 #include <atomic>
+#include <bit>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -159,7 +160,9 @@ struct ThreadMachine : AllAtHome<ThreadMachine> {
   }
   HIWAY_DEVICE void sync_warp(std::uint32_t) const {}
   HIWAY_DEVICE unsigned count(std::uint32_t mask) const { return mask; }
-  HIWAY_DEVICE unsigned lowest(std::uint32_t) const { return 0; }
+  HIWAY_NO_SPACE_CHECK HIWAY_DEVICE unsigned lowest(std::uint32_t mask) const {
+    return static_cast<unsigned>(std::countr_zero(mask));
+  }
 
   static constexpr bool shares_blocks = false;
   HIWAY_DEVICE unsigned thread_in_block() const { return 0; }

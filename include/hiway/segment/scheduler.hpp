@@ -116,30 +116,41 @@ class Replica {
     std::uint64_t calls = 0;
     while (active_ != 0 || refill()) {
       step(m.lowest(active_));
-      if ((++calls & 15u) == 0) look_around(static_cast<std::uint32_t>(calls / 16));
+      ++calls;
+      if (is_time_to_look()) look_around();
     }
     finish(calls);
   }
 
  private:
+  /// About 20 us of a GPU's cycles since the last look.
+  HIWAY_DEVICE bool is_time_to_look() {
+    constexpr std::uint32_t cycles = 32768;
+    return lanes_.share(lanes_.machine().cycles() - looked_at_ >= cycles ? 1 : 0) != 0;
+  }
   /// Now and then: does the run abort, does another replica ask for work?
-  HIWAY_DEVICE void look_around(std::uint32_t turn) {
+  HIWAY_DEVICE void look_around() {
     auto const m = lanes_.machine();
-    bool asked = false;
-    if (lanes_.rank() == 0) {
-      leave_if_aborted(m, *p_.control);
-      asked = p_.lending.idle != nullptr && anyone_asks(m, p_.lending);
+    constexpr unsigned most_letters = 4;
+    for (unsigned sent = 0; sent != most_letters; ++sent) {
+      bool asked = false;
+      if (lanes_.rank() == 0) {
+        leave_if_aborted(m, *p_.control);
+        asked = p_.lending.idle != nullptr && anyone_asks(m, p_.lending);
+      }
+      asked = lanes_.share(asked ? 1 : 0) != 0;
+      leave_if_aborted(m, *p_.control);  // who shares may have left instead (grouping/team.hpp E3)
+      if (!asked || !lend()) break;
     }
-    asked = lanes_.share(asked ? 1 : 0) != 0;
-    leave_if_aborted(m, *p_.control);  // who shares may have left instead (grouping/team.hpp E3)
-    if (asked) lend(turn);
+    looked_at_ = m.cycles();
   }
 
   // ---- lending
 
-  /// Sends half of the items of the node nearest to the root to a replica that asks, where something is left for this one. A
+  /// Sends half of the items of the node nearest to the root to a replica that asks, where something is left for this one;
+  /// whether it did. A
   /// full ensemble of a node of which at most one item comes is not parted: it takes as long with half the lanes.
-  HIWAY_DEVICE void lend(std::uint32_t turn) {
+  HIWAY_DEVICE bool lend() {
     auto const m = lanes_.machine();
     unsigned from = most_nodes;
     std::uint32_t free = 0;  // items of it that no suspended ensemble holds
@@ -156,12 +167,13 @@ class Replica {
         others += s.count + s.suspended;
       }
     }
-    if (from == most_nodes || free + others < 2) return;
+    if (from == most_nodes || free + others < 2) return false;
     std::uint32_t to = no_replica;
-    if (lanes_.rank() == 0) to = answer(m, p_.lending, replica_ / 32 + turn);
+    if (lanes_.rank() == 0) to = answer(m, p_.lending, replica_ / 32 + letters_);
     to = static_cast<std::uint32_t>(lanes_.share(to));
     leave_if_aborted(m, *p_.control);
-    if (to == no_replica) return;
+    ++letters_;  // looks elsewhere the next time
+    if (to == no_replica) return false;
     std::uint32_t k = (free + 1) / 2;
     if (k > lanes_.size()) k = lanes_.size();
     NodeRow const& row = rows_[from];
@@ -179,6 +191,7 @@ class Replica {
       states_[from] = s;
     }
     lanes_.sync();
+    return true;
   }
 
   /// Asks for a letter and opens it. False when nobody has work any more.
@@ -820,7 +833,9 @@ class Replica {
       detail::for_channels<Fn::channels>([&](auto c) {
         if (e.to[c].node == node) e.to[c].free += k;
       });
-      if ((row.children & active_) != 0 || (row.loop != 0 && s.count < lanes)) break;
+      if ((row.children & active_) != 0 || (row.loop != 0 && s.count < lanes) ||
+          (p_.lending.idle != nullptr && is_time_to_look()))
+        break;
     }
     std::uint32_t left = s.count;
     lanes_.sync();
@@ -997,8 +1012,10 @@ class Replica {
   unsigned replica_;
   std::uint32_t active_ = 0;  ///< bits of nodes
   std::uint32_t flush_ = 0;
-  std::uint64_t window_ = 0;  ///< a range: the first of the root's items
-  std::uint64_t tasks_ = 0;   ///< a tunnel: got and not yet ended
+  std::uint64_t window_ = 0;     ///< a range: the first of the root's items
+  std::uint64_t tasks_ = 0;      ///< a tunnel: got and not yet ended
+  std::uint32_t looked_at_ = 0;  ///< by the lane's cycles
+  std::uint32_t letters_ = 0;
   bool ended_ = false;
   bool drained_ = false;  ///< a flush has begun since the last items came
 };
