@@ -17,6 +17,8 @@ constexpr std::uint32_t slots_a_lane = 8;
 constexpr std::uint64_t near_align = 128;
 /// Claims of a range's items at the begin, at most, in ensembles.
 constexpr unsigned ensembles_a_claim = 64;
+/// What the far rooms are filled with where they are guarded.
+constexpr std::byte guard{0xa5};
 
 std::uint64_t align_up(std::uint64_t at, std::uint64_t to) { return (at + to - 1) / to * to; }
 
@@ -263,6 +265,12 @@ void SegmentBase::layout(std::size_t near_limit, std::vector<std::uint32_t> cons
     queues_[i] = {d.name, slots[i], has_queue(i) ? least_slots(i) : 0,
                   std::uint64_t{slots[i]} * d.item_bytes + std::uint64_t{lanes_} * d.cursor_bytes, true};
   }
+  guards_.clear();
+  auto const place_guard = [&](std::size_t node, std::uint64_t align) {  // what is so aligned can begin at its end
+    if (config_.guard_bytes == 0) return;
+    far = align_up(far + config_.guard_bytes, align);
+    guards_.emplace_back(node, far - config_.guard_bytes);
+  };
   // The leaves' queues first: most items go through them where a segment expands.
   for (std::size_t i = n; i-- != 0;) {
     NodeDescription const& d = nodes_[i];
@@ -272,8 +280,10 @@ void SegmentBase::layout(std::size_t near_limit, std::vector<std::uint32_t> cons
           cursors ? std::uint64_t{lanes_} * d.cursor_bytes : std::uint64_t{slots[i]} * d.item_bytes;
       if (bytes == 0) continue;
       std::uint64_t const align = cursors ? 16 : std::max<std::uint64_t>(16, d.item_align);
-      bool const is_far = align_up(near, align) + bytes > near_limit;
+      bool const is_far = config_.guard_bytes != 0 || align_up(near, align) + bytes > near_limit;
+      place_guard(i, align);
       std::uint32_t const at = place(is_far ? far : near, bytes, align);
+      place_guard(i, 1);
       if (cursors) {
         row.cursors_at = at;
         row.cursors_are_far = is_far;
@@ -353,10 +363,28 @@ void SegmentBase::start(Backend& backend) {
     backend.clear(m.boxes, replicas_ * sizeof(LetterBox));
   }
   if (shape_.counters) backend.clear(m.counters, nodes_.size() * replicas_ * sizeof(NodeCounters));
+  if (!guards_.empty()) {
+    std::vector<std::byte> const filled(placed_.far_bytes * replicas_, guard);
+    backend.upload(placed_.far, filled.data(), filled.size());
+  }
   upload_program(backend, placed_);
 }
 
+void SegmentBase::check_guards(Backend& backend) const {
+  std::vector<std::byte> room(guards_.empty() ? 0 : placed_.far_bytes);
+  for (unsigned r = 0; r != replicas_ && !guards_.empty(); ++r) {
+    backend.download(room.data(), placed_.far + r * placed_.far_bytes, room.size());
+    for (auto const& [node, at] : guards_) {
+      auto const begin = room.begin() + static_cast<std::ptrdiff_t>(at);
+      if (std::count(begin, begin + config_.guard_bytes, guard) == config_.guard_bytes) continue;
+      throw Error("segment '" + name_ + "': node '" + nodes_[node].name + "': replica " + std::to_string(r) +
+                  " has written beyond a queue or beyond cursors");
+    }
+  }
+}
+
 void SegmentBase::finish(Backend& backend) {
+  check_guards(backend);
   Memory const& m = *memory_;
   std::vector<SinkWords> sinks(sinks_.size());
   if (!sinks.empty()) backend.download(sinks.data(), m.sinks, sinks.size() * sizeof(SinkWords));

@@ -64,6 +64,9 @@ struct SegmentConfig {
   unsigned most_claim = 0;
   /// Replicas that have nothing left take work of others, when a range has ended. Ensembles are then less full at the end.
   Lend lend = Lend::at_the_end;
+  /// For tests: bytes before and behind each queue and each node's cursors that nobody may write. All of these lie in device
+  /// memory then, and each run's end looks at the bytes. *Errors*: Error, which names the node.
+  unsigned guard_bytes = 0;
 };
 
 /// One node of the tree.
@@ -782,6 +785,7 @@ class SegmentBase : public KernelData {
   [[nodiscard]] std::uint32_t room_of(std::size_t node) const;
   [[nodiscard]] unsigned number_of(std::size_t node) const { return numbers_[node]; }
   void number_nodes();
+  void check_guards(Backend& backend) const;
 
   std::string name_;
   SegmentConfig config_;
@@ -794,6 +798,7 @@ class SegmentBase : public KernelData {
   std::vector<unsigned> numbers_;  ///< of each node on the device
   std::vector<NodeRow> rows_;      ///< by number
   std::vector<QueueSize> queues_;
+  std::vector<std::pair<std::size_t, std::uint64_t>> guards_;  ///< the node that each is of, and where in a replica's far room
   std::uint64_t queue_bytes_ = 0;
   std::uint64_t bloat_bytes_ = 0;
   unsigned replicas_ = 0;
