@@ -1,33 +1,709 @@
-// Segments on the emulated device, whole pipelines.
-#include <gtest/gtest.h>
+// Segments in whole pipelines, in every shape: what comes out is what a loop on the CPU makes, whatever the sizes of queues,
+// the nodes that suspend and the replicas; the schedule is the one that is promised; and errors end a run and say what.
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <vector>
 
-#include <hiway/hiway.hpp>
+#include <gmock/gmock.h>
 
-#include "tree_nodes.hpp"
+#include "tests/device.hpp"
+#include "tests/environment.hpp"
+#include "tests/segment/tree_nodes.hpp"
 
 namespace hiway::segment_test {
 namespace {
 
 using namespace segment;
+using hiway_tests::bounded;
+using hiway_tests::text_of_error;
+using testing::HasSubstr;
 
-template <std::size_t... Row>
-auto rows(std::uint32_t n, std::index_sequence<Row...>) {
-  return chain(node("row " + std::to_string(Row), Place{n})..., segment::count<Board>("solutions"));
+/// A shape as a type.
+template <ReplicaOf replica, Refill refill>
+struct Of {
+  static constexpr Shape shape{replica, refill, true};
+};
+template <class>
+struct Segments : testing::Test {};
+using Shapes = testing::Types<Of<ReplicaOf::warp, Refill::lanes>, Of<ReplicaOf::warp, Refill::ensembles>,
+                              Of<ReplicaOf::block, Refill::lanes>, Of<ReplicaOf::block, Refill::ensembles>>;
+struct ShapeNames {
+  template <class T>
+  static std::string GetName(int) {
+    return std::string(T::shape.replica == ReplicaOf::warp ? "Warp" : "Block") +
+           (T::shape.refill == Refill::lanes ? "Lanes" : "Ensembles");
+  }
+};
+TYPED_TEST_SUITE(Segments, Shapes, ShapeNames);
+
+constexpr unsigned threads = 64;  // of a block
+template <Shape shape>
+constexpr std::uint32_t lanes_of = shape.replica == ReplicaOf::warp ? 32 : threads;
+
+/// Two blocks, with guarded queues.
+SegmentConfig guarded(unsigned blocks = 2) {
+  SegmentConfig config;
+  config.blocks = blocks;
+  config.threads_per_block = threads;
+  config.guard_bytes = 64;
+  return config;
 }
 
-template <Shape shape, std::size_t N>
-std::uint64_t queens(SegmentConfig config = {}) {
-  Pipeline pipe({.device = "simt"});
+/// The fewest slots of a queue whose parent puts `gain` items of one between two looks at it, by lanes `v`.
+constexpr std::uint32_t least(std::uint32_t gain, std::uint32_t v) { return gain * v + v - 1; }
+
+/// What a node counted in all replicas together.
+NodeCounters sum_of(SegmentBase const& segment, std::string_view node) {
+  NodeCounters sum;
+  for (CountersOf const& c : segment.counters()) {
+    if (c.node != node) continue;
+    sum.ensembles += c.counters.ensembles;
+    sum.items += c.counters.items;
+    sum.suspensions += c.counters.suspensions;
+    sum.shared += c.counters.shared;
+    sum.outputs += c.counters.outputs;
+  }
+  return sum;
+}
+NodeCounters sum_of_all(SegmentBase const& segment) {
+  NodeCounters sum;
+  for (NodeDescription const& n : segment.nodes()) {
+    NodeCounters const c = sum_of(segment, n.name);
+    sum.suspensions += c.suspensions;
+    sum.shared += c.shared;
+  }
+  return sum;
+}
+
+// ---- queens: a chain of expanders of one type
+
+/// Nodes that suspend, and slots beyond the least.
+struct QueueChoice {
+  std::size_t interruptible = 99;  ///< the first of them
+  int spare = -1;                  ///< -1: the library chooses
+};
+template <std::size_t... Row>
+auto rows(std::uint32_t n, QueueChoice choice, std::uint32_t v, std::index_sequence<Row...>) {
+  auto const options = [&](std::size_t row) {
+    bool const parent_suspends = row == 0 || row - 1 < choice.interruptible;
+    std::uint32_t const slots =
+        least(parent_suspends ? 1 : Place::max_gain, v) + static_cast<std::uint32_t>(choice.spare);
+    return NodeOptions{.interruptible = row < choice.interruptible, .slots = row == 0 || choice.spare < 0 ? 0 : slots};
+  };
+  return chain(node("row " + std::to_string(Row), Place{n}, options(Row))..., segment::count<Board>("solutions"));
+}
+template <Shape shape, std::size_t N, class Look>
+void place_queens(QueueChoice choice, SegmentConfig config, Look look) {
+  Pipeline pipe(bounded());
   Board const first{};
   auto& boards = pipe.create_buffer<Board>(std::span<Board const>(&first, 1));
-  auto& segment = pipe.add_segment<shape>("queens", load(boards), rows(N, std::make_index_sequence<N>{}), config);
+  auto& queens = pipe.add_segment<shape>("queens", load(boards),
+                                         rows(N, choice, lanes_of<shape>, std::make_index_sequence<N>{}), config);
   pipe.run();
-  return segment.items("solutions");
+  look(queens);
 }
 
-TEST(Segments, CountTheSolutionsOfTheQueens) {
-  EXPECT_EQ((queens<Shape{ReplicaOf::warp}, 8>()), 92u);
-  EXPECT_EQ((queens<Shape{ReplicaOf::block}, 8>()), 92u);
+TYPED_TEST(Segments, CountTheSolutionsOfTheQueens) {
+  HIWAY_NEEDS_DEVICE();
+  constexpr Shape shape = TypeParam::shape;
+  auto const expect = [](std::uint64_t solutions) {
+    return [solutions](SegmentBase const& queens) { EXPECT_EQ(queens.items("solutions"), solutions); };
+  };
+  place_queens<shape, 8>({}, {}, expect(92));
+  place_queens<shape, 9>({}, guarded(), expect(352));
+  place_queens<shape, 10>({}, guarded(), expect(724));
+  place_queens<shape, 11>({}, guarded(), expect(2680));
+  if (hiway_tests::from_environment("HIWAY_QUEENS", 0) >= 13) place_queens<shape, 13>({}, {}, expect(73712));
+  if (hiway_tests::from_environment("HIWAY_QUEENS", 0) >= 15) place_queens<shape, 15>({}, {}, expect(2279184));
+  if (hiway_tests::from_environment("HIWAY_QUEENS", 0) >= 17) place_queens<shape, 17>({}, {}, expect(95815104));
+}
+
+TYPED_TEST(Segments, GiveTheSameWithQueuesOfAnySizeSuspendingOrNotInAnyNumberOfReplicas) {
+  HIWAY_NEEDS_DEVICE();
+  constexpr Shape shape = TypeParam::shape;
+  for (std::size_t interruptible : {0, 4, 8}) {
+    for (int spare : {0, 1, 17, 300}) {
+      for (unsigned blocks : {1, 7, 16}) {
+        SCOPED_TRACE(testing::Message() << interruptible << " suspend, " << spare << " spare slots, " << blocks
+                                        << " blocks");
+        SegmentConfig config = guarded(blocks);
+        if (shape.replica == ReplicaOf::warp) config.threads_per_block = 32;
+        place_queens<shape, 8>({interruptible, spare}, config, [&](SegmentBase const& queens) {
+          EXPECT_EQ(queens.replicas(), blocks);
+          EXPECT_EQ(queens.items("solutions"), 92u);
+        });
+      }
+    }
+  }
+}
+
+/// Boards with 0 to N queens.
+template <std::size_t N>
+constexpr std::array<std::uint64_t, N + 1> boards{};
+template <>
+constexpr std::array<std::uint64_t, 9> boards<8>{1, 8, 42, 140, 344, 568, 550, 312, 92};
+template <>
+constexpr std::array<std::uint64_t, 13> boards<12>{1,      12,     110,    756,    4080,  16852, 52856,
+                                                   120104, 195270, 222720, 160964, 68264, 14200};
+
+// 2v-1 slots hold no more than one vector beside the one that is worked on: nodes suspend.
+TYPED_TEST(Segments, TakeAsManyItemsAtEachNodeAsThereAreBoards) {
+  HIWAY_NEEDS_DEVICE();
+  constexpr std::size_t n = TypeParam::shape.replica == ReplicaOf::warp ? 12 : 8;
+  place_queens<TypeParam::shape, n>({n, 0}, guarded(), [&](SegmentBase const& queens) {
+    for (unsigned row = 0; row != n; ++row) {
+      NodeCounters const c = sum_of(queens, "row " + std::to_string(row));
+      EXPECT_EQ(c.items, boards<n>[row]) << "row " << row;
+      EXPECT_EQ(c.outputs, boards<n>[row + 1]) << "row " << row;
+    }
+    EXPECT_EQ(queens.items("solutions"), boards<n>[n]);
+    EXPECT_GT(sum_of_all(queens).suspensions, 0u);
+    // What is flushed shares ensembles with other rows.
+    if (TypeParam::shape.refill == Refill::ensembles) {
+      EXPECT_GT(sum_of_all(queens).shared, 0u);
+    }
+  });
+}
+
+TYPED_TEST(Segments, LendWorkToReplicasThatHaveNone) {
+  HIWAY_NEEDS_DEVICE();
+  for (Lend lend : {Lend::at_the_end, Lend::never}) {
+    SegmentConfig config = guarded(7);
+    config.lend = lend;
+    std::size_t busy = 0;
+    // One board: one replica claims it. On a GPU it is over soon, but not before all have asked.
+    place_queens<TypeParam::shape, 10>({10, 0}, config, [&](SegmentBase const& queens) {
+      EXPECT_EQ(queens.items("solutions"), 724u);
+      EXPECT_EQ(sum_of(queens, "row 9").outputs, 724u);
+      for (CountersOf const& c : queens.counters()) busy += c.node == "row 8" && c.counters.items != 0 ? 1u : 0u;
+    });
+    if (lend == Lend::never) {
+      EXPECT_EQ(busy, 1u);
+    } else {
+      EXPECT_GT(busy, 1u);
+    }
+  }
+}
+
+// ---- a chain with a node of each kind
+
+struct Kinds {
+  Gain steps{}, numbered{}, by_hand{}, together{}, long_steps{}, long_numbered{};
+  bool interruptible = true;
+  int spare = -1;  ///< slots beyond the least; -1: the library chooses
+};
+template <class Sink>
+auto chain_of(Kinds const& k, std::uint32_t v, DropMultiples drop, Sink sink) {
+  auto const options = [&](unsigned gain_of_parent) {
+    std::uint32_t const slots = k.spare < 0 ? 0 : least(gain_of_parent, v) + static_cast<std::uint32_t>(k.spare);
+    return NodeOptions{.interruptible = k.interruptible, .slots = slots};
+  };
+  unsigned const few = k.interruptible ? 1 : 16;
+  unsigned const many = k.interruptible ? 1 : 300;
+  return chain(
+      node("drop", drop, NodeOptions{}), node("steps", Steps<16>{k.steps}, options(1)),
+      node("numbered", Numbered<16>{k.numbered}, options(few)), node("by hand", ByHand<16>{k.by_hand}, options(few)),
+      node("together", Together<2>{k.together}, options(1)), node("long steps", Steps<300>{k.long_steps}, options(2)),
+      node("long numbered", Numbered<300>{k.long_numbered}, options(many)), node("last", Together<2>{}, options(many)),
+      sink);
+}
+using Numbers = std::vector<std::uint32_t>;
+
+/// The items that come to each node of the chain, and out of it.
+struct Expected {
+  std::vector<std::size_t> items;
+  Numbers out;
+  Expected(Kinds const& k, std::uint64_t n, DropMultiples drop) {
+    for (std::uint32_t x = 0; x != n; ++x) out.push_back(x);
+    items.push_back(out.size());
+    Numbers kept;
+    for (std::uint32_t const x : out) {
+      if (auto const y = drop(x); y.ok) kept.push_back(y.value);
+    }
+    out = kept;
+    for (Gain const gain : {k.steps, k.numbered, k.by_hand, k.together, k.long_steps, k.long_numbered, Gain{}}) {
+      items.push_back(out.size());
+      Numbers next;
+      for (std::uint32_t const x : out) {
+        for (std::uint32_t i = 0; i != gain.of(x); ++i) next.push_back(offspring(x, i));
+      }
+      out = next;
+    }
+    std::sort(out.begin(), out.end());
+  }
+};
+Numbers sorted_items(Buffer<std::uint32_t>& buffer, std::uint64_t n) {
+  Numbers items(n);
+  if (n != 0) buffer.copy_out(std::span(items));
+  std::sort(items.begin(), items.end());
+  return items;
+}
+
+/// FACTS 7, in its words: ensembles are items/v, and a node fires once for each time that it or a child is activated.
+void expect_schedule(SegmentBase const& segment, std::vector<unsigned> const& gains) {
+  std::uint64_t const v = segment.lanes();
+  std::vector<std::vector<NodeCounters>> of(segment.replicas());
+  for (CountersOf const& c : segment.counters()) of[c.replica].push_back(c.counters);
+  for (std::vector<NodeCounters> const& nodes : of) {
+    std::uint64_t below = 0;
+    for (std::size_t i = nodes.size(); i-- != 0;) {
+      std::string const& name = segment.nodes()[i].name;
+      EXPECT_EQ(nodes[i].ensembles, (nodes[i].items + v - 1) / v) << name;
+      EXPECT_GE(nodes[i].full + 1, nodes[i].ensembles) << name;
+      // A range's root is activated by each of its claims, here of v items.
+      std::uint64_t const span = segment.queues()[i].slots - std::uint64_t{gains[i]} * v - v + 2;
+      std::uint64_t const activations = i == 0 ? nodes[i].ensembles : nodes[i].items / span + 1;
+      EXPECT_LE(nodes[i].firings, activations + below) << name;
+      below = activations;
+    }
+  }
+}
+
+template <Shape shape>
+void expect_kinds(Kinds const& k, std::uint64_t n, SegmentConfig config) {
+  SCOPED_TRACE(testing::Message() << n << " items, " << k.spare << " spare slots, "
+                                  << (k.interruptible ? "interruptible" : "not interruptible"));
+  DropMultiples const drop{5, 1};
+  Expected const expected(k, n, drop);
+  Pipeline pipe(bounded());
+  auto& out = pipe.create_buffer<std::uint32_t>(std::max<std::size_t>(1, expected.out.size()));
+  auto& kinds =
+      pipe.add_segment<shape>("kinds", indices(n), chain_of(k, lanes_of<shape>, drop, store("out", out)), config);
+  pipe.run();
+  EXPECT_EQ(kinds.items("out"), expected.out.size());
+  EXPECT_TRUE(sorted_items(out, std::min<std::uint64_t>(kinds.items("out"), out.size())) == expected.out);
+  for (std::size_t i = 0; i != expected.items.size(); ++i)
+    EXPECT_EQ(sum_of(kinds, kinds.nodes()[i].name).items, expected.items[i]) << kinds.nodes()[i].name;
+  if (shape.refill == Refill::ensembles && config.lend == Lend::never) {
+    unsigned const few = k.interruptible ? 1 : 16;
+    unsigned const many = k.interruptible ? 1 : 300;
+    expect_schedule(kinds, {1, 1, few, few, 1, 2, many, many});
+  }
+}
+
+TYPED_TEST(Segments, TakeAnyNumberOfItems) {
+  HIWAY_NEEDS_DEVICE();
+  constexpr std::uint32_t v = lanes_of<TypeParam::shape>;
+  for (std::uint64_t n : {0u, 1u, v - 1, v, v + 1, 1009u}) {
+    expect_kinds<TypeParam::shape>({}, n, guarded());
+    expect_kinds<TypeParam::shape>({.spare = 0}, n, guarded(1));
+    expect_kinds<TypeParam::shape>({.steps = {0, 16}, .by_hand = {0, 3}}, n, guarded(3));
+  }
+}
+
+TYPED_TEST(Segments, OfGainsUpTo300GiveEveryItemOnce) {
+  HIWAY_NEEDS_DEVICE();
+  for (bool interruptible : {true, false}) {
+    for (Lend lend : {Lend::at_the_end, Lend::never}) {
+      for (int spare : {0, 700}) {
+        if (lend == Lend::at_the_end && spare != 0) continue;
+        SegmentConfig config = guarded();
+        config.lend = lend;
+        config.least_claim = config.most_claim = lanes_of<TypeParam::shape>;
+        Kinds const any{.interruptible = interruptible, .spare = spare};
+        Kinds of_each[5] = {any, any, any, any, any};
+        of_each[0].steps = {16, 16};  // the worst of all lanes
+        of_each[0].numbered = {0, 16};
+        of_each[1].numbered = {16, 16};
+        of_each[1].by_hand = {0, 16};
+        of_each[2].by_hand = {16, 16};
+        of_each[2].together = {2, 2};
+        of_each[3].long_steps = {300, 300};
+        of_each[4].long_numbered = {300, 300};
+        for (Kinds const& k : of_each) expect_kinds<TypeParam::shape>(k, 41, config);
+      }
+    }
+  }
+}
+
+// ---- several channels
+
+template <class... Sinks>
+auto branches(DropMultiples even, DropMultiples odd, Sinks... sinks) {
+  static_assert(sizeof...(sinks) == 4);
+  auto const all = std::make_tuple(sinks...);
+  return node("split", Split{}, node("even", even, std::get<0>(all)), node("odd", odd, std::get<1>(all)),
+              std::get<2>(all), node("none", DropMultiples{}, std::get<3>(all)));
+}
+TYPED_TEST(Segments, PutOnSeveralChannels) {
+  HIWAY_NEEDS_DEVICE();
+  constexpr std::uint32_t n = 1009;
+  Pipeline pipe(bounded());
+  auto& even = pipe.create_buffer<std::uint32_t>(n);
+  auto& odd = pipe.create_buffer<std::uint32_t>(n);
+  auto& all = pipe.create_buffer<std::uint64_t>(n);
+  SegmentConfig config = guarded();
+  config.lend = Lend::never;
+  auto& split =
+      pipe.add_segment<TypeParam::shape>("split", indices(n),
+                                         node("split", Split{}, node("even", DropMultiples{4}, store("even", even)),
+                                              node("odd", DropMultiples{3, 7}, store("odd", odd)), store("all", all),
+                                              node("none", DropMultiples{}, segment::count<std::uint32_t>("none"))),
+                                         config);
+  pipe.run();
+  Numbers even_ones, odd_ones;
+  for (std::uint32_t x = 0; x != n; ++x) {
+    if (x % 2 == 0 && x % 4 != 0) even_ones.push_back(x);
+    if (x % 2 != 0 && x % 3 != 0) odd_ones.push_back(x + 7);
+  }
+  EXPECT_EQ(sorted_items(even, split.items("even")), even_ones);
+  EXPECT_EQ(sorted_items(odd, split.items("odd")), odd_ones);
+  ASSERT_EQ(split.items("all"), n);
+  std::vector<std::uint64_t> every(n);
+  all.copy_out(std::span(every));
+  std::sort(every.begin(), every.end());
+  for (std::uint32_t x = 0; x != n; ++x) EXPECT_EQ(every[x], x);
+  EXPECT_EQ(split.items("none"), 0u);
+  // What is left of the even ones and of the odd ones makes one ensemble. Both are counted there.
+  EXPECT_GE(sum_of(split, "even").shared, 1u);
+  EXPECT_EQ(sum_of(split, "even").shared, sum_of(split, "odd").shared);
+  EXPECT_EQ(sum_of(split, "split").shared, 0u);
+}
+
+// ---- loops
+
+struct Head;
+/// One node is the loop, behind another.
+template <class Sink>
+auto own_loop(NodeOptions options, Sink sink) {
+  return chain(node("pass", Pass{}), node<Head>("turn", Turn{}, options, back_to<Head>(), sink));
+}
+/// Two nodes, at the root.
+template <class Sink>
+auto loop_of_two(NodeOptions options, Sink sink) {
+  return node<Head>("pass", Pass{}, options, node("turn", Turn{}, options, back_to<Head>(), sink));
+}
+
+std::vector<Traveller> travellers(std::uint32_t n, std::uint32_t turns) {
+  std::vector<Traveller> all;
+  for (std::uint32_t i = 0; i != n; ++i) all.push_back({i, turns != 0 ? turns : i % 13 == 0 ? 40 : i % 5});
+  return all;
+}
+template <Shape shape, class Loop>
+void expect_all_back(Loop loop, std::uint32_t n, std::uint32_t turns, NodeOptions options) {
+  SCOPED_TRACE(testing::Message() << n << " items, " << turns << " turns");
+  Pipeline pipe(bounded());
+  std::vector<Traveller> const all = travellers(n, turns);
+  auto& in = pipe.create_buffer<Traveller>(n + 1);
+  if (n != 0) in.copy_in(std::span(all));
+  auto& out = pipe.create_buffer<Traveller>(n + 1);
+  auto& segment = pipe.add_segment<shape>("loop", load(in, n), loop(options, store("out", out)), guarded());
+  pipe.run();
+  ASSERT_EQ(segment.items("out"), n);
+  std::vector<Traveller> back(n);
+  if (n != 0) out.copy_out(std::span(back));
+  std::vector<bool> seen(n);
+  for (Traveller const& t : back) {
+    EXPECT_EQ(t.turns, 0u);
+    ASSERT_LT(t.item, n);
+    EXPECT_FALSE(seen[t.item]) << t.item;
+    seen[t.item] = true;
+  }
+  std::uint64_t rounds = n;
+  for (Traveller const& t : all) rounds += t.turns;
+  EXPECT_EQ(sum_of(segment, "turn").items, rounds);
+}
+auto const one_node = [](NodeOptions options, auto sink) { return own_loop(options, sink); };
+auto const two_nodes = [](NodeOptions options, auto sink) { return loop_of_two(options, sink); };
+
+TYPED_TEST(Segments, GoRoundLoopsAsOftenAsItemsSay) {
+  HIWAY_NEEDS_DEVICE();
+  constexpr std::uint32_t v = lanes_of<TypeParam::shape>;
+  for (std::uint32_t n : {0u, 1u, v - 1, v, v + 1, 1009u}) {
+    expect_all_back<TypeParam::shape>(one_node, n, 0, {});
+    expect_all_back<TypeParam::shape>(two_nodes, n, 0, {});
+  }
+  expect_all_back<TypeParam::shape>(one_node, 3 * v + 1, 1000, {});
+  expect_all_back<TypeParam::shape>(two_nodes, 3 * v + 1, 1000, {});
+  expect_all_back<TypeParam::shape>(two_nodes, 200, 30, {.slots = 3 * v});
+}
+
+// ---- tunnels
+
+template <Shape shape>
+constexpr Shape plain{shape.replica, shape.refill};  // nothing is counted
+
+/// From a tunnel into another: drop, and what comes of the others.
+template <Shape shape>
+auto& add_between(Pipeline& pipe, std::string_view name, Tunnel<std::uint32_t>& in, Tunnel<std::uint32_t>& out,
+                  DropMultiples drop, Gain gain, SegmentConfig config, NodeOptions options = {}) {
+  return pipe.add_segment<plain<shape>>(
+      name, from(in), chain(node("drop", drop), node("steps", Steps<16>{gain}, options), into(out)), config);
+}
+auto numbers_to(std::uint32_t n) {
+  return [n](Inlet<std::uint32_t> put) {
+    for (std::uint32_t i = 0; i != n; ++i) put.put_h(i);
+  };
+}
+void grow(Numbers& to, std::uint32_t x, DropMultiples drop, Gain gain) {
+  auto const y = drop(x);
+  for (std::uint32_t i = 0; y.ok && i != gain.of(y.value); ++i) to.push_back(offspring(y.value, i));
+}
+
+template <Shape shape>
+void expect_between(TunnelConfig in, TunnelConfig out, std::uint32_t n, Gain gain, bool interruptible = true,
+                    int runs = 1) {
+  SCOPED_TRACE(testing::Message() << n << " items, capacities " << in.capacity_items << " and " << out.capacity_items);
+  DropMultiples const drop{5, 1};
+  Pipeline pipe(bounded());
+  auto& numbers = pipe.create_tunnel<std::uint32_t>("numbers", Direction::cpu_to_gpu, in);
+  auto& results = pipe.create_tunnel<std::uint32_t>("results", Direction::gpu_to_cpu, out);
+  pipe.add_cpu_stage("feed", numbers_to(n), into(numbers));
+  auto& segment =
+      add_between<shape>(pipe, "between", numbers, results, drop, gain, guarded(), {.interruptible = interruptible});
+  Numbers got, expected;
+  pipe.add_cpu_stage(
+      "collect", [&](std::uint32_t const& x) { got.push_back(x); }, from(results));
+  for (std::uint32_t x = 0; x != n; ++x) grow(expected, x, drop, gain);
+  std::sort(expected.begin(), expected.end());
+  for (int run = 0; run != runs; ++run) {
+    got.clear();
+    RunReport const report = pipe.run();
+    std::sort(got.begin(), got.end());
+    EXPECT_TRUE(got == expected) << "run " << run;
+    EXPECT_EQ(segment.items("results"), expected.size());
+    EXPECT_EQ(report.tunnels[0].finished, n);
+    EXPECT_TRUE(segment.counters().empty());
+  }
+}
+TYPED_TEST(Segments, TakeFromATunnelAndPutIntoOneRunAfterRun) {
+  HIWAY_NEEDS_DEVICE();
+  constexpr Shape shape = TypeParam::shape;
+  constexpr std::uint32_t v = lanes_of<shape>;
+  expect_between<shape>({}, {}, 257, {}, true, 3);
+  expect_between<shape>({.capacity_items = 3}, {.capacity_items = 1}, 101, {0, 16});
+  expect_between<shape>({.capacity_items = 64}, {.capacity_items = 8}, 151, {0, 16}, false);
+  for (std::uint32_t n : {0u, 1u, v - 1, v, v + 1}) expect_between<shape>({}, {}, n, {0, 5});
+}
+
+/// A number goes round through a CPU stage until it is a multiple of 5, or comes out of the segment even.
+TYPED_TEST(Segments, FeedThemselvesThroughACpuStage) {
+  HIWAY_NEEDS_DEVICE();
+  constexpr std::uint32_t n = 100;
+  DropMultiples const drop{5, 1};
+  Numbers expected;
+  for (std::uint32_t x = 0; x != n; ++x) grow(expected, x, drop, {1, 2});
+  for (std::size_t i = 0; i != expected.size(); ++i) {
+    if (expected[i] % 2 != 0) grow(expected, expected[i], drop, {1, 2});
+  }
+  for (std::size_t capacity : {1u, 256u}) {
+    Pipeline pipe(bounded());
+    auto& numbers = pipe.create_tunnel<std::uint32_t>("numbers", Direction::cpu_to_gpu, {.capacity_items = capacity});
+    auto& results = pipe.create_tunnel<std::uint32_t>("results", Direction::gpu_to_cpu, {.capacity_items = capacity});
+    pipe.add_cpu_stage("feed", numbers_to(n), into(numbers));
+    auto& segment = add_between<TypeParam::shape>(pipe, "round", numbers, results, drop, {1, 2}, guarded());
+    std::uint64_t seen = 0;
+    pipe.add_cpu_stage(
+        "again",
+        [&](Outlet<std::uint32_t> in, Inlet<std::uint32_t> put) {
+          in.for_each_h([&](std::uint32_t x) {
+            ++seen;
+            if (x % 2 != 0) put.put_h(x);
+          });
+        },
+        from(results), into(numbers));
+    for (int run = 0; run != 2; ++run) {
+      seen = 0;
+      pipe.run();
+      EXPECT_EQ(seen, expected.size());
+      EXPECT_EQ(segment.items("results"), expected.size());
+    }
+  }
+}
+
+TYPED_TEST(Segments, FeedEachOther) {
+  HIWAY_NEEDS_DEVICE();
+  constexpr std::uint32_t n = 503;
+  DropMultiples const drop{5, 1};
+  Numbers first, expected;
+  for (std::uint32_t x = 0; x != n; ++x) grow(first, x, drop, {0, 3});
+  for (std::uint32_t const x : first) grow(expected, x, DropMultiples{7}, {});
+  std::sort(expected.begin(), expected.end());
+  for (std::size_t capacity : {1u, 300u}) {
+    Pipeline pipe(bounded());
+    auto& numbers = pipe.create_tunnel<std::uint32_t>("numbers", Direction::cpu_to_gpu);
+    auto& middle = pipe.create_tunnel<std::uint32_t>("middle", Direction::gpu_to_gpu, {.capacity_items = capacity});
+    auto& results = pipe.create_tunnel<std::uint32_t>("results", Direction::gpu_to_cpu);
+    pipe.add_cpu_stage("feed", numbers_to(n), into(numbers));
+    add_between<TypeParam::shape>(pipe, "first", numbers, middle, drop, {0, 3}, guarded());
+    add_between<TypeParam::shape>(pipe, "second", middle, results, {7}, {}, guarded());
+    Numbers got;
+    pipe.add_cpu_stage(
+        "collect", [&](std::uint32_t const& x) { got.push_back(x); }, from(results));
+    pipe.run();
+    std::sort(got.begin(), got.end());
+    EXPECT_TRUE(got == expected);
+  }
+}
+
+// ---- run after run, what ends one with an error, and what is refused
+
+/// Numbers 0 to 1008, of which 807 are kept.
+template <Shape shape>
+struct Sample {
+  Pipeline pipe{bounded()};
+  Buffer<std::uint32_t>& out;
+  Segment<decltype(chain_of({}, 0, {}, StoreSink<std::uint32_t>{})), decltype(indices(0)), shape>& kinds;
+
+  explicit Sample(std::size_t places, DropMultiples drop = {5, 1}, SegmentConfig config = guarded(), Kinds k = {})
+      : out(pipe.create_buffer<std::uint32_t>(places)),
+        kinds(pipe.add_segment<shape>("kinds", indices(1009), chain_of(k, lanes_of<shape>, drop, store("out", out)),
+                                      config)) {}
+};
+
+TYPED_TEST(Segments, RunAgainWithAnotherSourceAndOtherFunctions) {
+  HIWAY_NEEDS_DEVICE();
+  Sample<TypeParam::shape> sample(1009);
+  auto const expect = [&](std::uint64_t taken, std::uint64_t kept) {
+    sample.pipe.run();
+    EXPECT_EQ(sample.kinds.items("out"), kept);
+    EXPECT_EQ(sum_of(sample.kinds, "drop").items, taken);
+  };
+  for (int run = 0; run != 3; ++run) expect(1009, 807);
+  sample.kinds.set_source(indices(100));
+  expect(100, 80);
+  sample.kinds.set("drop", DropMultiples{2});
+  sample.kinds.set("by hand", ByHand<16>{{3, 3}});
+  expect(100, 150);
+  EXPECT_THAT(text_of_error<ConfigError>([&] { sample.kinds.set("dorp", DropMultiples{}); }),
+              HasSubstr("'kinds' has no node 'dorp'"));
+  EXPECT_THAT(text_of_error<ConfigError>([&] { sample.kinds.set("drop", Steps<16>{}); }),
+              HasSubstr("node 'drop' has another function"));
+  expect(100, 150);
+}
+
+TYPED_TEST(Segments, NameTheBufferThatIsFull) {
+  HIWAY_NEEDS_DEVICE();
+  Sample<TypeParam::shape> enough(807);
+  enough.pipe.run();
+  EXPECT_EQ(enough.kinds.items("out"), 807u);
+  for (std::size_t places : {806u, 10u, 1u}) {
+    Sample<TypeParam::shape> few(places);
+    EXPECT_EQ(text_of_error<StageError>([&] { few.pipe.run(); }),
+              "stage 'kinds': 'out' is full: it holds " + std::to_string(places));
+  }
+}
+
+TYPED_TEST(Segments, EndTheRunWhereANodeFails) {
+  HIWAY_NEEDS_DEVICE();
+  for (std::uint32_t bad : {0u, 500u, 1008u}) {
+    Sample<TypeParam::shape> failing(1009, {5, 1, bad}, guarded(7));
+    EXPECT_EQ(text_of_error<StageError>([&] { failing.pipe.run(); }), "stage 'kinds': a bad number came");
+    failing.kinds.set("drop", DropMultiples{5, 1});
+    failing.pipe.run();
+    EXPECT_EQ(failing.kinds.items("out"), 807u);
+  }
+}
+
+TYPED_TEST(Segments, EndTheRunWhereANodeFailsBetweenTunnels) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  auto& numbers = pipe.create_tunnel<std::uint32_t>("numbers", Direction::cpu_to_gpu, {.capacity_items = 8});
+  auto& results = pipe.create_tunnel<std::uint32_t>("results", Direction::gpu_to_cpu, {.capacity_items = 8});
+  pipe.add_cpu_stage(
+      "endless",
+      [](Inlet<std::uint32_t> put) {
+        for (std::uint32_t i = 0;; ++i) put.put_h(i);
+      },
+      into(numbers));
+  add_between<TypeParam::shape>(pipe, "kinds", numbers, results, {5, 1, 1000}, {}, guarded(4));
+  pipe.add_cpu_stage(
+      "collect", [](std::uint32_t const&) {}, from(results));
+  EXPECT_EQ(text_of_error<StageError>([&] { pipe.run(); }), "stage 'kinds': a bad number came");
+}
+
+/// Items that never leave their loop.
+template <Shape shape>
+struct Endless {
+  Pipeline pipe;
+  explicit Endless(PipelineConfig config) : pipe(config) {
+    std::vector<Traveller> const all = travellers(100, ~0u);
+    auto& in = pipe.create_buffer<Traveller>(std::span<Traveller const>(all));
+    auto& out = pipe.create_buffer<Traveller>(all.size());
+    pipe.add_segment<shape>("loop", load(in), own_loop({}, store("out", out)), guarded(4));
+  }
+};
+TYPED_TEST(Segments, AnAbortOrTheDeadlineEndsThem) {
+  HIWAY_NEEDS_DEVICE();
+  Endless<TypeParam::shape> endless(bounded());
+  for (int i = 0; i != 3; ++i) {
+    endless.pipe.start();
+    std::this_thread::sleep_for(std::chrono::milliseconds(10 * i));
+    endless.pipe.abort();
+    EXPECT_THROW(endless.pipe.wait(), Aborted);
+  }
+  Endless<TypeParam::shape> late(bounded(std::chrono::milliseconds(100)));
+  EXPECT_THAT(text_of_error<Aborted>([&] { late.pipe.run(); }),
+              testing::StartsWith("the deadline of 100 ms has passed"));
+}
+
+TYPED_TEST(Segments, NeverTakeMoreBytesForQueuesThanTheyAreGiven) {
+  HIWAY_NEEDS_DEVICE();
+  constexpr Shape shape = TypeParam::shape;
+  Sample<shape> least(1009);
+  least.pipe.run();
+  std::uint64_t const needed = least.kinds.queue_bytes();
+  for (std::uint64_t budget : {needed, needed + 1, needed + 4099, 3 * needed}) {
+    SegmentConfig config = guarded();
+    config.queue_bytes = budget;
+    Sample<shape> given(1009, {5, 1}, config);
+    given.pipe.run();
+    EXPECT_EQ(given.kinds.items("out"), 807u);
+    EXPECT_LE(given.kinds.queue_bytes(), budget);
+    EXPECT_GE(given.kinds.queue_bytes(), needed);
+    std::uint64_t sum = 0;
+    for (QueueSize const& q : given.kinds.queues()) {
+      EXPECT_GE(q.slots, q.least) << q.node;
+      sum += q.bytes;
+    }
+    EXPECT_EQ(sum * given.kinds.replicas(), given.kinds.queue_bytes());
+  }
+  SegmentConfig config = guarded();
+  config.queue_bytes = needed - 1;
+  Sample<shape> too_few(1009, {5, 1}, config);
+  EXPECT_THAT(
+      text_of_error<ConfigError>([&] { too_few.pipe.run(); }),
+      testing::AllOf(HasSubstr("segment 'kinds'"), HasSubstr(std::to_string(least.kinds.replicas()) + " replicas"),
+                     HasSubstr(std::to_string(needed) + " bytes"),
+                     HasSubstr("at most " + std::to_string(least.kinds.replicas() - 1) + " replicas would fit")));
+}
+
+TYPED_TEST(Segments, RefuseWhatCannotRun) {
+  HIWAY_NEEDS_DEVICE();
+  constexpr Shape shape = TypeParam::shape;
+  constexpr std::uint32_t v = lanes_of<shape>;
+  for (bool interruptible : {true, false}) {
+    std::uint32_t const needed = least(interruptible ? 1 : Place::max_gain, v);
+    auto const with = [&](std::uint32_t given) {
+      Pipeline pipe(bounded());
+      Board const first{};
+      auto& boards = pipe.create_buffer<Board>(std::span<Board const>(&first, 1));
+      pipe.add_segment<shape>(
+          "queens", load(boards),
+          chain(node("first", Place{4}, NodeOptions{.interruptible = interruptible}),
+                node("second", Place{4}, NodeOptions{.slots = given}), segment::count<Board>("boards")),
+          guarded());
+      pipe.run();
+    };
+    with(needed);
+    EXPECT_THAT(text_of_error<ConfigError>([&] { with(needed - 1); }),
+                HasSubstr("the queue of node 'second' needs at least " + std::to_string(needed) + " slots, " +
+                          std::to_string(needed - 1) + " are given"));
+  }
+  SegmentConfig half_a_warp = guarded();
+  half_a_warp.threads_per_block = 48;
+  EXPECT_THAT(text_of_error<ConfigError>([&] { Sample<shape>(1, {}, half_a_warp).pipe.run(); }),
+              HasSubstr("whole warps of 32: 48"));
+  Sample<shape> good(1009);
+  good.pipe.run();
+  EXPECT_THAT(text_of_error<ConfigError>([&] { (void)good.kinds.items("ouch"); }),
+              HasSubstr("'kinds' has no sink 'ouch'"));
+  EXPECT_THAT(text_of_error<ConfigError>([&] { (void)indices<std::uint8_t>(257); }), HasSubstr("does not hold 256"));
 }
 
 }  // namespace

@@ -1,13 +1,15 @@
-// Node functions for the tests of segments.
+// Node functions for the tests of segments: one of each kind, whose outputs a test can work out by itself.
 #pragma once
 #include <cstdint>
 
+#include "hiway/launch/stage_words.hpp"
 #include "hiway/segment/node.hpp"
 
 namespace hiway::segment_test {
 
 using segment::Emit;
 using segment::Maybe;
+using segment::Progress;
 
 /// A board of n queens, row by row: which columns and diagonals are taken.
 struct Board {
@@ -28,31 +30,99 @@ struct Place {
   static constexpr unsigned max_gain = 20;
 };
 
-/// Keeps every item that is no multiple of `of`, plus `add`.
+/// Keeps every item that is no multiple of `of`, plus `add`; fails at `bad`.
 struct DropMultiples {
   std::uint32_t of = 3;
   std::uint32_t add = 0;
+  std::uint32_t bad = ~0u;
   HIWAY_DEVICE Maybe<std::uint32_t> operator()(std::uint32_t const& x) const {
+    if (x == bad) fail("a bad number came");
     return x % of == 0 ? Maybe<std::uint32_t>() : Maybe<std::uint32_t>(x + add);
   }
 };
-/// x times x.
-struct Repeat {
-  std::uint32_t most = 16;
-  HIWAY_DEVICE unsigned count(std::uint32_t const& x) const { return x % (most + 1); }
-  HIWAY_DEVICE std::uint32_t at(std::uint32_t const& x, unsigned k) const { return x * 1000 + k; }
-  static constexpr unsigned max_gain = 300;
+
+/// How many items come of x: `least` to `most`.
+struct Gain {
+  std::uint32_t least = 1;
+  std::uint32_t most = 1;
+  HIWAY_DEVICE std::uint32_t of(std::uint32_t x) const { return least + x % (most - least + 1); }
 };
-/// Even ones on one channel, odd ones on the other.
+/// The k-th of them.
+HIWAY_DEVICE inline std::uint32_t offspring(std::uint32_t x, std::uint32_t k) {
+  return (x ^ x >> 15) * 2654435761u + k;
+}
+
+/// One after another.
+template <unsigned limit>
+struct Steps {
+  Gain gain;
+  struct Cursor {
+    std::uint32_t k;
+  };
+  HIWAY_DEVICE Cursor start(std::uint32_t const&) const { return {0}; }
+  HIWAY_DEVICE bool more(std::uint32_t const& x, Cursor const& c) const { return c.k != gain.of(x); }
+  HIWAY_DEVICE std::uint32_t next(std::uint32_t const& x, Cursor& c) const { return offspring(x, c.k++); }
+  static constexpr unsigned max_gain = limit;
+};
+/// Each by its number.
+template <unsigned limit>
+struct Numbered {
+  Gain gain;
+  HIWAY_DEVICE unsigned count(std::uint32_t const& x) const { return gain.of(x); }
+  HIWAY_DEVICE std::uint32_t at(std::uint32_t const& x, unsigned k) const { return offspring(x, k); }
+  static constexpr unsigned max_gain = limit;
+};
+/// By all lanes, which suspend by themselves.
+template <unsigned limit>
+struct ByHand {
+  Gain gain;
+  using Input = std::uint32_t;
+  using Output = std::uint32_t;
+  struct Saved {
+    std::uint32_t k;
+  };
+  static constexpr unsigned max_gain = limit;
+  template <class Lanes, class Push>
+  HIWAY_DEVICE Progress operator()(Lanes lanes, std::uint32_t const& x, bool valid, Saved& saved, bool,
+                                   Push push) const {
+    while (lanes.any(valid && saved.k != gain.of(x))) {
+      bool const brings = valid && saved.k != gain.of(x);
+      bool const room = push(offspring(x, saved.k), brings);
+      if (brings) ++saved.k;
+      if (!room && lanes.any(valid && saved.k != gain.of(x))) return Progress::suspended;
+    }
+    return Progress::finished;
+  }
+};
+/// By all lanes, in one go. The lanes count the items of their ensemble: none is a failure.
+template <unsigned limit>
+struct Together {
+  Gain gain;
+  using Input = std::uint32_t;
+  using Output = std::uint32_t;
+  static constexpr unsigned max_gain = limit;
+  template <class Lanes, class Push>
+  HIWAY_DEVICE void operator()(Lanes lanes, std::uint32_t const& x, bool valid, Push push) const {
+    std::uint32_t all = 0;
+    std::uint32_t const before = lanes.sum_before(valid ? 1 : 0, all);
+    if (all == 0 || before != (lanes.rank() < all ? lanes.rank() : all)) fail("the lanes do not hold the first items");
+    for (std::uint32_t k = 0; lanes.any(valid && k < gain.of(x)); ++k) push(offspring(x, k), valid && k < gain.of(x));
+  }
+};
+
+/// By its remainder: a third channel for numbers of another type, a fourth for nothing.
 struct Split {
-  HIWAY_DEVICE void operator()(std::uint32_t const& x, Emit<std::uint32_t>& even, Emit<std::uint64_t>& odd) const {
+  HIWAY_DEVICE void operator()(std::uint32_t const& x, Emit<std::uint32_t>& even, Emit<std::uint32_t>& odd,
+                               Emit<std::uint64_t>& all, Emit<std::uint32_t>&) const {
     if (x % 2 == 0) {
       even.put(x);
     } else {
       odd.put(x);
     }
+    all.put(x);
   }
 };
+
 /// Goes round until it has gone `turns` times.
 struct Traveller {
   std::uint32_t item, turns;
