@@ -44,7 +44,8 @@ struct alignas(16) NodeRow {
   bool spreads = false;      ///< much may come of one item
   bool queue_is_far = false;
   bool cursors_are_far = false;
-  std::uint8_t to[most_channels] = {};  ///< where each channel leads: a node, or first_sink + a sink
+  /// Where each channel leads: a node, or first_sink + a sink. Nothing leads to a node where there is no channel.
+  std::uint8_t to[most_channels] = {first_sink, first_sink, first_sink, first_sink};
 };
 
 /// A queue's state in one replica. The root's of a source that is a range: `count` items of its window.
