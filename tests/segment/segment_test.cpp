@@ -378,6 +378,12 @@ template <class Sink>
 auto loop_of_two(NodeOptions options, Sink sink) {
   return node<Head>("pass", Pass{}, options, node("turn", Turn{}, options, back_to<Head>(), sink));
 }
+/// Three, the last of which has the lowest number of all.
+template <class Sink>
+auto loop_of_three(NodeOptions options, Sink sink) {
+  return node<Head>("pass", Pass{}, options,
+                    node("turn", Turn{}, options, node("pass again", Pass{}, options, back_to<Head>()), sink));
+}
 
 std::vector<Traveller> travellers(std::uint32_t n, std::uint32_t turns) {
   std::vector<Traveller> all;
@@ -410,6 +416,7 @@ void expect_all_back(Loop loop, std::uint32_t n, std::uint32_t turns, NodeOption
 }
 auto const one_node = [](NodeOptions options, auto sink) { return own_loop(options, sink); };
 auto const two_nodes = [](NodeOptions options, auto sink) { return loop_of_two(options, sink); };
+auto const three_nodes = [](NodeOptions options, auto sink) { return loop_of_three(options, sink); };
 
 TYPED_TEST(Segments, GoRoundLoopsAsOftenAsItemsSay) {
   HIWAY_NEEDS_DEVICE();
@@ -417,9 +424,11 @@ TYPED_TEST(Segments, GoRoundLoopsAsOftenAsItemsSay) {
   for (std::uint32_t n : {0u, 1u, v - 1, v, v + 1, 1009u}) {
     expect_all_back<TypeParam::shape>(one_node, n, 0, {});
     expect_all_back<TypeParam::shape>(two_nodes, n, 0, {});
+    expect_all_back<TypeParam::shape>(three_nodes, n, 0, {});
   }
   expect_all_back<TypeParam::shape>(one_node, 3 * v + 1, 1000, {});
   expect_all_back<TypeParam::shape>(two_nodes, 3 * v + 1, 1000, {});
+  expect_all_back<TypeParam::shape>(three_nodes, 8 * v + 5, 20, {});
   expect_all_back<TypeParam::shape>(two_nodes, 200, 30, {.slots = 3 * v});
 }
 
