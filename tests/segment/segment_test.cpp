@@ -265,10 +265,9 @@ void expect_schedule(SegmentBase const& segment, std::vector<unsigned> const& ga
 }
 
 template <Shape shape>
-void expect_kinds(Kinds const& k, std::uint64_t n, SegmentConfig config) {
+void expect_kinds(Kinds const& k, std::uint64_t n, SegmentConfig config, DropMultiples drop = {5, 1}) {
   SCOPED_TRACE(testing::Message() << n << " items, " << k.spare << " spare slots, "
                                   << (k.interruptible ? "interruptible" : "not interruptible"));
-  DropMultiples const drop{5, 1};
   Expected const expected(k, n, drop);
   Pipeline pipe(bounded());
   auto& out = pipe.create_buffer<std::uint32_t>(std::max<std::size_t>(1, expected.out.size()));
@@ -318,6 +317,22 @@ TYPED_TEST(Segments, OfGainsUpTo300GiveEveryItemOnce) {
         for (Kinds const& k : of_each) expect_kinds<TypeParam::shape>(k, 41, config);
       }
     }
+  }
+}
+
+// One ensemble leaves v items in the next queue, one slot too few for the worst of the next ensemble, which is just that.
+TYPED_TEST(Segments, DoNotFireWhereOneSlotIsMissing) {
+  HIWAY_NEEDS_DEVICE();
+  constexpr Shape shape = TypeParam::shape;
+  constexpr std::uint32_t v = lanes_of<shape>;
+  SegmentConfig config = guarded(1);
+  config.threads_per_block = v;
+  config.least_claim = config.most_claim = v;
+  // The numbers from 1 on. Lanes take the last of the first 2v-1 first.
+  std::uint32_t const first = shape.refill == Refill::lanes ? v : 1;
+  for (bool interruptible : {true, false}) {
+    Kinds const k{.steps = {1, 16, first, first + v}, .interruptible = interruptible, .spare = 0};
+    expect_kinds<shape>(k, 2 * v + 1, config, DropMultiples{~0u});
   }
 }
 

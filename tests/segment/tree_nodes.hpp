@@ -41,11 +41,16 @@ struct DropMultiples {
   }
 };
 
-/// How many items come of x: `least` to `most`.
+/// How many items come of x: `least` to `most`; or `least` of those from `from` on and below `to`, `most` of others.
 struct Gain {
   std::uint32_t least = 1;
   std::uint32_t most = 1;
-  HIWAY_DEVICE std::uint32_t of(std::uint32_t x) const { return least + x % (most - least + 1); }
+  std::uint32_t from = 0;
+  std::uint32_t to = 0;
+  HIWAY_DEVICE std::uint32_t of(std::uint32_t x) const {
+    if (from != to) return x >= from && x < to ? least : most;
+    return least + x % (most - least + 1);
+  }
 };
 /// The k-th of them.
 HIWAY_DEVICE inline std::uint32_t offspring(std::uint32_t x, std::uint32_t k) {
