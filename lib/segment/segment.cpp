@@ -262,8 +262,12 @@ void SegmentBase::layout(std::size_t near_limit, std::vector<std::uint32_t> cons
       row.to[c] = static_cast<std::uint8_t>(to < 0 ? first_sink + (-1 - to) : number_of(static_cast<std::size_t>(to)));
       if (to >= 0 && (row.loop >> row.to[c] & 1u) == 0) row.children |= 1u << row.to[c];
     }
-    queues_[i] = {d.name, slots[i], has_queue(i) ? least_slots(i) : 0,
-                  std::uint64_t{slots[i]} * d.item_bytes + std::uint64_t{lanes_} * d.cursor_bytes, true};
+    queues_[i] = {d.name,
+                  slots[i],
+                  has_queue(i) ? least_slots(i) : 0,
+                  d.item_bytes,
+                  std::uint64_t{slots[i]} * d.item_bytes + std::uint64_t{lanes_} * d.cursor_bytes,
+                  true};
   }
   guards_.clear();
   auto const place_guard = [&](std::size_t node, std::uint64_t align) {  // what is so aligned can begin at its end

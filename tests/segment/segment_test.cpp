@@ -669,9 +669,13 @@ TYPED_TEST(Segments, AnAbortOrTheDeadlineEndsThem) {
 TYPED_TEST(Segments, NeverTakeMoreBytesForQueuesThanTheyAreGiven) {
   HIWAY_NEEDS_DEVICE();
   constexpr Shape shape = TypeParam::shape;
-  Sample<shape> least(1009);
+  SegmentConfig tight = guarded();
+  tight.queue_bytes = 1 << 20;
+  Sample<shape> least(1009, {5, 1}, tight);
   least.pipe.run();
-  std::uint64_t const needed = least.kinds.queue_bytes();
+  std::uint64_t needed = 0;
+  for (QueueSize const& q : least.kinds.queues()) needed += q.bytes - std::uint64_t{q.slots - q.least} * q.item_bytes;
+  needed *= least.kinds.replicas();
   for (std::uint64_t budget : {needed, needed + 1, needed + 4099, 3 * needed}) {
     SegmentConfig config = guarded();
     config.queue_bytes = budget;
@@ -694,7 +698,7 @@ TYPED_TEST(Segments, NeverTakeMoreBytesForQueuesThanTheyAreGiven) {
       text_of_error<ConfigError>([&] { too_few.pipe.run(); }),
       testing::AllOf(HasSubstr("segment 'kinds'"), HasSubstr(std::to_string(least.kinds.replicas()) + " replicas"),
                      HasSubstr(std::to_string(needed) + " bytes"),
-                     HasSubstr("at most " + std::to_string(least.kinds.replicas() - 1) + " replicas would fit")));
+                     HasSubstr("enough for " + std::to_string(least.kinds.replicas() - 1) + " replicas")));
 }
 
 TYPED_TEST(Segments, RefuseWhatCannotRun) {

@@ -148,8 +148,8 @@ class Replica {
   // ---- lending
 
   /// Sends half of the items of the node nearest to the root to a replica that asks, where something is left for this one;
-  /// whether it did. A
-  /// full ensemble of a node of which at most one item comes is not parted: it takes as long with half the lanes.
+  /// whether it did. A full ensemble of a node of which at most one item comes is not parted: it takes as long with half the
+  /// lanes.
   HIWAY_DEVICE bool lend() {
     auto const m = lanes_.machine();
     unsigned from = most_nodes;
@@ -784,10 +784,10 @@ class Replica {
     QueueState s = states_[node];
     bool const flushes = (flush_ >> node & 1u) != 0;
     bool const partly = flushes || row.loop != 0 || (Source::is_range && node == root_);
-    if constexpr (Program::may_share(M) && (Fn::kind == Kind::filter || Fn::kind == Kind::expander)) {
-      if (flushes && s.count < lanes && row.loop == 0) {
-        if (fire_several<M>(node)) return;
-      }
+    constexpr bool shares = Program::may_share(M) && (Fn::kind == Kind::filter || Fn::kind == Kind::expander);
+    bool const may_share = shares && flushes && row.loop == 0;
+    if constexpr (shares) {
+      if (may_share && s.count < lanes && fire_several<M>(node)) return;
     }
     std::uint32_t const began = counts ? lanes_.machine().cycles() : 0;
     OfOne<F> e(*this, node, function_of<M>(row));
@@ -833,7 +833,7 @@ class Replica {
       detail::for_channels<Fn::channels>([&](auto c) {
         if (e.to[c].node == node) e.to[c].free += k;
       });
-      if ((row.children & active_) != 0 || (row.loop != 0 && s.count < lanes) ||
+      if ((row.children & active_) != 0 || (s.count < lanes && (row.loop != 0 || may_share)) ||
           (p_.lending.idle != nullptr && is_time_to_look()))
         break;
     }

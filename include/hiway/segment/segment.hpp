@@ -708,7 +708,8 @@ struct QueueSize {
   std::string node;
   std::uint32_t slots = 0;
   std::uint32_t least = 0;
-  std::uint64_t bytes = 0;  ///< of one replica
+  std::uint32_t item_bytes = 0;
+  std::uint64_t bytes = 0;  ///< of one replica, with cursors
   bool in_shared_memory = false;
 };
 
@@ -798,7 +799,8 @@ class SegmentBase : public KernelData {
   std::vector<unsigned> numbers_;  ///< of each node on the device
   std::vector<NodeRow> rows_;      ///< by number
   std::vector<QueueSize> queues_;
-  std::vector<std::pair<std::size_t, std::uint64_t>> guards_;  ///< the node that each is of, and where in a replica's far room
+  std::vector<std::pair<std::size_t, std::uint64_t>>
+      guards_;  ///< the node that each is of, and where in a replica's far room
   std::uint64_t queue_bytes_ = 0;
   std::uint64_t bloat_bytes_ = 0;
   unsigned replicas_ = 0;
