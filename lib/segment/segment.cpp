@@ -298,6 +298,9 @@ void SegmentBase::layout(std::size_t near_limit, std::vector<std::uint32_t> cons
       }
     }
   }
+  if (far >= std::uint64_t{1} << 32)
+    throw ConfigError("segment '" + name_ + "': the queues of one replica take " + std::to_string(far) +
+                      " bytes, 4 GiB are the most");
   placed_.near_bytes = static_cast<std::uint32_t>(align_up(near, near_align));
   placed_.far_bytes = align_up(far, 256);
   placed_.rows_bytes = static_cast<std::uint32_t>(align_up(n * sizeof(NodeRow), 128));
@@ -351,6 +354,9 @@ void SegmentBase::place(Backend& backend, simt::Grid grid, Control* control, std
 }
 
 void SegmentBase::start(Backend& backend) {
+  sink_items_.clear();  // a run that fails has none
+  times_.clear();
+  counters_.clear();
   Memory& m = *memory_;
   backend.upload(m.rows, rows_.data(), rows_.size() * sizeof(NodeRow));
   for (unsigned module = 0; module != modules_; ++module) {

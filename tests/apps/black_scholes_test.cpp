@@ -143,6 +143,15 @@ TEST(BlackScholesMethods, LetTheSameOptionsPass) {
       Job job{.device = "simt", .repeat = 2};
       job.ran = [&] { EXPECT_TRUE(difference(outputs, oracle).is_none()) << items << " items, rate " << rate; };
       for (Measurement const& run : run_baseline(problem, job, outputs)) EXPECT_EQ(run.summary, summarize(oracle));
+      for (Replica const replica : {Replica::warp, Replica::block}) {
+        for (bool const counters : {false, true}) {
+          for (Measurement const& run : run_hiway(problem, {.replica = replica, .counters = counters}, job, outputs))
+            EXPECT_EQ(run.summary, summarize(oracle));
+        }
+      }
+      if (topology != Topology::diff_type) continue;
+      for (Measurement const& run : run_hiway(problem, {.feed = Feed::tunnel}, job, outputs))
+        EXPECT_EQ(run.summary, summarize(oracle));
     }
   }
 }

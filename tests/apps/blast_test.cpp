@@ -69,8 +69,7 @@ Found by_nodes(Search const& search) {
 
 Hits by_merged(Search const& search) {
   Hits hits;
-  auto const merged =
-      hiway::segment::merge(FindSeeds{search}, Positions{search}, ExtendExact{search}, Score{search});
+  auto const merged = hiway::segment::merge(FindSeeds{search}, Positions{search}, ExtendExact{search}, Score{search});
   for (std::int32_t i = 0; i < stretches(search); ++i) {
     auto const stretch = static_cast<Place>(i);
     auto cursor = merged.start(stretch);
@@ -364,7 +363,11 @@ TEST(BlastMethods, FindWhatTheOracleFinds) {
                     }};
       (void)run_baseline(make_problem(input), job, hits);
       (void)run_reference(input, job, hits);
-      EXPECT_EQ(runs, 4);
+      (void)run_hiway(make_problem(input), {}, job, hits);
+      (void)run_hiway(make_problem(input), {.warps = false}, job, hits);
+      (void)run_hiway(make_problem(input), {.merged = true, .counters = true}, job, hits);
+      (void)run_hiway(make_problem(input), {.feed = Feed::tunnel}, job, hits);
+      EXPECT_EQ(runs, 12);
     }
   }
 }

@@ -80,6 +80,46 @@ TEST(QueensMethods, FindTheKnownSolutions) {
       EXPECT_EQ(run.summary.solutions, known[n - 4]) << n;
   }
 }
+/// Method hiway in every form.
+TEST(QueensMethods, OfSegmentsFindTheKnownSolutions) {
+  for (Replica const replica : {Replica::warp, Replica::block}) {
+    for (Nodes const nodes : {Nodes::lanes, Nodes::ensembles, Nodes::by_hand}) {
+      for (bool const counts : {false, true}) {
+        for (std::uint32_t const interruptible : {0U, 2U, 20U}) {
+          Options const options{.interruptible = interruptible, .replica = replica, .nodes = nodes, .counts = counts};
+          Measurement const run = run_hiway({8, 2}, options, {.device = "simt"}).front();
+          EXPECT_EQ(run.summary.solutions, 92U);
+          ASSERT_TRUE(run.segment);
+          ASSERT_EQ(run.segment->nodes.size(), 6U);
+          if (!counts) continue;
+          // A board is an item of the node that places the next queen.
+          std::vector<std::uint64_t> const& boards = run_reference({8}, {}).front().summary.boards;
+          for (std::uint32_t k = 0; k != 6; ++k) {
+            EXPECT_EQ(run.segment->nodes[k].counters.items, boards[2 + k]) << k;
+            EXPECT_EQ(run.segment->nodes[k].counters.outputs, boards[3 + k]) << k;
+          }
+        }
+      }
+    }
+    Options const by_tunnel{.replica = replica, .feed = Feed::tunnel};
+    for (Measurement const& run : run_hiway({9, 3}, by_tunnel, {.device = "simt", .repeat = 2}))
+      EXPECT_EQ(run.summary.solutions, 352U);
+  }
+}
+TEST(QueensMethods, OfSegmentsKeepToTheirMemory) {
+  Options options{.interruptible = 0, .most_bytes = 1 << 20, .replicas = 1};
+  Measurement const run = run_hiway({8, 2}, options, {.device = "simt"}).front();
+  EXPECT_EQ(run.summary.solutions, 92U);
+  EXPECT_LE(run.segment->queue_bytes, 1U << 20);
+  options.most_bytes = 1000;
+  EXPECT_THROW((void)run_hiway({8, 2}, options, {.device = "simt"}), hiway::ConfigError);
+  options.most_bytes = 0;
+  options.queue_bytes = 1000;  // a target: the least comes on top
+  Measurement const above = run_hiway({8, 2}, options, {.device = "simt"}).front();
+  EXPECT_EQ(above.summary.solutions, 92U);
+  EXPECT_GT(above.segment->queue_bytes, 1000U);
+  EXPECT_GT(above.segment->bloat_bytes, 0U);
+}
 TEST(QueensMethods, MayBeginInAnyRow) {
   for (std::uint32_t rows = 0; rows < 7; ++rows) {
     Measurement const run = run_baseline({7, rows}, {.device = "simt"}).front();

@@ -1035,12 +1035,13 @@ class Segment final : public SegmentBase {
     }
   }
 
-  /// The range's size, or the function of a node, in the next runs. *Throws* ConfigError where there is no such node.
+  /// The function of a node in the next runs. *Throws* ConfigError where there is no such node.
   template <class F>
   void set(std::string_view node, F const& function) {
     static_assert(detail::times_in<F, Modules> == 1, "hiway: segment: set: no node has a function of this type");
     set_function(node, detail::place_in<F, Modules>, &function, sizeof(F));
   }
+  /// The source of the next runs: another buffer, or another number of items.
   void set_source(Source source) { program_.source = Traits::device(source); }
 
  private:
