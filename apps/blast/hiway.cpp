@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <hiway/hiway.hpp>
-#include <hiway/segment/compose.hpp>
 #include <numeric>
 #include <span>
 #include <string>

@@ -19,6 +19,7 @@
 #include "blast/query_table.hpp"
 #include "blast/stages.hpp"
 #include "blast/summary.hpp"
+#include "hiway/segment/compose.hpp"
 #include "tests/apps/bases.hpp"
 #include "tests/apps/files.hpp"
 
