@@ -3,6 +3,6 @@
 #include "hiway/config.hpp"
 #include "hiway/error.hpp"
 #include "hiway/pipeline.hpp"
-#include "hiway/segment/compose.hpp"
 #include "hiway/report.hpp"
+#include "hiway/segment/compose.hpp"
 #include "hiway/version.hpp"
