@@ -24,7 +24,10 @@ using hiway::segment::Shape;
 /// The node that options come back to.
 struct Again;
 
-std::string numbered(char const* name, std::uint32_t number) { return name + (" " + std::to_string(number)); }
+std::string numbered(std::string name, std::uint32_t number) {
+  name += ' ';
+  return name += std::to_string(number);
+}
 
 class Pricer {
  public:

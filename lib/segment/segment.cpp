@@ -235,6 +235,9 @@ void SegmentBase::layout(std::size_t near_limit, std::vector<std::uint32_t> cons
   placed_.states_at = place(near, n * sizeof(QueueState), 16);
   placed_.sinks_at = place(near, sinks_.size() * sizeof(std::uint64_t), 8);
   placed_.sums_at = place(near, indexed ? lanes_ * sizeof(std::uint32_t) : 0, 4);
+  std::vector<std::uint32_t> states_at(n);
+  for (std::size_t i = 0; i != n; ++i)
+    states_at[i] = place(near, nodes_[i].state_bytes, std::max(1u, nodes_[i].state_align));
   placed_.scratch_at = place(
       near, shape_.replica == ReplicaOf::block ? BlockLanes<ThreadMachine>::scratch_words * sizeof(std::uint32_t) : 0,
       4);
@@ -248,6 +251,7 @@ void SegmentBase::layout(std::size_t near_limit, std::vector<std::uint32_t> cons
     row.slots = slots[i];
     row.room = room_of(i);
     row.item_bytes = d.item_bytes;
+    row.state_at = states_at[i];
     row.keeps_lanes = d.kind == Kind::expander && shape_.refill == Refill::lanes;
     row.module = static_cast<std::uint8_t>(d.module);
     row.index = static_cast<std::uint8_t>(of_module[d.module].size());
@@ -421,6 +425,41 @@ std::vector<CountersOf> SegmentBase::counters() const {
       all.push_back({nodes_[i].name, r, counters_[r * nodes_.size() + number_of(i)]});
   }
   return all;
+}
+
+SizedNodes SegmentBase::measured_nodes() const {
+  SizedNodes nodes = sized_nodes();
+  if (counters_.empty()) return nodes;
+  std::vector<NodeCounters> sums(nodes_.size());
+  double cycles = 0;
+  for (std::size_t i = 0; i != nodes_.size(); ++i) {
+    for (unsigned r = 0; r != replicas_; ++r) {
+      NodeCounters const& c = counters_[r * nodes_.size() + number_of(i)];
+      sums[i].items += c.items;
+      sums[i].outputs += c.outputs;
+      sums[i].cycles += c.cycles;
+      sums[i].most_outputs.bits = std::max(sums[i].most_outputs.bits, c.most_outputs.bits);
+    }
+    cycles += static_cast<double>(sums[i].cycles);
+  }
+  double busy_ns = 0;
+  for (ReplicaTimes const& t : times_) busy_ns += static_cast<double>(t.ended_ns - t.began_ns - t.waited_ns);
+  for (std::size_t i = 0; i != nodes_.size(); ++i) {
+    if (sums[i].items == 0) continue;
+    auto const items = static_cast<double>(sums[i].items);
+    nodes[i].service_ns = cycles > 0 ? static_cast<double>(sums[i].cycles) / cycles * busy_ns / items : 0;
+    if (nodes_[i].to.size() != 1) continue;  // several channels: as declared
+    for (std::size_t child = 0; child != nodes_.size(); ++child) {
+      if (nodes_[child].parent != static_cast<int>(i)) continue;
+      nodes[child].gain = std::max(static_cast<double>(sums[i].outputs) / items, 1e-9);
+      nodes[child].max_gain = std::max<std::int64_t>(nodes[child].max_gain, sums[i].most_outputs.bits);
+    }
+  }
+  return nodes;
+}
+
+Advice SegmentBase::advice(std::uint64_t budget_bytes, double queue_ns) const {
+  return advise(measured_nodes(), lanes_, static_cast<std::int64_t>(budget_bytes / std::max(1u, replicas_)), queue_ns);
 }
 
 double SegmentBase::kernel_seconds() const {

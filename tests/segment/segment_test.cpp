@@ -380,6 +380,33 @@ TYPED_TEST(Segments, PutOnSeveralChannels) {
   EXPECT_EQ(sum_of(split, "split").shared, 0u);
 }
 
+// ---- what a node keeps
+
+TYPED_TEST(Segments, KeepAStateForEachNodeAndReplica) {
+  HIWAY_NEEDS_DEVICE();
+  constexpr std::uint32_t n = 1009;
+  Pipeline pipe(bounded());
+  auto& totals = pipe.create_buffer<Word<std::uint64_t>>(4);
+  auto* const at = totals.view().data;
+  auto& sums = pipe.add_segment<TypeParam::shape>(
+      "sums", indices(n),
+      chain(node("all", AddUp{at}), node("some", DropMultiples{3}), node("those", AddUp{at + 2, 1000000}),
+            segment::count<std::uint32_t>("out")),
+      guarded());
+  for (int run = 0; run != 2; ++run) {
+    totals.copy_in(std::vector<Word<std::uint64_t>>(4));
+    pipe.run();
+    std::vector<Word<std::uint64_t>> got(4);
+    totals.copy_out(std::span(got));
+    EXPECT_EQ(got[0].bits, n * (n - 1) / 2);
+    EXPECT_EQ(got[1].bits, n);
+    std::uint64_t those = 0;
+    for (std::uint32_t x = 0; x != n; ++x) those += x % 3 == 0 ? 0 : x;
+    EXPECT_EQ(got[2].bits, those + 1000000ull * sums.replicas());
+    EXPECT_EQ(got[3].bits, sums.items("out"));
+  }
+}
+
 // ---- loops
 
 struct Head;
@@ -580,6 +607,25 @@ struct Sample {
                                       config)) {}
 };
 
+TYPED_TEST(Segments, AdviseByWhatWasMeasured) {
+  HIWAY_NEEDS_DEVICE();
+  Sample<TypeParam::shape> sample(1009);
+  sample.pipe.run();
+  SizedNodes const measured = sample.kinds.measured_nodes();
+  ASSERT_EQ(measured.size(), sample.kinds.nodes().size());
+  for (std::size_t i = 0; i != measured.size(); ++i) {
+    NodeCounters const c = sum_of(sample.kinds, measured[i].name);
+    EXPECT_GT(measured[i].service_ns, 0) << measured[i].name;
+    for (std::size_t child = i + 1; child != measured.size(); ++child) {
+      if (measured[child].parent != static_cast<std::int32_t>(i) || c.outputs == 0) continue;
+      EXPECT_DOUBLE_EQ(measured[child].gain, static_cast<double>(c.outputs) / static_cast<double>(c.items));
+      EXPECT_GE(measured[child].max_gain, c.most_outputs.bits);
+    }
+  }
+  Advice const much = sample.kinds.advice(std::uint64_t{1} << 30);
+  EXPECT_TRUE(much.interrupt.empty()) << "there is room for all";
+}
+
 TYPED_TEST(Segments, RunAgainWithAnotherSourceAndOtherFunctions) {
   HIWAY_NEEDS_DEVICE();
   Sample<TypeParam::shape> sample(1009);
@@ -594,6 +640,8 @@ TYPED_TEST(Segments, RunAgainWithAnotherSourceAndOtherFunctions) {
   sample.kinds.set("drop", DropMultiples{2});
   sample.kinds.set("by hand", ByHand<16>{{3, 3}});
   expect(100, 150);
+  sample.kinds.set_all(DropMultiples{4});
+  expect(100, 225);
   EXPECT_THAT(text_of_error<ConfigError>([&] { sample.kinds.set("dorp", DropMultiples{}); }),
               HasSubstr("'kinds' has no node 'dorp'"));
   EXPECT_THAT(text_of_error<ConfigError>([&] { sample.kinds.set("drop", Steps<16>{}); }),

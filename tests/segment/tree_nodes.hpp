@@ -145,4 +145,36 @@ struct Pass {
   HIWAY_DEVICE Traveller operator()(Traveller const& t) const { return t; }
 };
 
+/// Passes items on, and adds them up in each replica; at the end the sum of each is added to `*total`.
+struct AddUp {
+  using Input = std::uint32_t;
+  using Output = std::uint32_t;
+  static constexpr unsigned max_gain = 1;
+  struct State {
+    std::uint64_t sum;
+    std::uint64_t items;
+  };
+  Word<std::uint64_t>* total;
+  std::uint64_t first = 0;  ///< that each replica begins with
+
+  HIWAY_DEVICE void init(State& state) const { state = {first, 0}; }
+  HIWAY_DEVICE void finish(State& state) const {
+    anywhere([&](auto m) {
+      m.fetch_add(total[0], state.sum, Order::relaxed);
+      m.fetch_add(total[1], state.items, Order::relaxed);
+    });
+  }
+  template <class Lanes, class Push>
+  HIWAY_DEVICE void operator()(Lanes lanes, std::uint32_t const& x, bool valid, Push push, State& state) const {
+    std::uint32_t all = 0;
+    (void)lanes.sum_before(valid ? x : 0, all);
+    std::uint32_t const items = lanes.tally(valid).all;
+    if (lanes.rank() == 0) {
+      state.sum += all;
+      state.items += items;
+    }
+    push(x, valid);
+  }
+};
+
 }  // namespace hiway::segment_test

@@ -12,6 +12,8 @@
 //   collective  template <class Lanes, class Push>                          all lanes of the replica together
 //               void operator()(Lanes lanes, Input const& item, bool valid, Push push) const
 //               with the types Input and Output, and max_gain
+//               with `struct State`, one for each node and replica: init(State&) const and finish(State&) const, which its first
+//               lane calls at the begin and the end of a run; operator() takes State& as its last argument
 //   by hand     Progress operator()(Lanes lanes, Input const& item, bool valid, Saved& saved, bool resumed, Push push) const
 //               a collective that suspends by itself: it keeps what it needs in `saved`, of its own lane (MERCATOR's way)
 //
@@ -140,6 +142,22 @@ constexpr Kind kind_of() {
   return Kind::unknown;
 }
 
+/// What a node keeps in each replica from the begin of a run to its end.
+template <class F>
+concept HasState = requires(F const& f, typename F::State& state) {
+  f.init(state);
+  f.finish(state);
+};
+struct NoState {};
+template <class F>
+struct StateOf {
+  using type = NoState;
+};
+template <HasState F>
+struct StateOf<F> {
+  using type = typename F::State;
+};
+
 /// Nothing kept between firings.
 struct NoCursor {};
 /// What a function of no kind takes. It is refused (segment.hpp), and whoever asks for its types is no second error.
@@ -205,6 +223,8 @@ struct Function : detail::FunctionOf<F, detail::kind_of<F>()> {
   static constexpr unsigned channels = detail::FunctionOf<F, kind>::Outs::count;
   template <unsigned C>
   using Out = typename detail::TypeAt<C, typename detail::FunctionOf<F, kind>::Outs>::type;
+  using State = typename detail::StateOf<F>::type;
+  static constexpr bool has_state = !std::is_same_v<State, detail::NoState>;
   /// It may be left between two items, and go on with the same ensemble.
   static constexpr bool can_suspend = kind == Kind::expander || kind == Kind::indexed || kind == Kind::by_hand;
   /// The most items that come of one; 0: not said.

@@ -34,6 +34,7 @@ struct alignas(16) NodeRow {
   std::uint32_t slots = 0;
   std::uint32_t room = 0;        ///< with fewer free slots the node is active, and its parent may not fire
   std::uint32_t cursors_at = 0;  ///< saved cursors, one for each lane
+  std::uint32_t state_at = 0;    ///< what the node keeps by itself; in the near room
   std::uint32_t children = 0;    ///< bits of the nodes that it puts into, but for those of its own loop
   std::uint32_t loop = 0;        ///< bits of the nodes of the loop that it is in
   std::uint32_t item_bytes = 0;  ///< of its queue's items

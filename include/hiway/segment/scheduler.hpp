@@ -20,6 +20,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <type_traits>
 #include <utility>
 
@@ -112,7 +113,12 @@ class Replica {
     for (unsigned i = lanes_.rank(); i < p_.nodes; i += lanes_.size()) states_[i] = QueueState{};
     for (unsigned i = lanes_.rank(); i < Program::Sinks::count; i += lanes_.size()) sink_counts_[i] = 0;
     if (lanes_.rank() == 0) p_.times[replica_] = {.began_ns = m.now_ns()};
+    for_states<0>([](auto const& f, auto& state) {
+      ::new (static_cast<void*>(&state)) std::remove_reference_t<decltype(state)>{};
+      f.init(state);
+    });
     lanes_.sync();
+    looked_at_ = m.cycles();
     std::uint64_t calls = 0;
     while (active_ != 0 || refill()) {
       step(m.lowest(active_));
@@ -581,6 +587,27 @@ class Replica {
     auto const* const slots = reinterpret_cast<In const*>(room_of(row.queue_is_far) + row.queue_at);
     return slots[wrap(s.head + k, row.slots)];
   }
+  template <class F>
+  HIWAY_DEVICE typename Function<F>::State& state_of(unsigned node) const {
+    return *reinterpret_cast<typename Function<F>::State*>(near_ + rows_[node].state_at);
+  }
+  /// Calls `body(function, state)` for every node that keeps a state, in the first lane.
+  template <unsigned M, class Body>
+  HIWAY_DEVICE void for_states(Body&& body) {
+    if constexpr (M != Program::Modules::count) {
+      using F = ModuleAt<M>;
+      if constexpr (Function<F>::has_state) {
+        if (lanes_.rank() == 0) {
+          auto const m = lanes_.machine();
+          for (std::uint32_t left = p_.modules[M]; left != 0; left &= left - 1) {
+            unsigned const node = m.lowest(left);
+            body(function_of<M>(rows_[node]), state_of<F>(node));
+          }
+        }
+      }
+      for_states<M + 1>(body);
+    }
+  }
   template <class Cursor>
   HIWAY_DEVICE Cursor* cursors_of(unsigned node) const {
     return reinterpret_cast<Cursor*>(room_of(rows_[node].cursors_are_far) + rows_[node].cursors_at);
@@ -640,7 +667,11 @@ class Replica {
       }
       return true;
     } else if constexpr (Fn::kind == Kind::collective) {
-      f(lanes_, item, mine, Push<Ensemble>{e, *this, put});
+      if constexpr (Fn::has_state) {
+        f(lanes_, item, mine, Push<Ensemble>{e, *this, put}, state_of<F>(e.node));
+      } else {
+        f(lanes_, item, mine, Push<Ensemble>{e, *this, put});
+      }
       return true;
     } else {
       static_assert(Fn::kind == Kind::by_hand);
@@ -978,6 +1009,7 @@ class Replica {
   HIWAY_DEVICE void finish(std::uint64_t calls) {
     auto const m = lanes_.machine();
     lanes_.sync();
+    for_states<0>([](auto const& f, auto& state) { f.finish(state); });
     for (unsigned i = lanes_.rank(); i < Program::Sinks::count; i += lanes_.size()) {
       if (sink_counts_[i] != 0) m.fetch_add(p_.sink_words[i].items, sink_counts_[i], Order::relaxed);
     }

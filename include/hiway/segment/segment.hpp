@@ -697,6 +697,8 @@ struct NodeDescription {
   std::uint32_t item_bytes = 0;
   std::uint32_t item_align = 1;
   std::uint32_t cursor_bytes = 0;  ///< 0: it cannot suspend
+  std::uint32_t state_bytes = 0;   ///< 0: it keeps nothing by itself
+  std::uint32_t state_align = 1;
   std::vector<std::byte> function;
   std::vector<int> to;     ///< of each channel: a node of this list, or -1 - a sink's number
   std::uint32_t loop = 0;  ///< 1 + the loop's number that it is in
@@ -747,6 +749,12 @@ class SegmentBase : public KernelData {
   /// The part of kernel_seconds() in which an average replica had no work: not begun, ended, or waiting for some.
   [[nodiscard]] double imbalance() const;
   [[nodiscard]] std::vector<NodeDescription> const& nodes() const { return nodes_; }
+  /// The tree as sizing.hpp takes it: gains and service times as the last run has counted them (Shape::counters), else as
+  /// declared, and no times. After prepare().
+  [[nodiscard]] SizedNodes measured_nodes() const;
+  /// What would bring the queues nearer to the law under a budget of so many bytes for all replicas, and what would save time
+  /// (sizing.hpp). `queue_ns`: what an item costs in a queue; the default was measured on an H200. *Throws* ConfigError.
+  [[nodiscard]] Advice advice(std::uint64_t budget_bytes, double queue_ns = 2) const;
 
   simt::Grid choose_grid(Backend& backend, DeviceKernel const& kernel, GpuStageOptions options,
                          unsigned sharers) override;
@@ -889,6 +897,10 @@ struct Collector {
       d.cursor_bytes = sizeof(LaneOf<F>);
     } else if constexpr (Fn::can_suspend && !std::is_same_v<typename Fn::Cursor, NoCursor>) {
       d.cursor_bytes = sizeof(typename Fn::Cursor);
+    }
+    if constexpr (Fn::has_state) {
+      d.state_bytes = sizeof(typename Fn::State);
+      d.state_align = alignof(typename Fn::State);
     }
     d.function.resize(sizeof(F));
     std::memcpy(d.function.data(), &function, sizeof(F));
@@ -1040,6 +1052,13 @@ class Segment final : public SegmentBase {
   void set(std::string_view node, F const& function) {
     static_assert(detail::times_in<F, Modules> == 1, "hiway: segment: set: no node has a function of this type");
     set_function(node, detail::place_in<F, Modules>, &function, sizeof(F));
+  }
+  /// The function of every node whose function is of this type.
+  template <class F>
+  void set_all(F const& function) {
+    for (NodeDescription const& n : nodes()) {
+      if (n.module == detail::place_in<F, Modules>) set(n.name, function);
+    }
   }
   /// The source of the next runs: another buffer, or another number of items.
   void set_source(Source source) { program_.source = Traits::device(source); }
