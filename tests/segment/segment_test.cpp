@@ -642,6 +642,7 @@ TYPED_TEST(Segments, RunAgainWithAnotherSourceAndOtherFunctions) {
   expect(100, 150);
   sample.kinds.set_all(DropMultiples{4});
   expect(100, 225);
+  sample.kinds.set("drop", DropMultiples{2});
   EXPECT_THAT(text_of_error<ConfigError>([&] { sample.kinds.set("dorp", DropMultiples{}); }),
               HasSubstr("'kinds' has no node 'dorp'"));
   EXPECT_THAT(text_of_error<ConfigError>([&] { sample.kinds.set("drop", Steps<16>{}); }),
