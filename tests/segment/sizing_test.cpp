@@ -262,7 +262,9 @@ Tree random_tree(Random& random) {
   Tree tree{{}, lanes[random.below(3)]};
   std::int64_t const count = 1 + random.below(12);
   for (std::int64_t n = 0; n < count; ++n) {
-    SizedNode node{.name = "n" + std::to_string(n), .parent = static_cast<std::int32_t>(n == 0 ? -1 : random.below(n))};
+    std::string name = std::to_string(n);
+    name += 'n';
+    SizedNode node{.name = std::move(name), .parent = static_cast<std::int32_t>(n == 0 ? -1 : random.below(n))};
     node.item_bytes = item_bytes[random.below(6)];
     node.max_gain = n == 0 ? 1 : 1 + random.below(3) * random.below(20);
     node.gain = n == 0 ? 1 : random.fraction() * static_cast<double>(node.max_gain);
