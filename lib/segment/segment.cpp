@@ -14,6 +14,8 @@ namespace {
 constexpr std::uint64_t shared_bytes_a_thread = 128;
 /// Slots of a queue for each lane, where the user does not say: so that a node fires several times before its child must.
 constexpr std::uint32_t slots_a_lane = 8;
+/// The fewest for which all queues go into shared memory.
+constexpr std::uint32_t least_near_slots_a_lane = 3;
 constexpr std::uint64_t near_align = 128;
 /// Claims of a range's items at the begin, at most, in ensembles.
 constexpr unsigned ensembles_a_claim = 64;
@@ -155,7 +157,7 @@ SizedNodes SegmentBase::sized_nodes() const {
 }
 
 /// What each queue gets, by what the user has said.
-std::vector<std::uint32_t> SegmentBase::slots_for_all() {
+std::vector<std::uint32_t> SegmentBase::slots_for_all(std::size_t near_limit) {
   std::string const who = "segment '" + name_ + "': ";
   std::vector<std::uint32_t> slots(nodes_.size());
   bloat_bytes_ = 0;
@@ -177,8 +179,18 @@ std::vector<std::uint32_t> SegmentBase::slots_for_all() {
       slots[i] = static_cast<std::uint32_t>(std::min<std::int64_t>(sizes.slots[i], 1 << 30));
     bloat_bytes_ = static_cast<std::uint64_t>(sizes.all_bloat_bytes()) * replicas_;
   } else {
-    for (std::size_t i = 0; i != slots.size(); ++i)
-      slots[i] = has_queue(i) ? std::max(least_slots(i), slots_a_lane * lanes_) : 0;
+    // All in shared memory where that leaves queues long enough; else longer, and far.
+    auto const each = [&](std::uint32_t of_lane) {
+      for (std::size_t i = 0; i != slots.size(); ++i)
+        slots[i] = has_queue(i) ? std::max(least_slots(i), of_lane * lanes_) : 0;
+    };
+    std::uint32_t of_lane = slots_a_lane;
+    for (;; --of_lane) {
+      each(of_lane);
+      layout(near_limit, slots);
+      if (placed_.far_bytes == 0 || of_lane == least_near_slots_a_lane) break;
+    }
+    if (placed_.far_bytes != 0) each(slots_a_lane);
   }
   for (std::size_t i = 0; i != slots.size(); ++i) {
     std::uint32_t const wanted = nodes_[i].options.slots;
@@ -209,7 +221,7 @@ simt::Grid SegmentBase::choose_grid(Backend& backend, DeviceKernel const& kernel
   backend.prepare(who, kernel, {1, grid.threads_per_block, grid.shared_bytes});
   if (grid.blocks == 0) grid.blocks = backend.full_grid(kernel, grid, sharers);
   replicas_ = grid.blocks * per_block;
-  slots = slots_for_all();
+  slots = slots_for_all(near_limit);
   layout(near_limit, slots);
   queue_bytes_ = 0;
   for (QueueSize const& q : queues_) queue_bytes_ += q.bytes * replicas_;

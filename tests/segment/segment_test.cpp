@@ -750,6 +750,26 @@ TYPED_TEST(Segments, NeverTakeMoreBytesForQueuesThanTheyAreGiven) {
                      HasSubstr("enough for " + std::to_string(least.kinds.replicas() - 1) + " replicas")));
 }
 
+TYPED_TEST(Segments, HaveOneSinkOfAName) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  auto& one = pipe.create_buffer<std::uint32_t>(100);
+  auto& other = pipe.create_buffer<std::uint32_t>(100);
+  auto const splits = [&](Buffer<std::uint32_t>& even, std::string_view name) {
+    return node("split", Split{}, node("even", DropMultiples{1000, 1}, store("kept", one)),
+                node("odd", DropMultiples{1000, 1}, store(name, even)), segment::count<std::uint64_t>("all"),
+                segment::count<std::uint32_t>("none"));
+  };
+  EXPECT_THAT(text_of_error<ConfigError>(
+                  [&] { (void)pipe.add_segment<TypeParam::shape>("two", indices(100), splits(other, "kept")); }),
+              HasSubstr("are called 'kept'"));
+  auto& both = pipe.add_segment<TypeParam::shape>("one", indices(100), splits(one, "kept"), guarded());
+  pipe.run();
+  Numbers all;
+  for (std::uint32_t x = 1; x != 100; ++x) all.push_back(x + 1);
+  EXPECT_EQ(sorted_items(one, both.items("kept")), all);
+}
+
 TYPED_TEST(Segments, RefuseWhatCannotRun) {
   HIWAY_NEEDS_DEVICE();
   constexpr Shape shape = TypeParam::shape;

@@ -137,4 +137,24 @@ class BlockLanes {
   unsigned turn_ = 0;
 };
 
+/// A replica's lanes as a collective has them: a copy that shares the replica's turns.
+template <class Lanes>
+class LanesView {
+ public:
+  HIWAY_DEVICE explicit LanesView(Lanes& lanes) : lanes_(&lanes) {}
+  /// The own number among them, from 0, and how many there are.
+  [[nodiscard]] HIWAY_DEVICE unsigned rank() const { return lanes_->rank(); }
+  [[nodiscard]] HIWAY_DEVICE unsigned size() const { return lanes_->size(); }
+  HIWAY_DEVICE void sync() const { lanes_->sync(); }
+  [[nodiscard]] HIWAY_DEVICE bool any(bool yes) const { return lanes_->any(yes); }
+  [[nodiscard]] HIWAY_DEVICE Tally tally(bool brings) const { return lanes_->tally(brings); }
+  [[nodiscard]] HIWAY_DEVICE std::uint64_t share(std::uint64_t value) const { return lanes_->share(value); }
+  [[nodiscard]] HIWAY_DEVICE std::uint32_t sum_before(std::uint32_t value, std::uint32_t& all) const {
+    return lanes_->sum_before(value, all);
+  }
+
+ private:
+  Lanes* lanes_;
+};
+
 }  // namespace hiway::segment

@@ -9,7 +9,8 @@
 //       that suspends is left between two pushes when a child becomes active, and goes on with the same ensemble: a push of all
 //       lanes is what its children must have room for, not all that may come of an ensemble
 //   S3  what the source brings last is flushed: a node drains to 0, then passes the flush on. So each node has
-//       ceil(items / lanes) ensembles, but for those of an unfinished claim of the source
+//       ceil(items / lanes) ensembles, but for the root at the end of a claim, what was lent, and expanders whose lanes take
+//       items one by one
 //   S4  a node that flushes and cannot fill its lanes fills them with items of other nodes of the same function type, where
 //       their children have room (same-module firing). Every lane then has its own node
 //   S5  loops: nodes of a loop put at most one item into it for each they take. Who enters leaves as many slots free in the
@@ -122,17 +123,18 @@ class Replica {
     std::uint64_t calls = 0;
     while (active_ != 0 || refill()) {
       step(m.lowest(active_));
-      ++calls;
-      if (is_time_to_look()) look_around();
+      if ((++calls & 15u) == 0 || late_) look_around();
     }
     finish(calls);
   }
 
  private:
-  /// About 20 us of a GPU's cycles since the last look.
-  HIWAY_DEVICE bool is_time_to_look() {
+  /// Whether a look is due because what fires takes long: about 20 us of a GPU's cycles since the last. Short firings are
+  /// counted instead: a clock for each costs more than it brings.
+  HIWAY_DEVICE bool is_late() {
     constexpr std::uint32_t cycles = 32768;
-    return lanes_.share(lanes_.machine().cycles() - looked_at_ >= cycles ? 1 : 0) != 0;
+    late_ = p_.lending.idle != nullptr && lanes_.share(lanes_.machine().cycles() - looked_at_ >= cycles ? 1 : 0) != 0;
+    return late_;
   }
   /// Now and then: does the run abort, does another replica ask for work?
   HIWAY_DEVICE void look_around() {
@@ -149,6 +151,7 @@ class Replica {
       if (!asked || !lend()) break;
     }
     looked_at_ = m.cycles();
+    late_ = false;
   }
 
   // ---- lending
@@ -668,16 +671,16 @@ class Replica {
       return true;
     } else if constexpr (Fn::kind == Kind::collective) {
       if constexpr (Fn::has_state) {
-        f(lanes_, item, mine, Push<Ensemble>{e, *this, put}, state_of<F>(e.node));
+        f(LanesView<Lanes>(lanes_), item, mine, Push<Ensemble>{e, *this, put}, state_of<F>(e.node));
       } else {
-        f(lanes_, item, mine, Push<Ensemble>{e, *this, put});
+        f(LanesView<Lanes>(lanes_), item, mine, Push<Ensemble>{e, *this, put});
       }
       return true;
     } else {
       static_assert(Fn::kind == Kind::by_hand);
       typename Fn::Cursor saved{};
       if (mine && resumed) saved = *kept;
-      Progress const progress = f(lanes_, item, mine, saved, resumed, Push<Ensemble>{e, *this, put});
+      Progress const progress = f(LanesView<Lanes>(lanes_), item, mine, saved, resumed, Push<Ensemble>{e, *this, put});
       if (progress == Progress::suspended && mine) *kept = saved;
       return progress == Progress::finished;
     }
@@ -864,9 +867,7 @@ class Replica {
       detail::for_channels<Fn::channels>([&](auto c) {
         if (e.to[c].node == node) e.to[c].free += k;
       });
-      if ((row.children & active_) != 0 || (s.count < lanes && (row.loop != 0 || may_share)) ||
-          (p_.lending.idle != nullptr && is_time_to_look()))
-        break;
+      if ((row.children & active_) != 0 || (s.count < lanes && (row.loop != 0 || may_share)) || is_late()) break;
     }
     std::uint32_t left = s.count;
     lanes_.sync();
@@ -1048,6 +1049,7 @@ class Replica {
   std::uint64_t tasks_ = 0;      ///< a tunnel: got and not yet ended
   std::uint32_t looked_at_ = 0;  ///< by the lane's cycles
   std::uint32_t letters_ = 0;
+  bool late_ = false;
   bool ended_ = false;
   bool drained_ = false;  ///< a flush has begun since the last items came
 };

@@ -56,7 +56,8 @@ struct SegmentConfig {
   unsigned threads_per_block = 0;  ///< whole warps
   /// Bytes of all queues and saved cursors of all replicas (sizing.hpp). queue_bytes is never exceeded: fewer than they need
   /// are refused (ConfigError). queue_target_bytes is shared out by the law alone, and what queues need beyond their shares
-  /// comes on top. Both 0: each queue has 8 slots for a lane, or the least that it needs.
+  /// comes on top. Both 0: each queue has 8 slots for a lane, or 3 to 7
+  /// where all of them lie in shared memory then; or the least that it needs.
   std::size_t queue_bytes = 0;
   std::size_t queue_target_bytes = 0;
   std::size_t shared_bytes = 0;  ///< of a block: queues lie there as long as they fit
@@ -786,7 +787,7 @@ class SegmentBase : public KernelData {
  private:
   struct Memory;
   [[nodiscard]] SizedNodes sized_nodes() const;
-  [[nodiscard]] std::vector<std::uint32_t> slots_for_all();
+  [[nodiscard]] std::vector<std::uint32_t> slots_for_all(std::size_t near_limit);
   void layout(std::size_t near_limit, std::vector<std::uint32_t> const& slots);
   [[nodiscard]] bool has_queue(std::size_t node) const { return node != 0 || root_is_queued_; }
   [[nodiscard]] bool suspends(NodeDescription const& node) const;
@@ -827,7 +828,7 @@ template <class Modules, Refill refill>
 struct Collector {
   std::vector<NodeDescription> nodes;
   std::vector<std::string> sinks;
-  std::vector<void const*> sink_types;
+  std::vector<std::pair<void const*, void const*>> sink_kinds;  ///< type, and memory of a buffer
   std::vector<std::pair<void const*, int>> tags;
   unsigned loops = 0;
 
@@ -837,7 +838,7 @@ struct Collector {
   }
   template <class T>
   int add(StoreSink<T> const& s, int, unsigned) {
-    return add_sink<StoreSink<T>>(s.name);
+    return add_sink<StoreSink<T>>(s.name, s.view.data);
   }
   template <class T>
   int add(Into<T> const& s, int, unsigned) {
@@ -909,12 +910,13 @@ struct Collector {
   }
   /// Sinks of one name are one: several channels may lead to it.
   template <class Sink>
-  int add_sink(std::string const& name) {
+  int add_sink(std::string const& name, void const* memory = nullptr) {
     auto const place = static_cast<std::size_t>(std::ranges::find(sinks, name) - sinks.begin());
-    if (place != sinks.size() && sink_types[place] != &tag_id<Sink>)
-      throw ConfigError("segment: two sinks of different kinds or items are called '" + name + "'");
+    std::pair const kind(static_cast<void const*>(&tag_id<Sink>), memory);
+    if (place != sinks.size() && sink_kinds[place] != kind)
+      throw ConfigError("segment: two sinks of different kinds, items or buffers are called '" + name + "'");
     sinks.push_back(name);
-    sink_types.push_back(&tag_id<Sink>);
+    sink_kinds.push_back(kind);
     return -1 - static_cast<int>(place);
   }
 };
