@@ -25,6 +25,13 @@ struct Packed {
     return static_cast<std::uint32_t>(both >> (48 - bits_before(position))) & 0xffffU;
   }
 
+  /// 16 bases from `position` on, the first in the high bits. -64 <= position <= bases.
+  HIWAY_DEVICE std::uint32_t sixteen(std::int32_t position) const {
+    std::uint32_t const* const here = word_of(position);
+    std::uint64_t const both = std::uint64_t{here[0]} << 32 | here[1];
+    return static_cast<std::uint32_t>(both << bits_before(position) >> 32);
+  }
+
   /// 32 bases from `position` on, the first in the high bits. -64 <= position <= bases.
   HIWAY_DEVICE std::uint64_t window(std::int32_t position) const {
     std::uint32_t const* const here = word_of(position);

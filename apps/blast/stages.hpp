@@ -81,6 +81,13 @@ HIWAY_DEVICE inline Differences differences(Search const& search, Pair const& pa
   return {search.database.window(pair.database_position + offset) ^ search.query.window(pair.query_position + offset)};
 }
 
+/// Likewise, of 16: two words of either sequence, not three.
+HIWAY_DEVICE inline Differences few_differences(Search const& search, Pair const& pair, std::int32_t offset) {
+  std::uint32_t const bits =
+      search.database.sixteen(pair.database_position + offset) ^ search.query.sixteen(pair.query_position + offset);
+  return {std::uint64_t{bits} << 32};
+}
+
 inline constexpr std::int32_t exact_left = 3;
 inline constexpr std::int32_t exact_right = 4;
 inline constexpr std::int32_t least_exact = 3;    ///< of both sides together
@@ -117,7 +124,8 @@ struct ExtendExact {
   Search search;
   HIWAY_DEVICE Maybe<Pair> operator()(Pair const& pair) const {
     Room const room = room_beside(search, pair);
-    Differences const differ = differences(search, pair, -exact_left);
+    static_assert(exact_left + seed_bases + exact_right <= 16);
+    Differences const differ = few_differences(search, pair, -exact_left);
     std::int32_t left = 0;
     while (left < exact_left && left < room.left && !differ.at(exact_left - 1 - left)) ++left;
     std::int32_t right = 0;
