@@ -3,7 +3,7 @@
 
 #include <hiway/hiway.hpp>
 
-struct Repeat {
+struct Copies {
 #if defined(REPAIRED)
   HIWAY_DEVICE unsigned count(std::uint32_t const& x) const { return x; }
 #endif
@@ -12,7 +12,7 @@ struct Repeat {
 
 int main() {
   using namespace hiway::segment;
-  auto tree = node("repeat", Repeat{}, count<std::uint32_t>("all"));
+  auto tree = node("copies", Copies{}, count<std::uint32_t>("all"));
   hiway::Pipeline pipe;
-  pipe.add_segment("repeats", indices(10), tree);
+  pipe.add_segment("copies", indices(10), tree);
 }
