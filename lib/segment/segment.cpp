@@ -160,20 +160,28 @@ SizedNodes SegmentBase::sized_nodes() const {
 std::vector<std::uint32_t> SegmentBase::slots_for_all(std::size_t near_limit) {
   std::string const who = "segment '" + name_ + "': ";
   std::vector<std::uint32_t> slots(nodes_.size());
+  auto const too_few = [&](std::uint64_t least, std::uint64_t given, std::string const& why) {
+    return ConfigError(who + std::to_string(replicas_) + " replicas need " + std::to_string(least * replicas_) +
+                       " bytes for queues, " + std::to_string(given) + " are given, enough for " +
+                       std::to_string(given / least) + " replicas" + why);
+  };
   bloat_bytes_ = 0;
   if (std::size_t const budget = std::max(config_.queue_bytes, config_.queue_target_bytes); budget != 0) {
     bool const hard = config_.queue_target_bytes == 0;
     std::size_t const given = hard ? config_.queue_bytes : config_.queue_target_bytes;
     SizedNodes const nodes = sized_nodes();
+    // Lanes that are kept of a node that does not suspend: what is shared out knows cursors of those that do.
+    std::uint64_t kept = 0;
+    for (NodeDescription const& d : nodes_) kept += suspends(d) ? 0 : std::uint64_t{lanes_} * d.cursor_bytes;
+    std::uint64_t const each = given / replicas_;
+    std::uint64_t const least = static_cast<std::uint64_t>(minimum_bytes(nodes, lanes_)) + kept;
+    if (hard && each < kept) throw too_few(least, given, "");
     Sizes sizes;
     try {
-      sizes =
-          distribute(nodes, lanes_, static_cast<std::int64_t>(given / replicas_), hard ? Budget::hard : Budget::target);
+      sizes = distribute(nodes, lanes_, static_cast<std::int64_t>(each > kept ? each - kept : 0),
+                         hard ? Budget::hard : Budget::target);
     } catch (ConfigError const& e) {
-      auto const least = static_cast<std::uint64_t>(minimum_bytes(nodes, lanes_));
-      throw ConfigError(who + std::to_string(replicas_) + " replicas need " + std::to_string(least * replicas_) +
-                        " bytes for queues, " + std::to_string(given) + " are given, enough for " +
-                        std::to_string(given / least) + " replicas; of each: " + e.what());
+      throw too_few(least, given, std::string("; of each: ") + e.what());
     }
     for (std::size_t i = 0; i != slots.size(); ++i)
       slots[i] = static_cast<std::uint32_t>(std::min<std::int64_t>(sizes.slots[i], 1 << 30));

@@ -93,7 +93,7 @@ TEST(QueensMethods, OfSegmentsFindTheKnownSolutions) {
           ASSERT_EQ(run.segment->nodes.size(), 6U);
           if (!counts) continue;
           // A board is an item of the node that places the next queen.
-          std::vector<std::uint64_t> const& boards = run_reference({8}, {}).front().summary.boards;
+          std::vector<std::uint64_t> const boards = run_reference({8}, {}).front().summary.boards;
           for (std::uint32_t k = 0; k != 6; ++k) {
             EXPECT_EQ(run.segment->nodes[k].counters.items, boards[2 + k]) << k;
             EXPECT_EQ(run.segment->nodes[k].counters.outputs, boards[3 + k]) << k;
