@@ -2,7 +2,6 @@
 #include "hiway/segment/segment.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 #include "hiway/error.hpp"
 
@@ -23,6 +22,8 @@ constexpr unsigned ensembles_a_claim = 64;
 constexpr std::byte guard{0xa5};
 
 std::uint64_t align_up(std::uint64_t at, std::uint64_t to) { return (at + to - 1) / to * to; }
+
+bool expands(NodeDescription const& n) { return n.kind == Kind::expander || n.kind == Kind::indexed; }
 
 }  // namespace
 
@@ -46,13 +47,7 @@ struct SegmentBase::Memory {
 
   NodeRow* rows = nullptr;
   std::vector<std::byte*> functions{};  ///< of each module
-  SharedWords* words = nullptr;
-  SinkWords* sinks = nullptr;
-  NodeCounters* counters = nullptr;
-  ReplicaTimes* times = nullptr;
-  LetterBox* boxes = nullptr;
-  Word<std::uint32_t>* asks = nullptr;  ///< behind the bits the number of replicas that ask
-  std::size_t ask_words = 0;
+  std::size_t ask_words = 0;            ///< of Lending::asks, and behind them of its idle
 };
 
 SegmentBase::SegmentBase(std::string name, SegmentConfig config, Shape shape, std::vector<NodeDescription> nodes,
@@ -69,9 +64,7 @@ SegmentBase::SegmentBase(std::string name, SegmentConfig config, Shape shape, st
     throw ConfigError("segment '" + name_ + "' has " + std::to_string(nodes_.size()) + " nodes, of " +
                       std::to_string(most_nodes) + " at most");
   for (NodeDescription const& n : nodes_) {
-    bool const expands = n.kind == Kind::expander || n.kind == Kind::indexed;
-    bool const limited = !expands || n.options.interruptible;
-    if (!limited && n.max_gain == 0)
+    if (expands(n) && !n.options.interruptible && n.max_gain == 0)
       throw ConfigError("segment '" + name_ + "': node '" + n.name +
                         "' may not be interrupted, so its function must say max_gain");
     if (n.options.gain <= 0) throw ConfigError("segment '" + name_ + "': node '" + n.name + "': gain must be above 0");
@@ -115,8 +108,7 @@ void SegmentBase::number_nodes() {
 
 /// It may be left between two pushes, so a push of all lanes is all that its children need room for.
 bool SegmentBase::suspends(NodeDescription const& n) const {
-  bool const expands = n.kind == Kind::expander || n.kind == Kind::indexed;
-  return n.kind == Kind::by_hand || (expands && n.options.interruptible);
+  return n.kind == Kind::by_hand || (expands(n) && n.options.interruptible);
 }
 
 /// Free slots of the node's queue with fewer of which it is active: what its parent puts at most before it looks again.
@@ -166,9 +158,8 @@ std::vector<std::uint32_t> SegmentBase::slots_for_all(std::size_t near_limit) {
                        std::to_string(given / least) + " replicas" + why);
   };
   bloat_bytes_ = 0;
-  if (std::size_t const budget = std::max(config_.queue_bytes, config_.queue_target_bytes); budget != 0) {
-    bool const hard = config_.queue_target_bytes == 0;
-    std::size_t const given = hard ? config_.queue_bytes : config_.queue_target_bytes;
+  bool const hard = config_.queue_target_bytes == 0;
+  if (std::size_t const given = hard ? config_.queue_bytes : config_.queue_target_bytes; given != 0) {
     SizedNodes const nodes = sized_nodes();
     // Lanes that are kept of a node that does not suspend: what is shared out knows cursors of those that do.
     std::uint64_t kept = 0;
@@ -341,11 +332,11 @@ void SegmentBase::place(Backend& backend, simt::Grid grid, Control* control, std
   placed_.stage = stage;
   placed_.far = m.take<std::byte>(placed_.far_bytes * replicas_, who + ": queues");
   placed_.rows = m.rows = m.take<NodeRow>(rows_.size(), who);
-  placed_.words = m.words = m.take<SharedWords>(1, who);
-  placed_.sink_words = m.sinks = m.take<SinkWords>(sinks_.size(), who);
-  placed_.times = m.times = m.take<ReplicaTimes>(replicas_, who);
+  placed_.words = m.take<SharedWords>(1, who);
+  placed_.sink_words = m.take<SinkWords>(sinks_.size(), who);
+  placed_.times = m.take<ReplicaTimes>(replicas_, who);
   placed_.made = m.take<std::uint32_t>(shape_.counters ? nodes_.size() * replicas_ * lanes_ : 0, who);
-  placed_.counters = m.counters = m.take<NodeCounters>(shape_.counters ? nodes_.size() * replicas_ : 0, who);
+  placed_.counters = m.take<NodeCounters>(shape_.counters ? nodes_.size() * replicas_ : 0, who);
   placed_.least_claim = config_.least_claim != 0 ? config_.least_claim : lanes_;
   placed_.most_claim = std::max<std::uint64_t>(
       placed_.least_claim, config_.most_claim != 0 ? config_.most_claim : std::uint64_t{ensembles_a_claim} * lanes_);
@@ -357,10 +348,10 @@ void SegmentBase::place(Backend& backend, simt::Grid grid, Control* control, std
     l.replicas = replicas_;
     l.letter_bytes = static_cast<std::uint32_t>(align_up(std::uint64_t{lanes_} * item_bytes, 16));
     l.letters = m.take<std::byte>(std::size_t{l.letter_bytes} * replicas_, who + ": letters");
-    l.boxes = m.boxes = m.take<LetterBox>(replicas_, who);
+    l.boxes = m.take<LetterBox>(replicas_, who);
     m.ask_words = align_up((replicas_ + 31) / 32, 32) + 32;
-    l.asks = m.asks = m.take<Word<std::uint32_t>>(m.ask_words, who);
-    l.idle = m.asks + m.ask_words - 1;
+    l.asks = m.take<Word<std::uint32_t>>(m.ask_words, who);
+    l.idle = l.asks + m.ask_words - 1;
   }
   placed_.functions.assign(modules_, nullptr);
   placed_.modules.assign(modules_, 0);
@@ -381,7 +372,7 @@ void SegmentBase::start(Backend& backend) {
   sink_items_.clear();  // a run that fails has none
   times_.clear();
   counters_.clear();
-  Memory& m = *memory_;
+  Memory const& m = *memory_;
   backend.upload(m.rows, rows_.data(), rows_.size() * sizeof(NodeRow));
   for (unsigned module = 0; module != modules_; ++module) {
     std::vector<std::byte> image;
@@ -390,13 +381,13 @@ void SegmentBase::start(Backend& backend) {
     }
     backend.upload(m.functions[module], image.data(), image.size());
   }
-  backend.clear(m.words, sizeof(SharedWords));
-  backend.clear(m.sinks, std::max<std::size_t>(1, sinks_.size()) * sizeof(SinkWords));
-  if (m.asks != nullptr) {
-    backend.clear(m.asks, m.ask_words * sizeof(Word<std::uint32_t>));
-    backend.clear(m.boxes, replicas_ * sizeof(LetterBox));
+  backend.clear(placed_.words, sizeof(SharedWords));
+  backend.clear(placed_.sink_words, std::max<std::size_t>(1, sinks_.size()) * sizeof(SinkWords));
+  if (Lending const& l = placed_.lending; l.idle != nullptr) {
+    backend.clear(l.asks, m.ask_words * sizeof(Word<std::uint32_t>));
+    backend.clear(l.boxes, replicas_ * sizeof(LetterBox));
   }
-  if (shape_.counters) backend.clear(m.counters, nodes_.size() * replicas_ * sizeof(NodeCounters));
+  if (shape_.counters) backend.clear(placed_.counters, nodes_.size() * replicas_ * sizeof(NodeCounters));
   if (!guards_.empty()) {
     std::vector<std::byte> const filled(placed_.far_bytes * replicas_, guard);
     backend.upload(placed_.far, filled.data(), filled.size());
@@ -419,16 +410,14 @@ void SegmentBase::check_guards(Backend& backend) const {
 
 void SegmentBase::finish(Backend& backend) {
   check_guards(backend);
-  Memory const& m = *memory_;
   std::vector<SinkWords> sinks(sinks_.size());
-  if (!sinks.empty()) backend.download(sinks.data(), m.sinks, sinks.size() * sizeof(SinkWords));
-  sink_items_.clear();
+  if (!sinks.empty()) backend.download(sinks.data(), placed_.sink_words, sinks.size() * sizeof(SinkWords));
   for (SinkWords const& s : sinks) sink_items_.push_back(s.items.bits);
   times_.resize(replicas_);
-  backend.download(times_.data(), m.times, times_.size() * sizeof(ReplicaTimes));
+  backend.download(times_.data(), placed_.times, times_.size() * sizeof(ReplicaTimes));
   if (!shape_.counters) return;
   counters_.resize(nodes_.size() * replicas_);
-  backend.download(counters_.data(), m.counters, counters_.size() * sizeof(NodeCounters));
+  backend.download(counters_.data(), placed_.counters, counters_.size() * sizeof(NodeCounters));
 }
 
 std::uint64_t SegmentBase::items(std::string_view sink) const {
