@@ -1,7 +1,5 @@
 #include "cli/segment.hpp"
 
-#include <algorithm>
-
 namespace cli {
 
 SegmentNumbers numbers_of(hiway::segment::SegmentBase const& segment) {
@@ -13,21 +11,9 @@ SegmentNumbers numbers_of(hiway::segment::SegmentBase const& segment) {
   n.bloat_bytes = segment.bloat_bytes();
   n.imbalance = segment.imbalance();
   for (hiway::segment::QueueSize const& queue : segment.queues()) n.nodes.push_back({queue.node, queue.slots, {}});
-  for (hiway::segment::CountersOf const& of : segment.counters()) {
-    n.counted = true;
-    hiway::segment::NodeCounters const& c = of.counters;
-    hiway::segment::NodeCounters& sum = std::ranges::find(n.nodes, of.node, &NodeNumbers::name)->counters;
-    sum.firings += c.firings;
-    sum.ensembles += c.ensembles;
-    sum.full += c.full;
-    sum.items += c.items;
-    sum.suspensions += c.suspensions;
-    sum.shared += c.shared;
-    sum.steps += c.steps;
-    sum.outputs += c.outputs;
-    sum.cycles += c.cycles;
-    sum.most_outputs.bits = std::max(sum.most_outputs.bits, c.most_outputs.bits);
-  }
+  std::vector<hiway::segment::CountersOfNode> const counted = segment.node_counters();
+  n.counted = !counted.empty();
+  for (std::size_t i = 0; i != counted.size(); ++i) n.nodes[i].counters = counted[i].counters;
   return n;
 }
 

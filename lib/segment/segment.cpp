@@ -436,32 +436,33 @@ std::vector<CountersOf> SegmentBase::counters() const {
   return all;
 }
 
+std::vector<CountersOfNode> SegmentBase::node_counters() const {
+  std::vector<CountersOfNode> sums;
+  for (std::size_t i = 0; i != nodes_.size() && !counters_.empty(); ++i) {
+    sums.push_back({nodes_[i].name, {}});
+    for (unsigned r = 0; r != replicas_; ++r) sums[i].counters.add(counters_[r * nodes_.size() + number_of(i)]);
+  }
+  return sums;
+}
+
 SizedNodes SegmentBase::measured_nodes() const {
   SizedNodes nodes = sized_nodes();
-  if (counters_.empty()) return nodes;
-  std::vector<NodeCounters> sums(nodes_.size());
+  std::vector<CountersOfNode> const counted = node_counters();
+  if (counted.empty()) return nodes;
   double cycles = 0;
-  for (std::size_t i = 0; i != nodes_.size(); ++i) {
-    for (unsigned r = 0; r != replicas_; ++r) {
-      NodeCounters const& c = counters_[r * nodes_.size() + number_of(i)];
-      sums[i].items += c.items;
-      sums[i].outputs += c.outputs;
-      sums[i].cycles += c.cycles;
-      sums[i].most_outputs.bits = std::max(sums[i].most_outputs.bits, c.most_outputs.bits);
-    }
-    cycles += static_cast<double>(sums[i].cycles);
-  }
+  for (CountersOfNode const& of : counted) cycles += static_cast<double>(of.counters.cycles);
   double busy_ns = 0;
   for (ReplicaTimes const& t : times_) busy_ns += static_cast<double>(t.ended_ns - t.began_ns - t.waited_ns);
   for (std::size_t i = 0; i != nodes_.size(); ++i) {
-    if (sums[i].items == 0) continue;
-    auto const items = static_cast<double>(sums[i].items);
-    nodes[i].service_ns = cycles > 0 ? static_cast<double>(sums[i].cycles) / cycles * busy_ns / items : 0;
+    NodeCounters const& sum = counted[i].counters;
+    if (sum.items == 0) continue;
+    auto const items = static_cast<double>(sum.items);
+    nodes[i].service_ns = cycles > 0 ? static_cast<double>(sum.cycles) / cycles * busy_ns / items : 0;
     if (nodes_[i].to.size() != 1) continue;  // several channels: as declared
     for (std::size_t child = 0; child != nodes_.size(); ++child) {
       if (nodes_[child].parent != static_cast<int>(i)) continue;
-      nodes[child].gain = std::max(static_cast<double>(sums[i].outputs) / items, 1e-9);
-      nodes[child].max_gain = std::max<std::int64_t>(nodes[child].max_gain, sums[i].most_outputs.bits);
+      nodes[child].gain = std::max(static_cast<double>(sum.outputs) / items, 1e-9);
+      nodes[child].max_gain = std::max<std::int64_t>(nodes[child].max_gain, sum.most_outputs.bits);
     }
   }
   return nodes;

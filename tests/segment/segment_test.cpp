@@ -59,24 +59,14 @@ constexpr std::uint32_t least(std::uint32_t gain, std::uint32_t v) { return gain
 
 /// What a node counted in all replicas together.
 NodeCounters sum_of(SegmentBase const& segment, std::string_view node) {
-  NodeCounters sum;
-  for (CountersOf const& c : segment.counters()) {
-    if (c.node != node) continue;
-    sum.ensembles += c.counters.ensembles;
-    sum.items += c.counters.items;
-    sum.suspensions += c.counters.suspensions;
-    sum.shared += c.counters.shared;
-    sum.outputs += c.counters.outputs;
+  for (CountersOfNode const& c : segment.node_counters()) {
+    if (c.node == node) return c.counters;
   }
-  return sum;
+  return {};
 }
 NodeCounters sum_of_all(SegmentBase const& segment) {
   NodeCounters sum;
-  for (NodeDescription const& n : segment.nodes()) {
-    NodeCounters const c = sum_of(segment, n.name);
-    sum.suspensions += c.suspensions;
-    sum.shared += c.shared;
-  }
+  for (CountersOfNode const& c : segment.node_counters()) sum.add(c.counters);
   return sum;
 }
 
@@ -606,6 +596,30 @@ struct Sample {
         kinds(pipe.add_segment<shape>("kinds", indices(1009), chain_of(k, lanes_of<shape>, drop, store("out", out)),
                                       config)) {}
 };
+
+TYPED_TEST(Segments, SumWhatReplicasCountAtANode) {
+  HIWAY_NEEDS_DEVICE();
+  Sample<TypeParam::shape> sample(1009);
+  EXPECT_TRUE(sample.kinds.node_counters().empty()) << "nothing has run";
+  sample.pipe.run();
+  std::vector<CountersOf> const all = sample.kinds.counters();
+  std::vector<CountersOfNode> const sums = sample.kinds.node_counters();
+  ASSERT_EQ(sums.size(), sample.kinds.nodes().size());
+  for (std::size_t i = 0; i != sums.size(); ++i) {
+    std::string const& name = sums[i].node;
+    EXPECT_EQ(name, sample.kinds.nodes()[i].name);
+    for (auto const field : {&NodeCounters::firings, &NodeCounters::ensembles, &NodeCounters::full,
+                             &NodeCounters::items, &NodeCounters::suspensions, &NodeCounters::shared,
+                             &NodeCounters::steps, &NodeCounters::outputs, &NodeCounters::cycles}) {
+      std::uint64_t expected = 0;
+      for (CountersOf const& c : all) expected += c.node == name ? c.counters.*field : 0;
+      EXPECT_EQ(sums[i].counters.*field, expected) << name;
+    }
+    std::uint32_t most = 0;
+    for (CountersOf const& c : all) most = c.node == name ? std::max(most, c.counters.most_outputs.bits) : most;
+    EXPECT_EQ(sums[i].counters.most_outputs.bits, most) << name;
+  }
+}
 
 TYPED_TEST(Segments, AdviseByWhatWasMeasured) {
   HIWAY_NEEDS_DEVICE();

@@ -14,6 +14,7 @@
 // Nodes are numbered so that a node's children have lower numbers; the root has the highest. The nodes of a loop have
 // higher numbers than what leaves it.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -69,6 +70,20 @@ struct NodeCounters {
   std::uint64_t outputs = 0;            ///< put on all channels
   std::uint64_t cycles = 0;             ///< spent in it
   Word<std::uint32_t> most_outputs{0};  ///< of one item
+
+  /// What another replica counted at the same node.
+  void add(NodeCounters const& other) {
+    firings += other.firings;
+    ensembles += other.ensembles;
+    full += other.full;
+    items += other.items;
+    suspensions += other.suspensions;
+    shared += other.shared;
+    steps += other.steps;
+    outputs += other.outputs;
+    cycles += other.cycles;
+    most_outputs.bits = std::max(most_outputs.bits, other.most_outputs.bits);
+  }
 };
 
 /// Of each replica.

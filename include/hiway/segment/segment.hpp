@@ -723,6 +723,12 @@ struct CountersOf {
   NodeCounters counters;
 };
 
+/// What was counted at one node in all replicas together.
+struct CountersOfNode {
+  std::string node;
+  NodeCounters counters;
+};
+
 /// A segment that a pipeline runs, whatever its nodes. Made by Pipeline::add_segment. *Lifetime*: the pipeline's.
 class SegmentBase : public KernelData {
  public:
@@ -743,6 +749,8 @@ class SegmentBase : public KernelData {
   [[nodiscard]] unsigned lanes() const { return lanes_; }
   /// Of the last run, node by node. Empty unless the shape asks for them.
   [[nodiscard]] std::vector<CountersOf> counters() const;
+  /// The same, summed over the replicas: in the order of nodes().
+  [[nodiscard]] std::vector<CountersOfNode> node_counters() const;
   /// Of the last run, for each replica.
   [[nodiscard]] std::vector<ReplicaTimes> const& times() const { return times_; }
   /// From the first replica's begin to the last one's end.
