@@ -42,8 +42,8 @@ class BlackScholes final : public cli::App {
     command.add_option("--iterations", problem_.iterations, "times that a stage prices an option (10)")->type_name("N");
     command.add_option("--rate", problem_.rate, "of options that a stage drops, 0 to 1 (0.5)")->type_name("RATE");
     command.add_option("--topology", topology_, "how stages are connected (DiffType)")->type_name(names("|"));
-    command.add_option("--replicas", replica_, "method hiway: what has its own queues (warp)")->type_name("warp|block");
-    command.add_option("--feed", feed_, "method hiway: how options come and go (buffer)")->type_name("buffer|tunnel");
+    choices_.add_replicas(command);
+    choices_.add_feed(command, "how options come and go");
     command.add_flag("--counters", segment_.counters, "method hiway: says what each node did");
   }
 
@@ -61,10 +61,8 @@ class BlackScholes final : public cli::App {
     auto const* const found = std::ranges::find(topologies, topology_, &Named::name);
     if (found == topologies.end()) throw cli::BadInput{"--topology: one of " + names(", ") + ", not " + topology_};
     problem_.topology = found->topology;
-    if (replica_ != "warp" && replica_ != "block") throw cli::BadInput{"--replicas: warp or block, not " + replica_};
-    segment_.replica = replica_ == "warp" ? Replica::warp : Replica::block;
-    if (feed_ != "buffer" && feed_ != "tunnel") throw cli::BadInput{"--feed: buffer or tunnel, not " + feed_};
-    segment_.feed = feed_ == "buffer" ? Feed::buffer : Feed::tunnel;
+    segment_.replica = choices_.replica();
+    segment_.feed = choices_.feed();
     if (segment_.feed == Feed::tunnel &&
         (segment_.counters || segment_.replica == Replica::block || problem_.topology != Topology::diff_type))
       throw cli::BadInput{"--feed tunnel goes with DiffType, replicas of a warp, and without --counters"};
@@ -113,8 +111,7 @@ class BlackScholes final : public cli::App {
 
   Problem problem_;
   std::string topology_ = "DiffType";
-  std::string replica_ = "warp";
-  std::string feed_ = "buffer";
+  cli::SegmentChoices choices_;
   SegmentOptions segment_;
   std::optional<Options> oracle_;  // made once, for all methods
 };

@@ -13,7 +13,9 @@
 
 namespace black_scholes {
 
+using cli::Feed;
 using cli::Job;
+using cli::Replica;
 
 /// One run. seconds: from the options in the device's memory to those that pass, there; the reference's: to those that pass.
 /// Allocation and kernel loading excluded.
@@ -25,11 +27,6 @@ struct Measurement {
   std::vector<hiway::TunnelReport> tunnels{};
   std::optional<cli::SegmentNumbers> segment{};
 };
-
-/// What runs a copy of the nodes, with queues of its own.
-enum class Replica : std::uint8_t { warp, block };
-/// How options reach the device and leave it: they lie there, or go through tunnels from and to a CPU stage.
-enum class Feed : std::uint8_t { buffer, tunnel };
 
 /// Of method hiway.
 struct SegmentOptions {

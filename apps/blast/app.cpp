@@ -34,19 +34,16 @@ class Blast final : public cli::App {
         ->type_name("4|1");
     command.add_option("--tsv", tsv_, "writes the hits, in order; - with --json FILE: nothing else on stdout")
         ->type_name("FILE|-");
-    command.add_option("--feed", feed_, "method hiway: where its segment reads from (buffer)")
-        ->type_name("buffer|tunnel");
-    command.add_option("--replicas", replica_, "method hiway: what has its own queues (warp)")->type_name("warp|block");
+    choices_.add_feed(command, "where its segment reads from");
+    choices_.add_replicas(command);
     command.add_flag("--merged", segment_.merged, "method hiway: all nodes merged into one");
     command.add_flag("--counters", segment_.counters, "method hiway: what each node did");
   }
 
   std::vector<std::string> load(std::uint64_t seed) override {
-    if (feed_ != "buffer" && feed_ != "tunnel") throw cli::BadInput{"--feed: buffer or tunnel, not " + feed_};
-    segment_.feed = feed_ == "buffer" ? Feed::buffer : Feed::tunnel;
-    if (replica_ != "warp" && replica_ != "block") throw cli::BadInput{"--replicas: warp or block, not " + replica_};
-    segment_.warps = replica_ == "warp";
-    if (segment_.feed == Feed::tunnel && (segment_.merged || segment_.counters || !segment_.warps))
+    segment_.feed = choices_.feed();
+    segment_.replica = choices_.replica();
+    if (segment_.feed == Feed::tunnel && (segment_.merged || segment_.counters || segment_.replica == Replica::block))
       throw cli::BadInput{"--merged, --counters and --replicas go with --feed buffer"};
     if (!tsv_.empty() && tsv_ != "-") cli::require_writable("--tsv", tsv_);
     options_.seed = seed;
@@ -105,8 +102,7 @@ class Blast final : public cli::App {
 
   InputOptions options_;
   SegmentOptions segment_;
-  std::string feed_ = "buffer";
-  std::string replica_ = "warp";
+  cli::SegmentChoices choices_;
   std::string tsv_;
   Input input_;
   Problem problem_;

@@ -32,7 +32,7 @@ class Searcher {
       add_tunnels();
     } else {
       hits_ = &pipe_.create_buffer<Hit>(room_for_hits(problem));
-      options.warps ? of_replica<ReplicaOf::warp>() : of_replica<ReplicaOf::block>();
+      options.replica == Replica::warp ? of_replica<ReplicaOf::warp>() : of_replica<ReplicaOf::block>();
     }
     pipe_.prepare();
   }
@@ -63,7 +63,7 @@ class Searcher {
   /// Eight slots for each lane: longer queues are filled less often, and do not lie nearer for being short.
   template <class Sink>
   auto four_nodes(Sink const& sink) const {
-    std::uint32_t const slots = options_.warps ? 8 * 32 : 8 * threads_per_block;
+    std::uint32_t const slots = options_.replica == Replica::warp ? 8 * 32 : 8 * threads_per_block;
     return chain(node("seeds", FindSeeds{search_}, {.gain = 2.3}),
                  node("positions", Positions{search_}, {.gain = 1.1, .slots = slots}),
                  node("exact", ExtendExact{search_}, {.gain = 0.05, .slots = slots}),

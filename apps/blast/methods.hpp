@@ -14,7 +14,9 @@
 
 namespace blast {
 
+using cli::Feed;
 using cli::Job;
+using cli::Replica;
 
 /// One run. seconds: of the search alone; database, query and table lie on the device before, and hits stay there.
 struct Measurement {
@@ -26,12 +28,10 @@ struct Measurement {
   std::optional<cli::SegmentNumbers> segment{};
 };
 
-/// What method hiway's segment reads its places from.
-enum class Feed : std::uint8_t { buffer, tunnel };
-
+/// Of method hiway.
 struct SegmentOptions {
-  Feed feed = Feed::buffer;
-  bool warps = true;      ///< a copy of the nodes for each warp, or for each block
+  Feed feed = Feed::buffer;  ///< of places, and of hits
+  Replica replica = Replica::warp;
   bool merged = false;    ///< one node instead of four
   bool counters = false;  ///< what each node did
 };

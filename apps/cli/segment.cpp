@@ -1,6 +1,30 @@
 #include "cli/segment.hpp"
 
+#include "cli/bad_input.hpp"
+
 namespace cli {
+namespace {
+
+/// 0 or 1: which of the two.
+int one_of(std::string const& option, std::string const& text, char const* first, char const* second) {
+  if (text != first && text != second) throw BadInput{option + ": " + first + " or " + second + ", not " + text};
+  return text == first ? 0 : 1;
+}
+
+}  // namespace
+
+void SegmentChoices::add_replicas(CLI::App& command) {
+  command.add_option("--replicas", replica_, "method hiway: what has its own queues (warp)")->type_name("warp|block");
+}
+void SegmentChoices::add_feed(CLI::App& command, std::string const& description) {
+  command.add_option("--feed", feed_, "method hiway: " + description + " (buffer)")->type_name("buffer|tunnel");
+}
+Replica SegmentChoices::replica() const {
+  return one_of("--replicas", replica_, "warp", "block") == 0 ? Replica::warp : Replica::block;
+}
+Feed SegmentChoices::feed() const {
+  return one_of("--feed", feed_, "buffer", "tunnel") == 0 ? Feed::buffer : Feed::tunnel;
+}
 
 SegmentNumbers numbers_of(hiway::segment::SegmentBase const& segment) {
   SegmentNumbers n;

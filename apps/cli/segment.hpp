@@ -1,4 +1,4 @@
-// What a run says of its segment.
+// What applications choose of a segment alike, and what a run says of it.
 #pragma once
 #include <cstdint>
 #include <hiway/segment/segment.hpp>
@@ -8,6 +8,25 @@
 #include "cli/app.hpp"
 
 namespace cli {
+
+/// What runs a copy of the nodes, with queues of its own, and takes part in the work by itself.
+enum class Replica : std::uint8_t { warp, block };
+/// How items reach the device and leave it: they lie there, or go through tunnels while the kernel runs.
+enum class Feed : std::uint8_t { buffer, tunnel };
+
+/// The options --replicas and --feed.
+class SegmentChoices {
+ public:
+  void add_replicas(CLI::App& command);
+  void add_feed(CLI::App& command, std::string const& description);
+  /// *Throws* BadInput, like feed().
+  [[nodiscard]] Replica replica() const;
+  [[nodiscard]] Feed feed() const;
+
+ private:
+  std::string replica_ = "warp";
+  std::string feed_ = "buffer";
+};
 
 /// A node's queue, and what it did in all replicas together, where that was counted.
 struct NodeNumbers {

@@ -34,7 +34,7 @@ class NQueens final : public cli::App {
     command.add_option("--queue-memory", queue_memory_, "method hiway: what all queues should take, a target")
         ->type_name("64MiB");
     command.add_option("--max-memory", max_memory_, "method hiway: what they may take at most")->type_name("64MiB");
-    command.add_option("--replicas", replica_, "method hiway: what has its own queues (warp)")->type_name("warp|block");
+    choices_.add_replicas(command);
     command
         .add_option("--nodes", nodes_,
                     "method hiway: a lane takes a board when it has none, or all lanes together (lanes); by-hand: "
@@ -43,8 +43,7 @@ class NQueens final : public cli::App {
     command.add_option("--replica-count", options_.replicas, "method hiway: blocks; 0: the library chooses (0)")
         ->type_name("N");
     command.add_flag("--counters", options_.counts, "method hiway: says what each node did");
-    command.add_option("--feed", feed_, "method hiway: how boards reach the device (buffer)")
-        ->type_name("buffer|tunnel");
+    choices_.add_feed(command, "how boards reach the device");
   }
 
   std::vector<std::string> load(std::uint64_t) override {
@@ -60,13 +59,13 @@ class NQueens final : public cli::App {
     options_.most_bytes = parse_memory("--max-memory", max_memory_);
     if (options_.most_bytes != 0 && options_.queue_bytes > options_.most_bytes)
       throw cli::BadInput{"--queue-memory is more than --max-memory: " + queue_memory_ + ", " + max_memory_};
-    options_.replica = one_of("--replicas", replica_, "warp", "block") == 0 ? Replica::warp : Replica::block;
+    options_.replica = choices_.replica();
     if (nodes_ != "lanes" && nodes_ != "ensembles" && nodes_ != "by-hand")
       throw cli::BadInput{"--nodes: lanes, ensembles or by-hand, not " + nodes_};
     options_.nodes = nodes_ == "lanes" ? Nodes::lanes : nodes_ == "ensembles" ? Nodes::ensembles : Nodes::by_hand;
     if (options_.replicas > most_replicas)
       throw cli::BadInput{"--replica-count must be 0 to 65536: " + std::to_string(options_.replicas)};
-    options_.feed = one_of("--feed", feed_, "buffer", "tunnel") == 0 ? Feed::buffer : Feed::tunnel;
+    options_.feed = choices_.feed();
     if (options_.feed == Feed::tunnel && (options_.counts || options_.nodes != Nodes::lanes))
       throw cli::BadInput{"--counters and --nodes go with --feed buffer"};
     return {};
@@ -99,11 +98,6 @@ class NQueens final : public cli::App {
   std::string graph(std::string const& device) override { return hiway_graph(problem_, options_, device); }
 
  private:
-  /// 0 or 1: which of the two.
-  static int one_of(std::string const& option, std::string const& text, char const* first, char const* second) {
-    if (text != first && text != second) throw cli::BadInput{option + ": " + first + " or " + second + ", not " + text};
-    return text == first ? 0 : 1;
-  }
   static std::uint64_t parse_memory(std::string const& option, std::string const& text) {
     if (text.empty()) return 0;
     std::int64_t const bytes = cli::parse_bytes(option, text);
@@ -127,9 +121,8 @@ class NQueens final : public cli::App {
   std::string interruptible_ = "all";
   std::string queue_memory_;
   std::string max_memory_;
-  std::string replica_ = "warp";
   std::string nodes_ = "lanes";
-  std::string feed_ = "buffer";
+  cli::SegmentChoices choices_;
   Options options_;
   std::optional<Summary> oracle_;  // made once, for all methods
 };

@@ -12,12 +12,9 @@
 
 namespace nqueens {
 
+using cli::Feed;
 using cli::Job;
-
-/// What has its own queues and takes part in the work by itself.
-enum class Replica : std::uint8_t { warp, block };
-/// How the CPU's boards reach the device: all before the kernel, or by a tunnel while it runs.
-enum class Feed : std::uint8_t { buffer, tunnel };
+using cli::Replica;
 
 /// How a node's lanes go on: each takes a board when it has none, or all take boards together; and then who saves what is under
 /// way, the library or the node itself.
@@ -31,8 +28,8 @@ struct Options {
   Replica replica = Replica::warp;
   Nodes nodes = Nodes::lanes;
   std::uint32_t replicas = 0;
-  bool counts = false;  ///< what each node did
-  Feed feed = Feed::buffer;
+  bool counts = false;       ///< what each node did
+  Feed feed = Feed::buffer;  ///< of the CPU's boards
 };
 
 /// One run. seconds: from the empty board to the number of solutions in CPU memory; allocation and kernel loading excluded.

@@ -365,7 +365,7 @@ TEST(BlastMethods, FindWhatTheOracleFinds) {
       (void)run_baseline(make_problem(input), job, hits);
       (void)run_reference(input, job, hits);
       (void)run_hiway(make_problem(input), {}, job, hits);
-      (void)run_hiway(make_problem(input), {.warps = false}, job, hits);
+      (void)run_hiway(make_problem(input), {.replica = Replica::block}, job, hits);
       (void)run_hiway(make_problem(input), {.merged = true, .counters = true}, job, hits);
       (void)run_hiway(make_problem(input), {.feed = Feed::tunnel}, job, hits);
       EXPECT_EQ(runs, 12);
