@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/hash.hpp"
+
 namespace bench {
 
 /// One item of 4, 12, 16 or 64 bytes.
@@ -39,12 +41,7 @@ HIWAY_DEVICE inline bool is_whole(Item<Bytes> const& item) {
 }
 HIWAY_ITEMS_END
 
-HIWAY_DEVICE inline std::uint64_t hash_of(std::uint32_t id) {
-  std::uint64_t x = id + 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
+HIWAY_DEVICE inline std::uint64_t hash_of(std::uint32_t id) { return cli::mixed(id + cli::mixed_step); }
 
 /// What a plant breaks: one item, or two that are swapped in part.
 enum class PlantKind : std::uint32_t { none, lose, duplicate, swap };

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "tests/explore/explorer.hpp"
+#include "tests/mix.hpp"
 
 namespace hiway::explore {
 
@@ -26,10 +27,9 @@ class Rng {
  public:
   explicit Rng(std::uint64_t seed) : state_(seed) {}
   std::uint64_t operator()() {
-    std::uint64_t z = state_ += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
+    std::uint64_t const number = hiway_tests::mix(state_);
+    state_ += hiway_tests::mix_step;
+    return number;
   }
   unsigned below(unsigned n) { return static_cast<unsigned>(((*this)() >> 32) * n >> 32); }
 

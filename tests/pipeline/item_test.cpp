@@ -7,18 +7,13 @@
 #include <vector>
 
 #include "tests/device.hpp"
+#include "tests/mix.hpp"
 
 namespace {
 
 using namespace hiway;
 using hiway_tests::bounded;
-
-HIWAY_DEVICE std::uint64_t mix(std::uint64_t x) {  // splitmix64
-  x += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
+using hiway_tests::mix;
 
 /// Content number `n`: every fifth all ones, every fifth all zeros, the others random bits.
 HIWAY_DEVICE std::uint64_t content(std::uint64_t n) { return n % 5 == 0 ? ~std::uint64_t{0} : n % 5 == 1 ? 0 : mix(n); }

@@ -16,19 +16,13 @@
 
 #include "hiway/hiway.hpp"
 #include "tests/environment.hpp"
+#include "tests/mix.hpp"
 
 namespace hiway_tests {
 
 using Key = std::uint32_t;
 inline constexpr Key depth_bits = 7;
 inline constexpr unsigned most_ends = 2;  // outlets, and inlets, of a stage
-
-HIWAY_DEVICE inline std::uint64_t mix(std::uint64_t x) {  // splitmix64
-  x += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
 
 /// How many items an item becomes in one inlet: one; one in the inlet that the key chooses, none in others; 0 to 2;
 /// along a cycle 0 to 2, none at depth 0.
@@ -44,7 +38,7 @@ struct Rule {
   Gain gain[most_ends] = {};
 
   HIWAY_DEVICE unsigned puts(Key key, unsigned inlet) const {
-    std::uint64_t const h = mix(key ^ salt ^ (inlet + 1) * 0x9e3779b97f4a7c15u);
+    std::uint64_t const h = mix(key ^ salt ^ (inlet + 1) * mix_step);
     switch (gain[inlet]) {
       case Gain::one: return 1;
       case Gain::split: return mix(key ^ salt) % inlets == inlet ? 1 : 0;
