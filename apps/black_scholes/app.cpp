@@ -44,7 +44,8 @@ class BlackScholes final : public cli::App {
     command.add_option("--topology", topology_, "how stages are connected (DiffType)")->type_name(names("|"));
     choices_.add_replicas(command);
     choices_.add_feed(command, "how options come and go");
-    command.add_flag("--counters", segment_.counters, "method hiway: says what each node did");
+    command.add_flag("--counters", segment_.counters,
+                     "method hiway: says what each node did, and what could be better");
   }
 
   std::vector<std::string> load(std::uint64_t seed) override {

@@ -37,7 +37,8 @@ class Blast final : public cli::App {
     choices_.add_feed(command, "where its segment reads from");
     choices_.add_replicas(command);
     command.add_flag("--merged", segment_.merged, "method hiway: all nodes merged into one");
-    command.add_flag("--counters", segment_.counters, "method hiway: what each node did");
+    command.add_flag("--counters", segment_.counters,
+                     "method hiway: says what each node did, and what could be better");
   }
 
   std::vector<std::string> load(std::uint64_t seed) override {

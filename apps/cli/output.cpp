@@ -13,6 +13,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/bad_input.hpp"
@@ -29,6 +30,30 @@ std::string milliseconds(double seconds) {
   return text.str();
 }
 
+/// Fractions with three digits.
+std::string shown(Json const& value) {
+  if (!value.is_number_float()) return value.is_string() ? value.get<std::string>() : value.dump();
+  std::ostringstream text;
+  text << std::setprecision(3) << value.get<double>();
+  return text.str();
+}
+
+/// A segment's advice (cli/segment.cpp), a line for each thing.
+std::vector<std::string> advice_lines(Json const& advice) {
+  std::vector<std::string> lines{"for queues of " + shown(advice["budget_bytes"]) + " bytes"};
+  for (Json const& node : advice["pessimistic"])
+    lines.push_back(shown(node) + ": most of its queue is for items that seldom come");
+  for (Json const& i : advice["interrupt"])
+    lines.push_back("make " + shown(i["node"]) + " interruptible: frees " + shown(i["freed_bytes"]) + " bytes");
+  for (Json const& m : advice["merge"])
+    lines.push_back("merge " + shown(m["node"]) + " into " + shown(m["into"]) + ": saves " + shown(m["saved_ns"]) +
+                    " ns for each item of the root");
+  if (advice["bloat_bytes_left"] != 0)
+    lines.push_back("bloat that stays: " + shown(advice["bloat_bytes_left"]) + " bytes");
+  if (lines.size() == 1) lines.front() += ": none";
+  return lines;
+}
+
 /// A list of objects with the same keys, a line each.
 std::string to_table(Json const& list) {
   std::vector<std::vector<std::string>> lines(1);
@@ -36,13 +61,7 @@ std::string to_table(Json const& list) {
   for (Json const& object : list) {
     lines.emplace_back();
     for (auto const& [key, value] : object.items()) {
-      std::ostringstream cell;
-      if (value.is_number_float()) {
-        cell << std::setprecision(3) << value.get<double>();
-      } else {
-        cell << (value.is_string() ? value.get<std::string>() : value.dump());
-      }
-      lines.back().push_back(cell.str());
+      lines.back().push_back(shown(value));
     }
   }
   std::ostringstream text;
@@ -137,6 +156,8 @@ std::string to_text(std::string const& app, std::string const& method, MethodRun
   for (auto const& [key, value] : run.result.items()) {
     if (value.is_array() && !value.empty() && value.front().is_object()) {
       text << to_table(value);
+    } else if (key == "advice") {
+      for (std::string name = key; std::string const& said : advice_lines(value)) line(std::exchange(name, ""), said);
     } else {
       line(key, value.is_string() ? value.get<std::string>() : value.dump());
     }

@@ -1,5 +1,7 @@
 #include "cli/segment.hpp"
 
+#include <utility>
+
 #include "cli/bad_input.hpp"
 
 namespace cli {
@@ -26,6 +28,33 @@ Feed SegmentChoices::feed() const {
   return one_of("--feed", feed_, "buffer", "tunnel") == 0 ? Feed::buffer : Feed::tunnel;
 }
 
+namespace {
+
+/// Bytes of all replicas, nodes by their names.
+Json advice_of(SegmentNumbers const& n) {
+  auto const of_all = [&](std::int64_t bytes) { return static_cast<std::uint64_t>(bytes) * n.replicas; };
+  Json pessimistic = Json::array();
+  for (std::size_t const node : n.advice.pessimistic) pessimistic.push_back(n.nodes[node].name);
+  Json interrupt = Json::array();
+  for (hiway::segment::InterruptProposal const& i : n.advice.interrupt)
+    interrupt.push_back({{"node", n.nodes[i.node].name}, {"freed_bytes", of_all(i.freed_bytes)}});
+  Json merge = Json::array();
+  for (hiway::segment::MergeProposal const& m : n.advice.merge) {
+    NodeNumbers const& child = n.nodes[m.child];
+    merge.push_back({{"node", child.name},
+                     {"into", n.nodes[static_cast<std::size_t>(child.parent)].name},
+                     {"saved_ns", m.saved_ns},
+                     {"minimum_bytes", of_all(m.minimum_bytes)}});
+  }
+  return {{"budget_bytes", n.asked_bytes},
+          {"pessimistic", std::move(pessimistic)},
+          {"interrupt", std::move(interrupt)},
+          {"merge", std::move(merge)},
+          {"bloat_bytes_left", of_all(n.advice.left_bytes)}};
+}
+
+}  // namespace
+
 SegmentNumbers numbers_of(hiway::segment::SegmentBase const& segment) {
   SegmentNumbers n;
   n.kernel_seconds = segment.kernel_seconds();
@@ -34,10 +63,13 @@ SegmentNumbers numbers_of(hiway::segment::SegmentBase const& segment) {
   n.queue_bytes = segment.queue_bytes();
   n.bloat_bytes = segment.bloat_bytes();
   n.imbalance = segment.imbalance();
-  for (hiway::segment::QueueSize const& queue : segment.queues()) n.nodes.push_back({queue.node, queue.slots, {}});
+  for (std::size_t i = 0; i != segment.nodes().size(); ++i)
+    n.nodes.push_back({segment.nodes()[i].name, segment.nodes()[i].parent, segment.queues()[i].slots, {}});
   std::vector<hiway::segment::CountersOfNode> const counted = segment.node_counters();
   n.counted = !counted.empty();
   for (std::size_t i = 0; i != counted.size(); ++i) n.nodes[i].counters = counted[i].counters;
+  n.asked_bytes = segment.asked_bytes();
+  if (n.counted) n.advice = segment.advice(n.asked_bytes);
   return n;
 }
 
@@ -69,6 +101,7 @@ void add_to(Json& result, SegmentNumbers const& n) {
                      {"lanes_with_output", places > 0 ? static_cast<double>(c.outputs) / places : 0}});
   }
   result["nodes"] = std::move(nodes);
+  result["advice"] = advice_of(n);
 }
 
 }  // namespace cli

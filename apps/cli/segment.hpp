@@ -31,6 +31,7 @@ class SegmentChoices {
 /// A node's queue, and what it did in all replicas together, where that was counted.
 struct NodeNumbers {
   std::string name;
+  int parent = -1;
   std::uint32_t slots = 0;  ///< of its queue in one replica; 0: it has none
   hiway::segment::NodeCounters counters;
 };
@@ -44,6 +45,8 @@ struct SegmentNumbers {
   double imbalance = 0;
   bool counted = false;
   std::vector<NodeNumbers> nodes;
+  std::uint64_t asked_bytes = 0;    ///< what the advice is for
+  hiway::segment::Advice advice{};  ///< of one replica, where it was counted
 };
 
 [[nodiscard]] SegmentNumbers numbers_of(hiway::segment::SegmentBase const& segment);

@@ -42,7 +42,7 @@ class NQueens final : public cli::App {
         ->type_name("lanes|ensembles|by-hand");
     command.add_option("--replica-count", options_.replicas, "method hiway: blocks; 0: the library chooses (0)")
         ->type_name("N");
-    command.add_flag("--counters", options_.counts, "method hiway: says what each node did");
+    command.add_flag("--counters", options_.counts, "method hiway: says what each node did, and what could be better");
     choices_.add_feed(command, "how boards reach the device");
   }
 

@@ -468,6 +468,12 @@ SizedNodes SegmentBase::measured_nodes() const {
   return nodes;
 }
 
+std::uint64_t SegmentBase::asked_bytes() const {
+  return config_.queue_target_bytes != 0 ? config_.queue_target_bytes
+         : config_.queue_bytes != 0      ? config_.queue_bytes
+                                         : queue_bytes_;
+}
+
 Advice SegmentBase::advice(std::uint64_t budget_bytes, double queue_ns) const {
   return advise(measured_nodes(), lanes_, static_cast<std::int64_t>(budget_bytes / std::max(1u, replicas_)), queue_ns);
 }

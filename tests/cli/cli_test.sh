@@ -349,6 +349,27 @@ good run nqueens --n 4 --cpu-rows 3 --json
 is solutions 2
 good run nqueens --n 8 --interruptible 4 --queue-memory 1MiB --max-memory 1MiB --replicas warp --replica-count 1 --counters
 says "row 4 "
+# About one board comes of one, though many may. What is advised follows from the numbers of boards, which are known.
+few="--n 8 --interruptible none --queue-memory 16KiB --replica-count 1 --counters"
+# shellcheck disable=SC2086
+good run nqueens $few
+says "  advice              for queues of 16384 bytes"
+says "row 5: most of its queue is for items that seldom come"
+says "make row 6 interruptible: frees "
+if grep -q "merge\|stays" out; then fail "$last: $(cat out)"; fi
+# shellcheck disable=SC2086
+good run nqueens $few --json
+is budget_bytes 16384
+is pessimistic '["row5","row6","row7"]'
+is node '"row6"'
+[[ $(key freed_bytes) -ge 10000 && $(key freed_bytes) -le 16384 ]] || fail "$last: $(key freed_bytes)"
+is merge '[]'
+is bloat_bytes_left 0
+good run nqueens --n 8 --queue-memory 1KiB --max-memory 1MiB --replica-count 1 --counters
+says "for queues of 1024 bytes"
+says "bloat that stays: "
+good run nqueens --n 8 --max-memory 1MiB --replica-count 1 --counters
+says "for queues of 1048576 bytes: none"
 good run nqueens --n 8 --feed tunnel --replicas block
 bad "--counters and --nodes go with --feed buffer" run nqueens --counters --feed tunnel
 bad "--nodes: lanes, ensembles or by-hand, not threads" run nqueens --nodes threads
@@ -387,6 +408,11 @@ for kind in "DiffType SameType SelfLoop Merged" "4-way-Same 4-way-Diff 4-way-Sta
 done
 good run black-scholes
 says "method hiway, device simt: verified"
+good run black-scholes --rate 0 --items 1024 --counters
+says "merge stage 1 into stage 0: saves 2 ns for each item of the root"
+says "merge stage 4 into stage 3: "
+good run black-scholes --items 1024 --counters
+if grep -q "merge" out; then fail "$last: half of the options are dropped, so merged lanes would be idle: $(cat out)"; fi
 good run black-scholes --feed tunnel
 says "method hiway, device simt: verified"
 bad "--feed tunnel goes with DiffType" run black-scholes --feed tunnel --topology Merged

@@ -638,6 +638,12 @@ TYPED_TEST(Segments, AdviseByWhatWasMeasured) {
   }
   Advice const much = sample.kinds.advice(std::uint64_t{1} << 30);
   EXPECT_TRUE(much.interrupt.empty()) << "there is room for all";
+  EXPECT_EQ(sample.kinds.asked_bytes(), sample.kinds.queue_bytes());
+  SegmentConfig config = guarded();
+  config.queue_bytes = 1 << 20;
+  EXPECT_EQ(Sample<TypeParam::shape>(1009, {5, 1}, config).kinds.asked_bytes(), std::uint64_t{1} << 20);
+  config.queue_target_bytes = 1 << 19;
+  EXPECT_EQ(Sample<TypeParam::shape>(1009, {5, 1}, config).kinds.asked_bytes(), std::uint64_t{1} << 19);
 }
 
 TYPED_TEST(Segments, RunAgainWithAnotherSourceAndOtherFunctions) {

@@ -761,8 +761,11 @@ class SegmentBase : public KernelData {
   /// The tree as sizing.hpp takes it: gains and service times as the last run has counted them (Shape::counters), else as
   /// declared, and no times. After prepare().
   [[nodiscard]] SizedNodes measured_nodes() const;
+  /// Bytes that all queues and cursors of all replicas are to take: SegmentConfig's target, or its budget, or what they take.
+  [[nodiscard]] std::uint64_t asked_bytes() const;
   /// What would bring the queues nearer to the law under a budget of so many bytes for all replicas, and what would save time
-  /// (sizing.hpp). `queue_ns`: what an item costs in a queue; the default was measured on an H200. *Throws* ConfigError.
+  /// (sizing.hpp); its bytes are of one replica. `queue_ns`: what an item costs in a queue; the default was measured on an
+  /// H200. *Throws* ConfigError.
   [[nodiscard]] Advice advice(std::uint64_t budget_bytes, double queue_ns = 2) const;
 
   simt::Grid choose_grid(Backend& backend, DeviceKernel const& kernel, GpuStageOptions options,
