@@ -54,14 +54,16 @@ std::vector<std::string> advice_lines(Json const& advice) {
   return lines;
 }
 
-/// A list of objects with the same keys, a line each.
+/// A list of objects with the same keys, a line each. Lists in them are left out.
 std::string to_table(Json const& list) {
   std::vector<std::vector<std::string>> lines(1);
-  for (auto const& [key, value] : list.front().items()) lines.front().push_back(key);
+  for (auto const& [key, value] : list.front().items()) {
+    if (!value.is_array()) lines.front().push_back(key);
+  }
   for (Json const& object : list) {
     lines.emplace_back();
     for (auto const& [key, value] : object.items()) {
-      lines.back().push_back(shown(value));
+      if (!value.is_array()) lines.back().push_back(shown(value));
     }
   }
   std::ostringstream text;

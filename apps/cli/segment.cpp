@@ -1,5 +1,6 @@
 #include "cli/segment.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "cli/bad_input.hpp"
@@ -53,6 +54,20 @@ Json advice_of(SegmentNumbers const& n) {
           {"bloat_bytes_left", of_all(n.advice.left_bytes)}};
 }
 
+/// Of the lanes of all steps, those that put.
+double lanes_with_output(hiway::segment::NodeCounters const& c, unsigned lanes) {
+  return c.steps != 0 ? static_cast<double>(c.outputs) / (static_cast<double>(c.steps) * lanes) : 0;
+}
+
+/// The least, the quartiles and the most of some values, in their order.
+std::vector<double> quartiles(std::vector<double> values) {
+  std::ranges::sort(values);
+  std::vector<double> five;
+  for (std::size_t quarter = 0; quarter != 5 && !values.empty(); ++quarter)
+    five.push_back(values[quarter * (values.size() - 1) / 4]);
+  return five;
+}
+
 }  // namespace
 
 SegmentNumbers numbers_of(hiway::segment::SegmentBase const& segment) {
@@ -64,10 +79,19 @@ SegmentNumbers numbers_of(hiway::segment::SegmentBase const& segment) {
   n.bloat_bytes = segment.bloat_bytes();
   n.imbalance = segment.imbalance();
   for (std::size_t i = 0; i != segment.nodes().size(); ++i)
-    n.nodes.push_back({segment.nodes()[i].name, segment.nodes()[i].parent, segment.queues()[i].slots, {}});
+    n.nodes.push_back({segment.nodes()[i].name, segment.nodes()[i].parent, segment.queues()[i].slots, {}, {}});
   std::vector<hiway::segment::CountersOfNode> const counted = segment.node_counters();
   n.counted = !counted.empty();
-  for (std::size_t i = 0; i != counted.size(); ++i) n.nodes[i].counters = counted[i].counters;
+  std::vector<hiway::segment::CountersOf> const of_each = segment.counters();
+  for (std::size_t i = 0; i != counted.size(); ++i) {
+    n.nodes[i].counters = counted[i].counters;
+    std::vector<double> shares;
+    for (unsigned replica = 0; replica != n.replicas; ++replica) {
+      hiway::segment::NodeCounters const& c = of_each[i * n.replicas + replica].counters;
+      if (c.steps != 0) shares.push_back(lanes_with_output(c, n.lanes));
+    }
+    n.nodes[i].lanes_of_replicas = quartiles(std::move(shares));
+  }
   n.asked_bytes = segment.asked_bytes();
   if (n.counted) n.advice = segment.advice(n.asked_bytes);
   return n;
@@ -85,7 +109,6 @@ void add_to(Json& result, SegmentNumbers const& n) {
   Json nodes = Json::array();
   for (NodeNumbers const& node : n.nodes) {
     hiway::segment::NodeCounters const& c = node.counters;
-    double const places = static_cast<double>(c.steps) * n.lanes;
     nodes.push_back({{"name", node.name},
                      {"slots", node.slots},
                      {"items", c.items},
@@ -98,7 +121,8 @@ void add_to(Json& result, SegmentNumbers const& n) {
                      {"shared", c.shared},
                      {"suspensions", c.suspensions},
                      {"steps", c.steps},
-                     {"lanes_with_output", places > 0 ? static_cast<double>(c.outputs) / places : 0}});
+                     {"lanes_with_output", lanes_with_output(c, n.lanes)},
+                     {"lanes_of_replicas", node.lanes_of_replicas}});
   }
   result["nodes"] = std::move(nodes);
   result["advice"] = advice_of(n);

@@ -34,6 +34,8 @@ struct NodeNumbers {
   int parent = -1;
   std::uint32_t slots = 0;  ///< of its queue in one replica; 0: it has none
   hiway::segment::NodeCounters counters;
+  /// Of lanes_with_output of each replica in which the node has put: the least, the quartiles, the most. Empty: in none.
+  std::vector<double> lanes_of_replicas{};
 };
 
 struct SegmentNumbers {

@@ -1,6 +1,7 @@
 // N queens: the packed board, rows of boards, the known numbers, and that each method finds them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <numeric>
 #include <random>
@@ -97,6 +98,14 @@ TEST(QueensMethods, OfSegmentsFindTheKnownSolutions) {
           for (std::uint32_t k = 0; k != 6; ++k) {
             EXPECT_EQ(run.segment->nodes[k].counters.items, boards[2 + k]) << k;
             EXPECT_EQ(run.segment->nodes[k].counters.outputs, boards[3 + k]) << k;
+            // Some replicas' lanes are fuller than those of all together, and some are not.
+            std::vector<double> const& of = run.segment->nodes[k].lanes_of_replicas;
+            ASSERT_EQ(of.size(), 5U);
+            EXPECT_TRUE(std::ranges::is_sorted(of));
+            auto const& sum = run.segment->nodes[k].counters;
+            double const all = static_cast<double>(sum.outputs) / static_cast<double>(sum.steps * run.segment->lanes);
+            EXPECT_LE(of.front(), all + 1e-9) << k;
+            EXPECT_GE(of.back(), all - 1e-9) << k;
           }
         }
       }

@@ -2,6 +2,7 @@
 # cli_test.sh PROGRAM: the program hiway as a user meets it: exit codes, one line for each mistake, JSON, files written whole.
 set -uo pipefail
 hiway=$(realpath "${1:?the path of the program hiway}")
+root=$(realpath "$(dirname "$0")/../..")
 export HIWAY_RUN_ON=simt
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -411,8 +412,30 @@ says "method hiway, device simt: verified"
 good run black-scholes --rate 0 --items 1024 --counters
 says "merge stage 1 into stage 0: saves 2 ns for each item of the root"
 says "merge stage 4 into stage 3: "
+good run black-scholes --rate 0 --items 1024 --counters --json
+is lanes_of_replicas '[1.0,1.0,1.0,1.0,1.0]'
+mv out full.json
 good run black-scholes --items 1024 --counters
 if grep -q "merge" out; then fail "$last: half of the options are dropped, so merged lanes would be idle: $(cat out)"; fi
+
+# Charts: for each node how full its lanes were; and the one that the documents show is drawn again.
+python3 "$root/scripts/chart" full.json full.svg || fail "chart: $(cat full.json)"
+for stage in 0 1 2 3 4; do
+  for bar in "lanes that put" "full ensembles"; do
+    grep -qF "<title>stage $stage, $bar: 100.0%</title>" full.svg || fail "chart: stage $stage, $bar: $(cat full.svg)"
+  done
+done
+good run black-scholes --items 1024 --method reference,hiway --counters --json
+mv out half.json
+python3 "$root/scripts/chart" half.json half.svg || fail "chart: $(cat half.json)"
+grep -qE "<title>stage 4, lanes that put: [1-9][0-9]?\.[0-9]%" half.svg || fail "chart: $(cat half.svg)"
+good run nqueens --json
+if python3 "$root/scripts/chart" out none.svg 2>err; then fail "chart: drew what was not counted"; fi
+grep -q "what a segment's nodes did" err || fail "chart: $(cat err)"
+python3 "$root/scripts/chart" "$root/bench/results/paper_h200.json" paper.svg
+cmp -s paper.svg "$root/docs/images/paper.svg" || fail "chart: the breakdown is not as docs/images/paper.svg"
+rm -f full.json full.svg half.json half.svg paper.svg
+
 good run black-scholes --feed tunnel
 says "method hiway, device simt: verified"
 bad "--feed tunnel goes with DiffType" run black-scholes --feed tunnel --topology Merged
