@@ -458,11 +458,14 @@ SizedNodes SegmentBase::measured_nodes() const {
     if (sum.items == 0) continue;
     auto const items = static_cast<double>(sum.items);
     nodes[i].service_ns = cycles > 0 ? static_cast<double>(sum.cycles) / cycles * busy_ns / items : 0;
-    if (nodes_[i].to.size() != 1) continue;  // several channels: as declared
+    // Of several channels what a child has taken, but for a head, which also takes what comes back: as declared. So is the
+    // most, which is counted over all channels.
+    bool const one_channel = nodes_[i].to.size() == 1;
     for (std::size_t child = 0; child != nodes_.size(); ++child) {
-      if (nodes_[child].parent != static_cast<int>(i)) continue;
-      nodes[child].gain = std::max(static_cast<double>(sum.outputs) / items, 1e-9);
-      nodes[child].max_gain = std::max<std::int64_t>(nodes[child].max_gain, sum.most_outputs.bits);
+      if (nodes_[child].parent != static_cast<int>(i) || (!one_channel && nodes_[child].loop_head)) continue;
+      std::uint64_t const came = one_channel ? sum.outputs : counted[child].counters.items;
+      nodes[child].gain = std::max(static_cast<double>(came) / items, 1e-9);
+      if (one_channel) nodes[child].max_gain = std::max<std::int64_t>(nodes[child].max_gain, sum.most_outputs.bits);
     }
   }
   return nodes;

@@ -412,6 +412,8 @@ says "method hiway, device simt: verified"
 good run black-scholes --rate 0 --items 1024 --counters
 says "merge stage 1 into stage 0: saves 2 ns for each item of the root"
 says "merge stage 4 into stage 3: "
+good run black-scholes --topology 4-way-Staged --rate 0 --items 1024 --counters
+if grep -q "merge" out; then fail "$last: each way takes half, so merged lanes would be idle: $(cat out)"; fi
 good run black-scholes --rate 0 --items 1024 --counters --json
 is lanes_of_replicas '[1.0,1.0,1.0,1.0,1.0]'
 mv out full.json

@@ -368,6 +368,9 @@ TYPED_TEST(Segments, PutOnSeveralChannels) {
   EXPECT_GE(sum_of(split, "even").shared, 1u);
   EXPECT_EQ(sum_of(split, "even").shared, sum_of(split, "odd").shared);
   EXPECT_EQ(sum_of(split, "split").shared, 0u);
+  // A gain is that of the channel.
+  EXPECT_DOUBLE_EQ(split.measured_nodes()[1].gain, 505. / n);
+  EXPECT_DOUBLE_EQ(split.measured_nodes()[2].gain, 504. / n);
 }
 
 // ---- what a node keeps
