@@ -372,6 +372,7 @@ says "bloat that stays: "
 good run nqueens --n 8 --max-memory 1MiB --replica-count 1 --counters
 says "for queues of 1048576 bytes: none"
 good run nqueens --n 8 --feed tunnel --replicas block
+says "  lanes               128"
 bad "--counters and --nodes go with --feed buffer" run nqueens --counters --feed tunnel
 bad "--nodes: lanes, ensembles or by-hand, not threads" run nqueens --nodes threads
 bad "bytes for queues, 100 are given" run nqueens --max-memory 100

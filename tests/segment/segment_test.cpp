@@ -600,6 +600,16 @@ struct Sample {
                                       config)) {}
 };
 
+TEST(NodeCounters, KeepTheMostOfAllReplicas) {
+  NodeCounters few, many;
+  few.most_outputs.bits = 2;
+  many.most_outputs.bits = 3;
+  NodeCounters sum = many;
+  sum.add(few);
+  EXPECT_EQ(sum.most_outputs.bits, 3u);
+  few.add(many);
+  EXPECT_EQ(few.most_outputs.bits, 3u);
+}
 TYPED_TEST(Segments, SumWhatReplicasCountAtANode) {
   HIWAY_NEEDS_DEVICE();
   Sample<TypeParam::shape> sample(1009);
