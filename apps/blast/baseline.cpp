@@ -19,25 +19,22 @@ struct HitList {
   hiway::Word<std::uint32_t>* count;
 };
 
-inline constexpr std::uint32_t bitmap_words = words_in_table / 32;
-
 struct SearchAll {
   Search search;
   HitList out;
 
   HIWAY_DEVICE void operator()() const {
     hiway::on_this_device([&](auto m) {
-      auto* const bitmap = reinterpret_cast<std::uint32_t*>(m.shared_memory());
-      for (std::uint32_t i = m.thread_in_block(); i < bitmap_words; i += m.block_threads())
-        bitmap[i] = search.words.bitmap[i];
+      auto& bitmap = *reinterpret_cast<FindSeeds::Table*>(m.shared_memory());
+      FindSeeds near{search};
+      near.fill(bitmap, m.thread_in_block(), m.block_threads());
+      near.use(bitmap);
       m.sync_block();
-      Search near = search;
-      near.words.bitmap = bitmap;
       auto const all = static_cast<std::uint64_t>(stretches(search));
       std::uint64_t const step = m.thread_count();
       // The lanes of a warp stay together: they append together.
       for (std::uint64_t first = m.thread_index() - m.lane(); first < all; first += step)
-        search_stretch(m, near, first + m.lane(), first + m.lane() < all);
+        search_stretch(m, near.search, first + m.lane(), first + m.lane() < all);
     });
   }
 
@@ -115,7 +112,7 @@ class Device {
   Search search_;
   hiway::Buffer<hiway::Word<std::uint32_t>>& count_;
   hiway::Buffer<Hit>* hits_ = nullptr;
-  hiway::GpuStageOptions grid_{.shared_bytes = bitmap_words * sizeof(std::uint32_t)};
+  hiway::GpuStageOptions grid_{.shared_bytes = sizeof(FindSeeds::Table)};
 };
 
 }  // namespace

@@ -60,14 +60,10 @@ class Searcher {
     return std::max<std::size_t>(std::size_t{1} << 20, static_cast<std::size_t>(problem.search().places()) / 3);
   }
 
-  /// Eight slots for each lane: longer queues are filled less often, and do not lie nearer for being short.
   template <class Sink>
   auto four_nodes(Sink const& sink) const {
-    std::uint32_t const slots = options_.replica == Replica::warp ? 8 * 32 : 8 * threads_per_block;
-    return chain(node("seeds", FindSeeds{search_}, {.gain = 2.3}),
-                 node("positions", Positions{search_}, {.gain = 1.1, .slots = slots}),
-                 node("exact", ExtendExact{search_}, {.gain = 0.05, .slots = slots}),
-                 node("score", Score{search_}, {.slots = slots}), sink);
+    return chain(node("seeds", FindSeeds{search_}, {.gain = 2.3}), node("positions", Positions{search_}, {.gain = 1.1}),
+                 node("exact", ExtendExact{search_}, {.gain = 0.05}), node("score", Score{search_}), sink);
   }
   template <class Sink>
   auto one_node(Sink const& sink) const {
@@ -84,9 +80,7 @@ class Searcher {
   void of_shape() {
     auto const places = hiway::segment::indices<Place>(static_cast<std::uint64_t>(stretches(search_)));
     auto const hits = hiway::segment::store("hits", *hits_);
-    // Places are alike and many, so claims share them out evenly; what is lent at the end comes too late to help.
-    constexpr hiway::segment::SegmentConfig config{.threads_per_block = threads_per_block,
-                                                   .lend = hiway::segment::Lend::never};
+    constexpr hiway::segment::SegmentConfig config{.threads_per_block = threads_per_block};
     if (options_.merged) {
       segment_ = &pipe_.add_segment<shape>("search", places, one_node(hits), config);
     } else {

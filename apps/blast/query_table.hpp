@@ -10,6 +10,7 @@ namespace blast {
 
 inline constexpr std::int32_t seed_bases = 8;
 inline constexpr std::uint32_t words_in_table = 1U << (2 * seed_bases);
+inline constexpr std::uint32_t bitmap_words = words_in_table / 32;
 /// Of one word.
 inline constexpr unsigned most_positions = 16;
 

@@ -164,9 +164,16 @@ struct Score {
 inline constexpr std::int32_t places_a_stretch = 16;
 
 /// Of a stretch of sixteen places; a stretch is known by its number. It reads the database's words once, where a lane of
-/// FindSeed reads two for each place.
+/// FindSeed reads two for each place; and the query's bitmap in shared memory, for 32 lanes look at 26 lines of a cache.
 struct FindSeeds {
   Search search;
+  struct Table {
+    std::uint32_t bitmap[bitmap_words];
+  };
+  HIWAY_DEVICE void fill(Table& table, unsigned thread, unsigned threads) const {
+    for (unsigned i = thread; i < bitmap_words; i += threads) table.bitmap[i] = search.words.bitmap[i];
+  }
+  HIWAY_DEVICE void use(Table const& table) { search.words.bitmap = table.bitmap; }
   static constexpr unsigned max_gain = places_a_stretch;
   struct Cursor {
     std::uint32_t found;  ///< a bit a place, the first in the low bit

@@ -13,8 +13,6 @@ namespace {
 constexpr std::uint64_t shared_bytes_a_thread = 128;
 /// Slots of a queue for each lane, where the user does not say: so that a node fires several times before its child must.
 constexpr std::uint32_t slots_a_lane = 8;
-/// The fewest for which all queues go into shared memory.
-constexpr std::uint32_t least_near_slots_a_lane = 3;
 constexpr std::uint64_t near_align = 128;
 /// Claims of a range's items at the begin, at most, in ensembles.
 constexpr unsigned ensembles_a_claim = 64;
@@ -117,13 +115,18 @@ std::uint32_t SegmentBase::room_of(std::size_t node) const {
   std::uint32_t room = lanes_;
   if (n.parent >= 0) {
     NodeDescription const& p = nodes_[static_cast<std::size_t>(n.parent)];
-    if (!suspends(p)) room = std::max(1u, p.max_gain) * lanes_;
+    if (!suspends(p)) room = std::max(1u, p.max_gain) * width_of(p);
   }
   return n.loop_head ? room + lanes_ : room;  // scheduler.hpp S5
 }
 
+/// Items of a full ensemble. In a loop a node fires with what there is.
+std::uint32_t SegmentBase::width_of(NodeDescription const& n) const {
+  return n.loop != 0 ? lanes_ : lanes_ * n.items_per_lane / n.lanes_per_item;
+}
+
 std::uint32_t SegmentBase::least_slots(std::size_t node) const {
-  return std::max(room_of(node) + lanes_ - 1, nodes_[node].loop != 0 ? 2 * lanes_ : 0);
+  return std::max(room_of(node) + width_of(nodes_[node]) - 1, nodes_[node].loop != 0 ? 2 * lanes_ : 0);
 }
 
 SizedNodes SegmentBase::sized_nodes() const {
@@ -139,6 +142,7 @@ SizedNodes SegmentBase::sized_nodes() const {
       s.gain = parent.options.gain;
       s.max_gain = std::max(1u, parent.max_gain);
     }
+    s.width = width_of(d);
     s.interruptible = suspends(d);
     s.cursor_bytes = d.cursor_bytes;
     s.loop = d.loop_head ? LoopPlace::head : d.loop != 0 ? LoopPlace::body : LoopPlace::outside;
@@ -149,7 +153,7 @@ SizedNodes SegmentBase::sized_nodes() const {
 }
 
 /// What each queue gets, by what the user has said.
-std::vector<std::uint32_t> SegmentBase::slots_for_all(std::size_t near_limit) {
+std::vector<std::uint32_t> SegmentBase::slots_for_all() {
   std::string const who = "segment '" + name_ + "': ";
   std::vector<std::uint32_t> slots(nodes_.size());
   auto const too_few = [&](std::uint64_t least, std::uint64_t given, std::string const& why) {
@@ -178,18 +182,8 @@ std::vector<std::uint32_t> SegmentBase::slots_for_all(std::size_t near_limit) {
       slots[i] = static_cast<std::uint32_t>(std::min<std::int64_t>(sizes.slots[i], 1 << 30));
     bloat_bytes_ = static_cast<std::uint64_t>(sizes.all_bloat_bytes()) * replicas_;
   } else {
-    // All in shared memory where that leaves queues long enough; else longer, and far.
-    auto const each = [&](std::uint32_t of_lane) {
-      for (std::size_t i = 0; i != slots.size(); ++i)
-        slots[i] = has_queue(i) ? std::max(least_slots(i), of_lane * lanes_) : 0;
-    };
-    std::uint32_t of_lane = slots_a_lane;
-    for (;; --of_lane) {
-      each(of_lane);
-      layout(near_limit, slots);
-      if (placed_.far_bytes == 0 || of_lane == least_near_slots_a_lane) break;
-    }
-    if (placed_.far_bytes != 0) each(slots_a_lane);
+    for (std::size_t i = 0; i != slots.size(); ++i)
+      slots[i] = has_queue(i) ? std::max(least_slots(i), slots_a_lane * lanes_) : 0;
   }
   for (std::size_t i = 0; i != slots.size(); ++i) {
     std::uint32_t const wanted = nodes_[i].options.slots;
@@ -212,22 +206,25 @@ simt::Grid SegmentBase::choose_grid(Backend& backend, DeviceKernel const& kernel
   unsigned const per_block = grid.threads_per_block / lanes_;
   std::vector<std::uint32_t> slots(nodes_.size());
   layout(0, slots);  // what a replica needs near anyway
-  std::uint64_t const fixed = placed_.rows_bytes + std::uint64_t{per_block} * placed_.near_bytes;
+  std::uint64_t const fixed = placed_.block_bytes + std::uint64_t{per_block} * placed_.near_bytes;
+  std::uint64_t tables = 0;
+  for (NodeDescription const& d : nodes_) tables += d.in_block_bytes;
   std::uint64_t const limit = std::max<std::uint64_t>(
-      fixed, config_.shared_bytes != 0 ? config_.shared_bytes : shared_bytes_a_thread * grid.threads_per_block);
-  std::uint64_t const near_limit = (limit - placed_.rows_bytes) / per_block / near_align * near_align;
+      fixed,
+      config_.shared_bytes != 0 ? config_.shared_bytes : shared_bytes_a_thread * grid.threads_per_block + tables);
+  std::uint64_t const near_limit = (limit - placed_.block_bytes) / per_block / near_align * near_align;
   grid.shared_bytes = limit;
   backend.prepare(who, kernel, {1, grid.threads_per_block, grid.shared_bytes});
   if (grid.blocks == 0) grid.blocks = backend.full_grid(kernel, grid, sharers);
   replicas_ = grid.blocks * per_block;
-  slots = slots_for_all(near_limit);
+  slots = slots_for_all();
   layout(near_limit, slots);
   queue_bytes_ = 0;
   for (QueueSize const& q : queues_) queue_bytes_ += q.bytes * replicas_;
   if (config_.queue_bytes != 0 && queue_bytes_ > config_.queue_bytes)
     throw ConfigError(who + ": its queues take " + std::to_string(queue_bytes_) + " bytes, " +
                       std::to_string(config_.queue_bytes) + " are given");
-  grid.shared_bytes = placed_.rows_bytes + per_block * placed_.near_bytes;
+  grid.shared_bytes = placed_.block_bytes + per_block * placed_.near_bytes;
   return grid;
 }
 
@@ -243,6 +240,11 @@ void SegmentBase::layout(std::size_t near_limit, std::vector<std::uint32_t> cons
     room += bytes;
     return static_cast<std::uint32_t>(at);
   };
+  std::uint64_t block = n * sizeof(NodeRow);
+  std::vector<std::uint32_t> in_block_at(n);
+  for (std::size_t i = 0; i != n; ++i)
+    in_block_at[i] = place(block, nodes_[i].in_block_bytes, nodes_[i].in_block_align);
+  placed_.block_bytes = static_cast<std::uint32_t>(align_up(block, near_align));
   placed_.states_at = place(near, n * sizeof(QueueState), 16);
   placed_.sinks_at = place(near, sinks_.size() * sizeof(std::uint64_t), 8);
   placed_.sums_at = place(near, indexed ? lanes_ * sizeof(std::uint32_t) : 0, 4);
@@ -260,9 +262,11 @@ void SegmentBase::layout(std::size_t near_limit, std::vector<std::uint32_t> cons
     NodeDescription const& d = nodes_[i];
     NodeRow& row = rows_[number_of(i)];
     row.slots = slots[i];
+    row.width = width_of(d);
     row.room = room_of(i);
     row.item_bytes = d.item_bytes;
     row.state_at = states_at[i];
+    row.in_block_at = in_block_at[i];
     row.keeps_lanes = d.kind == Kind::expander && shape_.refill == Refill::lanes;
     row.module = static_cast<std::uint8_t>(d.module);
     row.index = static_cast<std::uint8_t>(of_module[d.module].size());
@@ -318,7 +322,6 @@ void SegmentBase::layout(std::size_t near_limit, std::vector<std::uint32_t> cons
                       " bytes, 4 GiB are the most");
   placed_.near_bytes = static_cast<std::uint32_t>(align_up(near, near_align));
   placed_.far_bytes = align_up(far, 256);
-  placed_.rows_bytes = static_cast<std::uint32_t>(align_up(n * sizeof(NodeRow), 128));
 }
 
 void SegmentBase::place(Backend& backend, simt::Grid grid, Control* control, std::uint32_t stage) {
@@ -337,11 +340,13 @@ void SegmentBase::place(Backend& backend, simt::Grid grid, Control* control, std
   placed_.times = m.take<ReplicaTimes>(replicas_, who);
   placed_.made = m.take<std::uint32_t>(shape_.counters ? nodes_.size() * replicas_ * lanes_ : 0, who);
   placed_.counters = m.take<NodeCounters>(shape_.counters ? nodes_.size() * replicas_ : 0, who);
-  placed_.least_claim = config_.least_claim != 0 ? config_.least_claim : lanes_;
+  placed_.least_claim = config_.least_claim != 0 ? config_.least_claim : width_of(nodes_[0]);
   placed_.most_claim = std::max<std::uint64_t>(
-      placed_.least_claim, config_.most_claim != 0 ? config_.most_claim : std::uint64_t{ensembles_a_claim} * lanes_);
+      placed_.least_claim,
+      config_.most_claim != 0 ? config_.most_claim : std::uint64_t{ensembles_a_claim} * width_of(nodes_[0]));
   placed_.lending = {};
-  if (is_range_ && config_.lend == Lend::at_the_end && replicas_ > 1) {
+  placed_.lend_after_ns = static_cast<std::uint64_t>(std::max<std::int64_t>(0, config_.lend_after.count()));
+  if (is_range_ && config_.lend_after != never && replicas_ > 1) {
     std::uint32_t item_bytes = 0;
     for (NodeDescription const& d : nodes_) item_bytes = std::max(item_bytes, d.item_bytes);
     Lending& l = placed_.lending;

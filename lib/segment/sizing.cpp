@@ -108,7 +108,11 @@ std::int64_t safe_of(SizedNodes const& nodes, std::size_t n, std::int64_t lanes)
   if (!node.has_queue) return 0;
   bool const suspends = node.parent >= 0 && nodes[static_cast<std::size_t>(node.parent)].interruptible;
   auto const v = static_cast<double>(lanes);
-  double const safe = (suspends ? 1 : static_cast<double>(node.max_gain)) * v + v - 1;
+  auto const width = [v](SizedNode const& some) { return some.width != 0 ? static_cast<double>(some.width) : v; };
+  double const pushed = node.parent < 0 || suspends
+                            ? v
+                            : static_cast<double>(node.max_gain) * width(nodes[static_cast<std::size_t>(node.parent)]);
+  double const safe = pushed + width(node) - 1;
   switch (node.loop) {
     case LoopPlace::outside: break;
     case LoopPlace::head: return capped(safe + v);  // at least 3v-1

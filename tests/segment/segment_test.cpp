@@ -45,12 +45,15 @@ constexpr unsigned threads = 64;  // of a block
 template <Shape shape>
 constexpr std::uint32_t lanes_of = shape.replica == ReplicaOf::warp ? 32 : threads;
 
-/// Two blocks, with guarded queues.
+constexpr std::chrono::nanoseconds at_once{0};
+
+/// Two blocks, with guarded queues, that lend as soon as one has nothing left.
 SegmentConfig guarded(unsigned blocks = 2) {
   SegmentConfig config;
   config.blocks = blocks;
   config.threads_per_block = threads;
   config.guard_bytes = 64;
+  config.lend_after = at_once;
   return config;
 }
 
@@ -162,9 +165,9 @@ TYPED_TEST(Segments, TakeAsManyItemsAtEachNodeAsThereAreBoards) {
 
 TYPED_TEST(Segments, LendWorkToReplicasThatHaveNone) {
   HIWAY_NEEDS_DEVICE();
-  for (Lend lend : {Lend::at_the_end, Lend::never}) {
+  for (auto lend_after : {at_once, never}) {
     SegmentConfig config = guarded(7);
-    config.lend = lend;
+    config.lend_after = lend_after;
     std::size_t busy = 0;
     // One board: one replica claims it. On a GPU it is over soon, but not before all have asked.
     place_queens<TypeParam::shape, 10>({10, 0}, config, [&](SegmentBase const& queens) {
@@ -172,7 +175,7 @@ TYPED_TEST(Segments, LendWorkToReplicasThatHaveNone) {
       EXPECT_EQ(sum_of(queens, "row 9").outputs, 724u);
       for (CountersOf const& c : queens.counters()) busy += c.node == "row 8" && c.counters.items != 0 ? 1u : 0u;
     });
-    if (lend == Lend::never) {
+    if (lend_after == never) {
       EXPECT_EQ(busy, 1u);
     } else {
       EXPECT_GT(busy, 1u);
@@ -268,7 +271,7 @@ void expect_kinds(Kinds const& k, std::uint64_t n, SegmentConfig config, DropMul
   EXPECT_TRUE(sorted_items(out, std::min<std::uint64_t>(kinds.items("out"), out.size())) == expected.out);
   for (std::size_t i = 0; i != expected.items.size(); ++i)
     EXPECT_EQ(sum_of(kinds, kinds.nodes()[i].name).items, expected.items[i]) << kinds.nodes()[i].name;
-  if (shape.refill == Refill::ensembles && config.lend == Lend::never) {
+  if (shape.refill == Refill::ensembles && config.lend_after == never) {
     unsigned const few = k.interruptible ? 1 : 16;
     unsigned const many = k.interruptible ? 1 : 300;
     expect_schedule(kinds, {1, 1, few, few, 1, 2, many, many});
@@ -288,11 +291,11 @@ TYPED_TEST(Segments, TakeAnyNumberOfItems) {
 TYPED_TEST(Segments, OfGainsUpTo300GiveEveryItemOnce) {
   HIWAY_NEEDS_DEVICE();
   for (bool interruptible : {true, false}) {
-    for (Lend lend : {Lend::at_the_end, Lend::never}) {
+    for (auto lend_after : {at_once, never}) {
       for (int spare : {0, 700}) {
-        if (lend == Lend::at_the_end && spare != 0) continue;
+        if (lend_after == at_once && spare != 0) continue;
         SegmentConfig config = guarded();
-        config.lend = lend;
+        config.lend_after = lend_after;
         config.least_claim = config.most_claim = lanes_of<TypeParam::shape>;
         Kinds const any{.interruptible = interruptible, .spare = spare};
         Kinds of_each[5] = {any, any, any, any, any};
@@ -326,6 +329,100 @@ TYPED_TEST(Segments, DoNotFireWhereOneSlotIsMissing) {
   }
 }
 
+// ---- ensembles of another width than lanes, and tables of a block
+
+TYPED_TEST(Segments, TakeSeveralItemsALaneAndSeveralLanesAnItem) {
+  HIWAY_NEEDS_DEVICE();
+  constexpr Shape shape = TypeParam::shape;
+  constexpr std::uint32_t v = lanes_of<shape>;
+  for (std::uint32_t n : {0u, 1u, v, 4 * v - 1, 4 * v, 4 * v + 1, 2003u}) {
+    for (int spare : {0, 50}) {
+      SCOPED_TRACE(testing::Message() << n << " items, " << spare << " spare slots");
+      std::vector<std::uint64_t> items;
+      Numbers out;
+      for (std::uint32_t x = 0; x != n; ++x) out.push_back(x);
+      auto const keep = [&](std::uint32_t of) {
+        items.push_back(out.size());
+        std::erase_if(out, [&](std::uint32_t x) { return x % of == 0; });
+      };
+      keep(7);
+      items.push_back(out.size());
+      Numbers of_bits;
+      for (std::uint32_t const x : out) {
+        for (unsigned bit = 0; bit != 8; ++bit) {
+          if (LowBits<8>::has(x, bit)) of_bits.push_back(offspring(x, bit));
+        }
+      }
+      out = of_bits;
+      keep(3);
+      items.push_back(out.size());
+      std::sort(out.begin(), out.end());
+
+      SegmentConfig config = guarded(1);
+      config.threads_per_block = v;
+      config.lend_after = never;
+      auto const slots = [&](std::uint32_t least) {
+        return NodeOptions{.slots = least + static_cast<unsigned>(spare)};
+      };
+      Pipeline pipe(bounded());
+      auto& kept = pipe.create_buffer<std::uint32_t>(out.size() + 1);
+      auto& wide =
+          pipe.add_segment<shape>("wide", indices(n),
+                                  chain(node("four", Wide<4>{7}), node("bits", LowBits<8>{}, slots(4 * v + v / 8 - 1)),
+                                        node("two", Wide<2>{3}, slots(v + 2 * v - 1)),
+                                        node("one", DropMultiples{~0u}, slots(2 * v + v - 1)), store("out", kept)),
+                                  config);
+      pipe.run();
+      EXPECT_TRUE(sorted_items(kept, wide.items("out")) == out);
+      std::uint32_t const widths[4] = {4 * v, v / 8, 2 * v, v};
+      for (std::size_t i = 0; i != 4; ++i) {
+        std::string const& name = wide.nodes()[i].name;
+        NodeCounters const c = sum_of(wide, name);
+        EXPECT_EQ(c.items, items[i]) << name;
+        EXPECT_EQ(c.ensembles, (items[i] + widths[i] - 1) / widths[i]) << name;
+        EXPECT_LE(c.most_outputs.bits, i == 1 ? 8u : 1u) << name;
+        EXPECT_EQ(wide.queues()[i].slots, i == 0 ? 0 : wide.queues()[i].least + static_cast<unsigned>(spare)) << name;
+      }
+    }
+  }
+}
+
+TYPED_TEST(Segments, KeepTablesInEachBlock) {
+  HIWAY_NEEDS_DEVICE();
+  constexpr std::uint32_t n = 1009;
+  Numbers numbers(LookUp::size);
+  for (std::uint32_t i = 0; i != numbers.size(); ++i) numbers[i] = offspring(i, 0) % 1000;
+  Pipeline pipe(bounded());
+  auto& in_memory = pipe.create_buffer<std::uint32_t>(std::span<std::uint32_t const>(numbers));
+  LookUp const add{in_memory.view().data};
+  LookUpMany const many{{in_memory.view().data}};
+  auto& out = pipe.create_buffer<std::uint32_t>(20 * n);
+  auto& tables = pipe.add_segment<TypeParam::shape>("tables", indices(n),
+                                                    chain(node("add", add), node("many", many), node("again", add),
+                                                          node("merged", merge(many, add)), store("out", out)),
+                                                    guarded());
+  auto const expected = [&] {
+    auto const number = [&](std::uint32_t x) { return numbers[x % LookUp::size] + 1; };
+    Numbers all;
+    for (std::uint32_t x = 0; x != n; ++x) {
+      std::uint32_t const first = x + number(x);
+      for (std::uint32_t k = 0; k != number(first) % 4; ++k) {
+        std::uint32_t const second = offspring(first, k) + number(offspring(first, k));
+        for (std::uint32_t j = 0; j != number(second) % 4; ++j)
+          all.push_back(offspring(second, j) + number(offspring(second, j)));
+      }
+    }
+    std::sort(all.begin(), all.end());
+    return all;
+  };
+  pipe.run();
+  EXPECT_TRUE(sorted_items(out, tables.items("out")) == expected());
+  for (std::uint32_t& x : numbers) x += 5;  // each run fills them anew
+  in_memory.copy_in(numbers);
+  pipe.run();
+  EXPECT_TRUE(sorted_items(out, tables.items("out")) == expected());
+}
+
 // ---- several channels
 
 template <class... Sinks>
@@ -343,7 +440,7 @@ TYPED_TEST(Segments, PutOnSeveralChannels) {
   auto& odd = pipe.create_buffer<std::uint32_t>(n);
   auto& all = pipe.create_buffer<std::uint64_t>(n);
   SegmentConfig config = guarded();
-  config.lend = Lend::never;
+  config.lend_after = never;
   auto& split =
       pipe.add_segment<TypeParam::shape>("split", indices(n),
                                          node("split", Split{}, node("even", DropMultiples{4}, store("even", even)),

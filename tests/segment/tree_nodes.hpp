@@ -115,6 +115,58 @@ struct Together {
   }
 };
 
+/// Keeps every item that is no multiple of `of`; a lane takes several at once.
+template <unsigned items>
+struct Wide {
+  std::uint32_t of;
+  static constexpr unsigned items_per_lane = items;
+  HIWAY_DEVICE Maybe<std::uint32_t> operator()(std::uint32_t const& x) const {
+    return x % of == 0 ? Maybe<std::uint32_t>() : Maybe<std::uint32_t>(x);
+  }
+};
+/// By several lanes: an item comes of x for each of its low bits that is set. The lanes agree on them, or it is a failure.
+template <unsigned lanes>
+struct LowBits {
+  using Input = std::uint32_t;
+  using Output = std::uint32_t;
+  static constexpr unsigned lanes_per_item = lanes;
+  HIWAY_DEVICE static bool has(std::uint32_t x, unsigned bit) { return (x >> bit & 1u) != 0; }
+  template <class Tile>
+  HIWAY_DEVICE Maybe<std::uint32_t> operator()(Tile tile, std::uint32_t const& x) const {
+    bool const own = has(x, tile.rank());
+    std::uint32_t const all = tile.ballot(own);
+    float const half = static_cast<float>(x % 1024) / 2;
+    if (all != x % (1u << lanes) || tile.any(own) != (all != 0) || tile.sum(tile.rank()) != lanes * (lanes - 1) / 2)
+      fail("the lanes of an item have different ones");
+    if (tile.share(half, lanes - 1) != half || tile.share(std::uint64_t{x} << 32 | tile.rank(), 1) >> 32 != x)
+      fail("a lane got another's value");
+    return own ? Maybe<std::uint32_t>(offspring(x, tile.rank())) : Maybe<std::uint32_t>();
+  }
+};
+
+/// Adds one of some numbers to x: of those in device memory, and 1 more where it has a table.
+struct LookUp {
+  static constexpr std::uint32_t size = 97;
+  std::uint32_t const* numbers;
+  struct Table {
+    std::uint32_t numbers[size];
+  };
+  HIWAY_DEVICE void fill(Table& table, unsigned thread, unsigned threads) const {
+    for (unsigned i = thread; i < size; i += threads) table.numbers[i] = numbers[i] + 1;
+  }
+  HIWAY_DEVICE void use(Table const& table) { numbers = table.numbers; }
+  HIWAY_DEVICE std::uint32_t operator()(std::uint32_t const& x) const { return x + numbers[x % size]; }
+};
+/// By its number, as many items of x as one of the numbers says, 3 at most.
+struct LookUpMany : LookUp {
+  HIWAY_DEVICE unsigned count(std::uint32_t const& x) const { return numbers[x % size] % 4; }
+  HIWAY_DEVICE std::uint32_t at(std::uint32_t const& x, unsigned k) const { return offspring(x, k); }
+  static constexpr unsigned max_gain = 3;
+
+ private:
+  using LookUp::operator();
+};
+
 /// By its remainder: a third channel for numbers of another type, a fourth for nothing.
 struct Split {
   HIWAY_DEVICE void operator()(std::uint32_t const& x, Emit<std::uint32_t>& even, Emit<std::uint32_t>& odd,

@@ -17,6 +17,7 @@ template <class F, Kind kind = Function<F>::kind>
 struct AsExpander : F {};
 template <class F>
 struct AsExpander<F, Kind::indexed> {
+  using Table = typename TableOf<F>::type;
   using In = typename Function<F>::In;
   using Out = typename Function<F>::template Out<0>;
   F f;
@@ -26,17 +27,40 @@ struct AsExpander<F, Kind::indexed> {
   HIWAY_DEVICE Cursor start(In const& item) const { return {0, f.count(item)}; }
   HIWAY_DEVICE bool more(In const&, Cursor const& c) const { return c.next < c.count; }
   HIWAY_DEVICE Maybe<Out> next(In const& item, Cursor& c) const { return as_maybe(f.at(item, c.next++)); }
+  HIWAY_DEVICE void fill(Table& table, unsigned thread, unsigned threads) const requires HasTable<F> {
+    f.fill(table, thread, threads);
+  }
+  HIWAY_DEVICE void use(Table const& table) requires HasTable<F> { f.use(table); }
+};
+
+/// What two merged functions have in common: whose tables they are (node.hpp), and who is pointed to them.
+template <class A, class B>
+struct Both {
+  struct Table {
+    typename TableOf<A>::type a;
+    typename TableOf<B>::type b;
+  };
+  A a;
+  B b;
+  HIWAY_DEVICE void fill(Table& table, unsigned thread, unsigned threads) const requires(HasTable<A> || HasTable<B>) {
+    if constexpr (HasTable<A>) a.fill(table.a, thread, threads);
+    if constexpr (HasTable<B>) b.fill(table.b, thread, threads);
+  }
+  HIWAY_DEVICE void use(Table const& table) requires(HasTable<A> || HasTable<B>) {
+    if constexpr (HasTable<A>) a.use(table.a);
+    if constexpr (HasTable<B>) b.use(table.b);
+  }
 };
 
 template <class A, class B, bool a_expands = expands<A>, bool b_expands = expands<B>>
 struct Merge;
 
 template <class A, class B>
-struct Merge<A, B, false, false> {
+struct Merge<A, B, false, false> : Both<A, B> {
+  using Both<A, B>::a;
+  using Both<A, B>::b;
   using In = typename Function<A>::In;
   using Out = typename Function<B>::template Out<0>;
-  A a;
-  B b;
   HIWAY_DEVICE Maybe<Out> operator()(In const& item) const {
     auto const middle = as_maybe(a(item));
     return middle.ok ? as_maybe(b(middle.value)) : Maybe<Out>::none();
@@ -44,13 +68,13 @@ struct Merge<A, B, false, false> {
 };
 
 template <class A, class B>
-struct Merge<A, B, true, false> {
+struct Merge<A, B, true, false> : Both<AsExpander<A>, B> {
+  using Both<AsExpander<A>, B>::a;
+  using Both<AsExpander<A>, B>::b;
   using In = typename Function<A>::In;
   using Out = typename Function<B>::template Out<0>;
   using First = AsExpander<A>;
   static constexpr unsigned max_gain = Function<A>::max_gain;
-  First a;
-  B b;
   using Cursor = typename First::Cursor;
   HIWAY_DEVICE Cursor start(In const& item) const { return a.start(item); }
   HIWAY_DEVICE bool more(In const& item, Cursor const& c) const { return a.more(item, c); }
@@ -61,14 +85,14 @@ struct Merge<A, B, true, false> {
 };
 
 template <class A, class B>
-struct Merge<A, B, false, true> {
+struct Merge<A, B, false, true> : Both<A, AsExpander<B>> {
+  using Both<A, AsExpander<B>>::a;
+  using Both<A, AsExpander<B>>::b;
   using In = typename Function<A>::In;
   using Middle = typename Function<A>::template Out<0>;
   using Out = typename Function<B>::template Out<0>;
   using Second = AsExpander<B>;
   static constexpr unsigned max_gain = Function<B>::max_gain;
-  A a;
-  Second b;
   struct Cursor {
     Maybe<Middle> middle;
     typename Second::Cursor inner;
@@ -83,15 +107,15 @@ struct Merge<A, B, false, true> {
 };
 
 template <class A, class B>
-struct Merge<A, B, true, true> {
+struct Merge<A, B, true, true> : Both<AsExpander<A>, AsExpander<B>> {
+  using Both<AsExpander<A>, AsExpander<B>>::a;
+  using Both<AsExpander<A>, AsExpander<B>>::b;
   using In = typename Function<A>::In;
   using Middle = typename Function<A>::template Out<0>;
   using Out = typename Function<B>::template Out<0>;
   using First = AsExpander<A>;
   using Second = AsExpander<B>;
   static constexpr unsigned max_gain = Function<A>::max_gain * Function<B>::max_gain;
-  First a;
-  Second b;
   struct Cursor {
     typename First::Cursor outer;
     Middle middle;
@@ -148,7 +172,7 @@ template <class A, class B>
                 "hiway: segment: merge: filters and expanders of one channel");
   static_assert(std::is_same_v<typename Function<A>::template Out<0>, typename Function<B>::In>,
                 "hiway: segment: merge: the second takes another type of item than the first gives");
-  return detail::Merge<A, B>{detail::as_member(a), detail::as_member(b)};
+  return detail::Merge<A, B>{{detail::as_member(a), detail::as_member(b)}};
 }
 template <class A, class B, class... More>
 requires(sizeof...(More) > 0) [[nodiscard]] auto merge(A const& a, B const& b, More const&... more) {

@@ -1,6 +1,8 @@
 // The lanes of a replica: a warp, or a block. Everything here is called by all of them together.
 #pragma once
+#include <bit>
 #include <cstdint>
+#include <type_traits>
 
 #include "hiway/grouping/team.hpp"
 #include "hiway/machine/machine.hpp"
@@ -135,6 +137,41 @@ class BlockLanes {
   unsigned warp_;
   unsigned warps_;
   unsigned turn_ = 0;
+};
+
+/// The lanes that work on one item together: `Size` neighbours of a warp.
+template <class Machine, unsigned Size>
+class Tile {
+ public:
+  HIWAY_DEVICE explicit Tile(Machine m) : m_(m), first_(m.lane() / Size * Size) {}
+  /// The own number among them, from 0, and how many there are.
+  [[nodiscard]] HIWAY_DEVICE unsigned rank() const { return m_.lane() - first_; }
+  [[nodiscard]] HIWAY_DEVICE static constexpr unsigned size() { return Size; }
+  HIWAY_DEVICE void sync() const { m_.sync_warp(lanes()); }
+  /// A bit for each lane in which `yes` holds.
+  [[nodiscard]] HIWAY_DEVICE std::uint32_t ballot(bool yes) const { return m_.ballot(lanes(), yes) >> first_; }
+  [[nodiscard]] HIWAY_DEVICE bool any(bool yes) const { return ballot(yes) != 0; }
+  /// The value of the lane `from`, for all. T: 4 or 8 bytes.
+  template <class T>
+  [[nodiscard]] HIWAY_DEVICE T share(T value, unsigned from = 0) const {
+    using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
+    static_assert(sizeof(T) == sizeof(Bits), "hiway: segment: a tile's lanes share values of 4 or 8 bytes");
+    return std::bit_cast<T>(m_.shuffle(lanes(), std::bit_cast<Bits>(value), first_ + from));
+  }
+  /// All lanes' values added up, for all.
+  template <class T>
+  [[nodiscard]] HIWAY_DEVICE T sum(T value) const {
+    for (unsigned d = 1; d < Size; d *= 2) value += share(value, rank() ^ d);
+    return value;
+  }
+
+ private:
+  [[nodiscard]] HIWAY_DEVICE std::uint32_t lanes() const {
+    return (Size == 32 ? ~0u : (1u << Size % 32) - 1u) << first_;
+  }
+
+  Machine m_;
+  unsigned first_;
 };
 
 /// A replica's lanes as a collective has them: a copy that shares the replica's turns.

@@ -9,6 +9,9 @@
 //               Out next(In const&, Cursor&) const, or Maybe<Out>           called while more() says so
 //   indexed     unsigned count(In const&) const                             any number, each by its number: lanes share them
 //               Out at(In const&, unsigned k) const, or Maybe<Out>
+//   tile        template <class Tile>                                       several lanes for one item, one at most of each
+//               Maybe<Output> operator()(Tile tile, Input const&) const
+//               with the types Input and Output, and lanes_per_item: 2, 4, 8, 16 or 32
 //   collective  template <class Lanes, class Push>                          all lanes of the replica together
 //               void operator()(Lanes lanes, Input const& item, bool valid, Push push) const
 //               with the types Input and Output, and max_gain
@@ -17,9 +20,14 @@
 //   by hand     Progress operator()(Lanes lanes, Input const& item, bool valid, Saved& saved, bool resumed, Push push) const
 //               a collective that suspends by itself: it keeps what it needs in `saved`, of its own lane (MERCATOR's way)
 //
+// A function of any kind may have a table in the shared memory of each block, with `struct Table`: at the begin of a run all
+// threads of the block call fill(Table&, unsigned thread, unsigned threads) const, then one use(Table const&) of the copy of
+// the function that the block's lanes call: there it points its members to the table.
+//
 // A node function is a trivially copyable struct at namespace scope; its functions are const, marked HIWAY_DEVICE, and but for
-// a collective's neither templates nor overloaded. `static constexpr unsigned max_gain`: the most items that come of one; an
-// expander needs it only where it is not to suspend.
+// a collective's and a tile's neither templates nor overloaded. `static constexpr unsigned max_gain`: the most items that come
+// of one; an expander needs it only where it is not to suspend. `static constexpr unsigned items_per_lane`, up to 8, of a filter
+// of one channel: a lane takes so many items at once, and what it reads of one may be on its way while it works on another.
 #pragma once
 #include <cstdint>
 #include <type_traits>
@@ -52,7 +60,7 @@ struct Emit {
 /// What a node by hand says of its ensemble.
 enum class Progress : std::uint8_t { finished, suspended };
 
-enum class Kind : std::uint8_t { unknown, filter, expander, indexed, collective, by_hand };
+enum class Kind : std::uint8_t { unknown, filter, expander, indexed, tile, collective, by_hand };
 
 namespace detail {
 
@@ -129,7 +137,6 @@ template <class F>
 concept HasInputAndOutput = requires {
   typename F::Input;
   typename F::Output;
-  F::max_gain;
 };
 
 template <class F>
@@ -137,8 +144,13 @@ constexpr Kind kind_of() {
   if constexpr (HasMoreAndNext<F>) return Kind::expander;
   if constexpr (HasCountAndAt<F>) return Kind::indexed;
   if constexpr (HasOperator<F>) return Kind::filter;
-  if constexpr (HasInputAndOutput<F> && requires { typename F::Saved; }) return Kind::by_hand;
-  if constexpr (HasInputAndOutput<F>) return Kind::collective;
+  if constexpr (HasInputAndOutput<F> && requires { F::lanes_per_item; }) return Kind::tile;
+  if constexpr (HasInputAndOutput<F> && requires {
+                  F::max_gain;
+                  typename F::Saved;
+                })
+    return Kind::by_hand;
+  if constexpr (HasInputAndOutput<F> && requires { F::max_gain; }) return Kind::collective;
   return Kind::unknown;
 }
 
@@ -156,6 +168,23 @@ struct StateOf {
 template <HasState F>
 struct StateOf<F> {
   using type = typename F::State;
+};
+
+/// What a function keeps in the shared memory of each block.
+template <class F>
+concept HasTable = requires(F& f, F const& fixed, typename F::Table& table) {
+  fixed.fill(table, 0u, 0u);
+  f.use(table);
+};
+
+struct NoTable {};
+template <class F>
+struct TableOf {
+  using type = NoTable;
+};
+template <HasTable F>
+struct TableOf<F> {
+  using type = typename F::Table;
 };
 
 /// Nothing kept between firings.
@@ -207,6 +236,8 @@ struct FunctionOf<F, Kind::collective> {
   using Outs = Types<typename F::Output>;
 };
 template <class F>
+struct FunctionOf<F, Kind::tile> : FunctionOf<F, Kind::collective> {};
+template <class F>
 struct FunctionOf<F, Kind::by_hand> {
   using In = typename F::Input;
   using Cursor = typename F::Saved;
@@ -225,12 +256,29 @@ struct Function : detail::FunctionOf<F, detail::kind_of<F>()> {
   using Out = typename detail::TypeAt<C, typename detail::FunctionOf<F, kind>::Outs>::type;
   using State = typename detail::StateOf<F>::type;
   static constexpr bool has_state = !std::is_same_v<State, detail::NoState>;
+  static constexpr bool has_table = detail::HasTable<F>;
   /// It may be left between two items, and go on with the same ensemble.
   static constexpr bool can_suspend = kind == Kind::expander || kind == Kind::indexed || kind == Kind::by_hand;
+  /// Lanes that work on one item together.
+  static constexpr unsigned lanes_per_item = [] {
+    if constexpr (kind == Kind::tile) {
+      return static_cast<unsigned>(F::lanes_per_item);
+    } else {
+      return 1u;
+    }
+  }();
+  /// Items that a lane takes at once.
+  static constexpr unsigned items_per_lane = [] {
+    if constexpr (requires { F::items_per_lane; }) {
+      return static_cast<unsigned>(F::items_per_lane);
+    } else {
+      return 1u;
+    }
+  }();
   /// The most items that come of one; 0: not said.
   static constexpr unsigned max_gain = [] {
-    if constexpr (kind == Kind::filter) {
-      return 1u;
+    if constexpr (kind == Kind::filter || kind == Kind::tile) {
+      return lanes_per_item;
     } else if constexpr (requires { F::max_gain; }) {
       return static_cast<unsigned>(F::max_gain);
     } else {

@@ -4,6 +4,7 @@
 //   a replica's rooms       near: in shared memory           far: in the slab, device memory
 //     near   the queues' states, the sinks' counts, what lanes meet through, and queues as long as they fit
 //     far    the other queues, and cursors
+//   before the near rooms a block has the rows, and its functions' tables
 //
 //   what           written by                              read by
 //   QueueState     the replica's first lane, when a node   all lanes, before one fires
@@ -33,14 +34,16 @@ inline constexpr std::uint8_t first_sink = most_nodes;
 struct alignas(16) NodeRow {
   std::uint32_t queue_at = 0;  ///< its input queue's first slot: bytes from the room's begin
   std::uint32_t slots = 0;
-  std::uint32_t room = 0;        ///< with fewer free slots the node is active, and its parent may not fire
-  std::uint32_t cursors_at = 0;  ///< saved cursors, one for each lane
-  std::uint32_t state_at = 0;    ///< what the node keeps by itself; in the near room
-  std::uint32_t children = 0;    ///< bits of the nodes that it puts into, but for those of its own loop
-  std::uint32_t loop = 0;        ///< bits of the nodes of the loop that it is in
-  std::uint32_t item_bytes = 0;  ///< of its queue's items
-  std::uint8_t module = 0;       ///< its function's type
-  std::uint8_t index = 0;        ///< its function among those of the type
+  std::uint32_t width = 0;        ///< items of a full ensemble
+  std::uint32_t room = 0;         ///< with fewer free slots the node is active, and its parent may not fire
+  std::uint32_t cursors_at = 0;   ///< saved cursors, one for each lane
+  std::uint32_t state_at = 0;     ///< what the node keeps by itself; in the near room
+  std::uint32_t in_block_at = 0;  ///< of a function with a table: the block's copy of both
+  std::uint32_t children = 0;     ///< bits of the nodes that it puts into, but for those of its own loop
+  std::uint32_t loop = 0;         ///< bits of the nodes of the loop that it is in
+  std::uint32_t item_bytes = 0;   ///< of its queue's items
+  std::uint8_t module = 0;        ///< its function's type
+  std::uint8_t index = 0;         ///< its function among those of the type
   bool suspends = false;
   bool keeps_lanes = false;  ///< what is kept of it are lanes with their items, not an ensemble in its queue
   bool spreads = false;      ///< much may come of one item

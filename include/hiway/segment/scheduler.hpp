@@ -1,15 +1,16 @@
 // Replica: runs the nodes of a segment, on the lanes of a warp or a block. AFIE scheduling (active, full, inactive, empty),
 // after MERCATOR.
 //
-//   A node is active from when its input queue could not take its parent's next push, until fewer items than lanes are left in
-//   it (none, when it flushes). It may fire when no child of it is active: then each channel has room for the worst.
+//   An ensemble has an item for each lane, or as many as lanes take or share (node.hpp: items_per_lane, lanes_per_item). A node
+//   is active from when its input queue could not take its parent's next push, until no full ensemble is left in it (no item,
+//   when it flushes). It may fire when no child of it is active: then each channel has room for the worst.
 //
 //   S1  of the active nodes the one with the lowest number fires: its children have lower numbers, so none is active
 //   S2  a node that fires takes full ensembles until a child of it becomes active, or its queue has no full one. An expander
 //       that suspends is left between two pushes when a child becomes active, and goes on with the same ensemble: a push of all
 //       lanes is what its children must have room for, not all that may come of an ensemble
 //   S3  what the source brings last is flushed: a node drains to 0, then passes the flush on. So each node has
-//       ceil(items / lanes) ensembles, but for the root at the end of a claim, what was lent, and expanders whose lanes take
+//       ceil(items / width) ensembles, but for the root at the end of a claim, what was lent, and expanders whose lanes take
 //       items one by one
 //   S4  a node that flushes and cannot fill its lanes fills them with items of other nodes of the same function type, where
 //       their children have room (same-module firing). Every lane then has its own node
@@ -64,13 +65,18 @@ struct LaneOf {
   typename Function<F>::Cursor cursor;
 };
 
-/// Calls `body(std::integral_constant<unsigned, C>)` for each channel.
-template <unsigned Channels, class Body>
-HIWAY_DEVICE inline void for_channels(Body&& body) {
-  if constexpr (Channels > 0) body(std::integral_constant<unsigned, 0>{});
-  if constexpr (Channels > 1) body(std::integral_constant<unsigned, 1>{});
-  if constexpr (Channels > 2) body(std::integral_constant<unsigned, 2>{});
-  if constexpr (Channels > 3) body(std::integral_constant<unsigned, 3>{});
+/// A block's copy of a node function, and its table.
+template <class F>
+struct InBlock {
+  F function;
+  typename F::Table table;
+};
+
+/// Calls `body(std::integral_constant<unsigned, I>)` for I from 0 to N - 1.
+template <unsigned N, class Body>
+HIWAY_DEVICE inline void unrolled(Body&& body) {
+  [&]<unsigned... I>(std::integer_sequence<unsigned, I...>) { (body(std::integral_constant<unsigned, I>{}), ...); }
+  (std::make_integer_sequence<unsigned, N>{});
 }
 
 }  // namespace detail
@@ -92,14 +98,15 @@ class Replica {
   };
 
  public:
-  /// `near`, `far`: the replica's rooms. `rows`: the block's copy of the program's.
+  /// `block`: the begin of its shared memory, with its copy of the program's rows. `near`, `far`: the replica's rooms.
   HIWAY_DEVICE Replica(Program const& program, Lanes lanes, OutletView const* outlets, InletView const* inlets,
-                       NodeRow const* rows, std::byte* near, std::byte* far, unsigned replica)
+                       std::byte const* block, std::byte* near, std::byte* far, unsigned replica)
       : p_(program),
         lanes_(lanes),
         outlets_(outlets),
         inlets_(inlets),
-        rows_(rows),
+        block_(block),
+        rows_(reinterpret_cast<NodeRow const*>(block)),
         near_(near),
         far_(far),
         states_(reinterpret_cast<QueueState*>(near + program.states_at)),
@@ -144,7 +151,8 @@ class Replica {
       bool asked = false;
       if (lanes_.rank() == 0) {
         leave_if_aborted(m, *p_.control);
-        asked = p_.lending.idle != nullptr && anyone_asks(m, p_.lending);
+        asked = p_.lending.idle != nullptr && anyone_asks(m, p_.lending) &&
+                m.now_ns() - p_.times[replica_].began_ns >= p_.lend_after_ns;
       }
       asked = lanes_.share(asked ? 1 : 0) != 0;
       leave_if_aborted(m, *p_.control);  // who shares may have left instead (grouping/team.hpp E3)
@@ -157,8 +165,7 @@ class Replica {
   // ---- lending
 
   /// Sends half of the items of the node nearest to the root to a replica that asks, where something is left for this one;
-  /// whether it did. A full ensemble of a node of which at most one item comes is not parted: it takes as long with half the
-  /// lanes.
+  /// whether it did. A full ensemble of a node that does not spread is not parted: it takes as long with half the lanes.
   HIWAY_DEVICE bool lend() {
     auto const m = lanes_.machine();
     unsigned from = most_nodes;
@@ -167,7 +174,7 @@ class Replica {
     for (unsigned node = p_.nodes; node-- != 0;) {
       QueueState const s = states_[node];
       std::uint32_t const bound = rows_[node].keeps_lanes ? 0 : s.suspended;
-      std::uint32_t const least = rows_[node].spreads ? 1 : lanes_.size() + 1;
+      std::uint32_t const least = rows_[node].spreads ? 1 : rows_[node].width + 1;
       if (from == most_nodes && (node != root_ || root_is_queued()) && s.count >= bound + least) {
         from = node;
         free = s.count - bound;
@@ -258,8 +265,8 @@ class Replica {
       std::uint64_t const seen = m.load(p_.words->next, Order::relaxed);
       if (seen < size) {
         std::uint64_t part = (size - seen) / (2 * p_.replicas);
-        std::uint64_t const lanes = lanes_.size();
-        if (part >= lanes) part -= part % lanes;
+        std::uint64_t const width = rows_[root_].width;
+        if (part >= width) part -= part % width;
         part = part < p_.least_claim ? p_.least_claim : part > p_.most_claim ? p_.most_claim : part;
         if (root_is_queued()) {
           std::uint64_t const free = free_of_root(states_[root_]);
@@ -318,7 +325,7 @@ class Replica {
         set_root_count(s.count + n);
         misses = 0;
         drained_ = false;
-        if (s.count + n < lanes_.size()) continue;
+        if (s.count + n < row.width) continue;
         active_ |= 1u << root_;
         return true;
       }
@@ -393,7 +400,7 @@ class Replica {
   HIWAY_DEVICE void settle(unsigned node, std::uint32_t left) {
     std::uint32_t const bit = 1u << node;
     bool const flushes = (flush_ & bit) != 0;
-    if (left >= lanes_.size() || (left != 0 && (flushes || (Source::is_range && node == root_)))) return;
+    if (left >= rows_[node].width || (left != 0 && (flushes || (Source::is_range && node == root_)))) return;
     active_ &= ~bit;
     if (flushes) pass_flush(bit, rows_[node].children);
   }
@@ -510,7 +517,7 @@ class Replica {
     Target to[Fn::channels == 0 ? 1 : Fn::channels];
 
     HIWAY_DEVICE OfOne(Replica& replica, unsigned n, F const& function) : r(replica), node(n), f(function) {
-      detail::for_channels<Fn::channels>([&](auto c) { to[c] = r.open(node, c); });
+      detail::unrolled<Fn::channels>([&](auto c) { to[c] = r.open(node, c); });
     }
     HIWAY_DEVICE F const& function() const { return f; }
     HIWAY_DEVICE bool must_suspend() const {
@@ -576,9 +583,16 @@ class Replica {
   template <unsigned M>
   using ModuleAt = typename detail::TypeAt<M, typename Program::Modules>::type;
 
+  template <class F>
+  using TileOf = Tile<decltype(std::declval<Lanes const&>().machine()), Function<F>::lanes_per_item>;
+
   template <unsigned M>
   HIWAY_DEVICE ModuleAt<M> const& function_of(NodeRow const& row) const {
-    return static_cast<ModuleAt<M> const*>(p_.functions[M])[row.index];
+    if constexpr (Function<ModuleAt<M>>::has_table) {
+      return reinterpret_cast<detail::InBlock<ModuleAt<M>> const*>(block_ + row.in_block_at)->function;
+    } else {
+      return static_cast<ModuleAt<M> const*>(p_.functions[M])[row.index];
+    }
   }
   /// The `k`-th item of a node's queue.
   template <unsigned M, class In>
@@ -631,7 +645,7 @@ class Replica {
           [&]<std::size_t... C>(std::index_sequence<C...>) { f(item, out.template get<C>()...); }
           (std::make_index_sequence<Fn::channels>{});
         }
-        detail::for_channels<Fn::channels>([&](auto c) {
+        detail::unrolled<Fn::channels>([&](auto c) {
           auto const& o = out.template get<c>();
           e.template put<c>(o.value, o.ok, false);
           if constexpr (counts) put += o.ok ? 1 : 0;
@@ -669,6 +683,12 @@ class Replica {
         if constexpr (counts) put += out.ok ? 1 : 0;
       }
       return true;
+    } else if constexpr (Fn::kind == Kind::tile) {
+      Maybe<typename Fn::template Out<0>> out;
+      if (mine) out = f(TileOf<F>(lanes_.machine()), item);
+      e.template put<0>(out.value, out.ok, false);
+      if constexpr (counts) put += out.ok ? 1 : 0;
+      return true;
     } else if constexpr (Fn::kind == Kind::collective) {
       if constexpr (Fn::has_state) {
         f(LanesView<Lanes>(lanes_), item, mine, Push<Ensemble>{e, *this, put}, state_of<F>(e.node));
@@ -686,6 +706,29 @@ class Replica {
     }
   }
   HIWAY_ITEMS_END
+
+  /// A filter's ensemble of several items a lane. All of a lane's are on their way before the first is put.
+  template <unsigned M>
+  HIWAY_DEVICE void work_wide(OfOne<ModuleAt<M>>& e, QueueState const& s, std::uint32_t k, std::uint32_t& put) {
+    using Fn = Function<ModuleAt<M>>;
+    std::uint32_t const lanes = lanes_.size();
+    std::uint32_t const rank = lanes_.rank();
+    Maybe<typename Fn::template Out<0>> out[Fn::items_per_lane];
+    auto const make = [&](std::uint32_t i) {
+      out[i] = detail::as_maybe(e.function()(read<M, typename Fn::In>(e.node, s, i * lanes + rank)));
+    };
+    if (k == Fn::items_per_lane * lanes) {
+      detail::unrolled<Fn::items_per_lane>(make);
+    } else {
+      detail::unrolled<Fn::items_per_lane>([&](std::uint32_t i) {
+        if (i * lanes + rank < k) make(i);
+      });
+    }
+    detail::unrolled<Fn::items_per_lane>([&](auto i) {
+      e.template put<0>(out[i].value, out[i].ok, false);
+      if constexpr (counts) put += out[i].ok ? 1 : 0;
+    });
+  }
 
   /// An indexed expander's ensemble: its outputs are numbered through, and each lane makes every lanes-th.
   template <unsigned M>
@@ -815,6 +858,7 @@ class Replica {
     using Cursor = typename Fn::Cursor;
     NodeRow const& row = rows_[node];
     std::uint32_t const lanes = lanes_.size();
+    std::uint32_t const width = row.width;
     QueueState s = states_[node];
     bool const flushes = (flush_ >> node & 1u) != 0;
     bool const partly = flushes || row.loop != 0 || (Source::is_range && node == root_);
@@ -827,17 +871,18 @@ class Replica {
     OfOne<F> e(*this, node, function_of<M>(row));
     std::uint32_t suspended = 0;
     for (;;) {
-      std::uint32_t k = s.count < lanes ? s.count : lanes;
+      std::uint32_t k = s.count < width ? s.count : width;
       if (row.loop != 0) {
-        detail::for_channels<Fn::channels>([&](auto c) {
+        detail::unrolled<Fn::channels>([&](auto c) {
           Target const& t = e.to[c];
           if (t.node < first_sink && t.room == 0 && t.free < k) k = t.free;
         });
       }
-      if (k == 0 || (k < lanes && !partly)) break;
+      if (k == 0 || (k < width && !partly)) break;
       bool const resumed = s.suspended != 0;
       if (resumed) k = s.suspended;
-      bool const mine = lanes_.rank() < k;
+      std::uint32_t const place = lanes_.rank() / Fn::lanes_per_item;
+      bool const mine = place < k;
       std::uint32_t put = 0;
       std::uint32_t before = 0;  // of the lane's item, before the ensemble was left
       if constexpr (counts) {
@@ -846,17 +891,22 @@ class Replica {
       bool finished = true;
       if constexpr (Fn::kind == Kind::indexed) {
         finished = work_indexed<M>(e, s, k, put);
+      } else if constexpr (Fn::items_per_lane > 1) {
+        work_wide<M>(e, s, k, put);
       } else {
         ItemRoom<In> item;
-        if (mine) item.item() = read<M, In>(node, s, lanes_.rank());
+        if (mine) item.item() = read<M, In>(node, s, place);
         Cursor* kept = nullptr;
         if constexpr (Fn::can_suspend) kept = cursors_of<Cursor>(node) + lanes_.rank();
         finished = work<F>(e, item.item(), mine, resumed, kept, put);
       }
       if constexpr (counts) {
         count_ensemble(node, k, resumed, finished, put, false);
-        if (mine && finished && Fn::kind != Kind::indexed) count_made(node, before + put);
-        if (mine && !finished) made_of(node, lanes_.rank()) = before + put;
+        std::uint32_t made = before + put;
+        if constexpr (Fn::items_per_lane > 1) made = made != 0 ? 1 : 0;
+        if constexpr (Fn::kind == Kind::tile) made = TileOf<F>(lanes_.machine()).sum(made);
+        if (mine && finished && Fn::kind != Kind::indexed) count_made(node, made);
+        if (mine && !finished) made_of(node, lanes_.rank()) = made;
       }
       if (!finished) {
         s.suspended = suspended = k;
@@ -864,7 +914,7 @@ class Replica {
       }
       s.suspended = 0;
       take(node, s, k);
-      detail::for_channels<Fn::channels>([&](auto c) {
+      detail::unrolled<Fn::channels>([&](auto c) {
         if (e.to[c].node == node) e.to[c].free += k;
       });
       if ((row.children & active_) != 0 || (s.count < lanes && (row.loop != 0 || may_share)) || is_late()) break;
@@ -873,7 +923,7 @@ class Replica {
     lanes_.sync();
     if (lanes_.rank() == 0) {
       states_[node] = s;
-      detail::for_channels<Fn::channels>([&](auto c) { close(e.to[c]); });
+      detail::unrolled<Fn::channels>([&](auto c) { close(e.to[c]); });
     }
     lanes_.sync();
     if constexpr (counts) count_firing(node, began);
@@ -977,7 +1027,7 @@ class Replica {
     if (lanes_.rank() == 0) {
       if (!resumed) {
         ++c.ensembles;
-        c.full += k == lanes_.size() ? 1 : 0;
+        c.full += k == rows_[node].width ? 1 : 0;
         c.items += k;
         c.shared += shared ? 1 : 0;
       }
@@ -1035,6 +1085,7 @@ class Replica {
   Lanes lanes_;
   OutletView const* outlets_;
   InletView const* inlets_;
+  std::byte const* block_;
   NodeRow const* rows_;
   std::byte* near_;
   std::byte* far_;

@@ -9,6 +9,7 @@
 // node.hpp: what a node function is. scheduler.hpp: how it runs. docs/segments.md: a worked example.
 #pragma once
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -47,8 +48,8 @@ struct Shape {
   bool counters = false;  ///< Segment::counters()
 };
 
-/// Whether a replica that has nothing left gets items of others.
-enum class Lend : std::uint8_t { at_the_end, never };
+/// SegmentConfig::lend_after: replicas never lend.
+inline constexpr std::chrono::nanoseconds never = std::chrono::nanoseconds::max();
 
 /// One segment's run. 0: the library chooses.
 struct SegmentConfig {
@@ -56,15 +57,15 @@ struct SegmentConfig {
   unsigned threads_per_block = 0;  ///< whole warps
   /// Bytes of all queues and saved cursors of all replicas (sizing.hpp). queue_bytes is never exceeded: fewer than they need
   /// are refused (ConfigError). queue_target_bytes is shared out by the law alone, and what queues need beyond their shares
-  /// comes on top. Both 0: each queue has 8 slots for a lane, or 3 to 7
-  /// where all of them lie in shared memory then; or the least that it needs.
+  /// comes on top. Both 0: each queue has 8 slots for a lane, or the least that it needs.
   std::size_t queue_bytes = 0;
   std::size_t queue_target_bytes = 0;
   std::size_t shared_bytes = 0;  ///< of a block: queues lie there as long as they fit
   unsigned least_claim = 0;      ///< items of a range that a replica claims at once: 0: one for each lane
   unsigned most_claim = 0;
-  /// Replicas that have nothing left take work of others, when a range has ended. Ensembles are then less full at the end.
-  Lend lend = Lend::at_the_end;
+  /// Replicas that have nothing left take work of others, when a range has ended and these have worked for so long. In shorter
+  /// runs it costs more than it brings: letters, and ensembles that are less full.
+  std::chrono::nanoseconds lend_after = std::chrono::milliseconds(1);
   /// For tests: bytes before and behind each queue and each node's cursors that nobody may write. All of these lie in device
   /// memory then, and each run's end looks at the bytes. *Errors*: Error, which names the node.
   unsigned guard_bytes = 0;
@@ -185,6 +186,11 @@ struct CheckNode {
   static_assert(Fn::known,
                 "hiway: segment: the node function is of no kind: give it operator() (filter), start, more and next "
                 "(expander), count and at (indexed expander), or Input, Output, max_gain and operator() (collective)");
+  static_assert(Fn::lanes_per_item == 1 || Fn::lanes_per_item == 2 || Fn::lanes_per_item == 4 ||
+                    Fn::lanes_per_item == 8 || Fn::lanes_per_item == 16 || Fn::lanes_per_item == 32,
+                "hiway: segment: lanes_per_item is 2, 4, 8, 16 or 32");
+  static_assert(Fn::items_per_lane == 1 || (Fn::items_per_lane <= 8 && Fn::kind == Kind::filter && Fn::channels == 1),
+                "hiway: segment: items_per_lane is 1 to 8, of a filter of one channel");
   static constexpr bool whole = Fn::known && Fn::channels == sizeof...(Children);
   static_assert(
       !Fn::known || whole,
@@ -619,7 +625,7 @@ struct Program {
   std::uint32_t sinks_at = 0;
   std::uint32_t sums_at = 0;
   std::uint32_t scratch_at = 0;
-  std::uint32_t rows_bytes = 0;  ///< of shared memory, before the near rooms
+  std::uint32_t block_bytes = 0;  ///< of shared memory, before the near rooms
   std::uint32_t near_bytes = 0;
   std::uint64_t far_bytes = 0;
   std::byte* far = nullptr;
@@ -631,6 +637,7 @@ struct Program {
   std::uint32_t* made = nullptr;  ///< where counted: for each node and lane of a replica
   ReplicaTimes* times = nullptr;
   Lending lending;
+  std::uint64_t lend_after_ns = 0;  ///< of a replica's begin
   Control* control = nullptr;
   std::uint32_t stage = no_id;
 };
@@ -650,24 +657,45 @@ struct SegmentRunner {
     std::byte* const shared = m.shared_memory();
     auto* const rows = reinterpret_cast<NodeRow*>(shared);
     for (unsigned i = m.thread_in_block(); i < p.nodes; i += m.block_threads()) rows[i] = p.rows[i];
+    fill_tables<0>(m, shared);
     m.sync_block();
     if constexpr (Program::shape.replica == ReplicaOf::warp) {
-      run<WarpLanes<Machine>>(m, outlets, inlets, rows, m.thread_in_block() / Machine::warp_lanes,
+      run<WarpLanes<Machine>>(m, outlets, inlets, m.thread_in_block() / Machine::warp_lanes,
                               m.block_threads() / Machine::warp_lanes);
     } else {
-      run<BlockLanes<Machine>>(m, outlets, inlets, rows, 0, 1);
+      run<BlockLanes<Machine>>(m, outlets, inlets, 0, 1);
     }
   }
 
  private:
+  template <unsigned M, class Machine>
+  HIWAY_DEVICE void fill_tables(Machine m, std::byte* shared) const {
+    if constexpr (M != Program::Modules::count) {
+      using F = typename detail::TypeAt<M, typename Program::Modules>::type;
+      if constexpr (Function<F>::has_table) {
+        using InBlock = detail::InBlock<F>;
+        auto const* const functions = static_cast<F const*>(program->functions[M]);
+        for (std::uint32_t left = program->modules[M]; left != 0; left &= left - 1) {
+          NodeRow const& row = program->rows[m.lowest(left)];
+          auto* const own = reinterpret_cast<InBlock*>(shared + row.in_block_at);
+          functions[row.index].fill(own->table, m.thread_in_block(), m.block_threads());
+          if (m.thread_in_block() != 0) continue;
+          own->function = functions[row.index];
+          own->function.use(own->table);
+        }
+      }
+      fill_tables<M + 1>(m, shared);
+    }
+  }
   template <class Lanes, class Machine>
-  HIWAY_DEVICE void run(Machine m, OutletView const* outlets, InletView const* inlets, NodeRow const* rows,
-                        unsigned in_block, unsigned per_block) const {
+  HIWAY_DEVICE void run(Machine m, OutletView const* outlets, InletView const* inlets, unsigned in_block,
+                        unsigned per_block) const {
     Program const& p = *program;
     unsigned const replica = m.block_index() * per_block + in_block;
-    std::byte* const near = m.shared_memory() + p.rows_bytes + in_block * p.near_bytes;
-    Replica<Program, Lanes> r(p, Lanes(m, reinterpret_cast<std::uint32_t*>(near + p.scratch_at)), outlets, inlets, rows,
-                              near, p.far + replica * p.far_bytes, replica);
+    std::byte* const shared = m.shared_memory();
+    std::byte* const near = shared + p.block_bytes + in_block * p.near_bytes;
+    Replica<Program, Lanes> r(p, Lanes(m, reinterpret_cast<std::uint32_t*>(near + p.scratch_at)), outlets, inlets,
+                              shared, near, p.far + replica * p.far_bytes, replica);
     r.run();
   }
 };
@@ -698,8 +726,12 @@ struct NodeDescription {
   std::uint32_t item_bytes = 0;
   std::uint32_t item_align = 1;
   std::uint32_t cursor_bytes = 0;  ///< 0: it cannot suspend
-  std::uint32_t state_bytes = 0;   ///< 0: it keeps nothing by itself
+  unsigned items_per_lane = 1;
+  unsigned lanes_per_item = 1;
+  std::uint32_t state_bytes = 0;  ///< 0: it keeps nothing by itself
   std::uint32_t state_align = 1;
+  std::uint32_t in_block_bytes = 0;  ///< 0: it has no table
+  std::uint32_t in_block_align = 1;
   std::vector<std::byte> function;
   std::vector<int> to;     ///< of each channel: a node of this list, or -1 - a sink's number
   std::uint32_t loop = 0;  ///< 1 + the loop's number that it is in
@@ -787,8 +819,8 @@ class SegmentBase : public KernelData {
     ReplicaTimes* times;
     Lending lending;
     Control* control;
-    std::uint32_t stage, nodes, replicas, states_at, sinks_at, sums_at, scratch_at, rows_bytes, near_bytes;
-    std::uint64_t far_bytes, least_claim, most_claim;
+    std::uint32_t stage, nodes, replicas, states_at, sinks_at, sums_at, scratch_at, block_bytes, near_bytes;
+    std::uint64_t far_bytes, least_claim, most_claim, lend_after_ns;
     std::byte* far;
   };
   virtual void upload_program(Backend& backend, Placed const& placed) = 0;
@@ -798,10 +830,11 @@ class SegmentBase : public KernelData {
  private:
   struct Memory;
   [[nodiscard]] SizedNodes sized_nodes() const;
-  [[nodiscard]] std::vector<std::uint32_t> slots_for_all(std::size_t near_limit);
+  [[nodiscard]] std::vector<std::uint32_t> slots_for_all();
   void layout(std::size_t near_limit, std::vector<std::uint32_t> const& slots);
   [[nodiscard]] bool has_queue(std::size_t node) const { return node != 0 || root_is_queued_; }
   [[nodiscard]] bool suspends(NodeDescription const& node) const;
+  [[nodiscard]] std::uint32_t width_of(NodeDescription const& node) const;
   [[nodiscard]] std::uint32_t least_slots(std::size_t node) const;
   [[nodiscard]] std::uint32_t room_of(std::size_t node) const;
   [[nodiscard]] unsigned number_of(std::size_t node) const { return numbers_[node]; }
@@ -903,6 +936,8 @@ struct Collector {
     d.options = options;
     d.kind = Fn::kind;
     d.max_gain = Fn::max_gain;
+    d.items_per_lane = Fn::items_per_lane;
+    d.lanes_per_item = Fn::lanes_per_item;
     d.item_bytes = sizeof(typename Fn::In);
     d.item_align = alignof(typename Fn::In);
     if constexpr (Fn::kind == Kind::expander && refill == Refill::lanes) {
@@ -913,6 +948,10 @@ struct Collector {
     if constexpr (Fn::has_state) {
       d.state_bytes = sizeof(typename Fn::State);
       d.state_align = alignof(typename Fn::State);
+    }
+    if constexpr (Fn::has_table) {
+      d.in_block_bytes = sizeof(InBlock<F>);
+      d.in_block_align = alignof(InBlock<F>);
     }
     d.function.resize(sizeof(F));
     std::memcpy(d.function.data(), &function, sizeof(F));
@@ -1103,7 +1142,7 @@ class Segment final : public SegmentBase {
     program_.sinks_at = at.sinks_at;
     program_.sums_at = at.sums_at;
     program_.scratch_at = at.scratch_at;
-    program_.rows_bytes = at.rows_bytes;
+    program_.block_bytes = at.block_bytes;
     program_.near_bytes = at.near_bytes;
     program_.far_bytes = at.far_bytes;
     program_.far = at.far;
@@ -1115,6 +1154,7 @@ class Segment final : public SegmentBase {
     program_.made = at.made;
     program_.times = at.times;
     program_.lending = at.lending;
+    program_.lend_after_ns = at.lend_after_ns;
     program_.control = at.control;
     program_.stage = at.stage;
     backend.upload(code_, &program_, sizeof program_);

@@ -6,7 +6,7 @@
 //
 //   safe     A parent fires when the queue can take its worst case, a*v items; up to v-1 items, too few for a full
 //            vector, may lie there: a*v + v-1 slots. An interruptible parent suspends between outputs, one a lane:
-//            2v-1. In a loop nodes fire on occupancy: at least 2v. A loop's head keeps v slots that its tree edge
+//            2v-1. Where an ensemble has another width w than v, a parent puts a*w, and w-1 may lie there. In a loop nodes fire on occupancy: at least 2v. A loop's head keeps v slots that its tree edge
 //            may not take, for what comes back: v more.
 //   law      A node is activated in proportion to G/q: G items come to its queue of q slots for each item of the
 //            root. The sum of G/q under z bytes an item and a budget is least at q = c*sqrt(G/z).
@@ -35,6 +35,7 @@ struct SizedNode {
   std::int64_t item_bytes = 1;    ///< of its queue
   double gain = 1;                ///< average outputs on the channel to it, per item of its parent; root: 1
   std::int64_t max_gain = 1;      ///< the most of them. Of an interruptible parent 1 counts.
+  std::int64_t width = 0;         ///< items of an ensemble of it; 0: one for each lane
   bool interruptible = false;     ///< it suspends between outputs
   std::int64_t cursor_bytes = 0;  ///< saved for each lane where it is interruptible
   double service_ns = 0;          ///< measured, per item of full vectors; 0: unknown
