@@ -122,6 +122,7 @@ struct Positions {
 
 struct ExtendExact {
   Search search;
+  static constexpr unsigned items_per_lane = 2;  ///< a pair's bases are read anywhere in the database
   HIWAY_DEVICE Maybe<Pair> operator()(Pair const& pair) const {
     Room const room = room_beside(search, pair);
     static_assert(exact_left + seed_bases + exact_right <= 16);
