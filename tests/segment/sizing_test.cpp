@@ -73,6 +73,15 @@ TEST(SegmentSizing, AQueueTakesTheWorstFiringBesideARemainder) {
   EXPECT_EQ(safe_slots(nodes, 128)[0], 255);
 }
 
+TEST(SegmentSizing, WhereAnEnsembleIsWiderThanLanesSoAreWhatIsPutAndWhatMayLieThere) {
+  SizedNodes nodes = chain();
+  nodes[1].width = 4 * 128;  // four items a lane
+  nodes[2].width = 128 / 8;  // eight lanes an item
+  EXPECT_THAT(safe_slots(nodes, 128), ElementsAre(0, 20 * 128 + 4 * 128 - 1, 10 * 4 * 128 + 128 / 8 - 1, 128 / 8 + 127));
+  nodes[1].interruptible = true;  // it puts an item a lane between two looks
+  EXPECT_EQ(safe_slots(nodes, 128)[2], 128 + 128 / 8 - 1);
+}
+
 TEST(SegmentSizing, AnInterruptibleParentPutsOneItemALane) {
   SizedNodes nodes = chain();
   nodes[0].interruptible = true;
