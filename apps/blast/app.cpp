@@ -37,6 +37,8 @@ class Blast final : public cli::App {
     choices_.add_feed(command, "where its segment reads from");
     choices_.add_replicas(command);
     command.add_flag("--merged", segment_.merged, "method hiway: all nodes merged into one");
+    command.add_flag("--ensembles", segment_.ensembles,
+                     "method hiway: all lanes of an expander take items together, and wait for each other");
     command.add_flag("--counters", segment_.counters,
                      "method hiway: says what each node did, and what could be better");
   }
@@ -44,8 +46,11 @@ class Blast final : public cli::App {
   std::vector<std::string> load(std::uint64_t seed) override {
     segment_.feed = choices_.feed();
     segment_.replica = choices_.replica();
-    if (segment_.feed == Feed::tunnel && (segment_.merged || segment_.counters || segment_.replica == Replica::block))
-      throw cli::BadInput{"--merged, --counters and --replicas go with --feed buffer"};
+    if (segment_.feed == Feed::tunnel &&
+        (segment_.merged || segment_.ensembles || segment_.counters || segment_.replica == Replica::block))
+      throw cli::BadInput{"--merged, --ensembles, --counters and --replicas go with --feed buffer"};
+    if (segment_.ensembles && (segment_.counters || segment_.replica == Replica::block))
+      throw cli::BadInput{"--ensembles goes with replicas of a warp, without --counters"};
     if (!tsv_.empty() && tsv_ != "-") cli::require_writable("--tsv", tsv_);
     options_.seed = seed;
     input_ = make_input(options_);
@@ -55,8 +60,8 @@ class Blast final : public cli::App {
 
   cli::MethodRun run(std::string const& method, cli::RunRequest const& request) override {
     bool const is_segment = method == "hiway";
-    if (!is_segment && (segment_.merged || segment_.counters || segment_.feed != Feed::buffer))
-      throw cli::BadInput{"--merged, --counters, --feed tunnel: of method hiway, not " + method};
+    if (!is_segment && (segment_.merged || segment_.ensembles || segment_.counters || segment_.feed != Feed::buffer))
+      throw cli::BadInput{"--merged, --ensembles, --counters, --feed tunnel: of method hiway, not " + method};
     bool const is_reference = method == "reference";
     Job const& job = request.job;
     Hits hits;

@@ -74,6 +74,9 @@ class Searcher {
 
   template <ReplicaOf replica>
   void of_replica() {
+    if constexpr (replica == ReplicaOf::warp) {
+      if (options_.ensembles) return of_shape<Shape{replica, Refill::ensembles}>();
+    }
     options_.counters ? of_shape<Shape{replica, Refill::lanes, true}>() : of_shape<Shape{replica}>();
   }
   template <Shape shape>

@@ -32,8 +32,9 @@ struct Measurement {
 struct SegmentOptions {
   Feed feed = Feed::buffer;  ///< of places, and of hits
   Replica replica = Replica::warp;
-  bool merged = false;    ///< one node instead of four
-  bool counters = false;  ///< what each node did
+  bool merged = false;     ///< one node instead of four
+  bool ensembles = false;  ///< lanes take items together; of a warp, not counted
+  bool counters = false;   ///< what each node did
 };
 
 /// hiway: a segment. Its places are a range; or a CPU stage sends stretches of the database by a tunnel, and another gets the hits.
