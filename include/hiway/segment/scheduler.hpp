@@ -30,6 +30,7 @@
 #include "hiway/inlet.hpp"
 #include "hiway/item.hpp"
 #include "hiway/outlet.hpp"
+#include "hiway/segment/counting.hpp"
 #include "hiway/segment/lanes.hpp"
 #include "hiway/segment/lending.hpp"
 #include "hiway/segment/node.hpp"
@@ -84,7 +85,6 @@ HIWAY_DEVICE inline void unrolled(Body&& body) {
 template <class Program, class Lanes>
 class Replica {
   using Source = typename Program::Source;
-  static constexpr bool counts = Program::shape.counters;
 
   /// Where one channel of a node that fires leads. The same in all lanes.
   struct Target {
@@ -113,7 +113,8 @@ class Replica {
         sink_counts_(reinterpret_cast<std::uint64_t*>(near + program.sinks_at)),
         sums_(reinterpret_cast<std::uint32_t*>(near + program.sums_at)),
         root_(program.nodes - 1),
-        replica_(replica) {}
+        replica_(replica),
+        counting_(program.counters, program.made, replica * program.nodes, lanes.size()) {}
 
   /// Takes from the source until it has ended and everything is done. All lanes of the replica call it.
   HIWAY_DEVICE void run() {
@@ -525,7 +526,7 @@ class Replica {
     }
     template <unsigned C, class T>
     HIWAY_DEVICE bool put(T const& item, bool brings, bool other) {
-      if constexpr (counts && C == 0) r.count_step(node);
+      if constexpr (C == 0) r.counting_.step(r.lanes_, node);
       return r.put(to[C], item, brings, other);
     }
   };
@@ -555,7 +556,7 @@ class Replica {
       for (std::uint32_t left = nodes; left != 0; left &= left - 1) {
         unsigned const node = m.lowest(left);
         Target t = r.open(node, C);
-        if constexpr (counts && C == 0) r.count_step(node);
+        if constexpr (C == 0) r.counting_.step(r.lanes_, node);
         any = r.put(t, item, brings && tag == node, other) || any;
         r.lanes_.sync();
         if (r.lanes_.rank() == 0) r.close(t);
@@ -575,7 +576,7 @@ class Replica {
     template <class T>
     HIWAY_DEVICE bool operator()(T const& item, bool brings) {
       ensemble.template put<0>(item, brings, false);
-      if constexpr (counts) put += brings ? 1 : 0;
+      put += brings ? 1 : 0;
       return !ensemble.must_suspend();
     }
   };
@@ -648,13 +649,13 @@ class Replica {
         detail::unrolled<Fn::channels>([&](auto c) {
           auto const& o = out.template get<c>();
           e.template put<c>(o.value, o.ok, false);
-          if constexpr (counts) put += o.ok ? 1 : 0;
+          put += o.ok ? 1 : 0;
         });
       } else {
         Maybe<typename Fn::template Out<0>> out;
         if (mine) out = detail::as_maybe(f(item));
         e.template put<0>(out.value, out.ok, false);
-        if constexpr (counts) put += out.ok ? 1 : 0;
+        put += out.ok ? 1 : 0;
       }
       return true;
     } else if constexpr (Fn::kind == Kind::expander) {
@@ -680,14 +681,14 @@ class Replica {
           live = f.more(item, cursor);
         }
         any = e.template put<0>(out.value, out.ok, live);
-        if constexpr (counts) put += out.ok ? 1 : 0;
+        put += out.ok ? 1 : 0;
       }
       return true;
     } else if constexpr (Fn::kind == Kind::tile) {
       Maybe<typename Fn::template Out<0>> out;
       if (mine) out = f(TileOf<F>(lanes_.machine()), item);
       e.template put<0>(out.value, out.ok, false);
-      if constexpr (counts) put += out.ok ? 1 : 0;
+      put += out.ok ? 1 : 0;
       return true;
     } else if constexpr (Fn::kind == Kind::collective) {
       if constexpr (Fn::has_state) {
@@ -726,7 +727,7 @@ class Replica {
     }
     detail::unrolled<Fn::items_per_lane>([&](auto i) {
       e.template put<0>(out[i].value, out[i].ok, false);
-      if constexpr (counts) put += out[i].ok ? 1 : 0;
+      put += out[i].ok ? 1 : 0;
     });
   }
 
@@ -740,7 +741,7 @@ class Replica {
     std::uint32_t const rank = lanes_.rank();
     std::uint32_t n = 0;
     if (rank < k) n = f.count(read<M, In>(e.node, s, rank));
-    if constexpr (counts) count_made(e.node, n);
+    counting_.item(lanes_, e.node, n);
     std::uint32_t all = 0;
     std::uint32_t const before = lanes_.sum_before(n, all);
     sums_[rank] = before + n;
@@ -762,7 +763,7 @@ class Replica {
         out = detail::as_maybe(f.at(read<M, In>(e.node, s, low), t - (low == 0 ? 0 : sums_[low - 1])));
       }
       e.template put<0>(out.value, out.ok, false);
-      if constexpr (counts) put += out.ok ? 1 : 0;
+      put += out.ok ? 1 : 0;
     }
     s.done = 0;
     lanes_.sync();  // the sums are read
@@ -782,7 +783,7 @@ class Replica {
     QueueState s = states_[node];
     bool const of_range = node == root_ && !root_is_queued();
     bool const partly = (flush_ >> node & 1u) != 0 || of_range;
-    std::uint32_t const began = counts ? lanes_.machine().cycles() : 0;
+    std::uint32_t const began = counting_.now(lanes_);
     OfOne<F> e(*this, node, function_of<M>(row));
     F const& f = e.function();
     Lane* const kept = cursors_of<Lane>(node);
@@ -792,9 +793,7 @@ class Replica {
     std::uint32_t taken = 0;
     std::uint32_t put = 0;
     std::uint32_t made = 0;  // of the lane's item
-    if constexpr (counts) {
-      if (live) made = made_of(node, rank);
-    }
+    if (live) made = counting_.kept(lanes_, node, rank);
     Tally idle = lanes_.tally(!live);
     for (;;) {
       bool const blocked = (row.children & active_) != 0;
@@ -821,11 +820,9 @@ class Replica {
       if (live) {
         out = detail::as_maybe(f.next(own.item, own.cursor));
         live = f.more(own.item, own.cursor);
-        if constexpr (counts) {
-          put += out.ok ? 1 : 0;
-          made += out.ok ? 1 : 0;
-          if (!live) count_made(node, made);
-        }
+        put += out.ok ? 1 : 0;
+        made += out.ok ? 1 : 0;
+        if (!live) counting_.item(lanes_, node, made);
       }
       e.template put<0>(out.value, out.ok, false);
       idle = lanes_.tally(!live);
@@ -834,7 +831,7 @@ class Replica {
     s.suspended = lanes - idle.all;
     if (live) {
       kept[rank - idle.before] = own;
-      if constexpr (counts) made_of(node, rank - idle.before) = made;
+      counting_.keep(lanes_, node, rank - idle.before, made);
     }
     lanes_.sync();
     if (lanes_.rank() == 0) {
@@ -842,10 +839,8 @@ class Replica {
       close(e.to[0]);
     }
     lanes_.sync();
-    if constexpr (counts) {
-      count_ensemble(node, taken, false, s.suspended == 0, put, false);
-      count_firing(node, began);
-    }
+    counting_.ensemble(lanes_, node, taken, taken == lanes, false, s.suspended == 0, put, false);
+    counting_.firing(lanes_, node, began);
     settle(node, s.count + s.suspended);
   }
   HIWAY_ITEMS_END
@@ -867,7 +862,7 @@ class Replica {
     if constexpr (shares) {
       if (may_share && s.count < lanes && fire_several<M>(node)) return;
     }
-    std::uint32_t const began = counts ? lanes_.machine().cycles() : 0;
+    std::uint32_t const began = counting_.now(lanes_);
     OfOne<F> e(*this, node, function_of<M>(row));
     std::uint32_t suspended = 0;
     for (;;) {
@@ -885,9 +880,7 @@ class Replica {
       bool const mine = place < k;
       std::uint32_t put = 0;
       std::uint32_t before = 0;  // of the lane's item, before the ensemble was left
-      if constexpr (counts) {
-        if (resumed && mine) before = made_of(node, lanes_.rank());
-      }
+      if (resumed && mine) before = counting_.kept(lanes_, node, lanes_.rank());
       bool finished = true;
       if constexpr (Fn::kind == Kind::indexed) {
         finished = work_indexed<M>(e, s, k, put);
@@ -900,14 +893,12 @@ class Replica {
         if constexpr (Fn::can_suspend) kept = cursors_of<Cursor>(node) + lanes_.rank();
         finished = work<F>(e, item.item(), mine, resumed, kept, put);
       }
-      if constexpr (counts) {
-        count_ensemble(node, k, resumed, finished, put, false);
-        std::uint32_t made = before + put;
-        if constexpr (Fn::items_per_lane > 1) made = made != 0 ? 1 : 0;
-        if constexpr (Fn::kind == Kind::tile) made = TileOf<F>(lanes_.machine()).sum(made);
-        if (mine && finished && Fn::kind != Kind::indexed) count_made(node, made);
-        if (mine && !finished) made_of(node, lanes_.rank()) = made;
-      }
+      counting_.ensemble(lanes_, node, k, k == width, resumed, finished, put, false);
+      std::uint32_t made = before + put;
+      if constexpr (Fn::items_per_lane > 1) made = made != 0 ? 1 : 0;
+      if constexpr (Fn::kind == Kind::tile && Program::shape.counters) made = TileOf<F>(lanes_.machine()).sum(made);
+      if (mine && finished && Fn::kind != Kind::indexed) counting_.item(lanes_, node, made);
+      if (mine && !finished) counting_.keep(lanes_, node, lanes_.rank(), made);
       if (!finished) {
         s.suspended = suspended = k;
         break;
@@ -926,7 +917,7 @@ class Replica {
       detail::unrolled<Fn::channels>([&](auto c) { close(e.to[c]); });
     }
     lanes_.sync();
-    if constexpr (counts) count_firing(node, began);
+    counting_.firing(lanes_, node, began);
     if (suspended == 0 && row.loop == 0) settle(node, left);
   }
 
@@ -952,7 +943,7 @@ class Replica {
     auto const m = lanes_.machine();
     std::uint32_t const lanes = lanes_.size();
     std::uint32_t const rank = lanes_.rank();
-    std::uint32_t const began = counts ? m.cycles() : 0;
+    std::uint32_t const began = counting_.now(lanes_);
     std::uint32_t nodes = 0;
     std::uint32_t filled = 0;
     unsigned tag = first;
@@ -988,15 +979,13 @@ class Replica {
       item.item() = read<M, In>(tag, s, mine_at);
       resumed = s.suspended != 0;
       if constexpr (Fn::can_suspend) kept = cursors_of<Cursor>(tag) + mine_at;
-      if constexpr (counts) before = resumed ? made_of(tag, mine_at) : 0;
+      if (resumed) before = counting_.kept(lanes_, tag, mine_at);
     }
     OfSeveral<F, M> e{*this, nodes, tag, function_of<M>(rows_[tag])};
     std::uint32_t put = 0;
     bool const finished = work<F>(e, item.item(), mine, resumed, kept, put);
-    if constexpr (counts) {
-      if (mine && finished) count_made(tag, before + put);
-      if (mine && !finished) made_of(tag, mine_at) = before + put;
-    }
+    if (mine && finished) counting_.item(lanes_, tag, before + put);
+    if (mine && !finished) counting_.keep(lanes_, tag, mine_at, before + put);
     lanes_.sync();
     for (std::uint32_t left = nodes; left != 0; left &= left - 1) {
       unsigned const node = m.lowest(left);
@@ -1008,53 +997,12 @@ class Replica {
       lanes_.sync();
       if (rank == 0) states_[node] = s;
       lanes_.sync();
-      if constexpr (counts) count_ensemble(node, k, again, finished, tag == node ? put : 0, true);
+      counting_.ensemble(lanes_, node, k, k == lanes, again, finished, tag == node ? put : 0, true);
       // Others than the first were not active, or are not yet to settle: only what flushes may run empty.
       if (finished && ((active_ >> node & 1u) != 0)) settle(node, s.count);
     }
-    if constexpr (counts) count_firing(first, began);
+    counting_.firing(lanes_, first, began);
     return true;
-  }
-
-  // ---- what is counted
-
-  HIWAY_DEVICE NodeCounters& counters_of(unsigned node) const { return p_.counters[replica_ * p_.nodes + node]; }
-  HIWAY_DEVICE void count_ensemble(unsigned node, std::uint32_t k, bool resumed, bool finished, std::uint32_t put,
-                                   bool shared) {
-    std::uint32_t all = 0;
-    (void)lanes_.sum_before(put, all);
-    NodeCounters& c = counters_of(node);
-    if (lanes_.rank() == 0) {
-      if (!resumed) {
-        ++c.ensembles;
-        c.full += k == rows_[node].width ? 1 : 0;
-        c.items += k;
-        c.shared += shared ? 1 : 0;
-      }
-      c.suspensions += finished ? 0 : 1;
-      c.outputs += all;
-    }
-  }
-  HIWAY_DEVICE void count_step(unsigned node) {
-    if (lanes_.rank() == 0) ++counters_of(node).steps;
-  }
-  /// How many have come of the item of the `at`-th lane whose ensemble is left.
-  HIWAY_DEVICE std::uint32_t& made_of(unsigned node, std::uint32_t at) const {
-    return p_.made[(std::size_t{replica_} * p_.nodes + node) * lanes_.size() + at];
-  }
-  /// An item of the lane's is done, of which `made` have come.
-  HIWAY_DEVICE void count_made(unsigned node, std::uint32_t made) {
-    auto const m = lanes_.machine();
-    Word<std::uint32_t>& most = counters_of(node).most_outputs;
-    std::uint32_t seen = m.load(most, Order::relaxed);
-    while (made > seen && !m.compare_exchange(most, seen, made, Order::relaxed)) {
-    }
-  }
-  HIWAY_DEVICE void count_firing(unsigned node, std::uint32_t began) {
-    if (lanes_.rank() != 0) return;
-    NodeCounters& c = counters_of(node);
-    ++c.firings;
-    c.cycles += lanes_.machine().cycles() - began;
   }
 
   HIWAY_DEVICE void finish(std::uint64_t calls) {
@@ -1069,9 +1017,6 @@ class Replica {
       p_.times[replica_].scheduler_calls = calls;
     }
   }
-
-  template <class... S>
-  friend struct SinkList;
 
  public:
   // For sinks.
@@ -1094,6 +1039,7 @@ class Replica {
   std::uint32_t* sums_;
   unsigned root_;
   unsigned replica_;
+  Counting<Lanes, Program::shape.counters> counting_;
   std::uint32_t active_ = 0;  ///< bits of nodes
   std::uint32_t flush_ = 0;
   std::uint64_t window_ = 0;     ///< a range: the first of the root's items
