@@ -843,7 +843,6 @@ class Replica {
     counting_.firing(lanes_, node, began);
     settle(node, s.count + s.suspended);
   }
-  HIWAY_ITEMS_END
 
   template <unsigned M>
   HIWAY_DEVICE void fire(unsigned node) {
@@ -1004,6 +1003,7 @@ class Replica {
     counting_.firing(lanes_, first, began);
     return true;
   }
+  HIWAY_ITEMS_END
 
   HIWAY_DEVICE void finish(std::uint64_t calls) {
     auto const m = lanes_.machine();
