@@ -144,6 +144,7 @@ SizedNodes SegmentBase::sized_nodes() const {
     }
     s.width = width_of(d);
     s.interruptible = suspends(d);
+    s.may_suspend = expands(d) || d.kind == Kind::by_hand;
     s.cursor_bytes = d.cursor_bytes;
     s.loop = d.loop_head ? LoopPlace::head : d.loop != 0 ? LoopPlace::body : LoopPlace::outside;
     s.has_queue = has_queue(i);

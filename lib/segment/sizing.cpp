@@ -255,7 +255,7 @@ std::vector<InterruptProposal> make_interruptible(SizedNodes& nodes, Cost const&
   for (std::int64_t now = cost(nodes); now > enough;) {
     InterruptProposal best;
     for (std::size_t n = 0; n < nodes.size(); ++n) {
-      if (nodes[n].interruptible) continue;
+      if (nodes[n].interruptible || !nodes[n].may_suspend) continue;
       nodes[n].interruptible = true;
       std::int64_t const freed = now - cost(nodes);
       nodes[n].interruptible = false;

@@ -77,7 +77,8 @@ TEST(SegmentSizing, WhereAnEnsembleIsWiderThanLanesSoAreWhatIsPutAndWhatMayLieTh
   SizedNodes nodes = chain();
   nodes[1].width = 4 * 128;  // four items a lane
   nodes[2].width = 128 / 8;  // eight lanes an item
-  EXPECT_THAT(safe_slots(nodes, 128), ElementsAre(0, 20 * 128 + 4 * 128 - 1, 10 * 4 * 128 + 128 / 8 - 1, 128 / 8 + 127));
+  EXPECT_THAT(safe_slots(nodes, 128),
+              ElementsAre(0, 20 * 128 + 4 * 128 - 1, 10 * 4 * 128 + 128 / 8 - 1, 128 / 8 + 127));
   nodes[1].interruptible = true;  // it puts an item a lane between two looks
   EXPECT_EQ(safe_slots(nodes, 128)[2], 128 + 128 / 8 - 1);
 }
@@ -381,6 +382,17 @@ TEST(SegmentAdvice, ProposesToInterruptWhatFreesMostUntilTheLawIsMet) {
   EXPECT_EQ(advice.interrupt[1].freed_bytes, 5);
   EXPECT_EQ(advice.left_bytes, 0);
   EXPECT_THAT(advise(chain(), 1, 60, 0).interrupt, IsEmpty());
+}
+
+TEST(SegmentAdvice, ProposesToInterruptWhatCanBe) {
+  SizedNodes nodes = queens();
+  std::int64_t const law_bytes = 3 * 63 * 16;
+  std::vector<InterruptProposal> const both = advise(nodes, 32, law_bytes, 2).interrupt;
+  ASSERT_EQ(both.size(), 2u);
+  nodes[both[0].node].may_suspend = false;
+  std::vector<InterruptProposal> const one = advise(nodes, 32, law_bytes, 2).interrupt;
+  ASSERT_EQ(one.size(), 1u);
+  EXPECT_EQ(one[0].node, both[1].node);
 }
 
 TEST(SegmentAdvice, ProposesNoCursorThatTakesWhatItFrees) {

@@ -37,6 +37,7 @@ struct SizedNode {
   std::int64_t max_gain = 1;      ///< the most of them. Of an interruptible parent 1 counts.
   std::int64_t width = 0;         ///< items of an ensemble of it; 0: one for each lane
   bool interruptible = false;     ///< it suspends between outputs
+  bool may_suspend = true;        ///< its kind can be made interruptible
   std::int64_t cursor_bytes = 0;  ///< saved for each lane where it is interruptible
   double service_ns = 0;          ///< measured, per item of full vectors; 0: unknown
   LoopPlace loop = LoopPlace::outside;
