@@ -99,7 +99,8 @@ struct ReplicaTimes {
 
 /// Words that all replicas share, in device memory, zero at the start of a run.
 struct SharedWords {
-  alignas(128) Word<std::uint64_t> next{0};  ///< of a source that is a range: the first that nobody has claimed
+  /// Of a source that is a range: items that are claimed, beside each replica's own first part.
+  alignas(128) Word<std::uint64_t> next{0};
 };
 
 /// One sink's words. *Units*: items.

@@ -98,9 +98,10 @@ class Replica {
   };
 
  public:
-  /// `block`: the begin of its shared memory, with its copy of the program's rows. `near`, `far`: the replica's rooms.
+  /// `block`: the begin of its shared memory, with its copy of the program's rows. `near`, `far`: the replica's rooms. `turn`:
+  /// the number of its own first part of a range.
   HIWAY_DEVICE Replica(Program const& program, Lanes lanes, OutletView const* outlets, InletView const* inlets,
-                       std::byte const* block, std::byte* near, std::byte* far, unsigned replica)
+                       std::byte const* block, std::byte* near, std::byte* far, unsigned replica, unsigned turn)
       : p_(program),
         lanes_(lanes),
         outlets_(outlets),
@@ -114,6 +115,7 @@ class Replica {
         sums_(reinterpret_cast<std::uint32_t*>(near + program.sums_at)),
         root_(program.nodes - 1),
         replica_(replica),
+        turn_(turn),
         counting_(program.counters, program.made, replica * program.nodes, lanes.size()) {}
 
   /// Takes from the source until it has ended and everything is done. All lanes of the replica call it.
@@ -256,27 +258,35 @@ class Replica {
     }
   }
 
-  /// Claims a part of the range, smaller towards its end.
+  /// What is claimed of a range of which `left` items are left: less towards its end.
+  HIWAY_DEVICE std::uint64_t part_of(std::uint64_t left) const {
+    std::uint64_t part = left / (2 * p_.replicas);
+    std::uint64_t const width = rows_[root_].width;
+    if (part >= width) part -= part % width;
+    return part < p_.least_claim ? p_.least_claim : part > p_.most_claim ? p_.most_claim : part;
+  }
+  /// Claims a part of the range. Each replica's first is its own: where there is little, one of each block has it, not all of
+  /// the blocks that came first. A queue before the root may have no room for it.
   HIWAY_DEVICE bool claim() {
     auto const m = lanes_.machine();
     std::uint64_t const size = p_.source.size;
     std::uint64_t first = 0;
     std::uint32_t count = 0;
     if (lanes_.rank() == 0) {
-      std::uint64_t const seen = m.load(p_.words->next, Order::relaxed);
+      bool const is_own = !claimed_ && !root_is_queued();
+      std::uint64_t const others = root_is_queued() ? 0 : part_of(size) * p_.replicas;
+      std::uint64_t const seen = is_own ? 0 : others + m.load(p_.words->next, Order::relaxed);
       if (seen < size) {
-        std::uint64_t part = (size - seen) / (2 * p_.replicas);
-        std::uint64_t const width = rows_[root_].width;
-        if (part >= width) part -= part % width;
-        part = part < p_.least_claim ? p_.least_claim : part > p_.most_claim ? p_.most_claim : part;
+        std::uint64_t part = part_of(size - seen);
         if (root_is_queued()) {
           std::uint64_t const free = free_of_root(states_[root_]);
           part = part < free ? part : free;
         }
-        first = m.fetch_add(p_.words->next, part, Order::relaxed);
+        first = is_own ? turn_ * part : others + m.fetch_add(p_.words->next, part, Order::relaxed);
         if (first < size) count = static_cast<std::uint32_t>(first + part < size ? part : size - first);
       }
     }
+    claimed_ = true;
     first = lanes_.share(first);
     count = static_cast<std::uint32_t>(lanes_.share(count));
     leave_if_aborted(m, *p_.control);
@@ -1039,6 +1049,7 @@ class Replica {
   std::uint32_t* sums_;
   unsigned root_;
   unsigned replica_;
+  unsigned turn_;
   Counting<Lanes, Program::shape.counters> counting_;
   std::uint32_t active_ = 0;  ///< bits of nodes
   std::uint32_t flush_ = 0;
@@ -1047,6 +1058,7 @@ class Replica {
   std::uint32_t looked_at_ = 0;  ///< by the lane's cycles
   std::uint32_t letters_ = 0;
   bool late_ = false;
+  bool claimed_ = false;
   bool ended_ = false;
   bool drained_ = false;  ///< a flush has begun since the last items came
 };

@@ -695,7 +695,8 @@ struct SegmentRunner {
     std::byte* const shared = m.shared_memory();
     std::byte* const near = shared + p.block_bytes + in_block * p.near_bytes;
     Replica<Program, Lanes> r(p, Lanes(m, reinterpret_cast<std::uint32_t*>(near + p.scratch_at)), outlets, inlets,
-                              shared, near, p.far + replica * p.far_bytes, replica);
+                              shared, near, p.far + replica * p.far_bytes, replica,
+                              in_block * (p.replicas / per_block) + m.block_index());
     r.run();
   }
 };
