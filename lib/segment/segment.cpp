@@ -67,6 +67,10 @@ SegmentBase::SegmentBase(std::string name, SegmentConfig config, Shape shape, st
                         "' may not be interrupted, so its function must say max_gain");
     if (n.options.gain <= 0) throw ConfigError("segment '" + name_ + "': node '" + n.name + "': gain must be above 0");
   }
+  constexpr unsigned most_signals = 1u << 15;
+  if (config_.signal_slots > most_signals)
+    throw ConfigError("segment '" + name_ + "': signal_slots must be 0 to " + std::to_string(most_signals) + ": " +
+                      std::to_string(config_.signal_slots));
   number_nodes();
 }
 
@@ -129,6 +133,12 @@ std::uint32_t SegmentBase::least_slots(std::size_t node) const {
   return std::max(room_of(node) + width_of(nodes_[node]) - 1, nodes_[node].loop != 0 ? 2 * lanes_ : 0);
 }
 
+/// Of a queue's signals. A range's root has none before it.
+std::uint64_t SegmentBase::mark_bytes(std::size_t node) const {
+  NodeDescription const& d = nodes_[node];
+  return node == 0 || d.mark_bytes == 0 ? 0 : align_up(std::uint64_t{mark_slots()} * d.mark_bytes, 16);
+}
+
 SizedNodes SegmentBase::sized_nodes() const {
   SizedNodes all;
   for (std::size_t i = 0; i != nodes_.size(); ++i) {
@@ -169,6 +179,7 @@ std::vector<std::uint32_t> SegmentBase::slots_for_all() {
     // Lanes that are kept of a node that does not suspend: what is shared out knows cursors of those that do.
     std::uint64_t kept = 0;
     for (NodeDescription const& d : nodes_) kept += suspends(d) ? 0 : std::uint64_t{lanes_} * d.cursor_bytes;
+    for (std::size_t i = 0; i != nodes_.size(); ++i) kept += mark_bytes(i);
     std::uint64_t const each = given / replicas_;
     std::uint64_t const least = static_cast<std::uint64_t>(minimum_bytes(nodes, lanes_)) + kept;
     if (hard && each < kept) throw too_few(least, given, "");
@@ -248,6 +259,8 @@ void SegmentBase::layout(std::size_t near_limit, std::vector<std::uint32_t> cons
   placed_.block_bytes = static_cast<std::uint32_t>(align_up(block, near_align));
   placed_.states_at = place(near, n * sizeof(QueueState), 16);
   placed_.sinks_at = place(near, sinks_.size() * sizeof(std::uint64_t), 8);
+  bool const marked = nodes_[0].mark_bytes != 0;
+  placed_.marks_at = place(near, marked ? n * sizeof(MarkState) : 0, 16);
   placed_.sums_at = place(near, indexed ? lanes_ * sizeof(std::uint32_t) : 0, 4);
   std::vector<std::uint32_t> states_at(n);
   for (std::size_t i = 0; i != n; ++i)
@@ -265,6 +278,9 @@ void SegmentBase::layout(std::size_t near_limit, std::vector<std::uint32_t> cons
     row.slots = slots[i];
     row.width = width_of(d);
     row.room = room_of(i);
+    row.mark_slots = static_cast<std::uint16_t>(mark_slots());
+    row.mark_room = static_cast<std::uint16_t>(
+        d.parent >= 0 && nodes_[static_cast<std::size_t>(d.parent)].raises ? std::min(lanes_, mark_slots()) : 1);
     row.item_bytes = d.item_bytes;
     row.state_at = states_at[i];
     row.in_block_at = in_block_at[i];
@@ -286,7 +302,7 @@ void SegmentBase::layout(std::size_t near_limit, std::vector<std::uint32_t> cons
                   slots[i],
                   has_queue(i) ? least_slots(i) : 0,
                   d.item_bytes,
-                  std::uint64_t{slots[i]} * d.item_bytes + std::uint64_t{lanes_} * d.cursor_bytes,
+                  std::uint64_t{slots[i]} * d.item_bytes + std::uint64_t{lanes_} * d.cursor_bytes + mark_bytes(i),
                   true};
   }
   guards_.clear();
@@ -300,8 +316,8 @@ void SegmentBase::layout(std::size_t near_limit, std::vector<std::uint32_t> cons
     NodeDescription const& d = nodes_[i];
     NodeRow& row = rows_[number_of(i)];
     for (bool const cursors : {true, false}) {
-      std::uint64_t const bytes =
-          cursors ? std::uint64_t{lanes_} * d.cursor_bytes : std::uint64_t{slots[i]} * d.item_bytes;
+      std::uint64_t const items = align_up(std::uint64_t{slots[i]} * d.item_bytes, mark_bytes(i) != 0 ? 16 : 1);
+      std::uint64_t const bytes = cursors ? std::uint64_t{lanes_} * d.cursor_bytes : items + mark_bytes(i);
       if (bytes == 0) continue;
       std::uint64_t const align = cursors ? 16 : std::max<std::uint64_t>(16, d.item_align);
       bool const is_far = config_.guard_bytes != 0 || align_up(near, align) + bytes > near_limit;
@@ -313,6 +329,7 @@ void SegmentBase::layout(std::size_t near_limit, std::vector<std::uint32_t> cons
         row.cursors_are_far = is_far;
       } else {
         row.queue_at = at;
+        row.marks_at = static_cast<std::uint32_t>(at + items);
         row.queue_is_far = is_far;
         queues_[i].in_shared_memory = !is_far;
       }
@@ -347,7 +364,8 @@ void SegmentBase::place(Backend& backend, simt::Grid grid, Control* control, std
       config_.most_claim != 0 ? config_.most_claim : std::uint64_t{ensembles_a_claim} * width_of(nodes_[0]));
   placed_.lending = {};
   placed_.lend_after_ns = static_cast<std::uint64_t>(std::max<std::int64_t>(0, config_.lend_after.count()));
-  if (is_range_ && config_.lend_after != never && replicas_ > 1) {
+  bool const in_order = nodes_[0].mark_bytes != 0;  // what is lent would leave the signals behind it
+  if (is_range_ && config_.lend_after != never && replicas_ > 1 && !in_order) {
     std::uint32_t item_bytes = 0;
     for (NodeDescription const& d : nodes_) item_bytes = std::max(item_bytes, d.item_bytes);
     Lending& l = placed_.lending;

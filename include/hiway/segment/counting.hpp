@@ -43,6 +43,12 @@ class Counting {
     c.suspensions += finished ? 0 : 1;
     c.outputs += all;
   }
+  /// A signal was heard, for which the lane has put `put`.
+  HIWAY_DEVICE void signal(Lanes& lanes, unsigned node, std::uint32_t put) const {
+    if (lanes.rank() != 0) return;  // which alone puts
+    ++of_nodes_[node].signals;
+    of_nodes_[node].outputs += put;
+  }
   /// An item of the lane's is done, of which `made` have come.
   HIWAY_DEVICE void item(Lanes& lanes, unsigned node, std::uint32_t made) const {
     auto const m = lanes.machine();
@@ -72,6 +78,7 @@ class Counting<Lanes, false> {
   HIWAY_DEVICE void firing(Lanes&, unsigned, std::uint32_t) const {}
   HIWAY_DEVICE void step(Lanes&, unsigned) const {}
   HIWAY_DEVICE void ensemble(Lanes&, unsigned, std::uint32_t, bool, bool, bool, std::uint32_t, bool) const {}
+  HIWAY_DEVICE void signal(Lanes&, unsigned, std::uint32_t) const {}
   HIWAY_DEVICE void item(Lanes&, unsigned, std::uint32_t) const {}
   [[nodiscard]] HIWAY_DEVICE std::uint32_t kept(Lanes&, unsigned, std::uint32_t) const { return 0; }
   HIWAY_DEVICE void keep(Lanes&, unsigned, std::uint32_t, std::uint32_t) const {}

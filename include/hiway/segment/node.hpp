@@ -24,6 +24,12 @@
 // threads of the block call fill(Table&, unsigned thread, unsigned threads) const, then one use(Table const&) of the copy of
 // the function that the block's lanes call: there it points its members to the table.
 //
+// Signals stand between items. A function of any kind hears them with
+//   R on(S const& signal) const, or on(signal, State&), on(signal, Emit<A>&, ...), on(signal, State&, Emit<A>&, ...)
+// which its first lane calls when all items before the signal are done. R: void, the signal is passed on, behind what is put
+// here; bool, whether it is; Maybe<S>, another one, or none. Who has no `on` passes it on. A filter of the last form raises one
+// with a last argument EmitSignal<S>&. S is one type in a segment, trivially copyable and default-constructible.
+//
 // A node function is a trivially copyable struct at namespace scope; its functions are const, marked HIWAY_DEVICE, and but for
 // a collective's and a tile's neither templates nor overloaded. `static constexpr unsigned max_gain`: the most items that come
 // of one; an expander needs it only where it is not to suspend. `static constexpr unsigned items_per_lane`, up to 8, of a filter
@@ -31,6 +37,7 @@
 #pragma once
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 #include "hiway/config.hpp"
 
@@ -53,6 +60,17 @@ struct Emit {
   bool ok = false;
   HIWAY_DEVICE void put(T const& item) {
     value = item;
+    ok = true;
+  }
+};
+
+/// One lane's signal, for one call: it stands behind what is put of this item, on all channels.
+template <class S>
+struct EmitSignal {
+  S value{};
+  bool ok = false;
+  HIWAY_DEVICE void put(S const& signal) {
+    value = signal;
     ok = true;
   }
 };
@@ -110,13 +128,26 @@ struct Returned<Maybe<T>> {
   static constexpr bool maybe = true;
 };
 
-/// The channels of a list of Emit<T>.
-template <class List>
+template <class T>
+inline constexpr bool is_emit = false;
+template <class T>
+inline constexpr bool is_emit<Emit<T>> = true;
+
+/// The channels of a list of Emit<T>, and the type of the signal that may stand behind them.
+template <class List, class Before = Types<>>
 struct Emitted;
 template <class... Ts>
-struct Emitted<Types<Emit<Ts>...>> {
+struct Emitted<Types<>, Types<Ts...>> {
   using Outs = Types<Ts...>;
+  using Signal = void;
 };
+template <class S, class... Ts>
+struct Emitted<Types<EmitSignal<S>>, Types<Ts...>> {
+  using Outs = Types<Ts...>;
+  using Signal = S;
+};
+template <class T, class... Rest, class... Ts>
+struct Emitted<Types<Emit<T>, Rest...>, Types<Ts...>> : Emitted<Types<Rest...>, Types<Ts..., T>> {};
 
 template <class F>
 concept HasMoreAndNext = requires {
@@ -206,13 +237,13 @@ struct FunctionOf<F, Kind::filter> {
   static constexpr bool emits = std::is_void_v<typename Call::Result>;
   template <bool, class>
   struct Channels {
-    using type = Types<typename Returned<typename Call::Result>::Item>;
+    using Outs = Types<typename Returned<typename Call::Result>::Item>;
+    using Signal = void;
   };
   template <class C>
-  struct Channels<true, C> {
-    using type = typename Emitted<typename C::Others>::Outs;
-  };
-  using Outs = typename Channels<emits, Call>::type;
+  struct Channels<true, C> : Emitted<typename C::Others> {};
+  using Outs = typename Channels<emits, Call>::Outs;
+  using Raised = typename Channels<emits, Call>::Signal;
   static constexpr unsigned max_gain = 1;
 };
 template <class F>
@@ -244,6 +275,66 @@ struct FunctionOf<F, Kind::by_hand> {
   using Outs = Types<typename F::Output>;
 };
 
+/// What stands behind the signal among the arguments of `on`.
+template <class List>
+inline constexpr unsigned emits_in = 0;
+template <class... Ts>
+inline constexpr unsigned emits_in<Types<Ts...>> = (0u + ... + (is_emit<Ts> ? 1u : 0u));
+template <class List>
+struct HeardWith {
+  static constexpr unsigned channels = emits_in<List>;
+  static constexpr bool state = List::count != channels;
+};
+
+/// What a function does with signals: `on` hears them, EmitSignal raises them.
+template <class F>
+struct SignalsOf {
+  using Heard = void;
+  using Others = Types<>;
+};
+template <class F>
+requires requires { &F::on; }
+struct SignalsOf<F> {
+  using Heard = typename Signature<decltype(&F::on)>::Item;
+  using Others = typename Signature<decltype(&F::on)>::Others;
+};
+/// Calls `on` with what it takes; whether the signal, which it may change, is passed on.
+template <class F, class S, class Outs, class State>
+HIWAY_DEVICE inline bool hear(F const& f, S& signal, Outs& out, State* state) {
+  auto const call = [&]() {
+    using Others = typename SignalsOf<F>::Others;
+    constexpr bool takes_state = HeardWith<Others>::state;
+    constexpr unsigned channels = HeardWith<Others>::channels;
+    return [&]<std::size_t... C>(std::index_sequence<C...>) {
+      if constexpr (takes_state) {
+        return f.on(signal, *state, out.template get<C>()...);
+      } else {
+        return f.on(signal, out.template get<C>()...);
+      }
+    }
+    (std::make_index_sequence<channels>{});
+  };
+  using Result = decltype(call());
+  if constexpr (std::is_void_v<Result>) {
+    call();
+    return true;
+  } else if constexpr (std::is_same_v<Result, bool>) {
+    return call();
+  } else {
+    Maybe<S> const other = call();
+    signal = other.value;
+    return other.ok;
+  }
+}
+template <class F, Kind kind>
+struct RaisedBy {
+  using type = void;
+};
+template <class F>
+struct RaisedBy<F, Kind::filter> {
+  using type = typename FunctionOf<F, Kind::filter>::Raised;
+};
+
 }  // namespace detail
 
 /// What the library knows of a node function.
@@ -257,6 +348,12 @@ struct Function : detail::FunctionOf<F, detail::kind_of<F>()> {
   using State = typename detail::StateOf<F>::type;
   static constexpr bool has_state = !std::is_same_v<State, detail::NoState>;
   static constexpr bool has_table = detail::HasTable<F>;
+  using Heard = typename detail::SignalsOf<F>::Heard;
+  using Raised = typename detail::RaisedBy<F, kind>::type;
+  using Signal = std::conditional_t<std::is_void_v<Heard>, Raised, Heard>;
+  static constexpr bool hears = !std::is_void_v<Heard>;
+  static constexpr bool raises = !std::is_void_v<Raised>;
+  static constexpr bool puts_at_signals = detail::emits_in<typename detail::SignalsOf<F>::Others> != 0;
   /// It may be left between two items, and go on with the same ensemble.
   static constexpr bool can_suspend = kind == Kind::expander || kind == Kind::indexed || kind == Kind::by_hand;
   /// Lanes that work on one item together.

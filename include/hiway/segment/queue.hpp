@@ -39,11 +39,14 @@ struct alignas(16) NodeRow {
   std::uint32_t cursors_at = 0;   ///< saved cursors, one for each lane
   std::uint32_t state_at = 0;     ///< what the node keeps by itself; in the near room
   std::uint32_t in_block_at = 0;  ///< of a function with a table: the block's copy of both
-  std::uint32_t children = 0;     ///< bits of the nodes that it puts into, but for those of its own loop
-  std::uint32_t loop = 0;         ///< bits of the nodes of the loop that it is in
-  std::uint32_t item_bytes = 0;   ///< of its queue's items
-  std::uint8_t module = 0;        ///< its function's type
-  std::uint8_t index = 0;         ///< its function among those of the type
+  std::uint32_t marks_at = 0;     ///< of a segment with signals: the queue's marks, in its room
+  std::uint16_t mark_slots = 0;
+  std::uint16_t mark_room = 0;   ///< with fewer free ones the node is active
+  std::uint32_t children = 0;    ///< bits of the nodes that it puts into, but for those of its own loop
+  std::uint32_t loop = 0;        ///< bits of the nodes of the loop that it is in
+  std::uint32_t item_bytes = 0;  ///< of its queue's items
+  std::uint8_t module = 0;       ///< its function's type
+  std::uint8_t index = 0;        ///< its function among those of the type
   bool suspends = false;
   bool keeps_lanes = false;  ///< what is kept of it are lanes with their items, not an ensemble in its queue
   bool spreads = false;      ///< much may come of one item
@@ -71,6 +74,7 @@ struct NodeCounters {
   std::uint64_t shared = 0;             ///< ensembles in which it had items of its own beside those of other nodes
   std::uint64_t steps = 0;              ///< times that lanes put together
   std::uint64_t outputs = 0;            ///< put on all channels
+  std::uint64_t signals = 0;            ///< heard or passed on
   std::uint64_t cycles = 0;             ///< spent in it
   Word<std::uint32_t> most_outputs{0};  ///< of one item
 
@@ -84,6 +88,7 @@ struct NodeCounters {
     shared += other.shared;
     steps += other.steps;
     outputs += other.outputs;
+    signals += other.signals;
     cycles += other.cycles;
     most_outputs.bits = std::max(most_outputs.bits, other.most_outputs.bits);
   }

@@ -33,6 +33,7 @@
 #include "hiway/segment/counting.hpp"
 #include "hiway/segment/lanes.hpp"
 #include "hiway/segment/lending.hpp"
+#include "hiway/segment/marks.hpp"
 #include "hiway/segment/node.hpp"
 #include "hiway/segment/queue.hpp"
 
@@ -85,6 +86,8 @@ HIWAY_DEVICE inline void unrolled(Body&& body) {
 template <class Program, class Lanes>
 class Replica {
   using Source = typename Program::Source;
+  using Signal = typename Program::Signal;
+  using MarksOf = Marks<Signal>;
 
   /// Where one channel of a node that fires leads. The same in all lanes.
   struct Target {
@@ -95,6 +98,7 @@ class Replica {
     std::uint32_t room = 0;  ///< fewer free slots make it active; 0: never
     std::uint32_t pushed = 0;
     std::uint8_t node = 0;  ///< or first_sink + a sink
+    [[no_unique_address]] typename MarksOf::Writing marks;
   };
 
  public:
@@ -116,12 +120,16 @@ class Replica {
         root_(program.nodes - 1),
         replica_(replica),
         turn_(turn),
+        marks_(reinterpret_cast<MarkState*>(near + program.marks_at), rows_),
         counting_(program.counters, program.made, replica * program.nodes, lanes.size()) {}
 
   /// Takes from the source until it has ended and everything is done. All lanes of the replica call it.
   HIWAY_DEVICE void run() {
     auto const m = lanes_.machine();
-    for (unsigned i = lanes_.rank(); i < p_.nodes; i += lanes_.size()) states_[i] = QueueState{};
+    for (unsigned i = lanes_.rank(); i < p_.nodes; i += lanes_.size()) {
+      states_[i] = QueueState{};
+      marks_.clear(i);
+    }
     for (unsigned i = lanes_.rank(); i < Program::Sinks::count; i += lanes_.size()) sink_counts_[i] = 0;
     if (lanes_.rank() == 0) p_.times[replica_] = {.began_ns = m.now_ns()};
     for_states<0>([](auto const& f, auto& state) {
@@ -378,7 +386,7 @@ class Replica {
         settle_loop(loop);
         return;
       }
-    } else if (states_[node].count + states_[node].suspended == 0) {
+    } else if (states_[node].count + states_[node].suspended == 0 && !marks_.wait_at(node)) {
       settle(node, 0);
       return;
     }
@@ -411,6 +419,7 @@ class Replica {
   HIWAY_DEVICE void settle(unsigned node, std::uint32_t left) {
     std::uint32_t const bit = 1u << node;
     bool const flushes = (flush_ & bit) != 0;
+    if (marks_.wait_at(node)) return;
     if (left >= rows_[node].width || (left != 0 && (flushes || (Source::is_range && node == root_)))) return;
     active_ &= ~bit;
     if (flushes) pass_flush(bit, rows_[node].children);
@@ -491,6 +500,7 @@ class Replica {
     t.at = wrap(s.head + s.count, row.slots);
     t.free = row.slots - s.count;
     t.room = (rows_[node].loop >> t.node & 1u) != 0 ? 0 : row.room;
+    if constexpr (MarksOf::exist) t.marks = marks_.write(t.node, room_of(row.queue_is_far) + row.marks_at);
     return t;
   }
   /// What a node has put is there for others; all lanes behind a sync().
@@ -499,12 +509,13 @@ class Replica {
       sink_counts_[t.node - first_sink] += t.pushed;
     } else {
       states_[t.node].count += t.pushed;
+      marks_.close(t.node, t.marks, t.pushed);
     }
   }
 
-  /// Puts the items of all lanes that have one; whether `other` holds in any lane.
+  /// Puts the items of all lanes that have one; `any`: whether `other` holds in any lane.
   template <class T>
-  HIWAY_DEVICE bool put(Target& t, T const& item, bool brings, bool other) {
+  HIWAY_DEVICE Tally put(Target& t, T const& item, bool brings, bool other) {
     Tally const tally = lanes_.tally(brings, other);
     if (t.node >= first_sink) {
       p_.sinks.template put<T>(*this, t.node - first_sink, item, brings, tally);
@@ -515,7 +526,13 @@ class Replica {
       if (t.free < t.room) active_ |= 1u << t.node;
     }
     t.pushed += tally.all;
-    return tally.any;
+    return tally;
+  }
+  /// Puts the lane's signal behind the items that have been pushed on the channel and behind `items` of the last push.
+  template <class S>
+  HIWAY_DEVICE void put_mark(Target& t, S const& signal, bool brings, Tally const& tally, std::uint32_t items) {
+    if (t.node >= first_sink) return;
+    if (!MarksOf::put(t.marks, signal, brings, tally.before, tally.all, items)) active_ |= 1u << t.node;
   }
 
   /// An ensemble of items of one node.
@@ -535,9 +552,21 @@ class Replica {
       return r.rows_[node].suspends && (r.rows_[node].children & r.active_) != 0;
     }
     template <unsigned C, class T>
-    HIWAY_DEVICE bool put(T const& item, bool brings, bool other) {
+    HIWAY_DEVICE Tally put(T const& item, bool brings, bool other) {
       if constexpr (C == 0) r.counting_.step(r.lanes_, node);
       return r.put(to[C], item, brings, other);
+    }
+    /// The lane's signal stands behind what it has brought with its last put, of which there are `pushed`.
+    template <unsigned C>
+    HIWAY_DEVICE void raise(EmitSignal<Signal> const& signal, Tally const& pushed, bool brought) {
+      std::uint32_t const items = to[C].pushed - pushed.all + pushed.before + (brought ? 1 : 0);
+      r.put_mark(to[C], signal.value, signal.ok, r.lanes_.tally(signal.ok), items);
+    }
+    /// Marks that all channels have room for.
+    HIWAY_DEVICE std::uint32_t free_marks() const {
+      std::uint32_t free = ~0u;
+      detail::unrolled<Fn::channels>([&](auto c) { free = to[c].marks.free < free ? to[c].marks.free : free; });
+      return free;
     }
   };
 
@@ -560,19 +589,21 @@ class Replica {
       return false;
     }
     template <unsigned C, class T>
-    HIWAY_DEVICE bool put(T const& item, bool brings, bool other) {
+    HIWAY_DEVICE Tally put(T const& item, bool brings, bool other) {
       auto const m = r.lanes_.machine();
-      bool any = false;
+      Tally all;
       for (std::uint32_t left = nodes; left != 0; left &= left - 1) {
         unsigned const node = m.lowest(left);
         Target t = r.open(node, C);
         if constexpr (C == 0) r.counting_.step(r.lanes_, node);
-        any = r.put(t, item, brings && tag == node, other) || any;
+        Tally const of_node = r.put(t, item, brings && tag == node, other);
+        all.all += of_node.all;
+        all.any = all.any || of_node.any;
         r.lanes_.sync();
         if (r.lanes_.rank() == 0) r.close(t);
         r.lanes_.sync();
       }
-      return any;
+      return all;
     }
   };
 
@@ -594,6 +625,7 @@ class Replica {
   template <unsigned M>
   using ModuleAt = typename detail::TypeAt<M, typename Program::Modules>::type;
 
+  struct NoSignal {};
   template <class F>
   using TileOf = Tile<decltype(std::declval<Lanes const&>().machine()), Function<F>::lanes_per_item>;
 
@@ -652,13 +684,21 @@ class Replica {
     if constexpr (Fn::kind == Kind::filter) {
       if constexpr (Fn::emits) {
         detail::Emits<typename Fn::Outs> out;
+        std::conditional_t<Fn::raises, EmitSignal<typename Fn::Raised>, NoSignal> signal;
         if (mine) {
-          [&]<std::size_t... C>(std::index_sequence<C...>) { f(item, out.template get<C>()...); }
+          [&]<std::size_t... C>(std::index_sequence<C...>) {
+            if constexpr (Fn::raises) {
+              f(item, out.template get<C>()..., signal);
+            } else {
+              f(item, out.template get<C>()...);
+            }
+          }
           (std::make_index_sequence<Fn::channels>{});
         }
         detail::unrolled<Fn::channels>([&](auto c) {
           auto const& o = out.template get<c>();
-          e.template put<c>(o.value, o.ok, false);
+          [[maybe_unused]] Tally const pushed = e.template put<c>(o.value, o.ok, false);
+          if constexpr (Fn::raises) e.template raise<c>(signal, pushed, o.ok);
           put += o.ok ? 1 : 0;
         });
       } else {
@@ -690,7 +730,7 @@ class Replica {
           out = detail::as_maybe(f.next(item, cursor));
           live = f.more(item, cursor);
         }
-        any = e.template put<0>(out.value, out.ok, live);
+        any = e.template put<0>(out.value, out.ok, live).any;
         put += out.ok ? 1 : 0;
       }
       return true;
@@ -795,6 +835,7 @@ class Replica {
     bool const partly = (flush_ >> node & 1u) != 0 || of_range;
     std::uint32_t const began = counting_.now(lanes_);
     OfOne<F> e(*this, node, function_of<M>(row));
+    [[maybe_unused]] auto marks = marks_.read(node);
     F const& f = e.function();
     Lane* const kept = cursors_of<Lane>(node);
     Lane own;
@@ -808,18 +849,26 @@ class Replica {
     for (;;) {
       bool const blocked = (row.children & active_) != 0;
       if (blocked && (row.suspends || idle.all == lanes)) break;
+      std::uint32_t const due = due_of(node, marks, s.count);
+      if (MarksOf::is_one(marks) && due == 0 && idle.all == lanes) {
+        pass_mark<M>(e, marks);
+        continue;
+      }
       if (idle.all != 0 && !blocked) {
-        if (idle.all > s.count && !partly) break;
-        std::uint32_t const n = idle.all < s.count ? idle.all : s.count;
+        if (idle.all > due && !partly && !MarksOf::is_one(marks)) break;
+        std::uint32_t const n = idle.all < due ? idle.all : due;
+        // The last first: what was put last is still in the caches. But not across a mark.
+        constexpr bool in_order = MarksOf::exist;
         if (!live && idle.before < n) {
-          // The last first: what was put last is still in the caches.
-          own.item = read<M, typename Fn::In>(node, s, of_range ? idle.before : s.count - 1 - idle.before);
+          own.item = read<M, typename Fn::In>(node, s, of_range || in_order ? idle.before : s.count - 1 - idle.before);
           own.cursor = f.start(own.item);
           live = f.more(own.item, own.cursor);
           made = 0;
         }
         if (of_range) window_ += n;
+        if (in_order && !of_range) s.head = wrap(s.head + n, row.slots);
         s.count -= n;
+        MarksOf::take(marks, n);
         taken += n;
         if (n != 0 && s.count != 0) {  // items of which nothing comes have left lanes idle
           idle = lanes_.tally(!live);
@@ -836,7 +885,7 @@ class Replica {
       }
       e.template put<0>(out.value, out.ok, false);
       idle = lanes_.tally(!live);
-      if (idle.all == lanes && s.count == 0) break;
+      if (idle.all == lanes && s.count == 0 && !MarksOf::is_one(marks)) break;
     }
     s.suspended = lanes - idle.all;
     if (live) {
@@ -846,6 +895,7 @@ class Replica {
     lanes_.sync();
     if (lanes_.rank() == 0) {
       states_[node] = s;
+      marks_.close(node, marks);
       close(e.to[0]);
     }
     lanes_.sync();
@@ -866,23 +916,33 @@ class Replica {
     QueueState s = states_[node];
     bool const flushes = (flush_ >> node & 1u) != 0;
     bool const partly = flushes || row.loop != 0 || (Source::is_range && node == root_);
-    constexpr bool shares = Program::may_share(M) && (Fn::kind == Kind::filter || Fn::kind == Kind::expander);
+    constexpr bool shares =
+        !MarksOf::exist && Program::may_share(M) && (Fn::kind == Kind::filter || Fn::kind == Kind::expander);
     bool const may_share = shares && flushes && row.loop == 0;
     if constexpr (shares) {
       if (may_share && s.count < lanes && fire_several<M>(node)) return;
     }
     std::uint32_t const began = counting_.now(lanes_);
     OfOne<F> e(*this, node, function_of<M>(row));
+    [[maybe_unused]] auto marks = marks_.read(node);
     std::uint32_t suspended = 0;
     for (;;) {
-      std::uint32_t k = s.count < width ? s.count : width;
+      std::uint32_t const due = due_of(node, marks, s.count);
+      std::uint32_t const whole = due < width ? due : width;
+      std::uint32_t k = whole;
+      if constexpr (Fn::raises) k = k < e.free_marks() ? k : e.free_marks();
       if (row.loop != 0) {
         detail::unrolled<Fn::channels>([&](auto c) {
           Target const& t = e.to[c];
           if (t.node < first_sink && t.room == 0 && t.free < k) k = t.free;
         });
       }
-      if (k == 0 || (k < width && !partly)) break;
+      if (MarksOf::is_one(marks) && due == 0) {
+        pass_mark<M>(e, marks);
+        if ((row.children & active_) != 0 || is_late()) break;
+        continue;
+      }
+      if (k == 0 || (whole < width && !partly && !MarksOf::is_one(marks))) break;
       bool const resumed = s.suspended != 0;
       if (resumed) k = s.suspended;
       std::uint32_t const place = lanes_.rank() / Fn::lanes_per_item;
@@ -914,6 +974,7 @@ class Replica {
       }
       s.suspended = 0;
       take(node, s, k);
+      MarksOf::take(marks, k);
       detail::unrolled<Fn::channels>([&](auto c) {
         if (e.to[c].node == node) e.to[c].free += k;
       });
@@ -923,11 +984,64 @@ class Replica {
     lanes_.sync();
     if (lanes_.rank() == 0) {
       states_[node] = s;
+      marks_.close(node, marks);
       detail::unrolled<Fn::channels>([&](auto c) { close(e.to[c]); });
     }
     lanes_.sync();
     counting_.firing(lanes_, node, began);
     if (suspended == 0 && row.loop == 0) settle(node, left);
+  }
+
+  // ---- signals
+
+  [[nodiscard]] HIWAY_DEVICE auto const* marks_of(unsigned node) const {
+    NodeRow const& row = rows_[node];
+    return reinterpret_cast<Mark<Signal> const*>(room_of(row.queue_is_far) + row.marks_at);
+  }
+  /// Of `count` items those before the first mark.
+  template <class Reading>
+  [[nodiscard]] HIWAY_DEVICE std::uint32_t due_of(unsigned node, Reading const& marks, std::uint32_t count) const {
+    if constexpr (MarksOf::exist) {
+      return MarksOf::due(marks, marks_of(node), count);
+    } else {
+      return count;
+    }
+  }
+  /// The node hears the first signal of its queue, all items before which are done, and passes it on. No child is active.
+  template <unsigned M>
+  HIWAY_DEVICE void pass_mark(OfOne<ModuleAt<M>>& e, typename MarksOf::Reading& marks) {
+    if constexpr (MarksOf::exist) {
+      using F = ModuleAt<M>;
+      using Fn = Function<F>;
+      bool const first = lanes_.rank() == 0;
+      Signal signal = marks_of(e.node)[marks.head].signal;
+      bool passes = true;
+      std::uint32_t put = 0;
+      if constexpr (Fn::hears) {
+        detail::Emits<typename Fn::Outs> out;
+        if (first) {
+          if constexpr (Fn::has_state) {
+            passes = detail::hear(e.function(), signal, out, &state_of<F>(e.node));
+          } else {
+            passes = detail::hear(e.function(), signal, out, static_cast<detail::NoState*>(nullptr));
+          }
+        }
+        if constexpr (Fn::puts_at_signals) {
+          detail::unrolled<Fn::channels>([&](auto c) {
+            auto const& o = out.template get<c>();
+            e.template put<c>(o.value, o.ok, false);
+            put += o.ok ? 1 : 0;
+          });
+        }
+        passes = lanes_.any(first && passes);
+      }
+      counting_.signal(lanes_, e.node, put);
+      marks_.drop(e.node, marks);
+      if (!passes) return;
+      detail::unrolled<Fn::channels>([&](auto c) {
+        put_mark(e.to[c], signal, first, Tally{0, 1, false}, e.to[c].pushed);
+      });
+    }
   }
 
   HIWAY_DEVICE void take(unsigned node, QueueState& s, std::uint32_t k) {
@@ -1050,7 +1164,8 @@ class Replica {
   unsigned root_;
   unsigned replica_;
   unsigned turn_;
-  Counting<Lanes, Program::shape.counters> counting_;
+  [[no_unique_address]] MarksOf marks_;
+  [[no_unique_address]] Counting<Lanes, Program::shape.counters> counting_;
   std::uint32_t active_ = 0;  ///< bits of nodes
   std::uint32_t flush_ = 0;
   std::uint64_t window_ = 0;     ///< a range: the first of the root's items

@@ -61,7 +61,9 @@ struct SegmentConfig {
   std::size_t queue_bytes = 0;
   std::size_t queue_target_bytes = 0;
   std::size_t shared_bytes = 0;  ///< of a block: queues lie there as long as they fit
-  unsigned least_claim = 0;      ///< items of a range that a replica claims at once: 0: one for each lane
+  /// Signals that a queue holds, of a segment with some; 0: two for each lane.
+  unsigned signal_slots = 0;
+  unsigned least_claim = 0;  ///< items of a range that a replica claims at once: 0: one for each lane
   unsigned most_claim = 0;
   /// Replicas that have nothing left take work of others, when a range has ended and these have worked for so long. In shorter
   /// runs it costs more than it brings: letters, and ensembles that are less full.
@@ -209,7 +211,11 @@ struct CheckNode {
     }
   }();
   static_assert(typed, "hiway: segment: a child takes another type of item than its channel gives");
-  static constexpr bool ok = whole && typed && Fn::channels <= most_channels && std::is_trivially_copyable_v<F>;
+  static constexpr bool signals = std::is_void_v<typename Fn::Heard> || std::is_void_v<typename Fn::Raised> ||
+                                  std::is_same_v<typename Fn::Heard, typename Fn::Raised>;
+  static_assert(signals, "hiway: segment: a node function hears another type of signal than it raises");
+  static constexpr bool ok =
+      whole && typed && signals && Fn::channels <= most_channels && std::is_trivially_copyable_v<F>;
 };
 
 }  // namespace detail
@@ -467,6 +473,23 @@ template <class T, class First, class... Ts>
 inline constexpr unsigned place_in<T, Types<First, Ts...>> =
     std::is_same_v<T, First> ? 0u : 1u + place_in<T, Types<Ts...>>;
 
+/// The one type of signal that functions hear and raise; void: none does. `agree`: there is one at most.
+template <class List>
+struct SignalOf;
+template <>
+struct SignalOf<Types<>> {
+  using type = void;
+  static constexpr bool agree = true;
+};
+template <class F, class... Fs>
+struct SignalOf<Types<F, Fs...>> {
+  using own = typename Function<F>::Signal;
+  using others = typename SignalOf<Types<Fs...>>::type;
+  using type = std::conditional_t<std::is_void_v<own>, others, own>;
+  static constexpr bool agree =
+      SignalOf<Types<Fs...>>::agree && (std::is_void_v<own> || std::is_void_v<others> || std::is_same_v<own, others>);
+};
+
 template <class Tag>
 inline constexpr char tag_id{};
 
@@ -596,7 +619,11 @@ struct CheckTree {
     }
   }();
   static_assert(typed, "hiway: segment: back_to<Tag>() gives another type of item than the loop's first node takes");
-  static constexpr bool ok = typed && fault == TreeFault::none && shape.nodes_ok;
+  using Signals = SignalOf<typename InTree<Tree>::Functions>;
+  static_assert(Signals::agree, "hiway: segment: all nodes of a segment hear and raise one type of signal");
+  static constexpr bool ordered = shape.backs == 0 || std::is_void_v<typename Signals::type>;
+  static_assert(ordered, "hiway: segment: a segment with signals has no loops: they do not keep the order of items");
+  static constexpr bool ok = typed && ordered && Signals::agree && fault == TreeFault::none && shape.nodes_ok;
 };
 
 }  // namespace detail
@@ -608,6 +635,7 @@ struct Program {
   using Source = Source_;
   using Modules = Modules_;
   using Sinks = Sinks_;
+  using Signal = typename detail::SignalOf<Modules>::type;
   static constexpr Shape shape = shape_;
   static constexpr unsigned root_module = root_module_;
   static constexpr bool refills_lanes = shape.refill == Refill::lanes;
@@ -621,8 +649,9 @@ struct Program {
   NodeRow const* rows = nullptr;
   std::uint32_t nodes = 0;
   std::uint32_t replicas = 0;
-  std::uint32_t states_at = 0;  ///< in the near room, like the next three
+  std::uint32_t states_at = 0;  ///< in the near room, like the next four
   std::uint32_t sinks_at = 0;
+  std::uint32_t marks_at = 0;
   std::uint32_t sums_at = 0;
   std::uint32_t scratch_at = 0;
   std::uint32_t block_bytes = 0;  ///< of shared memory, before the near rooms
@@ -727,6 +756,8 @@ struct NodeDescription {
   std::uint32_t item_bytes = 0;
   std::uint32_t item_align = 1;
   std::uint32_t cursor_bytes = 0;  ///< 0: it cannot suspend
+  std::uint32_t mark_bytes = 0;    ///< of a signal in its queue; 0: the segment has none
+  bool raises = false;
   unsigned items_per_lane = 1;
   unsigned lanes_per_item = 1;
   std::uint32_t state_bytes = 0;  ///< 0: it keeps nothing by itself
@@ -820,7 +851,7 @@ class SegmentBase : public KernelData {
     ReplicaTimes* times;
     Lending lending;
     Control* control;
-    std::uint32_t stage, nodes, replicas, states_at, sinks_at, sums_at, scratch_at, block_bytes, near_bytes;
+    std::uint32_t stage, nodes, replicas, states_at, sinks_at, marks_at, sums_at, scratch_at, block_bytes, near_bytes;
     std::uint64_t far_bytes, least_claim, most_claim, lend_after_ns;
     std::byte* far;
   };
@@ -837,6 +868,10 @@ class SegmentBase : public KernelData {
   [[nodiscard]] bool suspends(NodeDescription const& node) const;
   [[nodiscard]] std::uint32_t width_of(NodeDescription const& node) const;
   [[nodiscard]] std::uint32_t least_slots(std::size_t node) const;
+  [[nodiscard]] std::uint32_t mark_slots() const {
+    return config_.signal_slots != 0 ? config_.signal_slots : 2 * lanes_;
+  }
+  [[nodiscard]] std::uint64_t mark_bytes(std::size_t node) const;
   [[nodiscard]] std::uint32_t room_of(std::size_t node) const;
   [[nodiscard]] unsigned number_of(std::size_t node) const { return numbers_[node]; }
   void number_nodes();
@@ -937,6 +972,13 @@ struct Collector {
     d.options = options;
     d.kind = Fn::kind;
     d.max_gain = Fn::max_gain;
+    using Signal = typename SignalOf<Modules>::type;
+    if constexpr (!std::is_void_v<Signal>) {
+      static_assert(std::is_trivially_copyable_v<Signal> && alignof(Signal) <= 16,
+                    "hiway: segment: a signal is trivially copyable, and aligned to 16 bytes at most");
+      d.mark_bytes = sizeof(Mark<Signal>);
+    }
+    d.raises = Fn::raises;
     d.items_per_lane = Fn::items_per_lane;
     d.lanes_per_item = Fn::lanes_per_item;
     d.item_bytes = sizeof(typename Fn::In);
@@ -1141,6 +1183,7 @@ class Segment final : public SegmentBase {
     program_.replicas = at.replicas;
     program_.states_at = at.states_at;
     program_.sinks_at = at.sinks_at;
+    program_.marks_at = at.marks_at;
     program_.sums_at = at.sums_at;
     program_.scratch_at = at.scratch_at;
     program_.block_bytes = at.block_bytes;
