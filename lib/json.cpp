@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <limits>
 
 namespace hiway {
 namespace {
@@ -100,6 +102,7 @@ class Parser {
     if (text_.substr(at_, word.size()) != word) fail("a value is needed");
     at_ += word.size();
     value.kind = kind;
+    value.boolean = word == "true";
   }
   void parse_number(Json& value) {
     std::size_t end = at_;
@@ -113,11 +116,11 @@ class Parser {
     auto const [stop, error] = std::from_chars(digits.data(), last, value.integer);
     value.kind = Json::Kind::integer;
     if (error != std::errc{} || stop != last) {
-      double ignored = 0;
-      auto const [double_stop, double_error] = std::from_chars(digits.data(), last, ignored);
-      if (double_error == std::errc::invalid_argument || double_stop != last) fail("no number");
       value.kind = Json::Kind::fraction;
     }
+    auto const [double_stop, double_error] = std::from_chars(digits.data(), last, value.number);
+    if (double_error == std::errc::invalid_argument || double_stop != last) fail("no number");
+    if (double_error != std::errc{}) value.number = std::numeric_limits<double>::quiet_NaN();
     at_ = end;
   }
 
@@ -251,6 +254,23 @@ std::string JsonObject::text(std::string_view key) const {
   if (std::ranges::any_of(text, [](unsigned char c) { return c < 0x20; }))
     fail_at(get(key).place, pointer(key), "a control character in a name");
   return text;
+}
+
+std::int64_t JsonObject::integer(std::string_view key) const {
+  require(get(key), Json::Kind::integer, pointer(key));
+  return get(key).integer;
+}
+
+double JsonObject::number(std::string_view key) const {
+  Json const& value = get(key);
+  if (value.kind != Json::Kind::fraction) require(value, Json::Kind::integer, pointer(key));
+  if (std::isnan(value.number)) fail_at(value.place, pointer(key), "no double holds this number");
+  return value.number;
+}
+
+bool JsonObject::boolean(std::string_view key) const {
+  require(get(key), Json::Kind::boolean, pointer(key));
+  return get(key).boolean;
 }
 
 }  // namespace hiway

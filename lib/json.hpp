@@ -19,7 +19,9 @@ struct Json {
   enum class Kind { null, boolean, integer, fraction, text, list, object };
   Kind kind = Kind::null;
   TextPlace place;
+  bool boolean = false;             ///< boolean
   std::int64_t integer = 0;         ///< integer
+  double number = 0;                ///< integer or fraction
   std::string text;                 ///< text
   std::vector<Json> items;          ///< list
   std::vector<JsonMember> members;  ///< object, each key once
@@ -55,6 +57,10 @@ class JsonObject {
   [[nodiscard]] TextPlace place() const { return value_.place; }
   /// A text that is not empty and has no control characters.
   [[nodiscard]] std::string text(std::string_view key) const;
+  [[nodiscard]] std::int64_t integer(std::string_view key) const;
+  /// Also a fraction.
+  [[nodiscard]] double number(std::string_view key) const;
+  [[nodiscard]] bool boolean(std::string_view key) const;
   /// The one of `names` that the text is.
   template <class Choice>
   [[nodiscard]] Choice choice(std::string_view key, std::initializer_list<std::pair<char const*, Choice>> names) const {

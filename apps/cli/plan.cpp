@@ -3,11 +3,13 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <hiway/error.hpp>
 #include <hiway/plan/plan.hpp>
+#include <hiway/plan/segment.hpp>
 #include <iomanip>
 #include <iterator>
 #include <optional>
@@ -142,11 +144,69 @@ std::string to_text(Plan const& plan, PlanOptions const& options, std::string co
   return text.str();
 }
 
+Json to_json(SegmentPlan const& plan) {
+  Json object;
+  object["verdict"] = name_of(plan.verdict);
+  object["feasible"] = true;
+  object["min"] = to_json(plan.nodes, plan.min);
+  object["min_bytes"] = plan.min_bytes;
+  object["pareto"] = Json::array({to_json(plan.nodes, plan.min)});
+  object["pareto_bytes"] = {plan.min_bytes};
+  object["best"] = plan.best.empty() ? Json(nullptr) : to_json(plan.nodes, plan.best);
+  object["best_bytes"] = plan.best.empty() ? Json(nullptr) : Json(plan.best_bytes);
+  Json interrupt = Json::array();
+  for (SegmentPlan::Interrupt const& one : plan.interrupt)
+    interrupt.push_back({{"node", one.node}, {"freed_bytes", one.freed_bytes}});
+  Json merge = Json::array();
+  for (SegmentPlan::Merge const& one : plan.merge) merge.push_back({{"node", one.node}, {"saved_ns", one.saved_ns}});
+  object["interrupt"] = std::move(interrupt);
+  object["merge"] = std::move(merge);
+  object["why"] = plan.why;
+  return object;
+}
+
+std::string to_text(SegmentPlan const& plan, std::string const& file) {
+  std::ostringstream text;
+  text << file << ": " << name_of(plan.verdict) << "\n";
+  auto const line = [&](std::string const& name, std::string const& value) {
+    text << "  " << std::left << std::setw(20) << name << value << "\n";
+  };
+  line("why", plan.why);
+  line("safe slots", text_of(plan.nodes, plan.min) + ": " + std::to_string(plan.min_bytes) + " bytes");
+  if (!plan.best.empty())
+    line("slots", text_of(plan.nodes, plan.best) + ": " + std::to_string(plan.best_bytes) + " bytes");
+  for (SegmentPlan::Interrupt const& one : plan.interrupt)
+    line("make interruptible", one.node + ": frees " + std::to_string(one.freed_bytes) + " bytes");
+  for (SegmentPlan::Merge const& one : plan.merge)
+    line("merge", one.node + " into the node before: saves " + std::to_string(std::llround(one.saved_ns)) +
+                      " ns per item of the first node");
+  return text.str();
+}
+
 int exit_code(Verdict verdict) {
   switch (verdict) {
     case Verdict::fits: return 0;
     case Verdict::unknown: return 3;
     default: return 1;
+  }
+}
+
+struct Answer {
+  Verdict verdict = Verdict::unknown;
+  Json json;
+  std::string text;
+  std::string dot;
+};
+Answer answer_of(Plan const& plan, PlanOptions const& options, std::string const& file) {
+  return {plan.verdict, to_json(plan, options), to_text(plan, options, file), plan.dot};
+}
+Answer answer_of(SegmentPlan const& plan, std::string const& file) {
+  return {plan.verdict, to_json(plan), to_text(plan, file), ""};
+}
+
+void refuse_for_segments(CLI::App const& command) {
+  for (char const* name : {"--param", "--front", "--dot"}) {
+    if (command.get_option(name)->count() > 0) throw BadInput{std::string{name} + ": not for a segment"};
   }
 }
 
@@ -184,23 +244,29 @@ int run_plan(CLI::App const& command, PlanRequest const& request) {
   bool const to_file = as_json && !request.json.empty() && request.json != "-";
   if (as_json && !to_file && request.dot) throw BadInput{"--dot and --json both print: give --json a file"};
   if (to_file) require_writable("--json", request.json);
-  Plan plan;
+  std::string const file = read_file(request.file);
+  Answer answer;
   try {
-    plan = make_plan(read_program(read_file(request.file)), options);
+    std::optional<SegmentProgram> const segment = read_segment(file);
+    if (segment) {
+      refuse_for_segments(command);
+      answer = answer_of(plan_segment(*segment, options.memory_bytes), request.file);
+    } else {
+      answer = answer_of(make_plan(read_program(file), options), options, request.file);
+    }
   } catch (hiway::ConfigError const& error) {
     throw BadInput{request.file + ": " + error.what()};
   }
-  std::string const json =
-      as_json ? to_json(plan, options).dump(2, ' ', false, Json::error_handler_t::replace) + "\n" : "";
+  std::string const json = as_json ? answer.json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n" : "";
   if (to_file) write_whole(request.json, json);
   if (request.dot) {
-    print(plan.dot);
+    print(answer.dot);
   } else if (as_json && !to_file) {
     print(json);
   } else if (!as_json) {
-    print(to_text(plan, options, request.file));
+    print(answer.text);
   }
-  return exit_code(plan.verdict);
+  return exit_code(answer.verdict);
 }
 
 }  // namespace cli

@@ -101,7 +101,8 @@ Body read_body(Json const& value, std::string const& pointer) { return read_list
 Program read_program(std::string_view json) {
   Json const root = parse_json(json);
   Object const object(root, "", {"name", "params", "streams", "semantics", "body", "segment"});
-  if (Json const* const segment = object.find("segment")) fail_at(segment->place, "/segment", "not there yet");
+  if (Json const* const segment = object.find("segment"))
+    fail_at(segment->place, "/segment", "a segment stands in a file of its own");
   Program program;
   if (Json const* const params = object.find("params")) {
     require(*params, Json::Kind::object, "/params");

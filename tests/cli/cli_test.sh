@@ -645,6 +645,21 @@ bad_program "line 1, column 14: not JSON" '{"streams": [}'
 bad_program "line 1, column 78: /body/0/ops/0/stream: no stream 'q'" \
   '{"streams": [{"name": "s", "elem_bytes": 4}], "body": [{"task": "t", "ops": [{"stream": "q", "write": 1}]}]}'
 bad_program "line 1, column 1: 'streams' is missing" '{}'
+# segments
+echo '{"segment": {"v": 128, "nodes": [{"name": "spread", "gain_max": 20, "gain_mean": 4, "item_bytes": 8},
+  {"name": "keep", "gain_max": 1, "gain_mean": 0.25, "item_bytes": 8, "interruptible": true}]}}' >segment.json
+planning 0 fits segment.json
+is min '{"spread":2687,"keep":255}'
+is min_bytes 23536
+planning 0 fits segment.json --memory 30000
+[[ $(tr -d ' \n' <out) == *'"interrupt":[{"node":"spread","freed_bytes":1496}],"merge":[]'* ]] || fail "$last: $(cat out)"
+planning 1 needs_more segment.json --memory 8000
+is best null
+grep -qF "interruptible node spread would lower it to 4080" out || fail "$last: $(cat out)"
+good plan segment.json
+says "spread 2687, keep 255: 23536 bytes"
+bad "--front: not for a segment" plan segment.json --front
+bad_program "line 1, column 13: /segment: 'v' is missing" '{"segment": {}}'
 rm -f ./*.json
 
 # ---- benches: the keys of the answer, a plant, a file

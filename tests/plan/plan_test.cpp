@@ -367,7 +367,7 @@ TEST(PlanInput, WhatIsWrongIsSaidInOneLineWithItsPlace) {
       {"line break in a key", R"({"streams": [], "bo\ndy": []})", "line 1, column 17: no key 'bo?dy' here"},
       {"line break in a name", R"({"streams": [{"name": "s\n", "elem_bytes": 1}], "body": []})",
        "/streams/0/name: a control character in a name"},
-      {"segment", "{\"segment\": {}}", "line 1, column 13: /segment: not there yet"},
+      {"segment", "{\"segment\": {}}", "line 1, column 13: /segment: a segment stands in a file of its own"},
       {"semantics", R"({"streams": [], "body": [], "semantics": {"discipline": "lifo"}})",
        "line 1, column 57: /semantics/discipline: 'indexed' or 'fifo' is needed, not 'lifo'"},
       {"param", R"({"params": {"N": "4"}, "streams": [], "body": []})",
