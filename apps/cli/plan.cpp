@@ -1,6 +1,5 @@
 #include "cli/plan.hpp"
 
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cmath>
@@ -10,6 +9,7 @@
 #include <hiway/error.hpp>
 #include <hiway/plan/plan.hpp>
 #include <hiway/plan/segment.hpp>
+#include <hiway/plan/symbolic.hpp>
 #include <iomanip>
 #include <iterator>
 #include <optional>
@@ -27,8 +27,6 @@ namespace cli {
 namespace {
 
 using namespace hiway::plan;
-
-constexpr std::array options_for_later{"--symbolic", "--degree", "--certificate"};
 
 Parameters parse_params(std::vector<std::string> const& texts) {
   Parameters params;
@@ -204,8 +202,44 @@ Answer answer_of(SegmentPlan const& plan, std::string const& file) {
   return {plan.verdict, to_json(plan), to_text(plan, file), ""};
 }
 
+SymbolicOptions symbolic_options(PlanRequest const& request, PlanOptions const& options) {
+  SymbolicOptions symbolic{.symbols = request.symbols, .params = options.params, .degree = request.degree};
+  // A value for one of them is for the plan of these parameters.
+  for (std::string const& symbol : request.symbols) symbolic.params.erase(symbol);
+  return symbolic;
+}
+
+/// What is proven for all values, beside what is exact for these. Where these fit, the answer is the one for all.
+void add_symbolic(Answer& answer, PlanRequest const& request, SymbolicPlan const& plan) {
+  if (answer.verdict == Verdict::fits && plan.outcome == Outcome::unknown) answer.verdict = Verdict::unknown;
+  if (answer.verdict == Verdict::fits && plan.outcome == Outcome::disproven) answer.verdict = Verdict::deadlock;
+  Json bound = Json::object();
+  for (std::size_t s = 0; s < plan.bound.size(); ++s) bound[plan.streams[s]] = plan.bound[s];
+  answer.json["verdict"] = name_of(answer.verdict);
+  if (plan.outcome == Outcome::disproven) answer.json["feasible"] = false;
+  answer.json["bound"] = plan.bound.empty() ? Json(nullptr) : std::move(bound);
+  answer.json["proof"] = name_of(plan.outcome);
+  answer.json["proof_range"] = plan.range;
+  answer.json["proof_why"] = plan.why;
+  if (plan.outcome == Outcome::proven) answer.json["proven_for"] = plan.range;
+  std::ostringstream text;
+  text << request.file << ": for all values " << name_of(plan.outcome)
+       << (plan.range.empty() ? "" : " (" + plan.range + ")") << "\n";
+  auto const line = [&](std::string const& name, std::string const& value) {
+    text << "  " << std::left << std::setw(20) << name << value << "\n";
+  };
+  std::string all;
+  for (std::size_t s = 0; s < plan.bound.size(); ++s)
+    all += (s == 0 ? "" : ", ") + plan.streams[s] + " " + plan.bound[s];
+  if (!all.empty()) line(plan.outcome == Outcome::proven ? "capacities" : "guessed", all);
+  if (!plan.why.empty()) line("why", plan.why);
+  answer.text += text.str();
+  if (!request.certificate.empty() && plan.outcome == Outcome::proven)
+    write_whole(request.certificate, plan.certificate);
+}
+
 void refuse_for_segments(CLI::App const& command) {
-  for (char const* name : {"--param", "--front", "--dot"}) {
+  for (char const* name : {"--param", "--front", "--dot", "--symbolic", "--degree", "--certificate"}) {
     if (command.get_option(name)->count() > 0) throw BadInput{std::string{name} + ": not for a segment"};
   }
 }
@@ -223,18 +257,15 @@ void add_plan_options(CLI::App& command, PlanRequest& request) {
       ->type_name("[FILE|-]")
       ->expected(0, 1);
   command.add_flag("--dot", request.dot, "print tasks and streams in Graphviz' dot language instead");
-  for (char const* name : options_for_later)
-    command
-        .add_option_function<std::string>(
-            name, [](std::string const&) {}, "not there yet")
-        ->type_name("");
+  command.add_option("--symbolic", request.symbols, "also capacities for all values of this parameter; repeatable")
+      ->type_name("N")
+      ->allow_extra_args(false);
+  command.add_option("--degree", request.degree, "of the proof's polynomials, at most: 1 to 3 (2)")->type_name("2");
+  command.add_option("--certificate", request.certificate, "write the proof to FILE")->type_name("FILE");
   command.footer("Ends with 0 when it fits, 1 when it does not or cannot run, 2 for bad input, 3 when it cannot tell.");
 }
 
 int run_plan(CLI::App const& command, PlanRequest const& request) {
-  for (char const* name : options_for_later) {
-    if (command.get_option(name)->count() > 0) throw BadInput{std::string{name} + ": not there yet"};
-  }
   if (request.file.empty()) throw BadInput{"plan needs a file (hiway plan --help)"};
   PlanOptions options;
   if (command.get_option("--memory")->count() > 0) options.memory_bytes = parse_bytes("--memory", request.memory);
@@ -244,6 +275,12 @@ int run_plan(CLI::App const& command, PlanRequest const& request) {
   bool const to_file = as_json && !request.json.empty() && request.json != "-";
   if (as_json && !to_file && request.dot) throw BadInput{"--dot and --json both print: give --json a file"};
   if (to_file) require_writable("--json", request.json);
+  bool const symbolic = !request.symbols.empty();
+  for (char const* name : {"--degree", "--certificate"}) {
+    if (!symbolic && command.get_option(name)->count() > 0)
+      throw BadInput{std::string{name} + ": goes with --symbolic"};
+  }
+  if (!request.certificate.empty()) require_writable("--certificate", request.certificate);
   std::string const file = read_file(request.file);
   Answer answer;
   try {
@@ -252,7 +289,9 @@ int run_plan(CLI::App const& command, PlanRequest const& request) {
       refuse_for_segments(command);
       answer = answer_of(plan_segment(*segment, options.memory_bytes), request.file);
     } else {
-      answer = answer_of(make_plan(read_program(file), options), options, request.file);
+      Program const program = read_program(file);
+      answer = answer_of(make_plan(program, options), options, request.file);
+      if (symbolic) add_symbolic(answer, request, make_symbolic_plan(program, symbolic_options(request, options)));
     }
   } catch (hiway::ConfigError const& error) {
     throw BadInput{request.file + ": " + error.what()};

@@ -3,7 +3,7 @@
 //   0  it fits
 //   1  it does not fit, deadlocks or starves
 //   2  bad input: one line with the place in the file
-//   3  the search was cut short before it could tell
+//   3  it cannot tell: the search was cut short, or there is no proof
 #pragma once
 #include <CLI/CLI.hpp>
 #include <string>
@@ -15,6 +15,9 @@ struct PlanRequest {
   std::string file;
   std::string memory;
   std::vector<std::string> params;
+  std::vector<std::string> symbols;
+  int degree = 2;
+  std::string certificate;
   std::string json;
   bool front = false;
   bool dot = false;

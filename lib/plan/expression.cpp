@@ -136,18 +136,16 @@ void Formula::fail(std::string const& what) const {
 }
 
 std::int64_t Formula::value(std::vector<std::int64_t> const& slots) const {
-  // Each level of nesting keeps at most three values.
-  std::array<std::int64_t, 1024> stack;
-  std::size_t depth = 0;
-  for (Step const& step : steps_) {
-    switch (step.op) {
-      case Op::number: stack[depth++] = step.value; break;
-      case Op::slot: stack[depth++] = slots[static_cast<std::size_t>(step.value)]; break;
-      case Op::negate: stack[depth - 1] = apply(Op::subtract, 0, stack[depth - 1]); break;
-      default: --depth; stack[depth - 1] = apply(step.op, stack[depth - 1], stack[depth]);
-    }
-  }
-  return stack[0];
+  struct {
+    std::array<std::int64_t, 1024> values;  // each level of nesting keeps at most three
+    std::size_t depth = 0;
+    void push_back(std::int64_t value) { values[depth++] = value; }
+    void pop_back() { --depth; }
+    std::int64_t& back() { return values[depth - 1]; }
+  } stack;
+  return fold(
+      stack, [&](Op op, std::int64_t value) { return op == Op::slot ? slots[static_cast<std::size_t>(value)] : value; },
+      [this](Op op, std::int64_t a, std::int64_t b) { return apply(op, a, b); });
 }
 
 std::int64_t Formula::apply(Op op, std::int64_t a, std::int64_t b) const {

@@ -32,8 +32,6 @@ class Formula {
   [[noreturn]] void fail(std::string const& what) const;
   [[nodiscard]] std::string const& text() const { return expression_.text; }
 
- private:
-  friend class FormulaParser;
   enum class Op : std::uint8_t {
     number,
     slot,
@@ -50,6 +48,26 @@ class Formula {
     eq,
     ne
   };
+  /// The value in another kind of number: `leaf(op, value)` of a number or slot, `apply(op, a, b)` of all else; to negate
+  /// is to subtract from 0. `stack` starts empty.
+  template <class Stack, class Leaf, class Apply>
+  [[nodiscard]] auto fold(Stack& stack, Leaf leaf, Apply apply) const {
+    for (Step const& step : steps_) {
+      if (step.op == Op::number || step.op == Op::slot) {
+        stack.push_back(leaf(step.op, step.value));
+      } else if (step.op == Op::negate) {
+        stack.back() = apply(Op::subtract, leaf(Op::number, 0), stack.back());
+      } else {
+        auto const b = stack.back();
+        stack.pop_back();
+        stack.back() = apply(step.op, stack.back(), b);
+      }
+    }
+    return stack.back();
+  }
+
+ private:
+  friend class FormulaParser;
   struct Step {
     Op op;
     std::int64_t value;

@@ -567,6 +567,13 @@ sink='{"params": {"N": 6}, "streams": [{"name": "s", "elem_bytes": 4}], "semanti
 echo "$surface" >surface.json
 echo "${sink/DISCIPLINE/indexed}" >sink.json
 echo "${sink/DISCIPLINE/fifo}" >fifo.json
+writer='{"for": "i", "from": 0, "to": "N", "body": [{"task": "w", "ops": [{"stream": "s", "write": "AMOUNT"}]}]}'
+reader='{"task": "r", "ops": [{"stream": "s", "read": "AMOUNT"}]}'
+# symbolic BODY: a program of one stream with the parameter N.
+symbolic() { echo "{\"params\": {\"N\": 3}, \"streams\": [{\"name\": \"s\", \"elem_bytes\": 1}], \"body\": [$1]}"; }
+symbolic "${writer/AMOUNT/1},${reader/AMOUNT/N + N % 2}" >starved_for_odd.json
+symbolic "${writer/AMOUNT/1 + i % 2}" >parity.json
+symbolic "${writer/AMOUNT/i + 1},${reader/AMOUNT/N * (N + 1) \/ 2}" >square.json
 planning 0 fits surface.json
 is feasible true
 is tasks 6
@@ -632,10 +639,33 @@ bad "--param must be NAME=INTEGER: N=4x" plan sink.json --param N=4x
 bad "--param: N is given twice" plan sink.json --param N=4 --param N=5
 bad "sink.json: no parameter 'M' in the program" plan sink.json --param M=4
 bad "--dot and --json both print" plan sink.json --dot --json
-for option in "--symbolic N" "--degree 2" "--certificate file"; do
-  # shellcheck disable=SC2086
-  bad "${option%% *}: not there yet" plan sink.json $option
-done
+# symbols
+planning 0 fits sink.json --symbolic N
+is proof '"proven"'
+is proven_for '"N>=1"'
+is bound '{"s":"N"}'
+is best '{"s":6}'
+planning 1 deadlock fifo.json --symbolic N
+is proof '"disproven"'
+is bound null
+is feasible false
+planning 1 starved starved_for_odd.json --symbolic N
+is proof '"disproven"'
+planning 3 unknown parity.json --symbolic N
+is proof '"unknown"'
+is feasible true
+planning 3 unknown square.json --symbolic N --degree 1
+planning 0 fits square.json --symbolic N --degree 2
+is bound '{"s":"(N*N+N)/2"}'
+good plan sink.json --symbolic N --certificate proof.json
+says "sink.json: for all values proven (N >= 1)"
+grep -q '"waits"' proof.json || fail "$last: $(cat proof.json)"
+rm -f proof.json
+bad "no parameter 'M' in the program" plan sink.json --symbolic M
+bad "the symbol 'N' is given twice" plan sink.json --symbolic N --symbolic N
+bad "the degree is 1 to 3, not 4" plan sink.json --symbolic N --degree 4
+bad "--degree: goes with --symbolic" plan sink.json --degree 2
+bad "--certificate: goes with --symbolic" plan sink.json --certificate proof.json
 # bad_program TEXT JSON
 bad_program() {
   echo "$2" >bad.json
@@ -645,6 +675,9 @@ bad_program "line 1, column 14: not JSON" '{"streams": [}'
 bad_program "line 1, column 78: /body/0/ops/0/stream: no stream 'q'" \
   '{"streams": [{"name": "s", "elem_bytes": 4}], "body": [{"task": "t", "ops": [{"stream": "q", "write": 1}]}]}'
 bad_program "line 1, column 1: 'streams' is missing" '{}'
+symbolic '{"for": "i", "from": 0, "to": "N", "body": [{"task": "w", "ops": [{"stream": "t", "index": "i * i", "write": 1}]}]}' |
+  sed 's/\("streams": \[\)/\1{"name": "t", "elem_bytes": 1, "dims": ["N * N"]}, /' >bad.json
+bad "bad.json: line 1, column 218: /body/0/body/0/ops/0/index/0: 'i * i': an index is affine" plan bad.json --symbolic N
 # segments
 echo '{"segment": {"v": 128, "nodes": [{"name": "spread", "gain_max": 20, "gain_mean": 4, "item_bytes": 8},
   {"name": "keep", "gain_max": 1, "gain_mean": 0.25, "item_bytes": 8, "interruptible": true}]}}' >segment.json

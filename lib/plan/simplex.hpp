@@ -1,0 +1,58 @@
+// Simplex: is there a point where each variable lies within its bounds, and each row's variable is the sum it stands for?
+// In exact rationals; rows and bounds may be added after a check, and the next one starts from where the last one ended.
+//
+// As Dutertre and de Moura do it for SMT solvers: every row's variable is basic at first; a basic variable outside its
+// bounds changes places with one that can move it there. The least numbers first (Bland), so it ends.
+#pragma once
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "lib/plan/polynomial.hpp"
+
+namespace hiway::plan {
+
+class Simplex {
+ public:
+  using Number = std::size_t;  ///< of a variable
+  using Sum = std::vector<std::pair<Number, Rational>>;
+
+  /// A variable without bounds; its value is 0.
+  Number add_variable();
+  /// A variable that is the sum.
+  Number add_row(Sum const& sum);
+
+  void set_bounds(Number variable, std::optional<Rational> least, std::optional<Rational> most);
+
+  /// Moves to such a point; false when there is none.
+  [[nodiscard]] bool check();
+  [[nodiscard]] Rational const& value(Number variable) const { return variables_[variable].value; }
+  /// After a check that failed: a sum that is 0 at every point of the rows, and above 0 within all bounds.
+  [[nodiscard]] Sum const& conflict() const { return conflict_; }
+
+ private:
+  static constexpr std::size_t not_basic = ~std::size_t{0};
+  struct OfVariable {
+    Rational value = 0;
+    std::optional<Rational> least{};
+    std::optional<Rational> most{};
+    std::size_t row = not_basic;  ///< basic: the row that it stands for
+  };
+  struct Row {
+    Number basic;
+    std::vector<Rational> of;  ///< the variables that are not basic: what they are multiplied by; shorter ones end in 0
+  };
+
+  [[nodiscard]] Rational const& coefficient(Row const& row, Number variable) const;
+  [[nodiscard]] bool may_rise(Number variable) const;
+  [[nodiscard]] bool may_fall(Number variable) const;
+  void move(Number variable, Rational const& value);
+  void pivot(std::size_t row, Number entering);
+  void explain(Row const& row, bool below);
+
+  std::vector<OfVariable> variables_;
+  std::vector<Row> rows_;
+  Sum conflict_;
+};
+
+}  // namespace hiway::plan
