@@ -122,13 +122,14 @@ class Writer {
                    {"times", json(times)}});
   }
   [[nodiscard]] std::string json(Window const& window) const {
-    return object({{"access", quoted(window.access == Access::write ? "write" : "read")},
-                   {"stream", quoted(program_.streams[window.stream].name)},
-                   {"index", json(window.index)},
-                   {"first", json(window.first)},
-                   {"count", json(window.count)},
-                   {"reach", json(window.reach)},
-                   {"total", json(window.total)}});
+    bool const writes = window.access == Access::write;
+    Members members{{"access", quoted(writes ? "write" : "read")},
+                    {"stream", quoted(program_.streams[window.stream].name)},
+                    {"index", json(window.index)},
+                    {"first", json(window.first)}};
+    members.emplace_back(writes ? "count" : "reach", json(writes ? window.count : window.reach));
+    if (!writes) members.emplace_back("total", json(window.total));
+    return object(members);
   }
   [[nodiscard]] std::string json(Rest const& rest) const {
     return object({{"stream", quoted(program_.streams[rest.stream].name)},
