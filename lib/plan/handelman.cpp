@@ -75,6 +75,19 @@ std::map<Monomial, Rational> Handelman::refutation() const {
   return all;
 }
 
+namespace {
+
+/// False, too, when nobody can tell.
+bool proves(Handelman& handelman, Polynomial const& target) {
+  try {
+    return handelman.prove(target);
+  } catch (TooMuchWork const&) {
+    return false;
+  }
+}
+
+}  // namespace
+
 std::optional<Proof> prove_at_least_0(Polynomial const& target, std::vector<Polynomial> const& given,
                                       std::size_t degree) {
   if (auto const number = target.number(); number && *number >= 0) {
@@ -99,7 +112,7 @@ std::optional<Proof> prove_at_least_0(Polynomial const& target, std::vector<Poly
   std::vector<Polynomial> relevant;
   for (std::size_t g : used) relevant.push_back(given[g]);
   Handelman handelman(relevant, degree, {target});
-  if (!handelman.prove(target)) return std::nullopt;
+  if (!proves(handelman, target)) return std::nullopt;
   Proof proof = handelman.proof();
   for (Proof::Term& term : proof.terms) {
     for (std::size_t& g : term.product) g = used[g];
@@ -112,7 +125,7 @@ std::optional<Proof> prove_empty(std::vector<Polynomial> const& given, std::size
     if (auto const number = given[g].number(); number && *number < 0) return Proof{{{-1 / *number, {g}}}};
   }
   Handelman handelman(given, degree, {});
-  if (!handelman.prove(Polynomial(-1))) return std::nullopt;
+  if (!proves(handelman, Polynomial(-1))) return std::nullopt;
   return handelman.proof();
 }
 

@@ -25,6 +25,7 @@ class Handelman {
   /// Products up to `degree`, in the monomials of these and of `targets`.
   Handelman(std::vector<Polynomial> const& given, std::size_t degree, std::vector<Polynomial> const& targets);
 
+  /// *Throws* TooMuchWork.
   [[nodiscard]] bool prove(Polynomial const& target);
   /// Of the last one, which succeeded.
   [[nodiscard]] Proof proof() const;

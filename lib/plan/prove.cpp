@@ -129,7 +129,7 @@ class Timer {
     }
   }
 
-  /// False: no such times.
+  /// False: no such times. *Throws* TooMuchWork.
   bool find() {
     constexpr int most_entries = 4;
     std::vector<std::size_t> open(arcs_.size());
@@ -222,6 +222,8 @@ class Timer {
   bool solve(std::vector<std::size_t> const& open, std::vector<bool> const& strict) {
     constexpr int most_rounds = 400;
     Simplex simplex;
+    simplex.limit_work(work_left_);
+    std::int64_t work = 0;
     for (std::size_t c = 0; c < monomials_.size(); ++c) (void)simplex.add_variable();
     std::map<Simplex::Number, std::size_t> arc_of;
     auto const heed = [&](Cut const& cut) {
@@ -233,7 +235,9 @@ class Timer {
       if (std::ranges::find(open, cut.arc) != open.end()) heed(cut);
     }
     for (int round = 0; round < most_rounds; ++round) {
-      if (!simplex.check()) {
+      bool const possible = simplex.check();
+      work_left_ -= simplex.work() - std::exchange(work, simplex.work());
+      if (!possible) {
         blamed_.clear();
         for (auto const& [row, factor] : simplex.conflict()) blamed_.insert(arc_of.at(row));
         return false;
@@ -293,6 +297,7 @@ class Timer {
   std::vector<std::size_t> first_;   // a statement's first coefficient
   std::vector<Arc> arcs_;
   std::vector<Cut> cuts_;
+  std::int64_t work_left_ = 10'000'000;  // of all simplexes that look for coefficients
   std::set<std::size_t> blamed_;
   std::vector<Rational> values_;
   std::vector<std::vector<Polynomial>> times_;
@@ -347,12 +352,17 @@ Attempt prove(Program const& program, Model const& model, std::vector<Polynomial
     }
   }
   Timer timer(model, proven.needs, degree);
-  if (!timer.find()) {
-    std::set<std::string> names;
-    for (Need const* need : timer.blamed()) names.insert(name_of(model, *need));
-    std::string list;
-    for (std::string const& name : names) list += (list.empty() ? "" : ", ") + name;
-    return {std::nullopt, "no times of degree " + std::to_string(degree) + " have proofs for " + list};
+  std::string const no_times = "no times of degree " + std::to_string(degree);
+  try {
+    if (!timer.find()) {
+      std::set<std::string> names;
+      for (Need const* need : timer.blamed()) names.insert(name_of(model, *need));
+      std::string list;
+      for (std::string const& name : names) list += (list.empty() ? "" : ", ") + name;
+      return {std::nullopt, no_times + " have proofs for " + list};
+    }
+  } catch (TooMuchWork const&) {
+    return {std::nullopt, no_times + " were found before the limit of work"};
   }
   proven.times = timer.times();
   return {std::move(proven), ""};

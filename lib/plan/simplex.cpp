@@ -83,9 +83,12 @@ void Simplex::pivot(std::size_t r, Number entering) {
     changed.of[entering] = 0;
     if (changed.of.size() < row.of.size()) changed.of.resize(row.of.size());
     for (Number v = 0; v < row.of.size(); ++v) {
-      if (row.of[v] != 0) changed.of[v] += times * row.of[v];
+      if (row.of[v] == 0) continue;
+      changed.of[v] += times * row.of[v];
+      ++work_;
     }
   }
+  if (work_ > most_work_) throw TooMuchWork{};
 }
 
 bool Simplex::check() {

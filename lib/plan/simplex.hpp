@@ -12,6 +12,9 @@
 
 namespace hiway::plan {
 
+/// Thrown where a check would take too long.
+struct TooMuchWork {};
+
 class Simplex {
  public:
   using Number = std::size_t;  ///< of a variable
@@ -23,6 +26,10 @@ class Simplex {
   Number add_row(Sum const& sum);
 
   void set_bounds(Number variable, std::optional<Rational> least, std::optional<Rational> most);
+
+  /// Checks *throw* TooMuchWork when all together change more coefficients of rows. The same on every machine.
+  void limit_work(std::int64_t most) { most_work_ = most; }
+  [[nodiscard]] std::int64_t work() const { return work_; }
 
   /// Moves to such a point; false when there is none.
   [[nodiscard]] bool check();
@@ -53,6 +60,8 @@ class Simplex {
   std::vector<OfVariable> variables_;
   std::vector<Row> rows_;
   Sum conflict_;
+  std::int64_t work_ = 0;
+  std::int64_t most_work_ = 5'000'000;  // a second or two
 };
 
 }  // namespace hiway::plan
