@@ -108,7 +108,8 @@ TEST(SymbolicPlan, TheExamplesAreProvenForAllParameters) {
                      {"stencil_chain", {"N", "K"}, {"3"}},
                      {"gauss_seidel", {"N", "T"}, {"2", "2"}},
                      {"smith_waterman", {"ROWS", "COLUMNS"}, {"2", "2"}},
-                     {"cholesky", {"N"}, {"2", "1"}}};
+                     {"cholesky", {"N"}, {"2", "1"}},
+                     {"multi_rate", {"TIMES"}, {"1", "4", "8", "14", "5"}}};
   for (auto const& one : cases) {
     SymbolicPlan const plan = make_symbolic_plan(example(one.name), {.symbols = one.symbols});
     EXPECT_EQ(plan.outcome, Outcome::proven) << one.name << ": " << plan.why;
