@@ -19,7 +19,8 @@ namespace {
 
 using Point = std::vector<std::int64_t>;  // the symbols' values
 
-constexpr std::int64_t most_least = 4;  // where symbols start, at most
+constexpr std::int64_t most_least = 8;  // where symbols start, at most
+constexpr int most_attempts = 6;        // proofs that fail
 constexpr std::size_t most_symbols = 3;
 
 /// The polynomial of least degree through all points' values, if there is one: in the symbols, else affine in these and
@@ -108,11 +109,13 @@ class SymbolicPlanner {
 
   SymbolicPlan whole() {
     for (Stream const& stream : program_.streams) plan_.streams.push_back(stream.name);
-    for (std::int64_t least = 0; least <= most_least; ++least) {
-      if (from(least)) return std::move(plan_);
+    bool everywhere = true;  // some value stands in the way, wherever the symbols start
+    for (std::int64_t least = 0; least <= most_least && failed_attempts_ < most_attempts; ++least) {
+      Outcome const outcome = from(least);
+      if (outcome == Outcome::proven) return std::move(plan_);
+      everywhere = everywhere && outcome == Outcome::disproven;
     }
-    // No start but one of these values stands in the way.
-    if (starts_disproven_ == most_least + 1) {
+    if (everywhere) {
       plan_.outcome = Outcome::disproven;
       for (auto const& [point, why] : failing_) {
         plan_.range += (plan_.range.empty() ? "" : "; ") + text_of(point);
@@ -124,8 +127,9 @@ class SymbolicPlanner {
   }
 
  private:
-  /// For all symbols at least `least`: true when it is proven.
-  bool from(std::int64_t least) {
+  /// For all symbols at least `least`. Fills in the plan when it is proven.
+  Outcome from(std::int64_t least) {
+    plan_.bound.clear();
     std::vector<Point> const points = points_from(least);
     bool disproven = false;
     std::optional<Model> model;
@@ -138,7 +142,7 @@ class SymbolicPlanner {
       Sample const& sample = sample_at(point);
       if (!sample.refused.empty()) {
         plan_.why = "for " + text_of(point) + ": " + sample.refused;
-        return false;
+        return Outcome::unknown;
       }
       std::string why = sample.plan.feasible ? "" : sample.plan.why;
       if (why.empty() && model && !model->bound.empty() && !runs(point, *model)) why = "the bound is too little";
@@ -146,11 +150,8 @@ class SymbolicPlanner {
       failing_.insert_or_assign(point, why);
       disproven = true;
     }
-    if (disproven) {
-      ++starts_disproven_;
-      return false;
-    }
-    if (!model) return false;
+    if (disproven) return Outcome::disproven;
+    if (!model) return Outcome::unknown;
     Fit const fit(*model, options_.symbols.size(), points);
     std::vector<std::vector<Polynomial>> const guesses =
         model->bound.empty() ? guess(points, fit) : std::vector<std::vector<Polynomial>>(1, model->bound);
@@ -160,7 +161,10 @@ class SymbolicPlanner {
       plan_.bound.clear();
       for (Polynomial const& one : bound)
         plan_.bound.push_back(one.text([&](Variable variable) { return model->names[variable]; }));
-      if (!show(*model, bound, points, least)) continue;
+      if (!show(*model, bound, points, least)) {
+        if (++failed_attempts_ == most_attempts) break;
+        continue;
+      }
       if (options_.bound.empty()) {
         std::string const why =
             "exact plans need no less for " + text_of(points.front()) + " to " + text_of(points.back());
@@ -168,9 +172,9 @@ class SymbolicPlanner {
         for (std::int64_t lower = 0; lower < least && !further; ++lower) further = extend(lower);
         plan_.why = why;
       }
-      return true;
+      return Outcome::proven;
     }
-    return false;
+    return Outcome::unknown;
   }
 
   /// A bound that was guessed from larger values may suffice for smaller ones, too.
@@ -306,7 +310,7 @@ class SymbolicPlanner {
   std::size_t degree_;
   std::map<Point, Sample> samples_;
   std::map<Point, std::string> failing_;  // no capacities work there, and why
-  int starts_disproven_ = 0;
+  int failed_attempts_ = 0;
   SymbolicPlan plan_;
 };
 

@@ -104,12 +104,9 @@ TEST(SymbolicPlan, TheExamplesAreProvenForAllParameters) {
     char const* name;
     Strings symbols;
     Strings bound;
-  } const cases[] = {{"stencil_chain", {"N"}, {"3"}},
-                     {"stencil_chain", {"N", "K"}, {"3"}},
-                     {"gauss_seidel", {"N", "T"}, {"2", "2"}},
-                     {"smith_waterman", {"ROWS", "COLUMNS"}, {"2", "2"}},
-                     {"cholesky", {"N"}, {"2", "1"}},
-                     {"multi_rate", {"TIMES"}, {"1", "4", "8", "14", "5"}}};
+  } const cases[] = {{"stencil_chain", {"N"}, {"3"}},          {"stencil_chain", {"N", "K"}, {"3"}},
+                     {"gauss_seidel", {"N", "T"}, {"2", "2"}}, {"smith_waterman", {"ROWS", "COLUMNS"}, {"2", "2"}},
+                     {"cholesky", {"N"}, {"2", "1"}},          {"multi_rate", {"TIMES"}, {"1", "4", "8", "14", "5"}}};
   for (auto const& one : cases) {
     SymbolicPlan const plan = make_symbolic_plan(example(one.name), {.symbols = one.symbols});
     EXPECT_EQ(plan.outcome, Outcome::proven) << one.name << ": " << plan.why;
@@ -206,7 +203,19 @@ TEST(SymbolicPlan, AProgramThatStarvesForSomeValuesIsDisproven) {
   program.body = {{For{"i", 0, "N", {{Task{"w", {write("s", 1)}}}}}}, {Task{"r", {read("s", "N + N % 2")}}}};
   SymbolicPlan const plan = make_symbolic_plan(program, {.symbols = {"N"}});
   EXPECT_EQ(plan.outcome, Outcome::disproven);
-  EXPECT_EQ(plan.range, "N=1; N=3; N=5; N=7; N=9");
+  EXPECT_EQ(plan.range, "N=1; N=3; N=5; N=7; N=9; N=11; N=13");
+}
+
+TEST(SymbolicPlan, ValuesThatStarveAreLeftBelow) {
+  Program program;
+  program.params = {{"N", 9}};
+  program.streams = {{"s"}};
+  program.body = {{For{"i", 0, "N", {{Task{"w", {write("s", 1)}}}}}}, {Task{"r", {read("s", 6)}}}};
+  program.leftover = Leftover::drop;
+  SymbolicPlan const plan = make_symbolic_plan(program, {.symbols = {"N"}});
+  EXPECT_EQ(plan.outcome, Outcome::proven) << plan.why;
+  EXPECT_EQ(plan.range, "N >= 6");
+  EXPECT_THAT(plan.bound, ElementsAre("6"));
 }
 
 TEST(SymbolicPlan, BadOptionsAreRefused) {
