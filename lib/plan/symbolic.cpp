@@ -23,6 +23,8 @@ constexpr std::int64_t most_least = 8;  // where symbols start, at most
 constexpr int most_attempts = 6;        // proofs that fail
 constexpr std::size_t most_symbols = 3;
 
+enum class Slope { down, up };  // rounded
+
 /// The polynomial of least degree through all points' values, if there is one: in the symbols, else affine in these and
 /// their floors.
 class Fit {
@@ -52,6 +54,30 @@ class Fit {
     for (Variable symbol : symbols_) basis.push_back(Polynomial::of(symbol));
     for (Floor const& floor : floors_) basis.push_back(Polynomial::of(floor.value));
     return floors_.empty() ? std::nullopt : solve(basis, values);
+  }
+
+  /// An affine one that is nowhere below the values: as steep as they are from a symbol's least value to its most, in whole
+  /// numbers.
+  [[nodiscard]] Polynomial above(std::vector<std::int64_t> const& values, Slope slope) const {
+    Polynomial all;
+    for (std::size_t s = 0; s < symbols_.size(); ++s) {
+      Rational steepest = 0;
+      for (std::size_t a = 0; a < points_.size(); ++a) {
+        for (std::size_t b = 0; b < points_.size(); ++b) {
+          Point moved = points_[a];
+          moved[s] = points_[b][s];
+          if (moved != points_[b] || points_[a][s] != points_.front()[s] || points_[b][s] != points_.back()[s])
+            continue;
+          steepest = std::max(steepest, Rational(values[b] - values[a]) / Rational(moved[s] - points_[a][s]));
+        }
+      }
+      Rational const whole = slope == Slope::up ? -rounded_down(-steepest) : rounded_down(steepest);
+      all += Polynomial(whole) * Polynomial::of(symbols_[s]);
+    }
+    Rational missing = Rational(values.front()) - at(all, points_.front());
+    for (std::size_t p = 0; p < points_.size(); ++p)
+      missing = std::max(missing, Rational(values[p]) - at(all, points_[p]));
+    return all + Polynomial(missing);
   }
 
   /// Of a polynomial in the symbols and their floors.
@@ -110,12 +136,17 @@ class SymbolicPlanner {
   SymbolicPlan whole() {
     for (Stream const& stream : program_.streams) plan_.streams.push_back(stream.name);
     bool everywhere = true;  // some value stands in the way, wherever the symbols start
-    for (std::int64_t least = 0; least <= most_least && failed_attempts_ < most_attempts; ++least) {
-      Outcome const outcome = from(least);
-      if (outcome == Outcome::proven) return std::move(plan_);
-      everywhere = everywhere && outcome == Outcome::disproven;
+    for (least_only_ = true;; least_only_ = false) {
+      failed_attempts_ = 0;
+      // What is not the least is guessed without the smallest values, which are often out of line.
+      for (std::int64_t least = least_only_ ? 0 : 2; least <= most_least && failed_attempts_ < most_attempts; ++least) {
+        Outcome const outcome = from(least);
+        if (outcome == Outcome::proven) return std::move(plan_);
+        everywhere = everywhere && outcome == Outcome::disproven;
+      }
+      if (!least_only_ || everywhere || !options_.bound.empty()) break;
     }
-    if (everywhere) {
+    if (everywhere && !failing_.empty()) {
       plan_.outcome = Outcome::disproven;
       for (auto const& [point, why] : failing_) {
         plan_.range += (plan_.range.empty() ? "" : "; ") + text_of(point);
@@ -127,7 +158,7 @@ class SymbolicPlanner {
   }
 
  private:
-  /// For all symbols at least `least`. Fills in the plan when it is proven.
+  /// For all symbols at least `least`. Fills in the plan when it is proven; disproven, also where the program is bad input.
   Outcome from(std::int64_t least) {
     plan_.bound.clear();
     std::vector<Point> const points = points_from(least);
@@ -142,7 +173,7 @@ class SymbolicPlanner {
       Sample const& sample = sample_at(point);
       if (!sample.refused.empty()) {
         plan_.why = "for " + text_of(point) + ": " + sample.refused;
-        return Outcome::unknown;
+        return Outcome::disproven;
       }
       std::string why = sample.plan.feasible ? "" : sample.plan.why;
       if (why.empty() && model && !model->bound.empty() && !runs(point, *model)) why = "the bound is too little";
@@ -167,7 +198,8 @@ class SymbolicPlanner {
       }
       if (options_.bound.empty()) {
         std::string const why =
-            "exact plans need no less for " + text_of(points.front()) + " to " + text_of(points.back());
+            (least_only_ ? "exact plans need no less for " : "enough; exact plans need less for some of ") +
+            text_of(points.front()) + " to " + text_of(points.back());
         bool further = false;
         for (std::int64_t lower = 0; lower < least && !further; ++lower) further = extend(lower);
         plan_.why = why;
@@ -278,7 +310,8 @@ class SymbolicPlanner {
     return Schedule(tasks, dependences).run(capacities);
   }
 
-  /// Least capacities that are polynomials at all points; several where the points have several corners.
+  /// Least capacities that are polynomials at all points; several where the points have several corners. Not only the
+  /// least: affine ones above them, where no polynomial goes through.
   std::vector<std::vector<Polynomial>> guess(std::vector<Point> const& points, Fit const& fit) {
     std::size_t const streams = program_.streams.size();
     // How to choose a corner: the cheapest, or the one with the least of one stream.
@@ -292,15 +325,18 @@ class SymbolicPlanner {
         });
         chosen.push_back(least->capacities);
       }
-      std::vector<Polynomial> bound;
-      for (std::size_t s = 0; s < streams; ++s) {
-        std::vector<std::int64_t> values;
-        for (Capacities const& one : chosen) values.push_back(one[s]);
-        std::optional<Polynomial> const own = fit.through(values, degree_);
-        if (!own) break;
-        bound.push_back(*own);
+      for (Slope const slope : {Slope::down, Slope::up}) {
+        std::vector<Polynomial> bound;
+        for (std::size_t s = 0; s < streams; ++s) {
+          std::vector<std::int64_t> values;
+          for (Capacities const& one : chosen) values.push_back(one[s]);
+          std::optional<Polynomial> own = fit.through(values, degree_);
+          if (!own && !least_only_) own = fit.above(values, slope);
+          if (!own) break;
+          bound.push_back(*own);
+        }
+        if (bound.size() == streams && std::ranges::find(all, bound) == all.end()) all.push_back(std::move(bound));
       }
-      if (bound.size() == streams && std::ranges::find(all, bound) == all.end()) all.push_back(std::move(bound));
     }
     return all;
   }
@@ -311,6 +347,7 @@ class SymbolicPlanner {
   std::map<Point, Sample> samples_;
   std::map<Point, std::string> failing_;  // no capacities work there, and why
   int failed_attempts_ = 0;
+  bool least_only_ = true;
   SymbolicPlan plan_;
 };
 

@@ -12,6 +12,7 @@
 
 #include "hiway/error.hpp"
 #include "hiway/plan/plan.hpp"
+#include "lib/plan/agreement.hpp"
 #include "lib/plan/certificate.hpp"
 #include "lib/plan/model.hpp"
 #include "lib/plan/prove.hpp"
@@ -184,6 +185,29 @@ TEST(SymbolicPlan, StepsAndHalvesAreCounted) {
   EXPECT_THAT(plan.bound, ElementsAre("((N + 1) / 2)"));
 }
 
+TEST(SymbolicPlan, WhereTheLeastIsNoPolynomialMoreIsProven) {
+  // P + 3 - gcd(P, 3) is the least.
+  Program program;
+  program.params = {{"P", 2}};
+  program.streams = {{"s"}};
+  program.body = {{For{"i", 0, 9, {{Task{"w", {write("s", "P")}}}}}},
+                  {For{"i", 0, "3 * P", {{Task{"r", {read("s", 3)}}}}}}};
+  SymbolicPlan const plan = make_symbolic_plan(program, {.symbols = {"P"}});
+  EXPECT_EQ(plan.outcome, Outcome::proven) << plan.why;
+  EXPECT_THAT(plan.bound, ElementsAre("P + 2"));
+  EXPECT_THAT(plan.why, HasSubstr("exact plans need less for some of P=2 to P=7"));
+}
+
+TEST(SymbolicPlan, BadInputBelowSomeValueIsNoReasonAgainst) {
+  Program program;
+  program.params = {{"N", 5}};
+  program.streams = {{"s"}};
+  program.body = {{For{"i", 0, "N", {{Task{"w", {write("s", 1)}}}}}}, {Task{"r", {read("s", "N - 2")}}}};
+  SymbolicPlan const plan = make_symbolic_plan(program, {.symbols = {"N"}});
+  EXPECT_EQ(plan.outcome, Outcome::proven) << plan.why;
+  EXPECT_EQ(plan.range, "N >= 4");
+}
+
 // ---- what has no proof
 
 TEST(SymbolicPlan, WhatNoPolynomialCountsIsUnknown) {
@@ -307,6 +331,24 @@ TEST(Proofs, AreFoundOrRefuted) {
   EXPECT_FALSE(prove_at_least_0(x * y - 5, given, 2));
   EXPECT_FALSE(prove_empty(given, 1));
   EXPECT_TRUE(prove_empty({x - 1, -x}, 1));
+}
+
+TEST(Models, ThatDisagreeWithTheProgramAreFound) {
+  Program const program = example("sink_first");
+  Model const model = make_model(program, {}, {{"N"}, 1}, {}, 1);
+  Tasks const tasks = expand(program, {{"N", 5}});
+  EXPECT_EQ(disagreement(program, model, tasks, {5}), "");
+  for (std::size_t s = 0; s < model.statements.size(); ++s) {
+    Model other = model;
+    other.statements[s].windows[0].first += Polynomial(1);
+    EXPECT_THAT(disagreement(program, other, tasks, {5}), HasSubstr("another window in s"));
+    other = model;
+    other.statements[s].windows[0].count += Polynomial(1);
+    other.statements[s].windows[0].reach += Polynomial(1);
+    EXPECT_THAT(disagreement(program, other, tasks, {5}), HasSubstr("another window in s"));
+    other.statements.erase(other.statements.begin() + static_cast<std::ptrdiff_t>(s));
+    EXPECT_THAT(disagreement(program, other, tasks, {5}), HasSubstr("is no point of one statement"));
+  }
 }
 
 // ---- certificates
