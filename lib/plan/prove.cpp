@@ -362,7 +362,7 @@ Attempt prove(Program const& program, Model const& model, std::vector<Polynomial
       return {std::nullopt, no_times + " have proofs for " + list};
     }
   } catch (TooMuchWork const&) {
-    return {std::nullopt, no_times + " were found before the limit of work"};
+    return {std::nullopt, no_times + " were found before the limit of work", true};
   }
   proven.times = timer.times();
   return {std::move(proven), ""};

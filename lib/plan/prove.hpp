@@ -52,6 +52,7 @@ struct Proven {
 struct Attempt {
   std::optional<Proven> proven{};
   std::string why{};
+  bool gave_up = false;  ///< at the limit of work
 };
 [[nodiscard]] Attempt prove(Program const& program, Model const& model, std::vector<Polynomial> const& bound,
                             std::size_t degree);

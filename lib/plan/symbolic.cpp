@@ -136,17 +136,21 @@ class SymbolicPlanner {
   SymbolicPlan whole() {
     for (Stream const& stream : program_.streams) plan_.streams.push_back(stream.name);
     bool everywhere = true;  // some value stands in the way, wherever the symbols start
+    bool counterexample = false;
     for (least_only_ = true;; least_only_ = false) {
-      failed_attempts_ = 0;
       // What is not the least is guessed without the smallest values, which are often out of line.
       for (std::int64_t least = least_only_ ? 0 : 2; least <= most_least && failed_attempts_ < most_attempts; ++least) {
         Outcome const outcome = from(least);
         if (outcome == Outcome::proven) return std::move(plan_);
-        everywhere = everywhere && outcome == Outcome::disproven;
+        if (outcome == Outcome::disproven) {
+          counterexample = true;
+        } else if (!refused_ || counterexample) {  // bad input below some value says nothing
+          everywhere = false;
+        }
       }
       if (!least_only_ || everywhere || !options_.bound.empty()) break;
     }
-    if (everywhere && !failing_.empty()) {
+    if (everywhere && counterexample) {
       plan_.outcome = Outcome::disproven;
       for (auto const& [point, why] : failing_) {
         plan_.range += (plan_.range.empty() ? "" : "; ") + text_of(point);
@@ -158,9 +162,10 @@ class SymbolicPlanner {
   }
 
  private:
-  /// For all symbols at least `least`. Fills in the plan when it is proven; disproven, also where the program is bad input.
+  /// For all symbols at least `least`. Fills in the plan when it is proven.
   Outcome from(std::int64_t least) {
     plan_.bound.clear();
+    refused_ = false;
     std::vector<Point> const points = points_from(least);
     bool disproven = false;
     std::optional<Model> model;
@@ -173,7 +178,8 @@ class SymbolicPlanner {
       Sample const& sample = sample_at(point);
       if (!sample.refused.empty()) {
         plan_.why = "for " + text_of(point) + ": " + sample.refused;
-        return Outcome::disproven;
+        refused_ = true;
+        return Outcome::unknown;
       }
       std::string why = sample.plan.feasible ? "" : sample.plan.why;
       if (why.empty() && model && !model->bound.empty() && !runs(point, *model)) why = "the bound is too little";
@@ -193,7 +199,7 @@ class SymbolicPlanner {
       for (Polynomial const& one : bound)
         plan_.bound.push_back(one.text([&](Variable variable) { return model->names[variable]; }));
       if (!show(*model, bound, points, least)) {
-        if (++failed_attempts_ == most_attempts) break;
+        if (++failed_attempts_ >= most_attempts) break;
         continue;
       }
       if (options_.bound.empty()) {
@@ -230,6 +236,7 @@ class SymbolicPlanner {
     for (std::size_t degree = 1; degree <= degree_; ++degree) {
       Attempt const attempt = prove(program_, model, bound, degree);
       plan_.why = attempt.why;
+      if (attempt.gave_up) failed_attempts_ += most_attempts / 2;
       if (!attempt.proven) continue;
       std::string certificate = certificate_of(program_, model, *attempt.proven, options_.symbols.size(), least);
       plan_.why = fault_of(certificate);
@@ -348,6 +355,7 @@ class SymbolicPlanner {
   std::map<Point, std::string> failing_;  // no capacities work there, and why
   int failed_attempts_ = 0;
   bool least_only_ = true;
+  bool refused_ = false;  // the last start had bad input
   SymbolicPlan plan_;
 };
 

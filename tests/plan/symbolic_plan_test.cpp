@@ -208,6 +208,17 @@ TEST(SymbolicPlan, BadInputBelowSomeValueIsNoReasonAgainst) {
   EXPECT_EQ(plan.range, "N >= 4");
 }
 
+TEST(SymbolicPlan, BadInputBelowSomeValueDoesNotHideACounterexample) {
+  Program program;
+  program.params = {{"N", 5}};
+  program.streams = {{"s"}};
+  program.body = {{Task{"w", {write("s", "N - 2")}}}, {Task{"r", {read("s", "N")}}}};
+  EXPECT_EQ(make_symbolic_plan(program, {.symbols = {"N"}}).outcome, Outcome::disproven);
+  // Bad input above some value: nobody knows what comes between.
+  program.body = {{Task{"w", {write("s", "(5 - N) * (N < 4) - (N > 6)")}}}, {Task{"r", {read("s", "7 - N")}}}};
+  EXPECT_EQ(make_symbolic_plan(program, {.symbols = {"N"}}).outcome, Outcome::unknown);
+}
+
 // ---- what has no proof
 
 TEST(SymbolicPlan, WhatNoPolynomialCountsIsUnknown) {
