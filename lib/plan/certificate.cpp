@@ -65,7 +65,7 @@ class Writer {
       statements.push_back(json(model_.statements[s], proven.times[s]));
     std::vector<Variable> const own(model_.params.begin(),
                                     model_.params.begin() + static_cast<std::ptrdiff_t>(symbols));
-    auto const as_json = [this](auto const& one) { return json(one); };
+    auto const as_json = [this](auto const& one) { return this->json(one); };
     return object({{"symbols", names(own)},
                    {"least", std::to_string(least)},
                    {"params", names(model_.params)},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <tuple>
 
 namespace hiway::plan {
 namespace {
@@ -134,9 +135,10 @@ Rational Polynomial::at(std::function<Rational(Variable)> const& value) const {
 std::string Polynomial::text(std::function<std::string(Variable)> const& name) const {
   Rational const common = common_denominator(*this);
   std::vector<std::pair<Monomial, Rational>> sorted(terms_.begin(), terms_.end());
-  std::ranges::stable_sort(sorted, [](auto const& a, auto const& b) { return a.first.size() > b.first.size(); });
-  // Rather "N - i" than "-i + N".
-  std::ranges::stable_partition(sorted, [](auto const& term) { return term.second > 0; });
+  // Rather "N - i" than "-i + N"; higher powers first.
+  std::ranges::sort(sorted, {}, [](auto const& term) {
+    return std::tuple(term.second < 0, -static_cast<std::ptrdiff_t>(term.first.size()), term.first);
+  });
   std::string text;
   for (auto const& [monomial, coefficient] : sorted) {
     Rational const scaled = coefficient * common;
