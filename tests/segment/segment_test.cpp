@@ -13,6 +13,7 @@
 
 #include "tests/device.hpp"
 #include "tests/environment.hpp"
+#include "tests/segment/shapes.hpp"
 #include "tests/segment/tree_nodes.hpp"
 
 namespace hiway::segment_test {
@@ -23,22 +24,10 @@ using hiway_tests::bounded;
 using hiway_tests::text_of_error;
 using testing::HasSubstr;
 
-/// A shape as a type.
-template <ReplicaOf replica, Refill refill>
-struct Of {
-  static constexpr Shape shape{replica, refill, true};
-};
 template <class>
 struct Segments : testing::Test {};
 using Shapes = testing::Types<Of<ReplicaOf::warp, Refill::lanes>, Of<ReplicaOf::warp, Refill::ensembles>,
                               Of<ReplicaOf::block, Refill::lanes>, Of<ReplicaOf::block, Refill::ensembles>>;
-struct ShapeNames {
-  template <class T>
-  static std::string GetName(int) {
-    return std::string(T::shape.replica == ReplicaOf::warp ? "Warp" : "Block") +
-           (T::shape.refill == Refill::lanes ? "Lanes" : "Ensembles");
-  }
-};
 TYPED_TEST_SUITE(Segments, Shapes, ShapeNames);
 
 constexpr unsigned threads = 64;  // of a block

@@ -10,6 +10,7 @@
 
 #include "tests/device.hpp"
 #include "tests/environment.hpp"
+#include "tests/segment/shapes.hpp"
 #include "tests/segment/tree_nodes.hpp"
 
 namespace hiway::segment_test {
@@ -96,21 +97,10 @@ using namespace segment;
 using hiway_tests::bounded;
 using hiway_tests::from_environment;
 
-template <ReplicaOf replica, Refill refill>
-struct Of {
-  static constexpr Shape shape{replica, refill, true};
-};
 template <class>
 struct Signals : testing::Test {};
 using Shapes = testing::Types<Of<ReplicaOf::warp, Refill::lanes>, Of<ReplicaOf::block, Refill::lanes>,
                               Of<ReplicaOf::block, Refill::ensembles>>;
-struct ShapeNames {
-  template <class T>
-  static std::string GetName(int) {
-    return std::string(T::shape.replica == ReplicaOf::warp ? "Warp" : "Block") +
-           (T::shape.refill == Refill::lanes ? "Lanes" : "Ensembles");
-  }
-};
 TYPED_TEST_SUITE(Signals, Shapes, ShapeNames);
 
 /// An item, or a signal.
