@@ -11,6 +11,7 @@
 #include "gene_alignment/app.hpp"
 #include "nqueens/app.hpp"
 #include "rasterization/app.hpp"
+#include "region_sum/app.hpp"
 #include "reyes/app.hpp"
 #include "stencil/app.hpp"
 
@@ -28,6 +29,7 @@ std::vector<std::unique_ptr<cli::App>> all_apps() {
   apps.push_back(nqueens::make_app());
   apps.push_back(black_scholes::make_app());
   apps.push_back(blast::make_app());
+  apps.push_back(region_sum::make_app());
   return apps;
 }
 

@@ -48,7 +48,7 @@ key() { tr -d ' \n' <out | grep -oE "\"$1\":(\[[^]]*\]|\{[^}]*\}|[^,}]*)" | head
 is() { [[ $(key "$1") == "$2" ]] || fail "$last: $1 is $(key "$1"), not $2"; }
 
 # ---- help and lists
-for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" "run reyes" "run rasterization" "run background-extraction" "run nqueens" "run black-scholes" "run blast" graph "graph gene-alignment" devices list plan bench; do
+for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" "run reyes" "run rasterization" "run background-extraction" "run nqueens" "run black-scholes" "run blast" "run region-sum" graph "graph gene-alignment" devices list plan bench; do
   # shellcheck disable=SC2086
   good $level --help
   says "Usage: hiway${level:+ $level}"
@@ -300,6 +300,30 @@ bad "none.fa: cannot be opened: No such file or directory" run blast --query non
 printf '>q\nAAAAAAAAAAAAAAAAAAAAAAAA\n' >query.fa
 bad "the query has the word AAAAAAAA 17 times; at most 16" run blast --query query.fa
 rm -f database.fa query.fa
+# Region sums: every method the same ones.
+for input in "" "--ints 0" "--ints 70001 --region 1" "--region uniform:77" "--region 100000"; do
+  for method in baseline reference; do
+    # shellcheck disable=SC2086
+    good run region-sum --method $method --json $input
+    is verified true
+    { key regions && key total && key sums_checksum; } >result
+    [[ $method != baseline ]] || cp result result.first
+    cmp -s result result.first || fail "$last: the methods differ: $(cat result result.first)"
+  done
+done
+rm -f result result.first
+good run region-sum --ints 300 --region 128 --json
+is regions 3
+is items 300
+good run region-sum --seed 2 --ints 300 --json
+[[ $(key total) != "$(good run region-sum --ints 300 --json && key total)" ]] || fail "the seed changes nothing"
+good run region-sum
+says "method baseline, device simt: verified"
+bad "--ints must be 0 to 536870912: 536870913" run region-sum --ints 536870913
+bad "--ints must be 0 to 536870912: -1" run region-sum --ints -1
+bad "--region must be K or uniform:MAX, of 1 to 536870912 ints: uniform:0" run region-sum --region uniform:0
+bad "no method 'hiway' of region-sum: baseline, reference" run region-sum --method hiway
+bad "graph: region-sum has no method hiway yet" graph region-sum
 # Background: every method the same foregrounds; of a folder the one that can be seen, two bytes of three.
 for method in hiway baseline reference; do
   good run background-extraction --method $method --json --width 101 --height 67 --frames 5

@@ -1,0 +1,73 @@
+#include "region_sum/app.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/bad_input.hpp"
+#include "region_sum/methods.hpp"
+
+namespace region_sum {
+namespace {
+
+class RegionSum final : public cli::App {
+ public:
+  std::string name() const override { return "region-sum"; }
+  std::string summary() const override { return "many regions of ints, the sum of each (on the GPU)"; }
+  std::vector<std::string> methods() const override { return {"baseline", "reference"}; }
+
+  void add_options(CLI::App& command) override {
+    command.add_option("--ints", ints_, "32-bit ints (1048576)")->type_name("N");
+    command.add_option("--region", region_, "ints of a region: all have K, or each 0 to MAX (128)")
+        ->type_name("K|uniform:MAX");
+  }
+
+  std::vector<std::string> load(std::uint64_t seed) override {
+    if (ints_ < 0 || static_cast<std::uint64_t>(ints_) > most_ints)
+      throw cli::BadInput{"--ints must be 0 to 536870912: " + std::to_string(ints_)};
+    ProblemOptions options{.ints = static_cast<std::uint64_t>(ints_), .seed = seed};
+    parse_region(region_, options);
+    problem_ = make_problem(options);
+    return {};
+  }
+
+  cli::MethodRun run(std::string const& method, cli::RunRequest const& request) override {
+    bool const is_reference = method == "reference";
+    if (request.verify && !oracle_) {
+      Sums sums;
+      oracle_ = run_reference(problem_, {}, sums).back().summary;
+    }
+    Sums sums;
+    std::vector<Measurement> const runs =
+        is_reference ? run_reference(problem_, request.job, sums) : run_baseline(problem_, request.job, sums);
+    Summary shown = runs.back().summary;
+    cli::MethodRun out = cli::method_run(runs);
+    if (request.verify) {
+      out.verified = true;
+      for (Measurement const& run : runs) {
+        if (run.summary == *oracle_) continue;
+        out.verified = false;
+        shown = run.summary;
+      }
+    }
+    out.device = is_reference ? "cpu" : request.job.device;
+    out.result["regions"] = shown.regions;
+    out.result["total"] = shown.total;
+    out.result["sums_checksum"] = cli::hex(shown.checksum);
+    return out;
+  }
+
+  std::string graph(std::string const&) override { throw cli::BadInput{"graph: region-sum has no method hiway yet"}; }
+
+ private:
+  std::int64_t ints_ = 1 << 20;
+  std::string region_ = "128";
+  Problem problem_;
+  std::optional<Summary> oracle_;  // made once, for all methods
+};
+
+}  // namespace
+
+std::unique_ptr<cli::App> make_app() { return std::make_unique<RegionSum>(); }
+
+}  // namespace region_sum

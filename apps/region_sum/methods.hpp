@@ -1,0 +1,35 @@
+// The methods of region sums: the same sums, made in different ways.
+#pragma once
+#include <cstdint>
+#include <hiway/report.hpp>
+#include <optional>
+#include <vector>
+
+#include "cli/job.hpp"
+#include "region_sum/problem.hpp"
+#include "region_sum/summary.hpp"
+
+namespace region_sum {
+
+using cli::Job;
+
+/// One run. seconds: from ints and offsets in the device's memory to the sums, there; the reference's: to the sums.
+/// Allocation and kernel loading excluded.
+struct Measurement {
+  Summary summary;
+  double seconds = 0;
+  std::uint64_t items = 0;  ///< ints
+  std::optional<double> end_detection_us{};
+  std::vector<hiway::TunnelReport> tunnels{};
+};
+
+/// `sums`: the last run's, there before job.ran() is called.
+///
+/// baseline: one ordinary kernel.
+std::vector<Measurement> run_baseline(Problem const& problem, Job const& job, Sums& sums);
+/// reference: region by region, int by int; each of all CPU threads has a stretch of the regions.
+std::vector<Measurement> run_reference(Problem const& problem, Job const& job, Sums& sums);
+
+Sums reference_sums(Problem const& problem, unsigned threads);
+
+}  // namespace region_sum
