@@ -14,6 +14,7 @@
 #include "region_sum/app.hpp"
 #include "reyes/app.hpp"
 #include "stencil/app.hpp"
+#include "taxi/app.hpp"
 
 namespace {
 
@@ -30,6 +31,7 @@ std::vector<std::unique_ptr<cli::App>> all_apps() {
   apps.push_back(black_scholes::make_app());
   apps.push_back(blast::make_app());
   apps.push_back(region_sum::make_app());
+  apps.push_back(taxi::make_app());
   return apps;
 }
 

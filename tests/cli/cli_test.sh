@@ -48,7 +48,7 @@ key() { tr -d ' \n' <out | grep -oE "\"$1\":(\[[^]]*\]|\{[^}]*\}|[^,}]*)" | head
 is() { [[ $(key "$1") == "$2" ]] || fail "$last: $1 is $(key "$1"), not $2"; }
 
 # ---- help and lists
-for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" "run reyes" "run rasterization" "run background-extraction" "run nqueens" "run black-scholes" "run blast" "run region-sum" graph "graph gene-alignment" devices list plan bench; do
+for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" "run reyes" "run rasterization" "run background-extraction" "run nqueens" "run black-scholes" "run blast" "run region-sum" "run taxi" graph "graph gene-alignment" devices list plan bench; do
   # shellcheck disable=SC2086
   good $level --help
   says "Usage: hiway${level:+ $level}"
@@ -324,6 +324,41 @@ bad "--ints must be 0 to 536870912: -1" run region-sum --ints -1
 bad "--region must be K or uniform:MAX, of 1 to 536870912 ints: uniform:0" run region-sum --region uniform:0
 bad "no method 'hiway' of region-sum: baseline, reference" run region-sum --method hiway
 bad "graph: region-sum has no method hiway yet" graph region-sum
+# Taxi: every method the same pairs, also of a file with broken lines, returns and no newline at its end.
+printf 'a,b,c,d,e,f,g,h,POLYLINE\r\n1,2,3,4,5,6,7,8,"[[-8.60,41.1],[-0.5,7]]"\r\n\r\n1,2,3,4,5,6,7,8,[]\r\n1,2,3,4,5,6,7,8,"[[1,2],[x,3]]"\r\n,,,,,,,,"[[3,4]]"' >trips.csv
+for input in "" "--lines 0" "--lines 50 --seed 2" "--input trips.csv"; do
+  for method in baseline reference; do
+    # shellcheck disable=SC2086
+    good run taxi --method $method --json $input
+    is verified true
+    { key lines && key pairs && key broken_lines && key pairs_checksum; } >result
+    [[ $method != baseline ]] || cp result result.first
+    cmp -s result result.first || fail "$last: the methods differ: $(cat result result.first)"
+  done
+done
+rm -f result result.first
+is lines 5
+is pairs 3
+is items 3
+is broken_lines 2
+is broken '[{"line":3,"reason":"fieldsmustbe9:1"},{"line":5,"reason":"pair2:thelongitudeisnocoordinate"}]'
+good run taxi --input trips.csv --output places.csv
+says "pair 2: the longitude is no coordinate"
+good run taxi --input trips.csv --output - --json places.json
+cmp -s out places.csv || fail "$last: the pairs differ: $(cat out places.csv)"
+[[ $(cat out) == $'2,41.1,-8.60\n2,7,-0.5\n6,4,3' ]] || fail "$last: $(cat out)"
+rm -f places.csv places.json
+good run taxi
+says "method baseline, device simt: verified"
+bad "--lines must be 0 to 3000000: -1" run taxi --lines -1
+bad "--input and --lines exclude each other" run taxi --lines 5 --input trips.csv
+bad "none.csv: cannot be opened: No such file or directory" run taxi --input none.csv
+bad "nowhere/places.csv: " run taxi --output nowhere/places.csv
+echo "1,2" >trips.csv
+bad "trips.csv: line 1: not a header of 9 fields, the last of them POLYLINE" run taxi --input trips.csv
+rm -f trips.csv
+bad "no method 'hiway' of taxi: baseline, reference" run taxi --method hiway
+bad "graph: taxi has no method hiway yet" graph taxi
 # Background: every method the same foregrounds; of a folder the one that can be seen, two bytes of three.
 for method in hiway baseline reference; do
   good run background-extraction --method $method --json --width 101 --height 67 --frames 5

@@ -1,0 +1,35 @@
+// The methods of taxi: the same conversion, made in different ways.
+#pragma once
+#include <cstdint>
+#include <hiway/report.hpp>
+#include <optional>
+#include <vector>
+
+#include "cli/job.hpp"
+#include "taxi/input.hpp"
+#include "taxi/summary.hpp"
+
+namespace taxi {
+
+using cli::Job;
+
+/// One run. seconds: from text and lines in the device's memory to the pairs, there, in any order; the reference's: to the
+/// conversion. Allocation and kernel loading excluded.
+struct Measurement {
+  double seconds = 0;
+  std::uint64_t items = 0;  ///< pairs
+  std::optional<double> end_detection_us{};
+  std::vector<hiway::TunnelReport> tunnels{};
+};
+
+/// `conversion`: the last run's, there before job.ran() is called.
+///
+/// baseline: one ordinary kernel.
+std::vector<Measurement> run_baseline(Input const& input, Job const& job, Conversion& conversion);
+/// reference: one thread, the rules in their plainest form.
+std::vector<Measurement> run_reference(Input const& input, Job const& job, Conversion& conversion);
+
+/// What reference makes, by several threads, each with its stretch of the lines.
+Conversion reference_conversion(Input const& input, unsigned threads);
+
+}  // namespace taxi
