@@ -23,7 +23,7 @@ class RegionSum final : public cli::App {
   }
 
   std::vector<std::string> load(std::uint64_t seed) override {
-    if (ints_ < 0 || static_cast<std::uint64_t>(ints_) > most_ints)
+    if (static_cast<std::uint64_t>(ints_) > most_ints)  // or negative
       throw cli::BadInput{"--ints must be 0 to 536870912: " + std::to_string(ints_)};
     ProblemOptions options{.ints = static_cast<std::uint64_t>(ints_), .seed = seed};
     parse_region(region_, options);

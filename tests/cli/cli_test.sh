@@ -348,6 +348,8 @@ good run taxi --input trips.csv --output - --json places.json
 cmp -s out places.csv || fail "$last: the pairs differ: $(cat out places.csv)"
 [[ $(cat out) == $'2,41.1,-8.60\n2,7,-0.5\n6,4,3' ]] || fail "$last: $(cat out)"
 rm -f places.csv places.json
+good run taxi --lines 5 --json --seed 2
+[[ $(key pairs_checksum) != "$(good run taxi --lines 5 --json && key pairs_checksum)" ]] || fail "$last: the seed changes nothing"
 good run taxi
 says "method baseline, device simt: verified"
 bad "--lines must be 0 to 3000000: -1" run taxi --lines -1
