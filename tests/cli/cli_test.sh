@@ -287,11 +287,12 @@ bad "--query-bases must be 1 to 1000000: -1" run blast --query-bases -1
 bad "--database needs --query" run blast --database database.fa
 bad "--database and --bases exclude each other" run blast --database database.fa --query query.fa --bases 9
 bad "--feed: buffer or tunnel, not file" run blast --feed file
-for option in --merged --counters "--feed tunnel"; do
+for option in --merged --ensembles --counters "--feed tunnel"; do
   # shellcheck disable=SC2086
-  bad "--merged, --counters, --feed tunnel: of method hiway, not baseline" run blast --method baseline $option
+  bad "--merged, --ensembles, --counters, --feed tunnel: of method hiway, not baseline" run blast --method baseline $option
 done
-bad "--merged, --counters and --replicas go with --feed buffer" run blast --feed tunnel --merged
+bad "--merged, --ensembles, --counters and --replicas go with --feed buffer" run blast --feed tunnel --merged
+bad "--ensembles goes with replicas of a warp, without --counters" run blast --ensembles --counters
 bad "--replicas: warp or block, not grid" run blast --replicas grid
 good graph blast
 says "digraph pipeline"
