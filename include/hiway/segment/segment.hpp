@@ -1072,7 +1072,8 @@ void fill_sink(SinkList<First, Rest...>& list, unsigned at, Sink const& sink) {
     if constexpr (std::is_same_v<typename First::Item, typename Sink::Item>) {
       list.first.data = sink.view.data;
       list.first.size = sink.view.size;
-      std::string const text = "'" + sink.name.substr(0, 40) + "' is full: it holds " + std::to_string(sink.view.size);
+      std::string text("'");
+      text.append(sink.name, 0, 40).append("' is full: it holds ").append(std::to_string(sink.view.size));
       std::memcpy(list.first.full, text.c_str(), std::min(text.size(), sizeof list.first.full - 1));
     }
   }
