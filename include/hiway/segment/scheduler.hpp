@@ -201,6 +201,7 @@ class Replica {
     leave_if_aborted(m, *p_.control);
     ++letters_;  // looks elsewhere the next time
     if (to == no_replica) return false;
+    lanes_.sync();  // O1: the letter that all lanes write is the first lane's to give
     std::uint32_t k = (free + 1) / 2;
     if (k > lanes_.size()) k = lanes_.size();
     NodeRow const& row = rows_[from];
@@ -234,6 +235,7 @@ class Replica {
     got = lanes_.share(got ? 1 : 0) != 0;
     leave_if_aborted(m, *p_.control);
     if (!got) return false;
+    lanes_.sync();  // O2: what the first lane has seen of the letter, all have
     LetterBox const& box = p_.lending.boxes[replica_];
     std::uint32_t const node = box.node;
     std::uint32_t const k = box.count;
@@ -888,6 +890,7 @@ class Replica {
       if (idle.all == lanes && s.count == 0 && !MarksOf::is_one(marks)) break;
     }
     s.suspended = lanes - idle.all;
+    if (s.suspended != 0) lanes_.sync();  // all have read what was kept before
     if (live) {
       kept[rank - idle.before] = own;
       counting_.keep(lanes_, node, rank - idle.before, made);
