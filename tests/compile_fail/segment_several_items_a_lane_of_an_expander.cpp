@@ -1,4 +1,4 @@
-// expect: hiway: segment: items_per_lane is 1 to 8, of a filter of one channel
+// expect: hiway: segment: items_per_lane is 1 to 8, of a filter that returns its item
 #include <cstdint>
 
 #include <hiway/hiway.hpp>

@@ -12,6 +12,10 @@ namespace detail {
 template <class F>
 inline constexpr bool expands = Function<F>::kind == Kind::expander || Function<F>::kind == Kind::indexed;
 
+/// It gives what it makes to whoever calls it, and knows nothing of signals: who would call its `on`?
+template <class F>
+inline constexpr bool may_merge = (Function<F>::returns || expands<F>)&&!Function<F>::hears && !Function<F>::raises;
+
 /// An indexed expander as a plain one.
 template <class F, Kind kind = Function<F>::kind>
 struct AsExpander : F {};
@@ -166,10 +170,8 @@ HIWAY_DEVICE constexpr auto as_member(F const& f) {
 /// pays.
 template <class A, class B>
 [[nodiscard]] auto merge(A const& a, B const& b) {
-  static_assert(Function<A>::known && Function<B>::known && Function<A>::channels == 1 && Function<B>::channels == 1 &&
-                    Function<A>::kind != Kind::collective && Function<A>::kind != Kind::by_hand &&
-                    Function<B>::kind != Kind::collective && Function<B>::kind != Kind::by_hand,
-                "hiway: segment: merge: filters and expanders of one channel");
+  static_assert(detail::may_merge<A> && detail::may_merge<B>,
+                "hiway: segment: merge: expanders, and filters that return their item; neither hears signals");
   static_assert(std::is_same_v<typename Function<A>::template Out<0>, typename Function<B>::In>,
                 "hiway: segment: merge: the second takes another type of item than the first gives");
   return detail::Merge<A, B>{{detail::as_member(a), detail::as_member(b)}};

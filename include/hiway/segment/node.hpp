@@ -33,7 +33,7 @@
 // A node function is a trivially copyable struct at namespace scope; its functions are const, marked HIWAY_DEVICE, and but for
 // a collective's and a tile's neither templates nor overloaded. `static constexpr unsigned max_gain`: the most items that come
 // of one; an expander needs it only where it is not to suspend. `static constexpr unsigned items_per_lane`, up to 8, of a filter
-// of one channel: a lane takes so many items at once, and what it reads of one may be on its way while it works on another.
+// that returns its item: a lane takes so many at once, and what it reads of one may be on its way while it works on another.
 #pragma once
 #include <cstdint>
 #include <type_traits>
@@ -356,6 +356,14 @@ struct Function : detail::FunctionOf<F, detail::kind_of<F>()> {
   static constexpr bool puts_at_signals = detail::emits_in<typename detail::SignalsOf<F>::Others> != 0;
   /// It may be left between two items, and go on with the same ensemble.
   static constexpr bool can_suspend = kind == Kind::expander || kind == Kind::indexed || kind == Kind::by_hand;
+  /// A filter that returns its item.
+  static constexpr bool returns = [] {
+    if constexpr (kind == Kind::filter) {
+      return !detail::FunctionOf<F, kind>::emits;
+    } else {
+      return false;
+    }
+  }();
   /// Lanes that work on one item together.
   static constexpr unsigned lanes_per_item = [] {
     if constexpr (kind == Kind::tile) {

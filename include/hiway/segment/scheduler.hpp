@@ -530,7 +530,7 @@ class Replica {
     t.pushed += tally.all;
     return tally;
   }
-  /// Puts the lane's signal behind the items that have been pushed on the channel and behind `items` of the last push.
+  /// Puts the lane's signal behind the first `items` of those that have been pushed on the channel in this firing.
   template <class S>
   HIWAY_DEVICE void put_mark(Target& t, S const& signal, bool brings, Tally const& tally, std::uint32_t items) {
     if (t.node >= first_sink) return;

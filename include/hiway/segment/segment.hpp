@@ -191,8 +191,8 @@ struct CheckNode {
   static_assert(Fn::lanes_per_item == 1 || Fn::lanes_per_item == 2 || Fn::lanes_per_item == 4 ||
                     Fn::lanes_per_item == 8 || Fn::lanes_per_item == 16 || Fn::lanes_per_item == 32,
                 "hiway: segment: lanes_per_item is 2, 4, 8, 16 or 32");
-  static_assert(Fn::items_per_lane == 1 || (Fn::items_per_lane <= 8 && Fn::kind == Kind::filter && Fn::channels == 1),
-                "hiway: segment: items_per_lane is 1 to 8, of a filter of one channel");
+  static_assert(Fn::items_per_lane == 1 || (Fn::items_per_lane >= 1 && Fn::items_per_lane <= 8 && Fn::returns),
+                "hiway: segment: items_per_lane is 1 to 8, of a filter that returns its item");
   static constexpr bool whole = Fn::known && Fn::channels == sizeof...(Children);
   static_assert(
       !Fn::known || whole,
