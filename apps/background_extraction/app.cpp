@@ -55,12 +55,7 @@ class BackgroundExtraction final : public cli::App {
     cli::MethodRun out = cli::method_run(runs);
     if (request.verify) {
       if (!oracle_) oracle_ = run_reference(*video_, {}).front().summary;
-      out.verified = true;
-      for (Measurement const& run : runs) {
-        if (run.summary == *oracle_) continue;
-        out.verified = false;
-        shown = run.summary;
-      }
+      shown = cli::verified(out, runs, [&](Summary const& summary) { return summary == *oracle_; });
     }
     out.device = is_reference ? "cpu" : request.job.device;
     out.result["frames"] = shown.frames;

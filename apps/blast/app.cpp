@@ -72,12 +72,7 @@ class Blast final : public cli::App {
     cli::MethodRun out = cli::method_run(runs);
     if (request.verify || is_reference) require_oracle();
     if (request.verify) {
-      out.verified = true;
-      for (Measurement const& run : runs) {
-        if (run.summary == *oracle_) continue;
-        out.verified = false;
-        shown = run.summary;
-      }
+      shown = cli::verified(out, runs, [&](Summary const& summary) { return summary == *oracle_; });
     }
     out.device = is_reference ? "cpu" : request.job.device;
     out.result["hits"] = shown.hits;

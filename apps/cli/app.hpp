@@ -51,6 +51,19 @@ template <class Measurement>
   return out;
 }
 
+/// Says in `out` whether all runs are right. The summary to show: that of the last run that is not, or else of the last one.
+template <class Measurement, class IsRight>
+[[nodiscard]] auto verified(MethodRun& out, std::vector<Measurement> const& runs, IsRight is_right) {
+  auto shown = runs.back().summary;
+  out.verified = true;
+  for (Measurement const& run : runs) {
+    if (is_right(run.summary)) continue;
+    out.verified = false;
+    shown = run.summary;
+  }
+  return shown;
+}
+
 /// 16 digits.
 [[nodiscard]] std::string hex(std::uint64_t number);
 

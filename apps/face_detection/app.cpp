@@ -62,12 +62,7 @@ class FaceDetection final : public cli::App {
     cli::MethodRun out = cli::method_run(runs);
     if (request.verify) {
       if (!oracle_) oracle_ = reference_summary(input_);
-      out.verified = true;
-      for (Measurement const& run : runs) {
-        if (run.summary == *oracle_) continue;
-        out.verified = false;
-        shown = run.summary;
-      }
+      shown = cli::verified(out, runs, [&](Summary const& summary) { return summary == *oracle_; });
     }
     out.device = is_reference || options_.placement == Placement::cpu ? "cpu" : request.job.device;
     out.result["raw_rectangles"] = shown.raw.size();

@@ -64,12 +64,7 @@ class GeneAlignment final : public cli::App {
     cli::MethodRun out = cli::method_run(runs);
     if (request.verify) {
       if (!oracle_) oracle_ = summarize(reference_alignments(input_.target, input_.query));
-      out.verified = true;
-      for (Measurement const& run : runs) {
-        if (run.summary == *oracle_) continue;
-        out.verified = false;
-        shown = run.summary;
-      }
+      shown = cli::verified(out, runs, [&](Summary const& summary) { return summary == *oracle_; });
     }
     out.device = is_reference ? "cpu" : request.job.device;
     out.result = to_json(shown);

@@ -81,12 +81,7 @@ class NQueens final : public cli::App {
     if (request.verify) {
       if (!oracle_ && is_reference) oracle_ = runs.front().summary;
       if (!oracle_) oracle_ = problem_.n <= most_counted ? run_reference(problem_, {}).front().summary : Summary{};
-      out.verified = true;
-      for (Measurement const& run : runs) {
-        if (is_right(run.summary, problem_.n, *oracle_)) continue;
-        out.verified = false;
-        shown = run.summary;
-      }
+      shown = cli::verified(out, runs, [&](Summary const& summary) { return is_right(summary, problem_.n, *oracle_); });
     }
     out.device = is_reference ? "cpu" : request.job.device;
     out.result["solutions"] = shown.solutions;

@@ -43,12 +43,7 @@ class RegionSum final : public cli::App {
     Summary shown = runs.back().summary;
     cli::MethodRun out = cli::method_run(runs);
     if (request.verify) {
-      out.verified = true;
-      for (Measurement const& run : runs) {
-        if (run.summary == *oracle_) continue;
-        out.verified = false;
-        shown = run.summary;
-      }
+      shown = cli::verified(out, runs, [&](Summary const& summary) { return summary == *oracle_; });
     }
     out.device = is_reference ? "cpu" : request.job.device;
     out.result["regions"] = shown.regions;
