@@ -2,6 +2,7 @@
 #include "hiway/segment/segment.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "hiway/error.hpp"
 
@@ -22,6 +23,12 @@ constexpr std::byte guard{0xa5};
 std::uint64_t align_up(std::uint64_t at, std::uint64_t to) { return (at + to - 1) / to * to; }
 
 bool expands(NodeDescription const& n) { return n.kind == Kind::expander || n.kind == Kind::indexed; }
+/// Its lanes may hold items of several regions, each with its tag.
+bool may_be_dense(NodeDescription const& n) {
+  return (n.kind == Kind::filter && n.items_per_lane == 1) || n.kind == Kind::aggregate || expands(n);
+}
+/// Or each finds the region of its item: nodes that keep the items' order.
+bool may_be_lane(NodeDescription const& n) { return may_be_dense(n) && !expands(n); }
 
 }  // namespace
 
@@ -57,7 +64,8 @@ SegmentBase::SegmentBase(std::string name, SegmentConfig config, Shape shape, st
       sinks_(std::move(sinks)),
       modules_(modules),
       is_range_(is_range),
-      root_is_queued_(root_is_queued) {
+      root_is_queued_(root_is_queued),
+      has_regions_(std::ranges::any_of(nodes_, [](NodeDescription const& d) { return d.kind == Kind::enumerate; })) {
   if (nodes_.size() > most_nodes)
     throw ConfigError("segment '" + name_ + "' has " + std::to_string(nodes_.size()) + " nodes, of " +
                       std::to_string(most_nodes) + " at most");
@@ -71,6 +79,9 @@ SegmentBase::SegmentBase(std::string name, SegmentConfig config, Shape shape, st
   if (config_.signal_slots > most_signals)
     throw ConfigError("segment '" + name_ + "': signal_slots must be 0 to " + std::to_string(most_signals) + ": " +
                       std::to_string(config_.signal_slots));
+  if (config_.region_slots >= Boundary::none)
+    throw ConfigError("segment '" + name_ + "': region_slots must be 0 to " + std::to_string(Boundary::none - 1) +
+                      ": " + std::to_string(config_.region_slots));
   number_nodes();
 }
 
@@ -110,7 +121,7 @@ void SegmentBase::number_nodes() {
 
 /// It may be left between two pushes, so a push of all lanes is all that its children need room for.
 bool SegmentBase::suspends(NodeDescription const& n) const {
-  return n.kind == Kind::by_hand || (expands(n) && n.options.interruptible);
+  return n.kind == Kind::by_hand || n.kind == Kind::enumerate || (expands(n) && n.options.interruptible);
 }
 
 /// Free slots of the node's queue with fewer of which it is active: what its parent puts at most before it looks again.
@@ -120,13 +131,14 @@ std::uint32_t SegmentBase::room_of(std::size_t node) const {
   if (n.parent >= 0) {
     NodeDescription const& p = nodes_[static_cast<std::size_t>(n.parent)];
     if (!suspends(p)) room = std::max(1u, p.max_gain) * width_of(p);
+    if (p.kind == Kind::enumerate) room = lanes_ * p.items_per_lane;
   }
   return n.loop_head ? room + lanes_ : room;  // scheduler.hpp S5
 }
 
 /// Items of a full ensemble. In a loop a node fires with what there is.
 std::uint32_t SegmentBase::width_of(NodeDescription const& n) const {
-  return n.loop != 0 ? lanes_ : lanes_ * n.items_per_lane / n.lanes_per_item;
+  return n.loop != 0 || n.kind == Kind::enumerate ? lanes_ : lanes_ * n.items_per_lane / n.lanes_per_item;
 }
 
 std::uint32_t SegmentBase::least_slots(std::size_t node) const {
@@ -137,6 +149,120 @@ std::uint32_t SegmentBase::least_slots(std::size_t node) const {
 std::uint64_t SegmentBase::mark_bytes(std::size_t node) const {
   NodeDescription const& d = nodes_[node];
   return node == 0 || d.mark_bytes == 0 ? 0 : align_up(std::uint64_t{mark_slots()} * d.mark_bytes, 16);
+}
+
+// ---- regions
+
+/// That come to the node, by the gains of the nodes before it.
+double SegmentBase::items_of_a_region(std::size_t node) const {
+  auto const opener = static_cast<std::size_t>(nodes_[node].opened.front());
+  double items = 1;
+  for (std::size_t at = node; at != opener;) {
+    at = static_cast<std::size_t>(nodes_[at].parent);
+    items *= nodes_[at].options.gain;
+    if (nodes_[at].kind != Kind::aggregate) continue;  // of an inner region: one of each parent
+    at = static_cast<std::size_t>(nodes_[at].opened.front());
+  }
+  return items;
+}
+/// How the node's lanes know their parents.
+Context SegmentBase::context_of(std::size_t node) const {
+  NodeDescription const& d = nodes_[node];
+  if (d.opened.empty()) return Context::sparse;
+  // Behind a node that mixes regions there is no other way.
+  if (d.parent >= 0 && is_mixed(static_cast<std::size_t>(d.parent)) &&
+      nodes_[static_cast<std::size_t>(d.parent)].kind != Kind::aggregate)
+    return Context::dense;
+  Context wanted = d.options.context != Context::automatic ? d.options.context : config_.context;
+  if (wanted == Context::automatic && expands(d)) {
+    // Tags cost two bytes an item; ensembles that end with each region, the lanes that are left idle.
+    wanted = items_of_a_region(node) < static_cast<double>(lanes_) ? Context::dense : Context::sparse;
+  } else if (wanted == Context::automatic) {
+    wanted = Context::lane;
+  }
+  if (wanted == Context::lane) return may_be_lane(d) ? Context::lane : Context::sparse;
+  if (wanted == Context::sparse || !may_be_dense(d)) return Context::sparse;
+  if (!expands(d)) return Context::dense;
+  for (std::size_t other = node + 1; other != nodes_.size(); ++other) {  // those behind it in the same region
+    for (int at = static_cast<int>(other); at > static_cast<int>(node);) {
+      NodeDescription const& o = nodes_[static_cast<std::size_t>(at)];
+      at = o.parent;
+      if (at != static_cast<int>(node) && nodes_[static_cast<std::size_t>(at)].kind == Kind::aggregate) break;
+      if (at == static_cast<int>(node) && !may_be_dense(nodes_[other])) return Context::sparse;
+    }
+  }
+  return Context::dense;
+}
+/// What it puts is in no order: an expander works on items of several regions, or gets them in none.
+bool SegmentBase::is_mixed(std::size_t node) const {
+  NodeDescription const& d = nodes_[node];
+  if (d.opened.empty() || d.kind == Kind::enumerate) return false;
+  if (expands(d) && context_of(node) == Context::dense) return true;
+  if (d.parent < 0) return false;
+  NodeDescription const& p = nodes_[static_cast<std::size_t>(d.parent)];
+  return p.kind != Kind::aggregate && is_mixed(static_cast<std::size_t>(d.parent));
+}
+std::uint64_t SegmentBase::tag_bytes(std::size_t node, std::uint32_t slots) const {
+  return has_regions_ && context_of(node) == Context::dense ? slots * sizeof(std::uint16_t) : 0;
+}
+/// Parents at once: as many as an ensemble has, and as the queues have marks.
+std::uint32_t SegmentBase::arena_slots(std::size_t opener) const {
+  if (config_.region_slots != 0) return config_.region_slots;
+  auto const inside = std::ranges::count_if(nodes_, [&](NodeDescription const& d) {
+    return std::ranges::find(d.opened, static_cast<int>(opener)) != d.opened.end();
+  });
+  return std::min<std::uint32_t>(Boundary::none - 1u, lanes_ + mark_slots() * static_cast<std::uint32_t>(inside));
+}
+/// Channels at whose ends its regions are closed.
+std::uint16_t SegmentBase::ends_of(std::size_t opener) const {
+  auto const own = static_cast<int>(opener);
+  unsigned ends = 0;
+  for (std::size_t i = 0; i != nodes_.size(); ++i) {
+    NodeDescription const& d = nodes_[i];
+    bool const is_in = std::ranges::find(d.opened, own) != d.opened.end();
+    bool const closes = d.kind == Kind::aggregate && is_in && d.opened.front() == own;
+    if (closes) ++ends;
+    if (closes || (!is_in && i != opener)) continue;
+    ends += static_cast<unsigned>(std::ranges::count_if(d.to, [](int to) { return to < 0; }));
+  }
+  return static_cast<std::uint16_t>(ends);
+}
+void SegmentBase::place_regions(std::uint64_t& near, std::uint64_t& far, std::size_t near_limit) {
+  for (std::size_t i = 0; i != nodes_.size(); ++i) {
+    NodeDescription const& d = nodes_[i];
+    NodeRow& row = rows_[number_of(i)];
+    if (!d.opened.empty())
+      row.opener = static_cast<std::uint8_t>(number_of(static_cast<std::size_t>(d.opened.front())));
+    Context const context = context_of(i);
+    row.stops_at_marks = context == Context::sparse;
+    row.is_dense = context == Context::dense;
+    row.is_mixed = d.parent >= 0 && nodes_[static_cast<std::size_t>(d.parent)].kind != Kind::aggregate &&
+                   is_mixed(static_cast<std::size_t>(d.parent));
+    row.poisons = config_.guard_bytes != 0;
+    if (d.kind != Kind::enumerate && d.kind != Kind::aggregate) continue;
+    std::size_t const opener = d.kind == Kind::enumerate ? i : static_cast<std::size_t>(d.opened.front());
+    std::uint64_t const slots = arena_slots(opener);
+    std::uint64_t const heads = d.kind == Kind::enumerate ? align_up(slots * sizeof(RegionHead), 16) : 0;
+    std::uint64_t const bytes = heads + slots * (d.kind == Kind::enumerate ? d.item_bytes : d.value_bytes);
+    row.arena_is_far = config_.guard_bytes != 0 || align_up(near, 16) + bytes > near_limit;
+    std::uint64_t& room = row.arena_is_far ? far : near;
+    room = align_up(room, 16);
+    auto const at = static_cast<std::uint32_t>(room);
+    room += bytes;
+    if (d.kind == Kind::aggregate) {
+      row.sums_at = at;
+      continue;
+    }
+    row.arena_at = at;
+    row.parents_at = static_cast<std::uint32_t>(at + heads);
+    row.arena_slots = static_cast<std::uint16_t>(slots);
+    row.leaves = ends_of(i);
+    placed_.openers |= 1u << number_of(i);
+    for (std::size_t other = 0; other != nodes_.size(); ++other) {
+      auto const& opened = nodes_[other].opened;
+      if (std::ranges::find(opened, static_cast<int>(i)) != opened.end()) row.inside |= 1u << number_of(other);
+    }
+  }
 }
 
 SizedNodes SegmentBase::sized_nodes() const {
@@ -150,7 +276,7 @@ SizedNodes SegmentBase::sized_nodes() const {
     if (d.parent >= 0) {
       NodeDescription const& parent = nodes_[static_cast<std::size_t>(d.parent)];
       s.gain = parent.options.gain;
-      s.max_gain = std::max(1u, parent.max_gain);
+      s.max_gain = parent.max_gain != 0 ? parent.max_gain : std::max<std::int64_t>(1, std::llround(std::ceil(s.gain)));
     }
     s.width = width_of(d);
     s.interruptible = suspends(d);
@@ -190,8 +316,11 @@ std::vector<std::uint32_t> SegmentBase::slots_for_all() {
     } catch (ConfigError const& e) {
       throw too_few(least, given, std::string("; of each: ") + e.what());
     }
-    for (std::size_t i = 0; i != slots.size(); ++i)
+    for (std::size_t i = 0; i != slots.size(); ++i) {
       slots[i] = static_cast<std::uint32_t>(std::min<std::int64_t>(sizes.slots[i], 1 << 30));
+      // The law knows nothing of elements that a lane opens several of at once.
+      if (has_regions_ && has_queue(i)) slots[i] = std::max(slots[i], least_slots(i));
+    }
     bloat_bytes_ = static_cast<std::uint64_t>(sizes.all_bloat_bytes()) * replicas_;
   } else {
     for (std::size_t i = 0; i != slots.size(); ++i)
@@ -262,6 +391,9 @@ void SegmentBase::layout(std::size_t near_limit, std::vector<std::uint32_t> cons
   bool const marked = nodes_[0].mark_bytes != 0;
   placed_.marks_at = place(near, marked ? n * sizeof(MarkState) : 0, 16);
   placed_.sums_at = place(near, indexed ? lanes_ * sizeof(std::uint32_t) : 0, 4);
+  std::vector<std::uint32_t> sums_at(n);
+  for (std::size_t i = 0; i != n; ++i)
+    sums_at[i] = place(near, nodes_[i].kind == Kind::enumerate ? lanes_ * sizeof(std::uint32_t) : 0, 4);
   std::vector<std::uint32_t> states_at(n);
   for (std::size_t i = 0; i != n; ++i)
     states_at[i] = place(near, nodes_[i].state_bytes, std::max(1u, nodes_[i].state_align));
@@ -279,12 +411,15 @@ void SegmentBase::layout(std::size_t near_limit, std::vector<std::uint32_t> cons
     row.width = width_of(d);
     row.room = room_of(i);
     row.mark_slots = static_cast<std::uint16_t>(mark_slots());
-    row.mark_room = static_cast<std::uint16_t>(
-        d.parent >= 0 && nodes_[static_cast<std::size_t>(d.parent)].raises ? std::min(lanes_, mark_slots()) : 1);
+    row.mark_room =
+        static_cast<std::uint16_t>(has_regions_ || (d.parent >= 0 && nodes_[static_cast<std::size_t>(d.parent)].raises)
+                                       ? std::min(lanes_, mark_slots())
+                                       : 1);
     row.item_bytes = d.item_bytes;
     row.state_at = states_at[i];
+    row.sums_at = sums_at[i];
     row.in_block_at = in_block_at[i];
-    row.keeps_lanes = d.kind == Kind::expander && shape_.refill == Refill::lanes;
+    row.keeps_lanes = d.kind == Kind::expander && shape_.refill == Refill::lanes && context_of(i) != Context::dense;
     row.module = static_cast<std::uint8_t>(d.module);
     row.index = static_cast<std::uint8_t>(of_module[d.module].size());
     of_module[d.module].push_back(static_cast<unsigned>(i));
@@ -302,8 +437,10 @@ void SegmentBase::layout(std::size_t near_limit, std::vector<std::uint32_t> cons
                   slots[i],
                   has_queue(i) ? least_slots(i) : 0,
                   d.item_bytes,
-                  std::uint64_t{slots[i]} * d.item_bytes + std::uint64_t{lanes_} * d.cursor_bytes + mark_bytes(i),
-                  true};
+                  std::uint64_t{slots[i]} * d.item_bytes + std::uint64_t{lanes_} * d.cursor_bytes + mark_bytes(i) +
+                      tag_bytes(i, slots[i]),
+                  true,
+                  context_of(i)};
   }
   guards_.clear();
   auto const place_guard = [&](std::size_t node, std::uint64_t align) {  // what is so aligned can begin at its end
@@ -317,7 +454,8 @@ void SegmentBase::layout(std::size_t near_limit, std::vector<std::uint32_t> cons
     NodeRow& row = rows_[number_of(i)];
     for (bool const cursors : {true, false}) {
       std::uint64_t const items = align_up(std::uint64_t{slots[i]} * d.item_bytes, mark_bytes(i) != 0 ? 16 : 1);
-      std::uint64_t const bytes = cursors ? std::uint64_t{lanes_} * d.cursor_bytes : items + mark_bytes(i);
+      std::uint64_t const bytes =
+          cursors ? std::uint64_t{lanes_} * d.cursor_bytes : items + mark_bytes(i) + tag_bytes(i, slots[i]);
       if (bytes == 0) continue;
       std::uint64_t const align = cursors ? 16 : std::max<std::uint64_t>(16, d.item_align);
       bool const is_far = config_.guard_bytes != 0 || align_up(near, align) + bytes > near_limit;
@@ -330,11 +468,14 @@ void SegmentBase::layout(std::size_t near_limit, std::vector<std::uint32_t> cons
       } else {
         row.queue_at = at;
         row.marks_at = static_cast<std::uint32_t>(at + items);
+        row.tags_at = static_cast<std::uint32_t>(row.marks_at + mark_bytes(i));
         row.queue_is_far = is_far;
         queues_[i].in_shared_memory = !is_far;
       }
     }
   }
+  placed_.openers = 0;
+  if (has_regions_) place_regions(near, far, near_limit);
   if (far >= std::uint64_t{1} << 32)
     throw ConfigError("segment '" + name_ + "': the queues of one replica take " + std::to_string(far) +
                       " bytes, 4 GiB are the most");

@@ -49,6 +49,25 @@ class Counting {
     ++of_nodes_[node].signals;
     of_nodes_[node].outputs += put;
   }
+  /// So many full ensembles were done, of which nothing has come yet.
+  HIWAY_DEVICE void full_ensembles(Lanes& lanes, unsigned node, std::uint32_t all) const {
+    if (lanes.rank() != 0) return;
+    NodeCounters& c = of_nodes_[node];
+    c.ensembles += all;
+    c.full += all;
+    c.items += std::uint64_t{all} * lanes.size();
+  }
+  /// So many marks were passed on.
+  HIWAY_DEVICE void signals(Lanes& lanes, unsigned node, std::uint32_t all) const {
+    if (lanes.rank() == 0) of_nodes_[node].signals += all;
+  }
+  /// So many marks were heard, for which the lane has put one or not.
+  HIWAY_DEVICE void closed(Lanes& lanes, unsigned node, std::uint32_t all, bool put) const {
+    std::uint32_t const outputs = lanes.tally(put).all;
+    if (lanes.rank() != 0) return;
+    of_nodes_[node].signals += all;
+    of_nodes_[node].outputs += outputs;
+  }
   /// An item of the lane's is done, of which `made` have come.
   HIWAY_DEVICE void item(Lanes& lanes, unsigned node, std::uint32_t made) const {
     auto const m = lanes.machine();
@@ -79,6 +98,9 @@ class Counting<Lanes, false> {
   HIWAY_DEVICE void step(Lanes&, unsigned) const {}
   HIWAY_DEVICE void ensemble(Lanes&, unsigned, std::uint32_t, bool, bool, bool, std::uint32_t, bool) const {}
   HIWAY_DEVICE void signal(Lanes&, unsigned, std::uint32_t) const {}
+  HIWAY_DEVICE void full_ensembles(Lanes&, unsigned, std::uint32_t) const {}
+  HIWAY_DEVICE void signals(Lanes&, unsigned, std::uint32_t) const {}
+  HIWAY_DEVICE void closed(Lanes&, unsigned, std::uint32_t, bool) const {}
   HIWAY_DEVICE void item(Lanes&, unsigned, std::uint32_t) const {}
   [[nodiscard]] HIWAY_DEVICE std::uint32_t kept(Lanes&, unsigned, std::uint32_t) const { return 0; }
   HIWAY_DEVICE void keep(Lanes&, unsigned, std::uint32_t, std::uint32_t) const {}

@@ -2,24 +2,68 @@
 #pragma once
 #include <bit>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
+#include <utility>
 
 #include "hiway/grouping/team.hpp"
 #include "hiway/machine/machine.hpp"
 
 namespace hiway::segment {
 
+namespace detail {
+
+/// Calls `body(std::integral_constant<unsigned, I>)` for I from 0 to N - 1.
+template <unsigned N, class Body>
+HIWAY_DEVICE inline void unrolled(Body&& body) {
+  [&]<unsigned... I>(std::integer_sequence<unsigned, I...>) { (body(std::integral_constant<unsigned, I>{}), ...); }
+  (std::make_integer_sequence<unsigned, N>{});
+}
+
+}  // namespace detail
+
 /// What the lanes found out together.
 struct Tally {
   std::uint32_t before = 0;  ///< lanes below the own that bring something
   std::uint32_t all = 0;     ///< lanes that do
   bool any = false;          ///< the other question: yes in some lane
+  /// Which: for below(), until the lanes meet again. Of a block the masks of its warps.
+  std::uint32_t who = 0;
+  std::uint32_t const* warps = nullptr;
+};
+
+/// A warp's lanes among each other; all of it is there.
+template <class Machine>
+class WholeWarp {
+ public:
+  static constexpr unsigned size = Machine::warp_lanes;
+
+  HIWAY_DEVICE explicit WholeWarp(Machine m) : m_(m) {}
+  [[nodiscard]] HIWAY_DEVICE unsigned lane() const { return m_.lane(); }
+  HIWAY_DEVICE void sync() const { m_.sync_warp(whole); }
+  [[nodiscard]] HIWAY_DEVICE std::uint32_t ballot(bool yes) const { return m_.ballot(whole, yes); }
+  /// The value of the lane `from`. T: trivially copyable.
+  template <class T>
+  [[nodiscard]] HIWAY_DEVICE T shuffle(T const& value, unsigned from) const {
+    constexpr unsigned words = (sizeof(T) + 3) / 4;
+    std::uint32_t bits[words] = {};
+    std::memcpy(bits, &value, sizeof(T));
+    for (unsigned i = 0; i != words; ++i) bits[i] = m_.shuffle(whole, bits[i], from);
+    T other;
+    std::memcpy(&other, bits, sizeof(T));
+    return other;
+  }
+
+ private:
+  static constexpr std::uint32_t whole = size == 32 ? ~0u : (1u << size % 32) - 1u;
+  Machine m_;
 };
 
 /// A warp. A CPU thread is a warp of one.
 template <class Machine>
 class WarpLanes {
  public:
+  static constexpr bool is_warp = true;
   static constexpr unsigned scratch_words = 0;
   using Team = WarpTeam<Machine>;
 
@@ -32,12 +76,16 @@ class WarpLanes {
   HIWAY_DEVICE bool any(bool yes) const { return m_.ballot(whole, yes) != 0; }
   HIWAY_DEVICE Tally tally(bool brings) const {
     std::uint32_t const who = m_.ballot(whole, brings);
-    return {m_.count(who & lanes_below(m_.lane())), m_.count(who), false};
+    return {m_.count(who & lanes_below(m_.lane())), m_.count(who), false, who};
   }
   HIWAY_DEVICE Tally tally(bool brings, bool other) const {
     Tally t = tally(brings);
     t.any = any(other);
     return t;
+  }
+  /// Lanes below `lane`, 0 to size(), that bring something.
+  HIWAY_DEVICE std::uint32_t below(Tally const& t, std::uint32_t lane) const {
+    return lane >= size() ? t.all : m_.count(t.who & lanes_below(lane));
   }
   /// The first lane's value, for all.
   HIWAY_DEVICE std::uint64_t share(std::uint64_t value) const { return m_.shuffle(whole, value, 0); }
@@ -62,6 +110,7 @@ class WarpLanes {
 template <class Machine>
 class BlockLanes {
  public:
+  static constexpr bool is_warp = false;
   static constexpr unsigned most_warps = 32;
   static constexpr unsigned scratch_words = 2 * 2 * most_warps;
   using Team = BlockTeam<Machine>;
@@ -84,18 +133,24 @@ class BlockLanes {
     std::uint32_t const others = m_.ballot(lanes, other);
     std::uint32_t* const words = turn();
     if (m_.lane() == 0) {
-      words[warp_] = m_.count(who);
+      words[warp_] = who;
       words[most_warps + warp_] = others;
     }
     m_.sync_block();
-    Tally t{m_.count(who & lanes_below(m_.lane())), 0, false};
+    Tally t{m_.count(who & lanes_below(m_.lane())), 0, false, who, words};
     for (unsigned w = 0; w != warps_; ++w) {
-      std::uint32_t const count = words[w];
+      std::uint32_t const count = m_.count(words[w]);
       if (w < warp_) t.before += count;
       t.all += count;
       t.any = t.any || words[most_warps + w] != 0;
     }
     return t;
+  }
+  HIWAY_DEVICE std::uint32_t below(Tally const& t, std::uint32_t lane) const {
+    if (lane >= size()) return t.all;
+    std::uint32_t sum = 0;
+    for (unsigned w = 0; w != lane / Machine::warp_lanes; ++w) sum += m_.count(t.warps[w]);
+    return sum + m_.count(t.warps[lane / Machine::warp_lanes] & lanes_below(lane % Machine::warp_lanes));
   }
   HIWAY_DEVICE std::uint64_t share(std::uint64_t value) {
     std::uint32_t* const words = turn();

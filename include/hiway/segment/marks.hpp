@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "hiway/segment/node.hpp"
 #include "hiway/segment/queue.hpp"
 
 namespace hiway::segment {
@@ -23,6 +24,7 @@ struct alignas(16) MarkState {
   std::uint32_t count = 0;  ///< marks
   std::uint32_t put = 0;    ///< items that have ever been put, modulo 2^32, as taken
   std::uint32_t taken = 0;
+  std::uint32_t now = Boundary::none;  ///< the innermost region in which the next item lies
 };
 
 template <class Signal>
@@ -60,10 +62,14 @@ class Marks {
     return r.count != 0 ? ring[r.head].at - r.taken : count;
   }
   HIWAY_DEVICE static void take(Reading& r, std::uint32_t items) { r.taken += items; }
-  /// The first mark is heard.
+  /// The first is heard.
   HIWAY_DEVICE void drop(unsigned node, Reading& r) const {
     r.head = r.head + 1 == rows_[node].mark_slots ? 0 : r.head + 1;
     --r.count;
+  }
+  /// So many that what is put next may not have room.
+  [[nodiscard]] HIWAY_DEVICE bool press(unsigned node) const {
+    return rows_[node].mark_slots - states_[node].count < rows_[node].mark_room;
   }
   /// By the first lane: what was read and written is so for others.
   HIWAY_DEVICE void close(unsigned node, Reading const& r) const { states_[node] = r; }

@@ -30,6 +30,11 @@
 // here; bool, whether it is; Maybe<S>, another one, or none. Who has no `on` passes it on. A filter of the last form raises one
 // with a last argument EmitSignal<S>&. S is one type in a segment, trivially copyable and default-constructible.
 //
+// Regions: enumerate() and aggregate() of region.hpp. A function inside takes the parents of the regions that it is in, the
+// innermost first, as its last arguments: a filter behind the item and before its channels, an expander in start (and more, next),
+// an indexed one in count (and at). What is called begin(P const&) const or end(P const&) const is called for each region of
+// the innermost kind, by one lane: before the first of its items, and behind the last.
+//
 // A node function is a trivially copyable struct at namespace scope; its functions are const, marked HIWAY_DEVICE, and but for
 // a collective's and a tile's neither templates nor overloaded. `static constexpr unsigned max_gain`: the most items that come
 // of one; an expander needs it only where it is not to suspend. `static constexpr unsigned items_per_lane`, up to 8, of a filter
@@ -78,7 +83,15 @@ struct EmitSignal {
 /// What a node by hand says of its ensemble.
 enum class Progress : std::uint8_t { finished, suspended };
 
-enum class Kind : std::uint8_t { unknown, filter, expander, indexed, tile, collective, by_hand };
+enum class Kind : std::uint8_t { unknown, filter, expander, indexed, tile, collective, by_hand, enumerate, aggregate };
+
+/// The signal of a segment with regions: one ends, or one begins, or both (region.hpp).
+struct alignas(8) Boundary {
+  static constexpr std::uint16_t none = 0xffff;
+  std::uint16_t closes = none;  ///< its place in the arena
+  std::uint16_t opens = none;
+  std::uint16_t opener = 0;  ///< the node that has opened them
+};
 
 namespace detail {
 
@@ -149,6 +162,21 @@ struct Emitted<Types<EmitSignal<S>>, Types<Ts...>> {
 template <class T, class... Rest, class... Ts>
 struct Emitted<Types<Emit<T>, Rest...>, Types<Ts...>> : Emitted<Types<Rest...>, Types<Ts..., T>> {};
 
+/// What stands before the channels of a filter's arguments: the parents of the regions that it is in, the innermost first.
+template <class List, class Before = Types<>>
+struct ParentsIn {
+  using Parents = Before;
+  using Others = List;
+};
+template <class T>
+inline constexpr bool is_emit_signal = false;
+template <class S>
+inline constexpr bool is_emit_signal<EmitSignal<S>> = true;
+template <class T, class... Rest, class... Ps>
+requires(!is_emit<T> && !is_emit_signal<T>) struct ParentsIn<Types<T, Rest...>, Types<Ps...>>
+    : ParentsIn<Types<Rest...>, Types<Ps..., T>> {
+};
+
 template <class F>
 concept HasMoreAndNext = requires {
   &F::start;
@@ -170,8 +198,20 @@ concept HasInputAndOutput = requires {
   typename F::Output;
 };
 
+/// What enumerate() makes of a function (region.hpp), and aggregate().
+template <class F>
+concept OpensRegions = requires {
+  typename F::OpensRegionsOf;
+};
+template <class F>
+concept ClosesRegions = requires {
+  typename F::ClosesRegionsOf;
+};
+
 template <class F>
 constexpr Kind kind_of() {
+  if constexpr (OpensRegions<F>) return Kind::enumerate;
+  if constexpr (ClosesRegions<F>) return Kind::aggregate;
   if constexpr (HasMoreAndNext<F>) return Kind::expander;
   if constexpr (HasCountAndAt<F>) return Kind::indexed;
   if constexpr (HasOperator<F>) return Kind::filter;
@@ -235,19 +275,21 @@ struct FunctionOf<F, Kind::filter> {
   using In = typename Call::Item;
   using Cursor = NoCursor;
   static constexpr bool emits = std::is_void_v<typename Call::Result>;
+  using Parents = typename ParentsIn<typename Call::Others>::Parents;
   template <bool, class>
   struct Channels {
     using Outs = Types<typename Returned<typename Call::Result>::Item>;
     using Signal = void;
   };
   template <class C>
-  struct Channels<true, C> : Emitted<typename C::Others> {};
+  struct Channels<true, C> : Emitted<typename ParentsIn<typename C::Others>::Others> {};
   using Outs = typename Channels<emits, Call>::Outs;
   using Raised = typename Channels<emits, Call>::Signal;
   static constexpr unsigned max_gain = 1;
 };
 template <class F>
 struct FunctionOf<F, Kind::expander> {
+  using Parents = typename Signature<decltype(&F::start)>::Others;
   using Call = Signature<decltype(&F::next)>;
   using In = typename Call::Item;
   using Cursor = typename Signature<decltype(&F::start)>::Result;
@@ -255,10 +297,25 @@ struct FunctionOf<F, Kind::expander> {
 };
 template <class F>
 struct FunctionOf<F, Kind::indexed> {
+  using Parents = typename Signature<decltype(&F::count)>::Others;
   using Call = Signature<decltype(&F::at)>;
   using In = typename Call::Item;
   using Cursor = NoCursor;
   using Outs = Types<typename Returned<typename Call::Result>::Item>;
+};
+template <class F>
+struct FunctionOf<F, Kind::enumerate> : FunctionOf<F, Kind::indexed> {
+  static constexpr bool maybe = Returned<typename FunctionOf<F, Kind::indexed>::Call::Result>::maybe;
+};
+template <class F>
+struct FunctionOf<F, Kind::aggregate> {
+  using In = typename Signature<decltype(&F::value)>::Item;
+  using Parents = typename Signature<decltype(&F::value)>::Others;
+  using Cursor = NoCursor;
+  using Close = Signature<decltype(&F::close)>;
+  using Parent = typename Close::Item;
+  using Value = typename TypeAt<0, typename Close::Others>::type;
+  using Outs = Types<typename Returned<typename Close::Result>::Item>;
 };
 template <class F>
 struct FunctionOf<F, Kind::collective> {
@@ -334,6 +391,30 @@ template <class F>
 struct RaisedBy<F, Kind::filter> {
   using type = typename FunctionOf<F, Kind::filter>::Raised;
 };
+template <class F>
+struct RaisedBy<F, Kind::enumerate> {
+  using type = Boundary;
+};
+
+/// The regions that a function knows of by the types of its arguments.
+template <class F, Kind kind>
+struct ParentsOf {
+  using type = Types<>;
+};
+template <class F, Kind kind>
+requires requires { typename FunctionOf<F, kind>::Parents; }
+struct ParentsOf<F, kind> {
+  using type = typename FunctionOf<F, kind>::Parents;
+};
+/// What `begin` and `end` take: a region's parent.
+template <class F>
+concept HearsBegin = requires {
+  &F::begin;
+};
+template <class F>
+concept HearsEnd = requires {
+  &F::end;
+};
 
 }  // namespace detail
 
@@ -348,14 +429,18 @@ struct Function : detail::FunctionOf<F, detail::kind_of<F>()> {
   using State = typename detail::StateOf<F>::type;
   static constexpr bool has_state = !std::is_same_v<State, detail::NoState>;
   static constexpr bool has_table = detail::HasTable<F>;
-  using Heard = typename detail::SignalsOf<F>::Heard;
+  using Parents = typename detail::ParentsOf<F, kind>::type;
+  static constexpr bool hears_begin = detail::HearsBegin<F>;
+  static constexpr bool hears_end = detail::HearsEnd<F>;
+  using Heard = std::conditional_t<kind == Kind::aggregate, Boundary, typename detail::SignalsOf<F>::Heard>;
   using Raised = typename detail::RaisedBy<F, kind>::type;
   using Signal = std::conditional_t<std::is_void_v<Heard>, Raised, Heard>;
-  static constexpr bool hears = !std::is_void_v<Heard>;
-  static constexpr bool raises = !std::is_void_v<Raised>;
+  static constexpr bool hears = !std::is_void_v<Heard> && kind != Kind::aggregate;
+  static constexpr bool raises = !std::is_void_v<Raised> && kind == Kind::filter;
   static constexpr bool puts_at_signals = detail::emits_in<typename detail::SignalsOf<F>::Others> != 0;
   /// It may be left between two items, and go on with the same ensemble.
-  static constexpr bool can_suspend = kind == Kind::expander || kind == Kind::indexed || kind == Kind::by_hand;
+  static constexpr bool can_suspend =
+      kind == Kind::expander || kind == Kind::indexed || kind == Kind::by_hand || kind == Kind::enumerate;
   /// A filter that returns its item.
   static constexpr bool returns = [] {
     if constexpr (kind == Kind::filter) {
@@ -382,7 +467,7 @@ struct Function : detail::FunctionOf<F, detail::kind_of<F>()> {
   }();
   /// The most items that come of one; 0: not said.
   static constexpr unsigned max_gain = [] {
-    if constexpr (kind == Kind::filter || kind == Kind::tile) {
+    if constexpr (kind == Kind::filter || kind == Kind::tile || kind == Kind::aggregate) {
       return lanes_per_item;
     } else if constexpr (requires { F::max_gain; }) {
       return static_cast<unsigned>(F::max_gain);

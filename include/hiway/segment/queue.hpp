@@ -47,6 +47,21 @@ struct alignas(16) NodeRow {
   std::uint32_t item_bytes = 0;  ///< of its queue's items
   std::uint8_t module = 0;       ///< its function's type
   std::uint8_t index = 0;        ///< its function among those of the type
+  // Of a segment with regions (region.hpp).
+  std::uint32_t arena_at = 0;    ///< what opens regions: their heads, then the parents
+  std::uint32_t parents_at = 0;  ///< in the arena's room
+  std::uint32_t inside = 0;      ///< bits of the nodes of these regions, with those that close them
+  std::uint32_t tags_at = 0;     ///< of a dense node: of each slot of its queue, in its room
+  std::uint32_t sums_at =
+      0;  ///< what closes regions: their values, in the arena's room; what opens some: its sums, near
+  std::uint16_t arena_slots = 0;
+  std::uint16_t leaves = 0;          ///< channels at whose ends these regions are closed
+  std::uint8_t opener = first_sink;  ///< the node that has opened the regions in which this one's items lie; or none
+  bool stops_at_marks = true;        ///< no ensemble spans a mark
+  bool is_dense = false;
+  bool is_mixed = false;  ///< items of several regions come in any order
+  bool arena_is_far = false;
+  bool poisons = false;  ///< for tests: what is freed is overwritten
   bool suspends = false;
   bool keeps_lanes = false;  ///< what is kept of it are lanes with their items, not an ensemble in its queue
   bool spreads = false;      ///< much may come of one item

@@ -36,6 +36,8 @@
 #include "hiway/segment/marks.hpp"
 #include "hiway/segment/node.hpp"
 #include "hiway/segment/queue.hpp"
+#include "hiway/segment/region.hpp"
+#include "hiway/segment/region_firing.hpp"
 
 namespace hiway::segment {
 
@@ -74,13 +76,6 @@ struct InBlock {
   typename F::Table table;
 };
 
-/// Calls `body(std::integral_constant<unsigned, I>)` for I from 0 to N - 1.
-template <unsigned N, class Body>
-HIWAY_DEVICE inline void unrolled(Body&& body) {
-  [&]<unsigned... I>(std::integer_sequence<unsigned, I...>) { (body(std::integral_constant<unsigned, I>{}), ...); }
-  (std::make_integer_sequence<unsigned, N>{});
-}
-
 }  // namespace detail
 
 template <class Program, class Lanes>
@@ -88,6 +83,10 @@ class Replica {
   using Source = typename Program::Source;
   using Signal = typename Program::Signal;
   using MarksOf = Marks<Signal>;
+  static constexpr bool has_regions = std::is_same_v<Signal, Boundary>;
+  using LanesOf = Lanes;
+  template <class>
+  friend class RegionFiring;
 
   /// Where one channel of a node that fires leads. The same in all lanes.
   struct Target {
@@ -99,6 +98,7 @@ class Replica {
     std::uint32_t pushed = 0;
     std::uint8_t node = 0;  ///< or first_sink + a sink
     [[no_unique_address]] typename MarksOf::Writing marks;
+    [[no_unique_address]] std::conditional_t<has_regions, QueueTags, NoTags> tags;
   };
 
  public:
@@ -410,7 +410,20 @@ class Replica {
 
   template <unsigned M>
   HIWAY_DEVICE void fire_node(unsigned node) {
-    if constexpr (Program::refills_lanes && Function<ModuleAt<M>>::kind == Kind::expander) {
+    using Fn = Function<ModuleAt<M>>;
+    if constexpr (Fn::kind == Kind::enumerate) {
+      RegionFiring<Replica>(*this).template fire_enumerate<M>(node);
+    } else if constexpr (Fn::kind == Kind::aggregate) {
+      RegionFiring<Replica>(*this).template fire_aggregate<M>(node);
+    } else if constexpr (has_regions && Fn::kind == Kind::filter && Fn::items_per_lane == 1) {
+      RegionFiring<Replica>(*this).template fire_filter<M>(node);
+    } else if constexpr (Program::refills_lanes && Fn::kind == Kind::expander) {
+      if constexpr (has_regions) {
+        if (rows_[node].is_dense) {
+          fire<M>(node);
+          return;
+        }
+      }
       fire_lanes<M>(node);
     } else {
       fire<M>(node);
@@ -420,11 +433,28 @@ class Replica {
   /// A node that has fired: inactive once it has no full ensemble (no item, when it flushes, which it passes on then).
   HIWAY_DEVICE void settle(unsigned node, std::uint32_t left) {
     std::uint32_t const bit = 1u << node;
-    bool const flushes = (flush_ & bit) != 0;
-    if (marks_.wait_at(node)) return;
+    bool const flushes = is_flushed(node);
+    if (marks_.wait_at(node) && (flushes || rows_[node].stops_at_marks || presses(node))) return;
     if (left >= rows_[node].width || (left != 0 && (flushes || (Source::is_range && node == root_)))) return;
     active_ &= ~bit;
-    if (flushes) pass_flush(bit, rows_[node].children);
+    if ((flush_ & bit) != 0) pass_flush(bit, rows_[node].children);
+    if constexpr (has_regions) drains_.pass(bit, rows_[node].children, active_);
+  }
+  /// What comes now is all: the node drains to 0.
+  [[nodiscard]] HIWAY_DEVICE bool is_flushed(unsigned node) const {
+    if constexpr (has_regions) {
+      return ((flush_ | drains_.nodes) >> node & 1u) != 0;
+    } else {
+      return (flush_ >> node & 1u) != 0;
+    }
+  }
+  /// Its marks leave no room for those of a push.
+  [[nodiscard]] HIWAY_DEVICE bool presses(unsigned node) const {
+    if constexpr (has_regions) {
+      return marks_.press(node);
+    } else {
+      return false;
+    }
   }
   HIWAY_DEVICE void pass_flush(std::uint32_t from, std::uint32_t to) {
     flush_ = (flush_ & ~from) | to;
@@ -503,6 +533,9 @@ class Replica {
     t.free = row.slots - s.count;
     t.room = (rows_[node].loop >> t.node & 1u) != 0 ? 0 : row.room;
     if constexpr (MarksOf::exist) t.marks = marks_.write(t.node, room_of(row.queue_is_far) + row.marks_at);
+    if constexpr (has_regions) {
+      if (row.is_dense) t.tags.of = reinterpret_cast<std::uint16_t*>(room_of(row.queue_is_far) + row.tags_at);
+    }
     return t;
   }
   /// What a node has put is there for others; all lanes behind a sync().
@@ -517,18 +550,26 @@ class Replica {
 
   /// Puts the items of all lanes that have one; `any`: whether `other` holds in any lane.
   template <class T>
-  HIWAY_DEVICE Tally put(Target& t, T const& item, bool brings, bool other) {
+  HIWAY_DEVICE Tally put(Target& t, T const& item, bool brings, bool other, InRegion in = {}) {
     Tally const tally = lanes_.tally(brings, other);
+    put(t, item, brings, tally, in);
+    return tally;
+  }
+  template <class T>
+  HIWAY_DEVICE void put(Target& t, T const& item, bool brings, Tally const& tally, InRegion in) {
     if (t.node >= first_sink) {
       p_.sinks.template put<T>(*this, t.node - first_sink, item, brings, tally);
     } else {
-      if (brings) reinterpret_cast<T*>(t.slots)[wrap(t.at + tally.before, t.size)] = item;
+      std::uint32_t const at = wrap(t.at + tally.before, t.size);
+      if (brings) reinterpret_cast<T*>(t.slots)[at] = item;
+      if constexpr (has_regions) {
+        if (brings && t.tags.of != nullptr) t.tags.of[at] = in.region;
+      }
       t.at = wrap(t.at + tally.all, t.size);
       t.free -= tally.all;
       if (t.free < t.room) active_ |= 1u << t.node;
     }
     t.pushed += tally.all;
-    return tally;
   }
   /// Puts the lane's signal behind the first `items` of those that have been pushed on the channel in this firing.
   template <class S>
@@ -545,18 +586,32 @@ class Replica {
     unsigned node;
     F const& f;
     Target to[Fn::channels == 0 ? 1 : Fn::channels];
+    [[no_unique_address]] std::conditional_t<has_regions, PassedAlong, InRegion> along{};
 
     HIWAY_DEVICE OfOne(Replica& replica, unsigned n, F const& function) : r(replica), node(n), f(function) {
       detail::unrolled<Fn::channels>([&](auto c) { to[c] = r.open(node, c); });
     }
-    HIWAY_DEVICE F const& function() const { return f; }
+    /// With the parents of the lane's item, where it takes some.
+    HIWAY_DEVICE decltype(auto) function() const {
+      if constexpr (Fn::Parents::count == 0) {
+        return (f);
+      } else {
+        return RegionFiring<Replica>(r).template bind<F>(f, node, along.region);
+      }
+    }
     HIWAY_DEVICE bool must_suspend() const {
       return r.rows_[node].suspends && (r.rows_[node].children & r.active_) != 0;
     }
     template <unsigned C, class T>
     HIWAY_DEVICE Tally put(T const& item, bool brings, bool other) {
       if constexpr (C == 0) r.counting_.step(r.lanes_, node);
-      return r.put(to[C], item, brings, other);
+      if constexpr (has_regions) {
+        Tally const tally = r.put(to[C], item, brings, other, along);
+        if (along.marks != 0) RegionFiring<Replica>(r).put_along(to[C], along, tally);
+        return tally;
+      } else {
+        return r.put(to[C], item, brings, other);
+      }
     }
     /// The lane's signal stands behind what it has brought with its last put, of which there are `pushed`.
     template <unsigned C>
@@ -682,7 +737,7 @@ class Replica {
   HIWAY_DEVICE bool work(Ensemble& e, typename Function<F>::In const& item, bool mine, bool resumed,
                          typename Function<F>::Cursor* kept, std::uint32_t& put) {
     using Fn = Function<F>;
-    F const& f = e.function();
+    auto&& f = e.function();
     if constexpr (Fn::kind == Kind::filter) {
       if constexpr (Fn::emits) {
         detail::Emits<typename Fn::Outs> out;
@@ -789,10 +844,9 @@ class Replica {
     using F = ModuleAt<M>;
     using Fn = Function<F>;
     using In = typename Fn::In;
-    F const& f = e.function();
     std::uint32_t const rank = lanes_.rank();
     std::uint32_t n = 0;
-    if (rank < k) n = f.count(read<M, In>(e.node, s, rank));
+    if (rank < k) n = e.function().count(read<M, In>(e.node, s, rank));
     counting_.item(lanes_, e.node, n);
     std::uint32_t all = 0;
     std::uint32_t const before = lanes_.sum_before(n, all);
@@ -812,7 +866,10 @@ class Replica {
             low = middle + 1;
           }
         }
-        out = detail::as_maybe(f.at(read<M, In>(e.node, s, low), t - (low == 0 ? 0 : sums_[low - 1])));
+        if constexpr (has_regions) {
+          if (rows_[e.node].is_dense) e.along.region = RegionFiring<Replica>(*this).tag(e.node, s, low);
+        }
+        out = detail::as_maybe(e.function().at(read<M, In>(e.node, s, low), t - (low == 0 ? 0 : sums_[low - 1])));
       }
       e.template put<0>(out.value, out.ok, false);
       put += out.ok ? 1 : 0;
@@ -834,11 +891,10 @@ class Replica {
     std::uint32_t const rank = lanes_.rank();
     QueueState s = states_[node];
     bool const of_range = node == root_ && !root_is_queued();
-    bool const partly = (flush_ >> node & 1u) != 0 || of_range;
+    bool const partly = is_flushed(node) || of_range;
     std::uint32_t const began = counting_.now(lanes_);
     OfOne<F> e(*this, node, function_of<M>(row));
     [[maybe_unused]] auto marks = marks_.read(node);
-    F const& f = e.function();
     Lane* const kept = cursors_of<Lane>(node);
     Lane own;
     bool live = rank < s.suspended;
@@ -849,6 +905,8 @@ class Replica {
     if (live) made = counting_.kept(lanes_, node, rank);
     Tally idle = lanes_.tally(!live);
     for (;;) {
+      if constexpr (has_regions) e.along.region = static_cast<std::uint16_t>(marks.now);
+      auto&& f = e.function();
       bool const blocked = (row.children & active_) != 0;
       if (blocked && (row.suspends || idle.all == lanes)) break;
       std::uint32_t const due = due_of(node, marks, s.count);
@@ -917,7 +975,7 @@ class Replica {
     std::uint32_t const lanes = lanes_.size();
     std::uint32_t const width = row.width;
     QueueState s = states_[node];
-    bool const flushes = (flush_ >> node & 1u) != 0;
+    bool const flushes = is_flushed(node);
     bool const partly = flushes || row.loop != 0 || (Source::is_range && node == root_);
     constexpr bool shares =
         !MarksOf::exist && Program::may_share(M) && (Fn::kind == Kind::filter || Fn::kind == Kind::expander);
@@ -930,7 +988,11 @@ class Replica {
     [[maybe_unused]] auto marks = marks_.read(node);
     std::uint32_t suspended = 0;
     for (;;) {
-      std::uint32_t const due = due_of(node, marks, s.count);
+      std::uint32_t due = due_of(node, marks, s.count);
+      bool waits = !MarksOf::is_one(marks);  // for a full ensemble
+      if constexpr (has_regions) {
+        if (row.is_dense && due != 0) due = RegionFiring<Replica>(*this).due_in_dense(e, marks, s.count, waits);
+      }
       std::uint32_t const whole = due < width ? due : width;
       std::uint32_t k = whole;
       if constexpr (Fn::raises) k = k < e.free_marks() ? k : e.free_marks();
@@ -945,11 +1007,12 @@ class Replica {
         if ((row.children & active_) != 0 || is_late()) break;
         continue;
       }
-      if (k == 0 || (whole < width && !partly && !MarksOf::is_one(marks))) break;
+      if (k == 0 || (whole < width && !partly && waits)) break;
       bool const resumed = s.suspended != 0;
       if (resumed) k = s.suspended;
       std::uint32_t const place = lanes_.rank() / Fn::lanes_per_item;
       bool const mine = place < k;
+      if constexpr (has_regions) RegionFiring<Replica>(*this).begin_ensemble(e, marks, s, k, resumed);
       std::uint32_t put = 0;
       std::uint32_t before = 0;  // of the lane's item, before the ensemble was left
       if (resumed && mine) before = counting_.kept(lanes_, node, lanes_.rank());
@@ -978,6 +1041,7 @@ class Replica {
       s.suspended = 0;
       take(node, s, k);
       MarksOf::take(marks, k);
+      if constexpr (has_regions) RegionFiring<Replica>(*this).end_ensemble(e, marks);
       detail::unrolled<Fn::channels>([&](auto c) {
         if (e.to[c].node == node) e.to[c].free += k;
       });
@@ -1013,7 +1077,9 @@ class Replica {
   /// The node hears the first signal of its queue, all items before which are done, and passes it on. No child is active.
   template <unsigned M>
   HIWAY_DEVICE void pass_mark(OfOne<ModuleAt<M>>& e, typename MarksOf::Reading& marks) {
-    if constexpr (MarksOf::exist) {
+    if constexpr (has_regions) {
+      RegionFiring<Replica>(*this).pass_due(e, marks);
+    } else if constexpr (MarksOf::exist) {
       using F = ModuleAt<M>;
       using Fn = Function<F>;
       bool const first = lanes_.rank() == 0;
@@ -1171,6 +1237,7 @@ class Replica {
   [[no_unique_address]] Counting<Lanes, Program::shape.counters> counting_;
   std::uint32_t active_ = 0;  ///< bits of nodes
   std::uint32_t flush_ = 0;
+  [[no_unique_address]] std::conditional_t<has_regions, Drains, NoTags> drains_;
   std::uint64_t window_ = 0;     ///< a range: the first of the root's items
   std::uint64_t tasks_ = 0;      ///< a tunnel: got and not yet ended
   std::uint32_t looked_at_ = 0;  ///< by the lane's cycles

@@ -27,6 +27,7 @@
 #include "hiway/segment/lanes.hpp"
 #include "hiway/segment/node.hpp"
 #include "hiway/segment/queue.hpp"
+#include "hiway/segment/region.hpp"
 #include "hiway/segment/scheduler.hpp"
 #include "hiway/segment/sizing.hpp"
 #include "hiway/stage.hpp"
@@ -63,6 +64,9 @@ struct SegmentConfig {
   std::size_t shared_bytes = 0;  ///< of a block: queues lie there as long as they fit
   /// Signals that a queue holds, of a segment with some; 0: two for each lane.
   unsigned signal_slots = 0;
+  Context context = Context::automatic;  ///< of nodes in regions, where a node does not say its own (region.hpp)
+  unsigned region_slots =
+      0;  ///< parents that an arena holds; 0: as many as queues may have marks, and one for each lane
   unsigned least_claim = 0;  ///< items of a range that a replica claims at once: 0: one for each lane
   unsigned most_claim = 0;
   /// Replicas that have nothing left take work of others, when a range has ended and these have worked for so long. In shorter
@@ -78,8 +82,12 @@ struct NodeOptions {
   /// An expander may be left between two outputs. Where not, its child's queue has room for all that may come of an ensemble:
   /// max_gain items for each lane.
   bool interruptible = true;
-  double gain = 1;          ///< average items that come of one, for the sizes of queues
+  double gain = 1;          ///< average items that come of one, for the sizes of queues and contexts
   std::uint32_t slots = 0;  ///< of its input queue; 0: by SegmentConfig::queue_bytes. *Errors*: fewer than the least
+  /// Of a node in a region: how its lanes know their parents. What its kind cannot do is sparse: expanders do not know lane,
+  /// and dense only where all nodes behind them in the region know it; collectives, tiles and filters of several items a lane
+  /// are sparse.
+  Context context = Context::automatic;
 };
 
 /// Leads back to the node named by Tag, which is an ancestor: a loop.
@@ -191,8 +199,9 @@ struct CheckNode {
   static_assert(Fn::lanes_per_item == 1 || Fn::lanes_per_item == 2 || Fn::lanes_per_item == 4 ||
                     Fn::lanes_per_item == 8 || Fn::lanes_per_item == 16 || Fn::lanes_per_item == 32,
                 "hiway: segment: lanes_per_item is 2, 4, 8, 16 or 32");
-  static_assert(Fn::items_per_lane == 1 || (Fn::items_per_lane >= 1 && Fn::items_per_lane <= 8 && Fn::returns),
-                "hiway: segment: items_per_lane is 1 to 8, of a filter that returns its item");
+  static_assert(Fn::items_per_lane == 1 || (Fn::items_per_lane >= 1 && Fn::items_per_lane <= 8 &&
+                                            (Fn::returns || Fn::kind == Kind::enumerate)),
+                "hiway: segment: items_per_lane is 1 to 8, of a filter that returns its item, or of enumerate");
   static constexpr bool whole = Fn::known && Fn::channels == sizeof...(Children);
   static_assert(
       !Fn::known || whole,
@@ -246,6 +255,20 @@ template <class Tag = void, class F, class First, class... Children>
 requires(!std::is_same_v<First, NodeOptions>)
     [[nodiscard]] auto node(std::string_view name, F function, First first, Children... children) {
   return node<Tag>(name, function, NodeOptions{}, std::move(first), std::move(children)...);
+}
+
+/// A node that opens each item into its elements: a region (region.hpp). F: an indexed expander; items_per_lane, up to 8, elements
+/// that a lane makes at once. `rest`: options and child, as of node().
+template <class F, class... Rest>
+[[nodiscard]] auto enumerate(std::string_view name, F function, Rest... rest) {
+  return node(name, detail::Opens<F>{function}, std::move(rest)...);
+}
+/// A node that closes the regions of the innermost enumerate() above it, with one value of all items of each. F:
+///   V identity() const;  V value(In const&) const;  V join(V const&, V const&) const    V: trivially copyable. join in any order
+///   Out close(Parent const&, V const&) const, or Maybe<Out>                             once for each region
+template <class F, class... Rest>
+[[nodiscard]] auto aggregate(std::string_view name, F function, Rest... rest) {
+  return node(name, detail::Closes<F>{function}, std::move(rest)...);
 }
 
 /// A chain of nodes whose length is known at run time.
@@ -595,6 +618,57 @@ struct LoopTypes<Root, Node<Tag, F, Children...>> {
 template <class Root, class F, class Child>
 struct LoopTypes<Root, Repeat<F, Child>> : LoopTypes<Root, Node<void, F, Child>> {};
 
+/// What is wrong about the regions of a tree. `Open`: the parents' types, the innermost first.
+enum class RegionFault { none, closes_nothing, closes_another, parents };
+template <class Some, class All>
+inline constexpr bool begins_with = false;
+template <class... All>
+inline constexpr bool begins_with<Types<>, Types<All...>> = true;
+template <class T, class... Some, class... All>
+inline constexpr bool begins_with<Types<T, Some...>, Types<T, All...>> = begins_with<Types<Some...>, Types<All...>>;
+template <class F, class Open>
+constexpr bool hooks_fit() {
+  if constexpr (HearsBegin<F>) {
+    if (!begins_with<Types<typename Signature<decltype(&F::begin)>::Item>, Open>) return false;
+  }
+  if constexpr (HearsEnd<F>) return begins_with<Types<typename Signature<decltype(&F::end)>::Item>, Open>;
+  return true;
+}
+template <class Child, class Open>
+struct CheckRegions {
+  static constexpr RegionFault fault = RegionFault::none;
+};
+template <class F, class Open>
+struct Inside {
+  using Within = Open;  ///< of its children
+};
+template <class F, class... Open>
+requires(Function<F>::kind == Kind::enumerate) struct Inside<F, Types<Open...>> {
+  using Within = Types<typename Function<F>::In, Open...>;
+};
+template <class F, class First, class... Open>
+requires(Function<F>::kind == Kind::aggregate) struct Inside<F, Types<First, Open...>> {
+  using Within = Types<Open...>;
+};
+template <class F, class Open, class... Children>
+constexpr RegionFault region_fault() {
+  if constexpr (Function<F>::kind == Kind::aggregate) {
+    if (Open::count == 0) return RegionFault::closes_nothing;
+    if (!begins_with<Types<typename Function<F>::Parent>, Open>) return RegionFault::closes_another;
+  }
+  if (!begins_with<typename Function<F>::Parents, Open> || !hooks_fit<F, Open>()) return RegionFault::parents;
+  RegionFault fault = RegionFault::none;
+  using Within = typename Inside<F, Open>::Within;
+  ((fault = fault == RegionFault::none ? CheckRegions<Children, Within>::fault : fault), ...);
+  return fault;
+}
+template <class Tag, class F, class... Children, class Open>
+struct CheckRegions<Node<Tag, F, Children...>, Open> {
+  static constexpr RegionFault fault = region_fault<F, Open, Children...>();
+};
+template <class F, class Child, class Open>
+struct CheckRegions<Repeat<F, Child>, Open> : CheckRegions<Node<void, F, Child>, Open> {};
+
 template <class Tree>
 struct CheckTree {
   static constexpr TreeShape shape = [] {
@@ -623,7 +697,21 @@ struct CheckTree {
   static_assert(Signals::agree, "hiway: segment: all nodes of a segment hear and raise one type of signal");
   static constexpr bool ordered = shape.backs == 0 || std::is_void_v<typename Signals::type>;
   static_assert(ordered, "hiway: segment: a segment with signals has no loops: they do not keep the order of items");
-  static constexpr bool ok = typed && ordered && Signals::agree && fault == TreeFault::none && shape.nodes_ok;
+  static constexpr RegionFault regions = [] {
+    if constexpr (fault == TreeFault::none && shape.nodes_ok) {
+      return CheckRegions<Tree, Types<>>::fault;
+    } else {
+      return RegionFault::none;
+    }
+  }();
+  static_assert(regions != RegionFault::closes_nothing, "hiway: segment: aggregate: no enumerate above it is open");
+  static_assert(regions != RegionFault::closes_another,
+                "hiway: segment: aggregate: close takes another type of parent than the innermost enumerate opens");
+  static_assert(
+      regions != RegionFault::parents,
+      "hiway: segment: a node function takes parents that are not those of the regions it is in, the innermost first");
+  static constexpr bool ok =
+      typed && ordered && Signals::agree && fault == TreeFault::none && shape.nodes_ok && regions == RegionFault::none;
 };
 
 }  // namespace detail
@@ -648,6 +736,7 @@ struct Program {
   std::uint32_t modules[Modules::count] = {};  ///< bits of the nodes of each
   NodeRow const* rows = nullptr;
   std::uint32_t nodes = 0;
+  std::uint32_t openers = 0;  ///< bits of the nodes that open regions
   std::uint32_t replicas = 0;
   std::uint32_t states_at = 0;  ///< in the near room, like the next four
   std::uint32_t sinks_at = 0;
@@ -764,6 +853,9 @@ struct NodeDescription {
   std::uint32_t state_align = 1;
   std::uint32_t in_block_bytes = 0;  ///< 0: it has no table
   std::uint32_t in_block_align = 1;
+  std::uint32_t value_bytes = 0;  ///< of one that closes regions: of each
+  std::uint32_t value_align = 1;
+  std::vector<int> opened{};  ///< the nodes that have opened the regions which it is in, the innermost first
   std::vector<std::byte> function;
   std::vector<int> to;     ///< of each channel: a node of this list, or -1 - a sink's number
   std::uint32_t loop = 0;  ///< 1 + the loop's number that it is in
@@ -778,6 +870,7 @@ struct QueueSize {
   std::uint32_t item_bytes = 0;
   std::uint64_t bytes = 0;  ///< of one replica, with cursors
   bool in_shared_memory = false;
+  Context context = Context::sparse;  ///< of a node in a region: what was chosen
 };
 
 /// What was counted at one node in one replica.
@@ -851,7 +944,8 @@ class SegmentBase : public KernelData {
     ReplicaTimes* times;
     Lending lending;
     Control* control;
-    std::uint32_t stage, nodes, replicas, states_at, sinks_at, marks_at, sums_at, scratch_at, block_bytes, near_bytes;
+    std::uint32_t stage, nodes, openers, replicas, states_at, sinks_at, marks_at, sums_at, scratch_at, block_bytes,
+        near_bytes;
     std::uint64_t far_bytes, least_claim, most_claim, lend_after_ns;
     std::byte* far;
   };
@@ -872,6 +966,13 @@ class SegmentBase : public KernelData {
     return config_.signal_slots != 0 ? config_.signal_slots : 2 * lanes_;
   }
   [[nodiscard]] std::uint64_t mark_bytes(std::size_t node) const;
+  [[nodiscard]] std::uint64_t tag_bytes(std::size_t node, std::uint32_t slots) const;
+  [[nodiscard]] std::uint32_t arena_slots(std::size_t opener) const;
+  [[nodiscard]] std::uint16_t ends_of(std::size_t opener) const;
+  [[nodiscard]] double items_of_a_region(std::size_t node) const;
+  [[nodiscard]] Context context_of(std::size_t node) const;
+  [[nodiscard]] bool is_mixed(std::size_t node) const;
+  void place_regions(std::uint64_t& near, std::uint64_t& far, std::size_t near_limit);
   [[nodiscard]] std::uint32_t room_of(std::size_t node) const;
   [[nodiscard]] unsigned number_of(std::size_t node) const { return numbers_[node]; }
   void number_nodes();
@@ -885,6 +986,7 @@ class SegmentBase : public KernelData {
   unsigned modules_;
   bool is_range_;
   bool root_is_queued_;
+  bool has_regions_;
   std::vector<unsigned> numbers_;  ///< of each node on the device
   std::vector<NodeRow> rows_;      ///< by number
   std::vector<QueueSize> queues_;
@@ -991,6 +1093,19 @@ struct Collector {
     if constexpr (Fn::has_state) {
       d.state_bytes = sizeof(typename Fn::State);
       d.state_align = alignof(typename Fn::State);
+    }
+    if constexpr (Fn::kind == Kind::aggregate) {
+      using Value = typename Fn::Value;
+      static_assert(std::is_trivially_copyable_v<Value> && alignof(Value) <= 16,
+                    "hiway: segment: aggregate: a value is trivially copyable, and aligned to 16 bytes at most");
+      d.value_bytes = sizeof(Value);
+      d.value_align = alignof(Value);
+    }
+    if (parent >= 0) {
+      NodeDescription const& from = nodes[static_cast<std::size_t>(parent)];
+      d.opened = from.opened;
+      if (from.kind == Kind::enumerate) d.opened.insert(d.opened.begin(), parent);
+      if (from.kind == Kind::aggregate) d.opened.erase(d.opened.begin());
     }
     if constexpr (Fn::has_table) {
       d.in_block_bytes = sizeof(InBlock<F>);
@@ -1181,6 +1296,7 @@ class Segment final : public SegmentBase {
     }
     detail::place_sink(program_.sinks, at.sink_words);
     program_.nodes = at.nodes;
+    program_.openers = at.openers;
     program_.replicas = at.replicas;
     program_.states_at = at.states_at;
     program_.sinks_at = at.sinks_at;
