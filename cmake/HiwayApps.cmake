@@ -41,6 +41,9 @@ set_source_files_properties(${the_same_in_every_bit} PROPERTIES COMPILE_OPTIONS 
 # Its exponentials, logarithms and divisions are the GPU's quick ones, as in CUDA's sample; prices are compared with a tolerance.
 file(GLOB quickly_priced CONFIGURE_DEPENDS apps/black_scholes/*.cpp)
 set_source_files_properties(${quickly_priced} PROPERTIES COMPILE_OPTIONS "$<$<COMPILE_LANGUAGE:CUDA>:--use_fast_math>")
+# Its segment waits for what it reads: more warps on a multiprocessor are worth more than registers (apps/region_sum/README.md).
+file(GLOB many_warps CONFIGURE_DEPENDS apps/region_sum/hiway.cpp)
+set_source_files_properties(${many_warps} PROPERTIES COMPILE_OPTIONS "$<$<COMPILE_LANGUAGE:CUDA>:-maxrregcount=80>")
 if(HIWAY_WITH_CUDA)
   # What places stages on a GPU; a reference is the serial oracle, the rest is plain C++.
   set(with_stages ${hiway_app_sources})

@@ -14,6 +14,17 @@ int one_of(std::string const& option, std::string const& text, char const* first
   return text == first ? 0 : 1;
 }
 
+constexpr std::pair<char const*, hiway::segment::Context> contexts[] = {
+    {"automatic", hiway::segment::Context::automatic},
+    {"sparse", hiway::segment::Context::sparse},
+    {"dense", hiway::segment::Context::dense},
+    {"lane", hiway::segment::Context::lane},
+};
+std::string name_of(hiway::segment::Context context) {
+  auto const* const found = std::ranges::find(contexts, context, [](auto const& c) { return c.second; });
+  return found->first;
+}
+
 }  // namespace
 
 void SegmentChoices::add_replicas(CLI::App& command) {
@@ -21,6 +32,17 @@ void SegmentChoices::add_replicas(CLI::App& command) {
 }
 void SegmentChoices::add_feed(CLI::App& command, std::string const& description) {
   command.add_option("--feed", feed_, "method hiway: " + description + " (buffer)")->type_name("buffer|tunnel");
+}
+void SegmentChoices::add_context(CLI::App& command) {
+  command
+      .add_option("--context", context_, "method hiway: how lanes know the region that their items are of (automatic)")
+      ->type_name("sparse|dense|lane|automatic");
+}
+hiway::segment::Context SegmentChoices::context() const {
+  for (auto const& [name, context] : contexts) {
+    if (context_ == name) return context;
+  }
+  throw BadInput{"--context: sparse, dense, lane or automatic, not " + context_};
 }
 Replica SegmentChoices::replica() const {
   return one_of("--replicas", replica_, "warp", "block") == 0 ? Replica::warp : Replica::block;
@@ -78,8 +100,11 @@ SegmentNumbers numbers_of(hiway::segment::SegmentBase const& segment) {
   n.queue_bytes = segment.queue_bytes();
   n.bloat_bytes = segment.bloat_bytes();
   n.imbalance = segment.imbalance();
-  for (std::size_t i = 0; i != segment.nodes().size(); ++i)
-    n.nodes.push_back({segment.nodes()[i].name, segment.nodes()[i].parent, segment.queues()[i].slots, {}, {}});
+  for (std::size_t i = 0; i != segment.nodes().size(); ++i) {
+    hiway::segment::NodeDescription const& node = segment.nodes()[i];
+    hiway::segment::QueueSize const& queue = segment.queues()[i];
+    n.nodes.push_back({node.name, node.parent, queue.slots, node.opened.empty() ? "" : name_of(queue.context), {}, {}});
+  }
   std::vector<hiway::segment::CountersOfNode> const counted = segment.node_counters();
   n.counted = !counted.empty();
   std::vector<hiway::segment::CountersOf> const of_each = segment.counters();
@@ -105,6 +130,11 @@ void add_to(Json& result, SegmentNumbers const& n) {
   result["queue_bytes"] = n.queue_bytes;
   result["bloat_bytes"] = n.bloat_bytes;
   result["imbalance"] = n.imbalance;
+  Json contexts_of = Json::object();
+  for (NodeNumbers const& node : n.nodes) {
+    if (!node.context.empty()) contexts_of[node.name] = node.context;
+  }
+  if (!contexts_of.empty()) result["contexts"] = std::move(contexts_of);
   if (!n.counted) return;
   Json nodes = Json::array();
   for (NodeNumbers const& node : n.nodes) {
@@ -121,6 +151,7 @@ void add_to(Json& result, SegmentNumbers const& n) {
                      {"shared", c.shared},
                      {"suspensions", c.suspensions},
                      {"steps", c.steps},
+                     {"cycles", c.cycles},
                      {"lanes_with_output", lanes_with_output(c, n.lanes)},
                      {"lanes_of_replicas", node.lanes_of_replicas}});
   }

@@ -14,18 +14,21 @@ enum class Replica : std::uint8_t { warp, block };
 /// How items reach the device and leave it: they lie there, or go through tunnels while the kernel runs.
 enum class Feed : std::uint8_t { buffer, tunnel };
 
-/// The options --replicas and --feed.
+/// The options --replicas, --feed and --context.
 class SegmentChoices {
  public:
   void add_replicas(CLI::App& command);
   void add_feed(CLI::App& command, std::string const& description);
-  /// *Throws* BadInput, like feed().
+  void add_context(CLI::App& command);
+  /// *Throws* BadInput, like feed() and context().
   [[nodiscard]] Replica replica() const;
   [[nodiscard]] Feed feed() const;
+  [[nodiscard]] hiway::segment::Context context() const;
 
  private:
   std::string replica_ = "warp";
   std::string feed_ = "buffer";
+  std::string context_ = "automatic";
 };
 
 /// A node's queue, and what it did in all replicas together, where that was counted.
@@ -33,6 +36,7 @@ struct NodeNumbers {
   std::string name;
   int parent = -1;
   std::uint32_t slots = 0;  ///< of its queue in one replica; 0: it has none
+  std::string context{};    ///< of a node in a region
   hiway::segment::NodeCounters counters;
   /// Of lanes_with_output of each replica in which the node has put: the least, the quartiles, the most. Empty: in none.
   std::vector<double> lanes_of_replicas{};

@@ -14,17 +14,22 @@ class RegionSum final : public cli::App {
  public:
   std::string name() const override { return "region-sum"; }
   std::string summary() const override { return "many regions of ints, the sum of each (on the GPU)"; }
-  std::vector<std::string> methods() const override { return {"baseline", "reference"}; }
+  std::vector<std::string> methods() const override { return {"hiway", "baseline", "reference"}; }
 
   void add_options(CLI::App& command) override {
     command.add_option("--ints", ints_, "32-bit ints (1048576)")->type_name("N");
     command.add_option("--region", region_, "ints of a region: all have K, or each 0 to MAX (128)")
         ->type_name("K|uniform:MAX");
+    choices_.add_context(command);
+    choices_.add_replicas(command);
+    command.add_flag("--counters", segment_.counters, "method hiway: says what each node did");
   }
 
   std::vector<std::string> load(std::uint64_t seed) override {
     if (static_cast<std::uint64_t>(ints_) > most_ints)  // or negative
       throw cli::BadInput{"--ints must be 0 to 536870912: " + std::to_string(ints_)};
+    segment_.context = choices_.context();
+    segment_.replica = choices_.replica();
     ProblemOptions options{.ints = static_cast<std::uint64_t>(ints_), .seed = seed};
     parse_region(region_, options);
     problem_ = make_problem(options);
@@ -38,8 +43,11 @@ class RegionSum final : public cli::App {
       oracle_ = run_reference(problem_, {}, sums).back().summary;
     }
     Sums sums;
-    std::vector<Measurement> const runs =
-        is_reference ? run_reference(problem_, request.job, sums) : run_baseline(problem_, request.job, sums);
+    bool const is_segment = method == "hiway";
+    if (!is_segment && segment_.counters) throw cli::BadInput{"--counters: of method hiway, not " + method};
+    std::vector<Measurement> const runs = is_reference ? run_reference(problem_, request.job, sums)
+                                          : is_segment ? run_hiway(problem_, segment_, request.job, sums)
+                                                       : run_baseline(problem_, request.job, sums);
     Summary shown = runs.back().summary;
     cli::MethodRun out = cli::method_run(runs);
     if (request.verify) {
@@ -49,14 +57,17 @@ class RegionSum final : public cli::App {
     out.result["regions"] = shown.regions;
     out.result["total"] = shown.total;
     out.result["sums_checksum"] = cli::hex(shown.checksum);
+    if (runs.back().segment) cli::add_to(out.result, *runs.back().segment);
     return out;
   }
 
-  std::string graph(std::string const&) override { throw cli::BadInput{"graph: region-sum has no method hiway yet"}; }
+  std::string graph(std::string const& device) override { return hiway_graph(problem_, device); }
 
  private:
   std::int64_t ints_ = 1 << 20;
   std::string region_ = "128";
+  SegmentOptions segment_;
+  cli::SegmentChoices choices_;
   Problem problem_;
   std::optional<Summary> oracle_;  // made once, for all methods
 };

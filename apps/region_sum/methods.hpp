@@ -3,9 +3,11 @@
 #include <cstdint>
 #include <hiway/report.hpp>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "cli/job.hpp"
+#include "cli/segment.hpp"
 #include "region_sum/problem.hpp"
 #include "region_sum/summary.hpp"
 
@@ -21,10 +23,21 @@ struct Measurement {
   std::uint64_t items = 0;  ///< ints
   std::optional<double> end_detection_us{};
   std::vector<hiway::TunnelReport> tunnels{};
+  std::optional<cli::SegmentNumbers> segment{};
+};
+
+/// Of method hiway.
+struct SegmentOptions {
+  cli::Replica replica = cli::Replica::warp;
+  hiway::segment::Context context = hiway::segment::Context::automatic;
+  bool counters = false;
 };
 
 /// `sums`: the last run's, there before job.ran() is called.
 ///
+/// hiway: a segment of two nodes: one opens regions, the other closes them.
+std::vector<Measurement> run_hiway(Problem const& problem, SegmentOptions const& options, Job const& job, Sums& sums);
+std::string hiway_graph(Problem const& problem, std::string const& device);
 /// baseline: one ordinary kernel.
 std::vector<Measurement> run_baseline(Problem const& problem, Job const& job, Sums& sums);
 /// reference: region by region, int by int; each of all CPU threads has a stretch of the regions.

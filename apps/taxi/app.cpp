@@ -22,7 +22,7 @@ class Taxi final : public cli::App {
   std::string summary() const override {
     return "from trips in text, a list of places a line, to a line a place (on the GPU)";
   }
-  std::vector<std::string> methods() const override { return {"baseline", "reference"}; }
+  std::vector<std::string> methods() const override { return {"hiway", "baseline", "reference"}; }
 
   void add_options(CLI::App& command) override {
     command.add_option("--input", options_.file, "CSV: a header, then a trip a line, POLYLINE last")->type_name("FILE");
@@ -32,10 +32,15 @@ class Taxi final : public cli::App {
             "--output", output_,
             "writes line, latitude, longitude of each pair, in order; - with --json FILE: nothing else on stdout")
         ->type_name("FILE|-");
+    choices_.add_context(command);
+    choices_.add_replicas(command);
+    command.add_flag("--counters", segment_.counters, "method hiway: says what each node did");
   }
 
   std::vector<std::string> load(std::uint64_t seed) override {
     if (!output_.empty() && output_ != "-") cli::require_writable("--output", output_);
+    segment_.context = choices_.context();
+    segment_.replica = choices_.replica();
     options_.seed = seed;
     input_ = make_input(options_);
     return {};
@@ -52,8 +57,12 @@ class Taxi final : public cli::App {
       if (request.verify) all_right = all_right && conversion == *oracle_;
       request.job.ran();
     };
-    cli::MethodRun out =
-        cli::method_run(is_reference ? run_reference(input_, job, conversion) : run_baseline(input_, job, conversion));
+    bool const is_segment = method == "hiway";
+    if (!is_segment && segment_.counters) throw cli::BadInput{"--counters: of method hiway, not " + method};
+    std::vector<Measurement> const runs = is_reference ? run_reference(input_, job, conversion)
+                                          : is_segment ? run_hiway(input_, segment_, job, conversion)
+                                                       : run_baseline(input_, job, conversion);
+    cli::MethodRun out = cli::method_run(runs);
     out.verified = request.verify && all_right;
     out.device = is_reference ? "cpu" : request.job.device;
     Summary const summary = summarize(conversion, input_.lines.size());
@@ -62,6 +71,7 @@ class Taxi final : public cli::App {
     out.result["broken_lines"] = summary.broken_lines;
     out.result["pairs_checksum"] = cli::hex(summary.checksum);
     if (!conversion.broken.empty()) out.result["broken"] = reasons(conversion);
+    if (runs.back().segment) cli::add_to(out.result, *runs.back().segment);
     if (output_ == "-") {
       cli::print(to_csv(conversion.pairs));
     } else if (!output_.empty()) {
@@ -70,7 +80,7 @@ class Taxi final : public cli::App {
     return out;
   }
 
-  std::string graph(std::string const&) override { throw cli::BadInput{"graph: taxi has no method hiway yet"}; }
+  std::string graph(std::string const& device) override { return hiway_graph(input_, device); }
 
  private:
   /// Of the first broken lines, by the rules in their plainest form.
@@ -85,6 +95,8 @@ class Taxi final : public cli::App {
   }
 
   InputOptions options_;
+  SegmentOptions segment_;
+  cli::SegmentChoices choices_;
   std::string output_;
   Input input_;
   std::optional<Conversion> oracle_;  // made once, for all methods

@@ -3,9 +3,11 @@
 #include <cstdint>
 #include <hiway/report.hpp>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "cli/job.hpp"
+#include "cli/segment.hpp"
 #include "taxi/input.hpp"
 #include "taxi/summary.hpp"
 
@@ -20,10 +22,22 @@ struct Measurement {
   std::uint64_t items = 0;  ///< pairs
   std::optional<double> end_detection_us{};
   std::vector<hiway::TunnelReport> tunnels{};
+  std::optional<cli::SegmentNumbers> segment{};
+};
+
+/// Of method hiway.
+struct SegmentOptions {
+  cli::Replica replica = cli::Replica::warp;
+  hiway::segment::Context context = hiway::segment::Context::automatic;
+  bool counters = false;
 };
 
 /// `conversion`: the last run's, there before job.ran() is called.
 ///
+/// hiway: a segment in which a line is a region of characters.
+std::vector<Measurement> run_hiway(Input const& input, SegmentOptions const& options, Job const& job,
+                                   Conversion& conversion);
+std::string hiway_graph(Input const& input, std::string const& device);
 /// baseline: one ordinary kernel.
 std::vector<Measurement> run_baseline(Input const& input, Job const& job, Conversion& conversion);
 /// reference: one thread, the rules in their plainest form.

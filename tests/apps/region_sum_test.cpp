@@ -1,4 +1,5 @@
-// Region sums: how ints are cut, the oracle against sums worked out by hand, and the baseline against the oracle.
+// Region sums: how ints are cut, the oracle against sums worked out by hand, and the baseline and the segment, in each
+// context, against the oracle.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -113,6 +114,46 @@ TEST(RegionSums, OfTheBaselineAreTheOracles) {
     }
     (void)run_reference(problem, job, sums);
     EXPECT_EQ(runs, 4);
+  }
+}
+
+cli::Replica replica_of(std::string const& name) { return name == "warp" ? cli::Replica::warp : cli::Replica::block; }
+hiway::segment::Context context_of(std::string const& name) {
+  using hiway::segment::Context;
+  return name == "sparse"  ? Context::sparse
+         : name == "dense" ? Context::dense
+         : name == "lane"  ? Context::lane
+                           : Context::automatic;
+}
+
+TEST(RegionSums, OfTheSegmentAreTheOraclesInEachContext) {
+  for (std::string const region : {"1", "32", "33", "129", "100000", "uniform:77", "uniform:3"}) {
+    for (std::uint64_t const ints : {0, 20'001}) {
+      ProblemOptions options{.ints = ints};
+      parse_region(region, options);
+      Problem const problem = make_problem(options);
+      Sums const oracle = reference_sums(problem, 1);
+      for (std::string const context : {"sparse", "dense", "lane", "automatic"}) {
+        for (std::string const replicas : {"warp", "block"}) {
+          SCOPED_TRACE(std::to_string(ints) + " ints, --region " + region + " --context " + context + " --replicas " +
+                       replicas);
+          Sums sums;
+          unsigned runs = 0;
+          // A firing of each int takes an emulated device seconds.
+          unsigned const repeat = context == "sparse" && options.most <= 3 ? 1 : 2;
+          Job const job{.device = "simt", .repeat = repeat, .ran = [&] {
+                          ++runs;
+                          EXPECT_EQ(sums, oracle);
+                        }};
+          SegmentOptions const segment{.replica = replica_of(replicas), .context = context_of(context)};
+          for (Measurement const& run : run_hiway(problem, segment, job, sums)) {
+            EXPECT_EQ(run.summary, summarize(oracle));
+            EXPECT_EQ(run.items, ints);
+          }
+          EXPECT_EQ(runs, repeat);
+        }
+      }
+    }
   }
 }
 

@@ -1,11 +1,12 @@
-// Taxi: the rules of a line worked out by hand, what devices do with its characters against the oracle, the baseline against
-// the oracle, what is read, and what is generated.
+// Taxi: the rules of a line worked out by hand, what devices do with its characters against the oracle, the baseline
+// and the segment, in each context, against the oracle, what is read, and what is generated.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <ostream>
 #include <random>
 #include <regex>
@@ -345,9 +346,11 @@ TEST(TaxiTrips, DependOnTheSeed) {
 
 // ---- methods
 
-TEST(TaxiMethods, ConvertAsTheOracleDoes) {
+/// Generated and broken lines, one line, and none; the last line ends with the file, or with `end` as all others do.
+std::vector<Input> inputs(std::string const& end) {
   std::string text = generated_trips(100, 1);
-  // Lists that begin and end anywhere in 32 characters; broken ones among them, with the fault first, last, or in the middle.
+  // Lists that begin and end anywhere in 32 characters; broken ones among them, with the fault first, last, or in the
+  // middle.
   for (std::size_t blanks = 0; blanks < 70; ++blanks) {
     std::string const padded = std::string(blanks, ' ') + head;
     text += padded + "\"[]\"\n";
@@ -360,23 +363,66 @@ TEST(TaxiMethods, ConvertAsTheOracleDoes) {
     // A lane that has read a broken pair reads others.
     text += padded + "\"[[1x,20],[10,20],[10,20],[10,20],[10,20],[10,20],[10,20],[10,20],[10,20]]\"\n";
   }
+  std::vector<Input> all;
   for (std::string const& more : {std::string{}, head + "\"[[1,2],[3,4]]\""}) {
-    for (std::string const& all : {text + more, header + "\n" + more, header}) {
-      Input const input = index_lines(all, "");
+    for (std::string const& lines : {text + more, header + "\n" + more, header})
+      all.push_back(index_lines(std::regex_replace(lines, std::regex{"\n"}, end), ""));
+  }
+  return all;
+}
+/// What each of two runs gives is the oracle's.
+void expect_oracles(Conversion const& oracle,
+                    std::function<std::vector<Measurement>(Job const&, Conversion&)> const& method) {
+  Conversion conversion;
+  int runs = 0;
+  Job const job{.device = "simt", .repeat = 2, .ran = [&] {
+                  ++runs;
+                  EXPECT_EQ(conversion.pairs, oracle.pairs);
+                  EXPECT_EQ(conversion.broken, oracle.broken);
+                }};
+  for (Measurement const& run : method(job, conversion)) EXPECT_EQ(run.items, oracle.pairs.size());
+  EXPECT_EQ(runs, 2);
+}
+
+cli::Replica replica_of(std::string const& name) { return name == "warp" ? cli::Replica::warp : cli::Replica::block; }
+hiway::segment::Context context_of(std::string const& name) {
+  using hiway::segment::Context;
+  return name == "sparse"  ? Context::sparse
+         : name == "dense" ? Context::dense
+         : name == "lane"  ? Context::lane
+                           : Context::automatic;
+}
+std::string shown(Input const& input, std::string const& end) {
+  return std::to_string(input.lines.size()) + " lines, each with " +
+         (end == "\n" ? "a newline" : "a return and a newline");
+}
+
+TEST(TaxiMethods, ConvertAsTheOracleDoes) {
+  for (std::string const end : {"\n", "\r\n"}) {
+    for (Input const& input : inputs(end)) {
+      SCOPED_TRACE(shown(input, end));
       Conversion const oracle = reference_conversion(input, 1);
-      EXPECT_EQ(oracle.broken.size(), all.size() > 1000 ? 350U : 0U);
-      Conversion conversion;
-      int runs = 0;
-      Job const job{.device = "simt", .repeat = 2, .ran = [&] {
-                      ++runs;
-                      EXPECT_EQ(conversion.pairs, oracle.pairs);
-                      EXPECT_EQ(conversion.broken, oracle.broken);
-                    }};
-      for (Measurement const& run : run_baseline(input, job, conversion)) EXPECT_EQ(run.items, oracle.pairs.size());
-      conversion = {};
-      (void)run_reference(input, job, conversion);
-      EXPECT_EQ(runs, 4);
+      EXPECT_EQ(oracle.broken.size(), input.lines.size() > 1 ? 350U : 0U);
+      auto const baseline = [&](Job const& job, Conversion& made) { return run_baseline(input, job, made); };
+      auto const reference = [&](Job const& job, Conversion& made) { return run_reference(input, job, made); };
+      expect_oracles(oracle, baseline);
+      expect_oracles(oracle, reference);
       for (unsigned const threads : {2U, 7U, 64U}) EXPECT_EQ(reference_conversion(input, threads), oracle) << threads;
+    }
+  }
+}
+TEST(TaxiMethods, ConvertAsTheOracleDoesByTheSegmentInEachContext) {
+  for (std::string const end : {"\n", "\r\n"}) {
+    for (Input const& input : inputs(end)) {
+      Conversion const oracle = reference_conversion(input, 1);
+      for (std::string const context : {"sparse", "dense", "lane", "automatic"}) {
+        for (std::string const replicas : {"warp", "block"}) {
+          SCOPED_TRACE(shown(input, end) + "; --context " + context + " --replicas " + replicas);
+          SegmentOptions const options{.replica = replica_of(replicas), .context = context_of(context)};
+          expect_oracles(oracle,
+                         [&](Job const& job, Conversion& made) { return run_hiway(input, options, job, made); });
+        }
+      }
     }
   }
 }

@@ -303,12 +303,12 @@ bad "the query has the word AAAAAAAA 17 times; at most 16" run blast --query que
 rm -f database.fa query.fa
 # Region sums: every method the same ones.
 for input in "" "--ints 0" "--ints 70001 --region 1" "--region uniform:77" "--region 100000"; do
-  for method in baseline reference; do
+  for method in hiway "hiway --context dense --replicas block" "hiway --counters" baseline reference; do
     # shellcheck disable=SC2086
     good run region-sum --method $method --json $input
     is verified true
     { key regions && key total && key sums_checksum; } >result
-    [[ $method != baseline ]] || cp result result.first
+    [[ $method != hiway ]] || cp result result.first
     cmp -s result result.first || fail "$last: the methods differ: $(cat result result.first)"
   done
 done
@@ -319,21 +319,28 @@ is items 300
 good run region-sum --seed 2 --ints 300 --json
 [[ $(key total) != "$(good run region-sum --ints 300 --json && key total)" ]] || fail "the seed changes nothing"
 good run region-sum
-says "method baseline, device simt: verified"
+says "method hiway, device simt: verified"
 bad "--ints must be 0 to 536870912: 536870913" run region-sum --ints 536870913
 bad "--ints must be 0 to 536870912: -1" run region-sum --ints -1
 bad "--region must be K or uniform:MAX, of 1 to 536870912 ints: uniform:0" run region-sum --region uniform:0
-bad "no method 'hiway' of region-sum: baseline, reference" run region-sum --method hiway
-bad "graph: region-sum has no method hiway yet" graph region-sum
+good run region-sum --ints 300 --context lane --json
+is contexts '{"sum":"lane"}'
+good run region-sum --ints 300 --counters --replicas block
+says "  lanes               128"
+bad "--context: sparse, dense, lane or automatic, not wide" run region-sum --context wide
+bad "--replicas: warp or block, not grid" run region-sum --replicas grid
+bad "--counters: of method hiway, not baseline" run region-sum --counters --method baseline
+good graph region-sum
+says "digraph pipeline"
 # Taxi: every method the same pairs, also of a file with broken lines, returns and no newline at its end.
 printf 'a,b,c,d,e,f,g,h,POLYLINE\r\n1,2,3,4,5,6,7,8,"[[-8.60,41.1],[-0.5,7]]"\r\n\r\n1,2,3,4,5,6,7,8,[]\r\n1,2,3,4,5,6,7,8,"[[1,2],[x,3]]"\r\n,,,,,,,,"[[3,4]]"' >trips.csv
 for input in "" "--lines 0" "--lines 50 --seed 2" "--input trips.csv"; do
-  for method in baseline reference; do
+  for method in hiway "hiway --context dense --replicas block" "hiway --counters" baseline reference; do
     # shellcheck disable=SC2086
     good run taxi --method $method --json $input
     is verified true
     { key lines && key pairs && key broken_lines && key pairs_checksum; } >result
-    [[ $method != baseline ]] || cp result result.first
+    [[ $method != hiway ]] || cp result result.first
     cmp -s result result.first || fail "$last: the methods differ: $(cat result result.first)"
   done
 done
@@ -352,7 +359,7 @@ rm -f places.csv places.json
 good run taxi --lines 5 --json --seed 2
 [[ $(key pairs_checksum) != "$(good run taxi --lines 5 --json && key pairs_checksum)" ]] || fail "$last: the seed changes nothing"
 good run taxi
-says "method baseline, device simt: verified"
+says "method hiway, device simt: verified"
 bad "--lines must be 0 to 3000000: -1" run taxi --lines -1
 bad "--input and --lines exclude each other" run taxi --lines 5 --input trips.csv
 bad "none.csv: cannot be opened: No such file or directory" run taxi --input none.csv
@@ -360,8 +367,15 @@ bad "nowhere/places.csv: " run taxi --output nowhere/places.csv
 echo "1,2" >trips.csv
 bad "trips.csv: line 1: not a header of 9 fields, the last of them POLYLINE" run taxi --input trips.csv
 rm -f trips.csv
-bad "no method 'hiway' of taxi: baseline, reference" run taxi --method hiway
-bad "graph: taxi has no method hiway yet" graph taxi
+good run taxi --lines 5 --context lane --json
+is contexts '{"read":"lane"}'
+good run taxi --lines 5 --counters --replicas block
+says "  lanes               128"
+bad "--context: sparse, dense, lane or automatic, not wide" run taxi --context wide
+bad "--replicas: warp or block, not grid" run taxi --replicas grid
+bad "--counters: of method hiway, not baseline" run taxi --counters --method baseline
+good graph taxi
+says "digraph pipeline"
 # Background: every method the same foregrounds; of a folder the one that can be seen, two bytes of three.
 for method in hiway baseline reference; do
   good run background-extraction --method $method --json --width 101 --height 67 --frames 5

@@ -1,0 +1,124 @@
+// Method hiway: a segment of two nodes. What opens a region makes an item of each of its ints; what closes it adds them up.
+//
+//   regions -> open -> ints -> sum
+#include <algorithm>
+#include <cstdint>
+#include <hiway/hiway.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "region_sum/methods.hpp"
+
+namespace region_sum {
+
+/// A parent.
+struct Region {
+  std::uint64_t first;
+  std::uint32_t count;
+  std::uint32_t number;
+};
+struct MakeRegion {
+  std::uint64_t const* offsets;
+  HIWAY_DEVICE Region operator()(std::uint64_t i) const {
+    return {offsets[i], static_cast<std::uint32_t>(offsets[i + 1] - offsets[i]), static_cast<std::uint32_t>(i)};
+  }
+};
+/// Its elements, four of a lane on their way at once.
+struct Ints {
+  std::uint32_t const* ints;
+  static constexpr unsigned items_per_lane = 4;
+  HIWAY_DEVICE unsigned count(Region const& region) const { return region.count; }
+  HIWAY_DEVICE std::uint32_t at(Region const& region, unsigned k) const { return ints[region.first + k]; }
+};
+/// Goes to its place: nothing is put.
+struct AddUp {
+  std::uint64_t* sums;
+  HIWAY_DEVICE std::uint64_t identity() const { return 0; }
+  HIWAY_DEVICE std::uint64_t value(std::uint32_t const& number) const { return number; }
+  HIWAY_DEVICE std::uint64_t join(std::uint64_t const& a, std::uint64_t const& b) const { return a + b; }
+  HIWAY_DEVICE hiway::segment::Maybe<std::uint64_t> close(Region const& region, std::uint64_t const& sum) const {
+    sums[region.number] = sum;
+    return {};
+  }
+};
+
+namespace {
+
+using hiway::segment::ReplicaOf;
+using hiway::segment::Shape;
+
+class Summer {
+ public:
+  Summer(Problem const& problem, SegmentOptions const& options, hiway::PipelineConfig const& config)
+      : options_(options),
+        pipe_(config),
+        regions_(problem.regions()),
+        int_count_(problem.ints.size()),
+        ints_(pipe_.create_buffer<std::uint32_t>(std::max<std::size_t>(1, problem.ints.size()))),
+        offsets_(pipe_.create_buffer(std::span<std::uint64_t const>(problem.offsets))),
+        sums_(pipe_.create_buffer<std::uint64_t>(std::max<std::size_t>(1, regions_))) {
+    ints_.copy_in(problem.ints);
+    options.replica == cli::Replica::warp ? of_replica<ReplicaOf::warp>() : of_replica<ReplicaOf::block>();
+    pipe_.prepare();
+  }
+
+  Measurement run(Sums& sums) {
+    Measurement run;
+    cli::take_report(run, pipe_.run());
+    run.segment = cli::numbers_of(*segment_);
+    run.items = int_count_;
+    sums.resize(regions_);
+    sums_.copy_out(std::span(sums));
+    run.summary = summarize(sums);
+    return run;
+  }
+  [[nodiscard]] std::string graph() const { return pipe_.graph(); }
+
+ private:
+  template <ReplicaOf replica>
+  void of_replica() {
+    options_.counters ? of_shape<Shape{replica, hiway::segment::Refill::lanes, true}>() : of_shape<Shape{replica}>();
+  }
+  template <Shape shape>
+  void of_shape() {
+    // Few regions at once where they are long: each replica is to have several turns.
+    constexpr std::uint64_t ints_a_claim = 8192;
+    auto const claim = static_cast<unsigned>(
+        std::clamp<std::uint64_t>(ints_a_claim * regions_ / std::max<std::uint64_t>(1, int_count_), 1, 32));
+    // Queues in shared memory, and long: a node's firings are few then (README.md).
+    constexpr std::uint32_t slots = 1152;
+    constexpr std::size_t shared_bytes = 37000;
+    hiway::segment::SegmentConfig const config{
+        .threads_per_block = 128, .shared_bytes = shared_bytes, .context = options_.context, .least_claim = claim};
+    segment_ = &pipe_.add_segment<shape>(
+        "sum regions", hiway::segment::generate(regions_, MakeRegion{offsets_.view().data}),
+        hiway::segment::chain(
+            hiway::segment::enumerate("open", Ints{ints_.view().data}),
+            hiway::segment::aggregate("sum", AddUp{sums_.view().data}, hiway::segment::NodeOptions{.slots = slots}),
+            hiway::segment::count<std::uint64_t>("none")),
+        config);
+  }
+
+  SegmentOptions options_;
+  hiway::Pipeline pipe_;
+  std::uint64_t regions_;
+  std::uint64_t int_count_;
+  hiway::Buffer<std::uint32_t>& ints_;
+  hiway::Buffer<std::uint64_t>& offsets_;
+  hiway::Buffer<std::uint64_t>& sums_;
+  hiway::segment::SegmentBase* segment_ = nullptr;
+};
+
+}  // namespace
+
+std::vector<Measurement> run_hiway(Problem const& problem, SegmentOptions const& options, Job const& job, Sums& sums) {
+  Summer summer{problem, options, job.pipeline()};
+  return cli::repeated(job, [&] { return summer.run(sums); });
+}
+
+std::string hiway_graph(Problem const& problem, std::string const& device) {
+  return Summer{problem, {}, {.device = device}}.graph();
+}
+
+}  // namespace region_sum
