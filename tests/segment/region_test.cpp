@@ -463,6 +463,7 @@ struct Pass {
 
 // An item's slot has its own bytes alone, but for a tag where the context is dense.
 TEST(RegionContexts, AreChosenByKindAndLength) {
+  HIWAY_NEEDS_DEVICE();
   auto const queues = [](SegmentConfig config, double elements, NodeOptions filter) {
     Pipeline pipe(bounded());
     auto& in = pipe.create_buffer<Region>(1);
@@ -495,6 +496,7 @@ TEST(RegionContexts, AreChosenByKindAndLength) {
   EXPECT_EQ(without.bytes, 100 * sizeof(std::uint32_t) + marks);
 }
 TEST(RegionContexts, OfAnExpanderAreDenseWhereRegionsAreShort) {
+  HIWAY_NEEDS_DEVICE();
   for (double const elements : {31.0, 32.0}) {
     Pipeline pipe(bounded());
     auto& in = pipe.create_buffer<Region>(1);
@@ -513,6 +515,7 @@ TEST(RegionContexts, OfAnExpanderAreDenseWhereRegionsAreShort) {
   }
 }
 TEST(RegionContexts, ArenasHaveAMostSize) {
+  HIWAY_NEEDS_DEVICE();
   Pipeline pipe(bounded());
   auto& in = pipe.create_buffer<Region>(1);
   EXPECT_THAT(
