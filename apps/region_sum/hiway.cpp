@@ -87,8 +87,8 @@ class Summer {
     auto const claim = static_cast<unsigned>(
         std::clamp<std::uint64_t>(ints_a_claim * regions_ / std::max<std::uint64_t>(1, int_count_), 1, 32));
     // Queues in shared memory, and long: a node's firings are few then (README.md).
-    constexpr std::uint32_t slots = 1152;
-    constexpr std::size_t shared_bytes = 37000;
+    constexpr std::uint32_t slots = 960;
+    constexpr std::size_t shared_bytes = 34000;  // six blocks have room on a multiprocessor
     hiway::segment::SegmentConfig const config{
         .threads_per_block = 128, .shared_bytes = shared_bytes, .context = options_.context, .least_claim = claim};
     segment_ = &pipe_.add_segment<shape>(
