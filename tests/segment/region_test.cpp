@@ -411,6 +411,36 @@ TYPED_TEST(Regions, Nest) {
   }
 }
 
+TYPED_TEST(Regions, ComeByTunnelsAndLeaveByThem) {
+  HIWAY_NEEDS_DEVICE();
+  constexpr Shape shape = TypeParam::shape;
+  std::vector<Region> const regions = regions_of(random_counts(700, 90, 6));
+  auto const expected = totals(regions, [](Region const&, std::uint32_t x, Total& t) { add(t, x); });
+  for (Context const context : {Context::sparse, Context::lane, Context::dense}) {
+    Pipeline pipe(bounded());
+    auto& in = pipe.create_tunnel<Region>("in", Direction::cpu_to_gpu, {.capacity_items = 64});
+    auto& out = pipe.create_tunnel<Total>("out", Direction::gpu_to_cpu, {.capacity_items = 64});
+    pipe.add_cpu_stage(
+        "send",
+        [&](Inlet<Region> inlet) {
+          for (Region const& r : regions) inlet.put_h(r);
+        },
+        into(in));
+    SegmentConfig config;
+    config.blocks = 2;
+    config.threads_per_block = lanes_of<shape>;
+    config.context = context;
+    pipe.add_segment<shape>("sums", from(in), chain(enumerate("open", Elements{}), aggregate("sum", Sum{}), into(out)),
+                            config);
+    std::vector<Total> got;
+    pipe.add_cpu_stage(
+        "keep", [&](Outlet<Total> outlet) { outlet.for_each_h([&](Total const& t) { got.push_back(t); }); }, from(out));
+    pipe.run();
+    std::ranges::sort(got, {}, &Total::number);
+    EXPECT_THAT(got, testing::ElementsAreArray(expected));
+  }
+}
+
 // HIWAY_REGIONS: how many in all; HIWAY_SEED: where to begin.
 TYPED_TEST(Regions, RandomOnesAreLikeLoops) {
   HIWAY_NEEDS_DEVICE();
