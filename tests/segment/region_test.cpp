@@ -467,6 +467,8 @@ TYPED_TEST(Regions, ShorterThanTheLanesFillThem) {
   constexpr Shape shape = TypeParam::shape;
   constexpr unsigned v = lanes_of<shape>;
   std::vector<Region> const regions = regions_of(std::vector<std::uint32_t>(3000, 20));
+  std::uint64_t left = 0;
+  for (std::uint32_t place = 0; place != 60000; ++place) left += element(place) % 3 != 0 ? 1 : 0;
   for (Context const context : {Context::lane, Context::dense, Context::sparse}) {
     Pipeline pipe(bounded());
     auto& in = pipe.create_buffer(std::span(regions));
@@ -476,10 +478,10 @@ TYPED_TEST(Regions, ShorterThanTheLanesFillThem) {
     config.threads_per_block = v;
     config.context = context;
     auto& segment = pipe.add_segment<shape>(
-        "full", load(in), chain(enumerate("open", Elements{}), aggregate("sum", Sum{}), store("out", out)), config);
+        "full", load(in), chain(enumerate("open", SomeElements{}), aggregate("sum", Sum{}), store("out", out)), config);
     pipe.run();
     NodeCounters const c = segment.node_counters()[1].counters;
-    EXPECT_EQ(c.items, 60000u);
+    EXPECT_EQ(c.items, left);
     EXPECT_EQ(c.outputs, 3000u);
     double const full = static_cast<double>(c.full) / static_cast<double>(c.ensembles);
     EXPECT_GE(full, context == Context::sparse ? 0 : 0.99);
