@@ -170,9 +170,7 @@ Context SegmentBase::context_of(std::size_t node) const {
   NodeDescription const& d = nodes_[node];
   if (d.opened.empty()) return Context::sparse;
   // Behind a node that mixes regions there is no other way.
-  if (d.parent >= 0 && is_mixed(static_cast<std::size_t>(d.parent)) &&
-      nodes_[static_cast<std::size_t>(d.parent)].kind != Kind::aggregate)
-    return Context::dense;
+  if (gets_mixed(node)) return Context::dense;
   Context wanted = d.options.context != Context::automatic ? d.options.context : config_.context;
   if (wanted == Context::automatic && expands(d)) {
     // Tags cost two bytes an item; ensembles that end with each region, the lanes that are left idle.
@@ -197,10 +195,13 @@ Context SegmentBase::context_of(std::size_t node) const {
 bool SegmentBase::is_mixed(std::size_t node) const {
   NodeDescription const& d = nodes_[node];
   if (d.opened.empty() || d.kind == Kind::enumerate) return false;
-  if (expands(d) && context_of(node) == Context::dense) return true;
-  if (d.parent < 0) return false;
-  NodeDescription const& p = nodes_[static_cast<std::size_t>(d.parent)];
-  return p.kind != Kind::aggregate && is_mixed(static_cast<std::size_t>(d.parent));
+  return (expands(d) && context_of(node) == Context::dense) || gets_mixed(node);
+}
+/// What comes to it is: what closes regions gives the outer ones' items in order.
+bool SegmentBase::gets_mixed(std::size_t node) const {
+  int const parent = nodes_[node].parent;
+  return parent >= 0 && nodes_[static_cast<std::size_t>(parent)].kind != Kind::aggregate &&
+         is_mixed(static_cast<std::size_t>(parent));
 }
 std::uint64_t SegmentBase::tag_bytes(std::size_t node, std::uint32_t slots) const {
   return has_regions_ && context_of(node) == Context::dense ? slots * sizeof(std::uint16_t) : 0;
@@ -236,21 +237,21 @@ void SegmentBase::place_regions(std::uint64_t& near, std::uint64_t& far, std::si
     Context const context = context_of(i);
     row.stops_at_marks = context == Context::sparse;
     row.is_dense = context == Context::dense;
-    row.is_mixed = d.parent >= 0 && nodes_[static_cast<std::size_t>(d.parent)].kind != Kind::aggregate &&
-                   is_mixed(static_cast<std::size_t>(d.parent));
+    row.is_mixed = gets_mixed(i);
     row.poisons = config_.guard_bytes != 0;
     if (d.kind != Kind::enumerate && d.kind != Kind::aggregate) continue;
     std::size_t const opener = d.kind == Kind::enumerate ? i : static_cast<std::size_t>(d.opened.front());
     std::uint64_t const slots = arena_slots(opener);
-    std::uint64_t const heads = d.kind == Kind::enumerate ? align_up(slots * sizeof(RegionHead), 16) : 0;
+    std::uint64_t const align = std::max<std::uint64_t>(16, d.item_align);
+    std::uint64_t const heads = d.kind == Kind::enumerate ? align_up(slots * sizeof(RegionHead), align) : 0;
     std::uint64_t const bytes = heads + slots * (d.kind == Kind::enumerate ? d.item_bytes : d.value_bytes);
-    row.arena_is_far = config_.guard_bytes != 0 || align_up(near, 16) + bytes > near_limit;
+    row.arena_is_far = config_.guard_bytes != 0 || align_up(near, align) + bytes > near_limit;
     std::uint64_t& room = row.arena_is_far ? far : near;
-    room = align_up(room, 16);
+    room = align_up(room, align);
     auto const at = static_cast<std::uint32_t>(room);
     room += bytes;
     if (d.kind == Kind::aggregate) {
-      row.sums_at = at;
+      row.values_at = at;
       continue;
     }
     row.arena_at = at;

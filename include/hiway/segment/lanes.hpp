@@ -54,8 +54,9 @@ class WholeWarp {
     return other;
   }
 
+  static constexpr std::uint32_t whole = size == 32 ? ~0u : (1u << size % 32) - 1u;  ///< a bit for each
+
  private:
-  static constexpr std::uint32_t whole = size == 32 ? ~0u : (1u << size % 32) - 1u;
   Machine m_;
 };
 
@@ -101,7 +102,7 @@ class WarpLanes {
   }
 
  private:
-  static constexpr std::uint32_t whole = Machine::warp_lanes == 32 ? ~0u : (1u << Machine::warp_lanes % 32) - 1u;
+  static constexpr std::uint32_t whole = WholeWarp<Machine>::whole;
   Machine m_;
 };
 

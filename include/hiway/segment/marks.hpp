@@ -68,8 +68,8 @@ class Marks {
     --r.count;
   }
   /// So many that what is put next may not have room.
-  [[nodiscard]] HIWAY_DEVICE bool press(unsigned node) const {
-    return rows_[node].mark_slots - states_[node].count < rows_[node].mark_room;
+  [[nodiscard]] HIWAY_DEVICE static bool press(NodeRow const& row, Reading const& r) {
+    return row.mark_slots - r.count < row.mark_room;
   }
   /// By the first lane: what was read and written is so for others.
   HIWAY_DEVICE void close(unsigned node, Reading const& r) const { states_[node] = r; }

@@ -52,8 +52,8 @@ struct alignas(16) NodeRow {
   std::uint32_t parents_at = 0;  ///< in the arena's room
   std::uint32_t inside = 0;      ///< bits of the nodes of these regions, with those that close them
   std::uint32_t tags_at = 0;     ///< of a dense node: of each slot of its queue, in its room
-  std::uint32_t sums_at =
-      0;  ///< what closes regions: their values, in the arena's room; what opens some: its sums, near
+  std::uint32_t sums_at = 0;     ///< what opens regions: elements of the parents up to each; in the near room
+  std::uint32_t values_at = 0;   ///< what closes regions: their values, in the arena's room
   std::uint16_t arena_slots = 0;
   std::uint16_t leaves = 0;          ///< channels at whose ends these regions are closed
   std::uint8_t opener = first_sink;  ///< the node that has opened the regions in which this one's items lie; or none

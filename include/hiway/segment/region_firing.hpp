@@ -78,7 +78,7 @@ class RegionFiring {
   }
   template <class Value>
   [[nodiscard]] HIWAY_DEVICE Value* values(NodeRow const& closer) const {
-    return reinterpret_cast<Value*>(r_.room_of(closer.arena_is_far) + closer.sums_at);
+    return reinterpret_cast<Value*>(r_.room_of(closer.arena_is_far) + closer.values_at);
   }
   [[nodiscard]] HIWAY_DEVICE std::uint16_t tag(unsigned node, QueueState const& s, std::uint32_t k) const {
     NodeRow const& row = r_.rows_[node];
@@ -89,7 +89,7 @@ class RegionFiring {
   template <class F>
   [[nodiscard]] HIWAY_DEVICE auto bind(F const& f, unsigned node, std::uint32_t region) const {
     using Parents = typename Function<F>::Parents;
-    return detail::Bound<F, Parents>{f, list(Parents{}, r_.rows_[node].opener, region)};
+    return detail::Bound<F, Parents>{f, list_of(static_cast<Parents*>(nullptr), r_.rows_[node].opener, region)};
   }
 
   // ---- filters: sparse, lane, dense
@@ -130,7 +130,7 @@ class RegionFiring {
       close(e, q, marks, taken);
       if ((row.children & r_.active_) != 0 || r_.is_late()) break;
     }
-    leave<Fn::channels>(e, s, marks);
+    r_.leave(e, s, marks);
     r_.counting_.firing(r_.lanes_, node, began);
     r_.settle(node, s.count);
   }
@@ -146,7 +146,7 @@ class RegionFiring {
     std::uint32_t const width = r_.rows_[e.node].width;
     std::uint32_t const most = count < width ? count : width;
     std::uint32_t const k = stretch(marked(e.node), marks, most, marks_for(e) / 2, false).items;
-    waits = k == most && !presses(r_.rows_[e.node], marks);
+    waits = k == most && !MarksOf::press(r_.rows_[e.node], marks);
     return k;
   }
   template <class F>
@@ -239,7 +239,7 @@ class RegionFiring {
       MarksOf::take(marks, k);
       if ((row.children & r_.active_) != 0 || r_.is_late()) break;
     }
-    leave<1>(e, s, marks);
+    r_.leave(e, s, marks);
     r_.counting_.firing(r_.lanes_, node, began);
     if (starves) {
       r_.drains_.begin(row.children, row.inside, r_.active_);
@@ -377,7 +377,7 @@ class RegionFiring {
       take(taken);
     }
     settle_own();
-    leave<1>(e, s, marks);
+    r_.leave(e, s, marks);
     r_.counting_.firing(r_.lanes_, node, began);
     r_.settle(node, s.count);
   }
@@ -422,10 +422,6 @@ class RegionFiring {
     std::uint32_t marks = 0;
   };
 
-  template <class List>
-  [[nodiscard]] HIWAY_DEVICE auto list(List, unsigned opener, std::uint32_t region) const {
-    return list_of(static_cast<List*>(nullptr), opener, region);
-  }
   [[nodiscard]] HIWAY_DEVICE detail::ParentList<detail::Types<>> list_of(detail::Types<>*, unsigned,
                                                                          std::uint32_t) const {
     return {};
@@ -474,14 +470,10 @@ class RegionFiring {
     std::uint32_t const i = r_.lanes_.rank();
     return i < n ? q.at(marks, i).signal : Boundary{};
   }
-  /// So many that what is put next may not have room (R4).
-  [[nodiscard]] HIWAY_DEVICE static bool presses(NodeRow const& row, Reading const& marks) {
-    return row.mark_slots - marks.count < row.mark_room;
-  }
   /// Whether the node waits for a full ensemble: `most` is all that it could take of one.
   [[nodiscard]] HIWAY_DEVICE static bool waits(NodeRow const& row, Reading const& marks, std::uint32_t most,
                                                bool flushes) {
-    return most < row.width && !flushes && !presses(row, marks) && !(row.stops_at_marks && marks.count != 0);
+    return most < row.width && !flushes && !MarksOf::press(row, marks) && !(row.stops_at_marks && marks.count != 0);
   }
   /// The region of the lane's item: by its tag, or by the marks before it.
   [[nodiscard]] HIWAY_DEVICE std::uint16_t region_of(Marked const& q, QueueState const& s, Reading const& marks,
@@ -542,14 +534,17 @@ class RegionFiring {
   HIWAY_DEVICE void put_all(OfOne<F>& e, Boundary const& b, std::uint32_t n) {
     detail::unrolled<Function<F>::channels>([&](auto c) { put(e.to[c], b, n, e.to[c].pushed); });
   }
-  /// Puts the first `n` lanes' marks, each behind `items` pushed. A sink ends their regions.
+  /// Puts the first `n` lanes' marks, each behind `items` pushed.
   HIWAY_DEVICE void put(Target& t, Boundary const& b, std::uint32_t n, std::uint32_t items) {
-    bool const brings = r_.lanes_.rank() < n;
+    put_boundary(t, b, r_.lanes_.rank() < n, Tally{r_.lanes_.rank(), n, false}, items);
+  }
+  /// Puts the marks of `who`. A sink ends their regions.
+  HIWAY_DEVICE void put_boundary(Target& t, Boundary const& b, bool brings, Tally const& who, std::uint32_t items) {
     if (t.node >= first_sink) {
       release(b, brings && b.closes != Boundary::none);
-      return;
+    } else {
+      r_.put_mark(t, b, brings, who, items);
     }
-    r_.put_mark(t, b, brings, Tally{r_.lanes_.rank(), n, false}, items);
   }
   /// The region that the lane's mark closes has ended on one channel; when it has on all, its place is free.
   HIWAY_DEVICE void release(Boundary const& b, bool ends) {
@@ -573,18 +568,6 @@ class RegionFiring {
   }
   [[nodiscard]] HIWAY_DEVICE detail::ArenaState& arena(unsigned opener) const {
     return *reinterpret_cast<detail::ArenaState*>(r_.near_ + r_.rows_[opener].state_at);
-  }
-
-  /// By the first lane: what was taken and put is so for others.
-  template <unsigned channels, class F>
-  HIWAY_DEVICE void leave(OfOne<F> const& e, QueueState const& s, Reading const& marks) {
-    r_.lanes_.sync();
-    if (r_.lanes_.rank() == 0) {
-      r_.states_[e.node] = s;
-      r_.marks_.close(e.node, marks);
-      detail::unrolled<channels>([&](auto c) { r_.close(e.to[c]); });
-    }
-    r_.lanes_.sync();
   }
 
   /// Parents of an ensemble: a step must have room for the marks of all.
@@ -694,11 +677,7 @@ class RegionFiring {
       bool const opens = rank >= opened && rank < k && first < end;
       Boundary const b{rank == 0 ? Boundary::none : place(rank - 1), place(rank), static_cast<std::uint16_t>(e.node)};
       Tally const who{rank - opened, r_.lanes_.tally(opens).all, false};
-      if (t.node >= first_sink) {
-        release(b, opens && rank != 0);
-      } else {
-        r_.put_mark(t, b, opens, who, items);
-      }
+      put_boundary(t, b, opens, who, items);
       opened += who.all;
       next = begin_of(opened);
     }
@@ -824,11 +803,7 @@ class RegionFiring {
       std::uint32_t const items = e.to[0].pushed - pushed.all + r_.lanes_.below(pushed, rank < n ? rank : 0);
       bool const passes = rank < n && !is_own;
       Tally const who = r_.lanes_.tally(passes);
-      if (e.to[0].node >= first_sink) {
-        release(b, passes && b.closes != Boundary::none);
-      } else if (who.all != 0) {
-        r_.put_mark(e.to[0], b, passes, who, items);
-      }
+      put_boundary(e.to[0], b, passes, who, items);
     }
     release(b, ends);
     r_.counting_.closed(r_.lanes_, e.node, n, out.ok);

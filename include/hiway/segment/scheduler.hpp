@@ -451,7 +451,7 @@ class Replica {
   /// Its marks leave no room for those of a push.
   [[nodiscard]] HIWAY_DEVICE bool presses(unsigned node) const {
     if constexpr (has_regions) {
-      return marks_.press(node);
+      return MarksOf::press(rows_[node], marks_.read(node));
     } else {
       return false;
     }
@@ -879,6 +879,18 @@ class Replica {
     return true;
   }
 
+  /// By the first lane: what the node has taken and put is so for others.
+  template <class F>
+  HIWAY_DEVICE void leave(OfOne<F> const& e, QueueState const& s, typename MarksOf::Reading const& marks) {
+    lanes_.sync();
+    if (lanes_.rank() == 0) {
+      states_[e.node] = s;
+      marks_.close(e.node, marks);
+      detail::unrolled<Function<F>::channels>([&](auto c) { close(e.to[c]); });
+    }
+    lanes_.sync();
+  }
+
   HIWAY_ITEMS_MAY_LOOK_UNSET
   /// An expander whose lanes take an item each whenever they are free.
   template <unsigned M>
@@ -953,13 +965,7 @@ class Replica {
       kept[rank - idle.before] = own;
       counting_.keep(lanes_, node, rank - idle.before, made);
     }
-    lanes_.sync();
-    if (lanes_.rank() == 0) {
-      states_[node] = s;
-      marks_.close(node, marks);
-      close(e.to[0]);
-    }
-    lanes_.sync();
+    leave(e, s, marks);
     counting_.ensemble(lanes_, node, taken, taken == lanes, false, s.suspended == 0, put, false);
     counting_.firing(lanes_, node, began);
     settle(node, s.count + s.suspended);
@@ -1047,16 +1053,9 @@ class Replica {
       });
       if ((row.children & active_) != 0 || (s.count < lanes && (row.loop != 0 || may_share)) || is_late()) break;
     }
-    std::uint32_t left = s.count;
-    lanes_.sync();
-    if (lanes_.rank() == 0) {
-      states_[node] = s;
-      marks_.close(node, marks);
-      detail::unrolled<Fn::channels>([&](auto c) { close(e.to[c]); });
-    }
-    lanes_.sync();
+    leave(e, s, marks);
     counting_.firing(lanes_, node, began);
-    if (suspended == 0 && row.loop == 0) settle(node, left);
+    if (suspended == 0 && row.loop == 0) settle(node, s.count);
   }
 
   // ---- signals

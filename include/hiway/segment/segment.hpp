@@ -65,8 +65,8 @@ struct SegmentConfig {
   /// Signals that a queue holds, of a segment with some; 0: two for each lane.
   unsigned signal_slots = 0;
   Context context = Context::automatic;  ///< of nodes in regions, where a node does not say its own (region.hpp)
-  unsigned region_slots =
-      0;  ///< parents that an arena holds; 0: as many as queues may have marks, and one for each lane
+  /// Parents that an arena holds; 0: as many as queues may have marks, and one for each lane.
+  unsigned region_slots = 0;
   unsigned least_claim = 0;  ///< items of a range that a replica claims at once: 0: one for each lane
   unsigned most_claim = 0;
   /// Replicas that have nothing left take work of others, when a range has ended and these have worked for so long. In shorter
@@ -972,6 +972,7 @@ class SegmentBase : public KernelData {
   [[nodiscard]] double items_of_a_region(std::size_t node) const;
   [[nodiscard]] Context context_of(std::size_t node) const;
   [[nodiscard]] bool is_mixed(std::size_t node) const;
+  [[nodiscard]] bool gets_mixed(std::size_t node) const;
   void place_regions(std::uint64_t& near, std::uint64_t& far, std::size_t near_limit);
   [[nodiscard]] std::uint32_t room_of(std::size_t node) const;
   [[nodiscard]] unsigned number_of(std::size_t node) const { return numbers_[node]; }
