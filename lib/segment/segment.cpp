@@ -79,9 +79,14 @@ SegmentBase::SegmentBase(std::string name, SegmentConfig config, Shape shape, st
   if (config_.signal_slots > most_signals)
     throw ConfigError("segment '" + name_ + "': signal_slots must be 0 to " + std::to_string(most_signals) + ": " +
                       std::to_string(config_.signal_slots));
-  if (config_.region_slots >= Boundary::none)
-    throw ConfigError("segment '" + name_ + "': region_slots must be 0 to " + std::to_string(Boundary::none - 1) +
-                      ": " + std::to_string(config_.region_slots));
+  auto const require_region_slots = [](std::string const& who, unsigned slots) {
+    if (slots >= Boundary::none)
+      throw ConfigError(who + ": region_slots must be 0 to " + std::to_string(Boundary::none - 1) + ": " +
+                        std::to_string(slots));
+  };
+  require_region_slots("segment '" + name_ + "'", config_.region_slots);
+  for (NodeDescription const& n : nodes_)
+    require_region_slots("segment '" + name_ + "': node '" + n.name + "'", n.options.region_slots);
   number_nodes();
 }
 
@@ -208,6 +213,7 @@ std::uint64_t SegmentBase::tag_bytes(std::size_t node, std::uint32_t slots) cons
 }
 /// Parents at once: as many as an ensemble has, and as the queues have marks.
 std::uint32_t SegmentBase::arena_slots(std::size_t opener) const {
+  if (unsigned const own = nodes_[opener].options.region_slots; own != 0) return own;
   if (config_.region_slots != 0) return config_.region_slots;
   auto const inside = std::ranges::count_if(nodes_, [&](NodeDescription const& d) {
     return std::ranges::find(d.opened, static_cast<int>(opener)) != d.opened.end();

@@ -146,6 +146,34 @@ struct SumOfPart {
   }
 };
 
+/// Several regions with their elements, or parts of regions, as they come through a tunnel.
+struct Piece {
+  static constexpr std::uint32_t most_parts = 9;
+  static constexpr std::uint32_t most_elements = 101;
+  struct Range {
+    std::uint32_t number, first, count;
+  };
+  std::uint32_t number;
+  std::uint32_t parts;
+  Range part[most_parts];
+  std::uint32_t elements[most_elements];
+};
+static_assert(sizeof(Piece) > copied_bytes);
+struct PartsOfPiece {
+  HIWAY_DEVICE unsigned count(Piece const& piece) const { return piece.parts; }
+  HIWAY_DEVICE Region at(Piece const& piece, unsigned k) const {
+    return {piece.part[k].number, piece.part[k].first, piece.part[k].count};
+  }
+};
+/// Elements lie in the piece that the part is of.
+struct ElementsInPiece {
+  static constexpr unsigned items_per_lane = 2;
+  HIWAY_DEVICE unsigned count(Region const& r, Piece const&) const { return r.count; }
+  HIWAY_DEVICE std::uint32_t at(Region const& r, unsigned k, Piece const& piece) const {
+    return piece.elements[r.first + k];
+  }
+};
+
 namespace {
 
 using namespace segment;
@@ -442,6 +470,76 @@ TYPED_TEST(Regions, ComeByTunnelsAndLeaveByThem) {
 }
 
 // HIWAY_REGIONS: how many in all; HIWAY_SEED: where to begin.
+/// The regions cut into pieces, wherever one is full.
+std::vector<Piece> pieces_of(std::vector<Region> const& regions) {
+  std::vector<Piece> all;
+  std::uint32_t used = 0;
+  auto const begin = [&] {
+    Piece piece{};
+    piece.number = static_cast<std::uint32_t>(all.size());
+    all.push_back(piece);
+    used = 0;
+  };
+  begin();
+  for (Region const& r : regions) {
+    std::uint32_t done = 0;
+    do {
+      if (all.back().parts == Piece::most_parts || used == Piece::most_elements) begin();
+      Piece& piece = all.back();
+      std::uint32_t const n = std::min(r.count - done, Piece::most_elements - used);
+      piece.part[piece.parts++] = {r.number, used, n};
+      for (std::uint32_t k = 0; k != n; ++k) piece.elements[used + k] = element(r.first + done + k);
+      used += n;
+      done += n;
+    } while (done != r.count);
+  }
+  return all;
+}
+
+/// Adds up what came of a region in several parts.
+std::vector<Total> joined(std::vector<Total> parts) {
+  std::ranges::sort(parts, {}, &Total::number);
+  std::vector<Total> all;
+  for (Total const& t : parts) {
+    if (all.empty() || all.back().number != t.number) all.push_back({t.number, 0, 0});
+    all.back().items += t.items;
+    all.back().sum += t.sum;
+  }
+  return all;
+}
+
+TYPED_TEST(Regions, LieInLargeParentsThatWhoOpensThemReads) {
+  HIWAY_NEEDS_DEVICE();
+  constexpr Shape shape = TypeParam::shape;
+  constexpr unsigned v = lanes_of<shape>;
+  std::vector<Region> const regions = regions_of(random_counts(100, 150, 7));
+  std::vector<Piece> const pieces = pieces_of(regions);
+  auto const expected = totals(regions, [](Region const&, std::uint32_t x, Total& t) { add(t, x); });
+  for (Setting const& s : settings()) {
+    SCOPED_TRACE(testing::Message() << s);
+    for (bool const by_tunnel : {true, false}) {
+      SCOPED_TRACE(by_tunnel ? "by a tunnel" : "from a buffer");
+      Pipeline pipe(bounded());
+      auto& out = pipe.create_buffer<Total>(regions.size() + pieces.size());
+      auto const tree = chain(enumerate("pieces", PartsOfPiece{}), enumerate("open", ElementsInPiece{}),
+                              aggregate("sum", Sum{}, slots_of(s, 3 * v - 1)), store("out", out));
+      SegmentBase* segment = nullptr;
+      if (by_tunnel) {
+        auto& in = pipe.create_tunnel<Piece>("in", Direction::cpu_to_gpu, {.capacity_items = 16});
+        pipe.add_cpu_stage(
+            "send", [&](Inlet<Piece> inlet) { inlet.put_h(std::span(pieces)); }, into(in));
+        segment = &pipe.add_segment<shape>("sums", from(in), tree, config_of(s, v));
+      } else {
+        auto& in = pipe.create_buffer(std::span(pieces));
+        segment = &pipe.add_segment<shape>("sums", load(in), tree, config_of(s, v));
+      }
+      pipe.run();
+      EXPECT_THAT(joined(sorted(out, segment->items("out"))), testing::ElementsAreArray(expected));
+      if (testing::Test::HasFailure()) return;
+    }
+  }
+}
+
 TYPED_TEST(Regions, RandomOnesAreLikeLoops) {
   HIWAY_NEEDS_DEVICE();
   std::uint64_t const regions = from_environment("HIWAY_REGIONS", 3000);

@@ -34,6 +34,26 @@ struct PassedAlong : InRegion {
   Boundary boundary;
 };
 
+/// The parent of which a lane makes elements: small ones in its registers, large ones in their arena.
+template <class P, bool large = stays_in_slot<P>>
+class ParentOfLane {
+ public:
+  HIWAY_DEVICE void set(P const& parent) { copy_.item() = parent; }
+  HIWAY_DEVICE P const& get() { return copy_.item(); }
+
+ private:
+  ItemRoom<P> copy_;
+};
+template <class P>
+class ParentOfLane<P, true> {
+ public:
+  HIWAY_DEVICE void set(P const& parent) { at_ = &parent; }
+  HIWAY_DEVICE P const& get() const { return *at_; }
+
+ private:
+  P const* at_ = nullptr;
+};
+
 /// Nodes that drain because an arena is full (R3).
 struct Drains {
   std::uint32_t nodes = 0;  ///< bits
@@ -586,7 +606,8 @@ class RegionFiring {
     // A block's lanes know who has put what until they meet again.
     constexpr std::uint32_t wide = Fn::maybe && !Lanes::is_warp ? 1 : Fn::items_per_lane;
     NodeRow const row = r_.rows_[e.node];
-    F const f = e.f;
+    if constexpr (Fn::Parents::count != 0) e.along.region = static_cast<std::uint16_t>(marks.now);
+    auto const f = e.function();
     Target& t = e.to[0];
     std::uint32_t const lanes = r_.lanes_.size();
     std::uint32_t const rank = r_.lanes_.rank();
@@ -599,10 +620,16 @@ class RegionFiring {
     auto* const sums = reinterpret_cast<std::uint32_t*>(r_.near_ + row.sums_at);
     if (!resumed) {
       std::uint32_t n = 0;
+      if constexpr (stays_in_slot<In>) {
+        keep<M>(e.node, s, k, kept, place);
+        if (rank < k) n = f.count(kept[place(rank)]);
+      }
       if (rank < k) {
-        In const item = r_.template read<M, In>(e.node, s, rank);
-        n = f.count(item);
-        kept[place(rank)] = item;
+        if constexpr (!stays_in_slot<In>) {
+          In const item = r_.template read<M, In>(e.node, s, rank);
+          n = f.count(item);
+          kept[place(rank)] = item;
+        }
         heads(row)[place(rank)] = {row.leaves, static_cast<std::uint16_t>(marks.now)};
         r_.counting_.item(r_.lanes_, e.node, n);
       }
@@ -621,7 +648,7 @@ class RegionFiring {
     std::uint32_t opened = s.done == 0 ? 0 : r_.lanes_.tally(rank < k && first < s.done).all;
     auto const begin_of = [&](std::uint32_t i) { return i == 0 ? 0 : i == k ? ~0u : sums[i - 1]; };
     std::uint32_t next = begin_of(opened);  // where the next region begins
-    ItemRoom<In> parent;
+    ParentOfLane<In> parent;
     std::uint32_t low = opened < 2 ? ~0u : opened - 2;  // the parent of the lane's last element, or the one before
     std::uint32_t begins = 0;
     std::uint32_t ends = opened < 2 ? 0 : sums[opened - 2];
@@ -630,7 +657,7 @@ class RegionFiring {
       Maybe<Out> out[wide];
       InRegion in[Fn::maybe ? wide : 1];
       auto const make = [&](auto w, std::uint32_t i) {
-        out[w] = detail::as_maybe(f.at(parent.item(), i - begins));
+        out[w] = detail::as_maybe(f.at(parent.get(), i - begins));
         if (t.tags.of == nullptr) return;
         if constexpr (Fn::maybe) {
           in[w].region = place(low);
@@ -644,7 +671,7 @@ class RegionFiring {
           begins = ends;
           ends = sums[low];
         } while (i >= ends);
-        parent.item() = kept[place(low)];
+        parent.set(kept[place(low)]);
       };
       std::uint32_t const own = s.done + rank;
       if (own < all && s.done >= ends) reach(own);
@@ -689,6 +716,20 @@ class RegionFiring {
   }
 
   HIWAY_ITEMS_END
+  /// Copies the first `k` items, large ones, to their places in the arena: all lanes each of them.
+  template <unsigned M, class In, class Place>
+  HIWAY_DEVICE void keep(unsigned node, QueueState const& s, std::uint32_t k, In* kept, Place&& place) {
+    std::uint32_t const rank = r_.lanes_.rank();
+    if constexpr (Replica::template reads_range<M>) {
+      if (rank < k) copy_item(kept[place(rank)], r_.template read<M, In>(node, s, rank));
+    } else {
+      NodeRow const& row = r_.rows_[node];
+      auto const* const slots = reinterpret_cast<In const*>(r_.room_of(row.queue_is_far) + row.queue_at);
+      for (std::uint32_t i = 0; i != k; ++i)
+        copy_bytes(kept + place(i), slots + Replica::wrap(s.head + i, row.slots), sizeof(In), rank, r_.lanes_.size());
+    }
+    r_.lanes_.sync();
+  }
   /// Puts what the lanes have made, but for its tags, row by row: the first `count` of all. How many are the lane's.
   template <std::uint32_t wide, class T>
   HIWAY_DEVICE std::uint32_t put_rows(Target& t, Maybe<T> const (&out)[wide], std::uint32_t count) {

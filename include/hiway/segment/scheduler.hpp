@@ -694,10 +694,13 @@ class Replica {
       return static_cast<ModuleAt<M> const*>(p_.functions[M])[row.index];
     }
   }
-  /// The `k`-th item of a node's queue.
+  /// A node of this module may have a range before it, not a queue.
+  template <unsigned M>
+  static constexpr bool reads_range = Source::is_range&& M == Program::root_module;
+  /// The `k`-th item before a node.
   template <unsigned M, class In>
   HIWAY_DEVICE In read(unsigned node, QueueState const& s, std::uint32_t k) const {
-    if constexpr (Source::is_range && M == Program::root_module) {
+    if constexpr (reads_range<M>) {
       if (node == root_ && !root_is_queued()) return p_.source.item(window_ + k);
     }
     NodeRow const& row = rows_[node];

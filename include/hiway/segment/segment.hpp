@@ -88,6 +88,7 @@ struct NodeOptions {
   /// and dense only where all nodes behind them in the region know it; collectives, tiles and filters of several items a lane
   /// are sparse.
   Context context = Context::automatic;
+  unsigned region_slots = 0;  ///< of an enumerate: parents that its arena holds; 0: by SegmentConfig::region_slots
 };
 
 /// Leads back to the node named by Tag, which is an ancestor: a loop.
