@@ -47,7 +47,7 @@ set_source_files_properties(${many_warps} PROPERTIES COMPILE_OPTIONS "$<$<COMPIL
 if(HIWAY_WITH_CUDA)
   # What places stages on a GPU; a reference is the serial oracle, the rest is plain C++.
   set(with_stages ${hiway_app_sources})
-  list(FILTER with_stages INCLUDE REGEX "/(hiway|baseline|search)\\.cpp$")
+  list(FILTER with_stages INCLUDE REGEX "/(hiway|by_tunnels|baseline|search)\\.cpp$")
   list(APPEND with_stages ${hiway_bench_kernels})
   if(with_stages)
     hiway_cuda_sources(hiway_apps ${with_stages})

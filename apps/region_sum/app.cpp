@@ -21,15 +21,19 @@ class RegionSum final : public cli::App {
     command.add_option("--region", region_, "ints of a region: all have K, or each 0 to MAX (128)")
         ->type_name("K|uniform:MAX");
     choices_.add_context(command);
+    choices_.add_feed(command, "ints and sums lie on the device, or come and go in pieces");
     choices_.add_replicas(command);
     command.add_flag("--counters", segment_.counters, "method hiway: says what each node did");
   }
 
   std::vector<std::string> load(std::uint64_t seed) override {
     if (static_cast<std::uint64_t>(ints_) > most_ints)  // or negative
-      throw cli::BadInput{"--ints must be 0 to 536870912: " + std::to_string(ints_)};
+      throw cli::BadInput{"--ints must be 0 to 2147483648: " + std::to_string(ints_)};
     segment_.context = choices_.context();
     segment_.replica = choices_.replica();
+    segment_.feed = choices_.feed();
+    if (segment_.feed == cli::Feed::tunnel && (segment_.counters || segment_.replica == cli::Replica::block))
+      throw cli::BadInput{"--counters and --replicas block go with --feed buffer"};
     ProblemOptions options{.ints = static_cast<std::uint64_t>(ints_), .seed = seed};
     parse_region(region_, options);
     problem_ = make_problem(options);
@@ -44,7 +48,8 @@ class RegionSum final : public cli::App {
     }
     Sums sums;
     bool const is_segment = method == "hiway";
-    if (!is_segment && segment_.counters) throw cli::BadInput{"--counters: of method hiway, not " + method};
+    if (!is_segment && (segment_.counters || segment_.feed != cli::Feed::buffer))
+      throw cli::BadInput{"--counters, --feed tunnel: of method hiway, not " + method};
     std::vector<Measurement> const runs = is_reference ? run_reference(problem_, request.job, sums)
                                           : is_segment ? run_hiway(problem_, segment_, request.job, sums)
                                                        : run_baseline(problem_, request.job, sums);

@@ -113,6 +113,7 @@ class Summer {
 }  // namespace
 
 std::vector<Measurement> run_hiway(Problem const& problem, SegmentOptions const& options, Job const& job, Sums& sums) {
+  if (options.feed == Feed::tunnel) return run_by_tunnels(problem, options, job, sums);
   Summer summer{problem, options, job.pipeline()};
   return cli::repeated(job, [&] { return summer.run(sums); });
 }

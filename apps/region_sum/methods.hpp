@@ -13,9 +13,11 @@
 
 namespace region_sum {
 
+using cli::Feed;
 using cli::Job;
 
-/// One run. seconds: from ints and offsets in the device's memory to the sums, there; the reference's: to the sums.
+/// One run. seconds: from ints and offsets in the device's memory to the sums, there; by tunnels from the ints to the sums, both
+/// in the host's memory; the reference's: to the sums.
 /// Allocation and kernel loading excluded.
 struct Measurement {
   Summary summary;
@@ -30,6 +32,7 @@ struct Measurement {
 struct SegmentOptions {
   cli::Replica replica = cli::Replica::warp;
   hiway::segment::Context context = hiway::segment::Context::automatic;
+  Feed feed = Feed::buffer;  ///< of the ints, and of the sums
   bool counters = false;
 };
 
@@ -37,6 +40,9 @@ struct SegmentOptions {
 ///
 /// hiway: a segment of two nodes: one opens regions, the other closes them.
 std::vector<Measurement> run_hiway(Problem const& problem, SegmentOptions const& options, Job const& job, Sums& sums);
+/// With `options.feed` tunnel: ints come in pieces, sums leave, while the segment runs.
+std::vector<Measurement> run_by_tunnels(Problem const& problem, SegmentOptions const& options, Job const& job,
+                                        Sums& sums);
 std::string hiway_graph(Problem const& problem, std::string const& device);
 /// baseline: one ordinary kernel.
 std::vector<Measurement> run_baseline(Problem const& problem, Job const& job, Sums& sums);

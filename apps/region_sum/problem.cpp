@@ -39,6 +39,9 @@ Problem make_problem(ProblemOptions const& options) {
   std::uint64_t const stream = stream_of_lengths(options.seed);
   for (std::uint64_t end = 0; end < options.ints;) {
     end += options.lengths == Lengths::fixed ? options.most : drawn(stream, problem.regions()) % (options.most + 1);
+    if (problem.regions() == most_regions)
+      throw cli::BadInput{"--region: " + std::to_string(options.ints) + " ints in more than " +
+                          std::to_string(most_regions) + " regions"};
     problem.offsets.push_back(std::min(end, options.ints));
   }
   return problem;
@@ -50,7 +53,7 @@ void parse_region(std::string const& text, ProblemOptions& options) {
   char const* const number = text.data() + (is_uniform ? uniform.size() : 0);
   auto const [stop, error] = std::from_chars(number, end, options.most);
   if (error != std::errc{} || stop != end || options.most < 1 || options.most > most_ints)
-    throw cli::BadInput{"--region must be K or uniform:MAX, of 1 to 536870912 ints: " + text};
+    throw cli::BadInput{"--region must be K or uniform:MAX, of 1 to 2147483648 ints: " + text};
   options.lengths = is_uniform ? Lengths::uniform : Lengths::fixed;
 }
 

@@ -16,7 +16,8 @@ struct ProblemOptions {
   std::uint64_t seed = 1;
 };
 
-inline constexpr std::uint64_t most_ints = 1U << 29;
+inline constexpr std::uint64_t most_ints = std::uint64_t{1} << 31;
+inline constexpr std::uint64_t most_regions = ~std::uint32_t{0};  ///< their numbers have 32 bits
 
 struct Problem {
   std::vector<std::uint32_t> ints;
@@ -25,7 +26,8 @@ struct Problem {
   [[nodiscard]] std::uint64_t regions() const { return offsets.size() - 1; }
 };
 
-/// The same options give the same on every machine; more ints of one seed begin like fewer.
+/// The same options give the same on every machine; more ints of one seed begin like fewer. *Throws* cli::BadInput: more than
+/// most_regions.
 Problem make_problem(ProblemOptions const& options);
 
 /// Reads K or uniform:MAX into `options`. *Throws* cli::BadInput.

@@ -33,6 +33,7 @@ class Taxi final : public cli::App {
             "writes line, latitude, longitude of each pair, in order; - with --json FILE: nothing else on stdout")
         ->type_name("FILE|-");
     choices_.add_context(command);
+    choices_.add_feed(command, "text and pairs lie on the device, or come and go in pieces");
     choices_.add_replicas(command);
     command.add_flag("--counters", segment_.counters, "method hiway: says what each node did");
   }
@@ -41,6 +42,9 @@ class Taxi final : public cli::App {
     if (!output_.empty() && output_ != "-") cli::require_writable("--output", output_);
     segment_.context = choices_.context();
     segment_.replica = choices_.replica();
+    segment_.feed = choices_.feed();
+    if (segment_.feed == cli::Feed::tunnel && (segment_.counters || segment_.replica == cli::Replica::block))
+      throw cli::BadInput{"--counters and --replicas block go with --feed buffer"};
     options_.seed = seed;
     input_ = make_input(options_);
     return {};
@@ -58,7 +62,8 @@ class Taxi final : public cli::App {
       request.job.ran();
     };
     bool const is_segment = method == "hiway";
-    if (!is_segment && segment_.counters) throw cli::BadInput{"--counters: of method hiway, not " + method};
+    if (!is_segment && (segment_.counters || segment_.feed != cli::Feed::buffer))
+      throw cli::BadInput{"--counters, --feed tunnel: of method hiway, not " + method};
     std::vector<Measurement> const runs = is_reference ? run_reference(input_, job, conversion)
                                           : is_segment ? run_hiway(input_, segment_, job, conversion)
                                                        : run_baseline(input_, job, conversion);

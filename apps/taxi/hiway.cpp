@@ -86,13 +86,9 @@ class Converter {
     run.segment = cli::numbers_of(*segment_);
     conversion.broken.resize(segment_->items("broken"));
     broken_.copy_out(std::span(conversion.broken));
-    std::ranges::sort(conversion.broken);
-    conversion.broken.erase(std::ranges::unique(conversion.broken).begin(), conversion.broken.end());
     conversion.pairs.resize(segment_->items("pairs"));
     pairs_.copy_out(std::span(conversion.pairs));
-    std::erase_if(conversion.pairs,
-                  [&](Pair const& pair) { return std::ranges::binary_search(conversion.broken, pair.line); });
-    std::ranges::sort(conversion.pairs);
+    put_in_order(conversion);
     run.items = conversion.pairs.size();
     return run;
   }
@@ -132,6 +128,7 @@ class Converter {
 
 std::vector<Measurement> run_hiway(Input const& input, SegmentOptions const& options, Job const& job,
                                    Conversion& conversion) {
+  if (options.feed == Feed::tunnel) return run_by_tunnels(input, options, job, conversion);
   Converter converter{input, options, job.pipeline()};
   return cli::repeated(job, [&] { return converter.run(conversion); });
 }

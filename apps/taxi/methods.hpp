@@ -13,10 +13,11 @@
 
 namespace taxi {
 
+using cli::Feed;
 using cli::Job;
 
-/// One run. seconds: from text and lines in the device's memory to the pairs, there, in any order; the reference's: to the
-/// conversion. Allocation and kernel loading excluded.
+/// One run. seconds: from text and lines in the device's memory to the pairs, there, in any order; by tunnels from the text to
+/// the pairs, both in the host's memory; the reference's: to the conversion. Allocation and kernel loading excluded.
 struct Measurement {
   double seconds = 0;
   std::uint64_t items = 0;  ///< pairs
@@ -29,6 +30,7 @@ struct Measurement {
 struct SegmentOptions {
   cli::Replica replica = cli::Replica::warp;
   hiway::segment::Context context = hiway::segment::Context::automatic;
+  Feed feed = Feed::buffer;  ///< of the text, and of the pairs
   bool counters = false;
 };
 
@@ -37,6 +39,9 @@ struct SegmentOptions {
 /// hiway: a segment in which a line is a region of characters.
 std::vector<Measurement> run_hiway(Input const& input, SegmentOptions const& options, Job const& job,
                                    Conversion& conversion);
+/// With `options.feed` tunnel: lines come in pieces, pairs leave, while the segment runs.
+std::vector<Measurement> run_by_tunnels(Input const& input, SegmentOptions const& options, Job const& job,
+                                        Conversion& conversion);
 std::string hiway_graph(Input const& input, std::string const& device);
 /// baseline: one ordinary kernel.
 std::vector<Measurement> run_baseline(Input const& input, Job const& job, Conversion& conversion);

@@ -1,6 +1,16 @@
 #include "taxi/summary.hpp"
 
+#include <algorithm>
+
 namespace taxi {
+
+void put_in_order(Conversion& conversion) {
+  std::ranges::sort(conversion.broken);
+  conversion.broken.erase(std::ranges::unique(conversion.broken).begin(), conversion.broken.end());
+  std::erase_if(conversion.pairs,
+                [&](Pair const& pair) { return std::ranges::binary_search(conversion.broken, pair.line); });
+  std::ranges::sort(conversion.pairs);
+}
 
 Summary summarize(Conversion const& conversion, std::uint64_t lines) {
   Summary summary{.lines = lines, .pairs = conversion.pairs.size(), .broken_lines = conversion.broken.size()};

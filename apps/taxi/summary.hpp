@@ -16,6 +16,9 @@ struct Conversion {
   friend bool operator==(Conversion const&, Conversion const&) = default;
 };
 
+/// What was found, in any order, of a broken line perhaps more than once: put in order, without the pairs of broken lines.
+void put_in_order(Conversion& conversion);
+
 struct Summary {
   std::uint64_t lines = 0;  ///< without the header
   std::uint64_t pairs = 0;

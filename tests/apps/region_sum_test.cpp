@@ -6,10 +6,12 @@
 #include <cmath>
 #include <cstdint>
 #include <numeric>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "region_sum/methods.hpp"
+#include "region_sum/pieces.hpp"
 #include "tests/apps/files.hpp"
 
 namespace region_sum {
@@ -67,13 +69,13 @@ TEST(Regions, AreGivenByOneLengthOrTheLongest) {
   parse_region("7", options);
   EXPECT_EQ(options.lengths, Lengths::fixed);
   EXPECT_EQ(options.most, 7U);
-  parse_region("uniform:536870912", options);
+  parse_region("uniform:2147483648", options);
   EXPECT_EQ(options.lengths, Lengths::uniform);
-  EXPECT_EQ(options.most, 536870912U);
-  for (std::string const text : {"", "0", "-1", "8x", "536870913", "uniform", "uniform:", "uniform:0", "uniform: 3",
+  EXPECT_EQ(options.most, 2147483648U);
+  for (std::string const text : {"", "0", "-1", "8x", "2147483649", "uniform", "uniform:", "uniform:0", "uniform: 3",
                                  "99999999999999999999", "normal:3"})
     EXPECT_EQ(complaint([&] { parse_region(text, options); }),
-              "--region must be K or uniform:MAX, of 1 to 536870912 ints: " + text);
+              "--region must be K or uniform:MAX, of 1 to 2147483648 ints: " + text);
 }
 
 // ---- sums
@@ -152,6 +154,60 @@ TEST(RegionSums, OfTheSegmentAreTheOraclesInEachContext) {
           }
           EXPECT_EQ(runs, repeat);
         }
+      }
+    }
+  }
+}
+
+TEST(RegionSums, ComeInPiecesThatHaveEachIntOnce) {
+  for (std::string const region : {"1", "32", "1851", "1852", "1853", "100000", "uniform:77", "uniform:3"}) {
+    ProblemOptions options{.ints = 20'001};
+    parse_region(region, options);
+    Problem const problem = make_problem(options);
+    Sums sums(problem.regions());
+    std::vector<std::uint32_t> ints;
+    for (std::uint64_t const first : {0, 777, 5000, 20'000}) {
+      std::uint64_t const end = first == 0 ? 777 : first == 777 ? 5000 : first == 5000 ? 20'000 : 20'001;
+      for (Cutter cutter{problem, first, end}; !cutter.is_done();) {
+        Piece piece;
+        cutter.cut(piece);
+        ASSERT_LE(piece.parts, Piece::most_parts);
+        ASSERT_GT(piece.parts, 0U);
+        for (Part const& part : std::span(piece.part, piece.parts)) {
+          ASSERT_LE(part.first + part.count, Piece::most_ints);
+          ASSERT_GT(part.count, 0U);
+          auto const of_part = std::span(piece.ints).subspan(part.first, part.count);
+          ints.insert(ints.end(), of_part.begin(), of_part.end());
+          for (std::uint32_t const i : of_part) sums[part.region] += i;
+        }
+      }
+    }
+    EXPECT_EQ(ints, problem.ints) << region;
+    EXPECT_EQ(sums, reference_sums(problem, 1)) << region;
+  }
+}
+TEST(RegionSums, ByTunnelsAreTheOraclesInEachContext) {
+  for (std::string const region : {"1", "32", "129", "100000", "uniform:77"}) {
+    for (std::uint64_t const ints : {0, 20'001}) {
+      ProblemOptions options{.ints = ints};
+      parse_region(region, options);
+      Problem const problem = make_problem(options);
+      Sums const oracle = reference_sums(problem, 1);
+      for (std::string const context : {"sparse", "dense", "lane", "automatic"}) {
+        SCOPED_TRACE(std::to_string(ints) + " ints, --region " + region + " --context " + context);
+        Sums sums;
+        unsigned runs = 0;
+        Job const job{.device = "simt", .repeat = 2, .ran = [&] {
+                        ++runs;
+                        EXPECT_EQ(sums, oracle);
+                      }};
+        SegmentOptions const segment{.context = context_of(context), .feed = Feed::tunnel};
+        for (Measurement const& run : run_hiway(problem, segment, job, sums)) {
+          EXPECT_EQ(run.summary, summarize(oracle));
+          EXPECT_EQ(run.items, ints);
+          EXPECT_EQ(run.tunnels.size(), 2U);
+        }
+        EXPECT_EQ(runs, 2U);
       }
     }
   }

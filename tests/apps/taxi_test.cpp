@@ -7,9 +7,11 @@
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
+#include <memory>
 #include <ostream>
 #include <random>
 #include <regex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,6 +20,7 @@
 #include "cli/input.hpp"
 #include "taxi/input.hpp"
 #include "taxi/methods.hpp"
+#include "taxi/pieces.hpp"
 #include "taxi/reference.hpp"
 #include "taxi/stages.hpp"
 #include "taxi/summary.hpp"
@@ -395,6 +398,104 @@ hiway::segment::Context context_of(std::string const& name) {
 std::string shown(Input const& input, std::string const& end) {
   return std::to_string(input.lines.size()) + " lines, each with " +
          (end == "\n" ? "a newline" : "a return and a newline");
+}
+
+/// Short lines, and some that are longer than a piece, right and broken: by their fields, by a pair, or at their end.
+Input long_lines() {
+  std::mt19937_64 random{7};
+  std::string text = generated_trips(20, 4);
+  auto const list = [&](std::size_t pairs) {
+    std::string all = "\"[";
+    for (std::size_t i = 0; i < pairs; ++i) {
+      all += i == 0 ? "[" : ",[";
+      all +=
+          (i % 3 == 0 ? "-179." : "7.") + std::to_string(random() % 1'000'000) + "," + std::to_string(random() % 181);
+      all += ']';
+    }
+    return all + "]\"";
+  };
+  for (std::size_t const pairs : {300U, 450U, 500U, 550U, 600U, 1200U, 5000U}) {
+    std::string const line = head + list(pairs);
+    text += line + "\n" + line.substr(0, line.size() - 1) + "\n" + line + ",\n";
+    std::string broken = line;
+    broken[broken.rfind(']', broken.size() - 40)] = 'x';
+    text += broken + "\n" + head + "\"[[1,2]]\"\n";
+    std::string const field(Piece::text_bytes * 2, '0');
+    text += "\"[[1,2],[" + field + "\"" + head.substr(3) + list(pairs) + "\n";  // its list begins in a later piece
+    text += head + "\"[[0" + field + ",1],[1,2]]\"\n";                          // a number that fills a piece
+  }
+  text += std::string(3 * Piece::text_bytes, ',') + "\n";
+  text += std::string(Piece::text_bytes, ' ') + head + "\"[]\"";
+  return index_lines(text, "");
+}
+
+/// What the stages make of pieces.
+Conversion of_pieces(Input const& input, std::size_t lines_at_once) {
+  Conversion all;
+  std::string text;
+  for (std::size_t first = 0; first < input.lines.size(); first += lines_at_once) {
+    for (Cutter cutter{input, first, std::min(input.lines.size(), first + lines_at_once)}; !cutter.is_done();) {
+      auto const piece = std::make_unique<Piece>();
+      cutter.cut(*piece);
+      EXPECT_LE(piece->parts, Piece::most_parts);
+      EXPECT_GT(piece->parts, 0U);
+      for (Part const& part : std::span(piece->part, piece->parts)) {
+        EXPECT_LE(part.begin + part.length, Piece::text_bytes);
+        EXPECT_LE(part.owned, part.length);
+        std::uint32_t list = part.list;
+        if (list == Part::to_be_found) list = first_pair(piece->of(part));
+        if (list == Part::none || list == nowhere) {
+          all.broken.push_back(part.number);
+          continue;
+        }
+        for (std::uint32_t place = list; place < part.owned; ++place) {
+          if (!begins_pair(piece->of(part), place)) continue;
+          Maybe<Pair> pair = read_pair(piece->of(part), part.number, place);
+          pair.value.place += part.place;
+          if (pair.ok) all.pairs.push_back(pair.value);
+          if (!pair.ok) all.broken.push_back(part.number);
+        }
+      }
+    }
+  }
+  put_in_order(all);
+  return all;
+}
+
+TEST(TaxiPieces, HaveAllLinesHoweverLong) {
+  Input const input = long_lines();
+  Conversion const oracle = reference_conversion(input, 1);
+  EXPECT_EQ(oracle.broken.size(), 7U * 4 + 1);
+  EXPECT_EQ(oracle, of_pieces(input, 1));
+  EXPECT_EQ(oracle, of_pieces(input, 10));
+  EXPECT_EQ(oracle, of_pieces(input, 1000));
+  for (Input const& short_lines : inputs("\r\n"))
+    EXPECT_EQ(reference_conversion(short_lines, 1), of_pieces(short_lines, 64));
+}
+/// A cut before each character of a line with pairs as long as they may be.
+TEST(TaxiPieces, MayBeCutAnywhere) {
+  std::string const pair = "-179.123456,-179.654321";
+  for (std::size_t blanks = 0; blanks < pair.size() + 6; ++blanks) {
+    std::string const field(Piece::text_bytes - 200 + blanks, ' ');
+    std::string text = header + "\n" + field + head + "\"[";
+    for (int i = 0; i < 12; ++i) text += (i == 0 ? "[" : ",[") + pair + "]";
+    for (std::string const end : {"]\"", "]", "]\",", "],[1]\""}) {
+      Input const input = index_lines(text + end, "");
+      EXPECT_EQ(reference_conversion(input, 1), of_pieces(input, 1)) << blanks << " " << end;
+    }
+  }
+}
+TEST(TaxiPieces, ConvertAsTheOracleDoesByTunnelsInEachContext) {
+  std::vector<Input> all = inputs("\n");
+  all.push_back(long_lines());
+  for (Input const& input : all) {
+    Conversion const oracle = reference_conversion(input, 1);
+    for (std::string const context : {"sparse", "dense", "lane", "automatic"}) {
+      SCOPED_TRACE(shown(input, "\n") + "; --context " + context);
+      SegmentOptions const segment{.context = context_of(context), .feed = Feed::tunnel};
+      expect_oracles(oracle, [&](Job const& job, Conversion& made) { return run_hiway(input, segment, job, made); });
+    }
+  }
 }
 
 TEST(TaxiMethods, ConvertAsTheOracleDoes) {

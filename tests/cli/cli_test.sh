@@ -320,22 +320,28 @@ good run region-sum --seed 2 --ints 300 --json
 [[ $(key total) != "$(good run region-sum --ints 300 --json && key total)" ]] || fail "the seed changes nothing"
 good run region-sum
 says "method hiway, device simt: verified"
-bad "--ints must be 0 to 536870912: 536870913" run region-sum --ints 536870913
-bad "--ints must be 0 to 536870912: -1" run region-sum --ints -1
-bad "--region must be K or uniform:MAX, of 1 to 536870912 ints: uniform:0" run region-sum --region uniform:0
+bad "--ints must be 0 to 2147483648: 2147483649" run region-sum --ints 2147483649
+bad "--ints must be 0 to 2147483648: -1" run region-sum --ints -1
+bad "--region must be K or uniform:MAX, of 1 to 2147483648 ints: uniform:0" run region-sum --region uniform:0
 good run region-sum --ints 300 --context lane --json
 is contexts '{"sum":"lane"}'
 good run region-sum --ints 300 --counters --replicas block
 says "  lanes               128"
 bad "--context: sparse, dense, lane or automatic, not wide" run region-sum --context wide
 bad "--replicas: warp or block, not grid" run region-sum --replicas grid
-bad "--counters: of method hiway, not baseline" run region-sum --counters --method baseline
+good run region-sum --ints 300 --region 128 --feed tunnel --json
+is verified true
+is contexts '{"open":"sparse","sum":"lane"}'
+bad "--feed: buffer or tunnel, not file" run region-sum --feed file
+bad "--counters and --replicas block go with --feed buffer" run region-sum --feed tunnel --counters
+bad "--counters, --feed tunnel: of method hiway, not baseline" run region-sum --counters --method baseline
+bad "--counters, --feed tunnel: of method hiway, not reference" run region-sum --feed tunnel --method reference
 good graph region-sum
 says "digraph pipeline"
 # Taxi: every method the same pairs, also of a file with broken lines, returns and no newline at its end.
 printf 'a,b,c,d,e,f,g,h,POLYLINE\r\n1,2,3,4,5,6,7,8,"[[-8.60,41.1],[-0.5,7]]"\r\n\r\n1,2,3,4,5,6,7,8,[]\r\n1,2,3,4,5,6,7,8,"[[1,2],[x,3]]"\r\n,,,,,,,,"[[3,4]]"' >trips.csv
 for input in "" "--lines 0" "--lines 50 --seed 2" "--input trips.csv"; do
-  for method in hiway "hiway --context dense --replicas block" "hiway --counters" baseline reference; do
+  for method in hiway "hiway --context dense --replicas block" "hiway --counters" "hiway --feed tunnel" baseline reference; do
     # shellcheck disable=SC2086
     good run taxi --method $method --json $input
     is verified true
@@ -373,7 +379,10 @@ good run taxi --lines 5 --counters --replicas block
 says "  lanes               128"
 bad "--context: sparse, dense, lane or automatic, not wide" run taxi --context wide
 bad "--replicas: warp or block, not grid" run taxi --replicas grid
-bad "--counters: of method hiway, not baseline" run taxi --counters --method baseline
+bad "--feed: buffer or tunnel, not file" run taxi --feed file
+bad "--counters and --replicas block go with --feed buffer" run taxi --feed tunnel --replicas block
+bad "--counters, --feed tunnel: of method hiway, not baseline" run taxi --counters --method baseline
+bad "--counters, --feed tunnel: of method hiway, not reference" run taxi --feed tunnel --method reference
 good graph taxi
 says "digraph pipeline"
 # Background: every method the same foregrounds; of a folder the one that can be seen, two bytes of three.

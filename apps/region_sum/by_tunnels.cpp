@@ -1,0 +1,121 @@
+// Method hiway, when ints come by a tunnel, in pieces, and sums leave by another: there may be more of both than the device's
+// memory holds. A piece is a region of its parts, a part one of its ints, and these lie in the piece:
+//
+//   cut (CPU) -> parts -> open -> ints -> sum -> add (CPU)
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <hiway/hiway.hpp>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "region_sum/methods.hpp"
+#include "region_sum/pieces.hpp"
+
+namespace region_sum {
+
+/// Of a region, or a part of one.
+struct Partial {
+  std::uint64_t sum;
+  std::uint32_t region;
+};
+struct Parts {
+  HIWAY_DEVICE unsigned count(Piece const& piece) const { return piece.parts; }
+  HIWAY_DEVICE Part at(Piece const& piece, unsigned k) const { return piece.part[k]; }
+};
+struct IntsOfPart {
+  static constexpr unsigned items_per_lane = 4;
+  HIWAY_DEVICE unsigned count(Part const& part, Piece const&) const { return part.count; }
+  HIWAY_DEVICE std::uint32_t at(Part const& part, unsigned k, Piece const& piece) const {
+    return piece.ints[part.first + k];
+  }
+};
+struct AddUpPart {
+  HIWAY_DEVICE std::uint64_t identity() const { return 0; }
+  HIWAY_DEVICE std::uint64_t value(std::uint32_t const& number) const { return number; }
+  HIWAY_DEVICE std::uint64_t join(std::uint64_t const& a, std::uint64_t const& b) const { return a + b; }
+  HIWAY_DEVICE Partial close(Part const& part, std::uint64_t const& sum) const { return {sum, part.region}; }
+};
+
+namespace {
+
+constexpr std::uint64_t ints_at_once = std::uint64_t{64} * Piece::most_ints;
+
+/// Some ints at a time, by whichever thread is free.
+struct Cut {
+  Problem const* problem;
+  std::atomic<std::uint64_t>* next;
+
+  void operator()(hiway::Inlet<Piece> out) const {
+    std::uint64_t const all = problem->ints.size();
+    for (std::uint64_t first; (first = next->fetch_add(ints_at_once)) < all;) {
+      for (Cutter cutter{*problem, first, std::min(all, first + ints_at_once)}; !cutter.is_done();)
+        out.put_in_place_h([&](Piece& piece) { cutter.cut(piece); });
+    }
+  }
+};
+struct Add {
+  Sums* sums;
+
+  void operator()(hiway::Outlet<Partial> in) const {
+    in.for_each_h([&](Partial const& partial) {
+      std::atomic_ref(sums->at(partial.region)).fetch_add(partial.sum, std::memory_order_relaxed);
+    });
+  }
+};
+
+class ByTunnels {
+ public:
+  ByTunnels(Problem const& problem, SegmentOptions const& options, hiway::PipelineConfig const& config)
+      : problem_(problem), pipe_(config) {
+    using hiway::Direction;
+    using hiway::segment::enumerate;
+    using hiway::segment::NodeOptions;
+    unsigned const threads = std::clamp(std::thread::hardware_concurrency() / 2, 1U, 4U);
+    auto& pieces = pipe_.create_tunnel<Piece>("pieces", Direction::cpu_to_gpu, {.capacity_items = 4096});
+    auto& sums = pipe_.create_tunnel<Partial>("sums", Direction::gpu_to_cpu, {.capacity_items = std::size_t{1} << 20});
+    pipe_.add_cpu_stage("cut", Cut{&problem_, &next_int_}, hiway::into(pieces), {.threads = threads});
+    segment_ = &pipe_.add_segment<hiway::segment::Shape{hiway::segment::ReplicaOf::warp}>(
+        "sum regions", hiway::from(pieces),
+        hiway::segment::chain(
+            // Few pieces at once in each replica: they are long.
+            enumerate("parts", Parts{}, NodeOptions{.gain = 15, .slots = 64, .region_slots = 32}),
+            enumerate("open", IntsOfPart{}, NodeOptions{.gain = 128}), hiway::segment::aggregate("sum", AddUpPart{}),
+            hiway::into(sums)),
+        {.threads_per_block = 128, .context = options.context});
+    pipe_.add_cpu_stage("add", Add{&sums_}, hiway::from(sums), {.threads = threads});
+    pipe_.prepare();
+  }
+  ByTunnels(ByTunnels const&) = delete;
+  ByTunnels& operator=(ByTunnels const&) = delete;
+
+  Measurement run(Sums& sums) {
+    next_int_ = 0;
+    sums_.assign(problem_.regions(), 0);
+    Measurement run;
+    cli::take_report(run, pipe_.run());
+    run.segment = cli::numbers_of(*segment_);
+    run.items = problem_.ints.size();
+    run.summary = summarize(sums_);
+    sums = std::move(sums_);
+    return run;
+  }
+
+ private:
+  Problem const& problem_;
+  hiway::Pipeline pipe_;
+  hiway::segment::SegmentBase* segment_ = nullptr;
+  std::atomic<std::uint64_t> next_int_ = 0;
+  Sums sums_;
+};
+
+}  // namespace
+
+std::vector<Measurement> run_by_tunnels(Problem const& problem, SegmentOptions const& options, Job const& job,
+                                        Sums& sums) {
+  ByTunnels summer{problem, options, job.pipeline()};
+  return cli::repeated(job, [&] { return summer.run(sums); });
+}
+
+}  // namespace region_sum
