@@ -158,8 +158,9 @@ std::uint64_t SegmentBase::mark_bytes(std::size_t node) const {
 
 // ---- regions
 
-/// That come to the node, by the gains of the nodes before it.
+/// That come to the node.
 double SegmentBase::items_of_a_region(std::size_t node) const {
+  if (!region_items_.empty() && region_items_[node] >= 0) return region_items_[node];
   auto const opener = static_cast<std::size_t>(nodes_[node].opened.front());
   double items = 1;
   for (std::size_t at = node; at != opener;) {
@@ -171,15 +172,16 @@ double SegmentBase::items_of_a_region(std::size_t node) const {
   return items;
 }
 /// How the node's lanes know their parents.
-Context SegmentBase::context_of(std::size_t node) const {
+Context SegmentBase::context_of(std::size_t node, Lengths lengths) const {
   NodeDescription const& d = nodes_[node];
   if (d.opened.empty()) return Context::sparse;
   // Behind a node that mixes regions there is no other way.
-  if (gets_mixed(node)) return Context::dense;
+  if (gets_mixed(node, lengths)) return Context::dense;
   Context wanted = d.options.context != Context::automatic ? d.options.context : config_.context;
   if (wanted == Context::automatic && expands(d)) {
     // Tags cost two bytes an item; ensembles that end with each region, the lanes that are left idle.
-    wanted = items_of_a_region(node) < static_cast<double>(lanes_) ? Context::dense : Context::sparse;
+    bool const are_short = lengths == Lengths::shortest || items_of_a_region(node) < static_cast<double>(lanes_);
+    wanted = are_short ? Context::dense : Context::sparse;
   } else if (wanted == Context::automatic) {
     wanted = Context::lane;
   }
@@ -197,19 +199,32 @@ Context SegmentBase::context_of(std::size_t node) const {
   return Context::dense;
 }
 /// What it puts is in no order: an expander works on items of several regions, or gets them in none.
-bool SegmentBase::is_mixed(std::size_t node) const {
+bool SegmentBase::is_mixed(std::size_t node, Lengths lengths) const {
   NodeDescription const& d = nodes_[node];
   if (d.opened.empty() || d.kind == Kind::enumerate) return false;
-  return (expands(d) && context_of(node) == Context::dense) || gets_mixed(node);
+  return (expands(d) && context_of(node, lengths) == Context::dense) || gets_mixed(node, lengths);
 }
 /// What comes to it is: what closes regions gives the outer ones' items in order.
-bool SegmentBase::gets_mixed(std::size_t node) const {
+bool SegmentBase::gets_mixed(std::size_t node, Lengths lengths) const {
   int const parent = nodes_[node].parent;
   return parent >= 0 && nodes_[static_cast<std::size_t>(parent)].kind != Kind::aggregate &&
-         is_mixed(static_cast<std::size_t>(parent));
+         is_mixed(static_cast<std::size_t>(parent), lengths);
 }
+/// There is room for tags where a later run may want them.
 std::uint64_t SegmentBase::tag_bytes(std::size_t node, std::uint32_t slots) const {
-  return has_regions_ && context_of(node) == Context::dense ? slots * sizeof(std::uint16_t) : 0;
+  return has_regions_ && context_of(node, Lengths::shortest) == Context::dense ? slots * sizeof(std::uint16_t) : 0;
+}
+void SegmentBase::choose_contexts() {
+  for (std::size_t i = 0; i != nodes_.size(); ++i) {
+    NodeRow& row = rows_[number_of(i)];
+    Context const context = context_of(i);
+    row.stops_at_marks = context == Context::sparse;
+    row.is_dense = context == Context::dense;
+    row.is_mixed = gets_mixed(i);
+    row.keeps_lanes =
+        nodes_[i].kind == Kind::expander && shape_.refill == Refill::lanes && context != Context::dense;
+    queues_[i].context = context;
+  }
 }
 /// Parents at once: as many as an ensemble has, and as the queues have marks.
 std::uint32_t SegmentBase::arena_slots(std::size_t opener) const {
@@ -240,10 +255,6 @@ void SegmentBase::place_regions(std::uint64_t& near, std::uint64_t& far, std::si
     NodeRow& row = rows_[number_of(i)];
     if (!d.opened.empty())
       row.opener = static_cast<std::uint8_t>(number_of(static_cast<std::size_t>(d.opened.front())));
-    Context const context = context_of(i);
-    row.stops_at_marks = context == Context::sparse;
-    row.is_dense = context == Context::dense;
-    row.is_mixed = gets_mixed(i);
     row.poisons = config_.guard_bytes != 0;
     if (d.kind != Kind::enumerate && d.kind != Kind::aggregate) continue;
     std::size_t const opener = d.kind == Kind::enumerate ? i : static_cast<std::size_t>(d.opened.front());
@@ -426,7 +437,6 @@ void SegmentBase::layout(std::size_t near_limit, std::vector<std::uint32_t> cons
     row.state_at = states_at[i];
     row.sums_at = sums_at[i];
     row.in_block_at = in_block_at[i];
-    row.keeps_lanes = d.kind == Kind::expander && shape_.refill == Refill::lanes && context_of(i) != Context::dense;
     row.module = static_cast<std::uint8_t>(d.module);
     row.index = static_cast<std::uint8_t>(of_module[d.module].size());
     of_module[d.module].push_back(static_cast<unsigned>(i));
@@ -447,8 +457,9 @@ void SegmentBase::layout(std::size_t near_limit, std::vector<std::uint32_t> cons
                   std::uint64_t{slots[i]} * d.item_bytes + std::uint64_t{lanes_} * d.cursor_bytes + mark_bytes(i) +
                       tag_bytes(i, slots[i]),
                   true,
-                  context_of(i)};
+                  Context::sparse};
   }
+  choose_contexts();
   guards_.clear();
   auto const place_guard = [&](std::size_t node, std::uint64_t align) {  // what is so aligned can begin at its end
     if (config_.guard_bytes == 0) return;
@@ -503,6 +514,7 @@ void SegmentBase::place(Backend& backend, simt::Grid grid, Control* control, std
   placed_.rows = m.rows = m.take<NodeRow>(rows_.size(), who);
   placed_.words = m.take<SharedWords>(1, who);
   placed_.sink_words = m.take<SinkWords>(sinks_.size(), who);
+  placed_.region_words = m.take<RegionWords>(has_regions_ ? nodes_.size() : 0, who);
   placed_.times = m.take<ReplicaTimes>(replicas_, who);
   placed_.made = m.take<std::uint32_t>(shape_.counters ? nodes_.size() * replicas_ * lanes_ : 0, who);
   placed_.counters = m.take<NodeCounters>(shape_.counters ? nodes_.size() * replicas_ : 0, who);
@@ -545,6 +557,10 @@ void SegmentBase::start(Backend& backend) {
   times_.clear();
   counters_.clear();
   Memory const& m = *memory_;
+  if (has_regions_) {
+    choose_contexts();
+    backend.clear(placed_.region_words, nodes_.size() * sizeof(RegionWords));
+  }
   backend.upload(m.rows, rows_.data(), rows_.size() * sizeof(NodeRow));
   for (unsigned module = 0; module != modules_; ++module) {
     std::vector<std::byte> image;
@@ -585,11 +601,25 @@ void SegmentBase::finish(Backend& backend) {
   std::vector<SinkWords> sinks(sinks_.size());
   if (!sinks.empty()) backend.download(sinks.data(), placed_.sink_words, sinks.size() * sizeof(SinkWords));
   for (SinkWords const& s : sinks) sink_items_.push_back(s.items.bits);
+  if (has_regions_) measure_regions(backend);
   times_.resize(replicas_);
   backend.download(times_.data(), placed_.times, times_.size() * sizeof(ReplicaTimes));
   if (!shape_.counters) return;
   counters_.resize(nodes_.size() * replicas_);
   backend.download(counters_.data(), placed_.counters, counters_.size() * sizeof(NodeCounters));
+}
+
+void SegmentBase::measure_regions(Backend& backend) {
+  std::vector<RegionWords> words(nodes_.size());
+  backend.download(words.data(), placed_.region_words, words.size() * sizeof(RegionWords));
+  region_items_.assign(nodes_.size(), -1);
+  for (std::size_t i = 0; i != nodes_.size(); ++i) {
+    if (nodes_[i].opened.empty()) continue;
+    auto const opener = static_cast<std::size_t>(nodes_[i].opened.front());
+    std::uint64_t const regions = words[number_of(opener)].opened.bits;
+    if (regions != 0)
+      region_items_[i] = static_cast<double>(words[number_of(i)].items.bits) / static_cast<double>(regions);
+  }
 }
 
 std::uint64_t SegmentBase::items(std::string_view sink) const {

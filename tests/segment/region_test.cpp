@@ -50,6 +50,11 @@ struct AddNumber {
     anywhere([&](auto m) { m.fetch_add(counts[1], std::uint64_t{r.number} + 1, Order::relaxed); });
   }
 };
+struct TwoOfThree {
+  HIWAY_DEVICE Maybe<std::uint32_t> operator()(std::uint32_t const& x) const {
+    return x % 3 == 0 ? Maybe<std::uint32_t>() : Maybe<std::uint32_t>(x);
+  }
+};
 /// None to two items of x, which knows its region.
 struct SpreadInRegion {
   struct Cursor {
@@ -642,6 +647,43 @@ TEST(RegionContexts, OfAnExpanderAreDenseWhereRegionsAreShort) {
     pipe.prepare();
     EXPECT_EQ(segment.queues()[1].context, elements < 32 ? Context::dense : Context::sparse);
     EXPECT_EQ(segment.queues()[2].context, elements < 32 ? Context::dense : Context::lane);
+  }
+}
+TEST(RegionContexts, OfAnExpanderAreByTheLengthsOfTheRunBefore) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  auto const of_length = [](std::uint32_t n) { return regions_of(std::vector<std::uint32_t>(60, n)); };
+  auto& in = pipe.create_buffer<Region>(60);
+  auto& out = pipe.create_buffer<Total>(60);
+  SegmentConfig config;
+  config.blocks = 2;
+  config.threads_per_block = 32;
+  config.guard_bytes = 64;
+  auto& segment = pipe.add_segment<Shape{ReplicaOf::warp}>(
+      "contexts", load(in),
+      chain(enumerate("open", Elements{}, NodeOptions{.gain = 1000}), node("some", TwoOfThree{}),
+            node("spread", SpreadInRegion{}), aggregate("sum", Sum{}), store("out", out)),
+      config);
+  struct Run {
+    std::uint32_t length;
+    bool is_dense;
+  };
+  // One element of three is dropped: of 60 some 40 come to the expander, of 40 some 27.
+  for (Run const& run :
+       {Run{3, false}, Run{3, true}, Run{60, true}, Run{40, false}, Run{0, true}, Run{60, true}, Run{60, false}}) {
+    std::vector<Region> const regions = of_length(run.length);
+    in.copy_in(regions);
+    pipe.run();
+    EXPECT_EQ(segment.queues()[1].context, Context::lane);
+    EXPECT_EQ(segment.queues()[2].context, run.is_dense ? Context::dense : Context::sparse) << run.length;
+    EXPECT_EQ(segment.queues()[3].context, run.is_dense ? Context::dense : Context::lane) << run.length;
+    auto const expected = totals(regions, [](Region const& r, std::uint32_t x, Total& t) {
+      if (Maybe<std::uint32_t> const passed = TwoOfThree{}(x); passed.ok) {
+        for (std::uint32_t k = 0; k != (passed.value + r.number) % 3; ++k)
+          add(t, offspring(passed.value, k) ^ r.number);
+      }
+    });
+    EXPECT_THAT(sorted(out, segment.items("out")), testing::ElementsAreArray(expected));
   }
 }
 TEST(RegionContexts, ArenasHaveAMostSize) {

@@ -129,4 +129,10 @@ struct SinkWords {
   Word<std::uint64_t> used{0};                ///< places of a buffer that were claimed
 };
 
+/// What came through one node's queue, of a segment with regions; added by each replica at its end.
+struct RegionWords {
+  Word<std::uint64_t> items{0};   ///< modulo 2^32 in each replica
+  Word<std::uint64_t> opened{0};  ///< regions, by a node that opens some
+};
+
 }  // namespace hiway::segment

@@ -32,7 +32,8 @@
 namespace hiway::segment {
 
 /// How a lane knows the parent of its item. automatic: lane. Of an expander, which cannot: dense where fewer items of a region come
-/// to it than it has lanes, by NodeOptions::gain of the nodes before it; else sparse.
+/// to it than it has lanes; else sparse. How many came is counted in each run, for the next one; before the first, by
+/// NodeOptions::gain of the nodes before it.
 enum class Context : std::uint8_t { automatic, sparse, dense, lane };
 
 /// Of a region in its arena.
@@ -47,6 +48,7 @@ namespace detail {
 struct ArenaState {
   std::uint32_t next = 0;  ///< where the next parent goes
   std::uint32_t live = 0;
+  std::uint64_t opened = 0;
 };
 
 template <class F>

@@ -112,6 +112,16 @@ class RegionFiring {
     return detail::Bound<F, Parents>{f, list_of(static_cast<Parents*>(nullptr), r_.rows_[node].opener, region)};
   }
 
+  /// Of the replica: how long regions were.
+  HIWAY_DEVICE void tell_lengths() const {
+    auto const m = r_.lanes_.machine();
+    for (unsigned i = r_.lanes_.rank(); i < r_.p_.nodes; i += r_.lanes_.size()) {
+      if (r_.rows_[i].opener < first_sink)
+        m.fetch_add(r_.p_.region_words[i].items, std::uint64_t{r_.marks_.read(i).put}, Order::relaxed);
+      if ((r_.p_.openers >> i & 1u) != 0) m.fetch_add(r_.p_.region_words[i].opened, arena(i).opened, Order::relaxed);
+    }
+  }
+
   // ---- filters: sparse, lane, dense
 
   HIWAY_ITEMS_MAY_LOOK_UNSET
@@ -640,6 +650,7 @@ class RegionFiring {
       if (rank == 0) {
         ring.next = Replica::wrap(ring.next + k, slots);
         ring.live += k;
+        ring.opened += k;
       }
       r_.lanes_.sync();
     }

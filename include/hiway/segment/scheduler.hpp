@@ -1204,6 +1204,7 @@ class Replica {
     auto const m = lanes_.machine();
     lanes_.sync();
     for_states<0>([](auto const& f, auto& state) { f.finish(state); });
+    if constexpr (has_regions) RegionFiring<Replica>(*this).tell_lengths();
     for (unsigned i = lanes_.rank(); i < Program::Sinks::count; i += lanes_.size()) {
       if (sink_counts_[i] != 0) m.fetch_add(p_.sink_words[i].items, sink_counts_[i], Order::relaxed);
     }

@@ -752,6 +752,7 @@ struct Program {
   std::uint64_t most_claim = 1;
   SharedWords* words = nullptr;
   SinkWords* sink_words = nullptr;
+  RegionWords* region_words = nullptr;  ///< of each node
   NodeCounters* counters = nullptr;
   std::uint32_t* made = nullptr;  ///< where counted: for each node and lane of a replica
   ReplicaTimes* times = nullptr;
@@ -896,7 +897,7 @@ class SegmentBase : public KernelData {
 
   /// Items that the last run has put into a sink. *Throws* ConfigError where there is none of that name.
   [[nodiscard]] std::uint64_t items(std::string_view sink) const;
-  /// As the next run has them: after prepare().
+  /// After prepare(). Contexts are those of the last run, or before it of the first.
   [[nodiscard]] std::vector<QueueSize> const& queues() const { return queues_; }
   /// Bytes of queues and cursors that the device keeps for all replicas.
   [[nodiscard]] std::uint64_t queue_bytes() const { return queue_bytes_; }
@@ -939,6 +940,7 @@ class SegmentBase : public KernelData {
     std::vector<void const*> functions;  ///< of each module
     std::vector<std::uint32_t> modules;  ///< bits of its nodes
     SinkWords* sink_words;
+    RegionWords* region_words;
     SharedWords* words;
     NodeCounters* counters;
     std::uint32_t* made;
@@ -970,15 +972,19 @@ class SegmentBase : public KernelData {
   [[nodiscard]] std::uint64_t tag_bytes(std::size_t node, std::uint32_t slots) const;
   [[nodiscard]] std::uint32_t arena_slots(std::size_t opener) const;
   [[nodiscard]] std::uint16_t ends_of(std::size_t opener) const;
+  /// Of regions: as they were in the last run, before the first as declared; or as short as can be.
+  enum class Lengths : std::uint8_t { known, shortest };
   [[nodiscard]] double items_of_a_region(std::size_t node) const;
-  [[nodiscard]] Context context_of(std::size_t node) const;
-  [[nodiscard]] bool is_mixed(std::size_t node) const;
-  [[nodiscard]] bool gets_mixed(std::size_t node) const;
+  [[nodiscard]] Context context_of(std::size_t node, Lengths lengths = Lengths::known) const;
+  [[nodiscard]] bool is_mixed(std::size_t node, Lengths lengths = Lengths::known) const;
+  [[nodiscard]] bool gets_mixed(std::size_t node, Lengths lengths = Lengths::known) const;
+  void choose_contexts();
   void place_regions(std::uint64_t& near, std::uint64_t& far, std::size_t near_limit);
   [[nodiscard]] std::uint32_t room_of(std::size_t node) const;
   [[nodiscard]] unsigned number_of(std::size_t node) const { return numbers_[node]; }
   void number_nodes();
   void check_guards(Backend& backend) const;
+  void measure_regions(Backend& backend);
 
   std::string name_;
   SegmentConfig config_;
@@ -1003,6 +1009,7 @@ class SegmentBase : public KernelData {
   std::vector<std::uint64_t> sink_items_;
   std::vector<NodeCounters> counters_;
   std::vector<ReplicaTimes> times_;
+  std::vector<double> region_items_;  ///< of each node, in the last run: items of a region; below 0: there was none
 };
 
 namespace detail {
@@ -1313,6 +1320,7 @@ class Segment final : public SegmentBase {
     program_.most_claim = at.most_claim;
     program_.words = at.words;
     program_.sink_words = at.sink_words;
+    program_.region_words = at.region_words;
     program_.counters = at.counters;
     program_.made = at.made;
     program_.times = at.times;
