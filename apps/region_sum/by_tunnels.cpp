@@ -41,6 +41,7 @@ struct AddUpPart {
 namespace {
 
 constexpr std::uint64_t ints_at_once = std::uint64_t{64} * Piece::most_ints;
+constexpr std::size_t partials_at_once = 4096;
 
 /// Some ints at a time, by whichever thread is free.
 struct Cut {
@@ -59,23 +60,27 @@ struct Add {
   Sums* sums;
 
   void operator()(hiway::Outlet<Partial> in) const {
-    in.for_each_h([&](Partial const& partial) {
-      std::atomic_ref(sums->at(partial.region)).fetch_add(partial.sum, std::memory_order_relaxed);
-    });
+    std::vector<Partial> some(partials_at_once);
+    while (std::size_t const n = in.next_h(std::span(some))) {
+      for (Partial const& partial : std::span(some).first(n))
+        std::atomic_ref((*sums)[partial.region]).fetch_add(partial.sum, std::memory_order_relaxed);
+      in.end_task_h(n);
+    }
   }
 };
 
 class ByTunnels {
  public:
   ByTunnels(Problem const& problem, SegmentOptions const& options, hiway::PipelineConfig const& config)
-      : problem_(problem), pipe_(config) {
+      : problem_(problem), pipe_(config), sums_(problem.regions()) {
     using hiway::Direction;
     using hiway::segment::enumerate;
     using hiway::segment::NodeOptions;
-    unsigned const threads = std::clamp(std::thread::hardware_concurrency() / 2, 1U, 4U);
+    unsigned const cores = std::thread::hardware_concurrency();
     auto& pieces = pipe_.create_tunnel<Piece>("pieces", Direction::cpu_to_gpu, {.capacity_items = 4096});
     auto& sums = pipe_.create_tunnel<Partial>("sums", Direction::gpu_to_cpu, {.capacity_items = std::size_t{1} << 20});
-    pipe_.add_cpu_stage("cut", Cut{&problem_, &next_int_}, hiway::into(pieces), {.threads = threads});
+    pipe_.add_cpu_stage("cut", Cut{&problem_, &next_int_}, hiway::into(pieces),
+                        {.threads = std::clamp(cores / 2, 1U, 8U)});
     segment_ = &pipe_.add_segment<hiway::segment::Shape{hiway::segment::ReplicaOf::warp}>(
         "sum regions", hiway::from(pieces),
         hiway::segment::chain(
@@ -84,7 +89,7 @@ class ByTunnels {
             enumerate("open", IntsOfPart{}, NodeOptions{.gain = 128}), hiway::segment::aggregate("sum", AddUpPart{}),
             hiway::into(sums)),
         {.threads_per_block = 128, .context = options.context});
-    pipe_.add_cpu_stage("add", Add{&sums_}, hiway::from(sums), {.threads = threads});
+    pipe_.add_cpu_stage("add", Add{&sums_}, hiway::from(sums), {.threads = std::clamp(cores / 4, 1U, 4U)});
     pipe_.prepare();
   }
   ByTunnels(ByTunnels const&) = delete;
@@ -92,13 +97,13 @@ class ByTunnels {
 
   Measurement run(Sums& sums) {
     next_int_ = 0;
-    sums_.assign(problem_.regions(), 0);
+    std::ranges::fill(sums_, 0);
     Measurement run;
     cli::take_report(run, pipe_.run());
     run.segment = cli::numbers_of(*segment_);
     run.items = problem_.ints.size();
     run.summary = summarize(sums_);
-    sums = std::move(sums_);
+    sums = sums_;
     return run;
   }
 

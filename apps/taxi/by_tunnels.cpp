@@ -62,7 +62,8 @@ struct ReadPairInPart {
 
 namespace {
 
-constexpr std::size_t items_at_once = 1024;
+constexpr std::size_t lines_at_once = 1024;
+constexpr std::size_t items_at_once = 16384;
 
 /// Of the lines some at a time, by whichever thread is free.
 struct Cut {
@@ -71,8 +72,8 @@ struct Cut {
 
   void operator()(hiway::Inlet<Piece> out) const {
     std::size_t const all = input->lines.size();
-    for (std::size_t first; (first = next->fetch_add(items_at_once)) < all;) {
-      for (Cutter cutter{*input, first, std::min(all, first + items_at_once)}; !cutter.is_done();)
+    for (std::size_t first; (first = next->fetch_add(lines_at_once)) < all;) {
+      for (Cutter cutter{*input, first, std::min(all, first + lines_at_once)}; !cutter.is_done();)
         out.put_in_place_h([&](Piece& piece) { cutter.cut(piece); });
     }
   }
@@ -82,7 +83,11 @@ struct Keep {
   std::vector<T>* kept;
 
   void operator()(hiway::Outlet<T> in) const {
-    in.for_each_h([&](T const& item) { kept->push_back(item); });
+    std::vector<T> some(items_at_once);
+    while (std::size_t const n = in.next_h(std::span(some))) {
+      kept->insert(kept->end(), some.begin(), some.begin() + static_cast<std::ptrdiff_t>(n));
+      in.end_task_h(n);
+    }
   }
 };
 
@@ -99,7 +104,7 @@ class ByTunnels {
     auto& pairs = pipe_.create_tunnel<Pair>("pairs", Direction::gpu_to_cpu, {.capacity_items = std::size_t{1} << 20});
     auto& broken = pipe_.create_tunnel<std::uint32_t>("broken", Direction::gpu_to_cpu, {.capacity_items = 65536});
     pipe_.add_cpu_stage("cut", Cut{&input, &next_line_}, into(pieces),
-                        {.threads = std::clamp(std::thread::hardware_concurrency() / 2, 1U, 4U)});
+                        {.threads = std::clamp(std::thread::hardware_concurrency() / 2, 1U, 8U)});
     auto const read = node("read", ReadPairInPart{}, into(pairs), into(broken));
     auto const characters = enumerate("characters", PlacesInPart{}, NodeOptions{.gain = 45}, read);
     segment_ = &pipe_.add_segment<hiway::segment::Shape{hiway::segment::ReplicaOf::warp}>(
@@ -110,6 +115,7 @@ class ByTunnels {
         {.threads_per_block = 128, .context = options.context});
     pipe_.add_cpu_stage("keep", Keep<Pair>{&found_.pairs}, from(pairs));
     pipe_.add_cpu_stage("keep broken", Keep<std::uint32_t>{&found_.broken}, from(broken));
+    found_.pairs.reserve(static_cast<std::size_t>(std::ranges::count(input.text, '[')));
     pipe_.prepare();
   }
   ByTunnels(ByTunnels const&) = delete;
@@ -117,11 +123,12 @@ class ByTunnels {
 
   Measurement run(Conversion& conversion) {
     next_line_ = 0;
-    found_ = {};
+    found_.pairs.clear();
+    found_.broken.clear();
     Measurement run;
     cli::take_report(run, pipe_.run());
     run.segment = cli::numbers_of(*segment_);
-    conversion = std::move(found_);
+    conversion = found_;
     put_in_order(conversion);
     run.items = conversion.pairs.size();
     return run;

@@ -236,7 +236,8 @@ class RegionFiring {
     std::uint32_t const lanes = r_.lanes_.size();
     QueueState s = r_.states_[node];
     bool const of_range = Replica::Source::is_range && node == r_.root_;
-    bool const partly = r_.is_flushed(node) || of_range;
+    bool const partly =
+        r_.is_flushed(node) || of_range || Replica::template fires_partly<typename Function<F>::In>(row);
     std::uint32_t const began = r_.counting_.now(r_.lanes_);
     OfOne<F> e(r_, node, r_.template function_of<M>(row));
     Reading marks = r_.marks_.read(node);

@@ -338,15 +338,13 @@ class Replica {
       std::uint32_t const free = free_of_root(s);
       std::uint32_t const straight = row.slots - at < free ? row.slots - at : free;
       auto* const items = reinterpret_cast<Item*>(room_of(row.queue_is_far) + row.queue_at) + at;
-      auto const claimed =
-          hiway::detail::get_span_by_team(lanes_.team(), outlet, straight, hiway::detail::ReadItems<Item>{items});
-      std::uint32_t const n = claimed.run.count;
+      auto const [n, has_ended] = get_into(items, straight);
       tasks_ += n;
       if (n != 0) {
         set_root_count(s.count + n);
         misses = 0;
         drained_ = false;
-        if (s.count + n < row.width) continue;
+        if (s.count + n < row.width && !fires_partly<Item>(row)) continue;
         active_ |= 1u << root_;
         return true;
       }
@@ -357,11 +355,34 @@ class Replica {
         drained_ = false;
         misses = 0;
       }
-      if (claimed.ended) {
+      if (has_ended) {
         ended_ = true;
         return false;
       }
     }
+  }
+  struct Got {
+    std::uint32_t items;
+    bool has_ended;
+  };
+  /// Gets up to `n` items, or a large one, which all lanes copy.
+  template <class Item>
+  HIWAY_DEVICE Got get_into(Item* items, std::uint32_t n) {
+    if constexpr (stays_in_slot<Item>) {
+      auto const found = hiway::detail::work_together(lanes_.team(), outlets_[0], [&](std::byte const* slot) {
+        copy_bytes(items, slot, sizeof(Item), lanes_.rank(), lanes_.size());
+      });
+      return {found == hiway::detail::Found::item ? 1u : 0u, found == hiway::detail::Found::ended};
+    } else {
+      auto const claimed =
+          hiway::detail::get_span_by_team(lanes_.team(), outlets_[0], n, hiway::detail::ReadItems<Item>{items});
+      return {claimed.run.count, claimed.ended};
+    }
+  }
+  /// A node that opens large parents waits for no ensemble of them: one has elements for all lanes.
+  template <class Item>
+  HIWAY_DEVICE static bool fires_partly(NodeRow const& row) {
+    return stays_in_slot<Item> && row.arena_slots != 0;
   }
 
   HIWAY_DEVICE bool begin_flush() {
