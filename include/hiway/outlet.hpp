@@ -329,7 +329,7 @@ class Outlet {
   HIWAY_DEVICE explicit Outlet(OutletView const& view) : view_(view) {}
 
   /// Gets an item if there is one; never waits for one, but backs off by itself after repeated misses: a CPU thread
-  /// whose gets have all missed for 50 ms sleeps for 1 ms in each, after 200 ms for 2 ms.
+  /// whose gets have all missed for 50 ms sleeps for 1 ms in each, after 100 ms for 2 ms.
   /// Each item that was got is a task: end_task says that its work, puts included, is done.
   [[nodiscard]] bool get_h(T& item) const {
     return on_this_thread([&](auto m) { return get_with(m, item); });

@@ -29,7 +29,7 @@ void relax_thread(unsigned misses) noexcept;
 void pause_thread(unsigned times) noexcept;
 /// After how many misses a thread that waits so naps.
 [[nodiscard]] unsigned misses_awake(Wait wait) noexcept;
-/// How long, longer after more naps: 1 ms after 50 ms of them, and 2 ms at most, after 200 ms.
+/// How long, longer after more naps: a fiftieth of what was waited, 2 ms at most, after 100 ms.
 [[nodiscard]] std::chrono::microseconds nap_length(unsigned naps) noexcept;
 /// Sleeps so long, and counts it.
 void nap(unsigned naps) noexcept;
