@@ -110,7 +110,8 @@ class Converter {
         node("list", FindList{text},
              hiway::segment::enumerate("characters", Characters{text}, hiway::segment::NodeOptions{.gain = 45}, read),
              broken),
-        {.threads_per_block = 128, .context = options_.context});
+        // A replica has 190 of 300,000 lines: claims of a few at the end, or some replicas wait for others.
+        {.threads_per_block = 128, .context = options_.context, .least_claim = 8});
   }
 
   SegmentOptions options_;

@@ -616,7 +616,7 @@ void SegmentBase::measure_regions(Backend& backend) {
   for (std::size_t i = 0; i != nodes_.size(); ++i) {
     if (nodes_[i].opened.empty()) continue;
     auto const opener = static_cast<std::size_t>(nodes_[i].opened.front());
-    std::uint64_t const regions = words[number_of(opener)].opened.bits;
+    std::uint64_t const regions = words[number_of(opener)].items.bits;
     if (regions != 0)
       region_items_[i] = static_cast<double>(words[number_of(i)].items.bits) / static_cast<double>(regions);
   }

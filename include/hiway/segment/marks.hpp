@@ -53,6 +53,8 @@ class Marks {
   HIWAY_DEVICE Marks(MarkState* states, NodeRow const* rows) : states_(states), rows_(rows) {}
 
   HIWAY_DEVICE void clear(unsigned node) const { states_[node] = MarkState{}; }
+  /// Of the root, by the first lane: so many items came from the source.
+  HIWAY_DEVICE void came(unsigned node, std::uint32_t items) const { states_[node].put += items; }
   [[nodiscard]] HIWAY_DEVICE bool wait_at(unsigned node) const { return states_[node].count != 0; }
 
   [[nodiscard]] HIWAY_DEVICE Reading read(unsigned node) const { return states_[node]; }

@@ -29,6 +29,8 @@ inline constexpr unsigned most_nodes = 32;
 inline constexpr unsigned most_channels = 4;
 /// Behind these come the sinks' numbers, where a channel leads.
 inline constexpr std::uint8_t first_sink = most_nodes;
+/// Where the channels of all nodes with one function lead.
+enum class Leads : std::uint8_t { queues, sinks, either };
 
 /// What every replica knows of a node.
 struct alignas(16) NodeRow {
@@ -129,10 +131,9 @@ struct SinkWords {
   Word<std::uint64_t> used{0};                ///< places of a buffer that were claimed
 };
 
-/// What came through one node's queue, of a segment with regions; added by each replica at its end.
+/// Of a node in a segment with regions.
 struct RegionWords {
-  Word<std::uint64_t> items{0};   ///< modulo 2^32 in each replica
-  Word<std::uint64_t> opened{0};  ///< regions, by a node that opens some
+  Word<std::uint64_t> items{0};  ///< that came to it, modulo 2^32 in each replica, added at its end
 };
 
 }  // namespace hiway::segment

@@ -48,7 +48,6 @@ namespace detail {
 struct ArenaState {
   std::uint32_t next = 0;  ///< where the next parent goes
   std::uint32_t live = 0;
-  std::uint64_t opened = 0;
 };
 
 template <class F>

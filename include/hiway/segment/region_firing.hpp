@@ -82,7 +82,6 @@ class RegionFiring {
   using ModuleAt = typename Replica::template ModuleAt<M>;
   template <class F>
   using OfOne = typename Replica::template OfOne<F>;
-  using Target = typename Replica::Target;
 
  public:
   HIWAY_DEVICE explicit RegionFiring(Replica& replica) : r_(replica) {}
@@ -115,11 +114,8 @@ class RegionFiring {
   /// Of the replica: how long regions were.
   HIWAY_DEVICE void tell_lengths() const {
     auto const m = r_.lanes_.machine();
-    for (unsigned i = r_.lanes_.rank(); i < r_.p_.nodes; i += r_.lanes_.size()) {
-      if (r_.rows_[i].opener < first_sink)
-        m.fetch_add(r_.p_.region_words[i].items, std::uint64_t{r_.marks_.read(i).put}, Order::relaxed);
-      if ((r_.p_.openers >> i & 1u) != 0) m.fetch_add(r_.p_.region_words[i].opened, arena(i).opened, Order::relaxed);
-    }
+    for (unsigned i = r_.lanes_.rank(); i < r_.p_.nodes; i += r_.lanes_.size())
+      m.fetch_add(r_.p_.region_words[i].items, std::uint64_t{r_.marks_.read(i).put}, Order::relaxed);
   }
 
   // ---- filters: sparse, lane, dense
@@ -222,6 +218,7 @@ class RegionFiring {
     close(e, q, marks, taken);
   }
   /// Marks among what is pushed: behind what the lanes below `along.before` have put.
+  template <class Target>
   HIWAY_DEVICE void put_along(Target& t, PassedAlong const& along, Tally const& pushed) {
     std::uint32_t const items = t.pushed - pushed.all + r_.lanes_.below(pushed, along.before);
     put(t, along.boundary, along.marks, items);
@@ -566,12 +563,14 @@ class RegionFiring {
     detail::unrolled<Function<F>::channels>([&](auto c) { put(e.to[c], b, n, e.to[c].pushed); });
   }
   /// Puts the first `n` lanes' marks, each behind `items` pushed.
+  template <class Target>
   HIWAY_DEVICE void put(Target& t, Boundary const& b, std::uint32_t n, std::uint32_t items) {
     put_boundary(t, b, r_.lanes_.rank() < n, Tally{r_.lanes_.rank(), n, false}, items);
   }
   /// Puts the marks of `who`. A sink ends their regions.
+  template <class Target>
   HIWAY_DEVICE void put_boundary(Target& t, Boundary const& b, bool brings, Tally const& who, std::uint32_t items) {
-    if (t.node >= first_sink) {
+    if (t.is_sink()) {
       release(b, brings && b.closes != Boundary::none);
     } else {
       r_.put_mark(t, b, brings, who, items);
@@ -602,8 +601,9 @@ class RegionFiring {
   }
 
   /// Parents of an ensemble: a step must have room for the marks of all.
+  template <class Target>
   [[nodiscard]] HIWAY_DEVICE std::uint32_t most_parents(Target const& t) const {
-    return t.node < first_sink ? t.marks.slots : ~0u;
+    return t.is_sink() ? ~0u : t.marks.slots;
   }
   HIWAY_ITEMS_MAY_LOOK_UNSET
   /// Opens `k` parents. Their elements are numbered through, and each lane makes every lanes-th.
@@ -619,7 +619,7 @@ class RegionFiring {
     NodeRow const row = r_.rows_[e.node];
     if constexpr (Fn::Parents::count != 0) e.along.region = static_cast<std::uint16_t>(marks.now);
     auto const f = e.function();
-    Target& t = e.to[0];
+    auto& t = e.to[0];
     std::uint32_t const lanes = r_.lanes_.size();
     std::uint32_t const rank = r_.lanes_.rank();
     std::uint32_t const slots = row.arena_slots;
@@ -651,7 +651,6 @@ class RegionFiring {
       if (rank == 0) {
         ring.next = Replica::wrap(ring.next + k, slots);
         ring.live += k;
-        ring.opened += k;
       }
       r_.lanes_.sync();
     }
@@ -743,12 +742,12 @@ class RegionFiring {
     r_.lanes_.sync();
   }
   /// Puts what the lanes have made, but for its tags, row by row: the first `count` of all. How many are the lane's.
-  template <std::uint32_t wide, class T>
+  template <std::uint32_t wide, class Target, class T>
   HIWAY_DEVICE std::uint32_t put_rows(Target& t, Maybe<T> const (&out)[wide], std::uint32_t count) {
     std::uint32_t const lanes = r_.lanes_.size();
     std::uint32_t const rank = r_.lanes_.rank();
     std::uint32_t own = 0;
-    if (t.node >= first_sink) {
+    if (t.is_sink()) {
       detail::unrolled<wide>([&](auto w) {
         std::uint32_t const left = count > w * lanes ? count - w * lanes : 0;
         std::uint32_t const n = left < lanes ? left : lanes;

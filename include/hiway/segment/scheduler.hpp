@@ -88,7 +88,9 @@ class Replica {
   template <class>
   friend class RegionFiring;
 
-  /// Where one channel of a node that fires leads. The same in all lanes.
+  /// Where one channel of a node that fires leads. The same in all lanes. `leads`: what the tree's type says of it, so that a
+  /// node which only puts into queues has no code of sinks.
+  template <Leads leads>
   struct Target {
     std::byte* slots = nullptr;
     std::uint32_t at = 0;    ///< the next slot to write
@@ -99,6 +101,14 @@ class Replica {
     std::uint8_t node = 0;  ///< or first_sink + a sink
     [[no_unique_address]] typename MarksOf::Writing marks;
     [[no_unique_address]] std::conditional_t<has_regions, QueueTags, NoTags> tags;
+
+    [[nodiscard]] HIWAY_DEVICE bool is_sink() const {
+      if constexpr (leads == Leads::either) {
+        return node >= first_sink;
+      } else {
+        return leads == Leads::sinks;
+      }
+    }
   };
 
  public:
@@ -395,7 +405,10 @@ class Replica {
 
   HIWAY_DEVICE void set_root_count(std::uint32_t count) {
     lanes_.sync();
-    if (lanes_.rank() == 0) states_[root_].count = count;
+    if (lanes_.rank() == 0) {
+      if constexpr (has_regions) marks_.came(root_, count - states_[root_].count);
+      states_[root_].count = count;
+    }
     lanes_.sync();
   }
 
@@ -542,10 +555,11 @@ class Replica {
     return at >= slots ? at - slots : at;
   }
 
-  HIWAY_DEVICE Target open(unsigned node, unsigned channel) const {
-    Target t;
+  template <Leads leads>
+  HIWAY_DEVICE Target<leads> open(unsigned node, unsigned channel) const {
+    Target<leads> t;
     t.node = rows_[node].to[channel];
-    if (t.node >= first_sink) return t;
+    if (t.is_sink()) return t;
     NodeRow const& row = rows_[t.node];
     QueueState const s = states_[t.node];
     t.slots = room_of(row.queue_is_far) + row.queue_at;
@@ -560,8 +574,9 @@ class Replica {
     return t;
   }
   /// What a node has put is there for others; all lanes behind a sync().
-  HIWAY_DEVICE void close(Target const& t) {
-    if (t.node >= first_sink) {
+  template <Leads leads>
+  HIWAY_DEVICE void close(Target<leads> const& t) {
+    if (t.is_sink()) {
       sink_counts_[t.node - first_sink] += t.pushed;
     } else {
       states_[t.node].count += t.pushed;
@@ -570,15 +585,15 @@ class Replica {
   }
 
   /// Puts the items of all lanes that have one; `any`: whether `other` holds in any lane.
-  template <class T>
-  HIWAY_DEVICE Tally put(Target& t, T const& item, bool brings, bool other, InRegion in = {}) {
+  template <Leads leads, class T>
+  HIWAY_DEVICE Tally put(Target<leads>& t, T const& item, bool brings, bool other, InRegion in = {}) {
     Tally const tally = lanes_.tally(brings, other);
     put(t, item, brings, tally, in);
     return tally;
   }
-  template <class T>
-  HIWAY_DEVICE void put(Target& t, T const& item, bool brings, Tally const& tally, InRegion in) {
-    if (t.node >= first_sink) {
+  template <Leads leads, class T>
+  HIWAY_DEVICE void put(Target<leads>& t, T const& item, bool brings, Tally const& tally, InRegion in) {
+    if (t.is_sink()) {
       p_.sinks.template put<T>(*this, t.node - first_sink, item, brings, tally);
     } else {
       std::uint32_t const at = wrap(t.at + tally.before, t.size);
@@ -593,9 +608,9 @@ class Replica {
     t.pushed += tally.all;
   }
   /// Puts the lane's signal behind the first `items` of those that have been pushed on the channel in this firing.
-  template <class S>
-  HIWAY_DEVICE void put_mark(Target& t, S const& signal, bool brings, Tally const& tally, std::uint32_t items) {
-    if (t.node >= first_sink) return;
+  template <Leads leads, class S>
+  HIWAY_DEVICE void put_mark(Target<leads>& t, S const& signal, bool brings, Tally const& tally, std::uint32_t items) {
+    if (t.is_sink()) return;
     if (!MarksOf::put(t.marks, signal, brings, tally.before, tally.all, items)) active_ |= 1u << t.node;
   }
 
@@ -606,11 +621,12 @@ class Replica {
     Replica& r;
     unsigned node;
     F const& f;
-    Target to[Fn::channels == 0 ? 1 : Fn::channels];
+    static constexpr Leads leads = Program::template leads<F>;
+    Target<leads> to[Fn::channels == 0 ? 1 : Fn::channels];
     [[no_unique_address]] std::conditional_t<has_regions, PassedAlong, InRegion> along{};
 
     HIWAY_DEVICE OfOne(Replica& replica, unsigned n, F const& function) : r(replica), node(n), f(function) {
-      detail::unrolled<Fn::channels>([&](auto c) { to[c] = r.open(node, c); });
+      detail::unrolled<Fn::channels>([&](auto c) { to[c] = r.template open<leads>(node, c); });
     }
     /// With the parents of the lane's item, where it takes some.
     HIWAY_DEVICE decltype(auto) function() const {
@@ -672,7 +688,7 @@ class Replica {
       Tally all;
       for (std::uint32_t left = nodes; left != 0; left &= left - 1) {
         unsigned const node = m.lowest(left);
-        Target t = r.open(node, C);
+        auto t = r.template open<Program::template leads<F>>(node, C);
         if constexpr (C == 0) r.counting_.step(r.lanes_, node);
         Tally const of_node = r.put(t, item, brings && tag == node, other);
         all.all += of_node.all;
@@ -1028,8 +1044,8 @@ class Replica {
       if constexpr (Fn::raises) k = k < e.free_marks() ? k : e.free_marks();
       if (row.loop != 0) {
         detail::unrolled<Fn::channels>([&](auto c) {
-          Target const& t = e.to[c];
-          if (t.node < first_sink && t.room == 0 && t.free < k) k = t.free;
+          auto const& t = e.to[c];
+          if (!t.is_sink() && t.room == 0 && t.free < k) k = t.free;
         });
       }
       if (MarksOf::is_one(marks) && due == 0) {

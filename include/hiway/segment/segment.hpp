@@ -717,9 +717,45 @@ struct CheckTree {
 
 }  // namespace detail
 
+namespace detail {
+
+/// Bits of functions that have a channel to a queue, or to a sink.
+struct Ends {
+  std::uint32_t queues = 0;
+  std::uint32_t sinks = 0;
+};
+template <class Child>
+constexpr void add_end(Ends& ends, std::uint32_t bit) {
+  (is_node<Child> || is_back<Child> ? ends.queues : ends.sinks) |= bit;
+}
+template <class Modules>
+struct EndsIn {
+  template <class Child>
+  static constexpr void add(Ends&, Child const*) {}
+  template <class Tag, class F, class... Children>
+  static constexpr void add(Ends& ends, Node<Tag, F, Children...> const*) {
+    (add_end<Children>(ends, 1u << place_in<F, Modules>), ...);
+    (add(ends, static_cast<Children const*>(nullptr)), ...);
+  }
+  template <class F, class Child>
+  static constexpr void add(Ends& ends, Repeat<F, Child> const*) {
+    ends.queues |= 1u << place_in<F, Modules>;
+    add_end<Child>(ends, 1u << place_in<F, Modules>);
+    add(ends, static_cast<Child const*>(nullptr));
+  }
+};
+template <class Tree, class Modules>
+constexpr Ends ends_of() {
+  Ends ends;
+  EndsIn<Modules>::add(ends, static_cast<Tree const*>(nullptr));
+  return ends;
+}
+
+}  // namespace detail
+
 /// What a segment's kernel runs, in device memory.
 template <class Source_, class Modules_, class Sinks_, Shape shape_, unsigned root_module_,
-          std::uint32_t shared_modules>
+          std::uint32_t shared_modules, detail::Ends ends>
 struct Program {
   using Source = Source_;
   using Modules = Modules_;
@@ -730,6 +766,11 @@ struct Program {
   static constexpr bool refills_lanes = shape.refill == Refill::lanes;
   /// More than one node has a function of this type.
   static constexpr bool may_share(unsigned module) { return (shared_modules >> module & 1u) != 0; }
+  template <class F>
+  static constexpr Leads leads = [] {
+    constexpr std::uint32_t bit = 1u << detail::place_in<F, Modules>;
+    return (ends.sinks & bit) == 0 ? Leads::queues : (ends.queues & bit) == 0 ? Leads::sinks : Leads::either;
+  }();
 
   Source source;
   Sinks sinks;
@@ -1231,12 +1272,19 @@ class Segment final : public SegmentBase {
     ((bits |= (detail::times_in<Fs, Functions> > 1 ? 1u : 0u) << at++), ...);
     return bits;
   }
+  static constexpr detail::Ends ends = [] {
+    if constexpr (tree_ok) {
+      return detail::ends_of<Tree, Modules>();
+    } else {
+      return detail::Ends{};
+    }
+  }();
 
  public:
   using In = typename Traits::In;
   using Out = typename OnDevice::Out;
   using Code = Program<typename Traits::OnDevice, Modules, typename detail::ListOf<typename OnDevice::type>::type,
-                       shape, 0, shared(Modules{})>;
+                       shape, 0, shared(Modules{}), ends>;
   static constexpr unsigned outlets = std::tuple_size_v<decltype(In::tunnels)>;
   static constexpr unsigned inlets = std::tuple_size_v<decltype(Out::tunnels)>;
   using Runner = std::conditional_t<tree_ok && root_ok, SegmentRunner<Code, outlets, inlets>, RefusedRunner>;
