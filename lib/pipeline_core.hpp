@@ -201,6 +201,8 @@ class Pipeline::Core {
   void find_units();
   void decide_spilling(std::vector<std::string>& problems);
   void find_cycles();
+  void warn_of_cycles() const;
+  [[nodiscard]] bool leads_to_itself(std::uint32_t tunnel) const;
   void choose_grids(std::vector<std::string>& found);
   void load_kernels(std::vector<std::string>& problems);
   void give_spill_memory();

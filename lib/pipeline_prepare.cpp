@@ -2,6 +2,7 @@
 // and monitors.
 #include <algorithm>
 #include <bit>
+#include <cstdio>
 #include <set>
 
 #include "affinity.hpp"
@@ -62,6 +63,7 @@ void Pipeline::Core::prepare() {
   check_tagged(found);
   load_kernels(found);
   check_problems(found);
+  warn_of_cycles();
   for (TunnelState& t : tunnels_) settle_movement(t);
   give_spill_memory();
   place_stage_words();
@@ -177,16 +179,23 @@ void Pipeline::Core::decide_spilling(std::vector<std::string>& found) {
         return component[node[r]] == component[node[s]];
       });
       WhenFull const wanted = tunnel->config().when_full;
-      if (inside && wanted == WhenFull::wait) {
+      bool const planned = tunnel->config().planned;
+      if (inside && wanted == WhenFull::wait && !planned) {
         std::string cycle;
         for (std::size_t other = 0; other < stages_.size(); ++other) {
           if (component[node[other]] == component[node[s]])
             cycle += (cycle.empty() ? "'" : ", '") + stages_[other].description.name + "'";
         }
         found.push_back("tunnel '" + tunnel->name() + "': WhenFull::wait can deadlock inside the cycle or group of " +
-                        cycle + "; use automatic or spill");
+                        cycle + "; use automatic or spill, or a plan's capacity (plan::Rings)");
       }
-      bool const spills = inside || wanted == WhenFull::spill;
+      bool const in_group = std::any_of(all.begin(), all.end(), [&](std::size_t r) {
+        return r != s && node[r] == node[s] && stages_of(stages_[s].gpu, stages_[s].owner).size() > 1;
+      });
+      if (planned && in_group)
+        found.push_back("tunnel '" + tunnel->name() + "': stage '" + stage.description.name +
+                        "' is in one group with its reader, which a plan knows nothing of: use automatic or spill");
+      bool const spills = (inside && !planned) || wanted == WhenFull::spill;
       stage.spills.push_back(spills);
       if (spills) tunnels_[tunnel->id()].spills = true;
     }
@@ -208,7 +217,33 @@ void Pipeline::Core::decide_spilling(std::vector<std::string>& found) {
   }
 }
 
-// A writer that waits for a component is outside: whoever is inside spills. Where a tunnel's readers are of several
+// What a cycle without a plan may spill is known to nobody.
+void Pipeline::Core::warn_of_cycles() const {
+  if (!config_.warn_of_cycles) return;
+  for (std::uint32_t unit = 0; unit != units_; ++unit) {
+    std::string names;
+    for (TunnelState const& t : tunnels_) {
+      std::uint32_t const id = t.tunnel->id();
+      bool const is_open_question = t.spills && t.tunnel->config().when_full == WhenFull::automatic;
+      if (unit_of_[id] != unit || !is_open_question || !leads_to_itself(id)) continue;
+      names += (names.empty() ? "'" : ", '") + t.tunnel->name() + "'";
+    }
+    if (!names.empty()) {
+      std::fprintf(stderr,
+                   "hiway: tunnels %s are in a cycle, and no plan says what they need: items may spill, and lose their "
+                   "order (docs/planner.md; PipelineConfig::warn_of_cycles)\n",
+                   names.c_str());
+    }
+  }
+}
+bool Pipeline::Core::leads_to_itself(std::uint32_t tunnel) const {
+  return std::ranges::any_of(readers(tunnel), [&](std::size_t s) {
+    return std::ranges::any_of(stages_[s].description.into,
+                               [&](TunnelBase const* into) { return unit_of_[into->id()] == unit_of_[tunnel]; });
+  });
+}
+
+// A writer that waits for a component's pools is outside: whoever is inside spills, or a plan says that it may wait. Where a tunnel's readers are of several
 // components, the first that can holds its writers back.
 void Pipeline::Core::find_cycles() {
   auto const spills = [&](std::size_t s, std::uint32_t tunnel) {
@@ -228,9 +263,10 @@ void Pipeline::Core::find_cycles() {
       std::vector<std::size_t> const to = readers(id);
       if (std::none_of(to.begin(), to.end(), inside)) continue;
       std::vector<std::size_t> const by = writers(id);
-      if (!t.tunnel->holds_all() && std::any_of(by.begin(), by.end(), inside)) cycle.pools.push_back(id);
-      bool const waits =
-          t.open_inlets > 0 || std::any_of(by.begin(), by.end(), [&](std::size_t s) { return !spills(s, id); });
+      bool const from_inside = std::any_of(by.begin(), by.end(), inside);
+      if (from_inside && !t.tunnel->holds_all() && t.spills) cycle.pools.push_back(id);
+      bool const waits = t.open_inlets > 0 ||
+                         std::any_of(by.begin(), by.end(), [&](std::size_t s) { return !inside(s) && !spills(s, id); });
       if (waits && t.throttled_by == npos) cycle.entries.push_back(id);
     }
     if (cycle.pools.empty() || cycle.entries.empty()) continue;

@@ -32,7 +32,10 @@ struct Job {
   bool pinned = false;  ///< methods that copy large data do so from and to pinned memory
 
   [[nodiscard]] hiway::PipelineConfig pipeline() const {
-    return {.device = device, .end_detection = scheme.end_detection, .end_time_out = scheme.end_time_out};
+    return {.device = device,
+            .end_detection = scheme.end_detection,
+            .end_time_out = scheme.end_time_out,
+            .warn_of_cycles = false};
   }
 };
 

@@ -88,6 +88,9 @@ struct TunnelConfig {
   /// Items that lie spilled at once; one more ends the run with an error. 0: the library chooses. Nothing where no put
   /// into the tunnel spills.
   std::size_t spill_items = 0;
+  /// A plan proves that with this capacity every wait for room ends (plan::Rings, hiway/plan/tunnels.hpp): a put waits inside
+  /// a cycle, too, and items keep their order.
+  bool planned = false;
 };
 
 /// Which places of a matrix have a task. inside: those where the whole stencil lies in the matrix. clipped: all; at the
@@ -154,6 +157,7 @@ struct PipelineConfig {
   /// The paper: ten times one task.
   std::chrono::microseconds end_time_out{1000};
   Wait monitor_wait = Wait::automatic;  ///< of the CPU threads that carry items across the bus and notice the end
+  bool warn_of_cycles = true;           ///< on stderr at prepare(): tunnels in a cycle that may spill, and have no plan
 };
 
 }  // namespace hiway

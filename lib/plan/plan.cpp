@@ -118,7 +118,10 @@ Plan make_plan(Program const& program, PlanOptions const& options) {
   Plan plan;
   plan.tasks = tasks.size();
   plan.params = tasks.params;
-  for (Stream const& stream : program.streams) plan.streams.push_back(stream.name);
+  for (std::size_t s = 0; s != program.streams.size(); ++s) {
+    plan.streams.push_back(program.streams[s].name);
+    plan.element_bytes.push_back(tasks.elem_bytes[s] * tasks.channels_of[s]);
+  }
   plan.why = explain_starved(tasks);
   if (!plan.why.empty()) {
     plan.verdict = Verdict::starved;

@@ -50,6 +50,7 @@ struct Plan {
   bool feasible = false;  ///< some finite capacities work
   std::uint64_t tasks = 0;
   std::vector<std::string> streams{};  ///< the names, in the program's order
+  Capacities element_bytes{};          ///< of a capacity of one, in all streams of an array
   Parameters params{};                 ///< what it was planned for
   /// Each stream's own least capacity, the others unbounded. Empty where infeasible.
   Capacities min{};
