@@ -243,8 +243,8 @@ bool Pipeline::Core::leads_to_itself(std::uint32_t tunnel) const {
   });
 }
 
-// A writer that waits for a component's pools is outside: whoever is inside spills, or a plan says that it may wait. Where a tunnel's readers are of several
-// components, the first that can holds its writers back.
+// A writer that waits for a component's pools is outside: whoever is inside spills, or a plan says that it may wait. Where
+// a tunnel's readers are of several components, the first that can holds its writers back.
 void Pipeline::Core::find_cycles() {
   auto const spills = [&](std::size_t s, std::uint32_t tunnel) {
     auto const& into = stages_[s].description.into;
