@@ -29,6 +29,8 @@ bool may_be_dense(NodeDescription const& n) {
 }
 /// Or each finds the region of its item: nodes that keep the items' order.
 bool may_be_lane(NodeDescription const& n) { return may_be_dense(n) && !expands(n); }
+/// Its parents are worked on where they lie.
+bool opens_large(NodeDescription const& n) { return n.kind == Kind::enumerate && n.item_bytes > copied_bytes; }
 
 }  // namespace
 
@@ -132,7 +134,7 @@ bool SegmentBase::suspends(NodeDescription const& n) const {
 /// Free slots of the node's queue with fewer of which it is active: what its parent puts at most before it looks again.
 std::uint32_t SegmentBase::room_of(std::size_t node) const {
   NodeDescription const& n = nodes_[node];
-  std::uint32_t room = lanes_;
+  std::uint32_t room = n.parent < 0 && opens_large(n) ? 1 : lanes_;
   if (n.parent >= 0) {
     NodeDescription const& p = nodes_[static_cast<std::size_t>(n.parent)];
     if (!suspends(p)) room = std::max(1u, p.max_gain) * width_of(p);
@@ -141,8 +143,10 @@ std::uint32_t SegmentBase::room_of(std::size_t node) const {
   return n.loop_head ? room + lanes_ : room;  // scheduler.hpp S5
 }
 
-/// Items of a full ensemble. In a loop a node fires with what there is.
+/// Items of a full ensemble. In a loop a node fires with what there is; who opens large parents, with each: one has elements for
+/// all lanes.
 std::uint32_t SegmentBase::width_of(NodeDescription const& n) const {
+  if (opens_large(n)) return 1;
   return n.loop != 0 || n.kind == Kind::enumerate ? lanes_ : lanes_ * n.items_per_lane / n.lanes_per_item;
 }
 
@@ -221,8 +225,7 @@ void SegmentBase::choose_contexts() {
     row.stops_at_marks = context == Context::sparse;
     row.is_dense = context == Context::dense;
     row.is_mixed = gets_mixed(i);
-    row.keeps_lanes =
-        nodes_[i].kind == Kind::expander && shape_.refill == Refill::lanes && context != Context::dense;
+    row.keeps_lanes = nodes_[i].kind == Kind::expander && shape_.refill == Refill::lanes && context != Context::dense;
     queues_[i].context = context;
   }
 }

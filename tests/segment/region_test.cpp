@@ -526,7 +526,7 @@ TYPED_TEST(Regions, LieInLargeParentsThatWhoOpensThemReads) {
       SCOPED_TRACE(by_tunnel ? "by a tunnel" : "from a buffer");
       Pipeline pipe(bounded());
       auto& out = pipe.create_buffer<Total>(regions.size() + pieces.size());
-      auto const tree = chain(enumerate("pieces", PartsOfPiece{}), enumerate("open", ElementsInPiece{}),
+      auto const tree = chain(enumerate("pieces", PartsOfPiece{}, slots_of(s, 1)), enumerate("open", ElementsInPiece{}),
                               aggregate("sum", Sum{}, slots_of(s, 3 * v - 1)), store("out", out));
       SegmentBase* segment = nullptr;
       if (by_tunnel) {

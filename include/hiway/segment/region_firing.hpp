@@ -233,8 +233,7 @@ class RegionFiring {
     std::uint32_t const lanes = r_.lanes_.size();
     QueueState s = r_.states_[node];
     bool const of_range = Replica::Source::is_range && node == r_.root_;
-    bool const partly =
-        r_.is_flushed(node) || of_range || Replica::template fires_partly<typename Function<F>::In>(row);
+    bool const partly = r_.is_flushed(node) || of_range;
     std::uint32_t const began = r_.counting_.now(r_.lanes_);
     OfOne<F> e(r_, node, r_.template function_of<M>(row));
     Reading marks = r_.marks_.read(node);
@@ -249,7 +248,7 @@ class RegionFiring {
       bool const resumed = s.suspended != 0;
       std::uint32_t k = s.suspended;
       if (!resumed) {
-        if (due == 0 || (due < lanes && !partly && marks.count == 0)) break;
+        if (due == 0 || (due < row.width && !partly && marks.count == 0)) break;
         std::uint32_t const free = row.arena_slots - r_.template state_of<F>(node).live;
         starves = free == 0;
         if (starves) break;

@@ -354,7 +354,7 @@ class Replica {
         set_root_count(s.count + n);
         misses = 0;
         drained_ = false;
-        if (s.count + n < row.width && !fires_partly<Item>(row)) continue;
+        if (s.count + n < row.width) continue;
         active_ |= 1u << root_;
         return true;
       }
@@ -388,11 +388,6 @@ class Replica {
           hiway::detail::get_span_by_team(lanes_.team(), outlets_[0], n, hiway::detail::ReadItems<Item>{items});
       return {claimed.run.count, claimed.ended};
     }
-  }
-  /// A node that opens large parents waits for no ensemble of them: one has elements for all lanes.
-  template <class Item>
-  HIWAY_DEVICE static bool fires_partly(NodeRow const& row) {
-    return stays_in_slot<Item> && row.arena_slots != 0;
   }
 
   HIWAY_DEVICE bool begin_flush() {
