@@ -164,6 +164,9 @@ struct Piece {
   std::uint32_t elements[most_elements];
 };
 static_assert(sizeof(Piece) > copied_bytes);
+struct PassPiece {
+  HIWAY_DEVICE Piece operator()(Piece const& piece) const { return piece; }
+};
 struct PartsOfPiece {
   HIWAY_DEVICE unsigned count(Piece const& piece) const { return piece.parts; }
   HIWAY_DEVICE Region at(Piece const& piece, unsigned k) const {
@@ -542,6 +545,30 @@ TYPED_TEST(Regions, LieInLargeParentsThatWhoOpensThemReads) {
       EXPECT_THAT(joined(sorted(out, segment->items("out"))), testing::ElementsAreArray(expected));
       if (testing::Test::HasFailure()) return;
     }
+  }
+}
+
+/// Not the root: several of them are opened at once.
+TYPED_TEST(Regions, LieInLargeParentsThatANodeHasPassedOn) {
+  HIWAY_NEEDS_DEVICE();
+  constexpr Shape shape = TypeParam::shape;
+  constexpr unsigned v = lanes_of<shape>;
+  std::vector<Region> const regions = regions_of(random_counts(100, 150, 8));
+  std::vector<Piece> const pieces = pieces_of(regions);
+  auto const expected = totals(regions, [](Region const&, std::uint32_t x, Total& t) { add(t, x); });
+  for (unsigned const slots : {0u, 1u, 7u}) {
+    SCOPED_TRACE(slots);
+    Pipeline pipe(bounded());
+    auto& in = pipe.create_buffer(std::span(pieces));
+    auto& out = pipe.create_buffer<Total>(regions.size() + pieces.size());
+    Setting const s{Context::lane, slots, 0, -1};
+    auto& segment =
+        pipe.add_segment<shape>("sums", load(in),
+                                chain(node("pass", PassPiece{}), enumerate("pieces", PartsOfPiece{}),
+                                      enumerate("open", ElementsInPiece{}), aggregate("sum", Sum{}), store("out", out)),
+                                config_of(s, v));
+    pipe.run();
+    EXPECT_THAT(joined(sorted(out, segment.items("out"))), testing::ElementsAreArray(expected));
   }
 }
 
