@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <hiway/hiway.hpp>
 #include <span>
-#include <string>
 #include <thread>
 #include <vector>
 

@@ -432,7 +432,6 @@ Input long_lines() {
 /// What the stages make of pieces.
 Conversion of_pieces(Input const& input, std::size_t lines_at_once) {
   Conversion all;
-  std::string text;
   for (std::size_t first = 0; first < input.lines.size(); first += lines_at_once) {
     for (Cutter cutter{input, first, std::min(input.lines.size(), first + lines_at_once)}; !cutter.is_done();) {
       auto const piece = std::make_unique<Piece>();

@@ -24,8 +24,8 @@ struct RingOptions {
 /// A ring's slots are a power of two: of the plan's corners the one is taken whose rings take least bytes.
 class Rings {
  public:
-  /// *Throws* ConfigError, one line: the program runs in no memory, the search was cut short before it could tell, the rings
-  /// of no corner fit `memory_bytes`, or `crossing` names no stream.
+  /// Of a search that was cut short the corners found so far: each of them runs. *Throws* ConfigError, one line: the program
+  /// runs in no memory, the rings of no corner fit `memory_bytes`, or `crossing` names no stream.
   explicit Rings(Plan const& plan, RingOptions const& options = {});
 
   /// `config` with the stream's capacity. A put into a full one waits, in a cycle, too: the plan proves that it comes to an
