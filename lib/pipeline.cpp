@@ -36,6 +36,15 @@ void check_config(TunnelBase const& tunnel) {
       throw ConfigError(who + "low_latency needs Movement::direct");
     if (c.shards > 1) throw ConfigError(who + "low_latency is for tunnels of one shard: " + std::to_string(c.shards));
   }
+  if (c.grow_to_items != 0) {
+    if (tunnel.from_gpu() || tunnel.to_gpu()) throw ConfigError(who + "grow_to_items is for tunnels from CPU to CPU");
+    if (c.shards > 1) throw ConfigError(who + "grow_to_items is for tunnels of one shard: " + std::to_string(c.shards));
+    if (c.when_full == WhenFull::spill)
+      throw ConfigError(who + "grow_to_items makes a put wait for room: it goes with WhenFull::wait or automatic");
+    if (c.grow_to_items < c.capacity_items || c.grow_to_items > max_capacity)
+      throw ConfigError(who + "grow_to_items must be from capacity_items (" + std::to_string(c.capacity_items) +
+                        ") to 2^30: " + std::to_string(c.grow_to_items));
+  }
   if (c.spill_items > max_capacity)
     throw ConfigError(who + "spill_items must be at most 2^30: " + std::to_string(c.spill_items));
   if (c.flush_after.count() < 0)
@@ -64,6 +73,8 @@ void check_extents(std::string_view stage, Extent grid, Extent block) {
 
 Pipeline::Core::Core(PipelineConfig config) : config_(std::move(config)), backend_(make_backend(config_.device)) {
   config_.stall_after = chosen_stall_after(config_.stall_after);
+  if (config_.grow_after.count() < 0)
+    throw ConfigError("grow_after is negative: " + std::to_string(config_.grow_after.count()) + " ms");
   if (!config_.trace.empty()) throw ConfigError("PipelineConfig::trace is not there yet");
   if (config_.end_detection == EndDetection::time_out) admit_time_out(config_.end_time_out);
   host_words_ = std::make_unique<Arena>(*backend_, Memory::pinned, "tunnels' words");
@@ -144,6 +155,7 @@ void Pipeline::Core::add_tunnel(std::unique_ptr<TunnelBase> tunnel) {
     return arena.place_raw(count * t.item_bytes(), what);
   };
   TunnelState s;
+  s.capacity = capacity;
   if (t.crosses()) {
     s.movement = tagged ? Movement::direct : t.config().movement;
     if (tagged) {
@@ -167,13 +179,18 @@ void Pipeline::Core::add_tunnel(std::unique_ptr<TunnelBase> tunnel) {
     s.host_relays = host_words_->place<Relays>();
     host_words_->image(s.host_relays) = make_relays(s, from ? s.get_ring : s.put_ring);
   } else {
-    // Who may spill may put into the ring whose slot it holds (ring.hpp I5). Decided here: open ends copy the handle.
-    bool const may_hold = t.item_bytes() > copied_bytes && t.config().when_full != WhenFull::wait;
+    // Inside a cycle a put may be into the ring whose slot its stage holds (ring.hpp I5). Decided here: open ends copy the
+    // handle.
+    std::size_t const grow_to = t.config().grow_to_items;
+    bool const in_cycle = t.config().when_full != WhenFull::wait || t.config().planned || grow_to != 0;
+    bool const may_hold = t.item_bytes() > copied_bytes && in_cycle;
     unsigned const shards = t.config().shards;
-    std::size_t const each = capacity / shards;
+    std::size_t const each = std::max(capacity, grow_to) / shards;
     std::byte* const items = place_items(tunnel_words(from), shards * std::bit_ceil(each), who);
     s.put_ring =
         make_ring(t, may_hold ? RingPart::in_order : RingPart::whole, items, each, tunnel_words(from), shards, tagged);
+    if (grow_to != 0) tunnel_words(from).image(s.put_ring.words).free.bits = static_cast<std::int32_t>(capacity);
+    tunnels_may_grow_ = tunnels_may_grow_ || grow_to != 0;
     s.get_ring = s.put_ring;
     s.why = "does not cross the bus";
   }

@@ -122,9 +122,10 @@ class Pipeline::Core {
   /// A tunnel's memory, given at create_tunnel: it does not move, so open ends stay valid.
   struct TunnelState {
     std::unique_ptr<TunnelBase> tunnel;
-    Ring put_ring;          ///< the whole ring, or the outbox
-    Ring get_ring;          ///< the whole ring, or the inbox
-    Ring* spill = nullptr;  ///< at the producers' home; given memory by prepare() where a writer spills
+    Ring put_ring;             ///< the whole ring, or the outbox
+    Ring get_ring;             ///< the whole ring, or the inbox
+    std::size_t capacity = 0;  ///< in items, now: a run may let it grow
+    Ring* spill = nullptr;     ///< at the producers' home; given memory by prepare() where a writer spills
     EndWords* host_end = nullptr;
     EndWords* device_end = nullptr;
     Word<std::uint32_t>* closing =
@@ -260,6 +261,8 @@ class Pipeline::Core {
 
   // pipeline_stall.cpp: the watcher's
   void report_stalls(std::chrono::steady_clock::time_point now);
+  void grow_tunnels(std::chrono::steady_clock::time_point now);
+  void grow(TunnelState& t);
   [[nodiscard]] PipelineSnapshot snapshot();
 
   PipelineConfig config_;
@@ -280,6 +283,7 @@ class Pipeline::Core {
   std::vector<CpuStageDescription> cpu_;
   std::vector<GpuKernelDescription> gpu_;
   bool device_tunnels_ = false;
+  bool tunnels_may_grow_ = false;
 
   // Made by prepare(), dropped when the user adds something.
   bool prepared_ = false;
@@ -322,6 +326,8 @@ class Pipeline::Core {
   Progress before_deadline_;
   StallWatch stall_watch_{std::chrono::nanoseconds(0)};
   std::chrono::steady_clock::time_point next_look_;
+  StallWatch growth_watch_{std::chrono::nanoseconds(0)};
+  std::chrono::steady_clock::time_point next_growth_look_;
   unsigned signals_seen_ = 0;
   RunReport report_;
 

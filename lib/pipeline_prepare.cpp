@@ -180,14 +180,15 @@ void Pipeline::Core::decide_spilling(std::vector<std::string>& found) {
       });
       WhenFull const wanted = tunnel->config().when_full;
       bool const planned = tunnel->config().planned;
-      if (inside && wanted == WhenFull::wait && !planned) {
+      bool const may_wait = planned || tunnel->config().grow_to_items != 0;
+      if (inside && wanted == WhenFull::wait && !may_wait) {
         std::string cycle;
         for (std::size_t other = 0; other < stages_.size(); ++other) {
           if (component[node[other]] == component[node[s]])
             cycle += (cycle.empty() ? "'" : ", '") + stages_[other].description.name + "'";
         }
         found.push_back("tunnel '" + tunnel->name() + "': WhenFull::wait can deadlock inside the cycle or group of " +
-                        cycle + "; use automatic or spill, or a plan's capacity (plan::Rings)");
+                        cycle + "; use automatic or spill, a plan's capacity (plan::Rings), or grow_to_items");
       }
       bool const in_group = std::any_of(all.begin(), all.end(), [&](std::size_t r) {
         return r != s && node[r] == node[s] && stages_of(stages_[s].gpu, stages_[s].owner).size() > 1;
@@ -195,7 +196,7 @@ void Pipeline::Core::decide_spilling(std::vector<std::string>& found) {
       if (planned && in_group)
         found.push_back("tunnel '" + tunnel->name() + "': stage '" + stage.description.name +
                         "' is in one group with its reader, which a plan knows nothing of: use automatic or spill");
-      bool const spills = (inside && !planned) || wanted == WhenFull::spill;
+      bool const spills = (inside && !may_wait) || wanted == WhenFull::spill;
       stage.spills.push_back(spills);
       if (spills) tunnels_[tunnel->id()].spills = true;
     }

@@ -150,6 +150,8 @@ void Pipeline::Core::start() {
   before_deadline_.clear();
   stall_watch_ = StallWatch(config_.stall_after);
   next_look_ = started_;
+  growth_watch_ = StallWatch(config_.grow_after);
+  next_growth_look_ = started_;
   signals_seen_ = report_signals();
   // Supervisor and watcher first: a launch that waits for something is ended by it, too.
   start_monitors();
@@ -356,6 +358,7 @@ bool Pipeline::Core::watch() {
     }
   }
   check_deadline(now);
+  grow_tunnels(now);
   report_stalls(now);
   return false;
 }
@@ -463,6 +466,7 @@ void Pipeline::Core::make_report() {
     r.name = t.tunnel->name();
     r.movement = movement_name(t);
     r.why = t.why;
+    r.capacity_items = t.capacity;
     Arena& arena = tunnel_words(t.tunnel->from_gpu());
     for (unsigned k = 0; k < t.put_ring.shards; ++k) r.items += arena.fetch(&t.put_ring.words[k].claimed).bits;
     if (t.spills) {

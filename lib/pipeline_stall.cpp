@@ -1,5 +1,5 @@
-// Pipeline::Core's stall report: reads the counters of a run under way, beside everyone who changes them, and says what
-// they mean (stall_report.hpp).
+// Pipeline::Core's look at a run that stands still: reads the counters of a run under way, beside everyone who changes them,
+// says what they mean (stall_report.hpp), and gives a tunnel more room where that is what is missing.
 #include <algorithm>
 #include <charconv>
 #include <csignal>
@@ -37,6 +37,12 @@ char const* direction_name(Direction direction) {
     case Direction::gpu_to_gpu: return "gpu_to_gpu";
   }
   return "unknown direction";
+}
+
+/// Items of a whole ring whose slots were left: who works on an item there may hold what was taken.
+std::uint64_t left(TunnelSnapshot const& s, std::uint64_t room) {
+  std::uint64_t const held = s.capacity - std::min(room, s.capacity);
+  return s.claimed - std::min(held, s.claimed);
 }
 
 /// Reads words at either home. Of the device's none once a read has failed: the next would wait as long.
@@ -144,12 +150,15 @@ PipelineSnapshot Pipeline::Core::snapshot() {
     s.kind = std::string(direction_name(tunnel.direction())) + " " + movement_name(t);
     s.crosses = tunnel.crosses();
     s.on_device = from || to;
-    s.capacity = tunnel.config().capacity_items;
+    s.capacity = t.capacity;
+    s.may_grow_to = tunnel.config().grow_to_items;
+    std::uint64_t room = 0;
     for (unsigned k = 0; k < t.put_ring.shards; ++k) {
       s.taken += reader.read(&t.get_ring.words[k].taken, to);
       s.claimed += reader.read(&t.put_ring.words[k].claimed, from);
+      if (!s.crosses) room += static_cast<std::uint64_t>(std::max(0, reader.read(&t.put_ring.words[k].free, from)));
     }
-    s.retired = reader.read(t.retired, false);
+    s.retired = s.crosses ? reader.read(t.retired, false) : left(s, room);
     if (tunnel.config().low_latency) {
       s.published = s.arrived = s.claimed;  // nobody tells of items that carry tags
     } else {
@@ -182,6 +191,22 @@ PipelineSnapshot Pipeline::Core::snapshot() {
   }
   all.device_seen = reader.device_seen();
   return all;
+}
+
+// More credit is all that a put needs: the slots are there.
+void Pipeline::Core::grow(TunnelState& t) {
+  std::size_t const more = std::min(t.capacity, t.tunnel->config().grow_to_items - t.capacity);
+  t.capacity += more;
+  host_words_->image(t.put_ring.words).free.bits = static_cast<std::int32_t>(t.capacity);  // the next run's, too
+  ThreadMachine{}.fetch_add(t.put_ring.words->free, static_cast<std::int32_t>(more), Order::relaxed);
+}
+
+void Pipeline::Core::grow_tunnels(std::chrono::steady_clock::time_point now) {
+  if (!tunnels_may_grow_ || now < next_growth_look_ || threads_running_.load(std::memory_order_relaxed) == 0) return;
+  next_growth_look_ = now + std::max<std::chrono::nanoseconds>(config_.grow_after / 4, std::chrono::milliseconds(1));
+  PipelineSnapshot const seen = snapshot();
+  if (!growth_watch_.look(now, progress(seen))) return;
+  if (std::optional<std::size_t> const tunnel = tunnel_to_grow(seen)) grow(tunnels_[*tunnel]);
 }
 
 void Pipeline::Core::report_stalls(std::chrono::steady_clock::time_point now) {

@@ -23,7 +23,7 @@ std::string executors(StageSnapshot const& s, std::uint64_t n) {
 /// Words are read one after another while others change them: a later one may be ahead.
 std::uint64_t minus(std::uint64_t a, std::uint64_t b) { return a > b ? a - b : 0; }
 
-std::uint64_t in_ring(TunnelSnapshot const& t) { return minus(t.claimed, t.crosses ? t.retired : t.taken); }
+std::uint64_t in_ring(TunnelSnapshot const& t) { return minus(t.claimed, t.retired); }
 std::uint64_t in_pool(TunnelSnapshot const& t) { return minus(t.spill_claimed, t.spill_taken); }
 std::uint64_t put(TunnelSnapshot const& t) {
   return t.crosses ? minus(t.claimed, t.spill_taken) + t.spill_claimed : t.claimed + t.spill_claimed;
@@ -79,6 +79,18 @@ class Finder {
     }
     if (found_.empty()) found_.emplace_back("no stage is seen to hold anything up: the counters are all that is known");
     return std::move(found_);
+  }
+
+  [[nodiscard]] std::optional<std::size_t> to_grow() const {
+    std::vector<Link> const all = links();
+    std::optional<std::size_t> smallest;
+    for (Link const& link : all) {
+      TunnelSnapshot const& t = p_.tunnels[link.tunnel];
+      bool const may = link.wait == Link::Wait::room && t.capacity < t.may_grow_to;
+      bool const smaller = !smallest || t.capacity < p_.tunnels[*smallest].capacity;
+      if (may && smaller && !circle_through(link, all).empty()) smallest = link.tunnel;
+    }
+    return smallest;
   }
 
  private:
@@ -200,27 +212,33 @@ class Finder {
     std::vector<Link> shortest;
     for (Link const& first : all) {
       if (first.wait != Link::Wait::room) continue;
-      std::vector<Link const*> reached_by(p_.stages.size(), nullptr);
-      reached_by[first.to] = &first;
-      std::deque<std::size_t> next{first.to};
-      while (!next.empty() && reached_by[first.from] == nullptr) {
-        for (Link const& link : all) {
-          if (link.from != next.front() || reached_by[link.to] != nullptr) continue;
-          reached_by[link.to] = &link;
-          next.push_back(link.to);
-        }
-        next.pop_front();
-      }
-      if (reached_by[first.from] == nullptr) continue;
-      std::vector<Link> circle;
-      for (std::size_t at = first.from; circle.empty() || at != first.from;) {
-        circle.push_back(*reached_by[at]);
-        at = reached_by[at]->from;
-      }
-      std::reverse(circle.begin(), circle.end());  // `first` comes first
-      if (shortest.empty() || circle.size() < shortest.size()) shortest = circle;
+      std::vector<Link> const circle = circle_through(first, all);
+      if (!circle.empty() && (shortest.empty() || circle.size() < shortest.size())) shortest = circle;
     }
     return shortest;
+  }
+
+  /// A shortest one that begins with `first`; empty where there is none.
+  [[nodiscard]] std::vector<Link> circle_through(Link const& first, std::vector<Link> const& all) const {
+    std::vector<Link const*> reached_by(p_.stages.size(), nullptr);
+    reached_by[first.to] = &first;
+    std::deque<std::size_t> next{first.to};
+    while (!next.empty() && reached_by[first.from] == nullptr) {
+      for (Link const& link : all) {
+        if (link.from != next.front() || reached_by[link.to] != nullptr) continue;
+        reached_by[link.to] = &link;
+        next.push_back(link.to);
+      }
+      next.pop_front();
+    }
+    std::vector<Link> circle;
+    if (reached_by[first.from] == nullptr) return circle;
+    for (std::size_t at = first.from; circle.empty() || at != first.from;) {
+      circle.push_back(*reached_by[at]);
+      at = reached_by[at]->from;
+    }
+    std::reverse(circle.begin(), circle.end());
+    return circle;
   }
 
   void name_circle(std::vector<Link> const& circle, std::string const& claim) {
@@ -403,13 +421,17 @@ Progress progress(PipelineSnapshot const& snapshot) {
   }
   for (TunnelSnapshot const& t : snapshot.tunnels) {
     all.insert(all.end(), {t.claimed, t.taken, t.published, t.arrived, t.retired, t.spill_claimed, t.spill_taken,
-                           t.throttled, t.closed, t.ended, t.open_inlets_closed});
+                           t.capacity, t.throttled, t.closed, t.ended, t.open_inlets_closed});
     for (TaskCounts const& outlet : t.open_outlets) all.insert(all.end(), {outlet.got, outlet.finished});
   }
   return all;
 }
 
 std::vector<std::string> find_waits(PipelineSnapshot const& snapshot) { return Finder(snapshot).find(); }
+
+std::optional<std::size_t> tunnel_to_grow(PipelineSnapshot const& snapshot) {
+  return snapshot.aborting ? std::nullopt : Finder(snapshot).to_grow();
+}
 
 std::string describe_stall(PipelineSnapshot const& snapshot, std::string_view occasion) {
   std::string text(occasion);

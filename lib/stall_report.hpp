@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,9 +46,11 @@ struct TunnelSnapshot {
   bool crosses = false;
   bool on_device = false;  ///< some of its words are at the device's home
   std::uint64_t capacity = 0;
-  std::uint64_t claimed = 0;                              ///< the ring's, or the outbox's
-  std::uint64_t taken = 0;                                ///< the ring's, or the inbox's
-  std::uint64_t published = 0, arrived = 0, retired = 0;  ///< crossing tunnels only
+  std::uint64_t may_grow_to = 0;             ///< 0: it does not
+  std::uint64_t claimed = 0;                 ///< the ring's, or the outbox's
+  std::uint64_t taken = 0;                   ///< the ring's, or the inbox's
+  std::uint64_t retired = 0;                 ///< items whose room in the ring is free again
+  std::uint64_t published = 0, arrived = 0;  ///< crossing tunnels only
   bool spills = false;
   std::uint64_t spill_claimed = 0;
   std::uint64_t spill_taken = 0;  ///< by readers, or, of a crossing tunnel, moved on into the ring
@@ -72,6 +75,10 @@ struct PipelineSnapshot {
 /// Numbers that change whenever anything moved.
 using Progress = std::vector<std::uint64_t>;
 [[nodiscard]] Progress progress(PipelineSnapshot const& snapshot);
+
+/// The tunnel that must have more room (Parks): of the full ones that are part of a circle of waits and may grow, the
+/// smallest.
+[[nodiscard]] std::optional<std::size_t> tunnel_to_grow(PipelineSnapshot const& snapshot);
 
 /// What seems to hold the run up, one sentence each, the most likely cause first; at least one.
 [[nodiscard]] std::vector<std::string> find_waits(PipelineSnapshot const& snapshot);

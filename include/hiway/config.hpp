@@ -91,6 +91,11 @@ struct TunnelConfig {
   /// A plan proves that with this capacity every wait for room ends (plan::Rings, hiway/plan/tunnels.hpp): a put waits inside
   /// a cycle, too, and items keep their order.
   bool planned = false;
+  /// cpu_to_cpu, of one shard: when stages wait for each other in a circle, and nothing has moved in the whole pipeline for
+  /// PipelineConfig::grow_after, the smallest full tunnel of the circle doubles its capacity, up to so many items; 0: never.
+  /// A put waits inside a cycle, too, and items keep their order. Slots for so many are there from the beginning, and all of
+  /// them are used in turn (Parks, docs/adr/0031).
+  std::size_t grow_to_items = 0;
 };
 
 /// Which places of a matrix have a task. inside: those where the whole stencil lies in the matrix. clipped: all; at the
@@ -151,6 +156,9 @@ struct PipelineConfig {
   /// handles that signal itself.
   std::chrono::milliseconds stall_after{0};
   OnStall on_stall = OnStall::go_on;
+  /// Of tunnels with grow_to_items. A stage that works for longer may be taken for one that waits, and its full tunnel grow
+  /// without need.
+  std::chrono::milliseconds grow_after{10};
   std::string trace{};  ///< (not there yet)
   EndDetection end_detection = EndDetection::tracked;
   /// EndDetection::time_out only: how long nothing may have moved in a tunnel whose writers have closed, at most an hour.

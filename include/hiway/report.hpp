@@ -13,9 +13,10 @@ struct TunnelReport {
   std::uint64_t items = 0;     ///< put, spilled ones included: what the end check calls created
   std::uint64_t finished = 0;  ///< tasks ended by its readers; equal to items where the run has ended
   std::uint64_t spilled = 0;
-  bool spills_to_host = false;  ///< its pool's items lie in host memory: the device had too little
-  std::uint64_t throttled = 0;  ///< times that writers from outside a cycle waited for its spill pools to empty
-  std::uint64_t batches = 0;    ///< dma: batches that were copied
+  bool spills_to_host = false;     ///< its pool's items lie in host memory: the device had too little
+  std::uint64_t throttled = 0;     ///< times that writers from outside a cycle waited for its spill pools to empty
+  std::uint64_t batches = 0;       ///< dma: batches that were copied
+  std::size_t capacity_items = 0;  ///< at the end: with TunnelConfig::grow_to_items more than it began with, perhaps
 };
 
 struct StencilReport {
@@ -25,7 +26,7 @@ struct StencilReport {
   std::uint64_t values = 0;         ///< of complete frames
   std::uint64_t bytes_moved = 0;    ///< across the bus
   std::uint64_t tasks = 0;
-  std::uint64_t put_back = 0;  ///< StencilTasks::put_back: times that tasks were not ready, by strips
+  std::uint64_t put_back = 0;               ///< StencilTasks::put_back: times that tasks were not ready, by strips
   bool first_task_before_last_set = false;  ///< a task had ended when the run's last value was set
 };
 

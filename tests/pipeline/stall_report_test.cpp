@@ -34,7 +34,7 @@ TunnelSnapshot tunnel(std::string name, std::uint64_t capacity, std::uint64_t pu
   t.kind = "cpu_to_cpu memory";
   t.capacity = capacity;
   t.claimed = put;
-  t.taken = got;
+  t.taken = t.retired = got;
   return t;
 }
 
@@ -84,6 +84,32 @@ TEST(StallReport, ACircleThroughSeveralStagesIsNamedInTheOrderOfTheWaits) {
       "stages wait for each other: 'source' for room in tunnel 'to join' until 'join' gets from it, 'join' for "
       "items of tunnel 'from left' until 'left' puts into it, 'left' for items of tunnel 'to left' until 'source' "
       "puts into it");
+}
+
+TEST(StallReport, TheSmallestFullTunnelOfACircleIsToGrow) {
+  PipelineSnapshot p;
+  p.stages = {stage("source", {}, {{0}, {1}, {2}}), stage("join", {{0}, {1}, {2}}, {}), stage("sink", {{3}}, {}),
+              stage("feed", {}, {{3}})};
+  p.tunnels = {tunnel("a", 4, 4, 0), tunnel("b", 2, 2, 0), tunnel("c", 1, 0, 0), tunnel("not in it", 1, 1, 0)};
+  for (TunnelSnapshot& t : p.tunnels) t.may_grow_to = 8;
+  EXPECT_EQ(tunnel_to_grow(p), 1U);
+  p.tunnels[1].may_grow_to = 2;  // it is as large as it may be
+  EXPECT_EQ(tunnel_to_grow(p), 0U);
+  p.tunnels[0].may_grow_to = 0;
+  EXPECT_EQ(tunnel_to_grow(p), std::nullopt);
+  p.tunnels[0].may_grow_to = 8;
+  p.aborting = true;
+  EXPECT_EQ(tunnel_to_grow(p), std::nullopt);
+}
+
+TEST(StallReport, AStageThatWaitsForRoomBesideItselfGrowsToo) {
+  PipelineSnapshot p;
+  p.stages = {stage("self", {{0, {3, 2}}}, {{0}})};
+  p.tunnels = {tunnel("again", 2, 4, 2)};
+  p.tunnels[0].may_grow_to = 8;
+  EXPECT_EQ(tunnel_to_grow(p), 0U);
+  p.tunnels[0].retired = 3;  // one place is free
+  EXPECT_EQ(tunnel_to_grow(p), std::nullopt);
 }
 
 TEST(StallReport, APutThatSpillsWaitsForNobody) {
@@ -218,6 +244,7 @@ TEST(StallReport, AnythingThatMovesIsProgress) {
       [](auto& s) { s.stages[0].into[0].closed = 1; },
       [](auto& s) { s.stages[1].from[0].tasks.got = 1; },
       [](auto& s) { s.stages[1].from[0].tasks.finished = 1; },
+      [](auto& s) { s.tunnels[0].capacity = 9; },
       [](auto& s) { s.tunnels[0].claimed = 9; },
       [](auto& s) { s.tunnels[0].taken = 9; },
       [](auto& s) { s.tunnels[0].published = 9; },
