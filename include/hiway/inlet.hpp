@@ -269,6 +269,7 @@ inline std::size_t put_run(Machine m, InletView const& v, Ring const& ring, T co
 
 }  // namespace detail
 
+/// Where items go into a tunnel. A copyable handle that owns nothing; stages get one for each tunnel in into(...).
 template <class T>
 class Inlet {
   static_assert(std::is_trivially_copyable_v<T>,

@@ -317,6 +317,7 @@ HIWAY_DEVICE inline std::size_t get_run(Machine m, OutletView const& v, Ring con
 
 }  // namespace detail
 
+/// Where items come out of a tunnel. A copyable handle that owns nothing; stages get one for each tunnel in from(...).
 template <class T>
 class Outlet {
   static_assert(std::is_trivially_copyable_v<T>,

@@ -52,6 +52,7 @@ struct GpuKernelDescription {
 /// *Throws* ConfigError unless `grid` and `block` have one dimension of at least 1.
 void check_extents(std::string_view stage, Extent grid, Extent block);
 
+/// Owns tunnels, stages and buffers; checks, starts and ends a run.
 class Pipeline final : private OpenEnds, private BufferAccess {
  public:
   /// *Throws* NoDevice when the device asked for is not there.

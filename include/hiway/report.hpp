@@ -6,6 +6,7 @@
 
 namespace hiway {
 
+/// What went through one tunnel.
 struct TunnelReport {
   std::string name;
   std::string movement;        ///< "memory" (one home), "direct", "dma" or "managed"
@@ -19,6 +20,7 @@ struct TunnelReport {
   std::size_t capacity_items = 0;  ///< at the end: with TunnelConfig::grow_to_items more than it began with, perhaps
 };
 
+/// What went through one stencil tunnel.
 struct StencilReport {
   std::string name;
   std::uint64_t regions = 0;        ///< that became whole
@@ -30,6 +32,7 @@ struct StencilReport {
   bool first_task_before_last_set = false;  ///< a task had ended when the run's last value was set
 };
 
+/// What Pipeline::wait() tells about a run.
 struct RunReport {
   std::string device;
   double seconds = 0;       ///< steady clock from the start of the stages to the end of the last

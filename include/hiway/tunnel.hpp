@@ -64,6 +64,7 @@ class OpenEnds {
   ~OpenEnds() = default;
 };
 
+/// What carries items of type T between stages, which see its Inlet and Outlet only. The pipeline makes and keeps it.
 template <class T>
 class Tunnel final : public TunnelBase {
  public:
