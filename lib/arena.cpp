@@ -56,6 +56,14 @@ std::byte* Arena::image_of(std::byte* placed) {
   throw std::logic_error("arena: not an object of this arena");
 }
 
+std::vector<std::span<std::byte const>> Arena::words() const {
+  std::vector<std::span<std::byte const>> all;
+  for (Chunk const& chunk : chunks_) {
+    if (chunk.image) all.emplace_back(chunk.home, chunk.used);
+  }
+  return all;
+}
+
 void Arena::reset() {
   for (Chunk& chunk : chunks_) {
     if (memory_ == Memory::device) {

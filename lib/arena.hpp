@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -51,6 +52,9 @@ class Arena {
   }
   /// Room that nobody sets; `what` names it in an error.
   std::byte* place_raw(std::size_t bytes, std::string_view what);
+
+  /// Where the objects lie that have a value at the start: words, all of them.
+  [[nodiscard]] std::vector<std::span<std::byte const>> words() const;
 
   /// Gives every object its value of the start. Not while anything runs.
   void reset();

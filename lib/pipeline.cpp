@@ -2,8 +2,7 @@
 #include "hiway/pipeline.hpp"
 
 #include <bit>
-#include <cstdio>
-
+#include "hiway/log.hpp"
 #include "pipeline_core.hpp"
 
 namespace hiway {
@@ -54,11 +53,8 @@ void check_config(TunnelBase const& tunnel) {
 void admit_time_out(std::chrono::microseconds end_time_out) {
   if (end_time_out.count() <= 0 || end_time_out > std::chrono::hours(1))
     throw ConfigError("end_time_out must be from 1 us to 1 h: " + std::to_string(end_time_out.count()) + " us");
-  std::fprintf(
-      stderr,
-      "hiway: EndDetection::time_out is unsound and for comparison only: a task of more than %lld us may end the run "
-      "with an error\n",
-      static_cast<long long>(end_time_out.count()));
+  log(LogLevel::warning, "EndDetection::time_out is unsound and for comparison only: a task of more than " +
+                             std::to_string(end_time_out.count()) + " us may end the run with an error");
 }
 
 }  // namespace
@@ -75,7 +71,7 @@ Pipeline::Core::Core(PipelineConfig config) : config_(std::move(config)), backen
   config_.stall_after = chosen_stall_after(config_.stall_after);
   if (config_.grow_after.count() < 0)
     throw ConfigError("grow_after is negative: " + std::to_string(config_.grow_after.count()) + " ms");
-  if (!config_.trace.empty()) throw ConfigError("PipelineConfig::trace is not there yet");
+  config_.trace = chosen_trace(config_.trace);
   if (config_.end_detection == EndDetection::time_out) admit_time_out(config_.end_time_out);
   host_words_ = std::make_unique<Arena>(*backend_, Memory::pinned, "tunnels' words");
   device_words_ = std::make_unique<Arena>(*backend_, Memory::device, "tunnels' words");
@@ -343,38 +339,9 @@ void Pipeline::Core::synchronize() {
   }
 }
 
-std::string Pipeline::Core::graph() const {
-  std::string dot = "digraph pipeline {\n  rankdir=LR;\n";
-  auto const node = [&](StageDescription const& stage, std::string const& place) {
-    dot += "  \"" + stage.name + "\" [shape=box, label=\"" + stage.name + "\\n" + place + "\"];\n";
-  };
-  std::vector<StageDescription const*> all;
-  for (CpuStageDescription const& c : cpu_) {
-    node(c.stage, "CPU, " + std::to_string(c.options.threads) + (c.options.threads == 1 ? " thread" : " threads"));
-    all.push_back(&c.stage);
-  }
-  for (GpuKernelDescription const& k : gpu_) {
-    for (StageDescription const& stage : k.stages) {
-      node(stage, k.stages.size() > 1 ? "GPU, group " + k.name : "GPU");
-      all.push_back(&stage);
-    }
-  }
-  for (TunnelState const& s : tunnels_) {
-    TunnelBase const* const t = s.tunnel.get();
-    std::vector<std::string> writers(s.open_inlets, "(open inlet of " + t->name() + ")");
-    std::vector<std::string> readers(s.open_outlets.size(), "(open outlet of " + t->name() + ")");
-    for (StageDescription const* stage : all) {
-      if (std::find(stage->into.begin(), stage->into.end(), t) != stage->into.end()) writers.push_back(stage->name);
-      if (std::find(stage->from.begin(), stage->from.end(), t) != stage->from.end()) readers.push_back(stage->name);
-    }
-    for (std::string const& w : writers) {
-      for (std::string const& r : readers) {
-        dot += "  \"" + w + "\" -> \"" + r + "\" [label=\"" + t->name() + " (" +
-               std::to_string(t->config().capacity_items) + ")\"];\n";
-      }
-    }
-  }
-  return dot + "}\n";
+Latency& Pipeline::Core::create_latency(std::string path, unsigned every) {
+  require_idle("create_latency");
+  return latencies_.emplace_back(std::move(path), every);
 }
 
 // ---- the facade ------------------------------------------------------------------------------
@@ -415,6 +382,9 @@ RunReport Pipeline::run() {
 void Pipeline::abort() { core_->abort(std::make_exception_ptr(Aborted("the pipeline was aborted"))); }
 RunReport Pipeline::stats() const { return core_->stats(); }
 std::string Pipeline::graph() const { return core_->graph(); }
+Latency& Pipeline::create_latency(std::string path, unsigned every) {
+  return core_->create_latency(std::move(path), every);
+}
 std::string Pipeline::device() const { return core_->backend().name(); }
 
 }  // namespace hiway

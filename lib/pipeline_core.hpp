@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <deque>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -21,6 +22,7 @@
 #include "arena.hpp"
 #include "hiway/pipeline.hpp"
 #include "movement_table.hpp"
+#include "run_trace.hpp"
 #include "stall_report.hpp"
 
 namespace hiway {
@@ -70,6 +72,11 @@ inline BusDirection bus_direction(TunnelBase const& tunnel) {
 [[nodiscard]] std::size_t spill_items(TunnelBase const& tunnel);
 /// PipelineConfig::stall_after, or what the environment says where that is 0. *Throws* ConfigError.
 [[nodiscard]] std::chrono::milliseconds chosen_stall_after(std::chrono::milliseconds configured);
+/// What the environment's variable says; 0 where it is not set. *Throws* ConfigError.
+[[nodiscard]] std::chrono::milliseconds milliseconds_of(char const* variable);
+/// PipelineConfig::trace, or what the environment says where that is empty.
+[[nodiscard]] std::string chosen_trace(std::string const& configured);
+[[nodiscard]] char const* direction_name(Direction direction);
 /// How often SIGUSR1 has come. The first call takes the signal over if it has its default disposition.
 [[nodiscard]] unsigned report_signals();
 
@@ -87,7 +94,8 @@ class Pipeline::Core {
   OutletView open_outlet(TunnelBase const& tunnel);
   void launch(std::string_view name, DeviceKernel kernel, GpuStageOptions options);
   void synchronize();
-  [[nodiscard]] std::string graph() const;
+  Latency& create_latency(std::string path, unsigned every);
+  [[nodiscard]] std::string graph();
   [[nodiscard]] std::uint32_t tunnel_count() const { return static_cast<std::uint32_t>(tunnels_.size()); }
   [[nodiscard]] Backend& backend() { return *backend_; }
   void require_idle(char const* what) const;
@@ -103,7 +111,7 @@ class Pipeline::Core {
   RunReport wait();
   bool wait_for(std::chrono::nanoseconds duration);
   void abort(std::exception_ptr reason);
-  [[nodiscard]] RunReport stats() const { return report_; }
+  [[nodiscard]] RunReport stats();
   [[nodiscard]] bool running() const { return running_; }
 
  private:
@@ -158,6 +166,10 @@ class Pipeline::Core {
     std::vector<std::uint32_t> pools;    ///< tunnels that a stage of it spills into
     std::vector<std::uint32_t> entries;  ///< tunnels that bring items from outside
   };
+  struct ThreadLog {
+    ThreadTrace trace;
+    std::vector<WaitWords> waits;  ///< for each tunnel
+  };
   /// A stage, CPU or GPU, with its words.
   struct StageState {
     StageDescription description;
@@ -170,6 +182,7 @@ class Pipeline::Core {
     std::vector<InletPort*> inlet_ports;                 ///< `executors` for each tunnel in into
     std::vector<Word<std::uint32_t>*> closed_executors;  ///< one for each tunnel in into
     std::vector<bool> spills;                            ///< likewise
+    std::vector<std::unique_ptr<ThreadLog>> threads;     ///< a CPU stage's
   };
 
   // pipeline.cpp
@@ -259,6 +272,18 @@ class Pipeline::Core {
   void check_frames();
   [[nodiscard]] StencilReport stencil_report(TunnelState const& t);
 
+  // pipeline_trace.cpp
+  void start_trace();
+  void sample(std::chrono::steady_clock::time_point now);
+  void trace_event(std::string category, std::string name, std::string text);
+  [[nodiscard]] TunnelReport begun_report(TunnelState const& t) const;
+  [[nodiscard]] StageReport stage_report(std::size_t stage, std::uint64_t tasks, double run_seconds) const;
+  [[nodiscard]] RunReport report_of(PipelineSnapshot const& seen) const;
+  void write_graph();
+  void write_stats() const;
+  void show(std::chrono::steady_clock::time_point now);
+  void write_trace(std::chrono::steady_clock::time_point end, RunReport const& report);
+
   // pipeline_stall.cpp: the watcher's
   void report_stalls(std::chrono::steady_clock::time_point now);
   void grow_tunnels(std::chrono::steady_clock::time_point now);
@@ -284,6 +309,7 @@ class Pipeline::Core {
   std::vector<GpuKernelDescription> gpu_;
   bool device_tunnels_ = false;
   bool tunnels_may_grow_ = false;
+  std::deque<Latency> latencies_;
 
   // Made by prepare(), dropped when the user adds something.
   bool prepared_ = false;
@@ -329,6 +355,11 @@ class Pipeline::Core {
   StallWatch growth_watch_{std::chrono::nanoseconds(0)};
   std::chrono::steady_clock::time_point next_growth_look_;
   unsigned signals_seen_ = 0;
+  std::optional<RunTrace> trace_;
+  std::chrono::steady_clock::time_point next_sample_;
+  std::mutex snapshots_;                     ///< one at a time
+  std::chrono::milliseconds show_every_{0};  ///< HIWAY_WATCH
+  std::chrono::steady_clock::time_point next_show_;
   RunReport report_;
 
  public:

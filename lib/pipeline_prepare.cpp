@@ -7,6 +7,7 @@
 
 #include "affinity.hpp"
 #include "graph.hpp"
+#include "hiway/log.hpp"
 #include "pipeline_core.hpp"
 
 namespace hiway {
@@ -230,10 +231,9 @@ void Pipeline::Core::warn_of_cycles() const {
       names += (names.empty() ? "'" : ", '") + t.tunnel->name() + "'";
     }
     if (!names.empty()) {
-      std::fprintf(stderr,
-                   "hiway: tunnels %s are in a cycle, and no plan says what they need: items may spill, and lose their "
-                   "order (docs/planner.md; PipelineConfig::warn_of_cycles)\n",
-                   names.c_str());
+      log(LogLevel::warning, "tunnels " + names +
+                                 " are in a cycle, and no plan says what they need: items may spill, and lose their "
+                                 "order (docs/planner.md; PipelineConfig::warn_of_cycles)");
     }
   }
 }
@@ -383,10 +383,16 @@ void Pipeline::Core::place_stage_words() {
     s.outlet_ports.clear();
     s.inlet_ports.clear();
     s.closed_executors.clear();
-    for (std::size_t i = 0; i < s.description.from.size(); ++i)
+    s.threads.clear();
+    for (unsigned e = 0; !s.gpu && e < s.executors; ++e) s.threads.push_back(std::make_unique<ThreadLog>());
+    for (std::size_t i = 0; i < s.description.from.size(); ++i) {
       s.outlet_ports.push_back(arena.place<OutletPort>(s.executors));
+      for (std::size_t e = 0; e < s.threads.size(); ++e)
+        arena.image(s.outlet_ports[i] + e).trace = &s.threads[e]->trace;
+    }
     for (std::size_t i = 0; i < s.description.into.size(); ++i) {
       s.inlet_ports.push_back(arena.place<InletPort>(s.executors));
+      for (std::size_t e = 0; e < s.threads.size(); ++e) arena.image(s.inlet_ports[i] + e).trace = &s.threads[e]->trace;
       s.closed_executors.push_back(arena.place<Word<std::uint32_t>>());
     }
   }

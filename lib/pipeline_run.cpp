@@ -85,6 +85,8 @@ void Pipeline::Core::run_thread(std::size_t stage, unsigned thread) {
   StageState const& s = stages_[stage];
   CpuStageOptions const& options = cpu_[s.owner].options;
   this_thread_context() = {.thread = thread, .threads = s.executors, .wait = options.wait};
+  ThreadLog& log = *s.threads[thread];
+  log.trace.begin(trace_.has_value(), s.description.from.empty(), log.waits);
   inside_[stage].fetch_add(1, std::memory_order_relaxed);
   try {
     if (!options.pin.empty()) pin_this_thread(options.pin[thread % options.pin.size()]);
@@ -94,6 +96,7 @@ void Pipeline::Core::run_thread(std::size_t stage, unsigned thread) {
   } catch (...) {
     fail_stage(s.description.name, std::current_exception());
   }
+  log.trace.end();
   last_thread_end_ns_.store(std::chrono::steady_clock::now().time_since_epoch().count(), std::memory_order_relaxed);
   inside_[stage].fetch_sub(1, std::memory_order_relaxed);
   threads_running_.fetch_sub(1, std::memory_order_release);
@@ -120,6 +123,7 @@ void Pipeline::Core::start() {
   prepare();
   synchronize();
   error_.clear();
+  start_trace();
   for (auto const& line : lines_) {
     if (line) line->reset();  // before the words that its copies set
   }
@@ -150,6 +154,7 @@ void Pipeline::Core::start() {
   before_deadline_.clear();
   stall_watch_ = StallWatch(config_.stall_after);
   next_look_ = started_;
+  next_sample_ = started_;
   growth_watch_ = StallWatch(config_.grow_after);
   next_growth_look_ = started_;
   signals_seen_ = report_signals();
@@ -358,6 +363,8 @@ bool Pipeline::Core::watch() {
     }
   }
   check_deadline(now);
+  sample(now);
+  show(now);
   grow_tunnels(now);
   report_stalls(now);
   return false;
@@ -436,13 +443,19 @@ RunReport Pipeline::Core::wait() {
       set_error(std::current_exception());
     }
   }
-  if (std::exception_ptr const error = error_.get()) std::rethrow_exception(error);
+  if (std::exception_ptr const error = error_.get()) {
+    if (trace_) write_trace(end, report_of(snapshot()));
+    std::rethrow_exception(error);
+  }
   for (GpuKernelDescription const& k : gpu_) {
     if (k.kernel.data) k.kernel.data->finish(*backend_);
   }
   report_ = {};
   report_.seconds = std::chrono::duration<double>(end - started_).count();
   make_report();
+  write_graph();
+  write_stats();
+  if (trace_) write_trace(end, report_);
   return report_;
 }
 
@@ -462,15 +475,10 @@ std::uint64_t Pipeline::Core::finished_tasks(OutletPort const* ports, unsigned c
 void Pipeline::Core::make_report() {
   report_.device = backend_->name();
   for (TunnelState const& t : tunnels_) {
-    TunnelReport r;
-    r.name = t.tunnel->name();
-    r.movement = movement_name(t);
-    r.why = t.why;
-    r.capacity_items = t.capacity;
+    TunnelReport r = begun_report(t);
     Arena& arena = tunnel_words(t.tunnel->from_gpu());
     for (unsigned k = 0; k < t.put_ring.shards; ++k) r.items += arena.fetch(&t.put_ring.words[k].claimed).bits;
     if (t.spills) {
-      r.spills_to_host = t.spills_to_host;
       r.spilled = arena.fetch(&arena.image(t.spill).words->claimed).bits;
       if (!t.tunnel->crosses()) r.items += r.spilled;
     }
@@ -484,10 +492,17 @@ void Pipeline::Core::make_report() {
     report_.items += r.items;
     report_.tunnels.push_back(std::move(r));
   }
-  for (StageState const& s : stages_) {
-    for (std::size_t f = 0; f < s.description.from.size(); ++f)
-      report_.tunnels[s.description.from[f]->id()].finished += finished_tasks(s.outlet_ports[f], s.executors, s.gpu);
+  for (std::size_t i = 0; i < stages_.size(); ++i) {
+    StageState const& s = stages_[i];
+    std::uint64_t ended = 0;
+    for (std::size_t f = 0; f < s.description.from.size(); ++f) {
+      std::uint64_t const finished = finished_tasks(s.outlet_ports[f], s.executors, s.gpu);
+      report_.tunnels[s.description.from[f]->id()].finished += finished;
+      ended += finished;
+    }
+    report_.stages.push_back(stage_report(i, ended, report_.seconds));
   }
+  for (Latency const& latency : latencies_) report_.latencies.push_back(latency.report());
   std::int64_t last_item = 0;
   for (StageState const& s : stages_) {
     if (s.gpu) continue;

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "hiway/log.hpp"
 #include "pipeline_core.hpp"
 
 namespace hiway {
@@ -29,83 +30,101 @@ bool take_signal_over() {
   return sigaction(SIGUSR1, &action, nullptr) == 0;
 }
 
-char const* direction_name(Direction direction) {
-  switch (direction) {
-    case Direction::cpu_to_cpu: return "cpu_to_cpu";
-    case Direction::cpu_to_gpu: return "cpu_to_gpu";
-    case Direction::gpu_to_cpu: return "gpu_to_cpu";
-    case Direction::gpu_to_gpu: return "gpu_to_gpu";
-  }
-  return "unknown direction";
-}
-
 /// Items of a whole ring whose slots were left: who works on an item there may hold what was taken.
 std::uint64_t left(TunnelSnapshot const& s, std::uint64_t room) {
   std::uint64_t const held = s.capacity - std::min(room, s.capacity);
   return s.claimed - std::min(held, s.claimed);
 }
 
-/// Reads words at either home. Of the device's none once a read has failed: the next would wait as long.
+/// Reads words at either home. The device's are copied together, once: each copy would take the bus's whole latency.
 class WordReader {
  public:
-  WordReader(Backend& backend, bool device_may_be_read) : backend_(backend), device_seen_(device_may_be_read) {}
+  WordReader(Backend& backend, std::vector<Arena const*> const& device, bool device_may_be_read)
+      : backend_(backend), device_is_here_(backend.is_host()), device_seen_(device_may_be_read) {
+    if (device_is_here_ || !device_seen_) return;
+    for (Arena const* arena : device) {
+      for (std::span<std::byte const> const words : arena->words()) {
+        Copied copied{words.data(), std::vector<std::byte>((words.size() + 3) / 4 * 4)};
+        device_seen_ = device_seen_ && backend.peek(copied.bytes.data(), copied.home, copied.bytes.size());
+        if (!device_seen_) return;
+        copied_.push_back(std::move(copied));
+      }
+    }
+  }
 
   template <class T>
   T read(Word<T>* word, bool device) {
     if (word == nullptr) return T{0};
-    if (!device) return ThreadMachine{}.load(*word, Order::relaxed);
-    T bits{0};
-    return peek(&bits, word, sizeof bits) ? bits : T{0};
+    if (device && !device_is_here_) return fetch(word).bits;
+    if (device && !device_seen_) return T{0};
+    return ThreadMachine{}.load(*word, Order::relaxed);
   }
-  /// False when they could not be read.
+  /// Also of words that are in no arena's list. False when they could not be read.
   bool read(std::vector<std::uint32_t>& bits, Word<std::uint32_t>* words, bool device) {
-    if (device) return peek(bits.data(), words, bits.size() * sizeof bits[0]);
-    for (std::size_t i = 0; i < bits.size(); ++i) bits[i] = read(words + i, false);
+    if (device && !device_is_here_) {
+      device_seen_ = device_seen_ && backend_.peek(bits.data(), words, bits.size() * sizeof bits[0]);
+      return device_seen_;
+    }
+    for (std::size_t i = 0; i < bits.size(); ++i) bits[i] = read(words + i, device);
     return true;
   }
-  TaskCounts tasks(OutletPort* ports, unsigned count, bool device) {
-    TaskCounts sum;
-    if (!device) {
-      for (unsigned i = 0; i < count; ++i) {
-        sum.got += read(&ports[i].got, false);
-        sum.finished += read(&ports[i].finished, false);
-      }
-      return sum;
-    }
-    std::vector<OutletPort> copies(
-        count);  // the fields that are no words are CPU threads' only: nobody writes them here
-    if (!peek(copies.data(), ports, count * sizeof(OutletPort))) return {};
-    for (OutletPort const& port : copies) {
-      sum.got += port.got.bits;
-      sum.finished += port.finished.bits;
-    }
-    return sum;
+  /// Of each of `count` ports.
+  std::vector<TaskCounts> tasks(OutletPort* ports, unsigned count, bool device) {
+    std::vector<TaskCounts> all;
+    for (unsigned i = 0; i < count; ++i) all.push_back({read(&ports[i].got, device), read(&ports[i].finished, device)});
+    return all;
   }
   [[nodiscard]] bool device_seen() const { return device_seen_; }
 
  private:
-  bool peek(void* to, void const* device, std::size_t bytes) {
-    device_seen_ = device_seen_ && backend_.peek(to, device, bytes);
-    return device_seen_;
+  struct Copied {
+    std::byte const* home;
+    std::vector<std::byte> bytes;
+  };
+  template <class T>
+  T fetch(T const* home) const {
+    auto const* const at = reinterpret_cast<std::byte const*>(home);
+    for (Copied const& c : copied_) {
+      if (at < c.home || at + sizeof(T) > c.home + c.bytes.size()) continue;
+      T value;
+      std::memcpy(&value, c.bytes.data() + (at - c.home), sizeof value);
+      return value;
+    }
+    return T{};
   }
 
   Backend& backend_;
+  std::vector<Copied> copied_;
+  bool device_is_here_;
   bool device_seen_;
 };
 
+TaskCounts sum(std::vector<TaskCounts> const& counts) {
+  TaskCounts all;
+  for (TaskCounts const& c : counts) {
+    all.got += c.got;
+    all.finished += c.finished;
+  }
+  return all;
+}
+
 }  // namespace
 
-std::chrono::milliseconds chosen_stall_after(std::chrono::milliseconds configured) {
-  if (configured.count() < 0)
-    throw ConfigError("stall_after is negative: " + std::to_string(configured.count()) + " ms");
-  char const* const asked = std::getenv("HIWAY_STALL_AFTER");
-  if (configured.count() != 0 || asked == nullptr || *asked == '\0') return configured;
+std::chrono::milliseconds milliseconds_of(char const* variable) {
+  char const* const asked = std::getenv(variable);
+  if (asked == nullptr || *asked == '\0') return std::chrono::milliseconds(0);
   std::int32_t milliseconds = -1;
   char const* const end = asked + std::strlen(asked);
   auto const parsed = std::from_chars(asked, end, milliseconds);
   if (parsed.ec != std::errc{} || parsed.ptr != end || milliseconds < 0)
-    throw ConfigError("HIWAY_STALL_AFTER must be a number of milliseconds: '" + std::string(asked) + "'");
+    throw ConfigError(std::string(variable) + " must be a number of milliseconds: '" + asked + "'");
   return std::chrono::milliseconds(milliseconds);
+}
+
+std::chrono::milliseconds chosen_stall_after(std::chrono::milliseconds configured) {
+  if (configured.count() < 0)
+    throw ConfigError("stall_after is negative: " + std::to_string(configured.count()) + " ms");
+  return configured.count() != 0 ? configured : milliseconds_of("HIWAY_STALL_AFTER");
 }
 
 unsigned report_signals() {
@@ -115,9 +134,13 @@ unsigned report_signals() {
 }
 
 PipelineSnapshot Pipeline::Core::snapshot() {
+  std::scoped_lock const one_at_a_time(snapshots_);
   bool const kernels_started = kernels_started_.load(std::memory_order_acquire);
   // A launch that waits for something may hold the driver: nothing is asked of it then.
-  WordReader reader(*backend_, kernels_started || !uses_device());
+  WordReader reader(
+      *backend_,
+      uses_device() ? std::vector<Arena const*>{device_words_.get(), device_plan_.get()} : std::vector<Arena const*>{},
+      kernels_started || !uses_device());
   PipelineSnapshot all;
   all.aborting = is_aborted(ThreadMachine{}, *host_control_);
   for (std::size_t i = 0; i < stages_.size(); ++i) {
@@ -135,8 +158,12 @@ PipelineSnapshot Pipeline::Core::snapshot() {
       auto const kernel = static_cast<std::size_t>(place) + 1;  // after the device monitor
       if (kernel < kernels_.size() && !kernels_[kernel].done) stage.inside = s.executors;
     }
-    for (std::size_t f = 0; f < s.description.from.size(); ++f)
-      stage.from.push_back({s.description.from[f]->id(), reader.tasks(s.outlet_ports[f], s.executors, s.gpu)});
+    stage.got.assign(s.executors, 0);
+    for (std::size_t f = 0; f < s.description.from.size(); ++f) {
+      std::vector<TaskCounts> const each = reader.tasks(s.outlet_ports[f], s.executors, s.gpu);
+      for (unsigned e = 0; e < s.executors; ++e) stage.got[e] += each[e].got;
+      stage.from.push_back({s.description.from[f]->id(), sum(each)});
+    }
     for (std::size_t o = 0; o < s.description.into.size(); ++o)
       stage.into.push_back({s.description.into[o]->id(), reader.read(s.closed_executors[o], s.gpu), s.spills[o]});
     all.stages.push_back(std::move(stage));
@@ -181,7 +208,7 @@ PipelineSnapshot Pipeline::Core::snapshot() {
     s.ended = reader.read(&end->ended, t.host_end == nullptr) != 0;
     s.open_inlets = t.open_inlets;
     s.open_inlets_closed = reader.read(t.open_closed, from);
-    for (OutletPort* port : t.open_outlets) s.open_outlets.push_back(reader.tasks(port, 1, to));
+    for (OutletPort* port : t.open_outlets) s.open_outlets.push_back(reader.tasks(port, 1, to).front());
     if (t.stencil) {
       StencilShape const& shape = t.stencil->tunnel->plan().shape;
       std::vector<std::uint32_t> set(std::size_t{shape.regions()} * shape.buffers);
@@ -196,6 +223,8 @@ PipelineSnapshot Pipeline::Core::snapshot() {
 // More credit is all that a put needs: the slots are there.
 void Pipeline::Core::grow(TunnelState& t) {
   std::size_t const more = std::min(t.capacity, t.tunnel->config().grow_to_items - t.capacity);
+  trace_event("growth", "tunnel '" + t.tunnel->name() + "' grows",
+              "from " + std::to_string(t.capacity) + " to " + std::to_string(t.capacity + more) + " items");
   t.capacity += more;
   host_words_->image(t.put_ring.words).free.bits = static_cast<std::int32_t>(t.capacity);  // the next run's, too
   ThreadMachine{}.fetch_add(t.put_ring.words->free, static_cast<std::int32_t>(more), Order::relaxed);
@@ -211,11 +240,15 @@ void Pipeline::Core::grow_tunnels(std::chrono::steady_clock::time_point now) {
 
 void Pipeline::Core::report_stalls(std::chrono::steady_clock::time_point now) {
   if (threads_running_.load(std::memory_order_relaxed) == 0 && kernels_done_.load(std::memory_order_relaxed)) return;
-  auto const say = [](std::string const& text) { std::fputs(("hiway: " + text + "\n").c_str(), stderr); };
+  auto const say = [&](std::string const& text) {
+    log(LogLevel::error, text);
+    trace_event("stall", "stall", text);
+  };
   unsigned const signals_now = report_signals();
   if (signals_now != signals_seen_) {
     signals_seen_ = signals_now;
     say(describe_stall(snapshot(), "asked by SIGUSR1"));
+    write_graph();
   }
   if (config_.stall_after.count() == 0 || now < next_look_) return;
   next_look_ = now + std::max<std::chrono::nanoseconds>(config_.stall_after / 4, least_look_interval);

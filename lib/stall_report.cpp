@@ -6,6 +6,33 @@
 namespace hiway {
 namespace {
 
+/// Words are read one after another while others change them: a later one may be ahead.
+std::uint64_t minus(std::uint64_t a, std::uint64_t b) { return a > b ? a - b : 0; }
+
+}  // namespace
+
+std::uint64_t in_ring(TunnelSnapshot const& t) { return minus(t.claimed, t.retired); }
+std::uint64_t in_pool(TunnelSnapshot const& t) { return minus(t.spill_claimed, t.spill_taken); }
+std::uint64_t put(TunnelSnapshot const& t) {
+  return t.crosses ? minus(t.claimed, t.spill_taken) + t.spill_claimed : t.claimed + t.spill_claimed;
+}
+TaskCounts tasks(PipelineSnapshot const& snapshot, std::size_t tunnel) {
+  TaskCounts all;
+  auto const add = [&](TaskCounts const& c) {
+    all.got += c.got;
+    all.finished += c.finished;
+  };
+  for (StageSnapshot const& s : snapshot.stages) {
+    for (auto const& from : s.from) {
+      if (from.tunnel == tunnel) add(from.tasks);
+    }
+  }
+  for (TaskCounts const& c : snapshot.tunnels[tunnel].open_outlets) add(c);
+  return all;
+}
+
+namespace {
+
 std::string quoted(std::string const& name) { return "'" + name + "'"; }
 
 std::string joined(std::vector<std::string> const& words, std::string_view between) {
@@ -20,14 +47,6 @@ std::string executors(StageSnapshot const& s, std::uint64_t n) {
   return of(n, s.executors) + (s.gpu ? " blocks" : " threads");
 }
 
-/// Words are read one after another while others change them: a later one may be ahead.
-std::uint64_t minus(std::uint64_t a, std::uint64_t b) { return a > b ? a - b : 0; }
-
-std::uint64_t in_ring(TunnelSnapshot const& t) { return minus(t.claimed, t.retired); }
-std::uint64_t in_pool(TunnelSnapshot const& t) { return minus(t.spill_claimed, t.spill_taken); }
-std::uint64_t put(TunnelSnapshot const& t) {
-  return t.crosses ? minus(t.claimed, t.spill_taken) + t.spill_claimed : t.claimed + t.spill_claimed;
-}
 std::uint64_t got(TunnelSnapshot const& t) { return t.crosses ? t.taken : t.taken + t.spill_taken; }
 bool full(TunnelSnapshot const& t) { return in_ring(t) >= t.capacity; }
 bool empty(TunnelSnapshot const& t) { return put(t) <= got(t); }

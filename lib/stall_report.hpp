@@ -37,6 +37,7 @@ struct StageSnapshot {
   std::uint32_t inside = 0;    ///< still in the stage's code or, of a kernel that runs, all of them
   bool ended = false;          ///< every tunnel that it reads has ended
   std::vector<From> from;
+  std::vector<std::uint64_t> got;  ///< by each executor, of all tunnels together
   std::vector<Into> into;
 };
 
@@ -71,6 +72,13 @@ struct PipelineSnapshot {
   bool device_seen = true;  ///< false: words at the device's home are missing, not 0
   bool aborting = false;
 };
+
+/// Items in the tunnel's ring, or rings; in its pool; put into it so far.
+[[nodiscard]] std::uint64_t in_ring(TunnelSnapshot const& t);
+[[nodiscard]] std::uint64_t in_pool(TunnelSnapshot const& t);
+[[nodiscard]] std::uint64_t put(TunnelSnapshot const& t);
+/// Of all readers of the tunnel.
+[[nodiscard]] TaskCounts tasks(PipelineSnapshot const& snapshot, std::size_t tunnel);
 
 /// Numbers that change whenever anything moved.
 using Progress = std::vector<std::uint64_t>;

@@ -74,10 +74,30 @@ void TransferLine::add(std::size_t track, std::uint64_t items) {
   under_way_.push_back({.submission = submitted_ + 1,
                         .track = track,
                         .to = to,
-                        .bytes = static_cast<std::size_t>(items) * t.route.item_bytes()});
+                        .bytes = static_cast<std::size_t>(items) * t.route.item_bytes(),
+                        .items = items,
+                        .begun_ns = keeps_records_ ? Clock::now().time_since_epoch().count() : 0});
   t.started_to = to;
   if (to == t.published) t.oldest_seen = {};
   ++t.batches;
+}
+
+void TransferLine::add(CopyRecord& record, Batch const& batch) {
+  if (record.batches++ == 0) record.begin_ns = batch.begun_ns;
+  record.items += batch.items;
+  record.bytes += batch.bytes;
+}
+
+// Submissions are done in their order: none seems to begin before the one before it was done.
+void TransferLine::keep(CopyRecord& record) {
+  record.end_ns = Clock::now().time_since_epoch().count();
+  if (!records_.empty()) record.begin_ns = std::max(record.begin_ns, records_.back().end_ns);
+  if (records_.size() < most_records) return records_.push_back(record);
+  CopyRecord& last = records_.back();
+  last.end_ns = record.end_ns;
+  last.items += record.items;
+  last.bytes += record.bytes;
+  last.batches += record.batches;
 }
 
 void TransferLine::reset() {
@@ -94,6 +114,7 @@ void TransferLine::reset() {
   under_way_.clear();
   under_way_bytes_ = 0;
   first_ = 0;
+  records_.clear();
   for (Track& t : tracks_) t = {.route = t.route};
 }
 

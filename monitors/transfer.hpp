@@ -31,6 +31,15 @@
 
 namespace hiway {
 
+/// A submission, or several that followed without a gap in the time of a look.
+struct CopyRecord {
+  std::int64_t begin_ns = 0;  ///< steady clock: submitted, or the one before was done
+  std::int64_t end_ns = 0;    ///< seen to be done
+  std::uint64_t items = 0;    ///< or regions
+  std::uint64_t bytes = 0;
+  std::uint32_t batches = 0;
+};
+
 /// *Threads*: one at a time.
 class TransferLine {
  public:
@@ -64,6 +73,9 @@ class TransferLine {
   /// Back to the first item, before a run. *Waits* for copies that an aborted run left under way. *Throws* Error when
   /// they stay so for 2 s, CudaError.
   void reset();
+  /// From the next reset on: remembers what it copies.
+  void keep_records(bool keep) { keeps_records_ = keep; }
+  [[nodiscard]] std::vector<CopyRecord> const& records() const { return records_; }
   /// Of a route since reset: batches, items (or regions) in them, and the bytes of their copies.
   [[nodiscard]] std::uint64_t batches(std::size_t route) const { return tracks_[route].batches; }
   [[nodiscard]] std::uint64_t items(std::size_t route) const { return tracks_[route].started_to; }
@@ -89,7 +101,10 @@ class TransferLine {
     std::size_t track;
     std::uint64_t to;
     std::size_t bytes;
+    std::uint64_t items;
+    std::int64_t begun_ns;  ///< where records are kept
   };
+  static constexpr std::size_t most_records = std::size_t{1} << 15;
 
   template <class Machine>
   bool finish(Machine m);
@@ -97,6 +112,8 @@ class TransferLine {
   void look(Machine m, Track& track, Clock::time_point now);
   bool start();
   void add(std::size_t track, std::uint64_t items);
+  static void add(CopyRecord& record, Batch const& batch);
+  void keep(CopyRecord& record);
 
   BusDirection direction_;
   std::unique_ptr<CopyStream> stream_;
@@ -106,6 +123,8 @@ class TransferLine {
   std::uint64_t submitted_ = 0;  ///< numbers of the stream's submissions
   std::uint64_t completed_ = 0;
   std::size_t first_ = 0;  ///< the track that a round starts with
+  bool keeps_records_ = false;
+  std::vector<CopyRecord> records_;
   // The submission that is being made; members for their memory.
   std::vector<Copy> copies_;
   std::vector<WordCopy> words_;
@@ -125,14 +144,17 @@ bool TransferLine::finish(Machine m) {
   if (completed_ == submitted_) return false;
   completed_ = stream_->completed();
   bool finished = false;
+  CopyRecord record;
   for (; !under_way_.empty() && under_way_.front().submission <= completed_; under_way_.pop_front()) {  // X3
     Batch const& batch = under_way_.front();
     Track& t = tracks_[batch.track];
     if (direction_ == BusDirection::from_device) m.store(*t.route.arrived, batch.to, Order::release);  // X2
     t.completed_to = batch.to;
     under_way_bytes_ -= batch.bytes;
+    if (keeps_records_) add(record, batch);
     finished = true;
   }
+  if (record.batches != 0) keep(record);
   return finished;
 }
 

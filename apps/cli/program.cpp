@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <hiway/hiway.hpp>
 #include <iomanip>
@@ -12,6 +13,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 #include "cli/bad_input.hpp"
 #include "cli/bench_command.hpp"
@@ -84,6 +86,8 @@ struct RunOptions {
   std::string verify = "on";
   std::string json;
   std::string trace;
+  std::string stats;
+  bool watch = false;
   std::int64_t seed = 1;  // signed: the parser would wrap a -1 around
   bool pinned = false;
   bool as_json = false;
@@ -102,6 +106,17 @@ std::vector<std::string> split_methods(App const& app, std::string const& list) 
   return methods;
 }
 
+// The library looks at the environment, so a program that is not this one can be asked the same.
+void observe(RunOptions const& options) {
+  for (auto const& [option, variable, file] :
+       {std::tuple{"--trace", "HIWAY_TRACE", &options.trace}, std::tuple{"--stats", "HIWAY_STATS", &options.stats}}) {
+    if (file->empty()) continue;
+    if (*file != "-") require_writable(option, *file);
+    setenv(variable, file->c_str(), 1);
+  }
+  if (options.watch) setenv("HIWAY_WATCH", "200", 0);
+}
+
 int run(App& app, RunOptions const& options) {
   if (options.repeat < 1 || options.repeat > 1'000'000) {
     throw BadInput{"--repeat must be 1 to 1000000: " + std::to_string(options.repeat)};
@@ -109,7 +124,7 @@ int run(App& app, RunOptions const& options) {
   if (options.seed < 0) throw BadInput{"--seed must be 0 or more: " + std::to_string(options.seed)};
   if (options.verify != "on" && options.verify != "off")
     throw BadInput{"--verify must be on or off: " + options.verify};
-  if (!options.trace.empty()) throw BadInput{"--trace: not there yet"};
+  observe(options);
   std::vector<std::string> const methods = split_methods(app, options.methods);
   bool const to_file = options.as_json && !options.json.empty() && options.json != "-";
   if (to_file) require_writable("--json", options.json);
@@ -183,7 +198,14 @@ void add_run_options(CLI::App& command, App const& app, RunOptions& options) {
   command.add_option("--json", options.json, "print one JSON object (several methods: an array), or write it to FILE")
       ->type_name("[FILE|-]")
       ->expected(0, 1);
-  command.add_option("--trace", options.trace, "not there yet")->type_name("FILE");
+  command.add_option("--trace", options.trace, "write the last run's trace to FILE, for hiway report or Perfetto")
+      ->type_name("FILE");
+  command
+      .add_option("--stats", options.stats,
+                  "write what the last run's stages and tunnels did to FILE: .json, .prom (Prometheus), else a table; "
+                  "- is stderr")
+      ->type_name("FILE");
+  command.add_flag("--watch", options.watch, "show a table of stages and tunnels while it runs");
   command.add_option("--seed", options.seed, "of everything random")->type_name("N")->default_str("1");
 }
 

@@ -80,6 +80,8 @@ class Backend {
   /// "simt" or "cuda:N".
   [[nodiscard]] virtual std::string name() const = 0;
   [[nodiscard]] virtual std::string description() const = 0;
+  /// Device memory is the host's.
+  [[nodiscard]] virtual bool is_host() const { return false; }
 
   /// Memory aligned to 256 bytes, not cleared. `what` names its user in an error. Not while kernels run.
   /// *Throws* ConfigError for managed memory where kernels and CPU threads may not use it at the same time.

@@ -159,7 +159,9 @@ struct PipelineConfig {
   /// Of tunnels with grow_to_items. A stage that works for longer may be taken for one that waits, and its full tunnel grow
   /// without need.
   std::chrono::milliseconds grow_after{10};
-  std::string trace{};  ///< (not there yet)
+  /// A file for each run's trace, which the next run replaces: Chrome's JSON, for Perfetto or `hiway report`. Empty: the one
+  /// that HIWAY_TRACE names, if set; else none (docs/tracing.md).
+  std::string trace{};
   EndDetection end_detection = EndDetection::tracked;
   /// EndDetection::time_out only: how long nothing may have moved in a tunnel whose writers have closed, at most an hour.
   /// The paper: ten times one task.

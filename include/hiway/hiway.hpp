@@ -2,6 +2,7 @@
 #pragma once
 #include "hiway/config.hpp"
 #include "hiway/error.hpp"
+#include "hiway/log.hpp"
 #include "hiway/pipeline.hpp"
 #include "hiway/report.hpp"
 #include "hiway/segment/compose.hpp"

@@ -18,6 +18,7 @@
 #include "hiway/relay.hpp"
 #include "hiway/ring.hpp"
 #include "hiway/termination.hpp"
+#include "hiway/trace.hpp"
 
 namespace hiway {
 
@@ -72,6 +73,23 @@ HIWAY_DEVICE inline bool is_throttled(Machine m, InletView const& v) {
   return v.throttled != nullptr && m.load(*v.throttled, Order::relaxed) != 0;
 }
 
+// How a CPU thread of a stage spends its time (trace.hpp): behind a put; before it waits for room, and behind a wait.
+template <class Machine>
+HIWAY_DEVICE inline void note_put(Machine, InletView const&) {}
+HIWAY_NO_SPACE_CHECK HIWAY_DEVICE inline void note_put(ThreadMachine, InletView const& v) {
+  if (v.ports->trace != nullptr) v.ports->trace->put(v.tunnel);
+}
+template <class Machine>
+HIWAY_DEVICE inline void note_full(Machine, InletView const&) {}
+HIWAY_NO_SPACE_CHECK HIWAY_DEVICE inline void note_full(ThreadMachine, InletView const& v) {
+  if (v.ports->trace != nullptr) v.ports->trace->begin_put(v.tunnel);
+}
+template <class Machine>
+HIWAY_DEVICE inline void note_room(Machine, InletView const&, unsigned) {}
+HIWAY_NO_SPACE_CHECK HIWAY_DEVICE inline void note_room(ThreadMachine, InletView const& v, unsigned misses) {
+  if (misses != 0 && v.ports->trace != nullptr) v.ports->trace->end_put(v.tunnel);
+}
+
 /// What a CPU thread does for the monitors behind a put: a run leaves at once, and so does an item when nothing is under way.
 /// The others leave with what comes behind them: each telling takes the word from whoever looks at it from across.
 template <class Machine>
@@ -92,6 +110,7 @@ HIWAY_DEVICE inline bool put_once(Machine m, InletView const& v, Ring const& rin
   if (!grant.granted) return false;
   Lateness const late = read_lateness(m, v);
   commit_put(m, ring, grant, *v.control, write, [&] { refuse_late_put(m, v, grant.ticket, late); });
+  note_put(m, v);
   help_to_leave(m, v, false);
   return true;
 }
@@ -108,6 +127,7 @@ HIWAY_DEVICE inline bool try_put(Machine m, InletView const& v, std::uint32_t gr
 /// What a lane does between two tries of a put that must wait.
 template <class Machine>
 HIWAY_DEVICE inline void wait_for_room(Machine m, InletView const& v, unsigned misses) {
+  if (misses == 0) note_full(m, v);
   if (has_spill(v.spill)) raise(m, *v.control, FaultKind::spill_exhausted, v.stage, v.tunnel, 0);
   // T5 also for a put that gets no ticket: after the end nobody gives room.
   if (m.load(v.end->closed, Order::relaxed) != 0) raise(m, *v.control, FaultKind::put_after_end, v.stage, v.tunnel, 0);
@@ -126,8 +146,9 @@ HIWAY_PART_OF_CALLER HIWAY_DEVICE inline std::uint32_t together(Machine m, Inlet
 /// Puts one item for the calling lane, with whichever lanes are converged; waits for room.
 template <class Machine, class Write>
 HIWAY_DEVICE inline void put(Machine m, InletView const& v, Write&& write) {
-  for (unsigned misses = 0; !try_put(m, v, together(m, v), true, write, after_misses(misses)); ++misses)
-    wait_for_room(m, v, misses);
+  unsigned misses = 0;
+  for (; !try_put(m, v, together(m, v), true, write, after_misses(misses)); ++misses) wait_for_room(m, v, misses);
+  note_room(m, v, misses);
 }
 
 /// Puts for every lane of `group` with `need`, all lanes of `group` together; waits for room.
@@ -168,6 +189,7 @@ HIWAY_DEVICE inline Claimed claim_room(Machine m, InletView const& v, std::uint3
     }
     if (c.run.count != 0) {
       refuse_late_put(m, v, c.run.first);
+      note_room(m, v, misses);
       return c;
     }
     leave_if_aborted(m, *v.control);
@@ -191,6 +213,7 @@ HIWAY_DEVICE inline void put_by_team(Team team, InletView const& v, Fill&& fill)
   if (team.rank() != 0) return;
   leave_if_aborted(m, *v.control);  // E4
   end_put(m, ring, ticket);
+  note_put(m, v);
   help_to_leave(m, v, false);
 }
 
@@ -232,6 +255,7 @@ HIWAY_DEVICE inline void put_span(Machine m, InletView const& v, std::size_t n, 
       some += put_some(m, v, *v.spill, group, wanted - some, done + some, Credits::doubtful, copy);
     done += some;
     if (some != 0) {
+      note_room(m, v, misses);
       misses = 0;
     } else {
       leave_if_aborted(m, *v.control);
@@ -263,7 +287,9 @@ inline std::size_t put_run(Machine m, InletView const& v, Ring const& ring, T co
       std::memcpy(slot, items + i, count * sizeof(T));
     }
   });
-  if (run.count != 0) help_to_leave(m, v, true);
+  if (run.count == 0) return 0;
+  note_put(m, v);
+  help_to_leave(m, v, true);
   return run.count;
 }
 
@@ -429,6 +455,7 @@ class Inlet {
       if (n == 0 && has_spill(view_.spill)) n = detail::put_run(m, view_, *view_.spill, items.data(), items.size());
       items = items.subspan(n);
       if (n != 0) {
+        detail::note_room(m, view_, misses);
         misses = 0;
       } else if (!items.empty()) {
         leave_if_aborted(m, *view_.control);

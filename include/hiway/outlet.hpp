@@ -19,6 +19,7 @@
 #include "hiway/relay.hpp"
 #include "hiway/ring.hpp"
 #include "hiway/termination.hpp"
+#include "hiway/trace.hpp"
 
 namespace hiway {
 
@@ -156,16 +157,22 @@ HIWAY_DEVICE inline bool stage_ended(Machine m, OutletView const& v) {
   return false;
 }
 
-/// Remembers when a CPU thread ran out of items, for RunReport::end_detection_us.
-inline void note_idle(OutletView const& v, bool got) {
+/// Remembers when a CPU thread ran out of items, for RunReport::end_detection_us, and how it spends its time.
+inline void note_get(OutletView const& v, bool got) {
   OutletPort& port = *v.ports;
   if (port.busy && !got) port.idle_since_ns = std::chrono::steady_clock::now().time_since_epoch().count();
   port.busy = got;
+  if (port.trace == nullptr) return;
+  if (got) {
+    port.trace->got(v.tunnel);
+  } else {
+    port.trace->missed(v.tunnel);
+  }
 }
 template <class Machine>
 HIWAY_DEVICE inline void note_result(Machine, OutletView const&, bool) {}
 HIWAY_NO_SPACE_CHECK HIWAY_DEVICE inline void note_result(ThreadMachine, OutletView const& v, bool got) {
-  if (!v.open) note_idle(v, got);
+  if (!v.open) note_get(v, got);
 }
 
 /// The persistent loop of `group`: get, body, end_task, back off, until the tunnel has ended.

@@ -15,6 +15,7 @@
 
 #include "hiway/backend.hpp"
 #include "hiway/group.hpp"
+#include "hiway/latency.hpp"
 #include "hiway/memory.hpp"
 #include "hiway/persistent.hpp"
 #include "hiway/report.hpp"
@@ -197,6 +198,11 @@ class Pipeline final : private OpenEnds, private BufferAccess {
     return buffer;
   }
 
+  /// A path whose sampled items are timed: begin_h() at its begin, end_h() at its end, the stamp in the item between; one of
+  /// `every` is sampled. Each run begins anew; RunReport::latencies. *Throws* ConfigError while a run is under way.
+  /// *Lifetime*: the pipeline's.
+  Latency& create_latency(std::string path, unsigned every = 64);
+
   /// Memory of the CPU's that is pinned: `count` elements, not set. Buffers copied from it or to it use the whole bus; from
   /// other memory a copy goes by way of the driver's. *Throws* like create_buffer. *Lifetime*: the pipeline's.
   template <class T>
@@ -233,9 +239,9 @@ class Pipeline final : private OpenEnds, private BufferAccess {
   /// Ends a run under way: every wait is left, wait() throws Aborted. *Threads*: any, at any time.
   void abort();
 
-  /// The last run's report.
+  /// The last run's report; of a run under way what it has done so far. *Threads*: while it runs any.
   [[nodiscard]] RunReport stats() const;
-  /// The graph of stages and tunnels in Graphviz' dot language.
+  /// The graph of stages and tunnels in Graphviz' dot language, with the numbers of stats() once there are some.
   [[nodiscard]] std::string graph() const;
   [[nodiscard]] std::uint32_t tunnel_count() const;
   /// Whether a stage or an open end puts into the tunnel, or gets from it.

@@ -1,7 +1,9 @@
 // What a run tells about itself.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace hiway {
@@ -18,6 +20,34 @@ struct TunnelReport {
   std::uint64_t throttled = 0;     ///< times that writers from outside a cycle waited for its spill pools to empty
   std::uint64_t batches = 0;       ///< dma: batches that were copied
   std::size_t capacity_items = 0;  ///< at the end: with TunnelConfig::grow_to_items more than it began with, perhaps
+  std::string direction;           ///< "cpu_to_gpu"
+  std::size_t item_bytes = 0;
+  std::uint64_t holds = 0;  ///< while the run goes on: items in it now, spilled ones, too
+  // Of what was sampled while the run was traced; -1 where it was not.
+  double most_items = -1;  ///< in its rings at once
+  double mean_items = -1;
+  double full = -1;   ///< fraction of the samples in which it was full
+  double empty = -1;  ///< in which it held nothing
+};
+
+/// How long a stage's CPU threads waited for a tunnel.
+struct WaitReport {
+  std::string tunnel;
+  double seconds = -1;  ///< all threads together; -1: a GPU stage, of which it is not known
+};
+
+/// What one stage did.
+struct StageReport {
+  std::string name;
+  bool gpu = false;
+  unsigned executors = 0;   ///< threads or blocks
+  std::uint64_t items = 0;  ///< tasks that it ended
+  double seconds = 0;       ///< lives of its CPU threads together; of a GPU stage the run's time, for each block
+  /// Fraction of that in which a CPU thread waited for nothing; of a traced run's GPU stage: blocks that got something
+  /// between two samples; -1: not known.
+  double busy = -1;
+  std::vector<WaitReport> items_of;  ///< for each tunnel in from
+  std::vector<WaitReport> room_in;   ///< for each tunnel in into
 };
 
 /// What went through one stencil tunnel.
@@ -32,6 +62,16 @@ struct StencilReport {
   bool first_task_before_last_set = false;  ///< a task had ended when the run's last value was set
 };
 
+/// Of a path's sampled items (latency.hpp), in microseconds; 0 where there was none.
+struct LatencyReport {
+  std::string path;
+  std::uint64_t samples = 0;
+  double least_us = 0;
+  double median_us = 0;
+  double p99_us = 0;
+  double most_us = 0;
+};
+
 /// What Pipeline::wait() tells about a run.
 struct RunReport {
   std::string device;
@@ -41,6 +81,15 @@ struct RunReport {
       -1;  ///< from the last task of the last CPU stage to the announced end; -1 when no CPU stage reads a tunnel
   std::vector<TunnelReport> tunnels;
   std::vector<StencilReport> stencils;
+  std::vector<StageReport> stages;
+  std::vector<LatencyReport> latencies;
 };
+
+/// The report as JSON, in one line (docs/tracing.md has the format).
+[[nodiscard]] std::string to_json(RunReport const& report);
+/// As a table for people.
+[[nodiscard]] std::string to_text(RunReport const& report);
+/// In Prometheus' text format, every name with the prefix "hiway_".
+[[nodiscard]] std::string to_prometheus(RunReport const& report);
 
 }  // namespace hiway

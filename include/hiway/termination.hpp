@@ -59,18 +59,22 @@ struct EndWords {
   GetBoard const* get_board = nullptr;
 };
 
+class ThreadTrace;
+
 /// One reader's count of a tunnel, one per thread or block.
 struct alignas(64) OutletPort {
   Word<std::uint64_t> got{0};
   Word<std::uint64_t> finished{0};
   std::int64_t idle_since_ns = 0;  ///< CPU threads: when the last run of items ended (steady clock)
   bool busy = false;               ///< CPU threads: the last get found an item
+  ThreadTrace* trace = nullptr;    ///< CPU threads of stages
 };
 
 /// One writer's state of a tunnel, one per thread or block.
 struct alignas(64) InletPort {
   Word<std::uint32_t> closed_lanes[32] = {};  ///< a bit for each lane that has closed, one word a warp
   Word<std::uint32_t> closed_count{0};        ///< lanes that have closed
+  ThreadTrace* trace = nullptr;               ///< CPU threads of stages
 };
 
 /// One stage's state at its home.

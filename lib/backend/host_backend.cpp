@@ -11,6 +11,7 @@
 
 #include "hiway/backend.hpp"
 #include "hiway/launch/device_table.hpp"
+#include "hiway/log.hpp"
 #include "hiway/machine/thread_machine.hpp"
 
 namespace hiway {
@@ -78,6 +79,7 @@ class HostBackend final : public Backend {
            std::to_string(l.lanes_per_processor) + " lanes";
   }
 
+  [[nodiscard]] bool is_host() const override { return true; }
   void* allocate(Memory, std::size_t bytes, std::string_view) override {
     return ::operator new(std::max<std::size_t>(bytes, 1), alignment);
   }
@@ -189,8 +191,7 @@ std::unique_ptr<Backend> make_backend(std::string const& device) {
       }
     }
     static std::once_flag said;
-    std::call_once(
-        said, [&] { std::fprintf(stderr, "hiway: running on %s (set HIWAY_RUN_ON to choose)\n", chosen.c_str()); });
+    std::call_once(said, [&] { log(LogLevel::info, "running on " + chosen + " (set HIWAY_RUN_ON to choose)"); });
     return make_backend(chosen);
   }
   constexpr std::string_view prefix = "cuda:";

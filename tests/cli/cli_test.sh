@@ -847,7 +847,7 @@ bad "--repeat" run gene-alignment --repeat many
 bad "--repeat" run gene-alignment --repeat
 bad "--verify must be on or off: maybe" run gene-alignment --verify maybe
 bad "--seed must be 0 or more: -1" run gene-alignment --seed -1
-bad "--trace: not there yet" run gene-alignment --trace file
+bad "--trace: /nowhere/trace.json: cannot be written" run gene-alignment --trace /nowhere/trace.json
 bad "--target-length" run gene-alignment --target-length 1e3
 bad "--target-length must be 1 to 2000000000: 0" run gene-alignment --target-length 0
 bad "the query (20 bases) is longer than the target (10 bases)" run gene-alignment --target-length 10 --query-length 20

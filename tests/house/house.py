@@ -14,14 +14,14 @@ import tempfile
 
 # First match wins. lib/NAME.cpp lies where include/hiway/NAME.hpp lies.
 FLOORS = [
-    (0, r"include/hiway/(config|version|error|fault|item|report|trace)\.hpp"),
+    (0, r"include/hiway/(config|version|error|fault|item|latency|log|report|trace)\.hpp|lib/text\.[ch]pp"),
     (0, r"include/hiway/machine/.*"),
     (1, r"include/hiway/(ring|relay|memory|backend)\.hpp"),
     (1, r"include/hiway/(grouping|launch)/.*"),
     (1, r"lib/(backend|simt)/.*|lib/(affinity|arena|machine)\.[ch]pp"),
     (2, r"include/hiway/(tunnel|inlet|outlet|stage|group|persistent|termination)\.hpp"),
     (2, r"include/hiway/(segment|stencil|plan)/.*"),
-    (3, r"(monitors|stencil|lib/(plan|segment))/.*|lib/(graph|json|movement_table|stall_report)\.[ch]pp"),
+    (3, r"(monitors|stencil|lib/(plan|segment))/.*|lib/(graph|json|movement_table|run_trace|stall_report)\.[ch]pp"),
     (4, r"include/hiway/(hiway|paper|pipeline)\.hpp|lib/pipeline_[^/]*"),
     (5, r"(apps|bench|examples)/.*"),
 ]

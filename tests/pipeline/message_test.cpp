@@ -72,7 +72,6 @@ TEST(Messages, OfAPipelinesConfiguration) {
   };
   EXPECT_EQ(refusal([](PipelineConfig& c) { c.stall_after = std::chrono::milliseconds(-1); }),
             "stall_after is negative: -1 ms");
-  EXPECT_EQ(refusal([](PipelineConfig& c) { c.trace = "trace.json"; }), "PipelineConfig::trace is not there yet");
   for (std::int64_t const time : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{3'600'000'001}}) {
     EXPECT_EQ(refusal([time](PipelineConfig& c) {
                 c.end_detection = EndDetection::time_out;

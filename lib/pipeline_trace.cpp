@@ -1,0 +1,310 @@
+// Pipeline::Core's reports: what the stages and tunnels of a run did, while it runs and behind it, and the file of a traced one.
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iomanip>
+#include <sstream>
+
+#include "hiway/log.hpp"
+#include "pipeline_core.hpp"
+
+namespace hiway {
+namespace {
+
+constexpr auto sample_interval = std::chrono::milliseconds(1);
+
+double seconds(std::int64_t ns) { return static_cast<double>(ns) / 1e9; }
+
+std::int64_t ns_of(std::chrono::steady_clock::time_point time) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
+}
+
+std::string what_of(std::exception_ptr const& error) {
+  if (!error) return {};
+  try {
+    std::rethrow_exception(error);
+  } catch (std::exception const& e) {
+    return e.what();
+  } catch (...) {
+    return "unknown exception";
+  }
+}
+
+/// Whole, or not at all.
+void write_file(std::string const& path, std::string const& text, char const* what) {
+  std::string const part = path + ".part" + std::to_string(getpid());
+  errno = 0;
+  {
+    std::ofstream out(part, std::ios::binary);
+    out << text;
+    out.close();
+    if (out && std::rename(part.c_str(), path.c_str()) == 0) return;
+  }
+  std::string const why = std::strerror(errno);
+  std::remove(part.c_str());
+  throw ConfigError(std::string(what) + ": '" + path + "' cannot be written: " + why);
+}
+
+bool draw(std::string const& dot, std::string const& svg) {
+  std::string arguments[] = {"dot", "-Tsvg", "-o", svg, dot};
+  char* list[] = {arguments[0].data(), arguments[1].data(), arguments[2].data(),
+                  arguments[3].data(), arguments[4].data(), nullptr};
+  pid_t child = 0;
+  int status = -1;
+  if (posix_spawnp(&child, "dot", nullptr, nullptr, list, environ) != 0) return false;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status == 0;
+}
+
+std::string rate(double per_second) {
+  std::ostringstream text;
+  text << std::setprecision(3);
+  if (per_second >= 1e6) {
+    text << per_second / 1e6 << " M/s";
+  } else if (per_second >= 1e3) {
+    text << per_second / 1e3 << " k/s";
+  } else {
+    text << per_second << " /s";
+  }
+  return text.str();
+}
+
+}  // namespace
+
+char const* direction_name(Direction direction) {
+  switch (direction) {
+    case Direction::cpu_to_cpu: return "cpu_to_cpu";
+    case Direction::cpu_to_gpu: return "cpu_to_gpu";
+    case Direction::gpu_to_cpu: return "gpu_to_cpu";
+    case Direction::gpu_to_gpu: return "gpu_to_gpu";
+  }
+  return "unknown direction";
+}
+
+std::string chosen_trace(std::string const& configured) {
+  char const* const asked = std::getenv("HIWAY_TRACE");
+  return configured.empty() && asked != nullptr ? asked : configured;
+}
+
+void Pipeline::Core::start_trace() {
+  for (StageState& s : stages_) {
+    for (auto& thread : s.threads) *thread = {.trace = {}, .waits = std::vector<WaitWords>(tunnels_.size())};
+  }
+  trace_.reset();
+  if (!config_.trace.empty()) {
+    write_file(config_.trace, "", "trace");  // an error now, not behind the run
+    trace_.emplace();
+  }
+  for (Latency& latency : latencies_) latency.reset();
+  show_every_ = milliseconds_of("HIWAY_WATCH");
+  next_show_ = {};
+  for (auto const& line : lines_) {
+    if (line) line->keep_records(trace_.has_value());
+  }
+}
+
+void Pipeline::Core::sample(std::chrono::steady_clock::time_point now) {
+  if (!trace_ || now < next_sample_) return;
+  next_sample_ = now + sample_interval;
+  trace_->sample(ns_of(now), snapshot());
+}
+
+void Pipeline::Core::trace_event(std::string category, std::string name, std::string text) {
+  if (trace_)
+    trace_->event({ns_of(std::chrono::steady_clock::now()), std::move(category), std::move(name), std::move(text)});
+}
+
+TunnelReport Pipeline::Core::begun_report(TunnelState const& t) const {
+  TunnelReport r;
+  r.name = t.tunnel->name();
+  r.movement = movement_name(t);
+  r.why = t.why;
+  r.capacity_items = t.capacity;
+  r.direction = direction_name(t.tunnel->direction());
+  r.item_bytes = t.tunnel->item_bytes();
+  r.spills_to_host = t.spills_to_host;
+  std::size_t const id = t.tunnel->id();
+  if (!trace_ || running_ || id >= trace_->tunnels().size()) return r;
+  TunnelLevels const& levels = trace_->tunnels()[id];
+  auto const part = [&](std::uint64_t n) { return static_cast<double>(n) / static_cast<double>(levels.samples); };
+  r.most_items = static_cast<double>(levels.most);
+  r.mean_items = part(levels.sum);
+  r.full = part(levels.full);
+  r.empty = part(levels.empty);
+  return r;
+}
+
+StageReport Pipeline::Core::stage_report(std::size_t stage, std::uint64_t tasks, double run_seconds) const {
+  StageState const& s = stages_[stage];
+  StageReport r;
+  r.name = s.description.name;
+  r.gpu = s.gpu;
+  r.executors = s.executors;
+  r.items = tasks;
+  for (TunnelBase const* tunnel : s.description.from) r.items_of.push_back({tunnel->name()});
+  for (TunnelBase const* tunnel : s.description.into) r.room_in.push_back({tunnel->name()});
+  if (s.gpu) {
+    r.seconds = run_seconds * s.executors;
+    if (trace_ && !running_ && stage < trace_->stages().size() && trace_->stages()[stage].samples != 0 &&
+        !s.description.from.empty()) {
+      StageLevels const& levels = trace_->stages()[stage];
+      r.busy = static_cast<double>(levels.active) / static_cast<double>(levels.samples * s.executors);
+    }
+    return r;
+  }
+  double waited = 0;
+  auto const sum = [&](std::vector<TunnelBase*> const& tunnels, std::vector<WaitReport>& waits,
+                       Word<std::uint64_t> WaitWords::*word) {
+    for (std::size_t i = 0; i < tunnels.size(); ++i) {
+      waits[i].seconds = 0;
+      for (auto const& thread : s.threads) {
+        Word<std::uint64_t>& ns = thread->waits[tunnels[i]->id()].*word;
+        waits[i].seconds += seconds(static_cast<std::int64_t>(ThreadMachine{}.load(ns, Order::relaxed)));
+      }
+      waited += waits[i].seconds;
+    }
+  };
+  sum(s.description.from, r.items_of, &WaitWords::items_ns);
+  sum(s.description.into, r.room_in, &WaitWords::room_ns);
+  for (auto const& thread : s.threads) r.seconds += seconds(thread->trace.lived_ns());
+  if (r.seconds > 0) r.busy = std::max(0.0, 1 - waited / r.seconds);
+  return r;
+}
+
+RunReport Pipeline::Core::report_of(PipelineSnapshot const& seen) const {
+  RunReport report;
+  report.device = backend_->name();
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
+  for (std::size_t t = 0; t < tunnels_.size(); ++t) {
+    TunnelReport r = begun_report(tunnels_[t]);
+    r.items = put(seen.tunnels[t]);
+    r.finished = tasks(seen, t).finished;
+    r.spilled = seen.tunnels[t].spill_claimed;
+    r.holds = in_ring(seen.tunnels[t]) + in_pool(seen.tunnels[t]);
+    report.items += r.items;
+    report.tunnels.push_back(std::move(r));
+  }
+  for (std::size_t s = 0; s < stages_.size(); ++s) {
+    std::uint64_t ended = 0;
+    for (auto const& from : seen.stages[s].from) ended += from.tasks.finished;
+    report.stages.push_back(stage_report(s, ended, report.seconds));
+  }
+  for (Latency const& latency : latencies_) report.latencies.push_back(latency.report());
+  return report;
+}
+
+/// With the numbers of a run, where there is one.
+std::string Pipeline::Core::graph() {
+  RunReport const now = stats();
+  auto const text = [](std::string const& name) {
+    std::string all(1, '"');
+    for (char const c : name) (c == '"' || c == '\\' ? all += '\\' : all) += c;
+    return all += '"';
+  };
+  auto const label = [&](std::string const& first, std::string const& more) {
+    std::string const quoted = text(first);
+    return "label=" + quoted.substr(0, quoted.size() - 1) + "\\n" + more + "\"";
+  };
+  std::string dot = "digraph pipeline {\n  rankdir=LR;\n";
+  std::vector<StageDescription const*> all;
+  auto const node = [&](StageDescription const& stage, std::string place) {
+    auto const report = std::ranges::find(now.stages, stage.name, &StageReport::name);
+    if (report != now.stages.end() && report->busy >= 0)
+      place += "\\nbusy " + std::to_string(static_cast<int>(100 * report->busy + 0.5)) + " %";
+    dot += "  " + text(stage.name) + " [shape=box, " + label(stage.name, place) + "];\n";
+    all.push_back(&stage);
+  };
+  for (CpuStageDescription const& c : cpu_)
+    node(c.stage, "CPU, " + std::to_string(c.options.threads) + (c.options.threads == 1 ? " thread" : " threads"));
+  for (GpuKernelDescription const& k : gpu_) {
+    for (StageDescription const& stage : k.stages) node(stage, k.stages.size() > 1 ? "GPU, group " + k.name : "GPU");
+  }
+  for (TunnelState const& s : tunnels_) {
+    TunnelBase const* const t = s.tunnel.get();
+    std::vector<std::string> writers(s.open_inlets, "(open inlet of " + t->name() + ")");
+    std::vector<std::string> readers(s.open_outlets.size(), "(open outlet of " + t->name() + ")");
+    for (StageDescription const* stage : all) {
+      if (contains(stage->into, t)) writers.push_back(stage->name);
+      if (contains(stage->from, t)) readers.push_back(stage->name);
+    }
+    std::string const name = t->name() + " (" + std::to_string(s.capacity) + ")";
+    std::string about = "[label=" + text(name) + "]";
+    if (t->id() < now.tunnels.size() && now.seconds > 0) {
+      TunnelReport const& r = now.tunnels[t->id()];
+      std::string more = std::to_string(r.items) + " items, " + rate(static_cast<double>(r.items) / now.seconds);
+      if (running_) more += ", holds " + std::to_string(r.holds);
+      if (r.most_items >= 0) more += ", most " + std::to_string(static_cast<std::uint64_t>(r.most_items));
+      about = "[" + label(name, more) + "]";
+    }
+    for (std::string const& w : writers) {
+      for (std::string const& r : readers) dot += "  " + text(w) + " -> " + text(r) + " " + about + ";\n";
+    }
+  }
+  return dot + "}\n";
+}
+
+/// HIWAY_GRAPH names a file: dot's language, or a picture where it ends with .svg and Graphviz is installed.
+void Pipeline::Core::write_graph() {
+  char const* const asked = std::getenv("HIWAY_GRAPH");
+  if (asked == nullptr || *asked == '\0') return;
+  std::string const path = asked;
+  try {
+    if (!path.ends_with(".svg")) return write_file(path, graph(), "HIWAY_GRAPH");
+    std::string const dot = path + ".dot";
+    write_file(dot, graph(), "HIWAY_GRAPH");
+    if (!draw(dot, path))
+      log(LogLevel::warning, "HIWAY_GRAPH: '" + path + "' needs Graphviz' program dot; the graph is in '" + dot + "'");
+  } catch (ConfigError const& e) {  // the run goes on without a picture
+    log(LogLevel::warning, e.what());
+  }
+}
+
+/// HIWAY_STATS names a file, whose ending says in what form: .json, .prom, else a table; "-" is stderr.
+void Pipeline::Core::write_stats() const {
+  char const* const asked = std::getenv("HIWAY_STATS");
+  if (asked == nullptr || *asked == '\0') return;
+  std::string const path = asked;
+  std::string const text = path.ends_with(".json")   ? to_json(report_) + "\n"
+                           : path.ends_with(".prom") ? to_prometheus(report_)
+                                                     : to_text(report_);
+  if (path != "-") return write_file(path, text, "HIWAY_STATS");
+  std::fputs(text.c_str(), stderr);
+}
+
+/// HIWAY_WATCH: the table, anew in place of the old one on a terminal.
+void Pipeline::Core::show(std::chrono::steady_clock::time_point now) {
+  if (show_every_.count() == 0 || now < next_show_) return;
+  next_show_ = now + show_every_;
+  std::string const table = to_text(report_of(snapshot()));
+  std::fputs(((isatty(STDERR_FILENO) != 0 ? "\x1b[H\x1b[J" : "") + table).c_str(), stderr);
+}
+
+RunReport Pipeline::Core::stats() {
+  if (!running_) return report_;
+  return report_of(snapshot());
+}
+
+void Pipeline::Core::write_trace(std::chrono::steady_clock::time_point end, RunReport const& report) {
+  TraceParts parts;
+  parts.began_ns = ns_of(started_);
+  parts.ended_ns = ns_of(end);
+  parts.end_detection_ns = static_cast<std::int64_t>(report.end_detection_us * 1000);
+  parts.report = report;
+  parts.error = what_of(error_.get());
+  parts.run = &*trace_;
+  for (std::size_t s = 0; s < stages_.size(); ++s) {
+    for (unsigned t = 0; t < stages_[s].threads.size(); ++t)
+      parts.threads.push_back({s, t, &stages_[s].threads[t]->trace});
+  }
+  for (std::size_t d = 0; d < 2; ++d) parts.copies[d] = lines_[d] ? &lines_[d]->records() : nullptr;
+  write_file(config_.trace, chrome_trace(parts), "trace");
+}
+
+}  // namespace hiway

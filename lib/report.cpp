@@ -1,0 +1,210 @@
+#include "hiway/report.hpp"
+
+#include <algorithm>
+#include <iomanip>
+#include <sstream>
+
+#include "text.hpp"
+
+namespace hiway {
+namespace {
+
+std::string json_list(auto const& list, auto&& one) {
+  std::string all(1, '[');
+  for (auto const& element : list) all.append(all.size() == 1 ? "" : ",").append(one(element));
+  return all.append("]");
+}
+
+/// Fraction of the stage's lives; -1: not known.
+double share(StageReport const& stage, WaitReport const& wait) {
+  return wait.seconds < 0 || stage.seconds <= 0 ? -1 : std::min(1.0, wait.seconds / stage.seconds);
+}
+
+std::string percent(double fraction) {
+  if (fraction < 0) return "-";
+  std::ostringstream text;
+  text << std::fixed << std::setprecision(1) << 100 * fraction << " %";
+  return text.str();
+}
+
+std::uint64_t bytes(TunnelReport const& t) { return t.items * t.item_bytes; }
+
+/// Columns as wide as their longest text, the first to the left, the others to the right.
+class Table {
+ public:
+  explicit Table(std::vector<std::string> head) { rows_.push_back(std::move(head)); }
+  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  [[nodiscard]] std::string text() const {
+    std::vector<std::size_t> widths(rows_.front().size());
+    for (auto const& row : rows_) {
+      for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
+    }
+    std::ostringstream all;
+    for (auto const& row : rows_) {
+      for (std::size_t c = 0; c < row.size(); ++c)
+        all << (c == 0 ? std::left : std::right) << std::setw(static_cast<int>(widths[c])) << row[c]
+            << (c + 1 == row.size() ? "\n" : "  ");
+    }
+    return all.str();
+  }
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+};
+
+std::string label(std::string const& value) {
+  std::string all(1, '"');
+  for (char const c : value) {
+    if (c == '\n') {
+      all += "\\n";
+    } else {
+      if (c == '"' || c == '\\') all += '\\';
+      all += c;
+    }
+  }
+  all += '"';
+  return all;
+}
+
+/// One metric: its lines, and above them what it is.
+class Metric {
+ public:
+  Metric(char const* name, char const* kind, char const* help) {
+    name_.append("hiway_").append(name);
+    text_.append("# HELP ").append(name_).append(" ").append(help);
+    text_.append("\n# TYPE ").append(name_).append(" ").append(kind).append("\n");
+  }
+  void add(std::string const& labels, std::string const& value) {
+    text_.append(name_);
+    if (!labels.empty()) text_.append("{").append(labels).append("}");
+    text_.append(" ").append(value).append("\n");
+    any_ = true;
+  }
+  [[nodiscard]] std::string text() const { return any_ ? text_ : std::string(); }
+
+ private:
+  std::string name_;
+  std::string text_;
+  bool any_ = false;
+};
+
+}  // namespace
+
+std::string to_json(RunReport const& r) {
+  auto const waits = [](StageReport const& stage, std::vector<WaitReport> const& list) {
+    return json_list(list, [&](WaitReport const& w) {
+      return "{\"tunnel\":" + json_text(w.tunnel) + ",\"waits\":" + json_number(share(stage, w)) + "}";
+    });
+  };
+  auto const stage = [&](StageReport const& s) {
+    return "{\"name\":" + json_text(s.name) + ",\"gpu\":" + (s.gpu ? "true" : "false") +
+           ",\"executors\":" + std::to_string(s.executors) + ",\"items\":" + std::to_string(s.items) +
+           ",\"seconds\":" + json_number(s.seconds) + ",\"busy\":" + json_number(s.busy) +
+           ",\"from\":" + waits(s, s.items_of) + ",\"into\":" + waits(s, s.room_in) + "}";
+  };
+  auto const tunnel = [](TunnelReport const& t) {
+    return "{\"name\":" + json_text(t.name) + ",\"direction\":" + json_text(t.direction) +
+           ",\"movement\":" + json_text(t.movement) + ",\"why\":" + json_text(t.why) +
+           ",\"item_bytes\":" + std::to_string(t.item_bytes) +
+           ",\"capacity_items\":" + std::to_string(t.capacity_items) + ",\"items\":" + std::to_string(t.items) +
+           ",\"finished\":" + std::to_string(t.finished) + ",\"holds\":" + std::to_string(t.holds) +
+           ",\"bytes\":" + std::to_string(bytes(t)) + ",\"batches\":" + std::to_string(t.batches) +
+           ",\"spilled\":" + std::to_string(t.spilled) + ",\"throttled\":" + std::to_string(t.throttled) +
+           ",\"most_items\":" + json_number(t.most_items) + ",\"mean_items\":" + json_number(t.mean_items) +
+           ",\"full\":" + json_number(t.full) + ",\"empty\":" + json_number(t.empty) + "}";
+  };
+  auto const latency = [](LatencyReport const& l) {
+    return "{\"path\":" + json_text(l.path) + ",\"samples\":" + std::to_string(l.samples) +
+           ",\"least_us\":" + json_number(l.least_us) + ",\"median_us\":" + json_number(l.median_us) +
+           ",\"p99_us\":" + json_number(l.p99_us) + ",\"most_us\":" + json_number(l.most_us) + "}";
+  };
+  return "{\"device\":" + json_text(r.device) + ",\"seconds\":" + json_number(r.seconds) +
+         ",\"items\":" + std::to_string(r.items) + ",\"end_detection_us\":" + json_number(r.end_detection_us) +
+         ",\"stages\":" + json_list(r.stages, stage) + ",\"tunnels\":" + json_list(r.tunnels, tunnel) +
+         ",\"latencies\":" + json_list(r.latencies, latency) + "}";
+}
+
+std::string to_text(RunReport const& r) {
+  std::ostringstream head;
+  head << "device " << r.device << ", " << std::fixed << std::setprecision(3) << 1000 * r.seconds << " ms, " << r.items
+       << " items";
+  if (r.end_detection_us >= 0) head << ", end found after " << std::setprecision(1) << r.end_detection_us << " us";
+  Table stages({"stage", "on", "executors", "items", "busy", "waits for items", "waits for room"});
+  for (StageReport const& s : r.stages) {
+    auto const waits = [&](std::vector<WaitReport> const& list) {
+      std::string all;
+      for (WaitReport const& w : list) {
+        if (share(s, w) >= 0) all += (all.empty() ? "" : ", ") + w.tunnel + " " + percent(share(s, w));
+      }
+      return all.empty() ? std::string("-") : all;
+    };
+    stages.add({s.name, s.gpu ? "GPU" : "CPU", std::to_string(s.executors), std::to_string(s.items), percent(s.busy),
+                waits(s.items_of), waits(s.room_in)});
+  }
+  Table tunnels({"tunnel", "by", "items", "bytes", "batches", "capacity", "most", "mean", "full", "empty", "spilled"});
+  for (TunnelReport const& t : r.tunnels) {
+    auto const sampled = [](double value) { return value < 0 ? std::string("-") : json_number(value); };
+    tunnels.add({t.name, t.movement, std::to_string(t.items), std::to_string(bytes(t)),
+                 t.movement == "dma" ? std::to_string(t.batches) : "-", std::to_string(t.capacity_items),
+                 sampled(t.most_items), sampled(t.mean_items), percent(t.full), percent(t.empty),
+                 std::to_string(t.spilled)});
+  }
+  Table latencies({"path", "samples", "least us", "median us", "p99 us", "most us"});
+  for (LatencyReport const& l : r.latencies)
+    latencies.add({l.path, std::to_string(l.samples), json_number(l.least_us), json_number(l.median_us),
+                   json_number(l.p99_us), json_number(l.most_us)});
+  return head.str() + "\n" + stages.text() + tunnels.text() + (r.latencies.empty() ? "" : latencies.text());
+}
+
+std::string to_prometheus(RunReport const& r) {
+  Metric seconds("run_seconds", "gauge", "Time of the run.");
+  seconds.add("device=" + label(r.device), json_number(r.seconds));
+  Metric end("end_detection_seconds", "gauge", "From the last task of the last CPU stage to the announced end.");
+  if (r.end_detection_us >= 0) end.add("", json_number(r.end_detection_us / 1e6));
+  Metric tasks("stage_tasks_total", "counter", "Tasks that the stage ended.");
+  Metric busy("stage_busy_ratio", "gauge", "Fraction of its time in which the stage waited for nothing.");
+  Metric waits("stage_wait_seconds_total", "counter", "Time that the stage's CPU threads waited for a tunnel.");
+  for (StageReport const& s : r.stages) {
+    std::string const stage = "stage=" + label(s.name);
+    tasks.add(stage, std::to_string(s.items));
+    if (s.busy >= 0) busy.add(stage, json_number(s.busy));
+    for (auto const& [list, what] : {std::pair{&s.items_of, "items"}, std::pair{&s.room_in, "room"}}) {
+      for (WaitReport const& w : *list) {
+        if (w.seconds >= 0)
+          waits.add(stage + ",tunnel=" + label(w.tunnel) + ",for=\"" + what + "\"", json_number(w.seconds));
+      }
+    }
+  }
+  Metric items("tunnel_items_total", "counter", "Items put into the tunnel.");
+  Metric all_bytes("tunnel_bytes_total", "counter", "Their bytes.");
+  Metric batches("tunnel_batches_total", "counter", "Batches that were copied across the bus.");
+  Metric spilled("tunnel_spilled_total", "counter", "Items that went to the spill pool.");
+  Metric capacity("tunnel_capacity_items", "gauge", "Items that fit.");
+  Metric most("tunnel_most_items", "gauge", "Largest occupancy that was sampled.");
+  for (TunnelReport const& t : r.tunnels) {
+    std::string const tunnel = "tunnel=" + label(t.name);
+    items.add(tunnel, std::to_string(t.items));
+    all_bytes.add(tunnel, std::to_string(bytes(t)));
+    if (t.movement == "dma") batches.add(tunnel, std::to_string(t.batches));
+    spilled.add(tunnel, std::to_string(t.spilled));
+    capacity.add(tunnel, std::to_string(t.capacity_items));
+    if (t.most_items >= 0) most.add(tunnel, json_number(t.most_items));
+  }
+  Metric latency("latency_seconds", "summary", "Of sampled items, from begin to end of the path.");
+  for (LatencyReport const& l : r.latencies) {
+    if (l.samples == 0) continue;
+    std::string const path = "path=" + label(l.path);
+    for (auto const& [quantile, us] : {std::pair{"0", l.least_us}, std::pair{"0.5", l.median_us},
+                                       std::pair{"0.99", l.p99_us}, std::pair{"1", l.most_us}})
+      latency.add(path + ",quantile=\"" + quantile + "\"", json_number(us / 1e6));
+  }
+  Metric holds("tunnel_items", "gauge", "Items in the tunnel now.");
+  for (TunnelReport const& t : r.tunnels) holds.add("tunnel=" + label(t.name), std::to_string(t.holds));
+  std::string all;
+  for (Metric const* m : {&seconds, &end, &tasks, &busy, &waits, &items, &all_bytes, &batches, &holds, &spilled,
+                          &capacity, &most, &latency})
+    all += m->text();
+  return all;
+}
+
+}  // namespace hiway

@@ -1,0 +1,97 @@
+// RunTrace: what the watcher of a traced run saw of its tunnels and GPU stages, and all of it with what CPU threads and
+// transfer lines wrote themselves as one Chrome trace (docs/tracing.md).
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "../monitors/transfer.hpp"
+#include "hiway/report.hpp"
+#include "hiway/trace.hpp"
+#include "stall_report.hpp"
+
+namespace hiway {
+
+/// What was seen at one moment.
+struct RunSample {
+  struct Tunnel {
+    std::uint64_t items = 0;  ///< in its rings
+    std::uint64_t spilled = 0;
+    std::uint64_t put = 0;
+    std::uint64_t ended = 0;  ///< tasks
+  };
+  std::int64_t ns = 0;  ///< steady clock
+  std::vector<Tunnel> tunnels;
+  std::vector<std::uint32_t> active;  ///< of each stage: executors that got something since the sample before
+};
+
+/// One tunnel over all samples.
+struct TunnelLevels {
+  std::uint64_t samples = 0;
+  std::uint64_t sum = 0;
+  std::uint64_t most = 0;
+  std::uint64_t full = 0;   ///< samples in which it was full
+  std::uint64_t empty = 0;  ///< in which it held nothing
+  std::uint64_t spilled = 0;
+};
+/// One stage over all samples.
+struct StageLevels {
+  std::uint64_t samples = 0;
+  std::uint64_t active = 0;
+};
+
+struct RunEvent {
+  std::int64_t ns = 0;
+  std::string category;
+  std::string name;
+  std::string text;
+};
+
+/// A CPU thread's slices, or a transfer line's copies.
+struct ThreadTrack {
+  std::size_t stage = 0;
+  unsigned thread = 0;
+  ThreadTrace const* trace = nullptr;
+};
+
+/// *Threads*: the watcher; all of it when that has ended.
+class RunTrace {
+ public:
+  static constexpr std::size_t most_samples = std::size_t{1} << 13;
+
+  void sample(std::int64_t ns, PipelineSnapshot const& seen);
+  void event(RunEvent event) { events_.push_back(std::move(event)); }
+
+  [[nodiscard]] std::vector<RunSample> const& samples() const { return samples_; }
+  [[nodiscard]] std::vector<RunEvent> const& events() const { return events_; }
+  [[nodiscard]] std::vector<TunnelLevels> const& tunnels() const { return tunnels_; }
+  [[nodiscard]] std::vector<StageLevels> const& stages() const { return stages_; }
+
+ private:
+  std::vector<RunSample> samples_;
+  std::size_t every_ = 1;    ///< of the moments, so many are kept as one sample
+  std::size_t moments_ = 0;  ///< so far
+  std::vector<RunEvent> events_;
+  std::vector<TunnelLevels> tunnels_;
+  std::vector<StageLevels> stages_;
+  std::vector<std::vector<std::uint64_t>> got_;  ///< at the sample before, by stage and executor
+};
+
+/// All that goes into a trace file.
+struct TraceParts {
+  std::int64_t began_ns = 0;
+  std::int64_t ended_ns = 0;
+  std::int64_t end_detection_ns = 0;  ///< that it took, at the run's end; 0: not known
+  RunReport report;
+  std::string error;
+  std::vector<ThreadTrack> threads;
+  std::vector<CopyRecord> const* copies[2] = {nullptr, nullptr};  ///< by BusDirection
+  RunTrace const* run = nullptr;
+};
+
+/// The file's text.
+[[nodiscard]] std::string chrome_trace(TraceParts const& parts);
+
+}  // namespace hiway
