@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "affinity.hpp"
+#include "hiway/ranges.hpp"
 #include "pipeline_core.hpp"
 
 namespace hiway {
@@ -86,6 +87,7 @@ void Pipeline::Core::run_thread(std::size_t stage, unsigned thread) {
   CpuStageOptions const& options = cpu_[s.owner].options;
   this_thread_context() = {.thread = thread, .threads = s.executors, .wait = options.wait};
   ThreadLog& log = *s.threads[thread];
+  push_range(s.description.name.c_str());
   log.trace.begin(trace_.has_value(), s.description.from.empty(), log.waits);
   inside_[stage].fetch_add(1, std::memory_order_relaxed);
   try {
@@ -97,6 +99,7 @@ void Pipeline::Core::run_thread(std::size_t stage, unsigned thread) {
     fail_stage(s.description.name, std::current_exception());
   }
   log.trace.end();
+  pop_range();
   last_thread_end_ns_.store(std::chrono::steady_clock::now().time_since_epoch().count(), std::memory_order_relaxed);
   inside_[stage].fetch_sub(1, std::memory_order_relaxed);
   threads_running_.fetch_sub(1, std::memory_order_release);

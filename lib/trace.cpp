@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "hiway/machine/thread_machine.hpp"
+#include "hiway/ranges.hpp"
 
 namespace hiway {
 namespace {
@@ -45,9 +46,11 @@ void ThreadTrace::begin_wait(std::uint32_t tunnel) {
   waiting_ns_ = now_ns();
   end_task(waiting_ns_, 1);
   tunnel_ = tunnel;
+  push_range("waits for items");
 }
 
 void ThreadTrace::end_wait(std::uint32_t tunnel) {
+  pop_range();
   std::int64_t const now = now_ns();
   add(waits_[tunnel].items_ns, now - waiting_ns_);
   record({.begin_ns = waiting_ns_, .end_ns = now, .tunnel = tunnel, .kind = TraceSlice::Kind::waits_for_items});
@@ -58,6 +61,7 @@ void ThreadTrace::end_wait(std::uint32_t tunnel) {
 
 // What a source does before a put is its task; others wait for room in the middle of theirs.
 void ThreadTrace::begin_put(std::uint32_t tunnel) {
+  push_range("waits for room");
   waiting_ns_ = now_ns();
   if (!source_) return;
   tunnel_ = tunnel;
@@ -66,6 +70,7 @@ void ThreadTrace::begin_put(std::uint32_t tunnel) {
 }
 
 void ThreadTrace::end_put(std::uint32_t tunnel) {
+  pop_range();
   std::int64_t const now = now_ns();
   add(waits_[tunnel].room_ns, now - waiting_ns_);
   record({.begin_ns = waiting_ns_, .end_ns = now, .tunnel = tunnel, .kind = TraceSlice::Kind::waits_for_room});

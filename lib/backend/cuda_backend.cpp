@@ -1,5 +1,6 @@
 // CUDA's backend. Any failure carries file, line, call, and what it was done for.
 #include <cuda_runtime_api.h>
+#include <nvtx3/nvToolsExt.h>
 
 #include <algorithm>
 #include <array>
@@ -10,6 +11,7 @@
 #include <thread>
 
 #include "hiway/backend.hpp"
+#include "hiway/ranges.hpp"
 
 namespace hiway {
 namespace {
@@ -414,6 +416,9 @@ std::vector<DeviceInfo> list_gpus() {
 
 }  // namespace
 
-CudaSupport cuda_support() noexcept { return {&make_cuda_backend, &list_gpus}; }
+CudaSupport cuda_support() noexcept {
+  set_range_calls({.push = [](char const* name) { nvtxRangePushA(name); }, .pop = [] { nvtxRangePop(); }});
+  return {&make_cuda_backend, &list_gpus};
+}
 
 }  // namespace hiway
