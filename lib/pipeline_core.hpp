@@ -259,7 +259,7 @@ class Pipeline::Core {
   void fail_stage(std::string const& stage, std::exception_ptr error);
   void set_error(std::exception_ptr error);
   std::uint64_t finished_tasks(OutletPort const* ports, unsigned count, bool device) const;
-  void make_report();
+  [[nodiscard]] RunReport make_report(double seconds);
   [[nodiscard]] static std::string kernel_title(GpuKernelDescription const& k) {
     return (k.stages.size() > 1 ? "group '" : "stage '") + k.name + "'";
   }
@@ -276,7 +276,7 @@ class Pipeline::Core {
   void start_trace();
   void sample(std::chrono::steady_clock::time_point now);
   void trace_event(std::string category, std::string name, std::string text);
-  [[nodiscard]] TunnelReport begun_report(TunnelState const& t) const;
+  [[nodiscard]] TunnelReport begun_report(TunnelState const& t, std::size_t capacity) const;
   [[nodiscard]] StageReport stage_report(std::size_t stage, std::uint64_t tasks, double run_seconds) const;
   [[nodiscard]] RunReport report_of(PipelineSnapshot const& seen) const;
   void write_graph();
@@ -289,6 +289,9 @@ class Pipeline::Core {
   void grow_tunnels(std::chrono::steady_clock::time_point now);
   void grow(TunnelState& t);
   [[nodiscard]] PipelineSnapshot snapshot();
+  /// What any thread may see of a run under way; nothing when none is.
+  [[nodiscard]] std::optional<PipelineSnapshot> live_snapshot();
+  [[nodiscard]] PipelineSnapshot read_counters(bool with_kernels);
 
   PipelineConfig config_;
   std::unique_ptr<Backend> backend_;
@@ -357,7 +360,8 @@ class Pipeline::Core {
   unsigned signals_seen_ = 0;
   std::optional<RunTrace> trace_;
   std::chrono::steady_clock::time_point next_sample_;
-  std::mutex snapshots_;                     ///< one at a time
+  /// One at a time; and of what a thread that is not the watcher may read: running_, report_, capacities.
+  std::mutex snapshots_;
   std::chrono::milliseconds show_every_{0};  ///< HIWAY_WATCH
   std::chrono::steady_clock::time_point next_show_;
   RunReport report_;

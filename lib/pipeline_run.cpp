@@ -436,8 +436,11 @@ RunReport Pipeline::Core::wait() {
     set_error(std::current_exception());
   }
   monitors_.clear();
+  {
+    std::scoped_lock const lock(snapshots_);
+    running_ = false;
+  }
   kernels_.clear();
-  running_ = false;
   if (!error_.get()) import_late_faults();
   if (!error_.get()) {
     try {
@@ -453,9 +456,11 @@ RunReport Pipeline::Core::wait() {
   for (GpuKernelDescription const& k : gpu_) {
     if (k.kernel.data) k.kernel.data->finish(*backend_);
   }
-  report_ = {};
-  report_.seconds = std::chrono::duration<double>(end - started_).count();
-  make_report();
+  RunReport report = make_report(std::chrono::duration<double>(end - started_).count());
+  {
+    std::scoped_lock const lock(snapshots_);
+    report_ = std::move(report);
+  }
   write_graph();
   write_stats();
   if (trace_) write_trace(end, report_);
@@ -475,10 +480,12 @@ std::uint64_t Pipeline::Core::finished_tasks(OutletPort const* ports, unsigned c
   return finished;
 }
 
-void Pipeline::Core::make_report() {
-  report_.device = backend_->name();
+RunReport Pipeline::Core::make_report(double seconds) {
+  RunReport report;
+  report.seconds = seconds;
+  report.device = backend_->name();
   for (TunnelState const& t : tunnels_) {
-    TunnelReport r = begun_report(t);
+    TunnelReport r = begun_report(t, t.capacity);
     Arena& arena = tunnel_words(t.tunnel->from_gpu());
     for (unsigned k = 0; k < t.put_ring.shards; ++k) r.items += arena.fetch(&t.put_ring.words[k].claimed).bits;
     if (t.spills) {
@@ -491,21 +498,21 @@ void Pipeline::Core::make_report() {
     }
     if (t.route != npos) r.batches = lines_[static_cast<std::size_t>(bus_direction(*t.tunnel))]->batches(t.route);
     for (OutletPort const* port : t.open_outlets) r.finished += finished_tasks(port, 1, t.tunnel->to_gpu());
-    if (t.stencil) report_.stencils.push_back(stencil_report(t));
-    report_.items += r.items;
-    report_.tunnels.push_back(std::move(r));
+    if (t.stencil) report.stencils.push_back(stencil_report(t));
+    report.items += r.items;
+    report.tunnels.push_back(std::move(r));
   }
   for (std::size_t i = 0; i < stages_.size(); ++i) {
     StageState const& s = stages_[i];
     std::uint64_t ended = 0;
     for (std::size_t f = 0; f < s.description.from.size(); ++f) {
       std::uint64_t const finished = finished_tasks(s.outlet_ports[f], s.executors, s.gpu);
-      report_.tunnels[s.description.from[f]->id()].finished += finished;
+      report.tunnels[s.description.from[f]->id()].finished += finished;
       ended += finished;
     }
-    report_.stages.push_back(stage_report(i, ended, report_.seconds));
+    report.stages.push_back(stage_report(i, ended, report.seconds));
   }
-  for (Latency const& latency : latencies_) report_.latencies.push_back(latency.report());
+  for (Latency const& latency : latencies_) report.latencies.push_back(latency.report());
   std::int64_t last_item = 0;
   for (StageState const& s : stages_) {
     if (s.gpu) continue;
@@ -515,7 +522,8 @@ void Pipeline::Core::make_report() {
   }
   std::int64_t const last_end = last_thread_end_ns_.load(std::memory_order_relaxed);
   if (last_item != 0 && last_end > last_item)
-    report_.end_detection_us = static_cast<double>(last_end - last_item) / 1000.0;
+    report.end_detection_us = static_cast<double>(last_end - last_item) / 1000.0;
+  return report;
 }
 
 }  // namespace hiway

@@ -134,7 +134,17 @@ unsigned report_signals() {
 }
 
 PipelineSnapshot Pipeline::Core::snapshot() {
-  std::scoped_lock const one_at_a_time(snapshots_);
+  std::scoped_lock const lock(snapshots_);
+  return read_counters(true);
+}
+std::optional<PipelineSnapshot> Pipeline::Core::live_snapshot() {
+  std::scoped_lock const lock(snapshots_);
+  if (!running_) return {};
+  return read_counters(false);
+}
+
+/// `with_kernels`: also whether they have left, which only the watcher may ask.
+PipelineSnapshot Pipeline::Core::read_counters(bool with_kernels) {
   bool const kernels_started = kernels_started_.load(std::memory_order_acquire);
   // A launch that waits for something may hold the driver: nothing is asked of it then.
   WordReader reader(
@@ -153,7 +163,7 @@ PipelineSnapshot Pipeline::Core::snapshot() {
     stage.returned = reader.read(&s.words->returned, s.gpu);
     stage.ended = reader.read(&s.words->ended, s.gpu) != 0;
     stage.inside = inside_[i].load(std::memory_order_relaxed);
-    if (s.gpu && kernels_started) {
+    if (s.gpu && kernels_started && with_kernels) {
       auto const place = std::find(start_order_.begin(), start_order_.end(), s.owner) - start_order_.begin();
       auto const kernel = static_cast<std::size_t>(place) + 1;  // after the device monitor
       if (kernel < kernels_.size() && !kernels_[kernel].done) stage.inside = s.executors;
@@ -225,6 +235,7 @@ void Pipeline::Core::grow(TunnelState& t) {
   std::size_t const more = std::min(t.capacity, t.tunnel->config().grow_to_items - t.capacity);
   trace_event("growth", "tunnel '" + t.tunnel->name() + "' grows",
               "from " + std::to_string(t.capacity) + " to " + std::to_string(t.capacity + more) + " items");
+  std::scoped_lock const lock(snapshots_);
   t.capacity += more;
   host_words_->image(t.put_ring.words).free.bits = static_cast<std::int32_t>(t.capacity);  // the next run's, too
   ThreadMachine{}.fetch_add(t.put_ring.words->free, static_cast<std::int32_t>(more), Order::relaxed);

@@ -121,12 +121,12 @@ void Pipeline::Core::trace_event(std::string category, std::string name, std::st
     trace_->event({ns_of(std::chrono::steady_clock::now()), std::move(category), std::move(name), std::move(text)});
 }
 
-TunnelReport Pipeline::Core::begun_report(TunnelState const& t) const {
+TunnelReport Pipeline::Core::begun_report(TunnelState const& t, std::size_t capacity) const {
   TunnelReport r;
   r.name = t.tunnel->name();
   r.movement = movement_name(t);
   r.why = t.why;
-  r.capacity_items = t.capacity;
+  r.capacity_items = capacity;
   r.direction = direction_name(t.tunnel->direction());
   r.item_bytes = t.tunnel->item_bytes();
   r.spills_to_host = t.spills_to_host;
@@ -183,7 +183,7 @@ RunReport Pipeline::Core::report_of(PipelineSnapshot const& seen) const {
   report.device = backend_->name();
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
   for (std::size_t t = 0; t < tunnels_.size(); ++t) {
-    TunnelReport r = begun_report(tunnels_[t]);
+    TunnelReport r = begun_report(tunnels_[t], seen.tunnels[t].capacity);
     r.items = put(seen.tunnels[t]);
     r.finished = tasks(seen, t).finished;
     r.spilled = seen.tunnels[t].spill_claimed;
@@ -287,8 +287,9 @@ void Pipeline::Core::show(std::chrono::steady_clock::time_point now) {
 }
 
 RunReport Pipeline::Core::stats() {
-  if (!running_) return report_;
-  return report_of(snapshot());
+  if (std::optional<PipelineSnapshot> const seen = live_snapshot()) return report_of(*seen);
+  std::scoped_lock const lock(snapshots_);
+  return report_;
 }
 
 void Pipeline::Core::write_trace(std::chrono::steady_clock::time_point end, RunReport const& report) {
