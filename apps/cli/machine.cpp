@@ -43,10 +43,7 @@ std::string description_of(std::string const& device) {
 
 }  // namespace
 
-std::string version() {
-  return std::to_string(HIWAY_VERSION_MAJOR) + "." + std::to_string(HIWAY_VERSION_MINOR) + "." +
-         std::to_string(HIWAY_VERSION_PATCH);
-}
+std::string version() { return HIWAY_VERSION_STRING; }
 
 Json machine_facts(std::string const& device) {
   return {{"cpu", cpu_model()},      {"hardware_threads", std::thread::hardware_concurrency()},

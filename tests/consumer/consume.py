@@ -80,7 +80,7 @@ def configure(prefix, work, arguments):
     work = fresh(work)
     project = work / "project"
     project.mkdir()
-    for name in ["CMakeLists.txt", "main.cpp"]:
+    for name in ["CMakeLists.txt", "main.cpp", "version.cpp"]:
         shutil.copy(HERE / name, project)
     return run("cmake", "-S", str(project), "-B", str(work / "build"), f"-DCMAKE_PREFIX_PATH={prefix}", *arguments)
 
