@@ -203,11 +203,9 @@ std::string chrome_trace(TraceParts const& parts) {
     events.slice(whole_run, 1, "end detection", "end", from, parts.ended_ns);
   }
   for (RunEvent const& event : parts.run->events()) events.instant(event);
-  std::string const version = std::to_string(HIWAY_VERSION_MAJOR) + "." + std::to_string(HIWAY_VERSION_MINOR) + "." +
-                              std::to_string(HIWAY_VERSION_PATCH);
   std::string text = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n" + events.text() +
-                     "\n],\n\"hiway\":{\"version\":\"" + version +
-                     "\",\"trace_version\":1,\"stats\":" + to_json(parts.report);
+                     "\n],\n\"hiway\":{\"version\":\"" HIWAY_VERSION_STRING "\",\"trace_version\":1,\"stats\":" +
+                     to_json(parts.report);
   if (!parts.error.empty()) text += ",\"error\":" + json_text(parts.error);
   return text + "}}\n";
 }
