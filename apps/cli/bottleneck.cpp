@@ -1,0 +1,523 @@
+#include "cli/bottleneck.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <compare>
+#include <cstdio>
+#include <set>
+#include <utility>
+
+namespace cli {
+namespace {
+
+constexpr double end_rules = 0.5;     // of the run: nothing else is worth a look before this
+constexpr double end_is_told = 0.1;   // of the run
+constexpr double surely_busy = 0.75;  // what random service times leave of a slow stage's time in front of small rings
+constexpr double probably_busy =
+    0.5;                          // more than half of the time it was at work: nothing else was, or it would be named
+constexpr double in_turns = 0.1;  // each side of a ring
+constexpr double mostly = 0.5;    // for starved cycles and outside ends
+constexpr double worth_telling = 0.3;   // a wait
+constexpr double evidence = 0.2;        // a neighbour's wait
+constexpr double weak_inference = 0.8;  // an inferred share that no neighbour's wait supports counts so much less
+constexpr double comfortable = 0.8;     // how busy a thread may be
+constexpr std::size_t most_waits = 6;   // sentences
+
+std::string percent(double share) {
+  char text[16];
+  std::snprintf(text, sizeof text, "%.0f %%", std::round(std::clamp(share, 0.0, 1.0) * 100));
+  return text;
+}
+std::string quoted(std::string const& name) { return "'" + name + "'"; }
+
+std::string time_text(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof text,
+                seconds < 1e-3 ? "%.0f us"
+                : seconds < 1  ? "%.3g ms"
+                               : "%.3g s",
+                seconds < 1e-3 ? seconds * 1e6
+                : seconds < 1  ? seconds * 1e3
+                               : seconds);
+  return text;
+}
+
+/// One side of a tunnel: the stage that waits most at it, and how long.
+struct Side {
+  int stage = -1;        ///< -1: no stage is there
+  double share = -1;     ///< of the working time; -1: not known
+  bool sampled = false;  ///< the tunnel's samples say it, not the stage
+};
+
+struct Pressure {
+  Side held;     ///< writers, for room
+  Side starved;  ///< readers, for items
+};
+
+class Run {
+ public:
+  explicit Run(RunStats const& stats) : stats_{stats} {
+    double const end = std::max(0.0, stats.end_detection_us) * 1e-6;
+    end_ = stats.seconds > 0 ? std::min(end / stats.seconds, 1.0) : 0;
+    work_ = stats.seconds * (1 - end_);
+    for (StageStats const& stage : stats.stages) lives_.push_back(life_of(stage));
+    for (TunnelStats const& tunnel : stats.tunnels) pressures_.push_back(pressure_of(tunnel));
+    for (StageStats const& stage : stats.stages) shares_.push_back(of(stage));
+  }
+
+  [[nodiscard]] bool measured() const { return work_ > 0 && !stats_.stages.empty(); }
+  [[nodiscard]] double end() const { return end_; }
+  [[nodiscard]] StageShares const& shares(std::size_t stage) const { return shares_[stage]; }
+  [[nodiscard]] Pressure const& pressure(std::size_t tunnel) const { return pressures_[tunnel]; }
+
+  [[nodiscard]] int tunnel(std::string const& name) const {
+    auto const found = std::ranges::find(stats_.tunnels, name, &TunnelStats::name);
+    return found == stats_.tunnels.end() ? -1 : static_cast<int>(found - stats_.tunnels.begin());
+  }
+
+  /// Of the working time. What a reader waited while the end was looked for is not a wait for items.
+  [[nodiscard]] double get_share(std::size_t stage, TunnelWaits const& from) const {
+    if (from.waits < 0) return -1;
+    double all = 0;
+    for (TunnelWaits const& each : stats_.stages[stage].from) all += std::max(0.0, each.waits);
+    double const life = lives_[stage];
+    double const of_items = std::max(0.0, all * life - std::max(0.0, life - 1));
+    return all > 0 ? std::min(1.0, of_items * from.waits / all) : 0;
+  }
+  [[nodiscard]] double put_share(std::size_t stage, TunnelWaits const& into) const {
+    return into.waits < 0 ? -1 : std::min(1.0, into.waits * lives_[stage]);
+  }
+
+  /// The strongest of a stage's neighbours that wait for it: writers of what it reads, or readers of what it writes.
+  [[nodiscard]] std::pair<int, Side> held_before(std::size_t stage) const {
+    return strongest(stage, stats_.stages[stage].from, &Pressure::held);
+  }
+  [[nodiscard]] std::pair<int, Side> starved_after(std::size_t stage) const {
+    return strongest(stage, stats_.stages[stage].into, &Pressure::starved);
+  }
+
+  /// How sure it is that this stage is the slow one; see the head of the header.
+  [[nodiscard]] double rank(std::size_t stage) const {
+    StageShares const& s = shares_[stage];
+    if (!s.inferred) return s.busy;
+    auto const supports = stats_.stages[stage].from.empty() ? starved_after(stage) : held_before(stage);
+    return s.busy * (supports.second.share >= worth_telling ? 1 : weak_inference);
+  }
+
+ private:
+  /// Of the working time; above 1 for who lived while the end was looked for.
+  [[nodiscard]] double life_of(StageStats const& stage) const {
+    if (work_ <= 0) return 0;
+    double const longest = stats_.seconds / work_;
+    if (stage.seconds <= 0) return longest;
+    return std::min(longest, stage.seconds / static_cast<double>(std::max<std::uint64_t>(1, stage.executors)) / work_);
+  }
+
+  [[nodiscard]] Pressure pressure_of(TunnelStats const& tunnel) const {
+    Pressure p;
+    auto const look = [&](Side& side, std::size_t stage, double share, double samples) {
+      bool const sampled = share < 0;
+      if (sampled) share = samples;
+      if (side.stage < 0 || share > side.share) side = {static_cast<int>(stage), share, sampled};
+    };
+    // The samples of the end detection found it empty.
+    double const full = tunnel.full < 0 || end_ >= 1 ? -1 : std::min(1.0, tunnel.full / (1 - end_));
+    double const empty = tunnel.empty < 0 || end_ >= 1 ? -1 : std::max(0.0, (tunnel.empty - end_) / (1 - end_));
+    for (std::size_t s = 0; s != stats_.stages.size(); ++s) {
+      for (TunnelWaits const& into : stats_.stages[s].into) {
+        if (into.tunnel == tunnel.name) look(p.held, s, put_share(s, into), full);
+      }
+      for (TunnelWaits const& from : stats_.stages[s].from) {
+        if (from.tunnel == tunnel.name) look(p.starved, s, get_share(s, from), empty);
+      }
+    }
+    return p;
+  }
+
+  [[nodiscard]] StageShares of(StageStats const& stage) const {
+    double const life = life_of(stage);
+    StageShares shares{std::min(1.0, life), -1, false};
+    if (!stage.gpu && stage.busy >= 0) {
+      shares.busy = std::min(1.0, stage.busy * life);
+      return shares;
+    }
+    shares.inferred = true;
+    double starved = -1;  // there is work as long as one input has some
+    double held = -1;
+    for (TunnelWaits const& from : stage.from) {
+      int const t = tunnel(from.tunnel);
+      double const share = t < 0 ? -1 : pressures_[static_cast<std::size_t>(t)].starved.share;
+      if (share >= 0) starved = starved < 0 ? share : std::min(starved, share);
+    }
+    for (TunnelWaits const& into : stage.into) {
+      int const t = tunnel(into.tunnel);
+      if (t >= 0) held = std::max(held, pressures_[static_cast<std::size_t>(t)].held.share);
+    }
+    if (starved >= 0 || held >= 0) shares.busy = std::max(0.0, shares.life - std::max({starved, held, 0.0}));
+    return shares;
+  }
+
+  [[nodiscard]] std::pair<int, Side> strongest(std::size_t stage, std::vector<TunnelWaits> const& tunnels,
+                                               Side Pressure::*side) const {
+    std::pair<int, Side> best{-1, {}};
+    for (TunnelWaits const& each : tunnels) {
+      int const t = tunnel(each.tunnel);
+      if (t < 0) continue;
+      Side const& one = pressures_[static_cast<std::size_t>(t)].*side;
+      if (one.stage >= 0 && one.stage != static_cast<int>(stage) && one.share > best.second.share) best = {t, one};
+    }
+    return best;
+  }
+
+  RunStats const& stats_;
+  double end_ = 0;
+  double work_ = 0;
+  std::vector<double> lives_;
+  std::vector<Pressure> pressures_;
+  std::vector<StageShares> shares_;
+};
+
+/// Makes the sentences; knows which waits have been told.
+class Teller {
+ public:
+  explicit Teller(RunStats const& stats) : stats_{stats}, run_{stats} {}
+
+  std::vector<Finding> all() {
+    if (!run_.measured())
+      return {{FindingKind::nothing, "", "The run measured nothing: it has no stages, or took no time.", ""}};
+    if (run_.end() >= end_rules) tell_end();
+    tell_verdict();
+    if (run_.end() >= end_is_told && run_.end() < end_rules) tell_end();
+    tell_spills();
+    tell_waits();
+    tell_idle();
+    return std::move(findings_);
+  }
+
+ private:
+  StageStats const& stage(std::size_t i) const { return stats_.stages[i]; }
+  TunnelStats const& tunnel(std::size_t i) const { return stats_.tunnels[i]; }
+
+  void tell(FindingKind kind, std::string subject, std::string text, std::string advice = "") {
+    findings_.push_back({kind, std::move(subject), std::move(text), std::move(advice)});
+  }
+
+  void tell_end() {
+    double const seconds = stats_.end_detection_us * 1e-6;
+    tell(FindingKind::end, "",
+         "Finding the end took " + percent(run_.end()) + " of the run: " + time_text(seconds) + " of " +
+             time_text(stats_.seconds) + ".",
+         "The run is short: with more items in one run this share falls.");
+  }
+
+  void tell_verdict() {
+    std::vector<std::size_t> order;
+    for (std::size_t s = 0; s != stats_.stages.size(); ++s) {
+      if (run_.shares(s).busy >= 0) order.push_back(s);
+    }
+    std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return run_.rank(a) > run_.rank(b); });
+    double const most = order.empty() ? 0 : run_.rank(order.front());
+    int const tight = tightest_tunnel();
+    if (most >= surely_busy) {
+      if (order.size() >= 2 && order.size() == stats_.stages.size() && run_.rank(order.back()) >= surely_busy) {
+        tell_balanced(order);
+      } else {
+        tell_slow(order, false);
+      }
+      if (tight >= 0) tell_ring(static_cast<std::size_t>(tight), false);
+    } else if (tight >= 0) {
+      tell_ring(static_cast<std::size_t>(tight), true);
+    } else if (!tell_outside() && !tell_cycle()) {
+      if (most >= probably_busy) {
+        tell_slow(order, true);
+      } else {
+        tell_latency();
+      }
+    }
+  }
+
+  void tell_balanced(std::vector<std::size_t> const& order) {
+    StageStats const& busiest = stage(order.front());
+    StageStats const& idlest = stage(order.back());
+    tell(FindingKind::balanced, busiest.name,
+         "The pipeline is balanced: every stage is busy most of the time, from " + quoted(idlest.name) + " with " +
+             percent(run_.shares(order.back()).busy) + " to " + quoted(busiest.name) + " with " +
+             percent(run_.shares(order.front()).busy) + ".",
+         "It becomes faster only where all stages do.");
+  }
+
+  /// "'feed' waits 90 % of the time for room in tunnel 'numbers' before it"; "" where that is not much.
+  std::string held_clause(std::pair<int, Side> const& side) {
+    if (side.first < 0 || side.second.share < evidence) return "";
+    std::string const& name = tunnel(static_cast<std::size_t>(side.first)).name;
+    if (side.second.sampled)
+      return "tunnel " + quoted(name) + " before it is full " + percent(side.second.share) + " of the time";
+    told_.insert({side.second.stage, side.first, true});
+    return quoted(stage(static_cast<std::size_t>(side.second.stage)).name) + " waits " + percent(side.second.share) +
+           " of the time for room in tunnel " + quoted(name) + " before it";
+  }
+  std::string starved_clause(std::pair<int, Side> const& side) {
+    if (side.first < 0 || side.second.share < evidence) return "";
+    std::string const& name = tunnel(static_cast<std::size_t>(side.first)).name;
+    if (side.second.sampled)
+      return "tunnel " + quoted(name) + " after it is empty " + percent(side.second.share) + " of the time";
+    told_.insert({side.second.stage, side.first, false});
+    return quoted(stage(static_cast<std::size_t>(side.second.stage)).name) + " waits " + percent(side.second.share) +
+           " of the time for items of tunnel " + quoted(name) + " after it";
+  }
+
+  void tell_slow(std::vector<std::size_t> const& order, bool doubtful) {
+    std::size_t const slow = order.front();
+    StageStats const& s = stage(slow);
+    StageShares const& shares = run_.shares(slow);
+    std::string const before = held_clause(run_.held_before(slow));
+    std::string const after = starved_clause(run_.starved_after(slow));
+    std::string clauses = before + (before.empty() || after.empty() ? "" : ", and ") + after;
+    std::string text =
+        (s.gpu ? "GPU stage " : "Stage ") + quoted(s.name) + (doubtful ? " is probably" : " is") + " the bottleneck";
+    if (!shares.inferred) {
+      text += ": it is busy " + percent(shares.busy) + " of the time" + (clauses.empty() ? "" : ", and ");
+      // Two "and" in one sentence read badly.
+      if (!before.empty() && !after.empty()) clauses = before + "; " + after;
+    } else {
+      text += clauses.empty() ? ": it has items and room " + percent(shares.busy) + " of the time"
+                              : ", as its tunnels show: ";
+    }
+    tell(FindingKind::slow_stage, s.name, text + clauses + ".", advice_for(slow) + next_busiest(order));
+  }
+
+  std::string advice_for(std::size_t slow) const {
+    StageStats const& s = stage(slow);
+    if (s.gpu) return "More blocks help where the device has room for them; else its code is the cause.";
+    if (s.from.empty())
+      return "It makes the items: its own code is the cause, or what that waits for outside the pipeline.";
+    if (s.executors > 1)
+      return "All its " + std::to_string(s.executors) +
+             " threads are at work: more help where there are CPUs for them; else its code is the cause.";
+    return "A second thread helps where its tasks do not depend on each other; else its code is the cause.";
+  }
+
+  std::string next_busiest(std::vector<std::size_t> const& order) const {
+    if (order.size() < 2 || run_.rank(order[1]) < surely_busy) return "";
+    return " Next comes " + quoted(stage(order[1]).name) + ", busy " + percent(run_.shares(order[1]).busy) + ".";
+  }
+
+  int tightest_tunnel() const {
+    int best = -1;
+    double most = in_turns;
+    for (std::size_t t = 0; t != stats_.tunnels.size(); ++t) {
+      Pressure const& p = run_.pressure(t);
+      double const both = std::min(p.held.share, p.starved.share);
+      if (p.held.stage >= 0 && p.starved.stage >= 0 && both >= most) {
+        most = both;
+        best = static_cast<int>(t);
+      }
+    }
+    return best;
+  }
+
+  void tell_ring(std::size_t t, bool verdict) {
+    TunnelStats const& ring = tunnel(t);
+    Pressure const& p = run_.pressure(t);
+    std::string const writer = quoted(stage(static_cast<std::size_t>(p.held.stage)).name);
+    std::string const reader = quoted(stage(static_cast<std::size_t>(p.starved.stage)).name);
+    std::string const held = p.held.sampled
+                                 ? "it is full " + percent(p.held.share) + " of the time, which holds " + writer + " up"
+                                 : writer + " waits " + percent(p.held.share) + " of the time for room in it";
+    std::string const starved = p.starved.sampled
+                                    ? "it is empty " + percent(p.starved.share) + " of the time for " + reader
+                                    : reader + " waits " + percent(p.starved.share) + " for its items";
+    if (!p.held.sampled) told_.insert({p.held.stage, static_cast<int>(t), true});
+    if (!p.starved.sampled) told_.insert({p.starved.stage, static_cast<int>(t), false});
+    std::string const room = ring.capacity_items == 1 ? "1 item" : std::to_string(ring.capacity_items) + " items";
+    std::string advice;
+    if (ring.items > 0 && ring.capacity_items >= ring.items / 2) {
+      advice =
+          "It has room for most of the run's items: the stages are slow one after the other, and more room changes "
+          "nothing.";
+    } else if (ring.movement == "dma" && ring.batches > 0) {
+      char each[32];
+      std::snprintf(each, sizeof each, "%.3g", static_cast<double>(ring.items) / static_cast<double>(ring.batches));
+      advice = std::string{"A batch across the bus had "} + each +
+               " items: with more room (capacity_items) more travel at once.";
+    } else if (ring.movement != "memory" && !ring.movement.empty()) {
+      advice = "Its items cross the bus one by one: with more room (capacity_items) more are on their way at once.";
+    } else {
+      advice = "Give it more room: capacity_items, or grow_to_items.";
+    }
+    tell(FindingKind::small_ring, ring.name,
+         "Tunnel " + quoted(ring.name) + (verdict ? " is the bottleneck" : " is tight") + ": it has room for " + room +
+             "; " + held + ", and " + starved + ", in turns.",
+         advice);
+  }
+
+  bool tell_outside() {
+    for (std::size_t t = 0; t != stats_.tunnels.size(); ++t) {
+      Pressure const& p = run_.pressure(t);
+      if (p.held.stage < 0 && p.starved.share >= mostly) {
+        told_.insert({p.starved.stage, static_cast<int>(t), false});
+        tell(FindingKind::outside, tunnel(t).name,
+             "Who puts into tunnel " + quoted(tunnel(t).name) + " from outside the pipeline is the bottleneck: " +
+                 quoted(stage(static_cast<std::size_t>(p.starved.stage)).name) + " waits " + percent(p.starved.share) +
+                 " of the time for its items.");
+        return true;
+      }
+      if (p.starved.stage < 0 && p.held.share >= mostly) {
+        told_.insert({p.held.stage, static_cast<int>(t), true});
+        tell(FindingKind::outside, tunnel(t).name,
+             "Who gets from tunnel " + quoted(tunnel(t).name) + " outside the pipeline is the bottleneck: " +
+                 quoted(stage(static_cast<std::size_t>(p.held.stage)).name) + " waits " + percent(p.held.share) +
+                 " of the time for room in it.");
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// reaches[a][b]: items of a come to b.
+  std::vector<std::vector<bool>> reaches() const {
+    std::size_t const n = stats_.stages.size();
+    std::vector<std::vector<bool>> to(n, std::vector<bool>(n));
+    for (std::size_t a = 0; a != n; ++a) {
+      for (TunnelWaits const& into : stage(a).into) {
+        for (std::size_t b = 0; b != n; ++b) {
+          if (std::ranges::find(stage(b).from, into.tunnel, &TunnelWaits::tunnel) != stage(b).from.end())
+            to[a][b] = true;
+        }
+      }
+    }
+    for (std::size_t k = 0; k != n; ++k) {
+      for (std::size_t a = 0; a != n; ++a) {
+        for (std::size_t b = 0; b != n; ++b) to[a][b] = to[a][b] || (to[a][k] && to[k][b]);
+      }
+    }
+    return to;
+  }
+
+  /// Of all its inputs together, in the working time.
+  double starved(std::size_t s) const {
+    double sum = -1;
+    for (TunnelWaits const& from : stage(s).from) {
+      int const t = run_.tunnel(from.tunnel);
+      double const share = from.waits >= 0 ? run_.get_share(s, from)
+                           : t < 0         ? -1
+                                           : run_.pressure(static_cast<std::size_t>(t)).starved.share;
+      if (share >= 0) sum = std::max(0.0, sum) + share;
+    }
+    return std::min(1.0, sum);
+  }
+
+  bool tell_cycle() {
+    auto const to = reaches();
+    for (std::size_t a = 0; a != to.size(); ++a) {
+      if (!to[a][a]) continue;
+      std::string names;
+      std::string first;
+      bool all_wait = true;
+      for (std::size_t b = 0; b != to.size() && all_wait; ++b) {
+        if (!to[a][b] || !to[b][a]) continue;
+        all_wait = starved(b) >= mostly;
+        if (first.empty()) first = stage(b).name;
+        names += (names.empty() ? "" : ", ") + quoted(stage(b).name) + " " + percent(starved(b));
+      }
+      if (!all_wait) continue;
+      tell(FindingKind::cycle, first,
+           "The cycle is the bottleneck: its stages wait for each other's items (" + names +
+               " of the time), and none is busy.",
+           "Too few items are in it at once: how long one takes around it decides.");
+      return true;
+    }
+    return false;
+  }
+
+  void tell_latency() {
+    tell(FindingKind::latency, "",
+         "No stage is busy for most of the time, and no tunnel is both full and empty: the items are few, or long on "
+         "their way.",
+         "Time goes into wake-ups, the bus, and whatever the machine does beside: more items in flight, or in each "
+         "item, help.");
+  }
+
+  void tell_spills() {
+    for (TunnelStats const& t : stats_.tunnels) {
+      if (t.spilled > 0) {
+        double const share = t.items > 0 ? static_cast<double>(t.spilled) / static_cast<double>(t.items) : 1;
+        tell(FindingKind::spill, t.name,
+             "Tunnel " + quoted(t.name) + " spilled " + std::to_string(t.spilled) + " of its " +
+                 std::to_string(t.items) + " items (" + percent(share) + ") into its pool: its ring of " +
+                 std::to_string(t.capacity_items) + " was full.",
+             t.throttled > 0 ? "Writers from outside its cycle were held back " + std::to_string(t.throttled) +
+                                   (t.throttled == 1 ? " time" : " times") + ". A larger ring spills less."
+                             : "A larger ring spills less.");
+      } else if (t.throttled > 0) {
+        tell(FindingKind::spill, t.name,
+             "Writers of tunnel " + quoted(t.name) + " were held back " + std::to_string(t.throttled) +
+                 (t.throttled == 1 ? " time" : " times") + " while spill pools of the cycle behind it were high.");
+      }
+    }
+  }
+
+  void tell_waits() {
+    struct Wait {
+      double share;
+      std::size_t stage;
+      std::string tunnel;
+      bool for_room;
+    };
+    std::vector<Wait> waits;
+    for (std::size_t s = 0; s != stats_.stages.size(); ++s) {
+      auto const look = [&](TunnelWaits const& at, double share, bool for_room) {
+        if (share >= worth_telling && !told_.contains({static_cast<int>(s), run_.tunnel(at.tunnel), for_room}))
+          waits.push_back({share, s, at.tunnel, for_room});
+      };
+      for (TunnelWaits const& from : stage(s).from) look(from, run_.get_share(s, from), false);
+      for (TunnelWaits const& into : stage(s).into) look(into, run_.put_share(s, into), true);
+    }
+    std::ranges::stable_sort(waits, [](Wait const& a, Wait const& b) { return a.share > b.share; });
+    if (waits.size() > most_waits) waits.resize(most_waits);
+    for (Wait const& w : waits) {
+      tell(FindingKind::waits, stage(w.stage).name,
+           "Stage " + quoted(stage(w.stage).name) + " waits " + percent(w.share) + " of the time for " +
+               (w.for_room ? "room in tunnel " : "items of tunnel ") + quoted(w.tunnel) + ".");
+    }
+  }
+
+  void tell_idle() {
+    for (std::size_t s = 0; s != stats_.stages.size(); ++s) {
+      StageShares const& shares = run_.shares(s);
+      if (stage(s).gpu || stage(s).executors < 2 || shares.inferred || shares.busy < 0 || shares.busy >= mostly)
+        continue;
+      double const at_work = shares.busy * static_cast<double>(stage(s).executors);
+      double const enough = std::max(1.0, std::ceil(at_work / comfortable));
+      if (enough >= static_cast<double>(stage(s).executors)) continue;
+      char text[64];
+      std::snprintf(text, sizeof text, " threads, and %.2g of them are busy on average: %.0f would do.", at_work,
+                    enough);
+      tell(FindingKind::idle, stage(s).name,
+           "Stage " + quoted(stage(s).name) + " has " + std::to_string(stage(s).executors) + text);
+    }
+  }
+
+  RunStats const& stats_;
+  Run run_;
+  std::vector<Finding> findings_;
+  struct Told {
+    int stage;
+    int tunnel;
+    bool for_room;
+    auto operator<=>(Told const&) const = default;
+  };
+  std::set<Told> told_;
+};
+
+}  // namespace
+
+std::vector<Finding> find_bottleneck(RunStats const& stats) { return Teller{stats}.all(); }
+
+StageShares shares_of(RunStats const& stats, StageStats const& stage) {
+  auto const found = std::ranges::find(stats.stages, stage.name, &StageStats::name);
+  if (stats.seconds <= 0 || found == stats.stages.end()) return {};
+  return Run{stats}.shares(static_cast<std::size_t>(found - stats.stages.begin()));
+}
+
+}  // namespace cli
