@@ -22,6 +22,13 @@ file(READ ${teapot} teapot_bez)
 configure_file(apps/reyes/built_in.cpp.in ${PROJECT_BINARY_DIR}/apps/reyes_built_in.cpp @ONLY)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${teapot})
 list(APPEND hiway_app_sources ${PROJECT_BINARY_DIR}/apps/reyes_built_in.cpp)
+# So do the style and the script of the pages of `hiway report`.
+set(page ${PROJECT_SOURCE_DIR}/apps/cli)
+file(READ ${page}/report.css report_css)
+file(READ ${page}/report.js report_js)
+configure_file(${page}/report_assets.cpp.in ${PROJECT_BINARY_DIR}/apps/report_assets.cpp @ONLY)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${page}/report.css ${page}/report.js)
+list(APPEND hiway_app_sources ${PROJECT_BINARY_DIR}/apps/report_assets.cpp)
 include(HiwayBench)
 
 add_library(hiway_apps OBJECT)

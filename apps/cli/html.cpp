@@ -64,7 +64,7 @@ std::string shortened(std::string_view text, std::size_t most) {
 }
 
 std::string time_text(double us) {
-  if (us < 0) return "-" + time_text(-us);
+  if (us < 0) return std::string{"-"} + time_text(-us);
   if (us < 999.5) return three_digits(us) + " \u00b5s";
   if (us < 999.5e3) return three_digits(us / 1e3) + " ms";
   return number_text(us / 1e6) + " s";
@@ -81,7 +81,7 @@ std::string count_text(std::uint64_t n) {
 }
 
 std::string number_text(double n) {
-  if (n < 0) return "-" + number_text(-n);
+  if (n < 0) return std::string{"-"} + number_text(-n);
   return n < 999.5 ? three_digits(n) : count_text(static_cast<std::uint64_t>(std::llround(n)));
 }
 

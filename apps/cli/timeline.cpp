@@ -79,6 +79,9 @@ std::vector<Cell> cells_of(std::vector<Piece> const& pieces, double run_end, std
   return cells;
 }
 
+/// Of a path.
+std::string command(char letter, int value) { return std::string{letter} + std::to_string(value); }
+
 /// Rectangles of one layer, those that continue each other joined.
 class Bars {
  public:
@@ -101,9 +104,8 @@ class Bars {
  private:
   void flush() {
     if (width_ <= 0) return;
-    std::string const w = std::to_string(width_);
-    path_ +=
-        "M" + std::to_string(x_) + " " + std::to_string(y_) + "h" + w + "v" + std::to_string(height_) + "h-" + w + "z";
+    path_ += command('M', x_) + command(' ', y_) + command('h', width_) + command('v', height_) +
+             command('h', -width_) + 'z';
     width_ = 0;
   }
 
@@ -141,15 +143,18 @@ std::string said(Layer const& layer, Track::Place place, RunStats const& stats) 
   return "";
 }
 
-std::string plot(std::string const& body, std::string const& label) {
-  return "<svg class=\"plot\" viewBox=\"0 0 " + std::to_string(plot_width) + " " + std::to_string(plot_height) +
-         "\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"" + escaped(label) + "\">" + body + "</svg>";
+/// `attributes` with a blank before each.
+std::string plot(std::string const& body, std::string const& label, std::string const& attributes) {
+  return "<svg class=\"plot\"" + attributes + " viewBox=\"0 0 " + std::to_string(plot_width) + " " +
+         std::to_string(plot_height) + "\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"" + escaped(label) +
+         "\">" + body + "</svg>";
 }
 
-std::string row(std::string const& css, std::string const& name, std::string const& note, std::string const& body) {
+std::string row(std::string const& css, std::string const& name, std::string const& note, std::string const& body,
+                std::string const& attributes = "") {
   return "<div class=\"row " + css + "\"><div class=\"label\" title=\"" + escaped(name) + "\"><span class=\"name\">" +
          escaped(name) + "</span>" + (note.empty() ? "" : "<span class=\"note\">" + escaped(note) + "</span>") +
-         "</div>" + plot(body, name) + "</div>\n";
+         "</div>" + plot(body, name, attributes) + "</div>\n";
 }
 
 /// Over a plot, where the end is looked for.
@@ -252,17 +257,14 @@ std::string area(std::vector<Step> const& steps, Scale const& scale, double top,
   int last = -1;
   for (Step const& step : steps) {
     int const y = plot_height - static_cast<int>(std::lround(std::clamp(height(step) / top, 0.0, 1.0) * plot_height));
-    if (path.empty()) {
-      path = "M" + std::to_string(scale.x(step.begin)) + " " + std::to_string(plot_height);
-    } else if (y != last) {
-      path += "H" + std::to_string(scale.x(step.begin));
-    }
-    if (y != last) path += "V" + std::to_string(y);
+    if (y == last) continue;
+    path += command(path.empty() ? 'M' : 'H', scale.x(step.begin));
+    if (last < 0) path += command(' ', plot_height);
+    path += command('V', y);
     last = y;
   }
-  return path.empty()
-             ? path
-             : path + "H" + std::to_string(scale.x(steps.back().end)) + "V" + std::to_string(plot_height) + "z";
+  if (!path.empty()) path += command('H', scale.x(steps.back().end)) + command('V', plot_height) + 'z';
+  return path;
 }
 
 std::string draw_tunnel(TunnelStats const& tunnel, std::vector<Sample> const& samples, TraceFile const& trace,
@@ -293,7 +295,7 @@ std::string draw_tunnel(TunnelStats const& tunnel, std::vector<Sample> const& sa
   std::string const note = "0 to " + number_text(std::ceil(top)) +
                            (capacity > top ? " of " + count_text(tunnel.capacity_items) : "") +
                            (spilled ? ", pool above" : "");
-  return row("tunnel", tunnel.name, note, body + end_band(trace, scale));
+  return row("tunnel", tunnel.name, note, body + end_band(trace, scale), " data-top=\"" + coordinate(top) + "\"");
 }
 
 /// About six round times.
