@@ -17,6 +17,7 @@ constexpr double stage_height = 50;
 constexpr double tunnel_height = 40;
 constexpr double point_height = 10;  // of an edge that passes
 constexpr std::size_t most_characters = 26;
+constexpr double beside = 9;  // an edge backwards may have the ends of one forwards
 constexpr int sweeps = 8;
 
 struct Node {
@@ -164,8 +165,9 @@ std::string draw_way(Layout const& layout, Way const& way) {
     Node const& node = layout.node(i);
     bool const first = i == way.nodes.front();
     bool const last = i == way.nodes.back();
-    if (!first) points.emplace_back(node.x - (last && !way.backwards ? 5 : 0), node.y);
-    if (!last) points.emplace_back(node.x + node.width + (first && way.backwards ? 5 : 0), node.y);
+    double const y = node.y + (way.backwards ? beside : 0);
+    if (!first) points.emplace_back(node.x - (last && !way.backwards ? 5 : 0), y);
+    if (!last) points.emplace_back(node.x + node.width + (first && way.backwards ? 5 : 0), y);
   }
   if (way.backwards) std::ranges::reverse(points);
   std::string path = at("M", points.front().first, points.front().second);

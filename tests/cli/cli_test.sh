@@ -48,7 +48,7 @@ key() { tr -d ' \n' <out | grep -oE "\"$1\":(\[[^]]*\]|\{[^}]*\}|[^,}]*)" | head
 is() { [[ $(key "$1") == "$2" ]] || fail "$last: $1 is $(key "$1"), not $2"; }
 
 # ---- help and lists
-for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" "run reyes" "run rasterization" "run background-extraction" "run nqueens" "run black-scholes" "run blast" "run region-sum" "run taxi" graph "graph gene-alignment" devices list plan bench; do
+for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" "run reyes" "run rasterization" "run background-extraction" "run nqueens" "run black-scholes" "run blast" "run region-sum" "run taxi" graph "graph gene-alignment" devices list plan report bench; do
   # shellcheck disable=SC2086
   good $level --help
   says "Usage: hiway${level:+ $level}"
@@ -816,10 +816,40 @@ bad "nowhere/table.json: cannot be written: No such file or directory" bench mov
 bad "--write-table: the file's name is empty" bench movement --write-table ""
 bad "--write-table: needs every item size, not --item-bytes alone" bench movement --write-table t --item-bytes 4
 
+# ---- report: a page and its sentences; what is wrong with a trace, in one line with the place
+cat >trace.json <<'END'
+{"traceEvents": [{"ph": "X", "pid": 1, "tid": 1, "cat": "stage", "name": "sink", "ts": 0, "dur": 1000000}],
+ "hiway": {"trace_version": 1, "stats": {"device": "simt", "seconds": 1, "items": 9, "end_detection_us": -1,
+  "stages": [{"name": "feed", "gpu": false, "executors": 1, "items": 0, "seconds": 1, "busy": 0.1, "from": [], "into": [{"tunnel": "numbers", "waits": 0.9}]},
+             {"name": "sink", "gpu": false, "executors": 1, "items": 9, "seconds": 1, "busy": 0.97, "from": [{"tunnel": "numbers", "waits": 0.03}], "into": []}],
+  "tunnels": [{"name": "numbers", "direction": "cpu_to_cpu", "movement": "memory", "item_bytes": 4, "capacity_items": 8, "items": 9, "finished": 9}]}}}
+END
+good report trace.json
+says "Stage 'sink' is the bottleneck: it is busy 97 % of the time, and 'feed' waits 90 % of the time for room in tunnel 'numbers' before it."
+grep -q "<title>hiway report</title>" report.html || fail "no page: $(head -c 300 report.html)"
+mv report.html whole.html
+good report trace.json --out -
+cmp -s out whole.html || fail "the page on stdout is another"
+"$hiway" report - -o piped.html <trace.json >out 2>err || fail "report of stdin: $(cat err)"
+grep -q "From stdin" piped.html || fail "no page of stdin"
+rm -f whole.html piped.html
+printf '{"traceEvents": [,\n' >bad.json
+bad "bad.json: no JSON: parse error at line 1, column 18" report bad.json
+sed 's/"dur": 1000000/"dur": true/' trace.json >bad.json
+bad "bad.json: /traceEvents/0/dur: a number is needed, not a boolean" report bad.json
+sed 's/"trace_version": 1/"trace_version": 2/' trace.json >bad.json
+bad "bad.json: /hiway/trace_version: version 1 is read here, not 2" report bad.json
+: >bad.json
+bad "bad.json: empty" report bad.json
+bad "absent.json: cannot be opened: No such file or directory" report absent.json
+bad "--out: nowhere/r.html: cannot be written: No such file or directory" report trace.json -o nowhere/r.html
+bad "extra" report trace.json extra
+rm -f trace.json bad.json
+
 # ---- bad arguments
-bad "a command is needed: devices, list, run, graph, plan, bench"
+bad "a command is needed: devices, list, run, graph, plan, report, bench"
 bad "no command 'walk'" walk
-bad "report: not there yet" report x
+bad "report needs a trace file" report
 bad "bench needs a name" bench
 bad "bench: no bench 'fast'" bench fast
 bad "--wrong" bench --wrong

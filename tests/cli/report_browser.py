@@ -10,6 +10,19 @@ import subprocess
 import sys
 import tempfile
 
+# Points at the GPU stage's track and at a tunnel's plot, then zooms in at the middle; leaves what it saw in attributes.
+GESTURES = """<script>
+const seen = document.body.dataset, box = document.querySelector('svg.plot').getBoundingClientRect();
+const point = (what, kind, more) => document.querySelector(what).dispatchEvent(new kind(more.type,
+  {bubbles: true, cancelable: true, clientX: box.left + box.width / 2, clientY: box.top + 5, ...more}));
+point('.track.gpu path.active', PointerEvent, {type: 'pointermove'});
+seen.track = document.getElementById('tip').textContent;
+point('.row.tunnel path.items', PointerEvent, {type: 'pointermove'});
+seen.tunnel = document.getElementById('tip').textContent;
+point('.track.gpu path.active', WheelEvent, {type: 'wheel', ctrlKey: true, deltaY: -100});
+seen.view = [...new Set([...document.querySelectorAll('svg.plot')].map((p) => p.getAttribute('viewBox')))].join();
+</script>
+</body>"""
 ODD_NAME = 'count <b>&"'
 
 
@@ -120,15 +133,16 @@ class Page(html.parser.HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.inside, self.findings, self.rows, self.ticks, self.classes = [], [], [], 0, set()
+        self.findings, self.rows, self.ticks, self.classes, self.body = [], [], 0, set(), {}
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
         got = dict(attributes)
         css = (got.get("class") or "").split()
-        self.inside = [tag, got.get("id"), css]
         if tag == "html":
             self.classes = set(css)
+        if tag == "body":
+            self.body = got
         if tag == "li":
             self.findings.append("")
         if "label" in css:
@@ -171,9 +185,11 @@ def check(given, chromium, folder, temporary):
         if not (folder / f"{scheme}.png").is_file():
             print(f"FAILED: no picture: {shot.stderr[-2000:]}")
             return 1
-    seen = subprocess.run(browser + ["--dump-dom", page.resolve().as_uri()], capture_output=True, text=True, check=False, timeout=120)
-    problems = [line for line in seen.stderr.splitlines() if "CONSOLE" in line]
-    dom = Page(seen.stdout)
+    def dom_of(file):
+        seen = subprocess.run(browser + ["--dump-dom", file.resolve().as_uri()], capture_output=True, text=True, check=False, timeout=120)
+        return Page(seen.stdout), [line for line in seen.stderr.splitlines() if "CONSOLE" in line]
+
+    dom, problems = dom_of(page)
     if "js" not in dom.classes:
         problems.append("the script has not run to its end")
     for sentence in sentences:
@@ -187,6 +203,13 @@ def check(given, chromium, folder, temporary):
             problems.append(f"no row: {row}")
     if dom.ticks < 8:
         problems.append(f"{dom.ticks} ticks on two axes")
+    touched = folder / "touched.html"
+    touched.write_text(page.read_text().replace("</body>", GESTURES))
+    after, more_problems = dom_of(touched)
+    problems += more_problems
+    for key, text in (("data-track", "blocks that took items"), ("data-tunnel", "items in the ring: "), ("data-view", "10000 0 80000 40")):
+        if text not in after.body.get(key, ""):
+            problems.append(f"{key}: no '{text}' in {after.body.get(key)!r}")
     for problem in problems:
         print("FAILED:", problem)
     return 1 if problems else 0
