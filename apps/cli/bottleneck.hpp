@@ -7,8 +7,8 @@
 //   starved(t)   the share that readers of t wait for its items
 //                both of CPU stages as they measured it; of GPU stages, whose waits nobody sees, the samples in which t
 //                was full, or empty
-//   busy(s)      measured on CPU threads. Of a GPU stage inferred: its life less the larger of starved (the least of its
-//                inputs) and held (the most of its outputs): there were items for it, and room. Its own samples of
+//   busy(s)      measured on CPU threads. Of a GPU stage inferred: its life less the larger of starved (the least of
+//                its inputs) and held (the most of its outputs): there were items for it, and room. Its own samples of
 //                active blocks are not used: a block at a long task takes nothing
 //
 // The first rule that holds is the verdict:

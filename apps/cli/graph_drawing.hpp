@@ -1,8 +1,8 @@
 // GraphDrawing: a pipeline's stages and tunnels in layers from left to right, as inline SVG.
 //
-// Sugiyama's way, small: what goes backwards in a depth-first walk from the sources is turned round; a node's layer is the
-// longest way to it; an edge over several layers gets a point in each; a few sweeps order each layer by the middle of its
-// neighbours, and place it.
+// Sugiyama's way, small: what goes backwards in a depth-first walk from the sources is turned round; a node's layer is
+// the longest way to it; an edge over several layers gets a point in each; a few sweeps order each layer by the middle
+// of its neighbours, and place it.
 #pragma once
 #include <string>
 #include <utility>

@@ -1,4 +1,5 @@
-// Report: a trace as one page of HTML that needs nothing else: no network, no other file. docs/report.md tells its parts.
+// Report: a trace as one page of HTML that needs nothing else, no network and no other file. docs/report.md tells its
+// parts.
 //
 // The page is well-formed XML, too, which the tests ask of it. Its sentences and tables need no script.
 #pragma once

@@ -1,6 +1,6 @@
 'use strict';
-// Zoom: drag over a plot, the buttons, or the wheel with Ctrl held. All plots show the same part of the run. What a plot
-// says at a point is read from its own paths: rectangles "Mx yhWvHh-Wz" of a track, steps "Mx yVyHx..." of a tunnel.
+// Zoom: drag over a plot, the buttons, or the wheel with Ctrl held. All plots show the same part of the run. What a
+// plot says at a point is read from its own paths: rectangles "Mx yhWvHh-Wz" of a track, steps "Mx yVyHx..." of a tunnel.
 (() => {
   const width = 100000, height = 40;
   const run = Number(document.body.dataset.run);
@@ -11,14 +11,15 @@
   let from = 0, to = width;
 
   const digits = (n) => n === 0 ? '0' : String(Number(n.toPrecision(3)));
-  const time = (us) => us < 999.5 ? digits(us) + ' \u00b5s' : us < 999500 ? digits(us / 1e3) + ' ms' : digits(us / 1e6) + ' s';
+  const unitOf = (us) => us < 999.5 ? [1, ' \u00b5s'] : us < 999500 ? [1e3, ' ms'] : [1e6, ' s'];
+  const time = (us) => digits(us / unitOf(us)[0]) + unitOf(us)[1];
   const at = (x) => x / width * run;
 
   function drawTicks() {
     const rough = at(to - from) / 6, power = 10 ** Math.floor(Math.log10(rough)), r = rough / power;
     const step = (r < 1.5 ? 1 : r < 3.5 ? 2 : r < 7.5 ? 5 : 10) * power;
     // Neighbours must differ: as many digits as the step has.
-    const unit = at(to) < 999.5 ? [1, ' \u00b5s'] : at(to) < 999500 ? [1e3, ' ms'] : [1e6, ' s'];
+    const unit = unitOf(at(to));
     const places = Math.max(0, -Math.floor(Math.log10(step / unit[0]) + 1e-9));
     for (const ticks of document.querySelectorAll('.ticks')) {
       ticks.replaceChildren();
@@ -49,13 +50,15 @@
   function rectangles(path) {
     if (!read.has(path)) {
       const all = [];
-      for (const m of path.getAttribute('d').matchAll(/M(\d+) (\d+)h(\d+)v(\d+)/g)) all.push([+m[1], +m[1] + +m[3], +m[4]]);
+      for (const m of path.getAttribute('d').matchAll(/M(\d+) (\d+)h(\d+)v(\d+)/g))
+        all.push([+m[1], +m[1] + +m[3], +m[4]]);
       read.set(path, all);
     }
     return read.get(path);
   }
   function levelAt(path, x) {
-    if (!read.has(path)) read.set(path, [...path.getAttribute('d').matchAll(/([MHV])(\d+)/g)].map((m) => [m[1], +m[2]]));
+    if (!read.has(path))
+      read.set(path, [...path.getAttribute('d').matchAll(/([MHV])(\d+)/g)].map((m) => [m[1], +m[2]]));
     let level = height;
     for (const [command, value] of read.get(path)) {
       if (command === 'V') level = value; else if (value > x) break;
@@ -115,7 +118,9 @@
       tip.style.top = Math.min(event.clientY + 16, innerHeight - tip.offsetHeight - 8) + 'px';
     });
     area.addEventListener('pointerleave', () => { tip.hidden = cursor.hidden = true; });
-    area.addEventListener('pointerdown', (event) => { if (event.button === 0 && event.clientX >= box().left) pressed = unitsAt(event.clientX); });
+    area.addEventListener('pointerdown', (event) => {
+      if (event.button === 0 && event.clientX >= box().left) pressed = unitsAt(event.clientX);
+    });
     addEventListener('pointerup', (event) => {
       chosen.hidden = true;
       if (pressed === null || !area.contains(event.target)) return;
@@ -136,6 +141,7 @@
   addEventListener('pointerup', () => { pressed = null; });
   const middle = () => (from + to) / 2;
   const actions = {closer: () => zoom(0.5, middle()), farther: () => zoom(2, middle()), all: () => show(0, width)};
-  for (const button of document.querySelectorAll('.tools button')) button.addEventListener('click', actions[button.dataset.do]);
+  for (const button of document.querySelectorAll('.tools button'))
+    button.addEventListener('click', actions[button.dataset.do]);
   show(0, width);
 })();

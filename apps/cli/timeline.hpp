@@ -1,7 +1,7 @@
 // Timeline: a run's tracks and its tunnels' occupancy, drawn over one time axis.
 //
-// What a page must bear does not grow with the trace: a track is cut into at most `most_cells` cells. A slice longer than
-// two cells is drawn where it was; shorter ones are summed up by cell, and fill it from below by their shares of it.
+// The page's size does not grow with the trace: a track is cut into a limited number of cells. A slice longer than two
+// cells is drawn where it was; shorter ones are summed up by cell, and fill it from below by their shares of it.
 #pragma once
 #include <string>
 #include <vector>

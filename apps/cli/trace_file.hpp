@@ -55,8 +55,8 @@ struct TraceFile {
   std::vector<Moment> moments;
 };
 
-/// `name` is the file's, for messages. *Throws* BadInput in one line with the place: line and column where the text is no
-/// JSON, else a pointer into it, as /traceEvents/17/dur.
+/// `name` is the file's, for messages. *Throws* BadInput in one line with the place: line and column where the text is
+/// no JSON, else a pointer into it, as /traceEvents/17/dur.
 [[nodiscard]] TraceFile parse_trace(std::string const& name, std::string_view text);
 
 /// "-" is stdin. *Throws* BadInput.

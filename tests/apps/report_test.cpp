@@ -209,8 +209,8 @@ struct SimStage {
   bool bursts = false;  ///< one task in ten takes some hundred times as long as the others
 };
 
-/// A chain of stages with finite rings between them, event by event. An executor takes an item, works at it, puts it when
-/// there is room, and takes the next.
+/// A chain of stages with finite rings between them, event by event. An executor takes an item, works at it, puts it
+/// when there is room, and takes the next.
 class Simulation {
  public:
   Simulation(std::vector<SimStage> stages, std::vector<std::size_t> capacities, std::size_t items,
@@ -311,7 +311,7 @@ class Simulation {
     RunStats stats{"simulated", now_, 0, -1, {}, {}};
     for (std::size_t r = 0; r != rings_.size(); ++r) {
       Ring const& ring = rings_[r];
-      TunnelStats tunnel = cli_ring(r, ring);
+      TunnelStats tunnel = stats_of(r, ring);
       stats.items += tunnel.items;
       stats.tunnels.push_back(tunnel);
     }
@@ -331,7 +331,7 @@ class Simulation {
     }
     return stats;
   }
-  TunnelStats cli_ring(std::size_t r, Ring const& seen) const {
+  TunnelStats stats_of(std::size_t r, Ring const& seen) const {
     TunnelStats tunnel = ring("ring" + std::to_string(r), seen.full / now_, seen.empty / now_, capacities_[r]);
     tunnel.items = tunnel.finished = seen.passed;
     tunnel.mean_items = seen.sum / now_;
@@ -353,7 +353,7 @@ struct Planted {
   RunStats stats;
   std::string slow;
 };
-/// Three to six stages, a third of those in the middle on the GPU; one of them 1.5 to 4 times as slow as the others' slowest.
+/// Three to six stages, a third of those in the middle on the GPU; one is 1.5 to 4 times as slow as the others may be.
 Planted planted_chain(std::uint64_t seed) {
   std::mt19937_64 random{seed};
   auto const number = [&](std::size_t least, std::size_t most) {

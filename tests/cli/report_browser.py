@@ -1,5 +1,5 @@
-"""report_browser.py PROGRAM [--keep FOLDER]: the page of `hiway report` in headless Chromium: no error on the console, the
-sentences and the tracks are there, the script has run. Ends with 77 where Chromium is not installed."""
+"""report_browser.py PROGRAM [--keep FOLDER]: the page of `hiway report` in headless Chromium: no error on the console,
+the sentences and the tracks are there, the script does what it should. Ends with 77 where Chromium is not installed."""
 import argparse
 import html.parser
 import json
@@ -27,18 +27,25 @@ ODD_NAME = 'count <b>&"'
 
 
 def sample_trace(seconds=0.24, seed=1):
-    """Gene alignment's shape: feed -> coarse (GPU) -> fine (3 threads, slow) -> count; a tunnel that spills goes back."""
+    """feed -> coarse (GPU) -> fine (3 threads, slow) -> count; a tunnel from coarse to itself spills."""
     rng = random.Random(seed)
     run = seconds * 1e6
     end_us = 0.02 * run
     events, waits = [], {}
 
     def slice_of(pid, tid, cat, name, ts, dur, **args):
-        events.append({"ph": "X", "pid": pid, "tid": tid, "cat": cat, "name": name, "ts": round(ts, 3), "dur": round(dur, 3), "args": args})
+        events.append({"ph": "X", "pid": pid, "tid": tid, "cat": cat, "name": name, "ts": round(ts, 3),
+                       "dur": round(dur, 3), "args": args})
+
+    def name_of(pid, tid, name):
+        events.append({"ph": "M", "pid": pid, "tid": tid, "name": "thread_name", "args": {"name": name}})
+
+    def moment(cat, name, ts, **args):
+        events.append({"ph": "i", "pid": 5, "tid": 1, "s": "g", "cat": cat, "name": name, "ts": ts, "args": args})
 
     def thread(tid, stage, number, life, parts):
         """parts(): (what, tunnel, us) one after another; what: task, get, put."""
-        events.append({"ph": "M", "pid": 1, "tid": tid, "name": "thread_name", "args": {"name": f"stage '{stage}', thread {number}"}})
+        name_of(1, tid, f"stage '{stage}', thread {number}")
         slice_of(1, tid, "stage", stage, 0, life)
         now, first = 3.0, 0
         while now < life - 1:
@@ -48,7 +55,8 @@ def sample_trace(seconds=0.24, seed=1):
                 slice_of(1, tid, "task", f"task of '{tunnel}'", now, us, tunnel=tunnel, first=first, items=1)
                 first += 1
             elif what != "work":
-                slice_of(1, tid, what, ("waits for items of '%s'" if what == "get" else "waits for room in '%s'") % tunnel, now, us, tunnel=tunnel)
+                name = "waits for items of" if what == "get" else "waits for room in"
+                slice_of(1, tid, what, f"{name} '{tunnel}'", now, us, tunnel=tunnel)
                 waits[stage, what, tunnel] = waits.get((stage, what, tunnel), 0) + us
             now += us
 
@@ -63,10 +71,11 @@ def sample_trace(seconds=0.24, seed=1):
     feed_life = 0.93 * run
     thread(1, "feed", 0, feed_life, turns(("work", "", 9), ("put", "bases", 80)))
     for number in range(3):
-        thread(2 + number, "fine", number, run, lambda now, part=turns(("task", "matches", 700), ("get", "matches", 25)):
-               part(now) if now < run - end_us else ("get", "matches", end_us))
+        part = turns(("task", "matches", 700), ("get", "matches", 25))
+        thread(2 + number, "fine", number, run,
+               lambda now, part=part: part(now) if now < run - end_us else ("get", "matches", end_us))
     thread(5, ODD_NAME, 0, run, turns(("work", "", 4), ("get", "scores", 60)))
-    events.append({"ph": "M", "pid": 2, "tid": 1, "name": "thread_name", "args": {"name": "stage 'coarse'"}})
+    name_of(2, 1, "stage 'coarse'")
     slice_of(2, 1, "stage", "coarse", 0, run)
     step = 1000
     at, held, pool = 0.0, {"bases": 0, "matches": 0, "again": 0, "scores": 0}, 0
@@ -82,12 +91,13 @@ def sample_trace(seconds=0.24, seed=1):
         for name in held:
             held[name] = max(0, min(held[name], capacity[name]))
             levels[name].append(held[name])
-            events.append({"ph": "C", "pid": 3, "tid": 0, "name": name, "ts": at, "args": {"items": held[name], "spilled": pool if name == "again" else 0}})
+            args = {"items": held[name], "spilled": pool if name == "again" else 0}
+            events.append({"ph": "C", "pid": 3, "tid": 0, "name": name, "ts": at, "args": args})
         if ramp > 0.1:
             slice_of(2, 1, "device", "active", at, step, blocks=16 * rng.uniform(0.2, 0.6))
         at += step
     for tid, name, mean in ((1, "to the device", 900), (2, "from the device", 1600)):
-        events.append({"ph": "M", "pid": 4, "tid": tid, "name": "thread_name", "args": {"name": name}})
+        name_of(4, tid, name)
         at = 200.0
         while at < feed_life:
             us = rng.uniform(12, 160)
@@ -95,8 +105,8 @@ def sample_trace(seconds=0.24, seed=1):
             at += us + rng.expovariate(1 / mean)
     slice_of(5, 1, "run", "run", 0, run)
     slice_of(5, 1, "end", "end detection", run - end_us, end_us)
-    events.append({"ph": "i", "pid": 5, "tid": 1, "s": "g", "cat": "growth", "name": "tunnel 'scores' grows", "ts": 0.1 * run, "args": {"from": 1024, "to": 4096}})
-    events.append({"ph": "i", "pid": 5, "tid": 1, "s": "g", "cat": "spill", "name": "'again' spills", "ts": 0.35 * run, "args": {}})
+    moment("growth", "tunnel 'scores' grows", 0.1 * run, **{"from": 1024, "to": 4096})
+    moment("spill", "'again' spills", 0.35 * run)
 
     def stage(name, gpu, executors, items, life, busy, reads, writes):
         def share(what, tunnel):
@@ -110,10 +120,13 @@ def sample_trace(seconds=0.24, seed=1):
 
     def tunnel(name, direction, movement, item_bytes, items, **more):
         seen = levels[name]
-        return {"name": name, "direction": direction, "movement": movement, "why": "asked for" if movement == "dma" else "one home",
-                "item_bytes": item_bytes, "capacity_items": capacity[name], "items": items, "finished": items, "bytes": items * item_bytes,
-                "batches": 0, "spilled": 0, "throttled": 0, "most_items": max(seen), "mean_items": sum(seen) / len(seen),
-                "full": sum(n >= capacity[name] for n in seen) / len(seen), "empty": sum(n == 0 for n in seen) / len(seen)} | more
+        def part(when):
+            return sum(map(when, seen)) / len(seen)
+        return {"name": name, "direction": direction, "movement": movement, "item_bytes": item_bytes,
+                "why": "asked for" if movement == "dma" else "one home", "capacity_items": capacity[name],
+                "items": items, "finished": items, "bytes": items * item_bytes, "batches": 0, "spilled": 0,
+                "throttled": 0, "most_items": max(seen), "mean_items": part(lambda n: n),
+                "full": part(lambda n: n >= capacity[name]), "empty": part(lambda n: n == 0)} | more
 
     stats = {"device": "cuda:0", "seconds": seconds, "items": 61234, "end_detection_us": end_us,
              "stages": [stage("feed", False, 1, 0, feed_life, 0, [], ["bases"]),
@@ -125,7 +138,7 @@ def sample_trace(seconds=0.24, seed=1):
                          tunnel("again", "gpu_to_gpu", "memory", 64, 1000, spilled=420),
                          tunnel("scores", "cpu_to_cpu", "memory", 8, 980)]}
     return {"displayTimeUnit": "ms", "traceEvents": events,
-            "hiway": {"version": "0.1.0", "trace_version": 1, "app": "gene-alignment", "dropped_events": 0, "sample_us": 1000, "stats": stats}}
+            "hiway": {"version": "0.1.0", "trace_version": 1, "app": "gene-alignment", "stats": stats}}
 
 
 class Page(html.parser.HTMLParser):
@@ -155,6 +168,10 @@ class Page(html.parser.HTMLParser):
             self.findings[-1] += data
 
 
+def run(command):
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+
+
 def main():
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("program", type=pathlib.Path)
@@ -172,21 +189,20 @@ def check(given, chromium, folder, temporary):
     folder.mkdir(parents=True, exist_ok=True)
     trace, page = folder / "trace.json", folder / "report.html"
     trace.write_text(json.dumps(sample_trace()))
-    done = subprocess.run([given.program, "report", trace, "-o", page], capture_output=True, text=True, check=False, timeout=60)
+    done = run([given.program, "report", trace, "-o", page])
     if done.returncode != 0:
         print(f"FAILED: hiway report ended with {done.returncode}: {done.stderr}")
         return 1
     sentences = done.stdout.splitlines()
-    browser = [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--user-data-dir={temporary}/profile",
-               "--enable-logging=stderr", "--v=0", "--window-size=1360,1900"]
+    browser = [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--enable-logging=stderr",
+               "--v=0", f"--user-data-dir={temporary}/profile", "--window-size=1360,1930"]
     for scheme, more in (("light", []), ("dark", ["--blink-settings=preferredColorScheme=0"])):
-        shot = subprocess.run(browser + more + [f"--screenshot={folder}/{scheme}.png", page.resolve().as_uri()],
-                              capture_output=True, text=True, check=False, timeout=120)
+        shot = run(browser + more + [f"--screenshot={folder}/{scheme}.png", page.resolve().as_uri()])
         if not (folder / f"{scheme}.png").is_file():
             print(f"FAILED: no picture: {shot.stderr[-2000:]}")
             return 1
     def dom_of(file):
-        seen = subprocess.run(browser + ["--dump-dom", file.resolve().as_uri()], capture_output=True, text=True, check=False, timeout=120)
+        seen = run(browser + ["--dump-dom", file.resolve().as_uri()])
         return Page(seen.stdout), [line for line in seen.stderr.splitlines() if "CONSOLE" in line]
 
     dom, problems = dom_of(page)
@@ -197,8 +213,8 @@ def check(given, chromium, folder, temporary):
             problems.append(f"no sentence: {sentence}")
     if not sentences or "'fine' is the bottleneck" not in sentences[0]:
         problems.append(f"the bottleneck is not named: {sentences}")
-    for row in ["stage 'feed', thread 0", "stage 'fine', thread 2", f"stage '{ODD_NAME}', thread 0", "stage 'coarse'", "to the device",
-                "from the device", "bases", "matches", "again", "scores"]:
+    for row in ["stage 'feed', thread 0", "stage 'fine', thread 2", f"stage '{ODD_NAME}', thread 0", "stage 'coarse'",
+                "to the device", "from the device", "bases", "matches", "again", "scores"]:
         if row not in dom.rows:
             problems.append(f"no row: {row}")
     if dom.ticks < 8:
@@ -207,7 +223,8 @@ def check(given, chromium, folder, temporary):
     touched.write_text(page.read_text().replace("</body>", GESTURES))
     after, more_problems = dom_of(touched)
     problems += more_problems
-    for key, text in (("data-track", "blocks that took items"), ("data-tunnel", "items in the ring: "), ("data-view", "10000 0 80000 40")):
+    for key, text in (("data-track", "blocks that took items"), ("data-tunnel", "items in the ring: "),
+                      ("data-view", "10000 0 80000 40")):
         if text not in after.body.get(key, ""):
             problems.append(f"{key}: no '{text}' in {after.body.get(key)!r}")
     for problem in problems:
