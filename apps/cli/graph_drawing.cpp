@@ -17,7 +17,8 @@ constexpr double stage_height = 50;
 constexpr double tunnel_height = 40;
 constexpr double point_height = 10;  // of an edge that passes
 constexpr std::size_t most_characters = 26;
-constexpr double beside = 9;  // an edge backwards may have the ends of one forwards
+constexpr double least_scale = 0.7;  // where the page is narrower it scrolls
+constexpr double beside = 9;         // an edge backwards may have the ends of one forwards
 constexpr int sweeps = 8;
 
 struct Node {
@@ -275,7 +276,8 @@ std::string draw_graph(RunStats const& stats, std::string const& subject) {
   std::string const height = coordinate(layout.height());
   std::string out =
       "<svg class=\"graph\" viewBox=\"0 0 " + width + " " + height + "\" width=\"" + width + "\" height=\"" + height +
-      "\" role=\"img\" aria-label=\"stages and tunnels\"><defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"4\" "
+      "\" style=\"min-width:" + coordinate(layout.width() * least_scale) +
+      "px\" role=\"img\" aria-label=\"stages and tunnels\"><defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"4\" "
       "refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" orient=\"auto\"><path d=\"M0 0L8 4L0 8z\" /></marker></defs>\n";
   for (Way const& way : layout.ways()) out += draw_way(layout, way) + "\n";
   for (std::size_t i = 0; i != nodes.size(); ++i) {

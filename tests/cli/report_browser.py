@@ -138,7 +138,7 @@ def sample_trace(seconds=0.24, seed=1):
                          tunnel("again", "gpu_to_gpu", "memory", 64, 1000, spilled=420),
                          tunnel("scores", "cpu_to_cpu", "memory", 8, 980)]}
     return {"displayTimeUnit": "ms", "traceEvents": events,
-            "hiway": {"version": "0.1.0", "trace_version": 1, "app": "gene-alignment", "stats": stats}}
+            "hiway": {"version": "0.1.0", "trace_version": 1, "app": "example", "stats": stats}}
 
 
 class Page(html.parser.HTMLParser):
