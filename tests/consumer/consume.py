@@ -6,6 +6,7 @@ find_package SOURCE PREFIX WORK CONFIGURE... this folder's project on the instal
 refused TEXT PREFIX WORK CONFIGURE...        the same, find_package() must fail and say TEXT (in it, PREFIX is PREFIX)
 pkg_config COMPILER PACKAGE PREFIX WORK      one command line with pkg-config's flags (ends with 77 where there is none)
 subdirectory SOURCE WORK CONFIGURE...        SOURCE's library, without tests and applications, in a project's folder
+fetch_content WORK CONFIGURE...              the same by FetchContent, which may fetch nothing, in the WORK of `subdirectory`
 """
 import os
 import pathlib
@@ -118,6 +119,21 @@ def pkg_config(compiler, package, prefix, work):
     runs(work / "consumer", package == "hiway-cuda")
 
 
+def below_a_project(project, build, arguments):
+    """hiway's sources are part of the project in that folder, and change nothing else in it."""
+    must("cmake", "-S", str(project), "-B", str(build), *arguments)
+    must("cmake", "--build", str(build))
+    runs(build / "consumer", "-DWITH_CUDA=ON" in arguments)
+    tests = must("ctest", "-N", cwd=build).stdout
+    if "Total Tests: 1\n" not in tests:
+        sys.exit("consume.py: hiway's tests are among the project's")
+    installed = fresh(f"{build}-installed")
+    must("cmake", "--install", str(build), "--prefix", str(installed))
+    installed = [file.name for file in installed.rglob("*")]
+    if installed != ["consumer"]:
+        sys.exit(f"consume.py: the project installs {installed}, not its program only")
+
+
 def subdirectory(source, work, *arguments):
     work = fresh(work)
     project = work / "project"
@@ -128,20 +144,20 @@ def subdirectory(source, work, *arguments):
     for room in ["cmake", "include", "lib", "monitors", "stencil"]:
         if os.path.isdir(f"{source}/{room}"):
             shutil.copytree(f"{source}/{room}", project / "hiway" / room)
-    build = work / "build"
-    must("cmake", "-S", str(project), "-B", str(build), *arguments)
-    must("cmake", "--build", str(build))
-    runs(build / "consumer", "-DWITH_CUDA=ON" in arguments)
-    tests = must("ctest", "-N", cwd=build).stdout
-    if "Total Tests: 1\n" not in tests:
-        sys.exit("consume.py: hiway's tests are among the project's")
-    must("cmake", "--install", str(build), "--prefix", str(work / "installed"))
-    installed = [file.name for file in (work / "installed").rglob("*")]
-    if installed != ["consumer"]:
-        sys.exit(f"consume.py: the project installs {installed}, not its program only")
+    below_a_project(project, work / "build", arguments)
 
 
-WAYS = {way.__name__: way for way in [install, find_package, refused, pkg_config, subdirectory]}
+def fetch_content(work, *arguments):
+    project = pathlib.Path(work) / "project"
+    source = project / "hiway"
+    # The project declares a folder and nobody may fetch; or it declares what cannot be had, and is given a folder.
+    below_a_project(project, fresh(f"{work}/fetched"),
+                    [*arguments, f"-DFETCH=SOURCE_DIR;{source}", "-DFETCHCONTENT_FULLY_DISCONNECTED=ON"])
+    must("cmake", "-S", str(project), "-B", str(fresh(f"{work}/given")), *arguments,
+         "-DFETCH=URL;file:///none/hiway.tar.gz", f"-DFETCHCONTENT_SOURCE_DIR_HIWAY={source}")
+
+
+WAYS = {way.__name__: way for way in [install, find_package, refused, pkg_config, subdirectory, fetch_content]}
 if len(sys.argv) < 2 or sys.argv[1] not in WAYS:
     sys.exit(__doc__)
 WAYS[sys.argv[1]](*sys.argv[2:])
