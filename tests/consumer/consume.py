@@ -7,9 +7,12 @@ refused TEXT PREFIX WORK CONFIGURE...        the same, find_package() must fail 
 pkg_config COMPILER PACKAGE PREFIX WORK      one command line with pkg-config's flags (ends with 77 where there is none)
 subdirectory SOURCE WORK CONFIGURE...        SOURCE's library, without tests and applications, in a project's folder
 fetch_content WORK CONFIGURE...              the same by FetchContent, which may fetch nothing, in the WORK of `subdirectory`
+deb SOURCE BUILD TYPE VERSION WORK CONFIGURE...   cpack's .deb of BUILD, unpacked: its control file, its program, and
+                                             find_package on it (ends with 77 where Debian's tools are not)
 """
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -157,7 +160,31 @@ def fetch_content(work, *arguments):
          "-DFETCH=URL;file:///none/hiway.tar.gz", f"-DFETCHCONTENT_SOURCE_DIR_HIWAY={source}")
 
 
-WAYS = {way.__name__: way for way in [install, find_package, refused, pkg_config, subdirectory, fetch_content]}
+def deb(source, build, build_type, version, work, *arguments):
+    for tool in ["dpkg-deb", "dpkg-shlibdeps", "file"]:
+        if not shutil.which(tool):
+            print(f"skipped: no {tool} here (Debian: dpkg, dpkg-dev, file)")
+            sys.exit(77)
+    work = fresh(work)
+    must("cpack", "-G", "DEB", "-C", build_type, "--config", f"{build}/CPackConfig.cmake", "-B", str(work / "made"))
+    (package,) = (work / "made").glob("*.deb")
+    control = must("dpkg-deb", "--field", str(package)).stdout
+    for field in ["Package: libhiway-dev", f"Version: {version}", "Section: libdevel", "Depends: .*libboost-context"]:
+        if not re.search(f"^{field}", control, re.M):
+            sys.exit(f"consume.py: the control file of {package.name} has no '{field}'")
+    root = work / "root"
+    must("dpkg-deb", "--extract", str(package), str(root))
+    names_none_of(root, [source, build, str(work)], binaries=build_type == "Release")
+    for name in ["copyright", "changelog.gz"]:
+        if not (root / "usr/share/doc/libhiway-dev" / name).is_file():
+            sys.exit(f"consume.py: {package.name} has no {name}")
+    program = root / "usr/bin/hiway"
+    if program.exists() and must(str(program), "--version").stdout != f"hiway {version}\n":
+        sys.exit(f"consume.py: the program is not that of version {version}")
+    find_package(source, str(root / "usr"), str(work / "consumer"), *arguments)
+
+
+WAYS = {way.__name__: way for way in [install, find_package, refused, pkg_config, subdirectory, fetch_content, deb]}
 if len(sys.argv) < 2 or sys.argv[1] not in WAYS:
     sys.exit(__doc__)
 WAYS[sys.argv[1]](*sys.argv[2:])
