@@ -28,12 +28,15 @@ install(FILES
 
 file(RELATIVE_PATH hiway_up "/${hiway_pkg_config_dir}" "/")
 string(REGEX REPLACE "/$" "" hiway_up "${hiway_up}")
-# Where the linker looks anyway is not named: there, shared or static, the user's Boost is as good as this one.
+# Where the linker looks anyway is not named: there, shared or static, the user's Boost is as good as this one. Nor is
+# what is not known: a package manager's Boost::context may be a target without a file.
 set(hiway_link_boost "-lboost_context")
 get_target_property(hiway_boost Boost::context LOCATION)
-cmake_path(GET hiway_boost PARENT_PATH hiway_boost)
-if(NOT hiway_boost IN_LIST CMAKE_CXX_IMPLICIT_LINK_DIRECTORIES)
-  string(PREPEND hiway_link_boost "-L${hiway_boost} ")
+if(hiway_boost)
+  cmake_path(GET hiway_boost PARENT_PATH hiway_boost)
+  if(NOT hiway_boost IN_LIST CMAKE_CXX_IMPLICIT_LINK_DIRECTORIES)
+    string(PREPEND hiway_link_boost "-L${hiway_boost} ")
+  endif()
 endif()
 set(hiway_pkg_configs hiway.pc)
 if(HIWAY_WITH_CUDA)

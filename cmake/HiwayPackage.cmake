@@ -16,8 +16,11 @@ set(CPACK_DEBIAN_PACKAGE_NAME libhiway-dev)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION libdevel)
 # The archive needs Boost.Context to be linked; Debian has a package for each of its versions, and one for a default.
-set(CPACK_DEBIAN_PACKAGE_DEPENDS
-  "libboost-context${Boost_VERSION_MAJOR}.${Boost_VERSION_MINOR}-dev | libboost-context-dev")
+set(CPACK_DEBIAN_PACKAGE_DEPENDS libboost-context-dev)
+if(Boost_VERSION_MAJOR)
+  string(PREPEND CPACK_DEBIAN_PACKAGE_DEPENDS
+    "libboost-context${Boost_VERSION_MAJOR}.${Boost_VERSION_MINOR}-dev | ")
+endif()
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)  # what the program needs, by dpkg-shlibdeps
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "g++, cmake (>= 3.25), pkgconf")
 set(hiway_device "In this build GPU stages run on an emulated device.")

@@ -5,8 +5,9 @@ install SOURCE BUILD TYPE WORK               BUILD's installation, moved to WORK
 find_package SOURCE PREFIX WORK CONFIGURE... this folder's project on the installation in PREFIX
 refused TEXT PREFIX WORK CONFIGURE...        the same, find_package() must fail and say TEXT (in it, PREFIX is PREFIX)
 pkg_config COMPILER PACKAGE PREFIX WORK      one command line with pkg-config's flags (ends with 77 where there is none)
+boost_without_a_file SOURCE WORK CONFIGURE...   hiway.pc where Boost::context is a target of which no file is known
 subdirectory SOURCE WORK CONFIGURE...        SOURCE's library, without tests and applications, in a project's folder
-fetch_content WORK CONFIGURE...              the same by FetchContent, which may fetch nothing, in the WORK of `subdirectory`
+fetch_content WORK CONFIGURE...              the same by FetchContent, which may fetch nothing, in subdirectory's WORK
 deb SOURCE BUILD TYPE VERSION WORK CONFIGURE...   cpack's .deb of BUILD, unpacked: its control file, its program, and
                                              find_package on it (ends with 77 where Debian's tools are not)
 """
@@ -122,6 +123,18 @@ def pkg_config(compiler, package, prefix, work):
     runs(work / "consumer", package == "hiway-cuda")
 
 
+def boost_without_a_file(source, work, *arguments):
+    work = fresh(work)
+    (work / "BoostConfig.cmake").write_text(
+        "add_library(Boost::context INTERFACE IMPORTED)\nset(Boost_context_FOUND TRUE)\n")
+    for without in ["HIWAY_BUILD_TESTS", "HIWAY_BUILD_APPS", "HIWAY_CUDA"]:
+        arguments += (f"-D{without}=OFF",)
+    must("cmake", "-S", source, "-B", str(work / "build"), f"-DBoost_DIR={work}", *arguments)
+    file = (work / "build" / "package" / "hiway.pc").read_text()
+    if "\nLibs: -L${libdir} -lhiway -lboost_context -lpthread\n" not in file:
+        sys.exit(f"consume.py: with such a Boost hiway.pc is\n{file}")
+
+
 def below_a_project(project, build, arguments):
     """hiway's sources are part of the project in that folder, and change nothing else in it."""
     must("cmake", "-S", str(project), "-B", str(build), *arguments)
@@ -184,7 +197,8 @@ def deb(source, build, build_type, version, work, *arguments):
     find_package(source, str(root / "usr"), str(work / "consumer"), *arguments)
 
 
-WAYS = {way.__name__: way for way in [install, find_package, refused, pkg_config, subdirectory, fetch_content, deb]}
+WAYS = {way.__name__: way for way in [install, find_package, refused, pkg_config, boost_without_a_file, subdirectory,
+                                      fetch_content, deb]}
 if len(sys.argv) < 2 or sys.argv[1] not in WAYS:
     sys.exit(__doc__)
 WAYS[sys.argv[1]](*sys.argv[2:])
