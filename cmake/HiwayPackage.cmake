@@ -1,12 +1,11 @@
-# cpack -G DEB, in the build tree: one package, libhiway-dev, of what `cmake --install` installs: headers, archives, what
-# CMake and pkg-config look for, and the program.
+# cpack -G DEB, in the build tree: one package, libhiway-dev, of what `cmake --install` installs: headers, archives,
+# what CMake and pkg-config look for, and the program.
 include_guard()
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME hiway)
 set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
 set(CPACK_PACKAGE_CONTACT "hiway maintainers <maintainers@hiway.example>")
-set(CPACK_RESOURCE_FILE_LICENSE "${PROJECT_SOURCE_DIR}/LICENSE")
 set(CPACK_STRIP_FILES ON)  # the program; the archives have no debug information unless the build asked for it
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
   OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)

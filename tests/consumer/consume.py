@@ -8,9 +8,11 @@ pkg_config COMPILER PACKAGE PREFIX WORK      one command line with pkg-config's 
 boost_without_a_file SOURCE WORK CONFIGURE...   hiway.pc where Boost::context is a target of which no file is known
 subdirectory SOURCE WORK CONFIGURE...        SOURCE's library, without tests and applications, in a project's folder
 fetch_content WORK CONFIGURE...              the same by FetchContent, which may fetch nothing, in subdirectory's WORK
+recipes SOURCE VERSION                       Conan's and vcpkg's are of that version and name files that are there
 deb SOURCE BUILD TYPE VERSION WORK CONFIGURE...   cpack's .deb of BUILD, unpacked: its control file, its program, and
                                              find_package on it (ends with 77 where Debian's tools are not)
 """
+import json
 import os
 import pathlib
 import re
@@ -173,6 +175,23 @@ def fetch_content(work, *arguments):
          "-DFETCH=URL;file:///none/hiway.tar.gz", f"-DFETCHCONTENT_SOURCE_DIR_HIWAY={source}")
 
 
+def recipes(source, version):
+    packaging = pathlib.Path(source) / "packaging"
+    port = json.loads((packaging / "vcpkg/ports/hiway/vcpkg.json").read_text())
+    if (port["name"], port["version-semver"]) != ("hiway", version):
+        sys.exit(f"consume.py: vcpkg's port is {port['name']} {port['version-semver']}, not hiway {version}")
+    for file in packaging.glob("conan/**/conanfile.py"):
+        compile(file.read_text(), file, "exec")
+    text = (packaging / "conan/conanfile.py").read_text()
+    for pattern in json.loads(re.search(r"^SOURCES = (.*)$", text, re.M)[1]):
+        if not list(pathlib.Path(source).glob(pattern)):
+            sys.exit(f"consume.py: Conan's recipe names {pattern}, which is not there")
+    header = re.search(r'recipe_folder, "(.*version.hpp)"', text)[1]
+    numbers = re.findall(r"_(?:MAJOR|MINOR|PATCH) (\d+)", (packaging / "conan" / header).read_text())
+    if ".".join(numbers) != version:
+        sys.exit(f"consume.py: Conan's recipe reads version {numbers} from {header}, not {version}")
+
+
 def deb(source, build, build_type, version, work, *arguments):
     for tool in ["dpkg-deb", "dpkg-shlibdeps", "file"]:
         if not shutil.which(tool):
@@ -198,7 +217,7 @@ def deb(source, build, build_type, version, work, *arguments):
 
 
 WAYS = {way.__name__: way for way in [install, find_package, refused, pkg_config, boost_without_a_file, subdirectory,
-                                      fetch_content, deb]}
+                                      fetch_content, recipes, deb]}
 if len(sys.argv) < 2 or sys.argv[1] not in WAYS:
     sys.exit(__doc__)
 WAYS[sys.argv[1]](*sys.argv[2:])
