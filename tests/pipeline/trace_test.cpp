@@ -127,6 +127,7 @@ struct Same {
 };
 
 TEST(Trace, AStageThatSleepsAtAnItemShowsOneSliceThere) {
+  HIWAY_NEEDS_DEVICE();
   Pipeline pipe(traced());
   auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_cpu);
   pipe.add_cpu_stage(
@@ -159,6 +160,7 @@ TEST(Trace, AStageThatSleepsAtAnItemShowsOneSliceThere) {
 }
 
 TEST(Trace, ASourceThatSleepsShowsOneSliceToo) {
+  HIWAY_NEEDS_DEVICE();
   Pipeline pipe(traced());
   auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_cpu, {.capacity_items = 4});
   pipe.add_cpu_stage(
@@ -251,6 +253,7 @@ TEST(Trace, CountersAddUpToTheReportAndSlicesNest) {
 }
 
 TEST(Trace, ThereIsOneOfARunThatFailed) {
+  HIWAY_NEEDS_DEVICE();
   Pipeline pipe(traced());
   auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_cpu);
   pipe.add_cpu_stage(
@@ -273,6 +276,7 @@ TEST(Trace, ThereIsOneOfARunThatFailed) {
 }
 
 TEST(Trace, AStallIsInIt) {
+  HIWAY_NEEDS_DEVICE();
   PipelineConfig config = traced();
   config.stall_after = milliseconds(50);
   config.on_stall = OnStall::abort;
@@ -302,6 +306,7 @@ TEST(Trace, AStallIsInIt) {
 }
 
 TEST(Trace, AFileThatCannotBeWrittenIsSaidBeforeTheRun) {
+  HIWAY_NEEDS_DEVICE();
   PipelineConfig config = bounded();
   config.trace = "/nowhere/trace.json";
   Pipeline pipe(config);
@@ -317,6 +322,7 @@ TEST(Trace, AFileThatCannotBeWrittenIsSaidBeforeTheRun) {
 }
 
 TEST(Report, StatsOfARunUnderWayAreWhatThereIs) {
+  HIWAY_NEEDS_DEVICE();
   Pipeline pipe(bounded());
   auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_cpu, {.capacity_items = 4});
   auto const out = numbers.open_inlet();
