@@ -134,6 +134,16 @@ TEST(Bottleneck, DoesNotBlameAGpuStageBesideASlowCpuStage) {
   EXPECT_EQ(verdict(slow_sum).subject, "sum");
 }
 
+TEST(Bottleneck, DoesNotBlameAGpuStageThatStarves) {
+  RunStats const stats = run_of(
+      {cpu("feed", 0.6, {}, {{"a", 0}}, 1, 0.999), gpu("square", {"a"}, {"b"}), cpu("sum", 0.1, {{"b", 0.9}}, {})},
+      {ring("a", 0, 0.9), ring("b", 0, 0.9)});
+  EXPECT_EQ(verdict(stats).subject, "feed");
+  EXPECT_NE(verdict(stats).text.find("is probably the bottleneck: it is busy 60 %"), std::string::npos)
+      << verdict(stats).text;
+  EXPECT_NEAR(shares_of(stats, stats.stages[1]).busy, 0.1, 1e-9);
+}
+
 TEST(Bottleneck, FindsTheSlowOneOfTwoGpuStages) {
   RunStats const stats = run_of({cpu("feed", 0.1, {}, {{"a", 0.9}}), gpu("one", {"a"}, {"b"}), gpu("two", {"b"}, {"c"}),
                                  cpu("sum", 0.1, {{"c", 0.9}}, {})},
