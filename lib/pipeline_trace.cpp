@@ -18,6 +18,7 @@ namespace hiway {
 namespace {
 
 constexpr auto sample_interval = std::chrono::milliseconds(1);
+constexpr int rest_after_samples = 20;  // of their time: who waits for the watcher at the end seldom meets one
 
 double seconds(std::int64_t ns) { return static_cast<double>(ns) / 1e9; }
 
@@ -111,9 +112,10 @@ void Pipeline::Core::start_trace() {
 }
 
 void Pipeline::Core::sample(std::chrono::steady_clock::time_point now) {
-  if (!trace_ || now < next_sample_) return;
-  next_sample_ = now + sample_interval;
+  if (!trace_ || now < next_sample_ || finishing_.load(std::memory_order_relaxed)) return;
   trace_->sample(ns_of(now), snapshot());
+  auto const end = std::chrono::steady_clock::now();
+  next_sample_ = end + std::max<std::chrono::nanoseconds>(sample_interval, rest_after_samples * (end - now));
 }
 
 void Pipeline::Core::trace_event(std::string category, std::string name, std::string text) {
