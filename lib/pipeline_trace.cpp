@@ -154,11 +154,11 @@ StageReport Pipeline::Core::stage_report(std::size_t stage, std::uint64_t tasks,
   for (TunnelBase const* tunnel : s.description.into) r.room_in.push_back({tunnel->name()});
   if (s.gpu) {
     r.seconds = run_seconds * s.executors;
-    if (trace_ && !running_ && stage < trace_->stages().size() && trace_->stages()[stage].samples != 0 &&
-        !s.description.from.empty()) {
-      StageLevels const& levels = trace_->stages()[stage];
+    if (!trace_ || running_ || stage >= trace_->stages().size()) return r;
+    StageLevels const& levels = trace_->stages()[stage];
+    if (levels.left_ns != 0) r.seconds = std::min(r.seconds, seconds(levels.left_ns - ns_of(started_)) * s.executors);
+    if (levels.samples != 0 && !s.description.from.empty())
       r.busy = static_cast<double>(levels.active) / static_cast<double>(levels.samples * s.executors);
-    }
     return r;
   }
   double waited = 0;

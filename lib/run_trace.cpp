@@ -90,7 +90,8 @@ void add_gpu_stages(Events& events, TraceParts const& parts) {
     StageReport const& stage = parts.report.stages[s];
     if (!stage.gpu) continue;
     events.name(gpu_stages, s + 1, "stage '" + stage.name + "'");
-    events.slice(gpu_stages, s + 1, stage.name, "stage", parts.began_ns, parts.ended_ns);
+    std::int64_t const left = s < parts.run->stages().size() ? parts.run->stages()[s].left_ns : 0;
+    events.slice(gpu_stages, s + 1, stage.name, "stage", parts.began_ns, left != 0 ? left : parts.ended_ns);
     std::int64_t from = 0;  // of the slice that is open
     std::int64_t before = parts.began_ns;
     std::uint64_t sum = 0;
@@ -173,7 +174,9 @@ void RunTrace::sample(std::int64_t ns, PipelineSnapshot const& seen) {
       active += stage.got[e] != (got_[s].empty() ? 0 : got_[s][e]) ? 1 : 0;
     got_[s] = stage.got;
     sample.active.push_back(active);
-    if (stage.started == 0 || stage.inside == 0) continue;
+    bool const returned = stage.returned >= stage.executors;
+    if (returned && stages_[s].left_ns == 0) stages_[s].left_ns = ns;
+    if (returned || stage.started == 0) continue;
     ++stages_[s].samples;
     stages_[s].active += active;
   }

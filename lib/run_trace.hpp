@@ -38,8 +38,9 @@ struct TunnelLevels {
 };
 /// One stage over all samples.
 struct StageLevels {
-  std::uint64_t samples = 0;
+  std::uint64_t samples = 0;  ///< in which some of its blocks had started, and not all had returned
   std::uint64_t active = 0;
+  std::int64_t left_ns = 0;  ///< the first sample in which all had returned; 0: there was none
 };
 
 struct RunEvent {
