@@ -5,7 +5,7 @@
 #define HIWAY_VERSION_MINOR 1
 #define HIWAY_VERSION_PATCH 0
 
-/// The version as a number that grows, for the preprocessor: #if HIWAY_VERSION >= 102 asks for 0.1.2.
+/// The version as a number that grows, for the preprocessor: from 102 on it is 0.1.2 or a later one.
 #define HIWAY_VERSION (HIWAY_VERSION_MAJOR * 10000 + HIWAY_VERSION_MINOR * 100 + HIWAY_VERSION_PATCH)
 
 #define HIWAY_AS_TEXT_(x) #x
