@@ -96,21 +96,45 @@ HIWAY_DEVICE inline bool get_once(Machine m, OutletView const& v, std::uint32_t 
   return got;
 }
 
+/// Remembers when a CPU thread ran out of items, for RunReport::end_detection_us, and how it spends its time.
+inline void note_get(OutletView const& v, bool got) {
+  OutletPort& port = *v.ports;
+  if (port.busy && !got) port.idle_since_ns = std::chrono::steady_clock::now().time_since_epoch().count();
+  port.busy = got;
+  if (port.trace == nullptr) return;
+  if (got) {
+    port.trace->got(v.tunnel);
+  } else {
+    port.trace->missed(v.tunnel);
+  }
+}
+template <class Machine>
+HIWAY_DEVICE inline void note_result(Machine, OutletView const&, bool) {}
+HIWAY_NO_SPACE_CHECK HIWAY_DEVICE inline void note_result(ThreadMachine, OutletView const& v, bool got) {
+  if (!v.open) note_get(v, got);
+}
+
 HIWAY_ITEMS_MAY_LOOK_UNSET
 /// One try for all lanes of `group`: `work(T const&)` in each lane that got an item. Elsewhere than at home only behind a
 /// miss: who goes round disturbs others at theirs.
 template <class T, class Machine, class Work>
 HIWAY_DEVICE inline bool work_once(Machine m, OutletView const& v, std::uint32_t group, Credits credits, Work&& work) {
   bool const elsewhere = credits == Credits::doubtful;
+  bool got = false;
+  auto const begin = [&](T const& item) {
+    note_result(m, v, true);
+    work(item);
+  };
   if constexpr (stays_in_slot<T>) {
-    auto const read = [&](std::byte const* slot) { work(item_in<T>(slot)); };
-    return get_once(m, v, group, true, Credit::late, read, credits, elsewhere);  // I5
+    auto const read = [&](std::byte const* slot) { begin(item_in<T>(slot)); };
+    got = get_once(m, v, group, true, Credit::late, read, credits, elsewhere);  // I5
   } else {
     ItemRoom<T> room;
-    bool const got = get_once(m, v, group, true, Credit::early, ReadItem<T>{room.item()}, credits, elsewhere);
-    if (got) work(static_cast<T const&>(room.item()));
-    return got;
+    got = get_once(m, v, group, true, Credit::early, ReadItem<T>{room.item()}, credits, elsewhere);
+    if (got) begin(room.item());
   }
+  if (!got) note_result(m, v, false);
+  return got;
 }
 HIWAY_ITEMS_END
 
@@ -157,30 +181,11 @@ HIWAY_DEVICE inline bool stage_ended(Machine m, OutletView const& v) {
   return false;
 }
 
-/// Remembers when a CPU thread ran out of items, for RunReport::end_detection_us, and how it spends its time.
-inline void note_get(OutletView const& v, bool got) {
-  OutletPort& port = *v.ports;
-  if (port.busy && !got) port.idle_since_ns = std::chrono::steady_clock::now().time_since_epoch().count();
-  port.busy = got;
-  if (port.trace == nullptr) return;
-  if (got) {
-    port.trace->got(v.tunnel);
-  } else {
-    port.trace->missed(v.tunnel);
-  }
-}
-template <class Machine>
-HIWAY_DEVICE inline void note_result(Machine, OutletView const&, bool) {}
-HIWAY_NO_SPACE_CHECK HIWAY_DEVICE inline void note_result(ThreadMachine, OutletView const& v, bool got) {
-  if (!v.open) note_get(v, got);
-}
-
 /// The persistent loop of `group`: get, body, end_task, back off, until the tunnel has ended.
 HIWAY_NO_SPACE_CHECK template <class T, class Machine, class Body>
 HIWAY_DEVICE inline void for_each(Machine m, OutletView const& v, std::uint32_t group, Body&& body) {
   for (unsigned misses = 0;;) {
     bool const got = work_once<T>(m, v, group, after_misses(misses), body);
-    note_result(m, v, got);
     end_tasks(m, v, group, got);
     if (m.ballot(group, got) != 0) {
       misses = 0;

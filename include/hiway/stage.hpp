@@ -185,7 +185,6 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
                                  [&](I const& item) { result.item() = static_cast<O>(body(item)); });
       detail::put_together(m, inlets[0], group, got, WriteItem<O>{result.item()});
     }
-    detail::note_result(m, outlet, got);
     detail::end_tasks(m, outlet, group, got);
     return m.ballot(group, got) != 0;
   }

@@ -126,6 +126,10 @@ struct Same {
   HIWAY_DEVICE int operator()(int const& x) const { return x; }
 };
 
+StageReport const& stage(RunReport const& report, std::string const& name) {
+  return *std::ranges::find(report.stages, name, &StageReport::name);
+}
+
 TEST(Trace, AStageThatSleepsAtAnItemShowsOneSliceThere) {
   HIWAY_NEEDS_DEVICE();
   Pipeline pipe(traced());
@@ -187,8 +191,33 @@ TEST(Trace, ASourceThatSleepsShowsOneSliceToo) {
   expect_nested(trace.slices);
 }
 
-StageReport const& stage(RunReport const& report, std::string const& name) {
-  return *std::ranges::find(report.stages, name, &StageReport::name);
+/// Each second of a wait is a wait, and each of work is work, in whatever form the stage is.
+TEST(Report, AStageThatWorksHalfTheTimeIsHalfBusy) {
+  HIWAY_NEEDS_DEVICE();
+  constexpr milliseconds each(10);
+  for (bool const loop : {false, true}) {
+    Pipeline pipe(bounded());
+    auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_cpu);
+    pipe.add_cpu_stage(
+        "feed",
+        [&](Inlet<int> out) {
+          for (int i = 0; i < 10; ++i) {
+            std::this_thread::sleep_for(2 * each);
+            out.put_h(i);
+          }
+        },
+        into(numbers));
+    auto const work = [&](int const&) { std::this_thread::sleep_for(each); };
+    if (loop) {
+      pipe.add_cpu_stage(
+          "sink", [=](Outlet<int> in) { in.for_each_h(work); }, from(numbers));
+    } else {
+      pipe.add_cpu_stage("sink", work, from(numbers));
+    }
+    StageReport const sink = stage(pipe.run(), "sink");
+    EXPECT_NEAR(sink.busy, 0.5, 0.2);
+    EXPECT_NEAR(sink.items_of[0].seconds, 0.11, 0.04);
+  }
 }
 
 /// feed -> GPU -> sink, whose sink takes 300 us for each.
