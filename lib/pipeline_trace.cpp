@@ -13,6 +13,7 @@
 
 #include "hiway/log.hpp"
 #include "pipeline_core.hpp"
+#include "text.hpp"
 
 namespace hiway {
 namespace {
@@ -205,13 +206,8 @@ RunReport Pipeline::Core::report_of(PipelineSnapshot const& seen) const {
 /// With the numbers of a run, where there is one.
 std::string Pipeline::Core::graph() {
   RunReport const now = stats();
-  auto const text = [](std::string const& name) {
-    std::string all(1, '"');
-    for (char const c : name) (c == '"' || c == '\\' ? all += '\\' : all) += c;
-    return all += '"';
-  };
   auto const label = [&](std::string const& first, std::string const& more) {
-    std::string const quoted = text(first);
+    std::string const quoted = quoted_text(first);
     return "label=" + quoted.substr(0, quoted.size() - 1) + "\\n" + more + "\"";
   };
   std::string dot = "digraph pipeline {\n  rankdir=LR;\n";
@@ -220,7 +216,7 @@ std::string Pipeline::Core::graph() {
     auto const report = std::ranges::find(now.stages, stage.name, &StageReport::name);
     if (report != now.stages.end() && report->busy >= 0)
       place += "\\nbusy " + std::to_string(static_cast<int>(100 * report->busy + 0.5)) + " %";
-    dot += "  " + text(stage.name) + " [shape=box, " + label(stage.name, place) + "];\n";
+    dot += "  " + quoted_text(stage.name) + " [shape=box, " + label(stage.name, place) + "];\n";
     all.push_back(&stage);
   };
   for (CpuStageDescription const& c : cpu_)
@@ -237,7 +233,7 @@ std::string Pipeline::Core::graph() {
       if (contains(stage->from, t)) readers.push_back(stage->name);
     }
     std::string const name = t->name() + " (" + std::to_string(s.capacity) + ")";
-    std::string about = "[label=" + text(name) + "]";
+    std::string about = "[label=" + quoted_text(name) + "]";
     if (t->id() < now.tunnels.size() && now.seconds > 0) {
       TunnelReport const& r = now.tunnels[t->id()];
       std::string more = std::to_string(r.items) + " items, " + rate(static_cast<double>(r.items) / now.seconds);
@@ -246,7 +242,7 @@ std::string Pipeline::Core::graph() {
       about = "[" + label(name, more) + "]";
     }
     for (std::string const& w : writers) {
-      for (std::string const& r : readers) dot += "  " + text(w) + " -> " + text(r) + " " + about + ";\n";
+      for (std::string const& r : readers) dot += "  " + quoted_text(w) + " -> " + quoted_text(r) + " " + about + ";\n";
     }
   }
   return dot + "}\n";

@@ -52,20 +52,6 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-std::string label(std::string const& value) {
-  std::string all(1, '"');
-  for (char const c : value) {
-    if (c == '\n') {
-      all += "\\n";
-    } else {
-      if (c == '"' || c == '\\') all += '\\';
-      all += c;
-    }
-  }
-  all += '"';
-  return all;
-}
-
 /// One metric: its lines, and above them what it is.
 class Metric {
  public:
@@ -158,20 +144,20 @@ std::string to_text(RunReport const& r) {
 
 std::string to_prometheus(RunReport const& r) {
   Metric seconds("run_seconds", "gauge", "Time of the run.");
-  seconds.add("device=" + label(r.device), json_number(r.seconds));
+  seconds.add("device=" + quoted_text(r.device), json_number(r.seconds));
   Metric end("end_detection_seconds", "gauge", "From the last task of the last CPU stage to the announced end.");
   if (r.end_detection_us >= 0) end.add("", json_number(r.end_detection_us / 1e6));
   Metric tasks("stage_tasks_total", "counter", "Tasks that the stage ended.");
   Metric busy("stage_busy_ratio", "gauge", "Fraction of its time in which the stage waited for nothing.");
   Metric waits("stage_wait_seconds_total", "counter", "Time that the stage's CPU threads waited for a tunnel.");
   for (StageReport const& s : r.stages) {
-    std::string const stage = "stage=" + label(s.name);
+    std::string const stage = "stage=" + quoted_text(s.name);
     tasks.add(stage, std::to_string(s.items));
     if (s.busy >= 0) busy.add(stage, json_number(s.busy));
     for (auto const& [list, what] : {std::pair{&s.items_of, "items"}, std::pair{&s.room_in, "room"}}) {
       for (WaitReport const& w : *list) {
         if (w.seconds >= 0)
-          waits.add(stage + ",tunnel=" + label(w.tunnel) + ",for=\"" + what + "\"", json_number(w.seconds));
+          waits.add(stage + ",tunnel=" + quoted_text(w.tunnel) + ",for=\"" + what + "\"", json_number(w.seconds));
       }
     }
   }
@@ -182,7 +168,7 @@ std::string to_prometheus(RunReport const& r) {
   Metric capacity("tunnel_capacity_items", "gauge", "Items that fit.");
   Metric most("tunnel_most_items", "gauge", "Largest occupancy that was sampled.");
   for (TunnelReport const& t : r.tunnels) {
-    std::string const tunnel = "tunnel=" + label(t.name);
+    std::string const tunnel = "tunnel=" + quoted_text(t.name);
     items.add(tunnel, std::to_string(t.items));
     all_bytes.add(tunnel, std::to_string(bytes(t)));
     if (t.movement == "dma") batches.add(tunnel, std::to_string(t.batches));
@@ -193,13 +179,13 @@ std::string to_prometheus(RunReport const& r) {
   Metric latency("latency_seconds", "summary", "Of sampled items, from begin to end of the path.");
   for (LatencyReport const& l : r.latencies) {
     if (l.samples == 0) continue;
-    std::string const path = "path=" + label(l.path);
+    std::string const path = "path=" + quoted_text(l.path);
     for (auto const& [quantile, us] : {std::pair{"0", l.least_us}, std::pair{"0.5", l.median_us},
                                        std::pair{"0.99", l.p99_us}, std::pair{"1", l.most_us}})
       latency.add(path + ",quantile=\"" + quantile + "\"", json_number(us / 1e6));
   }
   Metric holds("tunnel_items", "gauge", "Items in the tunnel now.");
-  for (TunnelReport const& t : r.tunnels) holds.add("tunnel=" + label(t.name), std::to_string(t.holds));
+  for (TunnelReport const& t : r.tunnels) holds.add("tunnel=" + quoted_text(t.name), std::to_string(t.holds));
   std::string all;
   for (Metric const* m : {&seconds, &end, &tasks, &busy, &waits, &items, &all_bytes, &batches, &holds, &spilled,
                           &capacity, &most, &latency})

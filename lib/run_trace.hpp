@@ -50,7 +50,7 @@ struct RunEvent {
   std::string text;
 };
 
-/// A CPU thread's slices, or a transfer line's copies.
+/// A CPU thread of a stage.
 struct ThreadTrack {
   std::size_t stage = 0;
   unsigned thread = 0;

@@ -5,6 +5,20 @@
 
 namespace hiway {
 
+std::string quoted_text(std::string_view text) {
+  std::string all(1, '"');
+  for (char const c : text) {
+    if (c == '"' || c == '\\') all += '\\';
+    if (c == '\n') {
+      all += "\\n";
+    } else {
+      all += c;
+    }
+  }
+  all += '"';
+  return all;
+}
+
 std::string json_text(std::string_view text) {
   constexpr char digits[] = "0123456789abcdef";
   std::string all = "\"";

@@ -34,6 +34,7 @@ void ThreadTrace::begin(bool records, bool source, std::vector<WaitWords>& waits
 }
 
 void ThreadTrace::end() {
+  if (waits_for_room_) end_put(full_);  // the run aborts
   if (misses_ >= patience) {
     end_wait(tunnel_);
   } else {
@@ -62,6 +63,8 @@ void ThreadTrace::end_wait(std::uint32_t tunnel) {
 // What a source does before a put is its task; others wait for room in the middle of theirs.
 void ThreadTrace::begin_put(std::uint32_t tunnel) {
   push_range("waits for room");
+  waits_for_room_ = true;
+  full_ = tunnel;
   waiting_ns_ = now_ns();
   if (!source_) return;
   tunnel_ = tunnel;
@@ -71,6 +74,7 @@ void ThreadTrace::begin_put(std::uint32_t tunnel) {
 
 void ThreadTrace::end_put(std::uint32_t tunnel) {
   pop_range();
+  waits_for_room_ = false;
   std::int64_t const now = now_ns();
   add(waits_[tunnel].room_ns, now - waiting_ns_);
   record({.begin_ns = waiting_ns_, .end_ns = now, .tunnel = tunnel, .kind = TraceSlice::Kind::waits_for_room});

@@ -80,9 +80,11 @@ class ThreadTrace {
   bool source_ = false;
   bool records_ = false;
   bool in_task_ = false;
+  bool waits_for_room_ = false;
   unsigned between_looks_ = 1;
   unsigned window_ = 1;          ///< what until_look_ began with
   std::uint32_t tunnel_ = 0;     ///< of the task, or of the wait
+  std::uint32_t full_ = 0;       ///< of the wait for room
   std::uint64_t first_ = 0;      ///< the task's number
   std::int64_t looked_ns_ = 0;   ///< when it began; with it those of the gets behind it
   std::int64_t waiting_ns_ = 0;  ///< since

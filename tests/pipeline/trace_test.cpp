@@ -332,6 +332,10 @@ TEST(Trace, AStallIsInIt) {
   TraceFile const trace;
   ASSERT_EQ(trace.instants.size(), 1U);
   EXPECT_EQ(trace.instants[0].category, "stall");
+  // The wait that nobody ended is there, too.
+  std::vector<Slice> const waits = trace.of("put");
+  EXPECT_TRUE(std::ranges::any_of(waits, [](Slice const& s) { return s.tunnel == "a" && s.length > 40'000; }));
+  expect_nested(trace.slices);
 }
 
 TEST(Trace, AFileThatCannotBeWrittenIsSaidBeforeTheRun) {
