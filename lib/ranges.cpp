@@ -18,5 +18,9 @@ void push_range(char const* name) noexcept {
 void pop_range() noexcept {
   if (calls().pop != nullptr) calls().pop();
 }
+std::uint64_t start_range(char const* name) noexcept { return calls().start != nullptr ? calls().start(name) : 0; }
+void stop_range(std::uint64_t range) noexcept {
+  if (calls().stop != nullptr) calls().stop(range);
+}
 
 }  // namespace hiway

@@ -45,6 +45,8 @@ bool TransferLine::start() {
   }
   if (copies_.empty()) return false;
   under_way_bytes_ += bytes;
+  if (completed_ == submitted_)
+    range_ = start_range(direction_ == BusDirection::to_device ? "copies to the device" : "copies from the device");
   submitted_ = stream_->submit(copies_, words_);
   return true;
 }
@@ -110,6 +112,7 @@ void TransferLine::reset() {
     }
     relax_thread(misses);
   }
+  if (completed_ != submitted_) stop_range(range_);
   completed_ = submitted_;
   under_way_.clear();
   under_way_bytes_ = 0;

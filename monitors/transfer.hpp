@@ -27,6 +27,7 @@
 #include "../stencil/stencil_plan.hpp"
 #include "flush_policy.hpp"
 #include "hiway/backend.hpp"
+#include "hiway/ranges.hpp"
 #include "hiway/ring.hpp"
 
 namespace hiway {
@@ -122,7 +123,8 @@ class TransferLine {
   std::size_t under_way_bytes_ = 0;
   std::uint64_t submitted_ = 0;  ///< numbers of the stream's submissions
   std::uint64_t completed_ = 0;
-  std::size_t first_ = 0;  ///< the track that a round starts with
+  std::uint64_t range_ = 0;  ///< while some are under way, for a profiler
+  std::size_t first_ = 0;    ///< the track that a round starts with
   bool keeps_records_ = false;
   std::vector<CopyRecord> records_;
   // The submission that is being made; members for their memory.
@@ -143,6 +145,7 @@ template <class Machine>
 bool TransferLine::finish(Machine m) {
   if (completed_ == submitted_) return false;
   completed_ = stream_->completed();
+  if (completed_ == submitted_) stop_range(range_);
   bool finished = false;
   CopyRecord record;
   for (; !under_way_.empty() && under_way_.front().submission <= completed_; under_way_.pop_front()) {  // X3

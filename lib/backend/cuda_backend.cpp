@@ -417,7 +417,10 @@ std::vector<DeviceInfo> list_gpus() {
 }  // namespace
 
 CudaSupport cuda_support() noexcept {
-  set_range_calls({.push = [](char const* name) { nvtxRangePushA(name); }, .pop = [] { nvtxRangePop(); }});
+  set_range_calls({.push = [](char const* name) { nvtxRangePushA(name); },
+                   .pop = [] { nvtxRangePop(); },
+                   .start = [](char const* name) -> std::uint64_t { return nvtxRangeStartA(name); },
+                   .stop = [](std::uint64_t range) { nvtxRangeEnd(range); }});
   return {&make_cuda_backend, &list_gpus};
 }
 

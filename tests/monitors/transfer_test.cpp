@@ -10,6 +10,7 @@
 
 #include "hiway/backend.hpp"
 #include "hiway/machine/thread_machine.hpp"
+#include "hiway/ranges.hpp"
 #include "monitors/transfer.hpp"
 
 namespace {
@@ -125,6 +126,49 @@ struct Rig {
     return bytes;
   }
 };
+
+/// What a profiler would see.
+struct SeenRanges {
+  static inline int started = 0;
+  static inline int stopped = 0;
+  SeenRanges() {
+    started = stopped = 0;
+    set_range_calls({.start = [](char const*) -> std::uint64_t { return ++started; },
+                     .stop =
+                         [](std::uint64_t range) {
+                           EXPECT_EQ(range, started);
+                           ++stopped;
+                         }});
+  }
+  ~SeenRanges() { set_range_calls({}); }
+  SeenRanges(SeenRanges const&) = delete;
+  SeenRanges& operator=(SeenRanges const&) = delete;
+};
+
+TEST(Transfer, ARangeLastsWhileCopiesAreUnderWay) {
+  SeenRanges const seen;
+  Side side(64, 16);
+  Rig rig(BusDirection::to_device, {&side}, 4);
+  side.put(4);
+  rig.settle();
+  side.put(4);
+  rig.settle();
+  EXPECT_EQ(SeenRanges::started, 1) << "two submissions that follow each other";
+  rig.stream->happen();
+  rig.settle();
+  EXPECT_EQ(SeenRanges::stopped, 0) << "one of them is under way";
+  rig.stream->happen();
+  rig.settle();
+  EXPECT_EQ(SeenRanges::stopped, 1);
+  side.put(4);
+  rig.settle();
+  EXPECT_EQ(SeenRanges::started, 2);
+  rig.stream->happen();
+  rig.line->reset();
+  EXPECT_EQ(SeenRanges::stopped, 2) << "a run that was left";
+  rig.line->reset();
+  EXPECT_EQ(SeenRanges::stopped, 2);
+}
 
 TEST(Transfer, ARunThatWrapsIsOneSubmissionOfTwoCopies) {
   Side side(8, 16);
