@@ -258,8 +258,7 @@ class Pipeline::Core {
   void import_late_faults();
   void fail_stage(std::string const& stage, std::exception_ptr error);
   void set_error(std::exception_ptr error);
-  std::uint64_t finished_tasks(OutletPort const* ports, unsigned count, bool device) const;
-  [[nodiscard]] RunReport make_report(double seconds);
+  [[nodiscard]] RunReport make_report(std::chrono::steady_clock::time_point end);
   [[nodiscard]] static std::string kernel_title(GpuKernelDescription const& k) {
     return (k.stages.size() > 1 ? "group '" : "stage '") + k.name + "'";
   }
@@ -276,9 +275,9 @@ class Pipeline::Core {
   void start_trace();
   void sample(std::chrono::steady_clock::time_point now);
   void trace_event(std::string category, std::string name, std::string text);
-  [[nodiscard]] TunnelReport begun_report(TunnelState const& t, std::size_t capacity) const;
+  [[nodiscard]] TunnelReport tunnel_report(PipelineSnapshot const& seen, std::size_t tunnel) const;
   [[nodiscard]] StageReport stage_report(std::size_t stage, std::uint64_t tasks, double run_seconds) const;
-  [[nodiscard]] RunReport report_of(PipelineSnapshot const& seen) const;
+  [[nodiscard]] RunReport report_of(PipelineSnapshot const& seen, std::chrono::steady_clock::time_point now) const;
   void write_graph();
   void write_stats() const;
   void show(std::chrono::steady_clock::time_point now);

@@ -450,13 +450,13 @@ RunReport Pipeline::Core::wait() {
     }
   }
   if (std::exception_ptr const error = error_.get()) {
-    if (trace_) write_trace(end, report_of(snapshot()));
+    if (trace_) write_trace(end, report_of(snapshot(), end));
     std::rethrow_exception(error);
   }
   for (GpuKernelDescription const& k : gpu_) {
     if (k.kernel.data) k.kernel.data->finish(*backend_);
   }
-  RunReport report = make_report(std::chrono::duration<double>(end - started_).count());
+  RunReport report = make_report(end);
   {
     std::scoped_lock const lock(snapshots_);
     report_ = std::move(report);
@@ -467,52 +467,22 @@ RunReport Pipeline::Core::wait() {
   return report_;
 }
 
-/// Tasks that `count` readers' ports have counted as ended, together; in one copy.
-std::uint64_t Pipeline::Core::finished_tasks(OutletPort const* ports, unsigned count, bool device) const {
-  std::uint64_t finished = 0;
-  if (!device) {
-    for (unsigned i = 0; i < count; ++i) finished += ports[i].finished.bits;
-    return finished;
-  }
-  std::vector<OutletPort> copies(count);
-  backend_->download(copies.data(), ports, count * sizeof(OutletPort));
-  for (OutletPort const& port : copies) finished += port.finished.bits;
-  return finished;
-}
-
-RunReport Pipeline::Core::make_report(double seconds) {
-  RunReport report;
-  report.seconds = seconds;
-  report.device = backend_->name();
-  for (TunnelState const& t : tunnels_) {
-    TunnelReport r = begun_report(t, t.capacity);
-    Arena& arena = tunnel_words(t.tunnel->from_gpu());
-    for (unsigned k = 0; k < t.put_ring.shards; ++k) r.items += arena.fetch(&t.put_ring.words[k].claimed).bits;
-    if (t.spills) {
-      r.spilled = arena.fetch(&arena.image(t.spill).words->claimed).bits;
-      if (!t.tunnel->crosses()) r.items += r.spilled;
-    }
+/// Of a run that has ended well.
+RunReport Pipeline::Core::make_report(std::chrono::steady_clock::time_point end) {
+  PipelineSnapshot const seen = snapshot();
+  if (!seen.device_seen) throw Error("report: the device's counters could not be read");
+  RunReport report = report_of(seen, end);
+  for (std::size_t i = 0; i < tunnels_.size(); ++i) {
+    TunnelState const& t = tunnels_[i];
+    TunnelReport& r = report.tunnels[i];
+    r.holds = 0;  // the last items' room may not have been told of
     if (t.throttled_by != npos) {
       Arena& plan = monitor_table_ != nullptr ? *device_plan_ : *host_plan_;
       r.throttled = plan.fetch(cycle_records_ + t.throttled_by).state.times;
     }
     if (t.route != npos) r.batches = lines_[static_cast<std::size_t>(bus_direction(*t.tunnel))]->batches(t.route);
-    for (OutletPort const* port : t.open_outlets) r.finished += finished_tasks(port, 1, t.tunnel->to_gpu());
     if (t.stencil) report.stencils.push_back(stencil_report(t));
-    report.items += r.items;
-    report.tunnels.push_back(std::move(r));
   }
-  for (std::size_t i = 0; i < stages_.size(); ++i) {
-    StageState const& s = stages_[i];
-    std::uint64_t ended = 0;
-    for (std::size_t f = 0; f < s.description.from.size(); ++f) {
-      std::uint64_t const finished = finished_tasks(s.outlet_ports[f], s.executors, s.gpu);
-      report.tunnels[s.description.from[f]->id()].finished += finished;
-      ended += finished;
-    }
-    report.stages.push_back(stage_report(i, ended, report.seconds));
-  }
-  for (Latency const& latency : latencies_) report.latencies.push_back(latency.report());
   std::int64_t last_item = 0;
   for (StageState const& s : stages_) {
     if (s.gpu) continue;

@@ -193,6 +193,8 @@ PipelineSnapshot Pipeline::Core::read_counters(bool with_kernels) {
     for (unsigned k = 0; k < t.put_ring.shards; ++k) {
       s.taken += reader.read(&t.get_ring.words[k].taken, to);
       s.claimed += reader.read(&t.put_ring.words[k].claimed, from);
+      s.put_groups += reader.read(&t.put_ring.words[k].put_groups, from);
+      s.get_groups += reader.read(&t.get_ring.words[k].get_groups, to);
       if (!s.crosses) room += static_cast<std::uint64_t>(std::max(0, reader.read(&t.put_ring.words[k].free, from)));
     }
     s.retired = s.crosses ? reader.read(t.retired, false) : left(s, room);

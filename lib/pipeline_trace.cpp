@@ -53,6 +53,17 @@ void write_file(std::string const& path, std::string const& text, char const* wh
   throw ConfigError(std::string(what) + ": '" + path + "' cannot be written: " + why);
 }
 
+/// `write(path)` where the variable names a file; one that cannot be written is none of the run's faults.
+void write_where_asked(char const* variable, auto&& write) {
+  char const* const asked = std::getenv(variable);
+  if (asked == nullptr || *asked == '\0') return;
+  try {
+    write(std::string(asked));
+  } catch (ConfigError const& e) {
+    log(LogLevel::warning, e.what());
+  }
+}
+
 bool draw(std::string const& dot, std::string const& svg) {
   std::string arguments[] = {"dot", "-Tsvg", "-o", svg, dot};
   char* list[] = {arguments[0].data(), arguments[1].data(), arguments[2].data(),
@@ -124,18 +135,25 @@ void Pipeline::Core::trace_event(std::string category, std::string name, std::st
     trace_->event({ns_of(std::chrono::steady_clock::now()), std::move(category), std::move(name), std::move(text)});
 }
 
-TunnelReport Pipeline::Core::begun_report(TunnelState const& t, std::size_t capacity) const {
+TunnelReport Pipeline::Core::tunnel_report(PipelineSnapshot const& seen, std::size_t tunnel) const {
+  TunnelState const& t = tunnels_[tunnel];
+  TunnelSnapshot const& s = seen.tunnels[tunnel];
   TunnelReport r;
   r.name = t.tunnel->name();
   r.movement = movement_name(t);
   r.why = t.why;
-  r.capacity_items = capacity;
+  r.capacity_items = s.capacity;
   r.direction = direction_name(t.tunnel->direction());
   r.item_bytes = t.tunnel->item_bytes();
   r.spills_to_host = t.spills_to_host;
-  std::size_t const id = t.tunnel->id();
-  if (!trace_ || running_ || id >= trace_->tunnels().size()) return r;
-  TunnelLevels const& levels = trace_->tunnels()[id];
+  r.items = put(s);
+  r.finished = tasks(seen, tunnel).finished;
+  r.spilled = s.spill_claimed;
+  r.holds = in_ring(s) + in_pool(s);
+  r.put_groups = s.put_groups;
+  r.get_groups = s.get_groups;
+  if (!trace_ || running_ || tunnel >= trace_->tunnels().size()) return r;
+  TunnelLevels const& levels = trace_->tunnels()[tunnel];
   auto const part = [&](std::uint64_t n) { return static_cast<double>(n) / static_cast<double>(levels.samples); };
   r.most_items = static_cast<double>(levels.most);
   r.mean_items = part(levels.sum);
@@ -181,18 +199,13 @@ StageReport Pipeline::Core::stage_report(std::size_t stage, std::uint64_t tasks,
   return r;
 }
 
-RunReport Pipeline::Core::report_of(PipelineSnapshot const& seen) const {
+RunReport Pipeline::Core::report_of(PipelineSnapshot const& seen, std::chrono::steady_clock::time_point now) const {
   RunReport report;
   report.device = backend_->name();
-  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
+  report.seconds = std::chrono::duration<double>(now - started_).count();
   for (std::size_t t = 0; t < tunnels_.size(); ++t) {
-    TunnelReport r = begun_report(tunnels_[t], seen.tunnels[t].capacity);
-    r.items = put(seen.tunnels[t]);
-    r.finished = tasks(seen, t).finished;
-    r.spilled = seen.tunnels[t].spill_claimed;
-    r.holds = in_ring(seen.tunnels[t]) + in_pool(seen.tunnels[t]);
-    report.items += r.items;
-    report.tunnels.push_back(std::move(r));
+    report.tunnels.push_back(tunnel_report(seen, t));
+    report.items += report.tunnels.back().items;
   }
   for (std::size_t s = 0; s < stages_.size(); ++s) {
     std::uint64_t ended = 0;
@@ -250,42 +263,37 @@ std::string Pipeline::Core::graph() {
 
 /// HIWAY_GRAPH names a file: dot's language, or a picture where it ends with .svg and Graphviz is installed.
 void Pipeline::Core::write_graph() {
-  char const* const asked = std::getenv("HIWAY_GRAPH");
-  if (asked == nullptr || *asked == '\0') return;
-  std::string const path = asked;
-  try {
+  write_where_asked("HIWAY_GRAPH", [&](std::string const& path) {
     if (!path.ends_with(".svg")) return write_file(path, graph(), "HIWAY_GRAPH");
     std::string const dot = path + ".dot";
     write_file(dot, graph(), "HIWAY_GRAPH");
     if (!draw(dot, path))
       log(LogLevel::warning, "HIWAY_GRAPH: '" + path + "' needs Graphviz' program dot; the graph is in '" + dot + "'");
-  } catch (ConfigError const& e) {  // the run goes on without a picture
-    log(LogLevel::warning, e.what());
-  }
+  });
 }
 
 /// HIWAY_STATS names a file, whose ending says in what form: .json, .prom, else a table; "-" is stderr.
 void Pipeline::Core::write_stats() const {
-  char const* const asked = std::getenv("HIWAY_STATS");
-  if (asked == nullptr || *asked == '\0') return;
-  std::string const path = asked;
-  std::string const text = path.ends_with(".json")   ? to_json(report_) + "\n"
-                           : path.ends_with(".prom") ? to_prometheus(report_)
-                                                     : to_text(report_);
-  if (path != "-") return write_file(path, text, "HIWAY_STATS");
-  std::fputs(text.c_str(), stderr);
+  write_where_asked("HIWAY_STATS", [&](std::string const& path) {
+    std::string const text = path.ends_with(".json")   ? to_json(report_) + "\n"
+                             : path.ends_with(".prom") ? to_prometheus(report_)
+                                                       : to_text(report_);
+    if (path != "-") return write_file(path, text, "HIWAY_STATS");
+    std::fputs(text.c_str(), stderr);
+  });
 }
 
 /// HIWAY_WATCH: the table, anew in place of the old one on a terminal.
 void Pipeline::Core::show(std::chrono::steady_clock::time_point now) {
   if (show_every_.count() == 0 || now < next_show_) return;
   next_show_ = now + show_every_;
-  std::string const table = to_text(report_of(snapshot()));
+  std::string const table = to_text(report_of(snapshot(), now));
   std::fputs(((isatty(STDERR_FILENO) != 0 ? "\x1b[H\x1b[J" : "") + table).c_str(), stderr);
 }
 
 RunReport Pipeline::Core::stats() {
-  if (std::optional<PipelineSnapshot> const seen = live_snapshot()) return report_of(*seen);
+  if (std::optional<PipelineSnapshot> const seen = live_snapshot())
+    return report_of(*seen, std::chrono::steady_clock::now());
   std::scoped_lock const lock(snapshots_);
   return report_;
 }

@@ -96,6 +96,7 @@ std::string to_json(RunReport const& r) {
            ",\"finished\":" + std::to_string(t.finished) + ",\"holds\":" + std::to_string(t.holds) +
            ",\"bytes\":" + std::to_string(bytes(t)) + ",\"batches\":" + std::to_string(t.batches) +
            ",\"spilled\":" + std::to_string(t.spilled) + ",\"throttled\":" + std::to_string(t.throttled) +
+           ",\"put_groups\":" + std::to_string(t.put_groups) + ",\"get_groups\":" + std::to_string(t.get_groups) +
            ",\"most_items\":" + json_number(t.most_items) + ",\"mean_items\":" + json_number(t.mean_items) +
            ",\"full\":" + json_number(t.full) + ",\"empty\":" + json_number(t.empty) + "}";
   };
@@ -127,13 +128,14 @@ std::string to_text(RunReport const& r) {
     stages.add({s.name, s.gpu ? "GPU" : "CPU", std::to_string(s.executors), std::to_string(s.items), percent(s.busy),
                 waits(s.items_of), waits(s.room_in)});
   }
-  Table tunnels({"tunnel", "by", "items", "bytes", "batches", "capacity", "most", "mean", "full", "empty", "spilled"});
+  Table tunnels({"tunnel", "by", "items", "bytes", "batches", "capacity", "most", "mean", "full", "empty", "spilled",
+                 "put groups", "get groups"});
   for (TunnelReport const& t : r.tunnels) {
     auto const sampled = [](double value) { return value < 0 ? std::string("-") : json_number(value); };
     tunnels.add({t.name, t.movement, std::to_string(t.items), std::to_string(bytes(t)),
                  t.movement == "dma" ? std::to_string(t.batches) : "-", std::to_string(t.capacity_items),
                  sampled(t.most_items), sampled(t.mean_items), percent(t.full), percent(t.empty),
-                 std::to_string(t.spilled)});
+                 std::to_string(t.spilled), std::to_string(t.put_groups), std::to_string(t.get_groups)});
   }
   Table latencies({"path", "samples", "least us", "median us", "p99 us", "most us"});
   for (LatencyReport const& l : r.latencies)
@@ -165,6 +167,7 @@ std::string to_prometheus(RunReport const& r) {
   Metric all_bytes("tunnel_bytes_total", "counter", "Their bytes.");
   Metric batches("tunnel_batches_total", "counter", "Batches that were copied across the bus.");
   Metric spilled("tunnel_spilled_total", "counter", "Items that went to the spill pool.");
+  Metric groups("tunnel_contention_groups_total", "counter", "Claims that several warps of a GPU block made together.");
   Metric capacity("tunnel_capacity_items", "gauge", "Items that fit.");
   Metric most("tunnel_most_items", "gauge", "Largest occupancy that was sampled.");
   for (TunnelReport const& t : r.tunnels) {
@@ -173,6 +176,8 @@ std::string to_prometheus(RunReport const& r) {
     all_bytes.add(tunnel, std::to_string(bytes(t)));
     if (t.movement == "dma") batches.add(tunnel, std::to_string(t.batches));
     spilled.add(tunnel, std::to_string(t.spilled));
+    groups.add(tunnel + ",of=\"puts\"", std::to_string(t.put_groups));
+    groups.add(tunnel + ",of=\"gets\"", std::to_string(t.get_groups));
     capacity.add(tunnel, std::to_string(t.capacity_items));
     if (t.most_items >= 0) most.add(tunnel, json_number(t.most_items));
   }
@@ -188,7 +193,7 @@ std::string to_prometheus(RunReport const& r) {
   for (TunnelReport const& t : r.tunnels) holds.add("tunnel=" + quoted_text(t.name), std::to_string(t.holds));
   std::string all;
   for (Metric const* m : {&seconds, &end, &tasks, &busy, &waits, &items, &all_bytes, &batches, &holds, &spilled,
-                          &capacity, &most, &latency})
+                          &groups, &capacity, &most, &latency})
     all += m->text();
   return all;
 }

@@ -47,11 +47,12 @@ struct TunnelSnapshot {
   bool crosses = false;
   bool on_device = false;  ///< some of its words are at the device's home
   std::uint64_t capacity = 0;
-  std::uint64_t may_grow_to = 0;             ///< 0: it does not
-  std::uint64_t claimed = 0;                 ///< the ring's, or the outbox's
-  std::uint64_t taken = 0;                   ///< the ring's, or the inbox's
-  std::uint64_t retired = 0;                 ///< items whose room in the ring is free again
-  std::uint64_t published = 0, arrived = 0;  ///< crossing tunnels only
+  std::uint64_t may_grow_to = 0;                 ///< 0: it does not
+  std::uint64_t claimed = 0;                     ///< the ring's, or the outbox's
+  std::uint64_t taken = 0;                       ///< the ring's, or the inbox's
+  std::uint64_t retired = 0;                     ///< items whose room in the ring is free again
+  std::uint64_t published = 0, arrived = 0;      ///< crossing tunnels only
+  std::uint64_t put_groups = 0, get_groups = 0;  ///< claims that warps of a block have made together
   bool spills = false;
   std::uint64_t spill_claimed = 0;
   std::uint64_t spill_taken = 0;  ///< by readers, or, of a crossing tunnel, moved on into the ring

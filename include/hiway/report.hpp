@@ -23,6 +23,9 @@ struct TunnelReport {
   std::string direction;           ///< "cpu_to_gpu"
   std::size_t item_bytes = 0;
   std::uint64_t holds = 0;  ///< while the run goes on: items in it now, spilled ones, too
+  /// Contention groups (choosing.md#grouping): claims that several warps of a GPU block made together.
+  std::uint64_t put_groups = 0;
+  std::uint64_t get_groups = 0;
   // Of what was sampled while the run was traced; -1 where it was not.
   double most_items = -1;  ///< in its rings at once
   double mean_items = -1;

@@ -81,6 +81,9 @@ struct RingWords {
   alignas(1024) Word<std::uint64_t> taken{0};
   alignas(1024) Word<std::uint64_t> left{0};
   alignas(1024) Word<std::uint64_t> given{0};
+  // Claims that warps of a block have made together, for the run's report.
+  alignas(1024) Word<std::uint64_t> put_groups{0};
+  Word<std::uint64_t> get_groups{0};
 };
 
 /// A slot of a tagged ring: an item of at most 12 bytes and its tag, or turn, both in one 16-byte access on machines that
@@ -256,6 +259,7 @@ struct ClaimWords {
   Word<std::int32_t>* other;
   Word<std::uint64_t>* tally;
   Word<std::uint64_t>* given;  ///< half-rings: looked at before the slots are touched (I4)
+  Word<std::uint64_t>& groups;
   bool puts;
   Ring const& ring;
   bool by_tags = false;  ///< gets of a tagged inbox: neither credit nor `given` is looked at
@@ -325,7 +329,11 @@ HIWAY_DEVICE inline Run claim_for_warp(Machine m, ClaimWords const& w, std::uint
         claims_in_block(m, sharing.grouping, sharing.kind)) {
       if (credits != Credits::likely && m.load(w.credit, Order::relaxed) <= 0) return {};
       return claim_in_block(m, sharing.grouping, sharing.kind, key_of(w), n, *sharing.control,
-                            [&](std::uint32_t wanted) { return claim_run(m, w, wanted, Credits::likely); });
+                            [&](std::uint32_t wanted) {
+                              Run const run = claim_run(m, w, wanted, Credits::likely);
+                              if (wanted != n) m.fetch_add(w.groups, std::uint64_t{1}, Order::relaxed);
+                              return run;
+                            });
     }
   }
   return claim_run(m, w, n, credits);
@@ -408,13 +416,13 @@ HIWAY_DEVICE inline Run claim_runs(Machine m, std::uint32_t group, std::uint32_t
 HIWAY_DEVICE inline ClaimWords put_words(Ring const& ring) {
   RingWords& w = *ring.words;
   bool const half = ring.is_half();
-  return {w.free, w.claimed, half ? nullptr : &w.avail, nullptr, half ? &w.given : nullptr, true, ring};
+  return {w.free, w.claimed, half ? nullptr : &w.avail, nullptr, half ? &w.given : nullptr, w.put_groups, true, ring};
 }
 HIWAY_DEVICE inline ClaimWords get_words(Ring const& ring, Word<std::uint64_t>* tally, Credit credit,
                                          bool by_tags = false) {
   RingWords& w = *ring.words;
   bool const early = ring.part == RingPart::whole && credit == Credit::early;
-  return {w.avail, w.taken, early ? &w.free : nullptr, tally, ring.is_half() ? &w.given : nullptr, false,
+  return {w.avail, w.taken, early ? &w.free : nullptr, tally, ring.is_half() ? &w.given : nullptr, w.get_groups, false,
           ring,    by_tags};
 }
 

@@ -144,7 +144,8 @@ TEST(Delivery, LowLatencyEveryWay) {
 }
 
 /// Blocks of several warps between two tunnels: claims of both are shared as the tunnels say.
-void expect_each_item_once(TunnelConfig const& config, GpuStageOptions const& source, GpuStageOptions const& pass_on) {
+RunReport expect_each_item_once(TunnelConfig const& config, GpuStageOptions const& source,
+                                GpuStageOptions const& pass_on) {
   constexpr std::uint32_t items = 4;
   std::size_t const total = std::size_t{source.blocks} * source.threads_per_block * items;
   Pipeline pipe(bounded());
@@ -158,15 +159,26 @@ void expect_each_item_once(TunnelConfig const& config, GpuStageOptions const& so
   RunReport const report = pipe.run();
   EXPECT_EQ(report.items, 2 * total);  // of both tunnels
   EXPECT_EQ(std::size_t(std::count(seen.begin(), seen.end(), 1u)), total);
+  return report;
 }
 TEST(Delivery, EachGroupingDeliversEachItemOnce) {
   HIWAY_NEEDS_DEVICE();
   for (Grouping const grouping : {Grouping::none, Grouping::warp, Grouping::block, Grouping::block_scan}) {
+    std::uint64_t groups = 0;
     for (std::size_t const capacity : {16u, 1024u}) {
       SCOPED_TRACE(testing::Message() << "grouping " << int(grouping) << " capacity " << capacity);
-      expect_each_item_once({.capacity_items = capacity, .grouping = grouping},
-                            {.blocks = 2, .threads_per_block = 72},  // two warps and a part of one
-                            {.blocks = 1, .threads_per_block = 96});
+      RunReport const report = expect_each_item_once({.capacity_items = capacity, .grouping = grouping},
+                                                     {.blocks = 2, .threads_per_block = 72},  // a third warp of 8 lanes
+                                                     {.blocks = 1, .threads_per_block = 96});
+      for (TunnelReport const& tunnel : report.tunnels) {
+        EXPECT_LE(2 * tunnel.put_groups, tunnel.items);
+        groups += tunnel.put_groups + tunnel.get_groups;
+      }
+    }
+    if (grouping == Grouping::none || grouping == Grouping::warp) {
+      EXPECT_EQ(groups, 0u);
+    } else {
+      EXPECT_GT(groups, 0u) << "grouping " << int(grouping);
     }
   }
 }

@@ -135,10 +135,12 @@ TEST(Graph, IsAPictureWhereGraphvizIsInstalled) {
 }
 
 TEST(Graph, ThatCannotBeWrittenLeavesTheRunAlone) {
-  Environment const asked("HIWAY_GRAPH", "/nowhere/graph.dot");
-  testing::internal::CaptureStderr();
-  EXPECT_EQ(Line().pipe.run().items, 100U);
-  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("HIWAY_GRAPH: '/nowhere/graph.dot' cannot be written"));
+  for (std::string const variable : {"HIWAY_GRAPH", "HIWAY_STATS"}) {
+    Environment const asked(variable.c_str(), "/nowhere/file");
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(Line().pipe.run().items, 100U);
+    EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr(variable + ": '/nowhere/file' cannot be written"));
+  }
 }
 
 TEST(Watch, ShowsTheTableWhileTheRunGoesOn) {
