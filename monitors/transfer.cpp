@@ -45,8 +45,7 @@ bool TransferLine::start() {
   }
   if (copies_.empty()) return false;
   under_way_bytes_ += bytes;
-  if (completed_ == submitted_)
-    range_ = start_range(direction_ == BusDirection::to_device ? "copies to the device" : "copies from the device");
+  if (completed_ == submitted_) range_ = start_range(direction_ == BusDirection::to_device ? "dma in" : "dma out");
   submitted_ = stream_->submit(copies_, words_);
   return true;
 }
