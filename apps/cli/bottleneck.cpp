@@ -8,6 +8,12 @@
 #include <utility>
 
 namespace cli {
+
+using hiway::RunReport;
+using hiway::StageReport;
+using hiway::TunnelReport;
+using hiway::WaitReport;
+
 namespace {
 
 constexpr double end_rules = 0.5;     // of the run: nothing else is worth a look before this
@@ -56,13 +62,13 @@ struct Pressure {
 
 class Run {
  public:
-  explicit Run(RunStats const& stats) : stats_{stats} {
+  explicit Run(RunReport const& stats) : stats_{stats} {
     double const end = std::max(0.0, stats.end_detection_us) * 1e-6;
     end_ = stats.seconds > 0 ? std::min(end / stats.seconds, 1.0) : 0;
     work_ = stats.seconds * (1 - end_);
-    for (StageStats const& stage : stats.stages) lives_.push_back(life_of(stage));
-    for (TunnelStats const& tunnel : stats.tunnels) pressures_.push_back(pressure_of(tunnel));
-    for (StageStats const& stage : stats.stages) shares_.push_back(of(stage));
+    for (StageReport const& stage : stats.stages) lives_.push_back(life_of(stage));
+    for (TunnelReport const& tunnel : stats.tunnels) pressures_.push_back(pressure_of(tunnel));
+    for (StageReport const& stage : stats.stages) shares_.push_back(of(stage));
   }
 
   [[nodiscard]] bool measured() const { return work_ > 0 && !stats_.stages.empty(); }
@@ -71,49 +77,52 @@ class Run {
   [[nodiscard]] Pressure const& pressure(std::size_t tunnel) const { return pressures_[tunnel]; }
 
   [[nodiscard]] int tunnel(std::string const& name) const {
-    auto const found = std::ranges::find(stats_.tunnels, name, &TunnelStats::name);
+    auto const found = std::ranges::find(stats_.tunnels, name, &TunnelReport::name);
     return found == stats_.tunnels.end() ? -1 : static_cast<int>(found - stats_.tunnels.begin());
   }
 
   /// Of the working time. What a reader waited while the end was looked for is not a wait for items.
-  [[nodiscard]] double get_share(std::size_t stage, TunnelWaits const& from) const {
-    if (from.waits < 0) return -1;
+  [[nodiscard]] double get_share(std::size_t stage, WaitReport const& from) const {
+    StageReport const& s = stats_.stages[stage];
+    double const share = wait_share(s, from);
+    if (share < 0) return -1;
     double all = 0;
-    for (TunnelWaits const& each : stats_.stages[stage].from) all += std::max(0.0, each.waits);
+    for (WaitReport const& each : s.items_of) all += std::max(0.0, wait_share(s, each));
     double const life = lives_[stage];
     double const of_items = std::max(0.0, all * life - std::max(0.0, life - 1));
-    return all > 0 ? std::min(1.0, of_items * from.waits / all) : 0;
+    return all > 0 ? std::min(1.0, of_items * share / all) : 0;
   }
-  [[nodiscard]] double put_share(std::size_t stage, TunnelWaits const& into) const {
-    return into.waits < 0 ? -1 : std::min(1.0, into.waits * lives_[stage]);
+  [[nodiscard]] double put_share(std::size_t stage, WaitReport const& into) const {
+    double const share = wait_share(stats_.stages[stage], into);
+    return share < 0 ? -1 : std::min(1.0, share * lives_[stage]);
   }
 
   /// The strongest of a stage's neighbours that wait for it: writers of what it reads, or readers of what it writes.
   [[nodiscard]] std::pair<int, Side> held_before(std::size_t stage) const {
-    return strongest(stage, stats_.stages[stage].from, &Pressure::held);
+    return strongest(stage, stats_.stages[stage].items_of, &Pressure::held);
   }
   [[nodiscard]] std::pair<int, Side> starved_after(std::size_t stage) const {
-    return strongest(stage, stats_.stages[stage].into, &Pressure::starved);
+    return strongest(stage, stats_.stages[stage].room_in, &Pressure::starved);
   }
 
   /// How sure it is that this stage is the slow one; see the head of the header.
   [[nodiscard]] double rank(std::size_t stage) const {
     StageShares const& s = shares_[stage];
     if (!s.inferred) return s.busy;
-    auto const supports = stats_.stages[stage].from.empty() ? starved_after(stage) : held_before(stage);
+    auto const supports = stats_.stages[stage].items_of.empty() ? starved_after(stage) : held_before(stage);
     return s.busy * (supports.second.share >= worth_telling ? 1 : weak_inference);
   }
 
  private:
   /// Of the working time; above 1 for who lived while the end was looked for.
-  [[nodiscard]] double life_of(StageStats const& stage) const {
+  [[nodiscard]] double life_of(StageReport const& stage) const {
     if (work_ <= 0) return 0;
     double const longest = stats_.seconds / work_;
     if (stage.seconds <= 0) return longest;
     return std::min(longest, stage.seconds / static_cast<double>(std::max<std::uint64_t>(1, stage.executors)) / work_);
   }
 
-  [[nodiscard]] Pressure pressure_of(TunnelStats const& tunnel) const {
+  [[nodiscard]] Pressure pressure_of(TunnelReport const& tunnel) const {
     Pressure p;
     auto const look = [&](Side& side, std::size_t stage, double share, double samples) {
       bool const sampled = share < 0;
@@ -124,17 +133,17 @@ class Run {
     double const full = tunnel.full < 0 || end_ >= 1 ? -1 : std::min(1.0, tunnel.full / (1 - end_));
     double const empty = tunnel.empty < 0 || end_ >= 1 ? -1 : std::max(0.0, (tunnel.empty - end_) / (1 - end_));
     for (std::size_t s = 0; s != stats_.stages.size(); ++s) {
-      for (TunnelWaits const& into : stats_.stages[s].into) {
+      for (WaitReport const& into : stats_.stages[s].room_in) {
         if (into.tunnel == tunnel.name) look(p.held, s, put_share(s, into), full);
       }
-      for (TunnelWaits const& from : stats_.stages[s].from) {
+      for (WaitReport const& from : stats_.stages[s].items_of) {
         if (from.tunnel == tunnel.name) look(p.starved, s, get_share(s, from), empty);
       }
     }
     return p;
   }
 
-  [[nodiscard]] StageShares of(StageStats const& stage) const {
+  [[nodiscard]] StageShares of(StageReport const& stage) const {
     double const life = life_of(stage);
     StageShares shares{std::min(1.0, life), -1, false};
     if (!stage.gpu && stage.busy >= 0) {
@@ -144,12 +153,12 @@ class Run {
     shares.inferred = true;
     double starved = -1;  // there is work as long as one input has some
     double held = -1;
-    for (TunnelWaits const& from : stage.from) {
+    for (WaitReport const& from : stage.items_of) {
       int const t = tunnel(from.tunnel);
       double const share = t < 0 ? -1 : pressures_[static_cast<std::size_t>(t)].starved.share;
       if (share >= 0) starved = starved < 0 ? share : std::min(starved, share);
     }
-    for (TunnelWaits const& into : stage.into) {
+    for (WaitReport const& into : stage.room_in) {
       int const t = tunnel(into.tunnel);
       if (t >= 0) held = std::max(held, pressures_[static_cast<std::size_t>(t)].held.share);
     }
@@ -157,10 +166,10 @@ class Run {
     return shares;
   }
 
-  [[nodiscard]] std::pair<int, Side> strongest(std::size_t stage, std::vector<TunnelWaits> const& tunnels,
+  [[nodiscard]] std::pair<int, Side> strongest(std::size_t stage, std::vector<WaitReport> const& tunnels,
                                                Side Pressure::*side) const {
     std::pair<int, Side> best{-1, {}};
-    for (TunnelWaits const& each : tunnels) {
+    for (WaitReport const& each : tunnels) {
       int const t = tunnel(each.tunnel);
       if (t < 0) continue;
       Side const& one = pressures_[static_cast<std::size_t>(t)].*side;
@@ -169,7 +178,7 @@ class Run {
     return best;
   }
 
-  RunStats const& stats_;
+  RunReport const& stats_;
   double end_ = 0;
   double work_ = 0;
   std::vector<double> lives_;
@@ -180,7 +189,7 @@ class Run {
 /// Makes the sentences; knows which waits have been told.
 class Teller {
  public:
-  explicit Teller(RunStats const& stats) : stats_{stats}, run_{stats} {}
+  explicit Teller(RunReport const& stats) : stats_{stats}, run_{stats} {}
 
   std::vector<Finding> all() {
     if (!run_.measured())
@@ -195,8 +204,8 @@ class Teller {
   }
 
  private:
-  StageStats const& stage(std::size_t i) const { return stats_.stages[i]; }
-  TunnelStats const& tunnel(std::size_t i) const { return stats_.tunnels[i]; }
+  StageReport const& stage(std::size_t i) const { return stats_.stages[i]; }
+  TunnelReport const& tunnel(std::size_t i) const { return stats_.tunnels[i]; }
 
   void tell(FindingKind kind, std::string subject, std::string text, std::string advice = "") {
     findings_.push_back({kind, std::move(subject), std::move(text), std::move(advice)});
@@ -237,8 +246,8 @@ class Teller {
   }
 
   void tell_balanced(std::vector<std::size_t> const& order) {
-    StageStats const& busiest = stage(order.front());
-    StageStats const& idlest = stage(order.back());
+    StageReport const& busiest = stage(order.front());
+    StageReport const& idlest = stage(order.back());
     tell(FindingKind::balanced, busiest.name,
          "The pipeline is balanced: every stage is busy most of the time, from " + quoted(idlest.name) + " with " +
              percent(run_.shares(order.back()).busy) + " to " + quoted(busiest.name) + " with " +
@@ -268,7 +277,7 @@ class Teller {
 
   void tell_slow(std::vector<std::size_t> const& order, bool doubtful) {
     std::size_t const slow = order.front();
-    StageStats const& s = stage(slow);
+    StageReport const& s = stage(slow);
     StageShares const& shares = run_.shares(slow);
     std::string const before = held_clause(run_.held_before(slow));
     std::string const after = starved_clause(run_.starved_after(slow));
@@ -287,9 +296,9 @@ class Teller {
   }
 
   std::string advice_for(std::size_t slow) const {
-    StageStats const& s = stage(slow);
+    StageReport const& s = stage(slow);
     if (s.gpu) return "More blocks help where the device has room for them; else its code is the cause.";
-    if (s.from.empty())
+    if (s.items_of.empty())
       return "It makes the items: its own code is the cause, or what that waits for outside the pipeline.";
     if (s.executors > 1)
       return "All its " + std::to_string(s.executors) +
@@ -317,7 +326,7 @@ class Teller {
   }
 
   void tell_ring(std::size_t t, bool verdict) {
-    TunnelStats const& ring = tunnel(t);
+    TunnelReport const& ring = tunnel(t);
     Pressure const& p = run_.pressure(t);
     std::string const writer = quoted(stage(static_cast<std::size_t>(p.held.stage)).name);
     std::string const reader = quoted(stage(static_cast<std::size_t>(p.starved.stage)).name);
@@ -379,9 +388,9 @@ class Teller {
     std::size_t const n = stats_.stages.size();
     std::vector<std::vector<bool>> to(n, std::vector<bool>(n));
     for (std::size_t a = 0; a != n; ++a) {
-      for (TunnelWaits const& into : stage(a).into) {
+      for (WaitReport const& into : stage(a).room_in) {
         for (std::size_t b = 0; b != n; ++b) {
-          if (std::ranges::find(stage(b).from, into.tunnel, &TunnelWaits::tunnel) != stage(b).from.end())
+          if (std::ranges::find(stage(b).items_of, into.tunnel, &WaitReport::tunnel) != stage(b).items_of.end())
             to[a][b] = true;
         }
       }
@@ -397,11 +406,10 @@ class Teller {
   /// Of all its inputs together, in the working time.
   double starved(std::size_t s) const {
     double sum = -1;
-    for (TunnelWaits const& from : stage(s).from) {
+    for (WaitReport const& from : stage(s).items_of) {
       int const t = run_.tunnel(from.tunnel);
-      double const share = from.waits >= 0 ? run_.get_share(s, from)
-                           : t < 0         ? -1
-                                           : run_.pressure(static_cast<std::size_t>(t)).starved.share;
+      double share = run_.get_share(s, from);
+      if (share < 0 && t >= 0) share = run_.pressure(static_cast<std::size_t>(t)).starved.share;
       if (share >= 0) sum = std::max(0.0, sum) + share;
     }
     return std::min(1.0, sum);
@@ -439,7 +447,7 @@ class Teller {
   }
 
   void tell_spills() {
-    for (TunnelStats const& t : stats_.tunnels) {
+    for (TunnelReport const& t : stats_.tunnels) {
       if (t.spilled > 0) {
         double const share = t.items > 0 ? static_cast<double>(t.spilled) / static_cast<double>(t.items) : 1;
         tell(FindingKind::spill, t.name,
@@ -466,12 +474,12 @@ class Teller {
     };
     std::vector<Wait> waits;
     for (std::size_t s = 0; s != stats_.stages.size(); ++s) {
-      auto const look = [&](TunnelWaits const& at, double share, bool for_room) {
+      auto const look = [&](WaitReport const& at, double share, bool for_room) {
         if (share >= worth_telling && !told_.contains({static_cast<int>(s), run_.tunnel(at.tunnel), for_room}))
           waits.push_back({share, s, at.tunnel, for_room});
       };
-      for (TunnelWaits const& from : stage(s).from) look(from, run_.get_share(s, from), false);
-      for (TunnelWaits const& into : stage(s).into) look(into, run_.put_share(s, into), true);
+      for (WaitReport const& from : stage(s).items_of) look(from, run_.get_share(s, from), false);
+      for (WaitReport const& into : stage(s).room_in) look(into, run_.put_share(s, into), true);
     }
     std::ranges::stable_sort(waits, [](Wait const& a, Wait const& b) { return a.share > b.share; });
     if (waits.size() > most_waits) waits.resize(most_waits);
@@ -498,7 +506,7 @@ class Teller {
     }
   }
 
-  RunStats const& stats_;
+  RunReport const& stats_;
   Run run_;
   std::vector<Finding> findings_;
   struct Told {
@@ -512,10 +520,10 @@ class Teller {
 
 }  // namespace
 
-std::vector<Finding> find_bottleneck(RunStats const& stats) { return Teller{stats}.all(); }
+std::vector<Finding> find_bottleneck(RunReport const& stats) { return Teller{stats}.all(); }
 
-StageShares shares_of(RunStats const& stats, StageStats const& stage) {
-  auto const found = std::ranges::find(stats.stages, stage.name, &StageStats::name);
+StageShares shares_of(RunReport const& stats, StageReport const& stage) {
+  auto const found = std::ranges::find(stats.stages, stage.name, &StageReport::name);
   if (stats.seconds <= 0 || found == stats.stages.end()) return {};
   return Run{stats}.shares(static_cast<std::size_t>(found - stats.stages.begin()));
 }

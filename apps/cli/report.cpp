@@ -9,6 +9,12 @@
 #include "cli/timeline.hpp"
 
 namespace cli {
+
+using hiway::RunReport;
+using hiway::StageReport;
+using hiway::TunnelReport;
+using hiway::WaitReport;
+
 namespace {
 
 constexpr std::size_t most_events = 20;
@@ -60,7 +66,7 @@ std::string part(char const* css, double share, std::string const& said) {
          escaped(said) + ": " + percent_text(share) + "\"></span>";
 }
 
-std::string bar(RunStats const& stats, StageStats const& stage) {
+std::string bar(RunReport const& stats, StageReport const& stage) {
   std::string parts;
   std::string said;
   double const life =
@@ -72,15 +78,15 @@ std::string bar(RunStats const& stats, StageStats const& stage) {
   if (stage.busy >= 0 && !stage.gpu) {
     parts += part("busy", stage.busy * life, "busy");
     left -= stage.busy * life;
-    auto const add = [&](std::vector<TunnelWaits> const& waits, char const* css, std::string const& what) {
-      for (TunnelWaits const& each : waits) {
-        double const share = std::min(left, std::max(0.0, each.waits) * life);
+    auto const add = [&](std::vector<WaitReport> const& waits, char const* css, std::string const& what) {
+      for (WaitReport const& each : waits) {
+        double const share = std::min(left, std::max(0.0, wait_share(stage, each)) * life);
         parts += part(css, share, what + "'" + each.tunnel + "'");
         left -= share;
       }
     };
-    add(stage.from, "get", "waits for items of ");
-    add(stage.into, "put", "waits for room in ");
+    add(stage.items_of, "get", "waits for items of ");
+    add(stage.room_in, "put", "waits for room in ");
     said = percent_text(stage.busy * life) + " busy";
   } else if (StageShares const shares = shares_of(stats, stage); shares.busy >= 0) {
     double const end = std::max(0.0, stats.end_detection_us) * 1e-6;
@@ -98,11 +104,11 @@ std::string bar(RunStats const& stats, StageStats const& stage) {
          "</div><div class=\"say\">" + said + "</div>\n";
 }
 
-std::string bars(RunStats const& stats) {
+std::string bars(RunReport const& stats) {
   std::string out;
-  for (StageStats const& stage : stats.stages) out += bar(stats, stage);
+  for (StageReport const& stage : stats.stages) out += bar(stats, stage);
   if (out.empty()) return "";
-  bool const gpu = std::ranges::any_of(stats.stages, &StageStats::gpu);
+  bool const gpu = std::ranges::any_of(stats.stages, &StageReport::gpu);
   Legend entries{{"busy", "busy"}, {"get", "waits for items"}, {"put", "waits for room"}};
   if (gpu)
     entries.insert(entries.end(), {{"guessed", "GPU: had items and room (inferred)"}, {"unknown", "GPU: had not"}});
@@ -143,7 +149,7 @@ std::string occupancy(TraceFile const& trace) {
   std::string const rows = draw_occupancy(trace);
   if (rows.empty()) return "";
   Legend entries{{"items", "items in the ring"}, {"most", "most, where samples are joined"}};
-  if (std::ranges::any_of(trace.stats.tunnels, [](TunnelStats const& t) { return t.spilled > 0; }))
+  if (std::ranges::any_of(trace.stats.tunnels, [](TunnelReport const& t) { return t.spilled > 0; }))
     entries.emplace_back("pool", "in the pool");
   return legend(entries) + "<div class=\"rows\">\n" + rows + "</div>\n";
 }
@@ -172,22 +178,22 @@ std::string table(char const* id, std::vector<Column> const& columns,
   return out + "</tbody></table></div>\n";
 }
 
-std::string waits_text(std::vector<TunnelWaits> const& waits) {
+std::string waits_text(StageReport const& stage, std::vector<WaitReport> const& waits) {
   std::string out;
-  for (TunnelWaits const& each : waits) {
+  for (WaitReport const& each : waits) {
     if (!out.empty()) out += ", ";
     out += each.tunnel;
-    if (each.waits >= 0) (out += " ") += percent_text(each.waits);
+    if (double const share = wait_share(stage, each); share >= 0) (out += " ") += percent_text(share);
   }
   return out.empty() ? "\u2013" : out;
 }
 
-std::string stage_table(RunStats const& stats) {
+std::string stage_table(RunReport const& stats) {
   std::vector<std::vector<std::string>> rows;
-  for (StageStats const& s : stats.stages)
+  for (StageReport const& s : stats.stages)
     rows.push_back({s.name, s.gpu ? "GPU" : "CPU", count_text(s.executors), count_text(s.items),
                     time_text(s.seconds * 1e6 / static_cast<double>(std::max<std::uint64_t>(1, s.executors))),
-                    percent_text(s.busy), waits_text(s.from), waits_text(s.into)});
+                    percent_text(s.busy), waits_text(s, s.items_of), waits_text(s, s.room_in)});
   return table("stages",
                {{"stage"},
                 {"on", "text"},
@@ -202,13 +208,14 @@ std::string stage_table(RunStats const& stats) {
 
 std::string level(double items) { return items < 0 ? "\u2013" : number_text(items); }
 
-std::string tunnel_table(RunStats const& stats) {
+std::string tunnel_table(RunReport const& stats) {
   std::vector<std::vector<std::string>> rows;
-  for (TunnelStats const& t : stats.tunnels)
+  for (TunnelReport const& t : stats.tunnels)
     rows.push_back({t.name, t.direction, t.movement, count_text(t.capacity_items),
                     bytes_text(static_cast<double>(t.item_bytes)), count_text(t.items), count_text(t.finished),
                     level(t.mean_items), level(t.most_items), percent_text(t.full), percent_text(t.empty),
-                    bytes_text(static_cast<double>(t.bytes)), count_text(t.batches), count_text(t.spilled), t.why});
+                    bytes_text(static_cast<double>(t.items * t.item_bytes)), count_text(t.batches),
+                    count_text(t.spilled), t.why});
   return table("tunnels",
                {{"tunnel"},
                 {"direction", "text"},

@@ -13,6 +13,12 @@
 #include "cli/input.hpp"
 
 namespace cli {
+
+using hiway::RunReport;
+using hiway::StageReport;
+using hiway::TunnelReport;
+using hiway::WaitReport;
+
 namespace {
 
 constexpr std::size_t most_bytes = std::size_t{2} << 30;
@@ -56,12 +62,13 @@ class Reader {
   [[nodiscard]] std::string text_or_none(Json const& parent, std::string const& pointer, char const* key) const {
     return parent.contains(key) ? text(parent, pointer, key) : "";
   }
-  [[nodiscard]] std::uint64_t count(Json const& parent, std::string const& pointer, char const* key) const {
+  template <class Count = std::uint64_t>
+  [[nodiscard]] Count count(Json const& parent, std::string const& pointer, char const* key) const {
     double const value = number(parent, pointer, key);
-    if (value < 0 || value != std::floor(value) || value > 1.8e19)
-      fail_at(pointer + "/" + key, "a whole number, 0 or more, is needed");
+    if (value < 0 || value != std::floor(value)) fail_at(pointer + "/" + key, "a whole number, 0 or more, is needed");
+    if (value >= static_cast<double>(std::numeric_limits<Count>::max())) fail_at(pointer + "/" + key, "is too large");
     Json const& exact = parent[key];
-    return exact.is_number_unsigned() ? exact.get<std::uint64_t>() : static_cast<std::uint64_t>(value);
+    return exact.is_number_unsigned() ? exact.get<Count>() : static_cast<Count>(value);
   }
   [[nodiscard]] std::uint64_t count_or_0(Json const& parent, std::string const& pointer, char const* key) const {
     return parent.contains(key) ? count(parent, pointer, key) : 0;
@@ -87,34 +94,36 @@ class Reader {
   std::string const& file_;
 };
 
-std::vector<TunnelWaits> read_waits(Reader const& read, Json const& stage, std::string const& pointer,
-                                    char const* key) {
-  std::vector<TunnelWaits> all;
+/// `stage_seconds`: what the file's fractions are of.
+std::vector<WaitReport> read_waits(Reader const& read, Json const& stage, std::string const& pointer, char const* key,
+                                   double stage_seconds) {
+  std::vector<WaitReport> all;
   if (!stage.contains(key)) return all;
   for (Json const& one : read.list(stage[key], pointer + "/" + key)) {
     std::string const at = pointer + "/" + key + "/" + std::to_string(all.size());
-    all.push_back({read.text(one, at, "tunnel"), read.fraction(one, at, "waits")});
+    double const waits = read.fraction(one, at, "waits");
+    all.push_back({read.text(one, at, "tunnel"), waits < 0 ? -1 : waits * stage_seconds});
   }
   return all;
 }
 
-StageStats read_stage(Reader const& read, Json const& json, std::string const& at) {
-  StageStats stage;
+StageReport read_stage(Reader const& read, Json const& json, std::string const& at) {
+  StageReport stage;
   stage.name = read.text(json, at, "name");
   Json const& gpu = read.member(json, at, "gpu");
   if (!gpu.is_boolean()) read.fail_at(at + "/gpu", "true or false is needed");
   stage.gpu = gpu.get<bool>();
-  stage.executors = read.count(json, at, "executors");
+  stage.executors = read.count<unsigned>(json, at, "executors");
   stage.items = read.count(json, at, "items");
   stage.seconds = read.number(json, at, "seconds");
   stage.busy = read.fraction(json, at, "busy");
-  stage.from = read_waits(read, json, at, "from");
-  stage.into = read_waits(read, json, at, "into");
+  stage.items_of = read_waits(read, json, at, "from", stage.seconds);
+  stage.room_in = read_waits(read, json, at, "into", stage.seconds);
   return stage;
 }
 
-TunnelStats read_tunnel(Reader const& read, Json const& json, std::string const& at) {
-  TunnelStats tunnel;
+TunnelReport read_tunnel(Reader const& read, Json const& json, std::string const& at) {
+  TunnelReport tunnel;
   tunnel.name = read.text(json, at, "name");
   tunnel.direction = read.text(json, at, "direction");
   tunnel.movement = read.text(json, at, "movement");
@@ -123,7 +132,6 @@ TunnelStats read_tunnel(Reader const& read, Json const& json, std::string const&
   tunnel.capacity_items = read.count(json, at, "capacity_items");
   tunnel.items = read.count(json, at, "items");
   tunnel.finished = read.count(json, at, "finished");
-  tunnel.bytes = read.count_or_0(json, at, "bytes");
   tunnel.batches = read.count_or_0(json, at, "batches");
   tunnel.spilled = read.count_or_0(json, at, "spilled");
   tunnel.throttled = read.count_or_0(json, at, "throttled");
@@ -143,8 +151,8 @@ void refuse_twice(Reader const& read, Things const& things, std::string const& p
   }
 }
 
-RunStats read_stats(Reader const& read, Json const& json, std::string const& pointer) {
-  RunStats stats;
+RunReport read_stats(Reader const& read, Json const& json, std::string const& pointer) {
+  RunReport stats;
   stats.device = read.text(json, pointer, "device");
   stats.seconds = read.number(json, pointer, "seconds");
   if (stats.seconds < 0) read.fail_at(pointer + "/seconds", "is negative");
@@ -157,15 +165,15 @@ RunStats read_stats(Reader const& read, Json const& json, std::string const& poi
     stats.stages.push_back(read_stage(read, stage, pointer + "/stages/" + std::to_string(stats.stages.size())));
   refuse_twice(read, stats.stages, pointer + "/stages");
   for (std::size_t s = 0; s != stats.stages.size(); ++s) {
-    auto const known = [&](std::vector<TunnelWaits> const& waits, char const* key) {
+    auto const known = [&](std::vector<WaitReport> const& waits, char const* key) {
       for (std::size_t i = 0; i != waits.size(); ++i) {
-        if (std::ranges::find(stats.tunnels, waits[i].tunnel, &TunnelStats::name) == stats.tunnels.end())
+        if (std::ranges::find(stats.tunnels, waits[i].tunnel, &TunnelReport::name) == stats.tunnels.end())
           read.fail_at(pointer + "/stages/" + std::to_string(s) + "/" + key + "/" + std::to_string(i) + "/tunnel",
                        "no tunnel '" + waits[i].tunnel + "' in the stats");
       }
     };
-    known(stats.stages[s].from, "from");
-    known(stats.stages[s].into, "into");
+    known(stats.stages[s].items_of, "from");
+    known(stats.stages[s].room_in, "into");
   }
   return stats;
 }
@@ -202,7 +210,7 @@ class Events {
   void put_into(TraceFile& file) {
     std::vector<int> tunnel_of(tunnels_.size());
     for (auto const& [name, seen] : tunnels_) {
-      auto const found = std::ranges::find(file.stats.tunnels, name, &TunnelStats::name);
+      auto const found = std::ranges::find(file.stats.tunnels, name, &TunnelReport::name);
       if (found == file.stats.tunnels.end()) read_.fail_at(seen.place, "no tunnel '" + name + "' in the stats");
       tunnel_of[static_cast<std::size_t>(seen.number)] = static_cast<int>(found - file.stats.tunnels.begin());
     }
