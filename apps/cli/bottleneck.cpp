@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <compare>
 #include <cstdio>
+#include <functional>
+#include <limits>
 #include <set>
+#include <tuple>
 #include <utility>
 
 namespace cli {
@@ -28,6 +30,7 @@ constexpr double evidence = 0.2;        // a neighbour's wait
 constexpr double weak_inference = 0.8;  // an inferred share that no neighbour's wait supports counts so much less
 constexpr double comfortable = 0.8;     // how busy a thread may be
 constexpr std::size_t most_waits = 6;   // sentences
+constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
 
 std::string percent(double share) {
   char text[16];
@@ -35,6 +38,7 @@ std::string percent(double share) {
   return text;
 }
 std::string quoted(std::string const& name) { return "'" + name + "'"; }
+std::string counted(std::uint64_t n, char const* what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); }
 
 std::string time_text(double seconds) {
   char text[32];
@@ -48,16 +52,20 @@ std::string time_text(double seconds) {
   return text;
 }
 
-/// One side of a tunnel: the stage that waits most at it, and how long.
-struct Side {
-  int stage = -1;        ///< -1: no stage is there
-  double share = -1;     ///< of the working time; -1: not known
-  bool sampled = false;  ///< the tunnel's samples say it, not the stage
+enum class For : std::uint8_t { items, room };
+
+/// A stage's wait at a tunnel. Of a tunnel's side: that of the stage that waits most there.
+struct Wait {
+  For what = For::items;
+  std::size_t tunnel = none;
+  std::size_t stage = none;  ///< none: no stage is there
+  double share = -1;         ///< of the working time; -1: not known
+  bool sampled = false;      ///< the tunnel's samples say it, not the stage
 };
 
 struct Pressure {
-  Side held;     ///< writers, for room
-  Side starved;  ///< readers, for items
+  Wait held;     ///< writers, for room
+  Wait starved;  ///< readers, for items
 };
 
 class Run {
@@ -67,7 +75,7 @@ class Run {
     end_ = stats.seconds > 0 ? std::min(end / stats.seconds, 1.0) : 0;
     work_ = stats.seconds * (1 - end_);
     for (StageReport const& stage : stats.stages) lives_.push_back(life_of(stage));
-    for (TunnelReport const& tunnel : stats.tunnels) pressures_.push_back(pressure_of(tunnel));
+    for (std::size_t t = 0; t != stats.tunnels.size(); ++t) pressures_.push_back(pressure_of(t));
     for (StageReport const& stage : stats.stages) shares_.push_back(of(stage));
   }
 
@@ -75,10 +83,11 @@ class Run {
   [[nodiscard]] double end() const { return end_; }
   [[nodiscard]] StageShares const& shares(std::size_t stage) const { return shares_[stage]; }
   [[nodiscard]] Pressure const& pressure(std::size_t tunnel) const { return pressures_[tunnel]; }
+  [[nodiscard]] Pressure const& pressure(WaitReport const& at) const { return pressures_[tunnel(at)]; }
 
-  [[nodiscard]] int tunnel(std::string const& name) const {
-    auto const found = std::ranges::find(stats_.tunnels, name, &TunnelReport::name);
-    return found == stats_.tunnels.end() ? -1 : static_cast<int>(found - stats_.tunnels.begin());
+  [[nodiscard]] std::size_t tunnel(WaitReport const& at) const {
+    auto const found = std::ranges::find(stats_.tunnels, at.tunnel, &TunnelReport::name);
+    return static_cast<std::size_t>(found - stats_.tunnels.begin());
   }
 
   /// Of the working time. What a reader waited while the end was looked for is not a wait for items.
@@ -98,10 +107,10 @@ class Run {
   }
 
   /// The strongest of a stage's neighbours that wait for it: writers of what it reads, or readers of what it writes.
-  [[nodiscard]] std::pair<int, Side> held_before(std::size_t stage) const {
+  [[nodiscard]] Wait held_before(std::size_t stage) const {
     return strongest(stage, stats_.stages[stage].items_of, &Pressure::held);
   }
-  [[nodiscard]] std::pair<int, Side> starved_after(std::size_t stage) const {
+  [[nodiscard]] Wait starved_after(std::size_t stage) const {
     return strongest(stage, stats_.stages[stage].room_in, &Pressure::starved);
   }
 
@@ -109,8 +118,8 @@ class Run {
   [[nodiscard]] double rank(std::size_t stage) const {
     StageShares const& s = shares_[stage];
     if (!s.inferred) return s.busy;
-    auto const supports = stats_.stages[stage].items_of.empty() ? starved_after(stage) : held_before(stage);
-    return s.busy * (supports.second.share >= worth_telling ? 1 : weak_inference);
+    Wait const supports = stats_.stages[stage].items_of.empty() ? starved_after(stage) : held_before(stage);
+    return s.busy * (supports.share >= worth_telling ? 1 : weak_inference);
   }
 
  private:
@@ -122,12 +131,13 @@ class Run {
     return std::min(longest, stage.seconds / static_cast<double>(std::max<std::uint64_t>(1, stage.executors)) / work_);
   }
 
-  [[nodiscard]] Pressure pressure_of(TunnelReport const& tunnel) const {
-    Pressure p;
-    auto const look = [&](Side& side, std::size_t stage, double share, double samples) {
+  [[nodiscard]] Pressure pressure_of(std::size_t t) const {
+    TunnelReport const& tunnel = stats_.tunnels[t];
+    Pressure p{.held = {For::room, t}, .starved = {For::items, t}};
+    auto const look = [](Wait& most, std::size_t stage, double share, double samples) {
       bool const sampled = share < 0;
       if (sampled) share = samples;
-      if (side.stage < 0 || share > side.share) side = {static_cast<int>(stage), share, sampled};
+      if (most.stage == none || share > most.share) most = {most.what, most.tunnel, stage, share, sampled};
     };
     // The samples of the end detection found it empty.
     double const full = tunnel.full < 0 || end_ >= 1 ? -1 : std::min(1.0, tunnel.full / (1 - end_));
@@ -154,26 +164,19 @@ class Run {
     double starved = -1;  // there is work as long as one input has some
     double held = -1;
     for (WaitReport const& from : stage.items_of) {
-      int const t = tunnel(from.tunnel);
-      double const share = t < 0 ? -1 : pressures_[static_cast<std::size_t>(t)].starved.share;
+      double const share = pressure(from).starved.share;
       if (share >= 0) starved = starved < 0 ? share : std::min(starved, share);
     }
-    for (WaitReport const& into : stage.room_in) {
-      int const t = tunnel(into.tunnel);
-      if (t >= 0) held = std::max(held, pressures_[static_cast<std::size_t>(t)].held.share);
-    }
+    for (WaitReport const& into : stage.room_in) held = std::max(held, pressure(into).held.share);
     if (starved >= 0 || held >= 0) shares.busy = std::max(0.0, shares.life - std::max({starved, held, 0.0}));
     return shares;
   }
 
-  [[nodiscard]] std::pair<int, Side> strongest(std::size_t stage, std::vector<WaitReport> const& tunnels,
-                                               Side Pressure::*side) const {
-    std::pair<int, Side> best{-1, {}};
+  [[nodiscard]] Wait strongest(std::size_t stage, std::vector<WaitReport> const& tunnels, Wait Pressure::*side) const {
+    Wait best;
     for (WaitReport const& each : tunnels) {
-      int const t = tunnel(each.tunnel);
-      if (t < 0) continue;
-      Side const& one = pressures_[static_cast<std::size_t>(t)].*side;
-      if (one.stage >= 0 && one.stage != static_cast<int>(stage) && one.share > best.second.share) best = {t, one};
+      Wait const& one = pressure(each).*side;
+      if (one.stage != none && one.stage != stage && one.share > best.share) best = one;
     }
     return best;
   }
@@ -226,16 +229,16 @@ class Teller {
     }
     std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return run_.rank(a) > run_.rank(b); });
     double const most = order.empty() ? 0 : run_.rank(order.front());
-    int const tight = tightest_tunnel();
+    std::size_t const tight = tightest_tunnel();
     if (most >= surely_busy) {
       if (order.size() >= 2 && order.size() == stats_.stages.size() && run_.rank(order.back()) >= surely_busy) {
         tell_balanced(order);
       } else {
         tell_slow(order, false);
       }
-      if (tight >= 0) tell_ring(static_cast<std::size_t>(tight), false);
-    } else if (tight >= 0) {
-      tell_ring(static_cast<std::size_t>(tight), true);
+      if (tight != none) tell_ring(tight, false);
+    } else if (tight != none) {
+      tell_ring(tight, true);
     } else if (!tell_outside() && !tell_cycle()) {
       if (most >= probably_busy) {
         tell_slow(order, true);
@@ -255,32 +258,35 @@ class Teller {
          "It becomes faster only where all stages do.");
   }
 
-  /// "'feed' waits 90 % of the time for room in tunnel 'numbers' before it"; "" where that is not much.
-  std::string held_clause(std::pair<int, Side> const& side) {
-    if (side.first < 0 || side.second.share < evidence) return "";
-    std::string const& name = tunnel(static_cast<std::size_t>(side.first)).name;
-    if (side.second.sampled)
-      return "tunnel " + quoted(name) + " before it is full " + percent(side.second.share) + " of the time";
-    told_.insert({side.second.stage, side.first, true});
-    return quoted(stage(static_cast<std::size_t>(side.second.stage)).name) + " waits " + percent(side.second.share) +
-           " of the time for room in tunnel " + quoted(name) + " before it";
+  /// "'feed' waits 90 % of the time for `what`"
+  std::string waits(Wait const& wait, std::string const& what) const {
+    return quoted(stage(wait.stage).name) + " waits " + percent(wait.share) + " of the time for " + what;
   }
-  std::string starved_clause(std::pair<int, Side> const& side) {
-    if (side.first < 0 || side.second.share < evidence) return "";
-    std::string const& name = tunnel(static_cast<std::size_t>(side.first)).name;
-    if (side.second.sampled)
-      return "tunnel " + quoted(name) + " after it is empty " + percent(side.second.share) + " of the time";
-    told_.insert({side.second.stage, side.first, false});
-    return quoted(stage(static_cast<std::size_t>(side.second.stage)).name) + " waits " + percent(side.second.share) +
-           " of the time for items of tunnel " + quoted(name) + " after it";
+  std::string waits(Wait const& wait) const {
+    return waits(wait,
+                 (wait.what == For::room ? "room in tunnel " : "items of tunnel ") + quoted(tunnel(wait.tunnel).name));
+  }
+  void was_told(Wait const& wait) { told_.insert({wait.stage, wait.tunnel, wait.what}); }
+
+  /// What a neighbour of the slow stage says: "'feed' waits 90 % of the time for room in tunnel 'numbers' before it"; ""
+  /// where that is not much.
+  std::string clause(Wait const& wait) {
+    if (wait.stage == none || wait.share < evidence) return "";
+    bool const room = wait.what == For::room;
+    char const* const place = room ? " before it" : " after it";
+    if (wait.sampled)
+      return "tunnel " + quoted(tunnel(wait.tunnel).name) + place + (room ? " is full " : " is empty ") +
+             percent(wait.share) + " of the time";
+    was_told(wait);
+    return waits(wait) + place;
   }
 
   void tell_slow(std::vector<std::size_t> const& order, bool doubtful) {
     std::size_t const slow = order.front();
     StageReport const& s = stage(slow);
     StageShares const& shares = run_.shares(slow);
-    std::string const before = held_clause(run_.held_before(slow));
-    std::string const after = starved_clause(run_.starved_after(slow));
+    std::string const before = clause(run_.held_before(slow));
+    std::string const after = clause(run_.starved_after(slow));
     std::string clauses = before + (before.empty() || after.empty() ? "" : ", and ") + after;
     std::string text =
         (s.gpu ? "GPU stage " : "Stage ") + quoted(s.name) + (doubtful ? " is probably" : " is") + " the bottleneck";
@@ -311,15 +317,15 @@ class Teller {
     return " Next comes " + quoted(stage(order[1]).name) + ", busy " + percent(run_.shares(order[1]).busy) + ".";
   }
 
-  int tightest_tunnel() const {
-    int best = -1;
+  std::size_t tightest_tunnel() const {
+    std::size_t best = none;
     double most = in_turns;
     for (std::size_t t = 0; t != stats_.tunnels.size(); ++t) {
       Pressure const& p = run_.pressure(t);
       double const both = std::min(p.held.share, p.starved.share);
-      if (p.held.stage >= 0 && p.starved.stage >= 0 && both >= most) {
+      if (p.held.stage != none && p.starved.stage != none && both >= most) {
         most = both;
-        best = static_cast<int>(t);
+        best = t;
       }
     }
     return best;
@@ -328,17 +334,16 @@ class Teller {
   void tell_ring(std::size_t t, bool verdict) {
     TunnelReport const& ring = tunnel(t);
     Pressure const& p = run_.pressure(t);
-    std::string const writer = quoted(stage(static_cast<std::size_t>(p.held.stage)).name);
-    std::string const reader = quoted(stage(static_cast<std::size_t>(p.starved.stage)).name);
+    std::string const writer = quoted(stage(p.held.stage).name);
+    std::string const reader = quoted(stage(p.starved.stage).name);
     std::string const held = p.held.sampled
                                  ? "it is full " + percent(p.held.share) + " of the time, which holds " + writer + " up"
-                                 : writer + " waits " + percent(p.held.share) + " of the time for room in it";
+                                 : waits(p.held, "room in it");
     std::string const starved = p.starved.sampled
                                     ? "it is empty " + percent(p.starved.share) + " of the time for " + reader
                                     : reader + " waits " + percent(p.starved.share) + " for its items";
-    if (!p.held.sampled) told_.insert({p.held.stage, static_cast<int>(t), true});
-    if (!p.starved.sampled) told_.insert({p.starved.stage, static_cast<int>(t), false});
-    std::string const room = ring.capacity_items == 1 ? "1 item" : std::to_string(ring.capacity_items) + " items";
+    was_told(p.held);
+    was_told(p.starved);
     std::string advice;
     if (ring.items > 0 && ring.capacity_items >= ring.items / 2) {
       advice =
@@ -355,30 +360,24 @@ class Teller {
       advice = "Give it more room: capacity_items, or grow_to_items.";
     }
     tell(FindingKind::small_ring, ring.name,
-         "Tunnel " + quoted(ring.name) + (verdict ? " is the bottleneck" : " is tight") + ": it has room for " + room +
-             "; " + held + ", and " + starved + ", in turns.",
+         "Tunnel " + quoted(ring.name) + (verdict ? " is the bottleneck" : " is tight") + ": it has room for " +
+             counted(ring.capacity_items, "item") + "; " + held + ", and " + starved + ", in turns.",
          advice);
   }
 
   bool tell_outside() {
     for (std::size_t t = 0; t != stats_.tunnels.size(); ++t) {
       Pressure const& p = run_.pressure(t);
-      if (p.held.stage < 0 && p.starved.share >= mostly) {
-        told_.insert({p.starved.stage, static_cast<int>(t), false});
-        tell(FindingKind::outside, tunnel(t).name,
-             "Who puts into tunnel " + quoted(tunnel(t).name) + " from outside the pipeline is the bottleneck: " +
-                 quoted(stage(static_cast<std::size_t>(p.starved.stage)).name) + " waits " + percent(p.starved.share) +
-                 " of the time for its items.");
-        return true;
-      }
-      if (p.starved.stage < 0 && p.held.share >= mostly) {
-        told_.insert({p.held.stage, static_cast<int>(t), true});
-        tell(FindingKind::outside, tunnel(t).name,
-             "Who gets from tunnel " + quoted(tunnel(t).name) + " outside the pipeline is the bottleneck: " +
-                 quoted(stage(static_cast<std::size_t>(p.held.stage)).name) + " waits " + percent(p.held.share) +
-                 " of the time for room in it.");
-        return true;
-      }
+      if (p.held.stage != none && p.starved.stage != none) continue;
+      Wait const& wait = p.held.stage == none ? p.starved : p.held;
+      if (wait.share < mostly) continue;
+      bool const room = wait.what == For::room;
+      was_told(wait);
+      tell(FindingKind::outside, tunnel(t).name,
+           (room ? "Who gets from tunnel " : "Who puts into tunnel ") + quoted(tunnel(t).name) +
+               (room ? " outside" : " from outside") +
+               " the pipeline is the bottleneck: " + waits(wait, room ? "room in it" : "its items") + ".");
+      return true;
     }
     return false;
   }
@@ -407,9 +406,8 @@ class Teller {
   double starved(std::size_t s) const {
     double sum = -1;
     for (WaitReport const& from : stage(s).items_of) {
-      int const t = run_.tunnel(from.tunnel);
       double share = run_.get_share(s, from);
-      if (share < 0 && t >= 0) share = run_.pressure(static_cast<std::size_t>(t)).starved.share;
+      if (share < 0) share = run_.pressure(from).starved.share;
       if (share >= 0) sum = std::max(0.0, sum) + share;
     }
     return std::min(1.0, sum);
@@ -454,40 +452,31 @@ class Teller {
              "Tunnel " + quoted(t.name) + " spilled " + std::to_string(t.spilled) + " of its " +
                  std::to_string(t.items) + " items (" + percent(share) + ") into its pool: its ring of " +
                  std::to_string(t.capacity_items) + " was full.",
-             t.throttled > 0 ? "Writers from outside its cycle were held back " + std::to_string(t.throttled) +
-                                   (t.throttled == 1 ? " time" : " times") + ". A larger ring spills less."
-                             : "A larger ring spills less.");
+             (t.throttled > 0 ? "Writers from outside its cycle were held back " + counted(t.throttled, "time") + ". "
+                              : "") +
+                 "A larger ring spills less.");
       } else if (t.throttled > 0) {
         tell(FindingKind::spill, t.name,
-             "Writers of tunnel " + quoted(t.name) + " were held back " + std::to_string(t.throttled) +
-                 (t.throttled == 1 ? " time" : " times") + " while spill pools of the cycle behind it were high.");
+             "Writers of tunnel " + quoted(t.name) + " were held back " + counted(t.throttled, "time") +
+                 " while spill pools of the cycle behind it were high.");
       }
     }
   }
 
   void tell_waits() {
-    struct Wait {
-      double share;
-      std::size_t stage;
-      std::string tunnel;
-      bool for_room;
+    std::vector<Wait> long_waits;
+    auto const look = [&](Wait const& wait) {
+      if (wait.share >= worth_telling && !told_.contains({wait.stage, wait.tunnel, wait.what}))
+        long_waits.push_back(wait);
     };
-    std::vector<Wait> waits;
     for (std::size_t s = 0; s != stats_.stages.size(); ++s) {
-      auto const look = [&](WaitReport const& at, double share, bool for_room) {
-        if (share >= worth_telling && !told_.contains({static_cast<int>(s), run_.tunnel(at.tunnel), for_room}))
-          waits.push_back({share, s, at.tunnel, for_room});
-      };
-      for (WaitReport const& from : stage(s).items_of) look(from, run_.get_share(s, from), false);
-      for (WaitReport const& into : stage(s).room_in) look(into, run_.put_share(s, into), true);
+      for (WaitReport const& from : stage(s).items_of)
+        look({For::items, run_.tunnel(from), s, run_.get_share(s, from)});
+      for (WaitReport const& into : stage(s).room_in) look({For::room, run_.tunnel(into), s, run_.put_share(s, into)});
     }
-    std::ranges::stable_sort(waits, [](Wait const& a, Wait const& b) { return a.share > b.share; });
-    if (waits.size() > most_waits) waits.resize(most_waits);
-    for (Wait const& w : waits) {
-      tell(FindingKind::waits, stage(w.stage).name,
-           "Stage " + quoted(stage(w.stage).name) + " waits " + percent(w.share) + " of the time for " +
-               (w.for_room ? "room in tunnel " : "items of tunnel ") + quoted(w.tunnel) + ".");
-    }
+    std::ranges::stable_sort(long_waits, std::ranges::greater{}, &Wait::share);
+    if (long_waits.size() > most_waits) long_waits.resize(most_waits);
+    for (Wait const& wait : long_waits) tell(FindingKind::waits, stage(wait.stage).name, "Stage " + waits(wait) + ".");
   }
 
   void tell_idle() {
@@ -509,13 +498,7 @@ class Teller {
   RunReport const& stats_;
   Run run_;
   std::vector<Finding> findings_;
-  struct Told {
-    int stage;
-    int tunnel;
-    bool for_room;
-    auto operator<=>(Told const&) const = default;
-  };
-  std::set<Told> told_;
+  std::set<std::tuple<std::size_t, std::size_t, For>> told_;  ///< stage, tunnel, what
 };
 
 }  // namespace

@@ -38,7 +38,7 @@ struct Finding {
   std::string advice;   ///< what may help, or ""
 };
 
-/// The verdict first; never empty.
+/// The verdict first; never empty. `stats` has every tunnel that its stages name.
 [[nodiscard]] std::vector<Finding> find_bottleneck(hiway::RunReport const& stats);
 
 /// Of the run's working time: 0 to 1. -1 where not known.

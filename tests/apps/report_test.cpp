@@ -195,10 +195,16 @@ TEST(Bottleneck, NamesTheBusyStageOfACycle) {
   EXPECT_EQ(verdict(stats).subject, "grow");
 }
 
-TEST(Bottleneck, TellsWhoPutsFromOutside) {
-  RunReport const stats = run_of({cpu("serve", 0.05, {{"requests", 0.95}}, {})}, {ring("requests", 0, 0.95)});
-  EXPECT_EQ(verdict(stats).kind, FindingKind::outside);
-  EXPECT_EQ(verdict(stats).subject, "requests");
+TEST(Bottleneck, TellsWhoPutsOrGetsOutside) {
+  Finding const puts = verdict(run_of({cpu("serve", 0.05, {{"requests", 0.95}}, {})}, {ring("requests", 0, 0.95)}));
+  EXPECT_EQ(puts.kind, FindingKind::outside);
+  EXPECT_EQ(puts.subject, "requests");
+  EXPECT_EQ(puts.text,
+            "Who puts into tunnel 'requests' from outside the pipeline is the bottleneck: 'serve' waits 95 % of the "
+            "time for its items.");
+  EXPECT_EQ(verdict(run_of({cpu("make", 0.1, {}, {{"answers", 0.9}})}, {ring("answers", 0.9, 0)})).text,
+            "Who gets from tunnel 'answers' outside the pipeline is the bottleneck: 'make' waits 90 % of the time for "
+            "room in it.");
 }
 
 TEST(Bottleneck, TellsSpillsAndThreadsThatAreTooMany) {
