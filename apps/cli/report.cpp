@@ -1,6 +1,7 @@
 #include "cli/report.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <vector>
 
 #include "cli/bottleneck.hpp"
@@ -33,9 +34,8 @@ std::string section(char const* id, char const* title, std::string const& conten
              : std::string{"<section id=\""} + id + "\"><h2>" + title + "</h2>\n" + content + "</section>\n";
 }
 
-std::string head(TraceFile const& trace) {
-  std::string const name = trace.app.empty() ? "A run" : escaped(trace.app);
-  std::string out = "<h1>" + name + "</h1>\n<ul class=\"facts\">";
+std::string head(TraceFile const& trace, std::string const& title) {
+  std::string out = "<h1>" + title + "</h1>\n<ul class=\"facts\">";
   auto const fact = [&](std::string const& text, std::string const& value) {
     out += "<li>" + text + " <b>" + escaped(value) + "</b></li>";
   };
@@ -134,15 +134,10 @@ std::string timeline(TraceFile const& trace) {
     entries.insert(entries.end(), {{"active", "blocks that took items"}, {"alive", "GPU stage runs"}});
   if (has(Track::Place::bus)) entries.emplace_back("dma", "copies");
   if (trace.end_search >= 0) entries.emplace_back("end", "end detection");
-  std::string out =
-      "<div class=\"tools\">drag to zoom, double-click for all<button type=\"button\" data-do=\"closer\">+</button>"
-      "<button type=\"button\" data-do=\"farther\">\u2212</button><button type=\"button\" "
-      "data-do=\"all\">all</button></div>\n" +
-      legend(entries) + "<div class=\"rows\">\n" + draw_tracks(trace) + "</div>\n" + events(trace);
-  if (trace.dropped_events > 0)
-    out += "<p class=\"soft\">" + count_text(trace.dropped_events) +
-           " events had no room in the trace; the sums have them.</p>\n";
-  return out;
+  return "<div class=\"tools\">drag to zoom, double-click for all<button type=\"button\" data-do=\"closer\">+</button>"
+         "<button type=\"button\" data-do=\"farther\">\u2212</button><button type=\"button\" "
+         "data-do=\"all\">all</button></div>\n" +
+         legend(entries) + "<div class=\"rows\">\n" + draw_tracks(trace) + "</div>\n" + events(trace);
 }
 
 std::string occupancy(TraceFile const& trace) {
@@ -239,15 +234,15 @@ std::string tunnel_table(RunReport const& stats) {
 
 std::string to_html(TraceFile const& trace, std::string const& source) {
   std::vector<Finding> const found = find_bottleneck(trace.stats);
-  std::string const title = trace.app.empty() ? "hiway report" : escaped(trace.app) + " \u2013 hiway report";
+  std::string const title = escaped(std::filesystem::path{source}.filename().string());
   std::string const graph =
       trace.stats.stages.empty()
           ? ""
           : "<div class=\"scroll\">" + draw_graph(trace.stats, found.front().subject) + "</div>\n";
   return "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\" />\n<meta name=\"viewport\" "
          "content=\"width=device-width, initial-scale=1\" />\n<title>" +
-         title + "</title>\n<link rel=\"icon\" href=\"data:,\" />\n<style>\n" + report_css +
-         "</style>\n</head>\n<body data-run=\"" + std::to_string(trace.run_end) + "\">\n" + head(trace) +
+         title + " \u2013 hiway report</title>\n<link rel=\"icon\" href=\"data:,\" />\n<style>\n" + report_css +
+         "</style>\n</head>\n<body data-run=\"" + std::to_string(trace.run_end) + "\">\n" + head(trace, title) +
          findings(found) + section("busy", "What the stages did", bars(trace.stats)) +
          section("graph", "Stages and tunnels", graph) + section("timeline", "Timeline", timeline(trace)) +
          section("occupancy", "What the tunnels held", occupancy(trace)) +

@@ -192,17 +192,9 @@ class Events {
     double const ts = read_.number(event, at, "ts");
     if (phase == "X") return take_slice(event, at, process, ts);
     if (phase == "C") return take_sample(event, at, process, ts);
-    std::string const category = read_.text_or_none(event, at, "cat");
     std::string const name = read_.text(event, at, "name");
-    std::string text = name;
-    if (event.contains("args")) {
-      Json const& args = read_.object(event["args"], at + "/args");
-      if (args.contains("text") && !read_.text(args, at + "/args", "text").empty())
-        text += ": " + read_.text(args, at + "/args", "text");
-      if (args.contains("from") && args.contains("to"))
-        text += " from " + args["from"].dump() + " to " + args["to"].dump();
-    }
-    moments_.push_back({ts, category, text});
+    std::string const text = read_.text(read_.member(event, at, "args"), at + "/args", "text");
+    moments_.push_back({ts, read_.text(event, at, "cat"), text.empty() ? name : name + ": " + text});
     last_ = std::max(last_, ts);
   }
 
@@ -353,9 +345,7 @@ TraceFile parse_trace(std::string const& name, std::string_view text) {
     read.fail_at("/hiway/trace_version", "version 1 is read here, not " + hiway["trace_version"].dump());
   TraceFile file;
   file.version = read.text_or_none(hiway, "/hiway", "version");
-  file.app = read.text_or_none(hiway, "/hiway", "app");
   file.error = read.text_or_none(hiway, "/hiway", "error");
-  file.dropped_events = read.count_or_0(hiway, "/hiway", "dropped_events");
   file.stats = read_stats(read, read.member(hiway, "/hiway", "stats"), "/hiway/stats");
   events.put_into(file);
   return file;

@@ -620,7 +620,7 @@ Parsed parsed(std::string const& page) {
 TEST(Report, IsAWellFormedPageThatNeedsNoOther) {
   std::string const feed = "<b>&\"";
   std::string const tunnel = "]]></script>'\xc3\xa4";
-  std::string const page = to_html(parse_trace("t.json", small_trace(feed, tunnel).dump()), "<t>.json");
+  std::string const page = to_html(parse_trace("t.json", small_trace(feed, tunnel).dump()), "traces/<t>.json");
   Parsed const got = parsed(page);
   EXPECT_EQ(got.error, "");
   for (std::string const& name : {feed, tunnel, std::string{"work"}})
@@ -628,6 +628,8 @@ TEST(Report, IsAWellFormedPageThatNeedsNoOther) {
   EXPECT_TRUE(got.attributes.contains("stage '" + feed + "', thread 0"));
   EXPECT_TRUE(got.attributes.contains(tunnel));
   EXPECT_NE(page.find("&lt;b&gt;&amp;&quot;"), std::string::npos);
+  EXPECT_NE(page.find("<h1>&lt;t&gt;.json</h1>"), std::string::npos);
+  EXPECT_NE(got.text.find("From traces/<t>.json, hiway 0.1.0."), std::string::npos);
   EXPECT_EQ(page.find(feed), std::string::npos);
   EXPECT_EQ(page.find(tunnel), std::string::npos);
   for (char const* outside : {"http", "src=", "@import", "url(//"})
