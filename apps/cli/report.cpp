@@ -247,9 +247,8 @@ std::string to_html(TraceFile const& trace, std::string const& source) {
          section("graph", "Stages and tunnels", graph) + section("timeline", "Timeline", timeline(trace)) +
          section("occupancy", "What the tunnels held", occupancy(trace)) +
          section("numbers", "Numbers", stage_table(trace.stats) + tunnel_table(trace.stats)) +
-         "<p class=\"soft\">From " + escaped(source) +
-         (trace.version.empty() ? "" : ", hiway " + escaped(trace.version)) + ".</p>\n<script>//<![CDATA[\n" +
-         report_js + "//]]></script>\n</body>\n</html>\n";
+         "<p class=\"soft\">From " + escaped(source) + ", hiway " + escaped(trace.version) +
+         ".</p>\n<script>//<![CDATA[\n" + report_js + "//]]></script>\n</body>\n</html>\n";
 }
 
 }  // namespace cli

@@ -56,12 +56,6 @@ class Reader {
     if (!value.is_number()) fail_at(pointer + "/" + key, needed("a number", value));
     return value.get<double>();
   }
-  [[nodiscard]] double number_or(Json const& parent, std::string const& pointer, char const* key, double none) const {
-    return parent.contains(key) ? number(parent, pointer, key) : none;
-  }
-  [[nodiscard]] std::string text_or_none(Json const& parent, std::string const& pointer, char const* key) const {
-    return parent.contains(key) ? text(parent, pointer, key) : "";
-  }
   template <class Count = std::uint64_t>
   [[nodiscard]] Count count(Json const& parent, std::string const& pointer, char const* key) const {
     double const value = number(parent, pointer, key);
@@ -70,12 +64,9 @@ class Reader {
     Json const& exact = parent[key];
     return exact.is_number_unsigned() ? exact.get<Count>() : static_cast<Count>(value);
   }
-  [[nodiscard]] std::uint64_t count_or_0(Json const& parent, std::string const& pointer, char const* key) const {
-    return parent.contains(key) ? count(parent, pointer, key) : 0;
-  }
   /// 0 to 1, or -1 where it is not known.
   [[nodiscard]] double fraction(Json const& parent, std::string const& pointer, char const* key) const {
-    double const value = number_or(parent, pointer, key, -1);
+    double const value = number(parent, pointer, key);
     if (value != -1 && (value < 0 || value > 1 + 1e-6)) fail_at(pointer + "/" + key, "0 to 1, or -1, is needed");
     return std::min(value, 1.0);
   }
@@ -98,8 +89,7 @@ class Reader {
 std::vector<WaitReport> read_waits(Reader const& read, Json const& stage, std::string const& pointer, char const* key,
                                    double stage_seconds) {
   std::vector<WaitReport> all;
-  if (!stage.contains(key)) return all;
-  for (Json const& one : read.list(stage[key], pointer + "/" + key)) {
+  for (Json const& one : read.list(read.member(stage, pointer, key), pointer + "/" + key)) {
     std::string const at = pointer + "/" + key + "/" + std::to_string(all.size());
     double const waits = read.fraction(one, at, "waits");
     all.push_back({read.text(one, at, "tunnel"), waits < 0 ? -1 : waits * stage_seconds});
@@ -127,16 +117,16 @@ TunnelReport read_tunnel(Reader const& read, Json const& json, std::string const
   tunnel.name = read.text(json, at, "name");
   tunnel.direction = read.text(json, at, "direction");
   tunnel.movement = read.text(json, at, "movement");
-  tunnel.why = read.text_or_none(json, at, "why");
+  tunnel.why = read.text(json, at, "why");
   tunnel.item_bytes = read.count(json, at, "item_bytes");
   tunnel.capacity_items = read.count(json, at, "capacity_items");
   tunnel.items = read.count(json, at, "items");
   tunnel.finished = read.count(json, at, "finished");
-  tunnel.batches = read.count_or_0(json, at, "batches");
-  tunnel.spilled = read.count_or_0(json, at, "spilled");
-  tunnel.throttled = read.count_or_0(json, at, "throttled");
-  tunnel.most_items = read.number_or(json, at, "most_items", -1);
-  tunnel.mean_items = read.number_or(json, at, "mean_items", -1);
+  tunnel.batches = read.count(json, at, "batches");
+  tunnel.spilled = read.count(json, at, "spilled");
+  tunnel.throttled = read.count(json, at, "throttled");
+  tunnel.most_items = read.number(json, at, "most_items");
+  tunnel.mean_items = read.number(json, at, "mean_items");
   tunnel.full = read.fraction(json, at, "full");
   tunnel.empty = read.fraction(json, at, "empty");
   return tunnel;
@@ -157,7 +147,7 @@ RunReport read_stats(Reader const& read, Json const& json, std::string const& po
   stats.seconds = read.number(json, pointer, "seconds");
   if (stats.seconds < 0) read.fail_at(pointer + "/seconds", "is negative");
   stats.items = read.count(json, pointer, "items");
-  stats.end_detection_us = read.number_or(json, pointer, "end_detection_us", -1);
+  stats.end_detection_us = read.number(json, pointer, "end_detection_us");
   for (Json const& tunnel : read.list(read.member(json, pointer, "tunnels"), pointer + "/tunnels"))
     stats.tunnels.push_back(read_tunnel(read, tunnel, pointer + "/tunnels/" + std::to_string(stats.tunnels.size())));
   refuse_twice(read, stats.tunnels, pointer + "/tunnels");
@@ -212,14 +202,12 @@ class Events {
       file.samples[static_cast<std::size_t>(tunnel_of[static_cast<std::size_t>(number)])] = std::move(samples);
     }
     for (auto& [id, track] : tracks_) {
-      if (track.slices.empty() && track.name.empty()) continue;
       for (Slice& slice : track.slices) {
         if (slice.tunnel >= 0) slice.tunnel = tunnel_of[static_cast<std::size_t>(slice.tunnel)];
       }
       std::ranges::stable_sort(track.slices, [](Slice const& a, Slice const& b) {
         return a.begin != b.begin ? a.begin < b.begin : a.end != b.end ? a.end > b.end : a.activity < b.activity;
       });
-      if (track.name.empty()) track.name = track.stage;
       file.tracks.push_back(std::move(track));
     }
     std::ranges::stable_sort(moments_, {}, &Moment::at);
@@ -288,7 +276,7 @@ class Events {
     Json const& args = read_.member(event, at, "args");
     if (!read_.object(args, at + "/args").contains("items")) return;
     samples_[tunnel(read_.text(event, at, "name"), at + "/name")].push_back(
-        {ts, read_.number(args, at + "/args", "items"), read_.number_or(args, at + "/args", "spilled", 0)});
+        {ts, read_.number(args, at + "/args", "items"), read_.number(args, at + "/args", "spilled")});
     last_ = std::max(last_, ts);
   }
 
@@ -344,8 +332,8 @@ TraceFile parse_trace(std::string const& name, std::string_view text) {
   if (version != 1)
     read.fail_at("/hiway/trace_version", "version 1 is read here, not " + hiway["trace_version"].dump());
   TraceFile file;
-  file.version = read.text_or_none(hiway, "/hiway", "version");
-  file.error = read.text_or_none(hiway, "/hiway", "error");
+  file.version = read.text(hiway, "/hiway", "version");
+  if (hiway.contains("error")) file.error = read.text(hiway, "/hiway", "error");
   file.stats = read_stats(read, read.member(hiway, "/hiway", "stats"), "/hiway/stats");
   events.put_into(file);
   return file;

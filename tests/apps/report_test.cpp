@@ -472,8 +472,11 @@ Json small_trace(std::string const& feed = "feed", std::string const& tunnel = "
                        {"mean_items", 60.5},
                        {"full", 0.9},
                        {"empty", 0.01}}};
-  Json named = event("M", 1, 1, "thread_name", 0);
-  named["args"] = {{"name", "stage '" + feed + "', thread 0"}};
+  auto const named = [](int thread, std::string const& name) {
+    Json json = event("M", 1, thread, "thread_name", 0);
+    json["args"] = {{"name", name}};
+    return json;
+  };
   Json held = event("C", 3, 0, tunnel, 1000);
   held["args"] = {{"items", 12}, {"spilled", 0}};
   Json total = event("C", 3, 0, tunnel + ": total", 1000);
@@ -482,7 +485,8 @@ Json small_trace(std::string const& feed = "feed", std::string const& tunnel = "
   stall["cat"] = "stall";
   stall["args"] = {{"text", "no progress for 505 ms"}};
   return {{"traceEvents",
-           {named, slice(1, 1, "stage", feed, 0, 900'000), slice(1, 1, "put", "waits", 100, 2000, {{"tunnel", tunnel}}),
+           {named(1, "stage '" + feed + "', thread 0"), named(2, "stage 'work', thread 0"),
+            slice(1, 1, "stage", feed, 0, 900'000), slice(1, 1, "put", "waits", 100, 2000, {{"tunnel", tunnel}}),
             slice(1, 2, "stage", "work", 0, 1'000'000),
             slice(1, 2, "task", "task", 10, 5000, {{"tunnel", tunnel}, {"first", 0}, {"items", 1}}),
             slice(1, 2, "put", "waits", 400, 100, {{"tunnel", tunnel}}), held, total, stall,
@@ -498,7 +502,7 @@ TEST(TraceFile, IsReadInOrder) {
   TraceFile const trace = parse_trace("t.json", small_trace().dump());
   ASSERT_EQ(trace.tracks.size(), 2U);
   EXPECT_EQ(trace.tracks[0].name, "stage 'feed', thread 0");
-  EXPECT_EQ(trace.tracks[1].name, "work") << "no name: its stage's";
+  EXPECT_EQ(trace.tracks[1].stage, "work");
   ASSERT_EQ(trace.tracks[0].slices.size(), 2U);
   EXPECT_EQ(trace.tracks[0].slices[1].activity, Activity::put);
   EXPECT_EQ(trace.tracks[0].slices[1].tunnel, 0);
@@ -524,7 +528,7 @@ TEST(TraceFile, HasTheReportThatWasWrittenIntoIt) {
   run.tunnels[0].spilled = 2;
   run.tunnels[0].throttled = 1;
   Json const trace = {{"traceEvents", Json::array()},
-                      {"hiway", {{"trace_version", 1}, {"stats", Json::parse(to_json(run))}}}};
+                      {"hiway", {{"version", "0.1.0"}, {"trace_version", 1}, {"stats", Json::parse(to_json(run))}}}};
   EXPECT_EQ(to_json(parse_trace("t.json", trace.dump()).stats), to_json(run));
 }
 
@@ -541,10 +545,10 @@ TEST(TraceFile, SaysWhereItIsWrong) {
     return complaint_of(trace);
   };
   EXPECT_EQ(broken("/hiway/trace_version", 2), "t.json: /hiway/trace_version: version 1 is read here, not 2");
-  EXPECT_EQ(broken("/traceEvents/2/dur", "1"), "t.json: /traceEvents/2/dur: a number is needed, not a text");
-  EXPECT_EQ(broken("/traceEvents/2/dur", -1), "t.json: /traceEvents/2/dur: is negative");
-  EXPECT_EQ(broken("/traceEvents/2/args/tunnel", "x"),
-            "t.json: /traceEvents/2/args/tunnel: no tunnel 'x' in the stats");
+  EXPECT_EQ(broken("/traceEvents/3/dur", "1"), "t.json: /traceEvents/3/dur: a number is needed, not a text");
+  EXPECT_EQ(broken("/traceEvents/3/dur", -1), "t.json: /traceEvents/3/dur: is negative");
+  EXPECT_EQ(broken("/traceEvents/3/args/tunnel", "x"),
+            "t.json: /traceEvents/3/args/tunnel: no tunnel 'x' in the stats");
   EXPECT_EQ(broken("/hiway/stats/stages/1/busy", 1.5), "t.json: /hiway/stats/stages/1/busy: 0 to 1, or -1, is needed");
   EXPECT_EQ(broken("/hiway/stats/stages/1/name", "feed"), "t.json: /hiway/stats/stages/1/name: 'feed' is there twice");
   EXPECT_EQ(broken("/hiway/stats/stages/0/into/0/tunnel", "x"),
