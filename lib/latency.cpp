@@ -1,23 +1,19 @@
 #include "hiway/latency.hpp"
 
 #include <algorithm>
-#include <chrono>
+
+#include "hiway/machine/thread_machine.hpp"
 
 namespace hiway {
-namespace {
 
-std::int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
+Stamp Latency::begin_h() {
+  if (begun_.fetch_add(1, std::memory_order_relaxed) % every_ != 0) return {};
+  return {static_cast<std::int64_t>(ThreadMachine{}.now_ns())};
 }
-
-}  // namespace
-
-Stamp Latency::begin_h() { return {begun_.fetch_add(1, std::memory_order_relaxed) % every_ == 0 ? now_ns() : 0}; }
 
 void Latency::end_h(Stamp stamp) {
   if (stamp.ns == 0) return;
-  std::int64_t const took = now_ns() - stamp.ns;
+  std::int64_t const took = static_cast<std::int64_t>(ThreadMachine{}.now_ns()) - stamp.ns;
   std::scoped_lock const lock(mutex_);
   least_ = ended_ == 0 ? took : std::min(least_, took);
   most_ = std::max(most_, took);

@@ -15,11 +15,6 @@ std::string json_list(auto const& list, auto&& one) {
   return all.append("]");
 }
 
-/// Fraction of the stage's lives; -1: not known.
-double share(StageReport const& stage, WaitReport const& wait) {
-  return wait.seconds < 0 || stage.seconds <= 0 ? -1 : std::min(1.0, wait.seconds / stage.seconds);
-}
-
 std::string percent(double fraction) {
   if (fraction < 0) return "-";
   std::ostringstream text;
@@ -76,10 +71,14 @@ class Metric {
 
 }  // namespace
 
+double wait_share(StageReport const& stage, WaitReport const& wait) {
+  return wait.seconds < 0 || stage.seconds <= 0 ? -1 : std::min(1.0, wait.seconds / stage.seconds);
+}
+
 std::string to_json(RunReport const& r) {
   auto const waits = [](StageReport const& stage, std::vector<WaitReport> const& list) {
     return json_list(list, [&](WaitReport const& w) {
-      return "{\"tunnel\":" + json_text(w.tunnel) + ",\"waits\":" + json_number(share(stage, w)) + "}";
+      return "{\"tunnel\":" + json_text(w.tunnel) + ",\"waits\":" + json_number(wait_share(stage, w)) + "}";
     });
   };
   auto const stage = [&](StageReport const& s) {
@@ -121,7 +120,7 @@ std::string to_text(RunReport const& r) {
     auto const waits = [&](std::vector<WaitReport> const& list) {
       std::string all;
       for (WaitReport const& w : list) {
-        if (share(s, w) >= 0) all += (all.empty() ? "" : ", ") + w.tunnel + " " + percent(share(s, w));
+        if (wait_share(s, w) >= 0) all += (all.empty() ? "" : ", ") + w.tunnel + " " + percent(wait_share(s, w));
       }
       return all.empty() ? std::string("-") : all;
     };

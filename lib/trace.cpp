@@ -1,7 +1,6 @@
 #include "hiway/trace.hpp"
 
 #include <algorithm>
-#include <chrono>
 
 #include "hiway/machine/thread_machine.hpp"
 #include "hiway/ranges.hpp"

@@ -2,12 +2,20 @@
 
 #include <algorithm>
 #include <cmath>
-#include <compare>
 #include <cstdio>
+#include <functional>
+#include <limits>
 #include <set>
+#include <tuple>
 #include <utility>
 
 namespace cli {
+
+using hiway::RunReport;
+using hiway::StageReport;
+using hiway::TunnelReport;
+using hiway::WaitReport;
+
 namespace {
 
 constexpr double end_rules = 0.5;     // of the run: nothing else is worth a look before this
@@ -22,6 +30,7 @@ constexpr double evidence = 0.2;        // a neighbour's wait
 constexpr double weak_inference = 0.8;  // an inferred share that no neighbour's wait supports counts so much less
 constexpr double comfortable = 0.8;     // how busy a thread may be
 constexpr std::size_t most_waits = 6;   // sentences
+constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
 
 std::string percent(double share) {
   char text[16];
@@ -29,6 +38,7 @@ std::string percent(double share) {
   return text;
 }
 std::string quoted(std::string const& name) { return "'" + name + "'"; }
+std::string counted(std::uint64_t n, char const* what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); }
 
 std::string time_text(double seconds) {
   char text[32];
@@ -42,99 +52,108 @@ std::string time_text(double seconds) {
   return text;
 }
 
-/// One side of a tunnel: the stage that waits most at it, and how long.
-struct Side {
-  int stage = -1;        ///< -1: no stage is there
-  double share = -1;     ///< of the working time; -1: not known
-  bool sampled = false;  ///< the tunnel's samples say it, not the stage
+enum class For : std::uint8_t { items, room };
+
+/// A stage's wait at a tunnel. Of a tunnel's side: that of the stage that waits most there.
+struct Wait {
+  For what = For::items;
+  std::size_t tunnel = none;
+  std::size_t stage = none;  ///< none: no stage is there
+  double share = -1;         ///< of the working time; -1: not known
+  bool sampled = false;      ///< the tunnel's samples say it, not the stage
 };
 
 struct Pressure {
-  Side held;     ///< writers, for room
-  Side starved;  ///< readers, for items
+  Wait held;     ///< writers, for room
+  Wait starved;  ///< readers, for items
 };
 
 class Run {
  public:
-  explicit Run(RunStats const& stats) : stats_{stats} {
+  explicit Run(RunReport const& stats) : stats_{stats} {
     double const end = std::max(0.0, stats.end_detection_us) * 1e-6;
     end_ = stats.seconds > 0 ? std::min(end / stats.seconds, 1.0) : 0;
     work_ = stats.seconds * (1 - end_);
-    for (StageStats const& stage : stats.stages) lives_.push_back(life_of(stage));
-    for (TunnelStats const& tunnel : stats.tunnels) pressures_.push_back(pressure_of(tunnel));
-    for (StageStats const& stage : stats.stages) shares_.push_back(of(stage));
+    for (StageReport const& stage : stats.stages) lives_.push_back(life_of(stage));
+    for (std::size_t t = 0; t != stats.tunnels.size(); ++t) pressures_.push_back(pressure_of(t));
+    for (StageReport const& stage : stats.stages) shares_.push_back(of(stage));
   }
 
   [[nodiscard]] bool measured() const { return work_ > 0 && !stats_.stages.empty(); }
   [[nodiscard]] double end() const { return end_; }
   [[nodiscard]] StageShares const& shares(std::size_t stage) const { return shares_[stage]; }
   [[nodiscard]] Pressure const& pressure(std::size_t tunnel) const { return pressures_[tunnel]; }
+  [[nodiscard]] Pressure const& pressure(WaitReport const& at) const { return pressures_[tunnel(at)]; }
 
-  [[nodiscard]] int tunnel(std::string const& name) const {
-    auto const found = std::ranges::find(stats_.tunnels, name, &TunnelStats::name);
-    return found == stats_.tunnels.end() ? -1 : static_cast<int>(found - stats_.tunnels.begin());
+  [[nodiscard]] std::size_t tunnel(WaitReport const& at) const {
+    auto const found = std::ranges::find(stats_.tunnels, at.tunnel, &TunnelReport::name);
+    return static_cast<std::size_t>(found - stats_.tunnels.begin());
   }
 
   /// Of the working time. What a reader waited while the end was looked for is not a wait for items.
-  [[nodiscard]] double get_share(std::size_t stage, TunnelWaits const& from) const {
-    if (from.waits < 0) return -1;
+  [[nodiscard]] double get_share(std::size_t stage, WaitReport const& from) const {
+    StageReport const& s = stats_.stages[stage];
+    double const share = wait_share(s, from);
+    if (share < 0) return -1;
     double all = 0;
-    for (TunnelWaits const& each : stats_.stages[stage].from) all += std::max(0.0, each.waits);
+    for (WaitReport const& each : s.items_of) all += std::max(0.0, wait_share(s, each));
     double const life = lives_[stage];
     double const of_items = std::max(0.0, all * life - std::max(0.0, life - 1));
-    return all > 0 ? std::min(1.0, of_items * from.waits / all) : 0;
+    return all > 0 ? std::min(1.0, of_items * share / all) : 0;
   }
-  [[nodiscard]] double put_share(std::size_t stage, TunnelWaits const& into) const {
-    return into.waits < 0 ? -1 : std::min(1.0, into.waits * lives_[stage]);
+  [[nodiscard]] double put_share(std::size_t stage, WaitReport const& into) const {
+    double const share = wait_share(stats_.stages[stage], into);
+    return share < 0 ? -1 : std::min(1.0, share * lives_[stage]);
   }
 
   /// The strongest of a stage's neighbours that wait for it: writers of what it reads, or readers of what it writes.
-  [[nodiscard]] std::pair<int, Side> held_before(std::size_t stage) const {
-    return strongest(stage, stats_.stages[stage].from, &Pressure::held);
+  [[nodiscard]] Wait held_before(std::size_t stage) const {
+    return strongest(stage, stats_.stages[stage].items_of, &Pressure::held);
   }
-  [[nodiscard]] std::pair<int, Side> starved_after(std::size_t stage) const {
-    return strongest(stage, stats_.stages[stage].into, &Pressure::starved);
+  [[nodiscard]] Wait starved_after(std::size_t stage) const {
+    return strongest(stage, stats_.stages[stage].room_in, &Pressure::starved);
   }
 
   /// How sure it is that this stage is the slow one; see the head of the header.
   [[nodiscard]] double rank(std::size_t stage) const {
     StageShares const& s = shares_[stage];
     if (!s.inferred) return s.busy;
-    auto const supports = stats_.stages[stage].from.empty() ? starved_after(stage) : held_before(stage);
-    return s.busy * (supports.second.share >= worth_telling ? 1 : weak_inference);
+    Wait const supports = stats_.stages[stage].items_of.empty() ? starved_after(stage) : held_before(stage);
+    return s.busy * (supports.share >= worth_telling ? 1 : weak_inference);
   }
 
  private:
   /// Of the working time; above 1 for who lived while the end was looked for.
-  [[nodiscard]] double life_of(StageStats const& stage) const {
+  [[nodiscard]] double life_of(StageReport const& stage) const {
     if (work_ <= 0) return 0;
     double const longest = stats_.seconds / work_;
     if (stage.seconds <= 0) return longest;
     return std::min(longest, stage.seconds / static_cast<double>(std::max<std::uint64_t>(1, stage.executors)) / work_);
   }
 
-  [[nodiscard]] Pressure pressure_of(TunnelStats const& tunnel) const {
-    Pressure p;
-    auto const look = [&](Side& side, std::size_t stage, double share, double samples) {
+  [[nodiscard]] Pressure pressure_of(std::size_t t) const {
+    TunnelReport const& tunnel = stats_.tunnels[t];
+    Pressure p{.held = {For::room, t}, .starved = {For::items, t}};
+    auto const look = [](Wait& most, std::size_t stage, double share, double samples) {
       bool const sampled = share < 0;
       if (sampled) share = samples;
-      if (side.stage < 0 || share > side.share) side = {static_cast<int>(stage), share, sampled};
+      if (most.stage == none || share > most.share) most = {most.what, most.tunnel, stage, share, sampled};
     };
     // The samples of the end detection found it empty.
     double const full = tunnel.full < 0 || end_ >= 1 ? -1 : std::min(1.0, tunnel.full / (1 - end_));
     double const empty = tunnel.empty < 0 || end_ >= 1 ? -1 : std::max(0.0, (tunnel.empty - end_) / (1 - end_));
     for (std::size_t s = 0; s != stats_.stages.size(); ++s) {
-      for (TunnelWaits const& into : stats_.stages[s].into) {
+      for (WaitReport const& into : stats_.stages[s].room_in) {
         if (into.tunnel == tunnel.name) look(p.held, s, put_share(s, into), full);
       }
-      for (TunnelWaits const& from : stats_.stages[s].from) {
+      for (WaitReport const& from : stats_.stages[s].items_of) {
         if (from.tunnel == tunnel.name) look(p.starved, s, get_share(s, from), empty);
       }
     }
     return p;
   }
 
-  [[nodiscard]] StageShares of(StageStats const& stage) const {
+  [[nodiscard]] StageShares of(StageReport const& stage) const {
     double const life = life_of(stage);
     StageShares shares{std::min(1.0, life), -1, false};
     if (!stage.gpu && stage.busy >= 0) {
@@ -144,32 +163,25 @@ class Run {
     shares.inferred = true;
     double starved = -1;  // there is work as long as one input has some
     double held = -1;
-    for (TunnelWaits const& from : stage.from) {
-      int const t = tunnel(from.tunnel);
-      double const share = t < 0 ? -1 : pressures_[static_cast<std::size_t>(t)].starved.share;
+    for (WaitReport const& from : stage.items_of) {
+      double const share = pressure(from).starved.share;
       if (share >= 0) starved = starved < 0 ? share : std::min(starved, share);
     }
-    for (TunnelWaits const& into : stage.into) {
-      int const t = tunnel(into.tunnel);
-      if (t >= 0) held = std::max(held, pressures_[static_cast<std::size_t>(t)].held.share);
-    }
+    for (WaitReport const& into : stage.room_in) held = std::max(held, pressure(into).held.share);
     if (starved >= 0 || held >= 0) shares.busy = std::max(0.0, shares.life - std::max({starved, held, 0.0}));
     return shares;
   }
 
-  [[nodiscard]] std::pair<int, Side> strongest(std::size_t stage, std::vector<TunnelWaits> const& tunnels,
-                                               Side Pressure::*side) const {
-    std::pair<int, Side> best{-1, {}};
-    for (TunnelWaits const& each : tunnels) {
-      int const t = tunnel(each.tunnel);
-      if (t < 0) continue;
-      Side const& one = pressures_[static_cast<std::size_t>(t)].*side;
-      if (one.stage >= 0 && one.stage != static_cast<int>(stage) && one.share > best.second.share) best = {t, one};
+  [[nodiscard]] Wait strongest(std::size_t stage, std::vector<WaitReport> const& tunnels, Wait Pressure::*side) const {
+    Wait best;
+    for (WaitReport const& each : tunnels) {
+      Wait const& one = pressure(each).*side;
+      if (one.stage != none && one.stage != stage && one.share > best.share) best = one;
     }
     return best;
   }
 
-  RunStats const& stats_;
+  RunReport const& stats_;
   double end_ = 0;
   double work_ = 0;
   std::vector<double> lives_;
@@ -180,7 +192,7 @@ class Run {
 /// Makes the sentences; knows which waits have been told.
 class Teller {
  public:
-  explicit Teller(RunStats const& stats) : stats_{stats}, run_{stats} {}
+  explicit Teller(RunReport const& stats) : stats_{stats}, run_{stats} {}
 
   std::vector<Finding> all() {
     if (!run_.measured())
@@ -195,8 +207,8 @@ class Teller {
   }
 
  private:
-  StageStats const& stage(std::size_t i) const { return stats_.stages[i]; }
-  TunnelStats const& tunnel(std::size_t i) const { return stats_.tunnels[i]; }
+  StageReport const& stage(std::size_t i) const { return stats_.stages[i]; }
+  TunnelReport const& tunnel(std::size_t i) const { return stats_.tunnels[i]; }
 
   void tell(FindingKind kind, std::string subject, std::string text, std::string advice = "") {
     findings_.push_back({kind, std::move(subject), std::move(text), std::move(advice)});
@@ -217,16 +229,16 @@ class Teller {
     }
     std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return run_.rank(a) > run_.rank(b); });
     double const most = order.empty() ? 0 : run_.rank(order.front());
-    int const tight = tightest_tunnel();
+    std::size_t const tight = tightest_tunnel();
     if (most >= surely_busy) {
       if (order.size() >= 2 && order.size() == stats_.stages.size() && run_.rank(order.back()) >= surely_busy) {
         tell_balanced(order);
       } else {
         tell_slow(order, false);
       }
-      if (tight >= 0) tell_ring(static_cast<std::size_t>(tight), false);
-    } else if (tight >= 0) {
-      tell_ring(static_cast<std::size_t>(tight), true);
+      if (tight != none) tell_ring(tight, false);
+    } else if (tight != none) {
+      tell_ring(tight, true);
     } else if (!tell_outside() && !tell_cycle()) {
       if (most >= probably_busy) {
         tell_slow(order, true);
@@ -237,8 +249,8 @@ class Teller {
   }
 
   void tell_balanced(std::vector<std::size_t> const& order) {
-    StageStats const& busiest = stage(order.front());
-    StageStats const& idlest = stage(order.back());
+    StageReport const& busiest = stage(order.front());
+    StageReport const& idlest = stage(order.back());
     tell(FindingKind::balanced, busiest.name,
          "The pipeline is balanced: every stage is busy most of the time, from " + quoted(idlest.name) + " with " +
              percent(run_.shares(order.back()).busy) + " to " + quoted(busiest.name) + " with " +
@@ -246,32 +258,35 @@ class Teller {
          "It becomes faster only where all stages do.");
   }
 
-  /// "'feed' waits 90 % of the time for room in tunnel 'numbers' before it"; "" where that is not much.
-  std::string held_clause(std::pair<int, Side> const& side) {
-    if (side.first < 0 || side.second.share < evidence) return "";
-    std::string const& name = tunnel(static_cast<std::size_t>(side.first)).name;
-    if (side.second.sampled)
-      return "tunnel " + quoted(name) + " before it is full " + percent(side.second.share) + " of the time";
-    told_.insert({side.second.stage, side.first, true});
-    return quoted(stage(static_cast<std::size_t>(side.second.stage)).name) + " waits " + percent(side.second.share) +
-           " of the time for room in tunnel " + quoted(name) + " before it";
+  /// "'feed' waits 90 % of the time for `what`"
+  std::string waits(Wait const& wait, std::string const& what) const {
+    return quoted(stage(wait.stage).name) + " waits " + percent(wait.share) + " of the time for " + what;
   }
-  std::string starved_clause(std::pair<int, Side> const& side) {
-    if (side.first < 0 || side.second.share < evidence) return "";
-    std::string const& name = tunnel(static_cast<std::size_t>(side.first)).name;
-    if (side.second.sampled)
-      return "tunnel " + quoted(name) + " after it is empty " + percent(side.second.share) + " of the time";
-    told_.insert({side.second.stage, side.first, false});
-    return quoted(stage(static_cast<std::size_t>(side.second.stage)).name) + " waits " + percent(side.second.share) +
-           " of the time for items of tunnel " + quoted(name) + " after it";
+  std::string waits(Wait const& wait) const {
+    return waits(wait,
+                 (wait.what == For::room ? "room in tunnel " : "items of tunnel ") + quoted(tunnel(wait.tunnel).name));
+  }
+  void was_told(Wait const& wait) { told_.insert({wait.stage, wait.tunnel, wait.what}); }
+
+  /// What a neighbour of the slow stage says: "'feed' waits 90 % of the time for room in tunnel 'numbers' before it"; ""
+  /// where that is not much.
+  std::string clause(Wait const& wait) {
+    if (wait.stage == none || wait.share < evidence) return "";
+    bool const room = wait.what == For::room;
+    char const* const place = room ? " before it" : " after it";
+    if (wait.sampled)
+      return "tunnel " + quoted(tunnel(wait.tunnel).name) + place + (room ? " is full " : " is empty ") +
+             percent(wait.share) + " of the time";
+    was_told(wait);
+    return waits(wait) + place;
   }
 
   void tell_slow(std::vector<std::size_t> const& order, bool doubtful) {
     std::size_t const slow = order.front();
-    StageStats const& s = stage(slow);
+    StageReport const& s = stage(slow);
     StageShares const& shares = run_.shares(slow);
-    std::string const before = held_clause(run_.held_before(slow));
-    std::string const after = starved_clause(run_.starved_after(slow));
+    std::string const before = clause(run_.held_before(slow));
+    std::string const after = clause(run_.starved_after(slow));
     std::string clauses = before + (before.empty() || after.empty() ? "" : ", and ") + after;
     std::string text =
         (s.gpu ? "GPU stage " : "Stage ") + quoted(s.name) + (doubtful ? " is probably" : " is") + " the bottleneck";
@@ -287,9 +302,9 @@ class Teller {
   }
 
   std::string advice_for(std::size_t slow) const {
-    StageStats const& s = stage(slow);
+    StageReport const& s = stage(slow);
     if (s.gpu) return "More blocks help where the device has room for them; else its code is the cause.";
-    if (s.from.empty())
+    if (s.items_of.empty())
       return "It makes the items: its own code is the cause, or what that waits for outside the pipeline.";
     if (s.executors > 1)
       return "All its " + std::to_string(s.executors) +
@@ -302,34 +317,33 @@ class Teller {
     return " Next comes " + quoted(stage(order[1]).name) + ", busy " + percent(run_.shares(order[1]).busy) + ".";
   }
 
-  int tightest_tunnel() const {
-    int best = -1;
+  std::size_t tightest_tunnel() const {
+    std::size_t best = none;
     double most = in_turns;
     for (std::size_t t = 0; t != stats_.tunnels.size(); ++t) {
       Pressure const& p = run_.pressure(t);
       double const both = std::min(p.held.share, p.starved.share);
-      if (p.held.stage >= 0 && p.starved.stage >= 0 && both >= most) {
+      if (p.held.stage != none && p.starved.stage != none && both >= most) {
         most = both;
-        best = static_cast<int>(t);
+        best = t;
       }
     }
     return best;
   }
 
   void tell_ring(std::size_t t, bool verdict) {
-    TunnelStats const& ring = tunnel(t);
+    TunnelReport const& ring = tunnel(t);
     Pressure const& p = run_.pressure(t);
-    std::string const writer = quoted(stage(static_cast<std::size_t>(p.held.stage)).name);
-    std::string const reader = quoted(stage(static_cast<std::size_t>(p.starved.stage)).name);
+    std::string const writer = quoted(stage(p.held.stage).name);
+    std::string const reader = quoted(stage(p.starved.stage).name);
     std::string const held = p.held.sampled
                                  ? "it is full " + percent(p.held.share) + " of the time, which holds " + writer + " up"
-                                 : writer + " waits " + percent(p.held.share) + " of the time for room in it";
+                                 : waits(p.held, "room in it");
     std::string const starved = p.starved.sampled
                                     ? "it is empty " + percent(p.starved.share) + " of the time for " + reader
                                     : reader + " waits " + percent(p.starved.share) + " for its items";
-    if (!p.held.sampled) told_.insert({p.held.stage, static_cast<int>(t), true});
-    if (!p.starved.sampled) told_.insert({p.starved.stage, static_cast<int>(t), false});
-    std::string const room = ring.capacity_items == 1 ? "1 item" : std::to_string(ring.capacity_items) + " items";
+    was_told(p.held);
+    was_told(p.starved);
     std::string advice;
     if (ring.items > 0 && ring.capacity_items >= ring.items / 2) {
       advice =
@@ -346,30 +360,24 @@ class Teller {
       advice = "Give it more room: capacity_items, or grow_to_items.";
     }
     tell(FindingKind::small_ring, ring.name,
-         "Tunnel " + quoted(ring.name) + (verdict ? " is the bottleneck" : " is tight") + ": it has room for " + room +
-             "; " + held + ", and " + starved + ", in turns.",
+         "Tunnel " + quoted(ring.name) + (verdict ? " is the bottleneck" : " is tight") + ": it has room for " +
+             counted(ring.capacity_items, "item") + "; " + held + ", and " + starved + ", in turns.",
          advice);
   }
 
   bool tell_outside() {
     for (std::size_t t = 0; t != stats_.tunnels.size(); ++t) {
       Pressure const& p = run_.pressure(t);
-      if (p.held.stage < 0 && p.starved.share >= mostly) {
-        told_.insert({p.starved.stage, static_cast<int>(t), false});
-        tell(FindingKind::outside, tunnel(t).name,
-             "Who puts into tunnel " + quoted(tunnel(t).name) + " from outside the pipeline is the bottleneck: " +
-                 quoted(stage(static_cast<std::size_t>(p.starved.stage)).name) + " waits " + percent(p.starved.share) +
-                 " of the time for its items.");
-        return true;
-      }
-      if (p.starved.stage < 0 && p.held.share >= mostly) {
-        told_.insert({p.held.stage, static_cast<int>(t), true});
-        tell(FindingKind::outside, tunnel(t).name,
-             "Who gets from tunnel " + quoted(tunnel(t).name) + " outside the pipeline is the bottleneck: " +
-                 quoted(stage(static_cast<std::size_t>(p.held.stage)).name) + " waits " + percent(p.held.share) +
-                 " of the time for room in it.");
-        return true;
-      }
+      if (p.held.stage != none && p.starved.stage != none) continue;
+      Wait const& wait = p.held.stage == none ? p.starved : p.held;
+      if (wait.share < mostly) continue;
+      bool const room = wait.what == For::room;
+      was_told(wait);
+      tell(FindingKind::outside, tunnel(t).name,
+           (room ? "Who gets from tunnel " : "Who puts into tunnel ") + quoted(tunnel(t).name) +
+               (room ? " outside" : " from outside") +
+               " the pipeline is the bottleneck: " + waits(wait, room ? "room in it" : "its items") + ".");
+      return true;
     }
     return false;
   }
@@ -379,9 +387,9 @@ class Teller {
     std::size_t const n = stats_.stages.size();
     std::vector<std::vector<bool>> to(n, std::vector<bool>(n));
     for (std::size_t a = 0; a != n; ++a) {
-      for (TunnelWaits const& into : stage(a).into) {
+      for (WaitReport const& into : stage(a).room_in) {
         for (std::size_t b = 0; b != n; ++b) {
-          if (std::ranges::find(stage(b).from, into.tunnel, &TunnelWaits::tunnel) != stage(b).from.end())
+          if (std::ranges::find(stage(b).items_of, into.tunnel, &WaitReport::tunnel) != stage(b).items_of.end())
             to[a][b] = true;
         }
       }
@@ -397,11 +405,9 @@ class Teller {
   /// Of all its inputs together, in the working time.
   double starved(std::size_t s) const {
     double sum = -1;
-    for (TunnelWaits const& from : stage(s).from) {
-      int const t = run_.tunnel(from.tunnel);
-      double const share = from.waits >= 0 ? run_.get_share(s, from)
-                           : t < 0         ? -1
-                                           : run_.pressure(static_cast<std::size_t>(t)).starved.share;
+    for (WaitReport const& from : stage(s).items_of) {
+      double share = run_.get_share(s, from);
+      if (share < 0) share = run_.pressure(from).starved.share;
       if (share >= 0) sum = std::max(0.0, sum) + share;
     }
     return std::min(1.0, sum);
@@ -439,47 +445,38 @@ class Teller {
   }
 
   void tell_spills() {
-    for (TunnelStats const& t : stats_.tunnels) {
+    for (TunnelReport const& t : stats_.tunnels) {
       if (t.spilled > 0) {
         double const share = t.items > 0 ? static_cast<double>(t.spilled) / static_cast<double>(t.items) : 1;
         tell(FindingKind::spill, t.name,
              "Tunnel " + quoted(t.name) + " spilled " + std::to_string(t.spilled) + " of its " +
                  std::to_string(t.items) + " items (" + percent(share) + ") into its pool: its ring of " +
                  std::to_string(t.capacity_items) + " was full.",
-             t.throttled > 0 ? "Writers from outside its cycle were held back " + std::to_string(t.throttled) +
-                                   (t.throttled == 1 ? " time" : " times") + ". A larger ring spills less."
-                             : "A larger ring spills less.");
+             (t.throttled > 0 ? "Writers from outside its cycle were held back " + counted(t.throttled, "time") + ". "
+                              : "") +
+                 "A larger ring spills less.");
       } else if (t.throttled > 0) {
         tell(FindingKind::spill, t.name,
-             "Writers of tunnel " + quoted(t.name) + " were held back " + std::to_string(t.throttled) +
-                 (t.throttled == 1 ? " time" : " times") + " while spill pools of the cycle behind it were high.");
+             "Writers of tunnel " + quoted(t.name) + " were held back " + counted(t.throttled, "time") +
+                 " while spill pools of the cycle behind it were high.");
       }
     }
   }
 
   void tell_waits() {
-    struct Wait {
-      double share;
-      std::size_t stage;
-      std::string tunnel;
-      bool for_room;
+    std::vector<Wait> long_waits;
+    auto const look = [&](Wait const& wait) {
+      if (wait.share >= worth_telling && !told_.contains({wait.stage, wait.tunnel, wait.what}))
+        long_waits.push_back(wait);
     };
-    std::vector<Wait> waits;
     for (std::size_t s = 0; s != stats_.stages.size(); ++s) {
-      auto const look = [&](TunnelWaits const& at, double share, bool for_room) {
-        if (share >= worth_telling && !told_.contains({static_cast<int>(s), run_.tunnel(at.tunnel), for_room}))
-          waits.push_back({share, s, at.tunnel, for_room});
-      };
-      for (TunnelWaits const& from : stage(s).from) look(from, run_.get_share(s, from), false);
-      for (TunnelWaits const& into : stage(s).into) look(into, run_.put_share(s, into), true);
+      for (WaitReport const& from : stage(s).items_of)
+        look({For::items, run_.tunnel(from), s, run_.get_share(s, from)});
+      for (WaitReport const& into : stage(s).room_in) look({For::room, run_.tunnel(into), s, run_.put_share(s, into)});
     }
-    std::ranges::stable_sort(waits, [](Wait const& a, Wait const& b) { return a.share > b.share; });
-    if (waits.size() > most_waits) waits.resize(most_waits);
-    for (Wait const& w : waits) {
-      tell(FindingKind::waits, stage(w.stage).name,
-           "Stage " + quoted(stage(w.stage).name) + " waits " + percent(w.share) + " of the time for " +
-               (w.for_room ? "room in tunnel " : "items of tunnel ") + quoted(w.tunnel) + ".");
-    }
+    std::ranges::stable_sort(long_waits, std::ranges::greater{}, &Wait::share);
+    if (long_waits.size() > most_waits) long_waits.resize(most_waits);
+    for (Wait const& wait : long_waits) tell(FindingKind::waits, stage(wait.stage).name, "Stage " + waits(wait) + ".");
   }
 
   void tell_idle() {
@@ -498,24 +495,18 @@ class Teller {
     }
   }
 
-  RunStats const& stats_;
+  RunReport const& stats_;
   Run run_;
   std::vector<Finding> findings_;
-  struct Told {
-    int stage;
-    int tunnel;
-    bool for_room;
-    auto operator<=>(Told const&) const = default;
-  };
-  std::set<Told> told_;
+  std::set<std::tuple<std::size_t, std::size_t, For>> told_;  ///< stage, tunnel, what
 };
 
 }  // namespace
 
-std::vector<Finding> find_bottleneck(RunStats const& stats) { return Teller{stats}.all(); }
+std::vector<Finding> find_bottleneck(RunReport const& stats) { return Teller{stats}.all(); }
 
-StageShares shares_of(RunStats const& stats, StageStats const& stage) {
-  auto const found = std::ranges::find(stats.stages, stage.name, &StageStats::name);
+StageShares shares_of(RunReport const& stats, StageReport const& stage) {
+  auto const found = std::ranges::find(stats.stages, stage.name, &StageReport::name);
   if (stats.seconds <= 0 || found == stats.stages.end()) return {};
   return Run{stats}.shares(static_cast<std::size_t>(found - stats.stages.begin()));
 }

@@ -23,10 +23,9 @@
 //   latency      nothing is busy and nothing is full: items are on their way most of the time
 // What else matters follows: a rule above that also holds, spills, throttled writers, long waits, idle replicas.
 #pragma once
+#include <hiway/report.hpp>
 #include <string>
 #include <vector>
-
-#include "cli/run_stats.hpp"
 
 namespace cli {
 
@@ -39,8 +38,8 @@ struct Finding {
   std::string advice;   ///< what may help, or ""
 };
 
-/// The verdict first; never empty.
-[[nodiscard]] std::vector<Finding> find_bottleneck(RunStats const& stats);
+/// The verdict first; never empty. `stats` has every tunnel that its stages name.
+[[nodiscard]] std::vector<Finding> find_bottleneck(hiway::RunReport const& stats);
 
 /// Of the run's working time: 0 to 1. -1 where not known.
 struct StageShares {
@@ -48,6 +47,6 @@ struct StageShares {
   double busy = -1;
   bool inferred = false;  ///< busy
 };
-[[nodiscard]] StageShares shares_of(RunStats const& stats, StageStats const& stage);
+[[nodiscard]] StageShares shares_of(hiway::RunReport const& stats, hiway::StageReport const& stage);
 
 }  // namespace cli

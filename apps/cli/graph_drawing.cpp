@@ -8,6 +8,12 @@
 #include "cli/html.hpp"
 
 namespace cli {
+
+using hiway::RunReport;
+using hiway::StageReport;
+using hiway::TunnelReport;
+using hiway::WaitReport;
+
 namespace {
 
 constexpr double gap_x = 34;
@@ -42,7 +48,7 @@ struct Text {
   std::string note;
 };
 
-Text text_of(RunStats const& stats, StageStats const& stage) {
+Text text_of(RunReport const& stats, StageReport const& stage) {
   char const* const one = stage.gpu ? "block" : "thread";
   StageShares const shares = shares_of(stats, stage);
   std::string note = std::string{stage.gpu ? "GPU, " : "CPU, "} + count_text(stage.executors) + " " + one +
@@ -51,7 +57,7 @@ Text text_of(RunStats const& stats, StageStats const& stage) {
   return {shortened(stage.name, most_characters), note};
 }
 
-Text text_of(TunnelStats const& tunnel) {
+Text text_of(TunnelReport const& tunnel) {
   std::string const mean = tunnel.mean_items >= 0 ? number_text(tunnel.mean_items) + " of " : "room for ";
   return {shortened(tunnel.name, most_characters), mean + count_text(tunnel.capacity_items)};
 }
@@ -205,15 +211,15 @@ std::string draw_node(Node const& node, Text const& text, std::string const& nam
 
 }  // namespace
 
-GraphEdges edges_of(RunStats const& stats) {
+GraphEdges edges_of(RunReport const& stats) {
   GraphEdges edges;
   auto const tunnel = [&](std::string const& name) {
-    auto const found = std::ranges::find(stats.tunnels, name, &TunnelStats::name);
+    auto const found = std::ranges::find(stats.tunnels, name, &TunnelReport::name);
     return stats.stages.size() + static_cast<std::size_t>(found - stats.tunnels.begin());
   };
   for (std::size_t s = 0; s != stats.stages.size(); ++s) {
-    for (TunnelWaits const& from : stats.stages[s].from) edges.emplace_back(tunnel(from.tunnel), s);
-    for (TunnelWaits const& into : stats.stages[s].into) edges.emplace_back(s, tunnel(into.tunnel));
+    for (WaitReport const& from : stats.stages[s].items_of) edges.emplace_back(tunnel(from.tunnel), s);
+    for (WaitReport const& into : stats.stages[s].room_in) edges.emplace_back(s, tunnel(into.tunnel));
   }
   return edges;
 }
@@ -258,15 +264,15 @@ GraphLayers layers_of(std::size_t nodes, GraphEdges const& edges) {
   return result;
 }
 
-std::string draw_graph(RunStats const& stats, std::string const& subject) {
+std::string draw_graph(RunReport const& stats, std::string const& subject) {
   std::size_t const stages = stats.stages.size();
   std::vector<Node> nodes;
   std::vector<Text> texts;
-  for (StageStats const& stage : stats.stages) {
+  for (StageReport const& stage : stats.stages) {
     texts.push_back(text_of(stats, stage));
     nodes.push_back({.width = width_of(texts.back()), .height = stage_height});
   }
-  for (TunnelStats const& tunnel : stats.tunnels) {
+  for (TunnelReport const& tunnel : stats.tunnels) {
     texts.push_back(text_of(tunnel));
     nodes.push_back({.width = width_of(texts.back()), .height = tunnel_height});
   }
@@ -288,7 +294,7 @@ std::string draw_graph(RunStats const& stats, std::string const& subject) {
     double filled = -1;
     if (is_stage) {
       filled = shares_of(stats, stats.stages[i]).busy;
-    } else if (TunnelStats const& t = stats.tunnels[i - stages]; t.mean_items >= 0 && t.capacity_items > 0) {
+    } else if (TunnelReport const& t = stats.tunnels[i - stages]; t.mean_items >= 0 && t.capacity_items > 0) {
       filled = t.mean_items / static_cast<double>(t.capacity_items);
     }
     out += draw_node(layout.node(i), texts[i], name, css, filled) + "\n";

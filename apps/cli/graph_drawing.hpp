@@ -4,17 +4,16 @@
 // the longest way to it; an edge over several layers gets a point in each; a few sweeps order each layer by the middle
 // of its neighbours, and place it.
 #pragma once
+#include <hiway/report.hpp>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "cli/run_stats.hpp"
 
 namespace cli {
 
 /// From a stage into a tunnel, or from a tunnel into a stage. Stages have the first numbers.
 using GraphEdges = std::vector<std::pair<std::size_t, std::size_t>>;
-[[nodiscard]] GraphEdges edges_of(RunStats const& stats);
+[[nodiscard]] GraphEdges edges_of(hiway::RunReport const& stats);
 
 struct GraphLayers {
   std::vector<std::size_t> layer;  ///< of each node
@@ -24,6 +23,6 @@ struct GraphLayers {
 [[nodiscard]] GraphLayers layers_of(std::size_t nodes, GraphEdges const& edges);
 
 /// `subject`: the stage or tunnel that is set off, or "".
-[[nodiscard]] std::string draw_graph(RunStats const& stats, std::string const& subject);
+[[nodiscard]] std::string draw_graph(hiway::RunReport const& stats, std::string const& subject);
 
 }  // namespace cli

@@ -1,6 +1,7 @@
 #include "cli/report.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <vector>
 
 #include "cli/bottleneck.hpp"
@@ -9,6 +10,12 @@
 #include "cli/timeline.hpp"
 
 namespace cli {
+
+using hiway::RunReport;
+using hiway::StageReport;
+using hiway::TunnelReport;
+using hiway::WaitReport;
+
 namespace {
 
 constexpr std::size_t most_events = 20;
@@ -27,9 +34,8 @@ std::string section(char const* id, char const* title, std::string const& conten
              : std::string{"<section id=\""} + id + "\"><h2>" + title + "</h2>\n" + content + "</section>\n";
 }
 
-std::string head(TraceFile const& trace) {
-  std::string const name = trace.app.empty() ? "A run" : escaped(trace.app);
-  std::string out = "<h1>" + name + "</h1>\n<ul class=\"facts\">";
+std::string head(TraceFile const& trace, std::string const& title) {
+  std::string out = "<h1>" + title + "</h1>\n<ul class=\"facts\">";
   auto const fact = [&](std::string const& text, std::string const& value) {
     out += "<li>" + text + " <b>" + escaped(value) + "</b></li>";
   };
@@ -60,7 +66,7 @@ std::string part(char const* css, double share, std::string const& said) {
          escaped(said) + ": " + percent_text(share) + "\"></span>";
 }
 
-std::string bar(RunStats const& stats, StageStats const& stage) {
+std::string bar(RunReport const& stats, StageReport const& stage) {
   std::string parts;
   std::string said;
   double const life =
@@ -72,15 +78,15 @@ std::string bar(RunStats const& stats, StageStats const& stage) {
   if (stage.busy >= 0 && !stage.gpu) {
     parts += part("busy", stage.busy * life, "busy");
     left -= stage.busy * life;
-    auto const add = [&](std::vector<TunnelWaits> const& waits, char const* css, std::string const& what) {
-      for (TunnelWaits const& each : waits) {
-        double const share = std::min(left, std::max(0.0, each.waits) * life);
+    auto const add = [&](std::vector<WaitReport> const& waits, char const* css, std::string const& what) {
+      for (WaitReport const& each : waits) {
+        double const share = std::min(left, std::max(0.0, wait_share(stage, each)) * life);
         parts += part(css, share, what + "'" + each.tunnel + "'");
         left -= share;
       }
     };
-    add(stage.from, "get", "waits for items of ");
-    add(stage.into, "put", "waits for room in ");
+    add(stage.items_of, "get", "waits for items of ");
+    add(stage.room_in, "put", "waits for room in ");
     said = percent_text(stage.busy * life) + " busy";
   } else if (StageShares const shares = shares_of(stats, stage); shares.busy >= 0) {
     double const end = std::max(0.0, stats.end_detection_us) * 1e-6;
@@ -98,11 +104,11 @@ std::string bar(RunStats const& stats, StageStats const& stage) {
          "</div><div class=\"say\">" + said + "</div>\n";
 }
 
-std::string bars(RunStats const& stats) {
+std::string bars(RunReport const& stats) {
   std::string out;
-  for (StageStats const& stage : stats.stages) out += bar(stats, stage);
+  for (StageReport const& stage : stats.stages) out += bar(stats, stage);
   if (out.empty()) return "";
-  bool const gpu = std::ranges::any_of(stats.stages, &StageStats::gpu);
+  bool const gpu = std::ranges::any_of(stats.stages, &StageReport::gpu);
   Legend entries{{"busy", "busy"}, {"get", "waits for items"}, {"put", "waits for room"}};
   if (gpu)
     entries.insert(entries.end(), {{"guessed", "GPU: had items and room (inferred)"}, {"unknown", "GPU: had not"}});
@@ -128,22 +134,17 @@ std::string timeline(TraceFile const& trace) {
     entries.insert(entries.end(), {{"active", "blocks that took items"}, {"alive", "GPU stage runs"}});
   if (has(Track::Place::bus)) entries.emplace_back("dma", "copies");
   if (trace.end_search >= 0) entries.emplace_back("end", "end detection");
-  std::string out =
-      "<div class=\"tools\">drag to zoom, double-click for all<button type=\"button\" data-do=\"closer\">+</button>"
-      "<button type=\"button\" data-do=\"farther\">\u2212</button><button type=\"button\" "
-      "data-do=\"all\">all</button></div>\n" +
-      legend(entries) + "<div class=\"rows\">\n" + draw_tracks(trace) + "</div>\n" + events(trace);
-  if (trace.dropped_events > 0)
-    out += "<p class=\"soft\">" + count_text(trace.dropped_events) +
-           " events had no room in the trace; the sums have them.</p>\n";
-  return out;
+  return "<div class=\"tools\">drag to zoom, double-click for all<button type=\"button\" data-do=\"closer\">+</button>"
+         "<button type=\"button\" data-do=\"farther\">\u2212</button><button type=\"button\" "
+         "data-do=\"all\">all</button></div>\n" +
+         legend(entries) + "<div class=\"rows\">\n" + draw_tracks(trace) + "</div>\n" + events(trace);
 }
 
 std::string occupancy(TraceFile const& trace) {
   std::string const rows = draw_occupancy(trace);
   if (rows.empty()) return "";
   Legend entries{{"items", "items in the ring"}, {"most", "most, where samples are joined"}};
-  if (std::ranges::any_of(trace.stats.tunnels, [](TunnelStats const& t) { return t.spilled > 0; }))
+  if (std::ranges::any_of(trace.stats.tunnels, [](TunnelReport const& t) { return t.spilled > 0; }))
     entries.emplace_back("pool", "in the pool");
   return legend(entries) + "<div class=\"rows\">\n" + rows + "</div>\n";
 }
@@ -172,22 +173,22 @@ std::string table(char const* id, std::vector<Column> const& columns,
   return out + "</tbody></table></div>\n";
 }
 
-std::string waits_text(std::vector<TunnelWaits> const& waits) {
+std::string waits_text(StageReport const& stage, std::vector<WaitReport> const& waits) {
   std::string out;
-  for (TunnelWaits const& each : waits) {
+  for (WaitReport const& each : waits) {
     if (!out.empty()) out += ", ";
     out += each.tunnel;
-    if (each.waits >= 0) (out += " ") += percent_text(each.waits);
+    if (double const share = wait_share(stage, each); share >= 0) (out += " ") += percent_text(share);
   }
   return out.empty() ? "\u2013" : out;
 }
 
-std::string stage_table(RunStats const& stats) {
+std::string stage_table(RunReport const& stats) {
   std::vector<std::vector<std::string>> rows;
-  for (StageStats const& s : stats.stages)
+  for (StageReport const& s : stats.stages)
     rows.push_back({s.name, s.gpu ? "GPU" : "CPU", count_text(s.executors), count_text(s.items),
                     time_text(s.seconds * 1e6 / static_cast<double>(std::max<std::uint64_t>(1, s.executors))),
-                    percent_text(s.busy), waits_text(s.from), waits_text(s.into)});
+                    percent_text(s.busy), waits_text(s, s.items_of), waits_text(s, s.room_in)});
   return table("stages",
                {{"stage"},
                 {"on", "text"},
@@ -202,13 +203,14 @@ std::string stage_table(RunStats const& stats) {
 
 std::string level(double items) { return items < 0 ? "\u2013" : number_text(items); }
 
-std::string tunnel_table(RunStats const& stats) {
+std::string tunnel_table(RunReport const& stats) {
   std::vector<std::vector<std::string>> rows;
-  for (TunnelStats const& t : stats.tunnels)
+  for (TunnelReport const& t : stats.tunnels)
     rows.push_back({t.name, t.direction, t.movement, count_text(t.capacity_items),
                     bytes_text(static_cast<double>(t.item_bytes)), count_text(t.items), count_text(t.finished),
                     level(t.mean_items), level(t.most_items), percent_text(t.full), percent_text(t.empty),
-                    bytes_text(static_cast<double>(t.bytes)), count_text(t.batches), count_text(t.spilled), t.why});
+                    bytes_text(static_cast<double>(t.items * t.item_bytes)), count_text(t.batches),
+                    count_text(t.spilled), count_text(t.put_groups), count_text(t.get_groups), t.why});
   return table("tunnels",
                {{"tunnel"},
                 {"direction", "text"},
@@ -224,6 +226,8 @@ std::string tunnel_table(RunStats const& stats) {
                 {"bytes"},
                 {"batches"},
                 {"spilled"},
+                {"put groups"},
+                {"get groups"},
                 {"why this movement", "long"}},
                rows);
 }
@@ -232,22 +236,21 @@ std::string tunnel_table(RunStats const& stats) {
 
 std::string to_html(TraceFile const& trace, std::string const& source) {
   std::vector<Finding> const found = find_bottleneck(trace.stats);
-  std::string const title = trace.app.empty() ? "hiway report" : escaped(trace.app) + " \u2013 hiway report";
+  std::string const title = escaped(std::filesystem::path{source}.filename().string());
   std::string const graph =
       trace.stats.stages.empty()
           ? ""
           : "<div class=\"scroll\">" + draw_graph(trace.stats, found.front().subject) + "</div>\n";
   return "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\" />\n<meta name=\"viewport\" "
          "content=\"width=device-width, initial-scale=1\" />\n<title>" +
-         title + "</title>\n<link rel=\"icon\" href=\"data:,\" />\n<style>\n" + report_css +
-         "</style>\n</head>\n<body data-run=\"" + std::to_string(trace.run_end) + "\">\n" + head(trace) +
+         title + " \u2013 hiway report</title>\n<link rel=\"icon\" href=\"data:,\" />\n<style>\n" + report_css +
+         "</style>\n</head>\n<body data-run=\"" + std::to_string(trace.run_end) + "\">\n" + head(trace, title) +
          findings(found) + section("busy", "What the stages did", bars(trace.stats)) +
          section("graph", "Stages and tunnels", graph) + section("timeline", "Timeline", timeline(trace)) +
          section("occupancy", "What the tunnels held", occupancy(trace)) +
          section("numbers", "Numbers", stage_table(trace.stats) + tunnel_table(trace.stats)) +
-         "<p class=\"soft\">From " + escaped(source) +
-         (trace.version.empty() ? "" : ", hiway " + escaped(trace.version)) + ".</p>\n<script>//<![CDATA[\n" +
-         report_js + "//]]></script>\n</body>\n</html>\n";
+         "<p class=\"soft\">From " + escaped(source) + ", hiway " + escaped(trace.version) +
+         ".</p>\n<script>//<![CDATA[\n" + report_js + "//]]></script>\n</body>\n</html>\n";
 }
 
 }  // namespace cli

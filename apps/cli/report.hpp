@@ -12,7 +12,7 @@ namespace cli {
 extern char const* const report_css;
 extern char const* const report_js;
 
-/// `source`: the trace's file, for the page's foot.
+/// `source`: the trace's file; the page's title and its foot name it.
 [[nodiscard]] std::string to_html(TraceFile const& trace, std::string const& source);
 
 }  // namespace cli

@@ -11,6 +11,11 @@
 #include "cli/html.hpp"
 
 namespace cli {
+
+using hiway::RunReport;
+using hiway::StageReport;
+using hiway::TunnelReport;
+
 namespace {
 
 constexpr std::size_t cells_of_all_tracks = 40'000;
@@ -128,7 +133,7 @@ char const* class_of(Activity activity, Track::Place place) {
   return "";
 }
 
-std::string said(Layer const& layer, Track::Place place, RunStats const& stats) {
+std::string said(Layer const& layer, Track::Place place, RunReport const& stats) {
   std::string const tunnel =
       layer.tunnel < 0 ? "" : "'" + stats.tunnels[static_cast<std::size_t>(layer.tunnel)].name + "'";
   switch (layer.activity) {
@@ -168,7 +173,7 @@ std::string end_band(TraceFile const& trace, Scale const& scale) {
 std::string draw_track(Track const& track, TraceFile const& trace, Scale const& scale, std::size_t count) {
   std::vector<Piece> pieces = flattened(track.slices);
   double blocks = 0;
-  for (StageStats const& stage : trace.stats.stages) {
+  for (StageReport const& stage : trace.stats.stages) {
     if (track.place == Track::Place::gpu && stage.name == track.stage) blocks = static_cast<double>(stage.executors);
   }
   for (Piece& p : pieces) {
@@ -267,7 +272,7 @@ std::string area(std::vector<Step> const& steps, Scale const& scale, double top,
   return path;
 }
 
-std::string draw_tunnel(TunnelStats const& tunnel, std::vector<Sample> const& samples, TraceFile const& trace,
+std::string draw_tunnel(TunnelReport const& tunnel, std::vector<Sample> const& samples, TraceFile const& trace,
                         Scale const& scale, std::size_t count) {
   std::vector<Step> const steps = steps_of(samples, trace.run_end, count);
   double highest = 0;

@@ -13,6 +13,12 @@
 #include "cli/input.hpp"
 
 namespace cli {
+
+using hiway::RunReport;
+using hiway::StageReport;
+using hiway::TunnelReport;
+using hiway::WaitReport;
+
 namespace {
 
 constexpr std::size_t most_bytes = std::size_t{2} << 30;
@@ -50,25 +56,17 @@ class Reader {
     if (!value.is_number()) fail_at(pointer + "/" + key, needed("a number", value));
     return value.get<double>();
   }
-  [[nodiscard]] double number_or(Json const& parent, std::string const& pointer, char const* key, double none) const {
-    return parent.contains(key) ? number(parent, pointer, key) : none;
-  }
-  [[nodiscard]] std::string text_or_none(Json const& parent, std::string const& pointer, char const* key) const {
-    return parent.contains(key) ? text(parent, pointer, key) : "";
-  }
-  [[nodiscard]] std::uint64_t count(Json const& parent, std::string const& pointer, char const* key) const {
+  template <class Count = std::uint64_t>
+  [[nodiscard]] Count count(Json const& parent, std::string const& pointer, char const* key) const {
     double const value = number(parent, pointer, key);
-    if (value < 0 || value != std::floor(value) || value > 1.8e19)
-      fail_at(pointer + "/" + key, "a whole number, 0 or more, is needed");
+    if (value < 0 || value != std::floor(value)) fail_at(pointer + "/" + key, "a whole number, 0 or more, is needed");
+    if (value >= static_cast<double>(std::numeric_limits<Count>::max())) fail_at(pointer + "/" + key, "is too large");
     Json const& exact = parent[key];
-    return exact.is_number_unsigned() ? exact.get<std::uint64_t>() : static_cast<std::uint64_t>(value);
-  }
-  [[nodiscard]] std::uint64_t count_or_0(Json const& parent, std::string const& pointer, char const* key) const {
-    return parent.contains(key) ? count(parent, pointer, key) : 0;
+    return exact.is_number_unsigned() ? exact.get<Count>() : static_cast<Count>(value);
   }
   /// 0 to 1, or -1 where it is not known.
   [[nodiscard]] double fraction(Json const& parent, std::string const& pointer, char const* key) const {
-    double const value = number_or(parent, pointer, key, -1);
+    double const value = number(parent, pointer, key);
     if (value != -1 && (value < 0 || value > 1 + 1e-6)) fail_at(pointer + "/" + key, "0 to 1, or -1, is needed");
     return std::min(value, 1.0);
   }
@@ -87,48 +85,50 @@ class Reader {
   std::string const& file_;
 };
 
-std::vector<TunnelWaits> read_waits(Reader const& read, Json const& stage, std::string const& pointer,
-                                    char const* key) {
-  std::vector<TunnelWaits> all;
-  if (!stage.contains(key)) return all;
-  for (Json const& one : read.list(stage[key], pointer + "/" + key)) {
+/// `stage_seconds`: what the file's fractions are of.
+std::vector<WaitReport> read_waits(Reader const& read, Json const& stage, std::string const& pointer, char const* key,
+                                   double stage_seconds) {
+  std::vector<WaitReport> all;
+  for (Json const& one : read.list(read.member(stage, pointer, key), pointer + "/" + key)) {
     std::string const at = pointer + "/" + key + "/" + std::to_string(all.size());
-    all.push_back({read.text(one, at, "tunnel"), read.fraction(one, at, "waits")});
+    double const waits = read.fraction(one, at, "waits");
+    all.push_back({read.text(one, at, "tunnel"), waits < 0 ? -1 : waits * stage_seconds});
   }
   return all;
 }
 
-StageStats read_stage(Reader const& read, Json const& json, std::string const& at) {
-  StageStats stage;
+StageReport read_stage(Reader const& read, Json const& json, std::string const& at) {
+  StageReport stage;
   stage.name = read.text(json, at, "name");
   Json const& gpu = read.member(json, at, "gpu");
   if (!gpu.is_boolean()) read.fail_at(at + "/gpu", "true or false is needed");
   stage.gpu = gpu.get<bool>();
-  stage.executors = read.count(json, at, "executors");
+  stage.executors = read.count<unsigned>(json, at, "executors");
   stage.items = read.count(json, at, "items");
   stage.seconds = read.number(json, at, "seconds");
   stage.busy = read.fraction(json, at, "busy");
-  stage.from = read_waits(read, json, at, "from");
-  stage.into = read_waits(read, json, at, "into");
+  stage.items_of = read_waits(read, json, at, "from", stage.seconds);
+  stage.room_in = read_waits(read, json, at, "into", stage.seconds);
   return stage;
 }
 
-TunnelStats read_tunnel(Reader const& read, Json const& json, std::string const& at) {
-  TunnelStats tunnel;
+TunnelReport read_tunnel(Reader const& read, Json const& json, std::string const& at) {
+  TunnelReport tunnel;
   tunnel.name = read.text(json, at, "name");
   tunnel.direction = read.text(json, at, "direction");
   tunnel.movement = read.text(json, at, "movement");
-  tunnel.why = read.text_or_none(json, at, "why");
+  tunnel.why = read.text(json, at, "why");
   tunnel.item_bytes = read.count(json, at, "item_bytes");
   tunnel.capacity_items = read.count(json, at, "capacity_items");
   tunnel.items = read.count(json, at, "items");
   tunnel.finished = read.count(json, at, "finished");
-  tunnel.bytes = read.count_or_0(json, at, "bytes");
-  tunnel.batches = read.count_or_0(json, at, "batches");
-  tunnel.spilled = read.count_or_0(json, at, "spilled");
-  tunnel.throttled = read.count_or_0(json, at, "throttled");
-  tunnel.most_items = read.number_or(json, at, "most_items", -1);
-  tunnel.mean_items = read.number_or(json, at, "mean_items", -1);
+  tunnel.batches = read.count(json, at, "batches");
+  tunnel.spilled = read.count(json, at, "spilled");
+  tunnel.put_groups = read.count(json, at, "put_groups");
+  tunnel.get_groups = read.count(json, at, "get_groups");
+  tunnel.throttled = read.count(json, at, "throttled");
+  tunnel.most_items = read.number(json, at, "most_items");
+  tunnel.mean_items = read.number(json, at, "mean_items");
   tunnel.full = read.fraction(json, at, "full");
   tunnel.empty = read.fraction(json, at, "empty");
   return tunnel;
@@ -143,13 +143,13 @@ void refuse_twice(Reader const& read, Things const& things, std::string const& p
   }
 }
 
-RunStats read_stats(Reader const& read, Json const& json, std::string const& pointer) {
-  RunStats stats;
+RunReport read_stats(Reader const& read, Json const& json, std::string const& pointer) {
+  RunReport stats;
   stats.device = read.text(json, pointer, "device");
   stats.seconds = read.number(json, pointer, "seconds");
   if (stats.seconds < 0) read.fail_at(pointer + "/seconds", "is negative");
   stats.items = read.count(json, pointer, "items");
-  stats.end_detection_us = read.number_or(json, pointer, "end_detection_us", -1);
+  stats.end_detection_us = read.number(json, pointer, "end_detection_us");
   for (Json const& tunnel : read.list(read.member(json, pointer, "tunnels"), pointer + "/tunnels"))
     stats.tunnels.push_back(read_tunnel(read, tunnel, pointer + "/tunnels/" + std::to_string(stats.tunnels.size())));
   refuse_twice(read, stats.tunnels, pointer + "/tunnels");
@@ -157,15 +157,15 @@ RunStats read_stats(Reader const& read, Json const& json, std::string const& poi
     stats.stages.push_back(read_stage(read, stage, pointer + "/stages/" + std::to_string(stats.stages.size())));
   refuse_twice(read, stats.stages, pointer + "/stages");
   for (std::size_t s = 0; s != stats.stages.size(); ++s) {
-    auto const known = [&](std::vector<TunnelWaits> const& waits, char const* key) {
+    auto const known = [&](std::vector<WaitReport> const& waits, char const* key) {
       for (std::size_t i = 0; i != waits.size(); ++i) {
-        if (std::ranges::find(stats.tunnels, waits[i].tunnel, &TunnelStats::name) == stats.tunnels.end())
+        if (std::ranges::find(stats.tunnels, waits[i].tunnel, &TunnelReport::name) == stats.tunnels.end())
           read.fail_at(pointer + "/stages/" + std::to_string(s) + "/" + key + "/" + std::to_string(i) + "/tunnel",
                        "no tunnel '" + waits[i].tunnel + "' in the stats");
       }
     };
-    known(stats.stages[s].from, "from");
-    known(stats.stages[s].into, "into");
+    known(stats.stages[s].items_of, "from");
+    known(stats.stages[s].room_in, "into");
   }
   return stats;
 }
@@ -184,17 +184,9 @@ class Events {
     double const ts = read_.number(event, at, "ts");
     if (phase == "X") return take_slice(event, at, process, ts);
     if (phase == "C") return take_sample(event, at, process, ts);
-    std::string const category = read_.text_or_none(event, at, "cat");
     std::string const name = read_.text(event, at, "name");
-    std::string text = name;
-    if (event.contains("args")) {
-      Json const& args = read_.object(event["args"], at + "/args");
-      if (args.contains("text") && !read_.text(args, at + "/args", "text").empty())
-        text += ": " + read_.text(args, at + "/args", "text");
-      if (args.contains("from") && args.contains("to"))
-        text += " from " + args["from"].dump() + " to " + args["to"].dump();
-    }
-    moments_.push_back({ts, category, text});
+    std::string const text = read_.text(read_.member(event, at, "args"), at + "/args", "text");
+    moments_.push_back({ts, read_.text(event, at, "cat"), text.empty() ? name : name + ": " + text});
     last_ = std::max(last_, ts);
   }
 
@@ -202,7 +194,7 @@ class Events {
   void put_into(TraceFile& file) {
     std::vector<int> tunnel_of(tunnels_.size());
     for (auto const& [name, seen] : tunnels_) {
-      auto const found = std::ranges::find(file.stats.tunnels, name, &TunnelStats::name);
+      auto const found = std::ranges::find(file.stats.tunnels, name, &TunnelReport::name);
       if (found == file.stats.tunnels.end()) read_.fail_at(seen.place, "no tunnel '" + name + "' in the stats");
       tunnel_of[static_cast<std::size_t>(seen.number)] = static_cast<int>(found - file.stats.tunnels.begin());
     }
@@ -212,14 +204,12 @@ class Events {
       file.samples[static_cast<std::size_t>(tunnel_of[static_cast<std::size_t>(number)])] = std::move(samples);
     }
     for (auto& [id, track] : tracks_) {
-      if (track.slices.empty() && track.name.empty()) continue;
       for (Slice& slice : track.slices) {
         if (slice.tunnel >= 0) slice.tunnel = tunnel_of[static_cast<std::size_t>(slice.tunnel)];
       }
       std::ranges::stable_sort(track.slices, [](Slice const& a, Slice const& b) {
         return a.begin != b.begin ? a.begin < b.begin : a.end != b.end ? a.end > b.end : a.activity < b.activity;
       });
-      if (track.name.empty()) track.name = track.stage;
       file.tracks.push_back(std::move(track));
     }
     std::ranges::stable_sort(moments_, {}, &Moment::at);
@@ -288,7 +278,7 @@ class Events {
     Json const& args = read_.member(event, at, "args");
     if (!read_.object(args, at + "/args").contains("items")) return;
     samples_[tunnel(read_.text(event, at, "name"), at + "/name")].push_back(
-        {ts, read_.number(args, at + "/args", "items"), read_.number_or(args, at + "/args", "spilled", 0)});
+        {ts, read_.number(args, at + "/args", "items"), read_.number(args, at + "/args", "spilled")});
     last_ = std::max(last_, ts);
   }
 
@@ -344,10 +334,8 @@ TraceFile parse_trace(std::string const& name, std::string_view text) {
   if (version != 1)
     read.fail_at("/hiway/trace_version", "version 1 is read here, not " + hiway["trace_version"].dump());
   TraceFile file;
-  file.version = read.text_or_none(hiway, "/hiway", "version");
-  file.app = read.text_or_none(hiway, "/hiway", "app");
-  file.error = read.text_or_none(hiway, "/hiway", "error");
-  file.dropped_events = read.count_or_0(hiway, "/hiway", "dropped_events");
+  file.version = read.text(hiway, "/hiway", "version");
+  if (hiway.contains("error")) file.error = read.text(hiway, "/hiway", "error");
   file.stats = read_stats(read, read.member(hiway, "/hiway", "stats"), "/hiway/stats");
   events.put_into(file);
   return file;

@@ -1,11 +1,10 @@
 // TraceFile: what a run has recorded of itself (docs/tracing.md), read and checked, its slices and samples in order.
 #pragma once
 #include <cstdint>
+#include <hiway/report.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "cli/run_stats.hpp"
 
 namespace cli {
 
@@ -44,12 +43,10 @@ struct Moment {
 
 struct TraceFile {
   std::string version;
-  std::string app;                   ///< or ""
-  std::string error;                 ///< the run's, or ""
-  std::uint64_t dropped_events = 0;  ///< which had no room
-  double run_end = 0;                ///< the run's, or the last event's where that is later
-  double end_search = -1;            ///< when the search for the end began; -1: it is not recorded
-  RunStats stats;
+  std::string error;       ///< the run's, or ""
+  double run_end = 0;      ///< the run's, or the last event's where that is later
+  double end_search = -1;  ///< when the search for the end began; -1: it is not recorded
+  hiway::RunReport stats;
   std::vector<Track> tracks;                 ///< CPU threads, GPU stages, bus
   std::vector<std::vector<Sample>> samples;  ///< of each of stats.tunnels
   std::vector<Moment> moments;

@@ -53,6 +53,9 @@ struct StageReport {
   std::vector<WaitReport> room_in;   ///< for each tunnel in into
 };
 
+/// Fraction of the lives of the stage's threads, 0 to 1, in which they waited; -1: not known.
+[[nodiscard]] double wait_share(StageReport const& stage, WaitReport const& wait);
+
 /// What went through one stencil tunnel.
 struct StencilReport {
   std::string name;

@@ -23,22 +23,29 @@
 namespace {
 
 using namespace cli;
+using hiway::RunReport;
+using hiway::StageReport;
+using hiway::TunnelReport;
+using hiway::WaitReport;
 
 // ---- the bottleneck, of sums that are written by hand
 
-StageStats cpu(std::string name, double busy, std::vector<TunnelWaits> from, std::vector<TunnelWaits> into,
-               std::uint64_t threads = 1, double life = 1) {
-  return {std::move(name), false,          threads, 100, life * static_cast<double>(threads), busy,
-          std::move(from), std::move(into)};
+/// What it waits is given as fractions of its life.
+StageReport cpu(std::string name, double busy, std::vector<WaitReport> from, std::vector<WaitReport> into,
+                unsigned threads = 1, double life = 1) {
+  double const seconds = life * threads;
+  for (WaitReport& wait : from) wait.seconds *= seconds;
+  for (WaitReport& wait : into) wait.seconds *= seconds;
+  return {std::move(name), false, threads, 100, seconds, busy, std::move(from), std::move(into)};
 }
-StageStats gpu(std::string name, std::vector<std::string> const& from, std::vector<std::string> const& into) {
-  StageStats stage{std::move(name), true, 32, 100, 32, 0.5, {}, {}};
-  for (std::string const& tunnel : from) stage.from.push_back({tunnel, -1});
-  for (std::string const& tunnel : into) stage.into.push_back({tunnel, -1});
+StageReport gpu(std::string name, std::vector<std::string> const& from, std::vector<std::string> const& into) {
+  StageReport stage{std::move(name), true, 32, 100, 32, 0.5, {}, {}};
+  for (std::string const& tunnel : from) stage.items_of.push_back({tunnel});
+  for (std::string const& tunnel : into) stage.room_in.push_back({tunnel});
   return stage;
 }
-TunnelStats ring(std::string name, double full, double empty, std::uint64_t capacity = 64) {
-  TunnelStats tunnel;
+TunnelReport ring(std::string name, double full, double empty, std::uint64_t capacity = 64) {
+  TunnelReport tunnel;
   tunnel.name = std::move(name);
   tunnel.movement = "memory";
   tunnel.capacity_items = capacity;
@@ -49,19 +56,19 @@ TunnelStats ring(std::string name, double full, double empty, std::uint64_t capa
   return tunnel;
 }
 /// A run of one second.
-RunStats run_of(std::vector<StageStats> stages, std::vector<TunnelStats> tunnels) {
-  return {"simt", 1, 10'000, -1, std::move(stages), std::move(tunnels)};
+RunReport run_of(std::vector<StageReport> stages, std::vector<TunnelReport> tunnels) {
+  return {"simt", 1, 10'000, -1, std::move(tunnels), {}, std::move(stages), {}};
 }
-Finding verdict(RunStats const& stats) { return find_bottleneck(stats).front(); }
-std::string all_text(RunStats const& stats) {
+Finding verdict(RunReport const& stats) { return find_bottleneck(stats).front(); }
+std::string all_text(RunReport const& stats) {
   std::string all;
   for (Finding const& one : find_bottleneck(stats)) all += one.text + "\n";
   return all;
 }
 
 TEST(Bottleneck, NamesASlowConsumer) {
-  RunStats const stats = run_of({cpu("feed", 0.1, {}, {{"numbers", 0.9}}), cpu("sink", 0.97, {{"numbers", 0.03}}, {})},
-                                {ring("numbers", 0.9, 0)});
+  RunReport const stats = run_of({cpu("feed", 0.1, {}, {{"numbers", 0.9}}), cpu("sink", 0.97, {{"numbers", 0.03}}, {})},
+                                 {ring("numbers", 0.9, 0)});
   Finding const first = verdict(stats);
   EXPECT_EQ(first.kind, FindingKind::slow_stage);
   EXPECT_EQ(first.text,
@@ -72,9 +79,9 @@ TEST(Bottleneck, NamesASlowConsumer) {
 }
 
 TEST(Bottleneck, NamesASlowMiddleStageAndTellsLongWaitsApart) {
-  RunStats const stats = run_of({cpu("a", 0.2, {}, {{"x", 0.8}}), cpu("b", 0.95, {{"x", 0.02}}, {{"y", 0.03}}),
-                                 cpu("c", 0.2, {{"y", 0.8}}, {{"z", 0}}), cpu("d", 0.18, {{"z", 0.82}}, {})},
-                                {ring("x", 0.9, 0), ring("y", 0, 0.9), ring("z", 0, 0.9)});
+  RunReport const stats = run_of({cpu("a", 0.2, {}, {{"x", 0.8}}), cpu("b", 0.95, {{"x", 0.02}}, {{"y", 0.03}}),
+                                  cpu("c", 0.2, {{"y", 0.8}}, {{"z", 0}}), cpu("d", 0.18, {{"z", 0.82}}, {})},
+                                 {ring("x", 0.9, 0), ring("y", 0, 0.9), ring("z", 0, 0.9)});
   EXPECT_EQ(verdict(stats).subject, "b");
   EXPECT_NE(verdict(stats).text.find("'c' waits 80 % of the time for items of tunnel 'y' after it"), std::string::npos);
   EXPECT_NE(all_text(stats).find("Stage 'd' waits 82 % of the time for items of tunnel 'z'."), std::string::npos)
@@ -82,7 +89,7 @@ TEST(Bottleneck, NamesASlowMiddleStageAndTellsLongWaitsApart) {
 }
 
 TEST(Bottleneck, SaysThatAStarvingSourceIsToBlameItself) {
-  RunStats const stats =
+  RunReport const stats =
       run_of({cpu("read", 0.99, {}, {{"lines", 0}}), cpu("count", 0.1, {{"lines", 0.9}}, {})}, {ring("lines", 0, 0.9)});
   EXPECT_EQ(verdict(stats).subject, "read");
   EXPECT_NE(verdict(stats).advice.find("what that waits for outside"), std::string::npos) << verdict(stats).advice;
@@ -90,14 +97,14 @@ TEST(Bottleneck, SaysThatAStarvingSourceIsToBlameItself) {
 
 TEST(Bottleneck, DoesNotBlameASourceThatWasSoonDone) {
   // It was busy all its life, which was a tenth of the run.
-  RunStats const stats = run_of({cpu("feed", 1, {}, {{"x", 0}}, 1, 0.1), cpu("work", 0.98, {{"x", 0.02}}, {})},
-                                {ring("x", 0, 0.02, 100'000)});
+  RunReport const stats = run_of({cpu("feed", 1, {}, {{"x", 0}}, 1, 0.1), cpu("work", 0.98, {{"x", 0.02}}, {})},
+                                 {ring("x", 0, 0.02, 100'000)});
   EXPECT_EQ(verdict(stats).subject, "work");
 }
 
 TEST(Bottleneck, TellsASmallRingFromASlowStage) {
-  RunStats stats = run_of({cpu("put", 0.5, {}, {{"tight", 0.5}}), cpu("get", 0.55, {{"tight", 0.45}}, {})},
-                          {ring("tight", 0.4, 0.4, 1)});
+  RunReport stats = run_of({cpu("put", 0.5, {}, {{"tight", 0.5}}), cpu("get", 0.55, {{"tight", 0.45}}, {})},
+                           {ring("tight", 0.4, 0.4, 1)});
   EXPECT_EQ(verdict(stats).kind, FindingKind::small_ring);
   EXPECT_EQ(verdict(stats).text,
             "Tunnel 'tight' is the bottleneck: it has room for 1 item; 'put' waits 50 % of the time for room in it, "
@@ -113,9 +120,9 @@ TEST(Bottleneck, TellsASmallRingFromASlowStage) {
 }
 
 TEST(Bottleneck, InfersASlowGpuStageFromItsTunnels) {
-  RunStats const stats = run_of({cpu("feed", 0.1, {}, {{"bases", 0.9}}), gpu("coarse", {"bases"}, {"matches"}),
-                                 cpu("fine", 0.2, {{"matches", 0.8}}, {})},
-                                {ring("bases", 0.9, 0.01), ring("matches", 0, 0.85)});
+  RunReport const stats = run_of({cpu("feed", 0.1, {}, {{"bases", 0.9}}), gpu("coarse", {"bases"}, {"matches"}),
+                                  cpu("fine", 0.2, {{"matches", 0.8}}, {})},
+                                 {ring("bases", 0.9, 0.01), ring("matches", 0, 0.85)});
   EXPECT_EQ(verdict(stats).kind, FindingKind::slow_stage);
   EXPECT_EQ(
       verdict(stats).text,
@@ -124,18 +131,18 @@ TEST(Bottleneck, InfersASlowGpuStageFromItsTunnels) {
 }
 
 TEST(Bottleneck, DoesNotBlameAGpuStageBesideASlowCpuStage) {
-  RunStats const slow_feed =
+  RunReport const slow_feed =
       run_of({cpu("feed", 0.95, {}, {{"a", 0.05}}), gpu("square", {"a"}, {"b"}), cpu("sum", 0.1, {{"b", 0.9}}, {})},
              {ring("a", 0, 0.3), ring("b", 0, 0.9)});
   EXPECT_EQ(verdict(slow_feed).subject, "feed");
-  RunStats const slow_sum =
+  RunReport const slow_sum =
       run_of({cpu("feed", 0.1, {}, {{"a", 0.9}}), gpu("square", {"a"}, {"b"}), cpu("sum", 0.96, {{"b", 0.04}}, {})},
              {ring("a", 0.95, 0), ring("b", 0.9, 0)});
   EXPECT_EQ(verdict(slow_sum).subject, "sum");
 }
 
 TEST(Bottleneck, DoesNotBlameAGpuStageThatStarves) {
-  RunStats const stats = run_of(
+  RunReport const stats = run_of(
       {cpu("feed", 0.6, {}, {{"a", 0}}, 1, 0.999), gpu("square", {"a"}, {"b"}), cpu("sum", 0.1, {{"b", 0.9}}, {})},
       {ring("a", 0, 0.9), ring("b", 0, 0.9)});
   EXPECT_EQ(verdict(stats).subject, "feed");
@@ -145,24 +152,24 @@ TEST(Bottleneck, DoesNotBlameAGpuStageThatStarves) {
 }
 
 TEST(Bottleneck, FindsTheSlowOneOfTwoGpuStages) {
-  RunStats const stats = run_of({cpu("feed", 0.1, {}, {{"a", 0.9}}), gpu("one", {"a"}, {"b"}), gpu("two", {"b"}, {"c"}),
-                                 cpu("sum", 0.1, {{"c", 0.9}}, {})},
-                                {ring("a", 0.9, 0), ring("b", 0.92, 0), ring("c", 0, 0.95)});
+  RunReport const stats = run_of({cpu("feed", 0.1, {}, {{"a", 0.9}}), gpu("one", {"a"}, {"b"}),
+                                  gpu("two", {"b"}, {"c"}), cpu("sum", 0.1, {{"c", 0.9}}, {})},
+                                 {ring("a", 0.9, 0), ring("b", 0.92, 0), ring("c", 0, 0.95)});
   EXPECT_EQ(verdict(stats).subject, "two");
   EXPECT_NE(verdict(stats).text.find("tunnel 'b' before it is full 92 %"), std::string::npos) << verdict(stats).text;
 }
 
 TEST(Bottleneck, CallsAPipelineBalanced) {
-  RunStats const stats = run_of({cpu("a", 0.88, {}, {{"x", 0.12}}), cpu("b", 0.9, {{"x", 0.05}}, {{"y", 0.05}}),
-                                 cpu("c", 0.86, {{"y", 0.14}}, {})},
-                                {ring("x", 0.1, 0.1), ring("y", 0.1, 0.1)});
+  RunReport const stats = run_of({cpu("a", 0.88, {}, {{"x", 0.12}}), cpu("b", 0.9, {{"x", 0.05}}, {{"y", 0.05}}),
+                                  cpu("c", 0.86, {{"y", 0.14}}, {})},
+                                 {ring("x", 0.1, 0.1), ring("y", 0.1, 0.1)});
   EXPECT_EQ(verdict(stats).kind, FindingKind::balanced);
   EXPECT_EQ(find_bottleneck(stats).size(), 1U) << all_text(stats);
 }
 
 TEST(Bottleneck, TellsAShortRunThatLooksForItsEnd) {
-  RunStats stats = run_of({cpu("feed", 1, {}, {{"x", 0}}, 1, 0.001), cpu("sum", 0.3, {{"x", 0.7}}, {}, 1, 0.001)},
-                          {ring("x", 0, 0.7)});
+  RunReport stats = run_of({cpu("feed", 1, {}, {{"x", 0}}, 1, 0.001), cpu("sum", 0.3, {{"x", 0.7}}, {}, 1, 0.001)},
+                           {ring("x", 0, 0.7)});
   stats.seconds = 0.001;
   stats.stages[0].seconds = 0.0003;
   stats.end_detection_us = 650;
@@ -173,7 +180,7 @@ TEST(Bottleneck, TellsAShortRunThatLooksForItsEnd) {
 }
 
 TEST(Bottleneck, TellsACycleWithTooLittleInIt) {
-  RunStats const stats =
+  RunReport const stats =
       run_of({cpu("seed", 1, {}, {{"again", 0}}, 1, 0.001), cpu("grow", 0.1, {{"again", 0.9}}, {{"grown", 0}}),
               cpu("cut", 0.15, {{"grown", 0.85}}, {{"again", 0}})},
              {ring("again", 0, 0.9), ring("grown", 0, 0.9)});
@@ -182,20 +189,26 @@ TEST(Bottleneck, TellsACycleWithTooLittleInIt) {
 }
 
 TEST(Bottleneck, NamesTheBusyStageOfACycle) {
-  RunStats const stats =
+  RunReport const stats =
       run_of({cpu("grow", 0.96, {{"again", 0.04}}, {{"grown", 0}}), cpu("cut", 0.1, {{"grown", 0.9}}, {{"again", 0}})},
              {ring("again", 0.5, 0), ring("grown", 0, 0.9)});
   EXPECT_EQ(verdict(stats).subject, "grow");
 }
 
-TEST(Bottleneck, TellsWhoPutsFromOutside) {
-  RunStats const stats = run_of({cpu("serve", 0.05, {{"requests", 0.95}}, {})}, {ring("requests", 0, 0.95)});
-  EXPECT_EQ(verdict(stats).kind, FindingKind::outside);
-  EXPECT_EQ(verdict(stats).subject, "requests");
+TEST(Bottleneck, TellsWhoPutsOrGetsOutside) {
+  Finding const puts = verdict(run_of({cpu("serve", 0.05, {{"requests", 0.95}}, {})}, {ring("requests", 0, 0.95)}));
+  EXPECT_EQ(puts.kind, FindingKind::outside);
+  EXPECT_EQ(puts.subject, "requests");
+  EXPECT_EQ(puts.text,
+            "Who puts into tunnel 'requests' from outside the pipeline is the bottleneck: 'serve' waits 95 % of the "
+            "time for its items.");
+  EXPECT_EQ(verdict(run_of({cpu("make", 0.1, {}, {{"answers", 0.9}})}, {ring("answers", 0.9, 0)})).text,
+            "Who gets from tunnel 'answers' outside the pipeline is the bottleneck: 'make' waits 90 % of the time for "
+            "room in it.");
 }
 
 TEST(Bottleneck, TellsSpillsAndThreadsThatAreTooMany) {
-  RunStats stats =
+  RunReport stats =
       run_of({cpu("feed", 0.97, {}, {{"x", 0.03}}), cpu("work", 0.2, {{"x", 0.8}}, {}, 8)}, {ring("x", 0, 0.9)});
   stats.tunnels[0].spilled = 2500;
   std::string const text = all_text(stats);
@@ -206,7 +219,7 @@ TEST(Bottleneck, TellsSpillsAndThreadsThatAreTooMany) {
 }
 
 TEST(Bottleneck, SaysWhenNothingIsKnown) {
-  EXPECT_EQ(verdict(RunStats{}).kind, FindingKind::nothing);
+  EXPECT_EQ(verdict(RunReport{}).kind, FindingKind::nothing);
   EXPECT_EQ(verdict(run_of({gpu("alone", {}, {})}, {})).kind, FindingKind::latency);
 }
 
@@ -214,7 +227,7 @@ TEST(Bottleneck, SaysWhenNothingIsKnown) {
 
 struct SimStage {
   bool gpu = false;
-  std::size_t executors = 1;
+  unsigned executors = 1;
   double mean = 1;      ///< of a task
   bool bursts = false;  ///< one task in ten takes some hundred times as long as the others
 };
@@ -230,7 +243,7 @@ class Simulation {
     for (SimStage const& stage : stages_) executors_.emplace_back(stage.executors);
   }
 
-  RunStats run() {
+  RunReport run() {
     settle();
     while (!ends_.empty()) {
       auto const [time, stage, executor] = ends_.top();
@@ -317,32 +330,32 @@ class Simulation {
     return !stage.bursts ? even : even * (std::bernoulli_distribution{0.1}(random_) ? 9.2 : 0.08);
   }
 
-  RunStats stats() {
-    RunStats stats{"simulated", now_, 0, -1, {}, {}};
+  RunReport stats() {
+    RunReport stats{"simulated", now_, 0, -1, {}, {}, {}, {}};
     for (std::size_t r = 0; r != rings_.size(); ++r) {
       Ring const& ring = rings_[r];
-      TunnelStats tunnel = stats_of(r, ring);
+      TunnelReport tunnel = stats_of(r, ring);
       stats.items += tunnel.items;
       stats.tunnels.push_back(tunnel);
     }
     for (std::size_t s = 0; s != stages_.size(); ++s) {
-      StageStats stage{"stage" + std::to_string(s), stages_[s].gpu, stages_[s].executors, 0, 0, -1, {}, {}};
+      StageReport stage{"stage" + std::to_string(s), stages_[s].gpu, stages_[s].executors, 0, 0, -1, {}, {}};
       double took = 0, put = 0;
       for (Executor const& executor : executors_[s]) {
         stage.seconds += executor.state == State::gone ? executor.life : now_;
         took += executor.took + (executor.state == State::takes ? now_ - executor.since : 0);
         put += executor.put;
       }
-      if (stage.gpu) took = put = -stage.seconds;
+      if (stage.gpu) took = put = -1;
       if (!stage.gpu) stage.busy = 1 - (took + put) / stage.seconds;
-      if (s > 0) stage.from.push_back({"ring" + std::to_string(s - 1), took / stage.seconds});
-      if (s + 1 < stages_.size()) stage.into.push_back({"ring" + std::to_string(s), put / stage.seconds});
+      if (s > 0) stage.items_of.push_back({"ring" + std::to_string(s - 1), took});
+      if (s + 1 < stages_.size()) stage.room_in.push_back({"ring" + std::to_string(s), put});
       stats.stages.push_back(stage);
     }
     return stats;
   }
-  TunnelStats stats_of(std::size_t r, Ring const& seen) const {
-    TunnelStats tunnel = ring("ring" + std::to_string(r), seen.full / now_, seen.empty / now_, capacities_[r]);
+  TunnelReport stats_of(std::size_t r, Ring const& seen) const {
+    TunnelReport tunnel = ring("ring" + std::to_string(r), seen.full / now_, seen.empty / now_, capacities_[r]);
     tunnel.items = tunnel.finished = seen.passed;
     tunnel.mean_items = seen.sum / now_;
     tunnel.most_items = static_cast<double>(seen.most);
@@ -360,7 +373,7 @@ class Simulation {
 };
 
 struct Planted {
-  RunStats stats;
+  RunReport stats;
   std::string slow;
 };
 /// Three to six stages, a third of those in the middle on the GPU; one is 1.5 to 4 times as slow as the others may be.
@@ -374,9 +387,9 @@ Planted planted_chain(std::uint64_t seed) {
   std::size_t const slow = number(0, stages.size() - 1);
   for (std::size_t s = 0; s != stages.size(); ++s) {
     stages[s].gpu = s > 0 && s + 1 < stages.size() && number(0, 2) == 0;
-    stages[s].executors = stages[s].gpu ? 16 : number(1, 4);
+    stages[s].executors = stages[s].gpu ? 16 : static_cast<unsigned>(number(1, 4));
     double const between_items = s == slow ? real(1.5, 4) : real(0.3, 1);
-    stages[s].mean = between_items * static_cast<double>(stages[s].executors);
+    stages[s].mean = between_items * stages[s].executors;
   }
   std::vector<std::size_t> capacities(stages.size() - 1);
   for (std::size_t& capacity : capacities) capacity = std::size_t{1} << number(3, 8);
@@ -455,12 +468,17 @@ Json small_trace(std::string const& feed = "feed", std::string const& tunnel = "
                        {"batches", 0},
                        {"spilled", 0},
                        {"throttled", 0},
+                       {"put_groups", 0},
+                       {"get_groups", 0},
                        {"most_items", 64},
                        {"mean_items", 60.5},
                        {"full", 0.9},
                        {"empty", 0.01}}};
-  Json named = event("M", 1, 1, "thread_name", 0);
-  named["args"] = {{"name", "stage '" + feed + "', thread 0"}};
+  auto const named = [](int thread, std::string const& name) {
+    Json json = event("M", 1, thread, "thread_name", 0);
+    json["args"] = {{"name", name}};
+    return json;
+  };
   Json held = event("C", 3, 0, tunnel, 1000);
   held["args"] = {{"items", 12}, {"spilled", 0}};
   Json total = event("C", 3, 0, tunnel + ": total", 1000);
@@ -469,7 +487,8 @@ Json small_trace(std::string const& feed = "feed", std::string const& tunnel = "
   stall["cat"] = "stall";
   stall["args"] = {{"text", "no progress for 505 ms"}};
   return {{"traceEvents",
-           {named, slice(1, 1, "stage", feed, 0, 900'000), slice(1, 1, "put", "waits", 100, 2000, {{"tunnel", tunnel}}),
+           {named(1, "stage '" + feed + "', thread 0"), named(2, "stage 'work', thread 0"),
+            slice(1, 1, "stage", feed, 0, 900'000), slice(1, 1, "put", "waits", 100, 2000, {{"tunnel", tunnel}}),
             slice(1, 2, "stage", "work", 0, 1'000'000),
             slice(1, 2, "task", "task", 10, 5000, {{"tunnel", tunnel}, {"first", 0}, {"items", 1}}),
             slice(1, 2, "put", "waits", 400, 100, {{"tunnel", tunnel}}), held, total, stall,
@@ -485,7 +504,7 @@ TEST(TraceFile, IsReadInOrder) {
   TraceFile const trace = parse_trace("t.json", small_trace().dump());
   ASSERT_EQ(trace.tracks.size(), 2U);
   EXPECT_EQ(trace.tracks[0].name, "stage 'feed', thread 0");
-  EXPECT_EQ(trace.tracks[1].name, "work") << "no name: its stage's";
+  EXPECT_EQ(trace.tracks[1].stage, "work");
   ASSERT_EQ(trace.tracks[0].slices.size(), 2U);
   EXPECT_EQ(trace.tracks[0].slices[1].activity, Activity::put);
   EXPECT_EQ(trace.tracks[0].slices[1].tunnel, 0);
@@ -497,6 +516,24 @@ TEST(TraceFile, IsReadInOrder) {
   EXPECT_EQ(trace.end_search, 995'000);
   EXPECT_EQ(trace.run_end, 1'000'000);
   EXPECT_EQ(trace.stats.stages[1].busy, 0.97);
+}
+
+TEST(TraceFile, HasTheReportThatWasWrittenIntoIt) {
+  RunReport run =
+      run_of({cpu("feed", 0.25, {}, {{"a", 0.75}}, 2, 0.25), gpu("work", {"a"}, {})}, {ring("a", 0.5, 0.125)});
+  run.end_detection_us = 12.5;
+  run.tunnels[0].direction = "cpu_to_gpu";
+  run.tunnels[0].movement = "dma";
+  run.tunnels[0].why = "asked for";
+  run.tunnels[0].item_bytes = 4;
+  run.tunnels[0].batches = 3;
+  run.tunnels[0].spilled = 2;
+  run.tunnels[0].throttled = 1;
+  run.tunnels[0].put_groups = 5;
+  run.tunnels[0].get_groups = 4;
+  Json const trace = {{"traceEvents", Json::array()},
+                      {"hiway", {{"version", "0.1.0"}, {"trace_version", 1}, {"stats", Json::parse(to_json(run))}}}};
+  EXPECT_EQ(to_json(parse_trace("t.json", trace.dump()).stats), to_json(run));
 }
 
 TEST(TraceFile, SaysWhereItIsWrong) {
@@ -512,16 +549,18 @@ TEST(TraceFile, SaysWhereItIsWrong) {
     return complaint_of(trace);
   };
   EXPECT_EQ(broken("/hiway/trace_version", 2), "t.json: /hiway/trace_version: version 1 is read here, not 2");
-  EXPECT_EQ(broken("/traceEvents/2/dur", "1"), "t.json: /traceEvents/2/dur: a number is needed, not a text");
-  EXPECT_EQ(broken("/traceEvents/2/dur", -1), "t.json: /traceEvents/2/dur: is negative");
-  EXPECT_EQ(broken("/traceEvents/2/args/tunnel", "x"),
-            "t.json: /traceEvents/2/args/tunnel: no tunnel 'x' in the stats");
+  EXPECT_EQ(broken("/traceEvents/3/dur", "1"), "t.json: /traceEvents/3/dur: a number is needed, not a text");
+  EXPECT_EQ(broken("/traceEvents/3/dur", -1), "t.json: /traceEvents/3/dur: is negative");
+  EXPECT_EQ(broken("/traceEvents/3/args/tunnel", "x"),
+            "t.json: /traceEvents/3/args/tunnel: no tunnel 'x' in the stats");
   EXPECT_EQ(broken("/hiway/stats/stages/1/busy", 1.5), "t.json: /hiway/stats/stages/1/busy: 0 to 1, or -1, is needed");
   EXPECT_EQ(broken("/hiway/stats/stages/1/name", "feed"), "t.json: /hiway/stats/stages/1/name: 'feed' is there twice");
   EXPECT_EQ(broken("/hiway/stats/stages/0/into/0/tunnel", "x"),
             "t.json: /hiway/stats/stages/0/into/0/tunnel: no tunnel 'x' in the stats");
   EXPECT_EQ(broken("/hiway/stats/tunnels/0/items", -3),
             "t.json: /hiway/stats/tunnels/0/items: a whole number, 0 or more, is needed");
+  EXPECT_EQ(broken("/hiway/stats/stages/0/executors", 5'000'000'000),
+            "t.json: /hiway/stats/stages/0/executors: is too large");
   EXPECT_EQ(complaint([] { static_cast<void>(read_trace("not there")); }).substr(0, 28),
             "not there: cannot be opened:");
 }
@@ -589,7 +628,7 @@ Parsed parsed(std::string const& page) {
 TEST(Report, IsAWellFormedPageThatNeedsNoOther) {
   std::string const feed = "<b>&\"";
   std::string const tunnel = "]]></script>'\xc3\xa4";
-  std::string const page = to_html(parse_trace("t.json", small_trace(feed, tunnel).dump()), "<t>.json");
+  std::string const page = to_html(parse_trace("t.json", small_trace(feed, tunnel).dump()), "traces/<t>.json");
   Parsed const got = parsed(page);
   EXPECT_EQ(got.error, "");
   for (std::string const& name : {feed, tunnel, std::string{"work"}})
@@ -597,6 +636,8 @@ TEST(Report, IsAWellFormedPageThatNeedsNoOther) {
   EXPECT_TRUE(got.attributes.contains("stage '" + feed + "', thread 0"));
   EXPECT_TRUE(got.attributes.contains(tunnel));
   EXPECT_NE(page.find("&lt;b&gt;&amp;&quot;"), std::string::npos);
+  EXPECT_NE(page.find("<h1>&lt;t&gt;.json</h1>"), std::string::npos);
+  EXPECT_NE(got.text.find("From traces/<t>.json, hiway 0.1.0."), std::string::npos);
   EXPECT_EQ(page.find(feed), std::string::npos);
   EXPECT_EQ(page.find(tunnel), std::string::npos);
   for (char const* outside : {"http", "src=", "@import", "url(//"})

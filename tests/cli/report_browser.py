@@ -40,8 +40,9 @@ def sample_trace(seconds=0.24, seed=1):
     def name_of(pid, tid, name):
         events.append({"ph": "M", "pid": pid, "tid": tid, "name": "thread_name", "args": {"name": name}})
 
-    def moment(cat, name, ts, **args):
-        events.append({"ph": "i", "pid": 5, "tid": 1, "s": "g", "cat": cat, "name": name, "ts": ts, "args": args})
+    def moment(cat, name, ts, text):
+        events.append({"ph": "i", "pid": 5, "tid": 1, "s": "g", "cat": cat, "name": name, "ts": ts,
+                       "args": {"text": text}})
 
     def thread(tid, stage, number, life, parts):
         """parts(): (what, tunnel, us) one after another; what: task, get, put."""
@@ -105,8 +106,8 @@ def sample_trace(seconds=0.24, seed=1):
             at += us + rng.expovariate(1 / mean)
     slice_of(5, 1, "run", "run", 0, run)
     slice_of(5, 1, "end", "end detection", run - end_us, end_us)
-    moment("growth", "tunnel 'scores' grows", 0.1 * run, **{"from": 1024, "to": 4096})
-    moment("spill", "'again' spills", 0.35 * run)
+    moment("growth", "tunnel 'scores' grows", 0.1 * run, "from 1024 to 4096 items")
+    moment("spill", "'again' spills", 0.35 * run, "")
 
     def stage(name, gpu, executors, items, life, busy, reads, writes):
         def share(what, tunnel):
@@ -138,7 +139,7 @@ def sample_trace(seconds=0.24, seed=1):
                          tunnel("again", "gpu_to_gpu", "memory", 64, 1000, spilled=420),
                          tunnel("scores", "cpu_to_cpu", "memory", 8, 980)]}
     return {"displayTimeUnit": "ms", "traceEvents": events,
-            "hiway": {"version": "0.1.0", "trace_version": 1, "app": "example", "stats": stats}}
+            "hiway": {"version": "0.1.0", "trace_version": 1, "stats": stats}}
 
 
 class Page(html.parser.HTMLParser):

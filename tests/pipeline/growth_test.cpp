@@ -29,32 +29,34 @@ TunnelReport const& of(RunReport const& report, std::string_view name) {
   return *std::ranges::find(report.tunnels, name, &TunnelReport::name);
 }
 
-/// `pairs` numbers to a, then to b; the reader takes them in pairs, b's first: so a must hold all of them.
+/// A stage that puts `pairs` numbers to a, then to b; the next takes them in pairs, b's first: so a must hold all of
+/// them. Both keep a reference.
+auto put_pairs(int const& pairs) {
+  return [&pairs](Inlet<int> into_a, Inlet<int> into_b) {
+    for (int i = 0; i < pairs; ++i) into_a.put_h(i);
+    for (int i = 0; i < pairs; ++i) into_b.put_h(i);
+  };
+}
+auto take_pairs(int& joined) {
+  return [&joined](Outlet<int> from_a, Outlet<int> from_b) {
+    int x = 0;
+    int y = 0;
+    while (from_b.next_h(y)) {
+      ASSERT_TRUE(from_a.next_h(x));
+      EXPECT_EQ(x, y);
+      EXPECT_EQ(x, joined++);
+      from_a.end_task_h();
+      from_b.end_task_h();
+    }
+  };
+}
+
 struct ForkAndJoin {
   ForkAndJoin(int of, TunnelConfig a, PipelineConfig config = quick()) : pipe(config), pairs(of) {
     auto& to_a = pipe.create_tunnel<int>("a", Direction::cpu_to_cpu, a);
     auto& to_b = pipe.create_tunnel<int>("b", Direction::cpu_to_cpu, {.capacity_items = 1, .grow_to_items = 64});
-    pipe.add_cpu_stage(
-        "fork",
-        [this](Inlet<int> into_a, Inlet<int> into_b) {
-          for (int i = 0; i < pairs; ++i) into_a.put_h(i);
-          for (int i = 0; i < pairs; ++i) into_b.put_h(i);
-        },
-        into(to_a, to_b));
-    pipe.add_cpu_stage(
-        "join",
-        [this](Outlet<int> from_a, Outlet<int> from_b) {
-          int x = 0;
-          int y = 0;
-          while (from_b.next_h(y)) {
-            ASSERT_TRUE(from_a.next_h(x));
-            EXPECT_EQ(x, y);
-            EXPECT_EQ(x, joined++);
-            from_a.end_task_h();
-            from_b.end_task_h();
-          }
-        },
-        from(to_a, to_b));
+    pipe.add_cpu_stage("fork", put_pairs(pairs), into(to_a, to_b));
+    pipe.add_cpu_stage("join", take_pairs(joined), from(to_a, to_b));
   }
   Pipeline pipe;
   int pairs;
@@ -116,31 +118,13 @@ TEST(Growth, GoesOnWhereTheCircleLeadsOverTheDevice) {
   auto& a = pipe.create_tunnel<int>("a", Direction::cpu_to_cpu, {.capacity_items = 1, .grow_to_items = 64});
   auto& b = pipe.create_tunnel<int>("b", Direction::cpu_to_gpu, {.capacity_items = 4});
   auto& c = pipe.create_tunnel<int>("c", Direction::gpu_to_cpu, {.capacity_items = 4});
-  pipe.add_cpu_stage(
-      "fork",
-      [](Inlet<int> into_a, Inlet<int> into_b) {
-        for (int i = 0; i < 30; ++i) into_a.put_h(i);
-        for (int i = 0; i < 30; ++i) into_b.put_h(i);
-      },
-      into(a, b));
+  int const pairs = 30;
+  pipe.add_cpu_stage("fork", put_pairs(pairs), into(a, b));
   pipe.add_gpu_stage("same", Same{}, from(b), into(c), {.blocks = 1, .threads_per_block = 1});
   int joined = 0;
-  pipe.add_cpu_stage(
-      "join",
-      [&](Outlet<int> from_a, Outlet<int> from_c) {
-        int x = 0;
-        int y = 0;
-        while (from_c.next_h(y)) {
-          ASSERT_TRUE(from_a.next_h(x));
-          EXPECT_EQ(x, y);
-          ++joined;
-          from_a.end_task_h();
-          from_c.end_task_h();
-        }
-      },
-      from(a, c));
+  pipe.add_cpu_stage("join", take_pairs(joined), from(a, c));
   RunReport const report = pipe.run();
-  EXPECT_EQ(joined, 30);
+  EXPECT_EQ(joined, pairs);
   EXPECT_EQ(of(report, "a").capacity_items, 32U);
 }
 

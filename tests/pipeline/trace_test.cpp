@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <sstream>
 #include <thread>
@@ -130,16 +131,25 @@ StageReport const& stage(RunReport const& report, std::string const& name) {
   return *std::ranges::find(report.stages, name, &StageReport::name);
 }
 
+/// A stage "feed" that puts the numbers below `count`, each behind `before` of it.
+void feed(
+    Pipeline& pipe, Tunnel<int>& numbers, int count, std::function<void(int)> const& before = [](int) {}) {
+  pipe.add_cpu_stage(
+      "feed",
+      [=](Inlet<int> out) {
+        for (int i = 0; i < count; ++i) {
+          before(i);
+          out.put_h(i);
+        }
+      },
+      into(numbers));
+}
+
 TEST(Trace, AStageThatSleepsAtAnItemShowsOneSliceThere) {
   HIWAY_NEEDS_DEVICE();
   Pipeline pipe(traced());
   auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_cpu);
-  pipe.add_cpu_stage(
-      "feed",
-      [](Inlet<int> out) {
-        for (int i = 0; i < 1000; ++i) out.put_h(i);
-      },
-      into(numbers));
+  feed(pipe, numbers, 1000);
   double slept = 0;
   pipe.add_cpu_stage(
       "sleep",
@@ -167,15 +177,9 @@ TEST(Trace, ASourceThatSleepsShowsOneSliceToo) {
   HIWAY_NEEDS_DEVICE();
   Pipeline pipe(traced());
   auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_cpu, {.capacity_items = 4});
-  pipe.add_cpu_stage(
-      "feed",
-      [](Inlet<int> out) {
-        for (int i = 0; i < 200; ++i) {
-          if (i == 100) std::this_thread::sleep_for(milliseconds(37));
-          out.put_h(i);
-        }
-      },
-      into(numbers));
+  feed(pipe, numbers, 200, [](int i) {
+    if (i == 100) std::this_thread::sleep_for(milliseconds(37));
+  });
   pipe.add_cpu_stage(
       "sink", [](int const&) {}, from(numbers));
   pipe.run();
@@ -198,15 +202,7 @@ TEST(Report, AStageThatWorksHalfTheTimeIsHalfBusy) {
   for (bool const loop : {false, true}) {
     Pipeline pipe(bounded());
     auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_cpu);
-    pipe.add_cpu_stage(
-        "feed",
-        [&](Inlet<int> out) {
-          for (int i = 0; i < 10; ++i) {
-            std::this_thread::sleep_for(2 * each);
-            out.put_h(i);
-          }
-        },
-        into(numbers));
+    feed(pipe, numbers, 10, [=](int) { std::this_thread::sleep_for(2 * each); });
     auto const work = [&](int const&) { std::this_thread::sleep_for(each); };
     if (loop) {
       pipe.add_cpu_stage(
@@ -226,12 +222,7 @@ RunReport run_with_a_slow_sink(Movement movement) {
   auto& numbers =
       pipe.create_tunnel<int>("numbers", Direction::cpu_to_gpu, {.capacity_items = 8, .movement = movement});
   auto& same = pipe.create_tunnel<int>("same", Direction::gpu_to_cpu, {.capacity_items = 8, .movement = movement});
-  pipe.add_cpu_stage(
-      "feed",
-      [](Inlet<int> out) {
-        for (int i = 0; i < 300; ++i) out.put_h(i);
-      },
-      into(numbers));
+  feed(pipe, numbers, 300);
   pipe.add_gpu_stage("same", Same{}, from(numbers), into(same), {.blocks = 1, .threads_per_block = 32});
   pipe.add_cpu_stage(
       "sink", [](int const&) { std::this_thread::sleep_for(std::chrono::microseconds(300)); }, from(same));
@@ -285,12 +276,7 @@ TEST(Trace, ThereIsOneOfARunThatFailed) {
   HIWAY_NEEDS_DEVICE();
   Pipeline pipe(traced());
   auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_cpu);
-  pipe.add_cpu_stage(
-      "feed",
-      [](Inlet<int> out) {
-        for (int i = 0; i < 10; ++i) out.put_h(i);
-      },
-      into(numbers));
+  feed(pipe, numbers, 10);
   pipe.add_cpu_stage(
       "sink",
       [](int const& i) {
