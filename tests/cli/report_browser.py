@@ -126,7 +126,7 @@ def sample_trace(seconds=0.24, seed=1):
         return {"name": name, "direction": direction, "movement": movement, "item_bytes": item_bytes,
                 "why": "asked for" if movement == "dma" else "one home", "capacity_items": capacity[name],
                 "items": items, "finished": items, "bytes": items * item_bytes, "batches": 0, "spilled": 0,
-                "throttled": 0, "most_items": max(seen), "mean_items": part(lambda n: n),
+                "throttled": 0, "put_groups": 0, "get_groups": 0, "most_items": max(seen), "mean_items": part(lambda n: n),
                 "full": part(lambda n: n >= capacity[name]), "empty": part(lambda n: n == 0)} | more
 
     stats = {"device": "cuda:0", "seconds": seconds, "items": 61234, "end_detection_us": end_us,
