@@ -819,14 +819,16 @@ bad "--write-table: needs every item size, not --item-bytes alone" bench movemen
 # ---- report: a page and its sentences; what is wrong with a trace, in one line with the place
 cat >trace.json <<'END'
 {"traceEvents": [{"ph": "X", "pid": 1, "tid": 1, "cat": "stage", "name": "sink", "ts": 0, "dur": 1000000}],
- "hiway": {"trace_version": 1, "stats": {"device": "simt", "seconds": 1, "items": 9, "end_detection_us": -1,
+ "hiway": {"version": "0.1.0", "trace_version": 1, "stats": {"device": "simt", "seconds": 1, "items": 9, "end_detection_us": -1,
   "stages": [{"name": "feed", "gpu": false, "executors": 1, "items": 0, "seconds": 1, "busy": 0.1, "from": [], "into": [{"tunnel": "numbers", "waits": 0.9}]},
              {"name": "sink", "gpu": false, "executors": 1, "items": 9, "seconds": 1, "busy": 0.97, "from": [{"tunnel": "numbers", "waits": 0.03}], "into": []}],
-  "tunnels": [{"name": "numbers", "direction": "cpu_to_cpu", "movement": "memory", "item_bytes": 4, "capacity_items": 8, "items": 9, "finished": 9}]}}}
+  "tunnels": [{"name": "numbers", "direction": "cpu_to_cpu", "movement": "memory", "why": "one home", "item_bytes": 4,
+               "capacity_items": 8, "items": 9, "finished": 9, "batches": 0, "spilled": 0, "throttled": 0,
+               "put_groups": 0, "get_groups": 0, "most_items": -1, "mean_items": -1, "full": -1, "empty": -1}]}}}
 END
 good report trace.json
 says "Stage 'sink' is the bottleneck: it is busy 97 % of the time, and 'feed' waits 90 % of the time for room in tunnel 'numbers' before it."
-grep -q "<title>hiway report</title>" report.html || fail "no page: $(head -c 300 report.html)"
+grep -q "<title>trace.json .* hiway report</title>" report.html || fail "no page: $(head -c 300 report.html)"
 mv report.html whole.html
 good report trace.json --out -
 cmp -s out whole.html || fail "the page on stdout is another"
