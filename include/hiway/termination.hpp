@@ -34,7 +34,12 @@
 // With a time-out (EndDetection::time_out: the paper's basic scheme, unsound) a unit whose gate is open is looked at only
 // when neither sum has changed for that time. Unequal sums are a fault then, instead of items lost; equal ones go the same way.
 // One checker: the device monitor's warp, or the host monitor when nothing of the pipeline is on the device. It goes
-// round all units and never waits for one while another is open.
+// round all units and never waits for one while another is open. Of several devices the first one's monitor checks; what
+// lies at another it does not touch, but asks that device's monitor, its delegate (monitors/delegate.hpp), by words in
+// host memory:
+//   T8  a delegate reads, or sets, what the question says after it has acquired the question, and answers by a release.
+//       So T2 holds over all homes (no created is asked for before every finished is answered), and T5 at each (closed,
+//       then created, by the home's own read-modify-writes)
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -128,6 +133,21 @@ struct UnitRecord {
   std::uint64_t still_since_ns = 0;
 };
 
+/// What the checker asks other devices of a unit (T8): the sum of the finished or created that lie there; to set closed, and
+/// then for created; to set ended.
+enum class Question : std::uint32_t { finished, created, close, end };
+
+/// The question to all of them, and one's answer; in host memory, each with one writer.
+struct CheckQuestion {
+  alignas(64) Word<std::uint64_t> number{0};  ///< 1, 2, ..., behind the others
+  Word<std::uint32_t> what{0};                ///< a Question
+  Word<std::uint32_t> unit{0};
+};
+struct CheckAnswer {
+  alignas(64) Word<std::uint64_t> number{0};  ///< the question's, behind `sum`
+  Word<std::uint64_t> sum{0};
+};
+
 /// A stage whose `ended` word is set when all its units have ended.
 struct StageRecordWords {
   Word<std::uint32_t>* ended = nullptr;
@@ -153,6 +173,12 @@ struct TerminationTable {
   bool host_across = false;       ///< the checker runs on the device: host words are across
   std::uint64_t time_out_ns = 0;  ///< 0: tracked
   std::uint32_t rounds = 0;       ///< the checker's own
+  // Of several devices:
+  CheckQuestion* question = nullptr;
+  CheckAnswer* answers = nullptr;               ///< to the checker; of a delegate: its own
+  std::uint32_t answer_count = 0;               ///< 0: it is the only device
+  Word<std::uint32_t>* host_aborted = nullptr;  ///< ends the wait for answers
+  std::uint64_t asked = 0;                      ///< the checker's, or the delegate's, own
 };
 
 namespace detail {
@@ -245,6 +271,65 @@ HIWAY_DEVICE inline void open_gate(Machine m, TerminationTable const& table, Uni
   });
 }
 
+/// The answers to a question, summed up; none when the run aborted before all were there.
+struct Answered {
+  bool all = true;
+  std::uint64_t sum = 0;
+};
+/// Asks the other devices, and *waits* for their monitors, which answer whatever else they do.
+template <class Machine>
+HIWAY_DEVICE inline Answered ask_others(Machine m, TerminationTable& table, Question what, std::uint32_t unit) {
+  Answered answered;
+  if (table.answer_count == 0) return answered;
+  by_one_lane(m, [&] {
+    m.store_across(table.question->what, static_cast<std::uint32_t>(what), Order::relaxed);
+    m.store_across(table.question->unit, unit, Order::relaxed);
+    m.store_across(table.question->number, ++table.asked, Order::release);  // T8
+    for (std::uint32_t i = 0; i < table.answer_count && answered.all; ++i) {
+      CheckAnswer& answer = table.answers[i];
+      for (unsigned misses = 0; m.load_across(answer.number, Order::acquire) != table.asked; ++misses) {  // T8
+        answered.all = m.load_across(*table.host_aborted, Order::relaxed) == 0;
+        if (!answered.all) break;
+        m.relax(misses);
+      }
+      answered.sum += m.load_across(answer.sum, Order::relaxed);
+    }
+  });
+  answered.all = m.shuffle(m.lanes(), static_cast<std::uint32_t>(answered.all), 0) != 0;
+  answered.sum = m.shuffle(m.lanes(), answered.sum, 0);
+  return answered;
+}
+
+/// The sum of a unit's terms at every home.
+template <class Machine>
+HIWAY_DEVICE inline Answered sum_everywhere(Machine m, TerminationTable& table, std::uint32_t unit, Sum kind) {
+  UnitRecord const& u = table.units[unit];
+  bool const created = kind == Sum::created;
+  std::uint64_t const here = sum_terms(m, table, created ? u.created : u.finished, kind);
+  Answered answered = ask_others(m, table, created ? Question::created : Question::finished, unit);
+  answered.sum += here;
+  return answered;
+}
+
+/// Tells the stages of the table whose units have ended; true when all of them have.
+template <class Machine>
+HIWAY_DEVICE inline bool announce_stages(Machine m, TerminationTable& table) {
+  bool all = true;
+  for (std::uint32_t s = 0; s < table.stage_count; ++s) {
+    StageRecordWords& stage = table.stages[s];
+    if (stage.announced != 0) continue;
+    if (!all_ended(m, table, stage.units)) {
+      all = false;
+      continue;
+    }
+    by_one_lane(m, [&] {
+      set_word(m, *stage.ended, stage.across);
+      stage.announced = 1;
+    });
+  }
+  return all;
+}
+
 /// Whether the unit's sums, together `moved`, have been the same for the table's time-out: both only grow. All lanes go by one
 /// clock, for they must agree.
 template <class Machine>
@@ -322,9 +407,13 @@ HIWAY_DEVICE inline CheckResult check_round(Machine m, TerminationTable& table, 
       all = false;
       continue;
     }
-    std::uint64_t const finished = detail::sum_terms(m, table, unit.finished, detail::Sum::finished);
-    std::uint64_t const created = detail::sum_terms(m, table, unit.created, detail::Sum::created);  // T2
-    if (m.ballot(m.lanes(), is_aborted(m, control)) != 0) return CheckResult::faulted;              // T6
+    detail::Answered const all_finished = detail::sum_everywhere(m, table, u, detail::Sum::finished);
+    if (!all_finished.all) return CheckResult::open;
+    detail::Answered const all_created = detail::sum_everywhere(m, table, u, detail::Sum::created);  // T2
+    if (!all_created.all) return CheckResult::open;
+    if (m.ballot(m.lanes(), is_aborted(m, control)) != 0) return CheckResult::faulted;  // T6
+    std::uint64_t const finished = all_finished.sum;
+    std::uint64_t const created = all_created.sum;
     if (finished > created || (readers_gone && finished < created)) {
       FaultKind const kind = finished > created ? FaultKind::end_task_too_many : FaultKind::items_left;
       by_one_lane(m, [&] {
@@ -351,7 +440,9 @@ HIWAY_DEVICE inline CheckResult check_round(Machine m, TerminationTable& table, 
     detail::set_everywhere(m, table, unit, &EndWords::closed);
     // T5; and T7, for what is set across
     m.fence_across();
-    if (detail::sum_terms(m, table, unit.created, detail::Sum::created) != created) {  // T5
+    detail::Answered const others = detail::ask_others(m, table, Question::close, u);
+    if (!others.all) return CheckResult::open;
+    if (detail::sum_terms(m, table, unit.created, detail::Sum::created) + others.sum != created) {  // T5
       by_one_lane(m, [&] {
         for (unsigned looks = 0; looks < Machine::looks_for_a_late_put && !is_aborted(m, control); ++looks)
           m.relax(looks);
@@ -360,20 +451,10 @@ HIWAY_DEVICE inline CheckResult check_round(Machine m, TerminationTable& table, 
       return CheckResult::faulted;
     }
     detail::set_everywhere(m, table, unit, &EndWords::ended);
+    if (!detail::ask_others(m, table, Question::end, u).all) return CheckResult::open;
     by_one_lane(m, [&] { unit.ended = 1; });
   }
-  for (std::uint32_t s = 0; s < table.stage_count; ++s) {
-    StageRecordWords& stage = table.stages[s];
-    if (stage.announced != 0) continue;
-    if (!detail::all_ended(m, table, stage.units)) {
-      all = false;
-      continue;
-    }
-    by_one_lane(m, [&] {
-      detail::set_word(m, *stage.ended, stage.across);
-      stage.announced = 1;
-    });
-  }
+  all = detail::announce_stages(m, table) && all;
   return all ? CheckResult::ended : CheckResult::open;
 }
 

@@ -1,0 +1,77 @@
+// A delegate of the end check: the monitor of a device that is not the checker's. It tells what gates have opened at its
+// home, answers the checker's questions and sets the words that end its tunnels and stages (termination.hpp T8).
+#pragma once
+#include <cstdint>
+
+#include "hiway/termination.hpp"
+
+namespace hiway {
+
+/// What a delegate tells of a unit, once each; in host memory, where the checker has them as gates. Null: it has none of
+/// that kind.
+struct UnitNews {
+  Word<std::uint32_t>* gates = nullptr;    ///< all of the unit's gates at this device are open
+  Word<std::uint32_t>* readers = nullptr;  ///< all blocks that read it here have returned
+};
+
+namespace detail {
+
+/// Tells it when `open`; nothing is told twice.
+template <class Machine>
+HIWAY_DEVICE inline void tell_once(Machine m, Word<std::uint32_t>*& word, bool open) {
+  if (!open) return;
+  by_one_lane(m, [&] {
+    m.store_across(*word, 1u, Order::release);
+    word = nullptr;
+  });
+}
+
+/// What the question asks of one unit at this home.
+template <class Machine>
+HIWAY_DEVICE inline std::uint64_t answer_to(Machine m, TerminationTable& table, Question what, std::uint32_t u) {
+  UnitRecord& unit = table.units[u];
+  switch (what) {
+    case Question::finished: return sum_terms(m, table, unit.finished, Sum::finished);
+    case Question::created: break;
+    case Question::close:
+      set_everywhere(m, table, unit, &EndWords::closed);
+      m.fence_across();  // T5
+      break;
+    case Question::end:
+      set_everywhere(m, table, unit, &EndWords::ended);
+      by_one_lane(m, [&] { unit.ended = 1; });
+      return 0;
+  }
+  return sum_terms(m, table, unit.created, Sum::created);
+}
+
+}  // namespace detail
+
+/// One round of a delegate; all lanes of the warp call it together. `news`: one for each unit. `ended` when the checker has
+/// said that every unit has.
+template <class Machine>
+HIWAY_DEVICE inline CheckResult delegate_round(Machine m, TerminationTable& table, UnitNews* news) {
+  for (std::uint32_t u = 0; u < table.unit_count; ++u) {
+    UnitRecord const& unit = table.units[u];
+    if (unit.ended != 0) continue;
+    if (news[u].gates != nullptr) detail::tell_once(m, news[u].gates, detail::gates_open(m, table, unit.gates));
+    if (news[u].readers != nullptr) detail::tell_once(m, news[u].readers, detail::gates_open(m, table, unit.readers));
+  }
+  std::uint64_t const number =
+      m.shuffle(m.lanes(), m.lane() == 0 ? m.load_across(table.question->number, Order::acquire) : 0, 0);  // T8
+  if (number != table.asked) {
+    m.sync_warp(m.lanes());
+    auto const what = static_cast<Question>(m.load_across(table.question->what, Order::relaxed));
+    std::uint64_t const sum = detail::answer_to(m, table, what, m.load_across(table.question->unit, Order::relaxed));
+    by_one_lane(m, [&] {
+      table.asked = number;
+      m.store_across(table.answers->sum, sum, Order::relaxed);
+      m.store_across(table.answers->number, number, Order::release);  // T8
+    });
+  }
+  bool all = detail::announce_stages(m, table);
+  for (std::uint32_t u = 0; u < table.unit_count; ++u) all = all && table.units[u].ended != 0;
+  return all ? CheckResult::ended : CheckResult::open;
+}
+
+}  // namespace hiway
