@@ -67,20 +67,19 @@ void check_extents(std::string_view stage, Extent grid, Extent block) {
   }
 }
 
-Pipeline::Core::Core(PipelineConfig config) : config_(std::move(config)), backend_(make_backend(config_.device)) {
+Pipeline::Core::Core(PipelineConfig config) : config_(std::move(config)) {
+  devices_.emplace_back().backend = make_backend(config_.device);
   config_.stall_after = chosen_stall_after(config_.stall_after);
   if (config_.grow_after.count() < 0)
     throw ConfigError("grow_after is negative: " + std::to_string(config_.grow_after.count()) + " ms");
   config_.trace = chosen_trace(config_.trace);
   if (config_.end_detection == EndDetection::time_out) admit_time_out(config_.end_time_out);
-  host_words_ = std::make_unique<Arena>(*backend_, Memory::pinned, "tunnels' words");
-  device_words_ = std::make_unique<Arena>(*backend_, Memory::device, "tunnels' words");
-  managed_items_ = std::make_unique<Arena>(*backend_, Memory::managed, "Movement::managed");
+  host_words_ = std::make_unique<Arena>(backend(), Memory::pinned, "tunnels' words");
+  managed_items_ = std::make_unique<Arena>(backend(), Memory::managed, "Movement::managed");
   host_control_ = host_words_->place<Control>();
-  notice_ = host_words_->place<DeviceNotice>();
-  device_control_ = device_words_->place<Control>();
   host_all_ended_ = host_words_->place<Word<std::uint32_t>>();
-  device_all_ended_ = device_words_->place<Word<std::uint32_t>>();
+  devices_.front().number = backend().number();
+  give_words(devices_.front());
 }
 
 Pipeline::Core::~Core() {
@@ -92,7 +91,40 @@ Pipeline::Core::~Core() {
     }
   }
   launched_.reset();
-  for (auto const& [memory, address] : buffers_) backend_->release(memory, address);
+  for (BufferMemory const& b : buffers_) backend(b.home).release(b.memory, b.address);
+}
+
+void Pipeline::Core::give_words(Device& device) {
+  device.words = std::make_unique<Arena>(*device.backend, Memory::device, "tunnels' words");
+  device.control = device.words->place<Control>();
+  device.notice = host_words_->place<DeviceNotice>();
+  device.all_ended = device.words->place<Word<std::uint32_t>>();
+}
+
+/// Of a device by its number (GpuStageOptions::device), which becomes one of the pipeline's. *Throws* NoDevice.
+Home Pipeline::Core::home_of(int number) {
+  if (number < 0) return own_device;
+  for (std::size_t i = 0; i < devices_.size(); ++i) {
+    if (devices_[i].number == number) return own_device + i;
+  }
+  require_idle("a further device");
+  std::unique_ptr<Backend> other = make_backend(backend().is_host() ? "simt" : "cuda:" + std::to_string(number));
+  Device& made = devices_.emplace_back();
+  made.number = number;
+  made.backend = std::move(other);
+  give_words(made);
+  invalidate();
+  return own_device + devices_.size() - 1;
+}
+
+std::string Pipeline::Core::device_name(Home home) const {
+  Device const& d = device(home);
+  return devices_.size() > 1 && d.backend->is_host() ? "simt:" + std::to_string(d.number) : d.backend->name();
+}
+std::string Pipeline::Core::device_names() const {
+  std::string names;
+  for (std::size_t i = 0; i < devices_.size(); ++i) names += (i == 0 ? "" : ", ") + device_name(own_device + i);
+  return names;
 }
 
 void Pipeline::Core::require_idle(char const* what) const {
@@ -139,86 +171,121 @@ void Pipeline::Core::add_tunnel(std::unique_ptr<TunnelBase> tunnel) {
     if (other.tunnel->name() == tunnel->name())
       throw ConfigError("tunnel '" + tunnel->name() + "' is there already; names are unique");
   }
-  TunnelBase const& t = *tunnel;
-  bool const from = t.from_gpu();
-  bool const to = t.to_gpu();
-  std::size_t const capacity = t.config().capacity_items;
-  std::size_t const slots = std::bit_ceil(capacity);
-  std::string const who = "tunnel '" + t.name() + "'";
-  bool const tagged = t.config().low_latency;  // its pool is not: that may lie across the bus, or go on as an array
-  auto const place_items = [&](Arena& arena, std::size_t count, std::string const& what) {
-    if (tagged) return reinterpret_cast<std::byte*>(arena.place_zeros<TaggedSlot>(count, what));
-    return arena.place_raw(count * t.item_bytes(), what);
-  };
   TunnelState s;
-  s.capacity = capacity;
-  if (t.crosses()) {
-    s.movement = tagged ? Movement::direct : t.config().movement;
-    if (tagged) {
-      s.why = "low_latency";
-    } else if (s.movement != Movement::automatic) {
-      s.why = "asked for";
-    } else if (!movement_table_) {
-      movement_table_ = chosen_movement_table();
-    }
-    std::byte* const items = s.movement == Movement::managed
-                                 ? place_items(*managed_items_, slots, who + ": Movement::managed")
-                                 : place_items(*host_words_, slots, who);
-    s.put_ring = make_ring(t, RingPart::outbox, items, capacity, tunnel_words(from), 1, tagged);
-    s.get_ring = make_ring(t, RingPart::inbox, items, capacity, tunnel_words(to), 1, tagged);
-    tunnel_words(from).image(s.put_ring.words).given.bits = capacity;  // ring.hpp I4
-    tunnel_words(to).image(s.get_ring.words).free.bits = 0;            // an inbox's `free` is never used
-    s.bus = host_words_->place<BusWords>();
-    s.closing = &s.bus->closing;
-    s.published = s.arrived = &s.bus->published;
-    s.retired = &s.bus->retired;
-    s.host_relays = host_words_->place<Relays>();
-    host_words_->image(s.host_relays) = make_relays(s, from ? s.get_ring : s.put_ring);
-  } else {
-    // Inside a cycle a put may be into the ring whose slot its stage holds (ring.hpp I5). Decided here: open ends copy the
-    // handle.
-    std::size_t const grow_to = t.config().grow_to_items;
-    bool const in_cycle = t.config().when_full != WhenFull::wait || t.config().planned || grow_to != 0;
-    bool const may_hold = t.item_bytes() > copied_bytes && in_cycle;
-    unsigned const shards = t.config().shards;
-    std::size_t const each = std::max(capacity, grow_to) / shards;
-    std::byte* const items = place_items(tunnel_words(from), shards * std::bit_ceil(each), who);
-    s.put_ring =
-        make_ring(t, may_hold ? RingPart::in_order : RingPart::whole, items, each, tunnel_words(from), shards, tagged);
-    if (grow_to != 0) tunnel_words(from).image(s.put_ring.words).free.bits = static_cast<std::int32_t>(capacity);
-    tunnels_may_grow_ = tunnels_may_grow_ || grow_to != 0;
-    s.get_ring = s.put_ring;
-    s.why = "does not cross the bus";
-  }
-  s.spill = tunnel_words(from).place<Ring>();
-  s.open_closed = tunnel_words(from).place<Word<std::uint32_t>>();
-  if (!from || !to) s.host_end = host_words_->place<EndWords>();
-  if (from || to) s.device_end = device_words_->place<EndWords>();
-  device_tunnels_ = device_tunnels_ || from || to;
+  s.capacity = tunnel->config().capacity_items;
+  tunnels_may_grow_ = tunnels_may_grow_ || tunnel->config().grow_to_items != 0;
   s.tunnel = std::move(tunnel);
-  if (s.movement == Movement::dma) place_for_dma(s);
   tunnels_.push_back(std::move(s));
   invalidate();
 }
 
-/// Memory of its own for the device's side; the host's side, and what it has handed out, stays as it is.
+/// Where the tunnel is put, or got: with the first stage that does it, or on the pipeline's own device.
+Home Pipeline::Core::end_home(TunnelBase const& tunnel, bool puts) {
+  if (!(puts ? tunnel.from_gpu() : tunnel.to_gpu())) return at_host;
+  for (GpuKernelDescription const& k : gpu_) {
+    for (StageDescription const& stage : k.stages) {
+      if (contains(puts ? stage.into : stage.from, &tunnel)) return home_of(k.options.device);
+    }
+  }
+  return own_device;
+}
+
+/// Before all stages are known.
+void Pipeline::Core::place_as_it_is(TunnelState& t) {
+  if (t.placed) return;
+  t.put_home = end_home(*t.tunnel, true);
+  t.get_home = end_home(*t.tunnel, false);
+  place(t);
+}
+
+/// The items of a tunnel across that both sides reach: with the device that gets them, where the one that puts them reaches
+/// its memory, else in the host's.
+std::byte* Pipeline::Core::place_direct(TunnelState& t, std::size_t slots) {
+  std::string const who = "tunnel '" + t.tunnel->name() + "'";
+  bool const managed = t.movement == Movement::managed;
+  bool const peers = t.put_home != at_host && t.get_home != at_host;
+  Arena& arena = managed                                                     ? *managed_items_
+                 : peers && backend(t.put_home).reaches(backend(t.get_home)) ? words(t.get_home)
+                                                                             : *host_words_;
+  std::string const what = managed ? who + ": Movement::managed" : who;
+  if (t.tunnel->config().low_latency) return reinterpret_cast<std::byte*>(arena.place_zeros<TaggedSlot>(slots, what));
+  return arena.place_raw(slots * t.tunnel->item_bytes(), what);
+}
+
+/// Gives the tunnel its memory, once.
+void Pipeline::Core::place(TunnelState& s) {
+  if (s.placed) return;
+  TunnelBase const& t = *s.tunnel;
+  TunnelConfig const& config = t.config();
+  Arena& put_words = words(s.put_home);
+  Arena& get_words = words(s.get_home);
+  bool const tagged = config.low_latency;  // its pool is not: that may lie across the bus, or go on as an array
+  if (s.crosses()) {
+    bool const peers = s.put_home != at_host && s.get_home != at_host;
+    s.movement = tagged || (peers && config.movement == Movement::automatic) ? Movement::direct : config.movement;
+    s.why = tagged                                   ? "low_latency"
+            : config.movement != Movement::automatic ? "asked for"
+            : peers                                  ? "between devices"
+                                                     : "";
+    if (s.movement == Movement::automatic && !movement_table_) movement_table_ = chosen_movement_table();
+    bool const each_its_own = peers && s.movement == Movement::dma;
+    std::byte* const items = each_its_own ? nullptr : place_direct(s, std::bit_ceil(s.capacity));
+    s.put_ring = make_ring(t, RingPart::outbox, items, s.capacity, put_words, 1, tagged);
+    s.get_ring = make_ring(t, RingPart::inbox, items, s.capacity, get_words, 1, tagged);
+    put_words.image(s.put_ring.words).given.bits = s.capacity;  // ring.hpp I4
+    get_words.image(s.get_ring.words).free.bits = 0;            // an inbox's `free` is never used
+    s.bus = host_words_->place<BusWords>();
+    s.closing = &s.bus->closing;
+    s.published = s.arrived = &s.bus->published;
+    s.retired = &s.bus->retired;
+    if (!peers) {
+      s.host_relays = host_words_->place<Relays>();
+      host_words_->image(s.host_relays) = make_relays(s, s.put_home == at_host ? s.put_ring : s.get_ring);
+    }
+  } else {
+    // Inside a cycle a put may be into the ring whose slot its stage holds (ring.hpp I5). Decided here: open ends copy the
+    // handle.
+    std::size_t const grow_to = config.grow_to_items;
+    bool const in_cycle = config.when_full != WhenFull::wait || config.planned || grow_to != 0;
+    bool const may_hold = t.item_bytes() > copied_bytes && in_cycle;
+    std::size_t const each = std::max(s.capacity, grow_to) / config.shards;
+    std::size_t const slots = config.shards * std::bit_ceil(each);
+    std::string const who = "tunnel '" + t.name() + "'";
+    std::byte* const items = tagged ? reinterpret_cast<std::byte*>(put_words.place_zeros<TaggedSlot>(slots, who))
+                                    : put_words.place_raw(slots * t.item_bytes(), who);
+    s.put_ring =
+        make_ring(t, may_hold ? RingPart::in_order : RingPart::whole, items, each, put_words, config.shards, tagged);
+    if (grow_to != 0) put_words.image(s.put_ring.words).free.bits = static_cast<std::int32_t>(s.capacity);
+    s.get_ring = s.put_ring;
+    s.why = "does not cross the bus";
+  }
+  s.spill = put_words.place<Ring>();
+  s.open_closed = put_words.place<Word<std::uint32_t>>();
+  s.put_end = put_words.place<EndWords>();
+  s.get_end = s.crosses() ? get_words.place<EndWords>() : s.put_end;
+  s.placed = true;
+  if (s.movement == Movement::dma) place_for_dma(s);
+}
+
+/// Memory of its own for each device's side; the host's side, and what it has handed out, stays as it is.
 void Pipeline::Core::place_for_dma(TunnelState& t) {
-  bool const to = t.tunnel->to_gpu();
   std::size_t const bytes = std::bit_ceil(t.tunnel->config().capacity_items) * t.tunnel->item_bytes();
-  (to ? t.get_ring : t.put_ring).items = device_words_->place_raw(bytes, "tunnel '" + t.tunnel->name() + "'");
+  std::string const who = "tunnel '" + t.tunnel->name() + "'";
+  if (t.put_home != at_host) t.put_ring.items = words(t.put_home).place_raw(bytes, who);
+  if (t.get_home != at_host) t.get_ring.items = words(t.get_home).place_raw(bytes, who);
   tell_arrivals(t);
 }
 
 /// dma: what has arrived is not what is published. The word lies at the consumers' home.
 void Pipeline::Core::tell_arrivals(TunnelState& t) {
-  bool const to = t.tunnel->to_gpu();
-  t.arrived = to ? device_words_->place<Word<std::uint64_t>>() : &t.bus->arrived;
-  if (!to) host_words_->image(t.host_relays).hears.word = t.arrived;
+  bool const to_host = t.get_home == at_host;
+  t.arrived = to_host ? &t.bus->arrived : words(t.get_home).place<Word<std::uint64_t>>();
+  if (to_host) host_words_->image(t.host_relays).hears.word = t.arrived;
 }
 
 // Not at create_tunnel: which ways the bus is used is known when all tunnels are there.
 void Pipeline::Core::settle_movement(TunnelState& t) {
-  if (!t.tunnel->crosses() || t.movement != Movement::automatic) return;
+  if (!t.crosses() || t.movement != Movement::automatic) return;
   auto const any = [&](Direction direction) {
     return std::ranges::any_of(tunnels_, [&](TunnelState const& s) { return s.tunnel->direction() == direction; });
   };
@@ -237,30 +304,32 @@ void Pipeline::Core::add_cpu(CpuStageDescription description) {
 
 void Pipeline::Core::add_gpu(GpuKernelDescription description) {
   require_idle("add_gpu_stage");
+  static_cast<void>(home_of(description.options.device));  // the device is one of the pipeline's from now on
   gpu_.push_back(std::move(description));
   invalidate();
 }
 
-void* Pipeline::Core::allocate_buffer(Memory memory, std::size_t bytes) {
+void* Pipeline::Core::allocate_buffer(Memory memory, std::size_t bytes, int device) {
   require_idle(memory == Memory::device ? "create_buffer" : "create_host_buffer");
-  void* const address = backend_->allocate(memory, bytes, "buffer");
-  buffers_.emplace_back(memory, address);
+  Home const home = home_of(device);
+  void* const address = backend(home).allocate(memory, bytes, "buffer");
+  buffers_.push_back({home, memory, address});
   return address;
 }
 
 InletView Pipeline::Core::open_inlet(TunnelBase const& tunnel) {
   require_idle("open_inlet");
   TunnelState& s = tunnels_.at(tunnel.id());
-  bool const device = tunnel.from_gpu();
-  if (device) settle_movement(s);  // the view keeps the place of the items
+  place_as_it_is(s);
+  if (s.put_home != at_host) settle_movement(s);  // the view keeps the place of the items
   InletView v;
   v.ring = s.put_ring;
-  v.relays = device ? nullptr : s.host_relays;
-  v.control = control(device);
-  v.end = device ? s.device_end : s.host_end;
-  v.past_caches = !device && past_caches(s);
+  v.relays = s.put_home == at_host ? s.host_relays : nullptr;
+  v.control = control(s.put_home);
+  v.end = s.put_end;
+  v.past_caches = s.put_home == at_host && past_caches(s);
   v.throttled = &v.end->throttled;  // asked for before the graph is known: stays 0 where no cycle is behind it
-  v.ports = tunnel_words(device).place<InletPort>();
+  v.ports = words(s.put_home).place<InletPort>();
   v.closed_executors = s.open_closed;
   v.tunnel = tunnel.id();
   v.home = s.open_inlets;
@@ -273,15 +342,15 @@ InletView Pipeline::Core::open_inlet(TunnelBase const& tunnel) {
 OutletView Pipeline::Core::open_outlet(TunnelBase const& tunnel) {
   require_idle("open_outlet");
   TunnelState& s = tunnels_.at(tunnel.id());
-  bool const device = tunnel.to_gpu();
-  if (device) settle_movement(s);
+  place_as_it_is(s);
+  if (s.get_home != at_host) settle_movement(s);
   OutletView v;
   v.ring = s.get_ring;
-  v.spill = tunnel.crosses() ? nullptr : s.spill;
-  v.relays = device ? nullptr : s.host_relays;
-  v.control = control(device);
-  v.end = device ? s.device_end : s.host_end;
-  v.ports = tunnel_words(device).place<OutletPort>();
+  v.spill = s.crosses() ? nullptr : s.spill;
+  v.relays = s.get_home == at_host ? s.host_relays : nullptr;
+  v.control = control(s.get_home);
+  v.end = s.get_end;
+  v.ports = words(s.get_home).place<OutletPort>();
   v.stage_ended = &v.end->ended;
   v.tunnel = tunnel.id();
   v.home = static_cast<std::uint32_t>(s.open_outlets.size());
@@ -300,10 +369,11 @@ bool Pipeline::Core::has_reader(TunnelBase const& tunnel) const {
   return !tunnels_.at(tunnel.id()).open_outlets.empty() || any_stage(reads);
 }
 
-OutletView Pipeline::Core::whole_run(bool device) const {
+OutletView Pipeline::Core::whole_run(bool on_device) const {
+  Home const home = on_device ? own_device : at_host;
   OutletView v;
-  v.control = control(device);
-  v.stage_ended = device ? device_all_ended_ : host_all_ended_;
+  v.control = control(home);
+  v.stage_ended = on_device ? device(home).all_ended : host_all_ended_;
   v.open = true;
   return v;
 }
@@ -314,20 +384,22 @@ void Pipeline::Core::launch(std::string_view name, DeviceKernel kernel, GpuStage
   }
   simt::Grid const grid{options.blocks, options.threads_per_block, options.shared_bytes};
   std::string const title = "launch '" + std::string(name) + "'";
-  std::tuple const key(kernel.cuda.symbol, grid.threads_per_block, grid.shared_bytes);
+  Home const home = home_of(options.device);
+  std::tuple const key(home, kernel.cuda.symbol, grid.threads_per_block, grid.shared_bytes);
   if (!prepared_launches_.contains(key)) {
-    if (running_ && !backend_->loads_beside_kernels()) {
+    if (running_ && !backend(home).loads_beside_kernels()) {
       throw ConfigError(title +
                         ": its kernel is loaded while the pipeline runs, and would wait for its end: set "
                         "CUDA_MODULE_LOADING=EAGER, or launch it once before the start");
     }
     synchronize();
     prepared_launches_.insert(key);
-    backend_->prepare(title, kernel, grid);
+    backend(home).prepare(title, kernel, grid);
   }
-  if (launched_ && launched_->then(title, kernel, grid)) return;
+  if (launched_ && launched_on_ == home && launched_->then(title, kernel, grid)) return;
   synchronize();
-  launched_ = backend_->start(title, kernel, grid);
+  launched_ = backend(home).start(title, kernel, grid);
+  launched_on_ = home;
 }
 
 void Pipeline::Core::synchronize() {
@@ -358,7 +430,9 @@ void Pipeline::add_tunnel(std::unique_ptr<TunnelBase> tunnel) { core_->add_tunne
 void Pipeline::add_stencil(std::unique_ptr<StencilTunnelBase> tunnel) { core_->add_stencil(std::move(tunnel)); }
 void Pipeline::add_cpu(CpuStageDescription description) { core_->add_cpu(std::move(description)); }
 void Pipeline::add_gpu(GpuKernelDescription description) { core_->add_gpu(std::move(description)); }
-void* Pipeline::allocate_buffer(Memory memory, std::size_t bytes) { return core_->allocate_buffer(memory, bytes); }
+void* Pipeline::allocate_buffer(Memory memory, std::size_t bytes, int device) {
+  return core_->allocate_buffer(memory, bytes, device);
+}
 void Pipeline::launch_kernel(std::string_view name, DeviceKernel kernel, GpuStageOptions options) {
   core_->launch(name, std::move(kernel), options);
 }
@@ -385,6 +459,6 @@ std::string Pipeline::graph() const { return core_->graph(); }
 Latency& Pipeline::create_latency(std::string path, unsigned every) {
   return core_->create_latency(std::move(path), every);
 }
-std::string Pipeline::device() const { return core_->backend().name(); }
+std::string Pipeline::device() const { return core_->device_names(); }
 
 }  // namespace hiway

@@ -63,10 +63,10 @@ struct BusWords {
   alignas(64) Word<std::uint32_t> closing{0};
 };
 
-/// Which way the items of a tunnel that crosses the bus go.
-inline BusDirection bus_direction(TunnelBase const& tunnel) {
-  return tunnel.to_gpu() ? BusDirection::to_device : BusDirection::from_device;
-}
+/// Where words lie: with the host, or with a device of the pipeline's. Who is there reaches them by read-modify-writes.
+using Home = std::size_t;
+inline constexpr Home at_host = 0;
+inline constexpr Home own_device = 1;  ///< PipelineConfig::device; others behind it, as stages ask for them
 
 /// How many items the tunnel's spill pool holds, where it has one.
 [[nodiscard]] std::size_t spill_items(TunnelBase const& tunnel);
@@ -89,7 +89,7 @@ class Pipeline::Core {
   void add_stencil(std::unique_ptr<StencilTunnelBase> tunnel);
   void add_cpu(CpuStageDescription description);
   void add_gpu(GpuKernelDescription description);
-  void* allocate_buffer(Memory memory, std::size_t bytes);
+  void* allocate_buffer(Memory memory, std::size_t bytes, int device);
   InletView open_inlet(TunnelBase const& tunnel);
   OutletView open_outlet(TunnelBase const& tunnel);
   void launch(std::string_view name, DeviceKernel kernel, GpuStageOptions options);
@@ -97,7 +97,8 @@ class Pipeline::Core {
   Latency& create_latency(std::string path, unsigned every);
   [[nodiscard]] std::string graph();
   [[nodiscard]] std::uint32_t tunnel_count() const { return static_cast<std::uint32_t>(tunnels_.size()); }
-  [[nodiscard]] Backend& backend() { return *backend_; }
+  [[nodiscard]] Backend& backend() const { return *devices_.front().backend; }
+  [[nodiscard]] std::string device_names() const;
   void require_idle(char const* what) const;
   [[nodiscard]] bool has_writer(TunnelBase const& tunnel) const;
   [[nodiscard]] bool has_reader(TunnelBase const& tunnel) const;
@@ -127,22 +128,39 @@ class Pipeline::Core {
     std::optional<RegionCopies> copies;  ///< dma
     std::vector<HeardWord> heard;        ///< by the device monitor
   };
-  /// A tunnel's memory, given at create_tunnel: it does not move, so open ends stay valid.
+  /// A device that the pipeline runs on, with its words.
+  struct Device {
+    int number = -1;  ///< GpuStageOptions::device; -1: PipelineConfig::device
+    std::unique_ptr<Backend> backend;
+    // For the pipeline's life.
+    std::unique_ptr<Arena> words;
+    Control* control = nullptr;
+    DeviceNotice* notice = nullptr;            ///< at the host
+    Word<std::uint32_t>* all_ended = nullptr;  ///< every unit has ended
+    // Made by prepare().
+    std::unique_ptr<Arena> plan;
+    MonitorTable* monitor = nullptr;         ///< null: nothing of the pipeline is here
+    std::unique_ptr<TransferLine> lines[2];  ///< by BusDirection, of copies to it and to the host; empty where none is
+  };
+  /// A tunnel, with its memory once its ends' homes are known: from then on that does not move, so open ends stay valid.
   struct TunnelState {
     std::unique_ptr<TunnelBase> tunnel;
+    Home put_home = at_host;
+    Home get_home = at_host;
+    bool placed = false;
     Ring put_ring;             ///< the whole ring, or the outbox
     Ring get_ring;             ///< the whole ring, or the inbox
     std::size_t capacity = 0;  ///< in items, now: a run may let it grow
     Ring* spill = nullptr;     ///< at the producers' home; given memory by prepare() where a writer spills
-    EndWords* host_end = nullptr;
-    EndWords* device_end = nullptr;
+    EndWords* put_end = nullptr;
+    EndWords* get_end = nullptr;  ///< the same one where both ends have one home
     Word<std::uint32_t>* closing =
         nullptr;  ///< like the next three at the host's home, except a dma tunnel's arrived to the device
     Word<std::uint64_t>* published = nullptr;
     Word<std::uint64_t>* arrived = nullptr;
     Word<std::uint64_t>* retired = nullptr;
     BusWords* bus = nullptr;                     ///< of one that crosses
-    Relays* host_relays = nullptr;               ///< of the half-ring at the host, of one that crosses
+    Relays* host_relays = nullptr;               ///< of the half-ring at the host, where it has one
     Movement movement = Movement::automatic;     ///< of one that crosses; automatic until it is settled
     std::string why;                             ///< why this movement
     Word<std::uint32_t>* open_closed = nullptr;  ///< open inlets that were closed, at the producers' home
@@ -152,12 +170,20 @@ class Pipeline::Core {
     bool spills = false;
     bool spills_to_host = false;      ///< the items of its pool, for want of the device's memory
     std::size_t throttled_by = npos;  ///< index into cycles_: that its outside writers wait for
-    std::size_t route = npos;         ///< dma: of its direction's transfer line
+    std::size_t route = npos;         ///< dma: of its line
     std::optional<StencilState> stencil{};
+
+    [[nodiscard]] bool crosses() const { return put_home != get_home; }
+    /// Of one that crosses, the device whose lines carry it, and in which direction.
+    [[nodiscard]] Home line_home() const { return get_home != at_host ? get_home : put_home; }
+    [[nodiscard]] BusDirection direction() const {
+      return get_home != at_host ? BusDirection::to_device : BusDirection::from_device;
+    }
   };
   /// A kernel of the run.
   struct Started {
     std::unique_ptr<RunningKernel> kernel;
+    Home home = own_device;
     std::size_t close_behind = npos;  ///< index into gpu_: a user's own kernel, and nothing has closed behind it yet
     bool done = false;                ///< it has left the device, or failed
   };
@@ -174,6 +200,7 @@ class Pipeline::Core {
   struct StageState {
     StageDescription description;
     bool gpu = false;
+    Home home = at_host;
     std::size_t owner = 0;        ///< index into cpu_ or gpu_
     unsigned executors = 0;       ///< threads or blocks
     std::uint32_t component = 0;  ///< of the graph with a group as one node
@@ -194,15 +221,26 @@ class Pipeline::Core {
     return std::any_of(cpu_.begin(), cpu_.end(), [&](CpuStageDescription const& c) { return test(c.stage); }) ||
            std::any_of(gpu_.begin(), gpu_.end(), in_kernel);
   }
-  [[nodiscard]] Arena& tunnel_words(bool device) { return device ? *device_words_ : *host_words_; }
+  [[nodiscard]] Device& device(Home home) { return devices_.at(home - own_device); }
+  [[nodiscard]] Device const& device(Home home) const { return devices_.at(home - own_device); }
+  [[nodiscard]] Backend& backend(Home home) const { return *device(home).backend; }
+  [[nodiscard]] Arena& words(Home home) { return home == at_host ? *host_words_ : *device(home).words; }
+  [[nodiscard]] Arena& plan(Home home) { return home == at_host ? *host_plan_ : *device(home).plan; }
+  void give_words(Device& device);
+  Home home_of(int number);
+  [[nodiscard]] std::string device_name(Home home) const;
   /// Of a half-ring of the tunnel.
   [[nodiscard]] static Relays make_relays(TunnelState const& t, Ring const& half);
   /// `capacity`: of each of its shards.
   Ring make_ring(TunnelBase const& tunnel, RingPart part, std::byte* items, std::size_t capacity, Arena& arena,
                  unsigned shards = 1, bool tagged = false);
-  [[nodiscard]] Control* control(bool device) const { return device ? device_control_ : host_control_; }
+  [[nodiscard]] Control* control(Home home) const { return home == at_host ? host_control_ : device(home).control; }
   void invalidate();
+  void place(TunnelState& t);
+  [[nodiscard]] std::byte* place_direct(TunnelState& t, std::size_t slots);
   void place_for_dma(TunnelState& t);
+  void place_as_it_is(TunnelState& t);
+  [[nodiscard]] Home end_home(TunnelBase const& tunnel, bool puts);
   void tell_arrivals(TunnelState& t);
   void settle_movement(TunnelState& t);
   void check_tagged(std::vector<std::string>& found) const;
@@ -210,6 +248,7 @@ class Pipeline::Core {
 
   // pipeline_prepare.cpp
   void number_stages();
+  void find_homes(std::vector<std::string>& found);
   [[nodiscard]] std::vector<std::string> problems() const;
   void check_problems(std::vector<std::string> const& problems) const;
   void find_units();
@@ -222,11 +261,13 @@ class Pipeline::Core {
   void give_spill_memory();
   std::byte* place_spilled(TunnelState& t, std::size_t bytes);
   void place_stage_words();
-  [[nodiscard]] TerminationTable build_termination(Arena& arena, bool on_device);
-  [[nodiscard]] ThrottleTable build_throttles(Arena& arena, bool on_device);
+  [[nodiscard]] TerminationTable build_termination(Home home, std::vector<std::vector<UnitNews>>& news);
+  [[nodiscard]] ThrottleTable build_throttles();
+  void build_lines();
   void build_monitors();
-  [[nodiscard]] DeviceKernel monitor_kernel() const;
-  [[nodiscard]] simt::Grid monitor_grid() const { return {1, backend_->monitor_threads(), 0}; }
+  void build_monitor(Home home, TerminationTable const& termination, UnitNews* news);
+  [[nodiscard]] DeviceKernel monitor_kernel(Home home) const;
+  [[nodiscard]] simt::Grid monitor_grid(Home home) const { return {1, backend(home).monitor_threads(), 0}; }
   [[nodiscard]] DeviceKernel close_kernel(std::size_t k) const;
   [[nodiscard]] StageEnds stage_ends(std::vector<std::size_t> const& stages, unsigned executor) const;
   [[nodiscard]] static bool past_caches(TunnelState const& t);
@@ -235,18 +276,18 @@ class Pipeline::Core {
   [[nodiscard]] std::vector<std::size_t> stages_of(bool gpu, std::size_t owner) const;
   [[nodiscard]] std::vector<std::size_t> writers(std::uint32_t tunnel) const;
   [[nodiscard]] std::vector<std::size_t> readers(std::uint32_t tunnel) const;
-  [[nodiscard]] bool uses_device() const { return !gpu_.empty() || device_tunnels_; }
+  [[nodiscard]] bool is_used(Home home) const;
 
   // pipeline_run.cpp
   [[nodiscard]] bool over() const;
   void start_monitors();
   void monitor_failed(std::exception_ptr error);
-  [[nodiscard]] std::exception_ptr kernel_failed(std::exception_ptr error) const;
+  [[nodiscard]] std::exception_ptr kernel_failed(std::exception_ptr error, Home home) const;
   void start_kernels();
   void close_behind_own_kernels();
   void start_threads();
   void run_thread(std::size_t stage, unsigned thread);
-  void run_lane(std::size_t kernel, std::function<void()> const& body);
+  void run_lane(std::size_t kernel, Control& control, std::function<void()> const& body);
   bool supervise();
   bool watch();
   [[nodiscard]] std::exception_ptr ask_kernels();
@@ -293,42 +334,41 @@ class Pipeline::Core {
   [[nodiscard]] PipelineSnapshot read_counters(bool with_kernels);
 
   PipelineConfig config_;
-  std::unique_ptr<Backend> backend_;
-  std::vector<std::pair<Memory, void*>> buffers_;
+  struct BufferMemory {
+    Home home;  ///< whose backend gave it
+    Memory memory;
+    void* address;
+  };
 
-  // For the pipeline's life: tunnels and control.
+  // For the pipeline's life: devices, tunnels and control. Arenas go before the device that gave their memory.
+  std::deque<Device> devices_;  ///< the pipeline's own first
+  std::vector<BufferMemory> buffers_;
   std::unique_ptr<Arena> host_words_;
-  std::unique_ptr<Arena> device_words_;
   std::unique_ptr<Arena> managed_items_;
   Control* host_control_ = nullptr;
-  Control* device_control_ = nullptr;
-  DeviceNotice* notice_ = nullptr;
-  Word<std::uint32_t>* host_all_ended_ = nullptr;    ///< every unit has ended
-  Word<std::uint32_t>* device_all_ended_ = nullptr;  ///< likewise
+  Word<std::uint32_t>* host_all_ended_ = nullptr;  ///< every unit has ended
   std::vector<TunnelState> tunnels_;
   std::optional<MovementTable> movement_table_;  ///< once a tunnel needs it
   std::vector<CpuStageDescription> cpu_;
   std::vector<GpuKernelDescription> gpu_;
-  bool device_tunnels_ = false;
   bool tunnels_may_grow_ = false;
   std::deque<Latency> latencies_;
 
   // Made by prepare(), dropped when the user adds something.
   bool prepared_ = false;
   std::unique_ptr<Arena> host_plan_;
-  std::unique_ptr<Arena> device_plan_;
   std::vector<StageState> stages_;
   std::vector<std::uint32_t> unit_of_;  ///< for each tunnel
   std::uint32_t units_ = 0;
   std::vector<simt::Grid> grids_;  ///< for each kernel
   std::vector<std::size_t> start_order_;
   std::vector<Cycle> cycles_;
-  TerminationTable* host_check_ = nullptr;   ///< when nothing of the pipeline is on the device
+  Home checker_ = at_host;                   ///< of the first device that is used, if any is
+  TerminationTable* host_check_ = nullptr;   ///< when nothing of the pipeline is on a device
   ThrottleTable* host_throttles_ = nullptr;  ///< likewise
   CycleRecord* cycle_records_ = nullptr;     ///< at the checker's home
-  MonitorTable* monitor_table_ = nullptr;
+  CheckQuestion* question_ = nullptr;        ///< of several devices; in the host's memory
   std::vector<Drain*> host_drains_;
-  std::unique_ptr<TransferLine> lines_[2];  ///< by BusDirection; empty where no dma tunnel goes
 
   // One run.
   std::atomic<bool> running_{false};
@@ -338,7 +378,8 @@ class Pipeline::Core {
   std::vector<std::jthread> threads_;
   std::vector<Started> kernels_;
   std::unique_ptr<RunningKernel> launched_;  ///< by launch(), the last one with all before it
-  std::set<std::tuple<void const*, unsigned, std::size_t>> prepared_launches_;
+  Home launched_on_ = own_device;
+  std::set<std::tuple<Home, void const*, unsigned, std::size_t>> prepared_launches_;
   std::atomic<bool> ended_{false};            ///< every unit has ended
   std::atomic<bool> kernels_started_{false};  ///< from here on only the watcher touches kernels_
   std::atomic<bool> finishing_{false};        ///< ended or aborting: kernels are about to leave

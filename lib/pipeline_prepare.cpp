@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdio>
+#include <numeric>
 #include <set>
 
 #include "affinity.hpp"
@@ -52,25 +53,31 @@ void Pipeline::Core::prepare() {
   require_idle("prepare");
   if (prepared_) return;
   synchronize();
-  host_plan_ = std::make_unique<Arena>(*backend_, Memory::pinned, "stages' words");
-  device_plan_ = std::make_unique<Arena>(*backend_, Memory::device, "stages' words");
+  host_plan_ = std::make_unique<Arena>(backend(), Memory::pinned, "stages' words");
+  for (Device& d : devices_) d.plan = std::make_unique<Arena>(*d.backend, Memory::device, "stages' words");
   number_stages();
   std::vector<std::string> found = problems();
+  find_homes(found);
   find_units();
   decide_spilling(found);
   find_cycles();
-  backend_->reserve_streams(2 * gpu_.size() + 2);  // kernels, what closes behind them, monitor, a launch
+  for (Device& d : devices_)
+    d.backend->reserve_streams(2 * gpu_.size() + 2);  // kernels, what closes behind them, monitor, a launch
   choose_grids(found);
   check_tagged(found);
   load_kernels(found);
   check_problems(found);
   warn_of_cycles();
+  for (TunnelState& t : tunnels_) place(t);
   for (TunnelState& t : tunnels_) settle_movement(t);
   give_spill_memory();
   place_stage_words();
   for (std::size_t k = 0; k < gpu_.size(); ++k) {
-    if (auto const& data = gpu_[k].kernel.data)
-      data->place(*backend_, grids_[k], device_control_, static_cast<std::uint32_t>(stages_of(true, k).front()));
+    if (auto const& data = gpu_[k].kernel.data) {
+      std::size_t const stage = stages_of(true, k).front();
+      Home const home = stages_[stage].home;
+      data->place(backend(home), grids_[k], control(home), static_cast<std::uint32_t>(stage));
+    }
   }
   build_monitors();
   prepared_ = true;
@@ -90,6 +97,7 @@ void Pipeline::Core::number_stages() {
       StageState s;
       s.description = description;
       s.gpu = true;
+      s.home = home_of(gpu_[k].options.device);
       s.owner = k;
       stages_.push_back(std::move(s));
     }
@@ -123,9 +131,6 @@ std::vector<std::string> Pipeline::Core::problems() const {
         found.push_back("stage '" + c.stage.name + "': pin: " + why);
     }
   }
-  for (GpuKernelDescription const& k : gpu_) {
-    if (k.options.device >= 0) found.push_back("stage '" + k.name + "': a device of its own is not there yet");
-  }
   for (TunnelState const& t : tunnels_) {
     std::uint32_t const id = t.tunnel->id();
     std::string const who = "tunnel '" + t.tunnel->name() + "'";
@@ -135,6 +140,36 @@ std::vector<std::string> Pipeline::Core::problems() const {
       found.push_back(who + " has no reader: name it in a stage's from(...) or ask for an open outlet");
   }
   return found;
+}
+
+// A tunnel's end is where the stages are that put into it, or get from it.
+void Pipeline::Core::find_homes(std::vector<std::string>& found) {
+  for (TunnelState& t : tunnels_) {
+    std::string const who = "tunnel '" + t.tunnel->name() + "'";
+    for (bool const puts : {true, false}) {
+      Home const home = end_home(*t.tunnel, puts);
+      Home& placed = puts ? t.put_home : t.get_home;
+      std::vector<std::size_t> const stages = puts ? writers(t.tunnel->id()) : readers(t.tunnel->id());
+      for (std::size_t const s : stages) {
+        Home const other = stages_[s].home;
+        if (home == at_host || other == at_host || other == home) continue;
+        found.push_back(who + (puts ? " is put on " : " is got on ") + device_name(home) + " and on " +
+                        device_name(other) + ": all its " + (puts ? "writers" : "readers") + " must be on one device");
+        break;
+      }
+      if (t.placed && home != placed && !stages.empty()) {
+        found.push_back(who + " lies on " + device_name(placed) +
+                        " since an open end, a stencil or a run needed it there, " + "but stage '" +
+                        stages_[stages.front()].description.name + "' is on " + device_name(home));
+      }
+      if (!t.placed) placed = home;
+    }
+    if (t.put_home == at_host || t.get_home == at_host || !t.crosses()) continue;
+    if (t.tunnel->config().shards > 1)
+      found.push_back(who + ": shards are for tunnels that do not lead from one device to another");
+    if (t.tunnel->config().movement == Movement::managed)
+      found.push_back(who + ": Movement::managed does not lead from one device to another; use dma or direct");
+  }
 }
 
 void Pipeline::Core::check_problems(std::vector<std::string> const& found) const {
@@ -278,14 +313,16 @@ void Pipeline::Core::find_cycles() {
 
 void Pipeline::Core::choose_grids(std::vector<std::string>& found) {
   grids_.clear();
-  auto const sharers = static_cast<unsigned>(
-      std::count_if(gpu_.begin(), gpu_.end(), [](auto const& k) { return k.options.blocks == 0; }));
   for (std::size_t k = 0; k < gpu_.size(); ++k) {
     GpuStageOptions const& o = gpu_[k].options;
-    grids_.push_back(backend_->default_grid({o.blocks, o.threads_per_block, o.shared_bytes}, sharers));
+    Home const home = home_of(o.device);
+    auto const sharers = static_cast<unsigned>(std::ranges::count_if(gpu_, [&](GpuKernelDescription const& other) {
+      return other.options.blocks == 0 && home_of(other.options.device) == home;
+    }));
+    grids_.push_back(backend(home).default_grid({o.blocks, o.threads_per_block, o.shared_bytes}, sharers));
     if (auto const& data = gpu_[k].kernel.data) {
       try {
-        grids_[k] = data->choose_grid(*backend_, gpu_[k].kernel.unbound, o, sharers);
+        grids_[k] = data->choose_grid(backend(home), gpu_[k].kernel.unbound, o, sharers);
       } catch (ConfigError const& e) {
         found.emplace_back(e.what());
       }
@@ -297,7 +334,7 @@ void Pipeline::Core::choose_grids(std::vector<std::string>& found) {
 // At the device an item's tag is looked at across the bus: by one warp, or the bus is soon busy with looks.
 void Pipeline::Core::check_tagged(std::vector<std::string>& found) const {
   for (TunnelState const& t : tunnels_) {
-    if (!t.tunnel->config().low_latency || !t.tunnel->crosses() || !t.tunnel->to_gpu()) continue;
+    if (!t.tunnel->config().low_latency || !t.crosses() || t.get_home == at_host) continue;
     std::vector<std::size_t> const all = readers(t.tunnel->id());
     bool const by_one_warp = t.open_outlets.empty() && std::ranges::all_of(all, [&](std::size_t r) {
                                simt::Grid const& grid = grids_[stages_[r].owner];
@@ -312,21 +349,25 @@ void Pipeline::Core::check_tagged(std::vector<std::string>& found) const {
   }
 }
 
-// Loads the kernels. All persistent ones run at once or the pipeline hangs. They start in the order of their blocks'
-// footprint, the largest first, and each is counted with whole processors, so that a placement exists.
+// Loads the kernels. All persistent ones of a device run at once or the pipeline hangs. They start in the order of their
+// blocks' footprint, the largest first, and each is counted with whole processors, so that a placement exists.
 void Pipeline::Core::load_kernels(std::vector<std::string>& found) {
   start_order_.clear();
   std::vector<unsigned> per_processor(gpu_.size(), 0);
-  unsigned needed = gpu_.empty() ? 0 : 1;  // the device monitor
-  std::string parts;
+  struct Needs {
+    unsigned processors = 1;  // the device monitor
+    std::string parts{};
+  };
+  std::vector<Needs> needs(devices_.size());
   for (std::size_t k = 0; k < gpu_.size(); ++k) {
+    Home const home = home_of(gpu_[k].options.device);
     try {
-      backend_->prepare(kernel_title(gpu_[k]), gpu_[k].kernel.unbound, grids_[k]);
+      backend(home).prepare(kernel_title(gpu_[k]), gpu_[k].kernel.unbound, grids_[k]);
     } catch (ConfigError const& e) {
       found.emplace_back(e.what());
       continue;
     }
-    per_processor[k] = backend_->resident_blocks(gpu_[k].kernel.unbound, grids_[k]);
+    per_processor[k] = backend(home).resident_blocks(gpu_[k].kernel.unbound, grids_[k]);
     if (per_processor[k] == 0) {
       found.push_back("stage '" + gpu_[k].name + "': a block of " + std::to_string(grids_[k].threads_per_block) +
                       " threads and " + std::to_string(grids_[k].shared_bytes) +
@@ -334,18 +375,21 @@ void Pipeline::Core::load_kernels(std::vector<std::string>& found) {
       continue;
     }
     unsigned const processors = (grids_[k].blocks + per_processor[k] - 1) / per_processor[k];
-    needed += processors;
-    parts += (parts.empty() ? "" : ", ") + ("'" + gpu_[k].name + "' " + std::to_string(grids_[k].blocks) +
-                                            " blocks on " + std::to_string(processors));
+    Needs& sum = needs[home - own_device];
+    sum.processors += processors;
+    sum.parts += (sum.parts.empty() ? "" : ", ") + ("'" + gpu_[k].name + "' " + std::to_string(grids_[k].blocks) +
+                                                    " blocks on " + std::to_string(processors));
     start_order_.push_back(k);
   }
   std::sort(start_order_.begin(), start_order_.end(), [&](std::size_t a, std::size_t b) {
     return std::pair(per_processor[a], a) < std::pair(per_processor[b], b);
   });
-  if (needed > backend_->processors()) {
-    found.push_back("the persistent stages do not fit the device at once: they need " + std::to_string(needed) +
-                    " processors of " + std::to_string(backend_->processors()) + " (" + parts +
-                    ", monitor on 1); use fewer or smaller blocks");
+  for (std::size_t i = 0; i < needs.size(); ++i) {
+    unsigned const there = devices_[i].backend->processors();
+    if (needs[i].parts.empty() || needs[i].processors <= there) continue;
+    found.push_back("the persistent stages do not fit the device at once: they need " +
+                    std::to_string(needs[i].processors) + " processors of " + std::to_string(there) + " (" +
+                    needs[i].parts + ", monitor on 1); use fewer or smaller blocks");
   }
 }
 
@@ -353,9 +397,9 @@ void Pipeline::Core::load_kernels(std::vector<std::string>& found) {
 /// mapped; the pool's words stay at the device, so that no read-modify-write crosses the bus.
 std::byte* Pipeline::Core::place_spilled(TunnelState& t, std::size_t bytes) {
   std::string const what = "tunnel '" + t.tunnel->name() + "': what it spills";
-  if (!t.tunnel->from_gpu()) return host_words_->place_raw(bytes, what);
+  if (t.put_home == at_host) return host_words_->place_raw(bytes, what);
   try {
-    return device_words_->place_raw(bytes, what);
+    return words(t.put_home).place_raw(bytes, what);
   } catch (CudaError const&) {
     std::byte* const memory = host_words_->place_raw(bytes, what + ", in host memory");
     t.spills_to_host = true;  // only then: a later prepare() tries the device again
@@ -366,19 +410,19 @@ std::byte* Pipeline::Core::place_spilled(TunnelState& t, std::size_t bytes) {
 void Pipeline::Core::give_spill_memory() {
   for (TunnelState& t : tunnels_) {
     TunnelBase const& tunnel = *t.tunnel;
-    Arena& arena = tunnel_words(tunnel.from_gpu());
+    Arena& arena = words(t.put_home);
     if (!t.spills || arena.image(t.spill).items != nullptr) continue;
     std::size_t const items = spill_items(tunnel);
     std::byte* const memory = place_spilled(t, std::bit_ceil(items) * tunnel.item_bytes());
-    Ring const pool = make_ring(tunnel, tunnel.crosses() ? RingPart::whole : t.put_ring.part, memory, items, arena);
-    if (tunnel.crosses()) t.drained = arena.place<Word<std::uint64_t>>();
+    Ring const pool = make_ring(tunnel, t.crosses() ? RingPart::whole : t.put_ring.part, memory, items, arena);
+    if (t.crosses()) t.drained = arena.place<Word<std::uint64_t>>();
     arena.image(t.spill) = pool;  // last: says to the next prepare() that all of it is there
   }
 }
 
 void Pipeline::Core::place_stage_words() {
   for (StageState& s : stages_) {
-    Arena& arena = s.gpu ? *device_plan_ : *host_plan_;
+    Arena& arena = plan(s.home);
     s.words = arena.place<StageWords>();
     s.outlet_ports.clear();
     s.inlet_ports.clear();
@@ -412,7 +456,7 @@ Grouping Pipeline::Core::chosen_grouping(StageState const& stage, TunnelBase con
 
 // A copy engine reads what CPU threads write; where that is more than their caches hold, it need not go through them.
 bool Pipeline::Core::past_caches(TunnelState const& t) {
-  if (t.movement != Movement::dma || !t.tunnel->to_gpu()) return false;
+  if (t.movement != Movement::dma || t.put_home != at_host) return false;
   if (t.stencil) {
     StencilShape const& shape = t.stencil->tunnel->plan().shape;
     return shape.values() * shape.buffers * t.stencil->tunnel->value_bytes() >= beyond_caches;
@@ -427,8 +471,8 @@ InletView Pipeline::Core::inlet_view(StageState const& stage, std::size_t index,
   v.ring.grouping = chosen_grouping(stage, *t.tunnel);
   v.spill = stage.spills[index] ? t.spill : nullptr;
   v.relays = stage.gpu ? nullptr : t.host_relays;
-  v.control = control(stage.gpu);
-  v.end = stage.gpu ? t.device_end : t.host_end;
+  v.control = control(stage.home);
+  v.end = t.put_end;
   v.throttled = t.throttled_by != npos && v.spill == nullptr ? &v.end->throttled : nullptr;
   v.past_caches = !stage.gpu && past_caches(t);
   v.ports = stage.inlet_ports[index] + executor;
@@ -444,10 +488,10 @@ OutletView Pipeline::Core::outlet_view(StageState const& stage, std::size_t inde
   OutletView v;
   v.ring = t.get_ring;
   v.ring.grouping = chosen_grouping(stage, *t.tunnel);
-  v.spill = t.spills && !t.tunnel->crosses() ? t.spill : nullptr;
+  v.spill = t.spills && !t.crosses() ? t.spill : nullptr;
   v.relays = stage.gpu ? nullptr : t.host_relays;
-  v.control = control(stage.gpu);
-  v.end = stage.gpu ? t.device_end : t.host_end;
+  v.control = control(stage.home);
+  v.end = t.get_end;
   v.ports = stage.outlet_ports[index] + executor;
   v.stage_ended = &stage.words->ended;
   v.home = executor;
@@ -466,12 +510,21 @@ StageEnds Pipeline::Core::stage_ends(std::vector<std::size_t> const& stages, uns
     for (std::size_t i = 0; i < stage.description.into.size(); ++i)
       ends.inlets.push_back(inlet_view(stage, i, executor));
     ends.stages.push_back(stage.words);
-    ends.control = control(stage.gpu);
+    ends.control = control(stage.home);
   }
   return ends;
 }
 
-TerminationTable Pipeline::Core::build_termination(Arena& arena, bool on_device) {
+bool Pipeline::Core::is_used(Home home) const {
+  return std::ranges::any_of(stages_, [&](StageState const& s) { return s.home == home; }) ||
+         std::ranges::any_of(tunnels_, [&](TunnelState const& t) { return t.put_home == home || t.get_home == home; });
+}
+
+/// The part of the end check that is done at `home`: by the checker all of its own and of the host's, by a delegate its own.
+/// A delegate fills `news`; the checker has them as gates.
+TerminationTable Pipeline::Core::build_termination(Home home, std::vector<std::vector<UnitNews>>& news) {
+  Arena& arena = plan(home);
+  bool const checks = home == checker_;
   std::vector<UnitRecord> units(units_);
   std::vector<SumTerm> terms;
   std::vector<CountGate> gates;
@@ -479,7 +532,20 @@ TerminationTable Pipeline::Core::build_termination(Arena& arena, bool on_device)
   std::vector<TunnelEnds> tunnels;
   std::vector<StageRecordWords> stages;
   auto const at = [](auto const& list) { return static_cast<std::uint32_t>(list.size()); };
-  auto const across = [&](bool device_home) { return device_home != on_device; };
+  auto const across = [&](Home other) { return other != home; };
+  auto const mine = [&](Home other) { return other == home || (checks && other == at_host); };
+  auto const add_term = [&](Word<std::uint64_t>* first, std::uint32_t count, std::size_t stride, Home of) {
+    if (mine(of)) terms.push_back({first, count, static_cast<std::uint32_t>(stride), across(of)});
+  };
+  auto const add_gate = [&](Word<std::uint32_t>* word, std::uint32_t needed, Home of) {
+    if (mine(of)) gates.push_back({word, needed, across(of)});
+  };
+  auto const add_news = [&](std::uint32_t unit, Word<std::uint32_t>* UnitNews::*kind) {
+    for (std::vector<UnitNews> const& of_device : news) {
+      if (checks && of_device[unit].*kind != nullptr) gates.push_back({of_device[unit].*kind, 1, true});
+    }
+  };
+  std::vector<UnitNews> told(units_);
   auto const units_read = [&](StageState const& s) {
     std::set<std::uint32_t> all;
     for (TunnelBase const* t : s.description.from) all.insert(unit_of_[t->id()]);
@@ -499,31 +565,26 @@ TerminationTable Pipeline::Core::build_termination(Arena& arena, bool on_device)
       for (std::size_t r : readers(t->tunnel->id())) {
         StageState const& stage = stages_[r];
         for (std::size_t i = 0; i < stage.description.from.size(); ++i) {
-          if (stage.description.from[i] != t->tunnel.get()) continue;
-          terms.push_back({&stage.outlet_ports[i]->finished, stage.executors, sizeof(OutletPort), across(stage.gpu)});
+          if (stage.description.from[i] == t->tunnel.get())
+            add_term(&stage.outlet_ports[i]->finished, stage.executors, sizeof(OutletPort), stage.home);
         }
       }
-      for (OutletPort* port : t->open_outlets)
-        terms.push_back({&port->finished, 1, sizeof(OutletPort), across(t->tunnel->to_gpu())});
-      if (t->drained != nullptr && t->spills) terms.push_back({t->drained, 1, 8, across(t->tunnel->from_gpu())});
+      for (OutletPort* port : t->open_outlets) add_term(&port->finished, 1, sizeof(OutletPort), t->get_home);
+      if (t->drained != nullptr && t->spills) add_term(t->drained, 1, 8, t->put_home);
     }
     unit.finished.end = at(terms);
 
     unit.created.begin = at(terms);
     for (TunnelState const* t : members) {
-      bool const device = t->tunnel->from_gpu();
-      terms.push_back({&t->put_ring.words->claimed, t->put_ring.shards, sizeof(RingWords), across(device)});
-      if (t->spills) {
-        Arena& words = device ? *device_words_ : *host_words_;
-        terms.push_back({&words.image(t->spill).words->claimed, 1, 8, across(device)});
-      }
+      add_term(&t->put_ring.words->claimed, t->put_ring.shards, sizeof(RingWords), t->put_home);
+      if (t->spills) add_term(&words(t->put_home).image(t->spill).words->claimed, 1, 8, t->put_home);
     }
     unit.created.end = at(terms);
 
     std::set<std::uint32_t> upstream;
     unit.gates.begin = at(gates);
     for (TunnelState const* t : members) {
-      if (t->open_inlets > 0) gates.push_back({t->open_closed, t->open_inlets, across(t->tunnel->from_gpu())});
+      if (t->open_inlets > 0) add_gate(t->open_closed, t->open_inlets, t->put_home);
       for (std::size_t w : writers(t->tunnel->id())) {
         StageState const& stage = stages_[w];
         std::set<std::uint32_t> const reads = units_read(stage);
@@ -533,10 +594,12 @@ TerminationTable Pipeline::Core::build_termination(Arena& arena, bool on_device)
         }
         for (std::size_t i = 0; i < stage.description.into.size(); ++i) {
           if (stage.description.into[i] == t->tunnel.get())
-            gates.push_back({stage.closed_executors[i], stage.executors, across(stage.gpu)});
+            add_gate(stage.closed_executors[i], stage.executors, stage.home);
         }
       }
     }
+    if (!checks && at(gates) != unit.gates.begin) told[u].gates = host_plan_->place<Word<std::uint32_t>>();
+    add_news(u, &UnitNews::gates);
     unit.gates.end = at(gates);
     upstream.erase(u);
     unit.upstream.begin = at(unit_list);
@@ -548,37 +611,40 @@ TerminationTable Pipeline::Core::build_termination(Arena& arena, bool on_device)
     for (TunnelState const* t : members) {
       open = open || !t->open_outlets.empty();
       for (std::size_t r : readers(t->tunnel->id())) {
-        gates.push_back({&stages_[r].words->returned, stages_[r].executors, across(stages_[r].gpu)});
+        add_gate(&stages_[r].words->returned, stages_[r].executors, stages_[r].home);
         if (unit.reader_stage == no_id) unit.reader_stage = static_cast<std::uint32_t>(r);  // it reads unit.tunnel
       }
     }
     if (open) gates.resize(unit.readers.begin);
+    if (!checks && at(gates) != unit.readers.begin) told[u].readers = host_plan_->place<Word<std::uint32_t>>();
+    add_news(u, &UnitNews::readers);
     unit.readers.end = at(gates);
 
     unit.tunnels.begin = at(tunnels);
-    for (TunnelState const* t : members) tunnels.push_back({t->host_end, t->device_end, t->closing});
+    for (TunnelState const* t : members) {
+      TunnelEnds ends{nullptr, nullptr, checks ? t->closing : nullptr};
+      for (auto const& [of, words] : {std::pair{t->put_home, t->put_end}, std::pair{t->get_home, t->get_end}}) {
+        if (mine(of)) (of == at_host ? ends.host : ends.device) = words;
+      }
+      tunnels.push_back(ends);
+    }
     unit.tunnels.end = at(tunnels);
   }
-  for (StageState const& s : stages_) {
+  auto const add_stage = [&](Word<std::uint32_t>* ended, Home of, auto const& reads) {
+    if (!mine(of)) return;
     StageRecordWords record;
-    record.ended = &s.words->ended;
-    record.across = across(s.gpu);
+    record.ended = ended;
+    record.across = across(of);
     record.units.begin = at(unit_list);
-    for (std::uint32_t u : units_read(s)) unit_list.push_back(u);
+    unit_list.insert(unit_list.end(), reads.begin(), reads.end());
     record.units.end = at(unit_list);
     stages.push_back(record);
-  }
-
-  for (bool const device : {false, true}) {  // whoever asks for the whole run
-    if (device && !on_device) continue;
-    StageRecordWords all;
-    all.ended = device ? device_all_ended_ : host_all_ended_;
-    all.across = across(device);
-    all.units.begin = at(unit_list);
-    for (std::uint32_t u = 0; u < units_; ++u) unit_list.push_back(u);
-    all.units.end = at(unit_list);
-    stages.push_back(all);
-  }
+  };
+  for (StageState const& s : stages_) add_stage(&s.words->ended, s.home, units_read(s));
+  std::vector<std::uint32_t> all_units(units_);
+  std::iota(all_units.begin(), all_units.end(), 0U);  // whoever asks for the whole run
+  add_stage(host_all_ended_, at_host, all_units);
+  if (home != at_host) add_stage(device(home).all_ended, home, all_units);
 
   TerminationTable table;
   table.units = arena.place_list(units);
@@ -593,35 +659,41 @@ TerminationTable Pipeline::Core::build_termination(Arena& arena, bool on_device)
   table.gate_count = at(gates);
   table.listed_count = at(unit_list);
   table.tunnel_count = at(tunnels);
-  table.host_across = on_device;
+  table.host_across = home != at_host;
   if (config_.end_detection == EndDetection::time_out)
     table.time_out_ns = static_cast<std::uint64_t>(std::chrono::nanoseconds(config_.end_time_out).count());
+  table.question = question_;
+  table.host_aborted = &host_control_->aborted;
+  if (!checks) news.push_back(std::move(told));
   return table;
 }
 
-ThrottleTable Pipeline::Core::build_throttles(Arena& arena, bool on_device) {
+ThrottleTable Pipeline::Core::build_throttles() {
   std::vector<CycleRecord> records;
   std::vector<PoolWords> pools;
   std::vector<ThrottledEntry> entries;
   auto const at = [](auto const& list) { return static_cast<std::uint32_t>(list.size()); };
+  auto const reached = [&](std::uint32_t id) {
+    return tunnels_[id].put_home == checker_ || tunnels_[id].put_home == at_host;
+  };
   for (Cycle const& cycle : cycles_) {
     CycleRecord record;
     record.pools.begin = at(pools);
     for (std::uint32_t const id : cycle.pools) {
       TunnelState const& t = tunnels_[id];
-      bool const device = t.tunnel->from_gpu();
-      pools.push_back({tunnel_words(device).image(t.spill).words, spill_items(*t.tunnel), device != on_device});
+      if (reached(id))
+        pools.push_back({words(t.put_home).image(t.spill).words, spill_items(*t.tunnel), t.put_home != checker_});
     }
     record.pools.end = at(pools);
     record.entries.begin = at(entries);
     for (std::uint32_t const id : cycle.entries) {
       TunnelState const& t = tunnels_[id];
-      bool const device = t.tunnel->from_gpu();
-      entries.push_back({&(device ? t.device_end : t.host_end)->throttled, device != on_device});
+      if (reached(id)) entries.push_back({&t.put_end->throttled, t.put_home != checker_});
     }
     record.entries.end = at(entries);
     records.push_back(record);
   }
+  Arena& arena = plan(checker_);
   ThrottleTable table;
   table.cycles = cycle_records_ = arena.place_list(records);
   table.cycle_count = at(records);
@@ -630,98 +702,134 @@ ThrottleTable Pipeline::Core::build_throttles(Arena& arena, bool on_device) {
   return table;
 }
 
+void Pipeline::Core::build_lines() {
+  std::vector<std::vector<TransferLine::Route>> routes(2 * devices_.size());  // by device and BusDirection
+  auto const line = [](Home home, BusDirection direction) {
+    return 2 * (home - own_device) + static_cast<std::size_t>(direction);
+  };
+  for (TunnelState& t : tunnels_) {
+    t.route = npos;
+    if (!t.crosses() || t.movement != Movement::dma) continue;
+    TunnelConfig const& c = t.tunnel->config();
+    std::vector<TransferLine::Route>& list = routes[line(t.line_home(), t.direction())];
+    t.route = list.size();
+    list.push_back({.from_items = t.put_ring.items,
+                    .to_items = t.get_ring.items,
+                    .outbox = t.put_ring,
+                    .published = t.published,
+                    .arrived = t.arrived,
+                    .closing = t.closing,
+                    .capacity_items = c.capacity_items,
+                    .batch_items = c.batch_items,
+                    .flush_after = c.flush_after,
+                    .regions = t.stencil ? t.stencil->copies : std::nullopt});
+  }
+  for (Home home = own_device; home < own_device + devices_.size(); ++home) {
+    for (BusDirection direction : {BusDirection::to_device, BusDirection::from_device}) {
+      std::vector<TransferLine::Route> const& list = routes[line(home, direction)];
+      std::unique_ptr<TransferLine>& made = device(home).lines[static_cast<std::size_t>(direction)];
+      made.reset();
+      if (list.empty()) continue;
+      std::size_t const words = direction == BusDirection::to_device ? list.size() : 0;
+      made = std::make_unique<TransferLine>(direction, list, backend(home).open_stream(direction, words));
+    }
+  }
+}
+
+// The first device that is used checks for all; what there is at the others it asks their monitors.
 void Pipeline::Core::build_monitors() {
+  build_lines();
   host_drains_.clear();
+  for (TunnelState const& t : tunnels_) {
+    if (!t.crosses() || !t.spills || t.put_home != at_host) continue;
+    host_drains_.push_back(host_plan_->place<Drain>());
+    host_plan_->image(host_drains_.back()) = {host_words_->image(t.spill), t.put_ring, t.drained};
+  }
   host_check_ = nullptr;
   host_throttles_ = nullptr;
-  monitor_table_ = nullptr;
-  std::vector<Relays> device_relays;
-  std::vector<HeardWord> heard_words;
-  std::vector<Drain> device_drains;
-  std::vector<TransferLine::Route> routes[2];  // by BusDirection
-  for (TunnelState& t : tunnels_) {
-    TunnelBase const& tunnel = *t.tunnel;
-    t.route = npos;
-    if (!tunnel.crosses()) continue;
-    device_relays.push_back(make_relays(t, tunnel.from_gpu() ? t.put_ring : t.get_ring));
-    if (t.stencil) heard_words.insert(heard_words.end(), t.stencil->heard.begin(), t.stencil->heard.end());
-    if (t.spills) {
-      Drain const drain{tunnel_words(tunnel.from_gpu()).image(t.spill), t.put_ring, t.drained};
-      if (tunnel.from_gpu()) {
-        device_drains.push_back(drain);
-      } else {
-        host_drains_.push_back(host_plan_->place<Drain>());
-        host_plan_->image(host_drains_.back()) = drain;
-      }
-    }
-    if (t.movement == Movement::dma) {
-      TunnelConfig const& c = tunnel.config();
-      auto& line = routes[static_cast<std::size_t>(bus_direction(tunnel))];
-      t.route = line.size();
-      line.push_back({.from_items = t.put_ring.items,
-                      .to_items = t.get_ring.items,
-                      .outbox = t.put_ring,
-                      .published = t.published,
-                      .arrived = t.arrived,
-                      .closing = t.closing,
-                      .capacity_items = c.capacity_items,
-                      .batch_items = c.batch_items,
-                      .flush_after = c.flush_after,
-                      .regions = t.stencil ? t.stencil->copies : std::nullopt});
-    }
+  for (Device& d : devices_) d.monitor = nullptr;
+  std::vector<Home> used;
+  for (Home home = own_device; home < own_device + devices_.size(); ++home) {
+    if (is_used(home)) used.push_back(home);
   }
-  for (BusDirection direction : {BusDirection::to_device, BusDirection::from_device}) {
-    auto const i = static_cast<std::size_t>(direction);
-    if (routes[i].empty()) continue;
-    std::size_t const words = direction == BusDirection::to_device ? routes[i].size() : 0;
-    lines_[i] = std::make_unique<TransferLine>(direction, routes[i], backend_->open_stream(direction, words));
-  }
-  if (!uses_device()) {
+  std::vector<std::vector<UnitNews>> news;
+  if (used.empty()) {
+    checker_ = at_host;
     host_check_ = host_plan_->place<TerminationTable>();
-    host_plan_->image(host_check_) = build_termination(*host_plan_, false);
+    host_plan_->image(host_check_) = build_termination(at_host, news);
     host_throttles_ = host_plan_->place<ThrottleTable>();
-    host_plan_->image(host_throttles_) = build_throttles(*host_plan_, false);
+    host_plan_->image(host_throttles_) = build_throttles();
     return;
   }
-  Arena& arena = *device_plan_;
+  checker_ = used.front();
+  auto const others = static_cast<std::uint32_t>(used.size() - 1);
+  question_ = others == 0 ? nullptr : host_plan_->place<CheckQuestion>();
+  CheckAnswer* const answers = others == 0 ? nullptr : host_plan_->place<CheckAnswer>(others);
+  for (std::uint32_t i = 0; i < others; ++i) {
+    TerminationTable table = build_termination(used[i + 1], news);
+    table.answers = answers + i;
+    build_monitor(used[i + 1], table, plan(used[i + 1]).place_list(news.back()));
+  }
+  TerminationTable table = build_termination(checker_, news);
+  table.answers = answers;
+  table.answer_count = others;
+  build_monitor(checker_, table, nullptr);
+  for (std::size_t k = 0; k < gpu_.size(); ++k) {
+    if (!gpu_[k].kernel.close_behind) continue;
+    backend(home_of(gpu_[k].options.device)).prepare(kernel_title(gpu_[k]), close_kernel(k), one_warp);
+  }
+}
+
+/// The device monitor at `home`; `news`: of a delegate.
+void Pipeline::Core::build_monitor(Home home, TerminationTable const& termination, UnitNews* news) {
+  Arena& arena = plan(home);
+  std::vector<Relays> relays;
+  std::vector<HeardWord> heard_words;
+  std::vector<Drain> drains;
+  for (TunnelState const& t : tunnels_) {
+    if (!t.crosses() || (t.put_home != home && t.get_home != home)) continue;
+    bool const puts = t.put_home == home;
+    relays.push_back(make_relays(t, puts ? t.put_ring : t.get_ring));
+    if (t.stencil) heard_words.insert(heard_words.end(), t.stencil->heard.begin(), t.stencil->heard.end());
+    if (t.spills && puts) drains.push_back({words(home).image(t.spill), t.put_ring, t.drained});
+  }
   std::vector<CountGate> started;
   std::vector<CountGate> returned;
   for (StageState const& s : stages_) {
-    if (!s.gpu) continue;
+    if (s.home != home) continue;
     started.push_back({&s.words->started, s.description.own_kernel ? 0 : s.executors, false});
     returned.push_back({&s.words->returned, s.executors, false});
   }
   MonitorTable table;
-  table.control = device_control_;
+  table.control = control(home);
   table.host_control = host_control_;
-  table.notice = notice_;
-  table.relays = arena.place_list(device_relays);
+  table.notice = device(home).notice;
+  table.relays = arena.place_list(relays);
   table.heard_words = arena.place_list(heard_words);
-  table.drains = arena.place_list(device_drains);
+  table.drains = arena.place_list(drains);
   table.started = arena.place_list(started);
   table.returned = arena.place_list(returned);
-  table.relay_count = static_cast<std::uint32_t>(device_relays.size());
+  table.relay_count = static_cast<std::uint32_t>(relays.size());
   table.heard_count = static_cast<std::uint32_t>(heard_words.size());
-  table.drain_count = static_cast<std::uint32_t>(device_drains.size());
+  table.drain_count = static_cast<std::uint32_t>(drains.size());
   table.stage_count = static_cast<std::uint32_t>(returned.size());
-  table.termination = build_termination(arena, true);
-  table.throttles = build_throttles(arena, true);
-  monitor_table_ = arena.place<MonitorTable>();
-  arena.image(monitor_table_) = table;
-  backend_->prepare("device monitor", monitor_kernel(), monitor_grid());
-  for (std::size_t k = 0; k < gpu_.size(); ++k) {
-    if (gpu_[k].kernel.close_behind) backend_->prepare(kernel_title(gpu_[k]), close_kernel(k), one_warp);
-  }
+  table.termination = termination;
+  table.news = news;
+  if (news == nullptr) table.throttles = build_throttles();
+  device(home).monitor = arena.place<MonitorTable>();
+  arena.image(device(home).monitor) = table;
+  backend(home).prepare("device monitor", monitor_kernel(home), monitor_grid(home));
 }
 
 DeviceKernel Pipeline::Core::close_kernel(std::size_t k) const {
   return gpu_[k].kernel.close_behind(stage_ends(stages_of(true, k), 0), grids_[k]);
 }
 
-DeviceKernel Pipeline::Core::monitor_kernel() const {
+DeviceKernel Pipeline::Core::monitor_kernel(Home home) const {
+  MonitorTable* const table = device(home).monitor;
   DeviceKernel kernel;
-  kernel.lane_body = [table = monitor_table_] { run_device_monitor(FiberMachine{}, *table); };
-  kernel.cuda = backend_->monitor_kernel(monitor_table_);
+  kernel.lane_body = [table] { run_device_monitor(FiberMachine{}, *table); };
+  kernel.cuda = backend(home).monitor_kernel(table);
   return kernel;
 }
 

@@ -16,7 +16,7 @@ constexpr auto glance = std::chrono::milliseconds(20);  // before the deadline: 
 }  // namespace
 
 char const* Pipeline::Core::movement_name(TunnelState const& t) {
-  if (!t.tunnel->crosses()) return "memory";
+  if (!t.crosses()) return "memory";
   switch (t.movement) {
     case Movement::automatic: break;
     case Movement::dma: return "dma";
@@ -109,13 +109,13 @@ void Pipeline::Core::run_thread(std::size_t stage, unsigned thread) {
 // An emulated lane's body. What it throws is kept here. What a lane throws when the device aborts already may come of it, a
 // warp operation without those that have left: the first fault counts, though whoever has it may not have filled its
 // record.
-void Pipeline::Core::run_lane(std::size_t kernel, std::function<void()> const& body) {
+void Pipeline::Core::run_lane(std::size_t kernel, Control& control, std::function<void()> const& body) {
   try {
     body();
   } catch (Unwind const&) {
-    if (FiberMachine{}.load(device_control_->ready, Order::acquire) != 0) import_record(device_control_->record);
+    if (FiberMachine{}.load(control.ready, Order::acquire) != 0) import_record(control.record);
   } catch (...) {
-    if (is_aborted(FiberMachine{}, *device_control_)) return;
+    if (is_aborted(FiberMachine{}, control)) return;
     std::string const stage = stage_name(simt::lane_mark());
     fail_stage(stage.empty() ? gpu_[kernel].name : stage, std::current_exception());
   }
@@ -127,15 +127,19 @@ void Pipeline::Core::start() {
   synchronize();
   error_.clear();
   start_trace();
-  for (auto const& line : lines_) {
-    if (line) line->reset();  // before the words that its copies set
+  for (Device& d : devices_) {
+    for (auto const& line : d.lines) {
+      if (line) line->reset();  // before the words that its copies set
+    }
   }
   host_words_->reset();
-  device_words_->reset();
   host_plan_->reset();
-  device_plan_->reset();
+  for (Device& d : devices_) {
+    d.words->reset();
+    d.plan->reset();
+  }
   for (GpuKernelDescription const& k : gpu_) {
-    if (k.kernel.data) k.kernel.data->start(*backend_);
+    if (k.kernel.data) k.kernel.data->start(backend(home_of(k.options.device)));
   }
   ended_ = false;
   kernels_done_ = false;
@@ -164,7 +168,7 @@ void Pipeline::Core::start() {
   // Supervisor and watcher first: a launch that waits for something is ended by it, too.
   start_monitors();
   try {
-    if (monitor_table_ != nullptr) start_kernels();
+    start_kernels();
   } catch (...) {
     set_error(std::current_exception());
   }
@@ -173,12 +177,16 @@ void Pipeline::Core::start() {
 }
 
 void Pipeline::Core::start_kernels() {
-  kernels_.push_back({backend_->start("device monitor", monitor_kernel(), monitor_grid())});
+  for (Home home = own_device; home < own_device + devices_.size(); ++home) {
+    if (device(home).monitor == nullptr) continue;
+    kernels_.push_back({backend(home).start("device monitor", monitor_kernel(home), monitor_grid(home)), home});
+  }
   for (std::size_t k : start_order_) {
+    Home const home = home_of(gpu_[k].options.device);
     DeviceKernel kernel = gpu_[k].kernel.bind(stage_ends(stages_of(true, k), 0));
-    kernel.lane_body = [this, k, body = kernel.lane_body] { run_lane(k, body); };
+    kernel.lane_body = [this, k, control = control(home), body = kernel.lane_body] { run_lane(k, *control, body); };
     kernels_.push_back(
-        {backend_->start(kernel_title(gpu_[k]), kernel, grids_[k]), gpu_[k].kernel.close_behind ? k : npos});
+        {backend(home).start(kernel_title(gpu_[k]), kernel, grids_[k]), home, gpu_[k].kernel.close_behind ? k : npos});
   }
 }
 
@@ -190,9 +198,9 @@ void Pipeline::Core::close_behind_own_kernels() {
     try {
       if (!s.kernel->done()) continue;
       std::size_t const k = std::exchange(s.close_behind, npos);
-      s.kernel = backend_->start(kernel_title(gpu_[k]), close_kernel(k), one_warp);
+      s.kernel = backend(s.home).start(kernel_title(gpu_[k]), close_kernel(k), one_warp);
     } catch (...) {
-      set_error(kernel_failed(std::current_exception()));
+      set_error(kernel_failed(std::current_exception(), s.home));
       s.done = true;
     }
   }
@@ -216,18 +224,20 @@ void Pipeline::Core::start_monitors() {
   std::vector<Duty> from_device;
   from_device.emplace_back([this] { return supervise(); });
   for (TunnelState const& t : tunnels_) {
-    if (!t.tunnel->crosses()) continue;
-    (t.tunnel->to_gpu() ? to_device : from_device)
+    if (t.host_relays == nullptr) continue;
+    (t.put_home == at_host ? to_device : from_device)
         .emplace_back([relays = t.host_relays, seen = std::uint64_t{0}]() mutable { return relay(*relays, seen); });
   }
   for (Drain* drain : host_drains_)
     to_device.emplace_back([this, drain] { return step(ThreadMachine{}, *drain, *host_control_); });
   for (BusDirection direction : {BusDirection::to_device, BusDirection::from_device}) {
-    TransferLine* const line = lines_[static_cast<std::size_t>(direction)].get();
-    if (line == nullptr) continue;
-    (direction == BusDirection::to_device ? to_device : from_device).emplace_back([line] {
-      return line->step(ThreadMachine{});
-    });
+    for (Device const& d : devices_) {
+      TransferLine* const line = d.lines[static_cast<std::size_t>(direction)].get();
+      if (line == nullptr) continue;
+      (direction == BusDirection::to_device ? to_device : from_device).emplace_back([line] {
+        return line->step(ThreadMachine{});
+      });
+    }
   }
   std::vector<Duty> watching;
   watching.emplace_back([this] { return watch(); });
@@ -268,11 +278,18 @@ void Pipeline::Core::start_threads() {
   }
 }
 
-// A kernel's failure takes the whole context down: every kernel reports it, and none says that it was its own.
-std::exception_ptr Pipeline::Core::kernel_failed(std::exception_ptr error) const {
-  if (gpu_.size() < 2) return error;
+// A kernel's failure takes its device's whole context down: every kernel there reports it, and none says that it was its
+// own.
+std::exception_ptr Pipeline::Core::kernel_failed(std::exception_ptr error, Home home) const {
   std::string names;
-  for (GpuKernelDescription const& k : gpu_) names += (names.empty() ? "" : " or ") + kernel_title(k);
+  std::size_t there = 0;
+  for (StageState const& s : stages_) {
+    if (!s.gpu || s.home != home || stages_of(true, s.owner).front() != static_cast<std::size_t>(&s - stages_.data()))
+      continue;
+    ++there;
+    names += (names.empty() ? "" : " or ") + kernel_title(gpu_[s.owner]);
+  }
+  if (there < 2) return error;
   try {
     std::rethrow_exception(error);
   } catch (CudaError const& e) {
@@ -285,14 +302,19 @@ std::exception_ptr Pipeline::Core::kernel_failed(std::exception_ptr error) const
 // All persistent kernels must run at once. The residency check promises it; a tool that runs kernels one after another
 // breaks it.
 void Pipeline::Core::check_started(std::chrono::steady_clock::time_point now) {
-  if (monitor_table_ == nullptr || all_started_ || ended_.load(std::memory_order_relaxed)) return;
+  if (checker_ == at_host || all_started_ || ended_.load(std::memory_order_relaxed)) return;
   ThreadMachine const m;
-  std::uint32_t const started = m.load(notice_->stages_started, Order::acquire);
   std::vector<std::string> missing;
-  if (m.load(notice_->alive, Order::acquire) == 0) missing.emplace_back("the device monitor");
-  std::uint32_t index = 0;
-  for (StageState const& s : stages_) {
-    if (s.gpu && index++ >= started) missing.push_back("stage '" + s.description.name + "'");
+  for (Home home = own_device; home < own_device + devices_.size(); ++home) {
+    DeviceNotice& notice = *device(home).notice;
+    if (device(home).monitor == nullptr) continue;
+    std::uint32_t const started = m.load(notice.stages_started, Order::acquire);
+    if (m.load(notice.alive, Order::acquire) == 0)
+      missing.push_back("the device monitor" + (devices_.size() > 1 ? " of " + device_name(home) : std::string()));
+    std::uint32_t index = 0;
+    for (StageState const& s : stages_) {
+      if (s.home == home && index++ >= started) missing.push_back("stage '" + s.description.name + "'");
+    }
   }
   all_started_ = missing.empty();
   if (all_started_ || now - started_ < start_patience) return;
@@ -327,18 +349,17 @@ void Pipeline::Core::check_deadline(std::chrono::steady_clock::time_point now) {
 // a pipeline without a device. It asks nothing of the driver.
 bool Pipeline::Core::supervise() {
   ThreadMachine const m;
-  if (error_.get()) {
-    // kept already
-  } else if (m.load(notice_->faulted, Order::acquire) != 0) {
-    import_record(notice_->record);
-  } else if (m.load(host_control_->ready, Order::acquire) != 0) {
-    import_record(host_control_->record);
+  if (!error_.get()) {
+    for (Device const& d : devices_) {
+      if (m.load(d.notice->faulted, Order::acquire) != 0) import_record(d.notice->record);
+    }
+    if (m.load(host_control_->ready, Order::acquire) != 0) import_record(host_control_->record);
   }
   bool const aborting = is_aborted(m, *host_control_);
   if (!ended_.load(std::memory_order_relaxed)) {
     bool const ended = host_check_ != nullptr
                            ? !aborting && check_round(m, *host_check_, *host_control_) == CheckResult::ended
-                           : m.load(notice_->ended, Order::acquire) != 0;
+                           : m.load(device(checker_).notice->ended, Order::acquire) != 0;
     if (ended) ended_.store(true, std::memory_order_release);
   }
   bool const moved = host_throttles_ != nullptr && !cycles_.empty() && step(m, *host_throttles_, m.now_ns());
@@ -373,7 +394,7 @@ bool Pipeline::Core::watch() {
   return false;
 }
 
-/// Asks each kernel whether it has left, the monitor last, which is the last to blame. The first failure, if any.
+/// Asks each kernel whether it has left, the monitors last, which are the last to blame. The first failure, if any.
 std::exception_ptr Pipeline::Core::ask_kernels() {
   std::exception_ptr first;
   for (auto kernel = kernels_.rbegin(); kernel != kernels_.rend(); ++kernel) {
@@ -381,7 +402,7 @@ std::exception_ptr Pipeline::Core::ask_kernels() {
       kernel->done = kernel->done || (kernel->close_behind == npos && kernel->kernel->done());
     } catch (...) {
       kernel->done = true;
-      if (!first) first = std::current_exception();
+      if (!first) first = kernel_failed(std::current_exception(), kernel->home);
     }
   }
   return first;
@@ -390,7 +411,7 @@ std::exception_ptr Pipeline::Core::ask_kernels() {
 void Pipeline::Core::poll_kernels(bool finishing) {
   if (std::exception_ptr const error = ask_kernels()) {
     std::exception_ptr const of_earlier = ask_kernels();  // it may have taken down some that were asked before it
-    set_error(kernel_failed(of_earlier ? of_earlier : error));
+    set_error(of_earlier ? of_earlier : error);
   }
   if (finishing && std::ranges::all_of(kernels_, &Started::done)) {
     kernels_done_.store(true, std::memory_order_release);
@@ -415,12 +436,14 @@ bool Pipeline::Core::wait_for(std::chrono::nanoseconds duration) {
 // A put into an open end after the whole run had ended: no monitor was left to tell.
 void Pipeline::Core::import_late_faults() {
   if (ThreadMachine{}.load(host_control_->ready, Order::acquire) != 0) import_record(host_control_->record);
-  bool const open_on_device = std::any_of(tunnels_.begin(), tunnels_.end(), [](TunnelState const& t) {
-    return (t.open_inlets != 0 && t.tunnel->from_gpu()) || (!t.open_outlets.empty() && t.tunnel->to_gpu());
-  });
-  if (!open_on_device) return;
-  Control const control = device_words_->fetch(device_control_);
-  if (control.ready.bits != 0) import_record(control.record);
+  for (Home home = own_device; home < own_device + devices_.size(); ++home) {
+    bool const open_there = std::ranges::any_of(tunnels_, [&](TunnelState const& t) {
+      return (t.open_inlets != 0 && t.put_home == home) || (!t.open_outlets.empty() && t.get_home == home);
+    });
+    if (!open_there) continue;
+    Control const control = words(home).fetch(this->control(home));
+    if (control.ready.bits != 0) import_record(control.record);
+  }
 }
 
 RunReport Pipeline::Core::wait() {
@@ -454,7 +477,7 @@ RunReport Pipeline::Core::wait() {
     std::rethrow_exception(error);
   }
   for (GpuKernelDescription const& k : gpu_) {
-    if (k.kernel.data) k.kernel.data->finish(*backend_);
+    if (k.kernel.data) k.kernel.data->finish(backend(home_of(k.options.device)));
   }
   RunReport report = make_report(end);
   {
@@ -476,11 +499,9 @@ RunReport Pipeline::Core::make_report(std::chrono::steady_clock::time_point end)
     TunnelState const& t = tunnels_[i];
     TunnelReport& r = report.tunnels[i];
     r.holds = 0;  // the last items' room may not have been told of
-    if (t.throttled_by != npos) {
-      Arena& plan = monitor_table_ != nullptr ? *device_plan_ : *host_plan_;
-      r.throttled = plan.fetch(cycle_records_ + t.throttled_by).state.times;
-    }
-    if (t.route != npos) r.batches = lines_[static_cast<std::size_t>(bus_direction(*t.tunnel))]->batches(t.route);
+    if (t.throttled_by != npos) r.throttled = plan(checker_).fetch(cycle_records_ + t.throttled_by).state.times;
+    if (t.route != npos)
+      r.batches = device(t.line_home()).lines[static_cast<std::size_t>(t.direction())]->batches(t.route);
     if (t.stencil) report.stencils.push_back(stencil_report(t));
   }
   std::int64_t last_item = 0;

@@ -36,67 +36,80 @@ std::uint64_t left(TunnelSnapshot const& s, std::uint64_t room) {
   return s.claimed - std::min(held, s.claimed);
 }
 
-/// Reads words at either home. The device's are copied together, once: each copy would take the bus's whole latency.
+/// Reads words at any home. A device's are copied together, once: each copy would take the bus's whole latency.
 class WordReader {
  public:
-  WordReader(Backend& backend, std::vector<Arena const*> const& device, bool device_may_be_read)
-      : backend_(backend), device_is_here_(backend.is_host()), device_seen_(device_may_be_read) {
-    if (device_is_here_ || !device_seen_) return;
-    for (Arena const* arena : device) {
+  /// Words of device `home` are among those of `arenas`; nothing else of it can be read.
+  void add(Home home, Backend& backend, std::vector<Arena const*> const& arenas, bool may_be_read) {
+    if (backend.is_host()) return;
+    devices_.resize(std::max<std::size_t>(devices_.size(), home + 1));
+    Seen& seen = devices_[home];
+    seen.backend = &backend;
+    seen.all = may_be_read;
+    for (Arena const* arena : arenas) {
       for (std::span<std::byte const> const words : arena->words()) {
+        if (!seen.all) return;
         Copied copied{words.data(), std::vector<std::byte>((words.size() + 3) / 4 * 4)};
-        device_seen_ = device_seen_ && backend.peek(copied.bytes.data(), copied.home, copied.bytes.size());
-        if (!device_seen_) return;
-        copied_.push_back(std::move(copied));
+        seen.all = backend.peek(copied.bytes.data(), copied.home, copied.bytes.size());
+        seen.copied.push_back(std::move(copied));
       }
     }
   }
 
   template <class T>
-  T read(Word<T>* word, bool device) {
+  T read(Word<T>* word, Home home) {
     if (word == nullptr) return T{0};
-    if (device && !device_is_here_) return fetch(word).bits;
-    if (device && !device_seen_) return T{0};
+    if (Seen const* const seen = copies_of(home)) return fetch(*seen, word).bits;
     return ThreadMachine{}.load(*word, Order::relaxed);
   }
   /// Also of words that are in no arena's list. False when they could not be read.
-  bool read(std::vector<std::uint32_t>& bits, Word<std::uint32_t>* words, bool device) {
-    if (device && !device_is_here_) {
-      device_seen_ = device_seen_ && backend_.peek(bits.data(), words, bits.size() * sizeof bits[0]);
-      return device_seen_;
+  bool read(std::vector<std::uint32_t>& bits, Word<std::uint32_t>* words, Home home) {
+    if (Seen* const seen = copies_of(home)) {
+      seen->all = seen->all && seen->backend->peek(bits.data(), words, bits.size() * sizeof bits[0]);
+      return seen->all;
     }
-    for (std::size_t i = 0; i < bits.size(); ++i) bits[i] = read(words + i, device);
+    for (std::size_t i = 0; i < bits.size(); ++i) bits[i] = read(words + i, home);
     return true;
   }
   /// Of each of `count` ports.
-  std::vector<TaskCounts> tasks(OutletPort* ports, unsigned count, bool device) {
+  std::vector<TaskCounts> tasks(OutletPort* ports, unsigned count, Home home) {
     std::vector<TaskCounts> all;
-    for (unsigned i = 0; i < count; ++i) all.push_back({read(&ports[i].got, device), read(&ports[i].finished, device)});
+    for (unsigned i = 0; i < count; ++i) all.push_back({read(&ports[i].got, home), read(&ports[i].finished, home)});
     return all;
   }
-  [[nodiscard]] bool device_seen() const { return device_seen_; }
+  /// Of all devices.
+  [[nodiscard]] bool devices_seen() const {
+    return std::ranges::all_of(devices_, [](Seen const& s) { return s.backend == nullptr || s.all; });
+  }
 
  private:
   struct Copied {
     std::byte const* home;
     std::vector<std::byte> bytes;
   };
+  /// A device whose memory is not the host's.
+  struct Seen {
+    Backend* backend = nullptr;
+    bool all = true;
+    std::vector<Copied> copied{};
+  };
+  Seen* copies_of(Home home) {
+    return home < devices_.size() && devices_[home].backend != nullptr ? &devices_[home] : nullptr;
+  }
+  /// 0 where it could not be copied.
   template <class T>
-  T fetch(T const* home) const {
+  static T fetch(Seen const& seen, T const* home) {
     auto const* const at = reinterpret_cast<std::byte const*>(home);
-    for (Copied const& c : copied_) {
-      if (at < c.home || at + sizeof(T) > c.home + c.bytes.size()) continue;
-      T value;
+    T value{};
+    for (Copied const& c : seen.copied) {
+      if (!seen.all || at < c.home || at + sizeof(T) > c.home + c.bytes.size()) continue;
       std::memcpy(&value, c.bytes.data() + (at - c.home), sizeof value);
-      return value;
+      break;
     }
-    return T{};
+    return value;
   }
 
-  Backend& backend_;
-  std::vector<Copied> copied_;
-  bool device_is_here_;
-  bool device_seen_;
+  std::vector<Seen> devices_;  ///< by home
 };
 
 TaskCounts sum(std::vector<TaskCounts> const& counts) {
@@ -147,10 +160,11 @@ std::optional<PipelineSnapshot> Pipeline::Core::live_snapshot() {
 PipelineSnapshot Pipeline::Core::read_counters(bool with_kernels) {
   bool const kernels_started = kernels_started_.load(std::memory_order_acquire);
   // A launch that waits for something may hold the driver: nothing is asked of it then.
-  WordReader reader(
-      *backend_,
-      uses_device() ? std::vector<Arena const*>{device_words_.get(), device_plan_.get()} : std::vector<Arena const*>{},
-      kernels_started || !uses_device());
+  WordReader reader;
+  for (Home home = own_device; home < own_device + devices_.size(); ++home) {
+    Device const& d = device(home);
+    if (d.monitor != nullptr) reader.add(home, *d.backend, {d.words.get(), d.plan.get()}, kernels_started);
+  }
   PipelineSnapshot all;
   all.aborting = is_aborted(ThreadMachine{}, *host_control_);
   for (std::size_t i = 0; i < stages_.size(); ++i) {
@@ -158,35 +172,37 @@ PipelineSnapshot Pipeline::Core::read_counters(bool with_kernels) {
     StageSnapshot stage;
     stage.name = s.description.name;
     stage.gpu = s.gpu;
+    if (s.gpu && devices_.size() > 1) stage.device = device_name(s.home);
     stage.executors = s.executors;
-    stage.started = s.description.own_kernel ? s.executors : reader.read(&s.words->started, s.gpu);
-    stage.returned = reader.read(&s.words->returned, s.gpu);
-    stage.ended = reader.read(&s.words->ended, s.gpu) != 0;
+    stage.started = s.description.own_kernel ? s.executors : reader.read(&s.words->started, s.home);
+    stage.returned = reader.read(&s.words->returned, s.home);
+    stage.ended = reader.read(&s.words->ended, s.home) != 0;
     stage.inside = inside_[i].load(std::memory_order_relaxed);
     if (s.gpu && kernels_started && with_kernels) {
       auto const place = std::find(start_order_.begin(), start_order_.end(), s.owner) - start_order_.begin();
-      auto const kernel = static_cast<std::size_t>(place) + 1;  // after the device monitor
+      auto const monitors = std::ranges::count_if(devices_, [](Device const& d) { return d.monitor != nullptr; });
+      auto const kernel = static_cast<std::size_t>(place + monitors);
       if (kernel < kernels_.size() && !kernels_[kernel].done) stage.inside = s.executors;
     }
     stage.got.assign(s.executors, 0);
     for (std::size_t f = 0; f < s.description.from.size(); ++f) {
-      std::vector<TaskCounts> const each = reader.tasks(s.outlet_ports[f], s.executors, s.gpu);
+      std::vector<TaskCounts> const each = reader.tasks(s.outlet_ports[f], s.executors, s.home);
       for (unsigned e = 0; e < s.executors; ++e) stage.got[e] += each[e].got;
       stage.from.push_back({s.description.from[f]->id(), sum(each)});
     }
     for (std::size_t o = 0; o < s.description.into.size(); ++o)
-      stage.into.push_back({s.description.into[o]->id(), reader.read(s.closed_executors[o], s.gpu), s.spills[o]});
+      stage.into.push_back({s.description.into[o]->id(), reader.read(s.closed_executors[o], s.home), s.spills[o]});
     all.stages.push_back(std::move(stage));
   }
   for (TunnelState const& t : tunnels_) {
     TunnelBase const& tunnel = *t.tunnel;
-    bool const from = tunnel.from_gpu();
-    bool const to = tunnel.to_gpu();
+    Home const from = t.put_home;
+    Home const to = t.get_home;
     TunnelSnapshot s;
     s.name = tunnel.name();
     s.kind = std::string(direction_name(tunnel.direction())) + " " + movement_name(t);
-    s.crosses = tunnel.crosses();
-    s.on_device = from || to;
+    s.crosses = t.crosses();
+    s.on_device = from != at_host || to != at_host;
     s.capacity = t.capacity;
     s.may_grow_to = tunnel.config().grow_to_items;
     std::uint64_t room = 0;
@@ -197,27 +213,28 @@ PipelineSnapshot Pipeline::Core::read_counters(bool with_kernels) {
       s.get_groups += reader.read(&t.get_ring.words[k].get_groups, to);
       if (!s.crosses) room += static_cast<std::uint64_t>(std::max(0, reader.read(&t.put_ring.words[k].free, from)));
     }
-    s.retired = s.crosses ? reader.read(t.retired, false) : left(s, room);
+    s.retired = s.crosses ? reader.read(t.retired, at_host) : left(s, room);
     if (tunnel.config().low_latency) {
       s.published = s.arrived = s.claimed;  // nobody tells of items that carry tags
     } else {
-      s.arrived = reader.read(t.arrived, t.movement == Movement::dma && to);
-      s.published = reader.read(t.published, false);
+      s.arrived = reader.read(t.arrived, t.movement == Movement::dma ? to : at_host);
+      s.published = reader.read(t.published, at_host);
     }
     s.spills = t.spills;
     if (t.spills) {
-      RingWords* const pool = tunnel_words(from).image(t.spill).words;
+      RingWords* const pool = words(from).image(t.spill).words;
       s.spill_taken = s.crosses ? reader.read(t.drained, from) : reader.read(&pool->taken, from);
       s.spill_claimed = reader.read(&pool->claimed, from);
       s.spill_capacity = spill_items(tunnel);
     }
     if (t.throttled_by != npos) {
-      s.throttled = reader.read(&(from ? t.device_end : t.host_end)->throttled, from) != 0;
+      s.throttled = reader.read(&t.put_end->throttled, from) != 0;
       s.throttled_by.assign(cycles_[t.throttled_by].pools.begin(), cycles_[t.throttled_by].pools.end());
     }
-    EndWords* const end = t.host_end != nullptr ? t.host_end : t.device_end;
-    s.closed = reader.read(&end->closed, t.host_end == nullptr) != 0;
-    s.ended = reader.read(&end->ended, t.host_end == nullptr) != 0;
+    bool const end_at_host = to == at_host;
+    EndWords* const end = end_at_host ? t.get_end : t.put_end;
+    s.closed = reader.read(&end->closed, end_at_host ? to : from) != 0;
+    s.ended = reader.read(&end->ended, end_at_host ? to : from) != 0;
     s.open_inlets = t.open_inlets;
     s.open_inlets_closed = reader.read(t.open_closed, from);
     for (OutletPort* port : t.open_outlets) s.open_outlets.push_back(reader.tasks(port, 1, to).front());
@@ -228,7 +245,7 @@ PipelineSnapshot Pipeline::Core::read_counters(bool with_kernels) {
     }
     all.tunnels.push_back(std::move(s));
   }
-  all.device_seen = reader.device_seen();
+  all.device_seen = reader.devices_seen();
   return all;
 }
 

@@ -12,13 +12,14 @@ void Pipeline::Core::add_stencil(std::unique_ptr<StencilTunnelBase> tunnel) {
   add_tunnel(t.release_strips());
   add_tunnel(std::move(tunnel));
   TunnelState& state = tunnels_.back();
+  place_as_it_is(state);
   bool const from = t.from_gpu();
   bool const to = t.to_gpu();
-  Arena& put_words = tunnel_words(from);
-  Arena& get_words = tunnel_words(to);
+  Arena& put_words = words(state.put_home);
+  Arena& get_words = words(state.get_home);
   // Consumers tell producers what is free. Across the bus that lies in the host's memory.
   bool const told_at_host = t.crosses() || !to;
-  Arena& told = tunnel_words(!told_at_host);
+  Arena& told = words(told_at_host ? at_host : state.put_home);
 
   Movement const asked = t.stencil().movement;
   // Warps that read the host's memory side by side beat copies there, when a value is no less than they read at once; the
@@ -31,7 +32,7 @@ void Pipeline::Core::add_stencil(std::unique_ptr<StencilTunnelBase> tunnel) {
   // The host's copy, if there is one, is where a GPU producer sets values directly, and where direct consumers get them.
   std::byte* const host = t.crosses() || !from ? host_words_->place_raw(bytes, who) : nullptr;
   std::byte* const device =
-      from || to ? (t.crosses() && from && !dma ? host : device_words_->place_raw(bytes, who)) : nullptr;
+      from || to ? (t.crosses() && from && !dma ? host : words(own_device).place_raw(bytes, who)) : nullptr;
 
   PutBoard put;
   put.shape = plan.shape;
@@ -80,8 +81,8 @@ void Pipeline::Core::add_stencil(std::unique_ptr<StencilTunnelBase> tunnel) {
   put_words.image(s.put_board) = put;
   s.get_board = get_words.place<GetBoard>();
   get_words.image(s.get_board) = get;
-  put_words.image(from ? state.device_end : state.host_end).put_board = s.put_board;
-  get_words.image(to ? state.device_end : state.host_end).get_board = s.get_board;
+  put_words.image(state.put_end).put_board = s.put_board;
+  get_words.image(state.get_end).get_board = s.get_board;
   if (dma) {
     s.copies = RegionCopies{plan.shape, t.value_bytes(), put.values, get.values};
     state.movement = Movement::dma;
@@ -97,8 +98,8 @@ void Pipeline::Core::add_stencil(std::unique_ptr<StencilTunnelBase> tunnel) {
 std::string Pipeline::Core::incomplete_frame_of(TunnelState const& t) {
   StencilShape const& shape = t.stencil->tunnel->plan().shape;
   std::vector<std::uint32_t> set(std::size_t{shape.regions()} * shape.buffers);
-  if (t.tunnel->from_gpu()) {
-    backend_->download(set.data(), t.stencil->set, set.size() * sizeof set[0]);
+  if (t.put_home != at_host) {
+    backend(t.put_home).download(set.data(), t.stencil->set, set.size() * sizeof set[0]);
   } else {
     for (std::size_t i = 0; i < set.size(); ++i) set[i] = ThreadMachine{}.load(t.stencil->set[i], Order::relaxed);
   }
@@ -116,8 +117,8 @@ void Pipeline::Core::check_frames() {
 
 StencilReport Pipeline::Core::stencil_report(TunnelState const& t) {
   StencilTunnelBase::Plan const& plan = t.stencil->tunnel->plan();
-  Arena& put = tunnel_words(t.tunnel->from_gpu());
-  Arena& get = tunnel_words(t.tunnel->to_gpu());
+  Arena& put = words(t.put_home);
+  Arena& get = words(t.get_home);
   PutBoard const& put_board = put.image(t.stencil->put_board);
   GetBoard const& get_board = get.image(t.stencil->get_board);
   StencilReport r;
@@ -126,10 +127,10 @@ StencilReport Pipeline::Core::stencil_report(TunnelState const& t) {
   std::uint64_t const frames = r.regions / plan.shape.regions();  // complete ones: others are an error
   r.values = frames * plan.shape.values();
   if (t.route != npos) {
-    TransferLine const& line = *lines_[static_cast<std::size_t>(bus_direction(*t.tunnel))];
+    TransferLine const& line = *device(t.line_home()).lines[static_cast<std::size_t>(t.direction())];
     r.region_copies = line.items(t.route);
     r.bytes_moved = line.copied_bytes(t.route);
-  } else if (t.tunnel->crosses()) {
+  } else if (t.crosses()) {
     r.region_copies = get.fetch(get_board.carried).bits;
     r.bytes_moved = r.values * t.stencil->tunnel->value_bytes();
   }

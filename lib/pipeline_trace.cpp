@@ -118,8 +118,10 @@ void Pipeline::Core::start_trace() {
   for (Latency& latency : latencies_) latency.reset();
   show_every_ = milliseconds_of("HIWAY_WATCH");
   next_show_ = {};
-  for (auto const& line : lines_) {
-    if (line) line->keep_records(trace_.has_value());
+  for (Device& d : devices_) {
+    for (auto const& line : d.lines) {
+      if (line) line->keep_records(trace_.has_value());
+    }
   }
 }
 
@@ -201,7 +203,7 @@ StageReport Pipeline::Core::stage_report(std::size_t stage, std::uint64_t tasks,
 
 RunReport Pipeline::Core::report_of(PipelineSnapshot const& seen, std::chrono::steady_clock::time_point now) const {
   RunReport report;
-  report.device = backend_->name();
+  report.device = device_names();
   report.seconds = std::chrono::duration<double>(now - started_).count();
   for (std::size_t t = 0; t < tunnels_.size(); ++t) {
     report.tunnels.push_back(tunnel_report(seen, t));
@@ -235,7 +237,9 @@ std::string Pipeline::Core::graph() {
   for (CpuStageDescription const& c : cpu_)
     node(c.stage, "CPU, " + std::to_string(c.options.threads) + (c.options.threads == 1 ? " thread" : " threads"));
   for (GpuKernelDescription const& k : gpu_) {
-    for (StageDescription const& stage : k.stages) node(stage, k.stages.size() > 1 ? "GPU, group " + k.name : "GPU");
+    std::string const where = devices_.size() > 1 ? device_name(home_of(k.options.device)) : "GPU";
+    for (StageDescription const& stage : k.stages)
+      node(stage, where + (k.stages.size() > 1 ? ", group " + k.name : ""));
   }
   for (TunnelState const& s : tunnels_) {
     TunnelBase const* const t = s.tunnel.get();
@@ -310,7 +314,16 @@ void Pipeline::Core::write_trace(std::chrono::steady_clock::time_point end, RunR
     for (unsigned t = 0; t < stages_[s].threads.size(); ++t)
       parts.threads.push_back({s, t, &stages_[s].threads[t]->trace});
   }
-  for (std::size_t d = 0; d < 2; ++d) parts.copies[d] = lines_[d] ? &lines_[d]->records() : nullptr;
+  for (Device const& d : devices_) {
+    for (std::size_t i = 0; i < 2; ++i) {
+      if (!d.lines[i]) continue;
+      std::string const way = i == 0 ? "to " : "from ";
+      std::string const where = devices_.size() == 1
+                                    ? "the device"
+                                    : device_name(own_device + static_cast<std::size_t>(&d - &devices_.front()));
+      parts.copies.push_back({way + where, &d.lines[i]->records()});
+    }
+  }
   write_file(config_.trace, chrome_trace(parts), "trace");
 }
 

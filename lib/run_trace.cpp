@@ -135,12 +135,10 @@ void add_tunnels(Events& events, TraceParts const& parts) {
 }
 
 void add_bus(Events& events, TraceParts const& parts) {
-  char const* const names[] = {"to the device", "from the device"};
-  for (std::size_t d = 0; d < 2; ++d) {
-    if (parts.copies[d] == nullptr) continue;
-    events.name(bus, d + 1, names[d]);
-    for (CopyRecord const& c : *parts.copies[d]) {
-      events.slice(bus, d + 1, "copy", "dma", c.begin_ns, c.end_ns,
+  for (std::size_t track = 0; track < parts.copies.size(); ++track) {
+    events.name(bus, track + 1, parts.copies[track].name);
+    for (CopyRecord const& c : *parts.copies[track].copies) {
+      events.slice(bus, track + 1, "copy", "dma", c.begin_ns, c.end_ns,
                    "\"items\":" + std::to_string(c.items) + ",\"bytes\":" + std::to_string(c.bytes) +
                        ",\"batches\":" + std::to_string(c.batches));
     }

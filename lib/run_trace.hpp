@@ -50,6 +50,11 @@ struct RunEvent {
   std::string text;
 };
 
+/// A transfer line.
+struct BusTrack {
+  std::string name;
+  std::vector<CopyRecord> const* copies = nullptr;
+};
 /// A CPU thread of a stage.
 struct ThreadTrack {
   std::size_t stage = 0;
@@ -88,7 +93,7 @@ struct TraceParts {
   RunReport report;
   std::string error;
   std::vector<ThreadTrack> threads;
-  std::vector<CopyRecord> const* copies[2] = {nullptr, nullptr};  ///< by BusDirection
+  std::vector<BusTrack> copies;
   RunTrace const* run = nullptr;
 };
 

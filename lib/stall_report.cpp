@@ -44,7 +44,7 @@ std::string joined(std::vector<std::string> const& words, std::string_view betwe
 std::string items(std::uint64_t n) { return std::to_string(n) + (n == 1 ? " item" : " items"); }
 std::string of(std::uint64_t n, std::uint64_t all) { return std::to_string(n) + " of " + std::to_string(all); }
 std::string executors(StageSnapshot const& s, std::uint64_t n) {
-  return of(n, s.executors) + (s.gpu ? " blocks" : " threads");
+  return of(n, s.executors) + (s.gpu ? " blocks" : " threads") + (s.device.empty() ? "" : " on " + s.device);
 }
 
 std::uint64_t got(TunnelSnapshot const& t) { return t.crosses ? t.taken : t.taken + t.spill_taken; }

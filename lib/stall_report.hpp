@@ -31,6 +31,7 @@ struct StageSnapshot {
   };
   std::string name;
   bool gpu = false;
+  std::string device{};         ///< of several, the one it is on
   std::uint32_t executors = 0;  ///< threads or blocks
   std::uint32_t started = 0;
   std::uint32_t returned = 0;  ///< not counted when they leave because of an abort

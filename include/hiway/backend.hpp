@@ -80,6 +80,10 @@ class Backend {
   /// "simt" or "cuda:N".
   [[nodiscard]] virtual std::string name() const = 0;
   [[nodiscard]] virtual std::string description() const = 0;
+  /// GpuStageOptions::device.
+  [[nodiscard]] virtual int number() const = 0;
+  /// Kernels here may read and write the other device's memory from now on. False where they cannot.
+  [[nodiscard]] virtual bool reaches(Backend& other) = 0;
   /// Device memory is the host's.
   [[nodiscard]] virtual bool is_host() const { return false; }
 

@@ -134,7 +134,7 @@ struct GpuStageOptions {
   unsigned blocks = 0;
   unsigned threads_per_block = 0;
   std::size_t shared_bytes = 0;  ///< dynamic shared memory of a block
-  int device = -1;               ///< -1: the pipeline's (others are not there yet)
+  int device = -1;               ///< the GPU's number, or an emulated device's; -1: the pipeline's (docs/multi_gpu.md)
 };
 
 /// The extent of a grid or a block, for add_kernel_stage: a number, or CUDA's dim3.

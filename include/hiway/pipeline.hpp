@@ -171,29 +171,29 @@ class Pipeline final : private OpenEnds, private BufferAccess {
                                                      segment::SegmentConfig config = {}) {
     using Made = segment::Segment<Tree, Source, shape>;
     using Code = typename Made::Code;
-    auto* const code = static_cast<Code*>(allocate_buffer(Memory::device, sizeof(Code)));
+    auto* const code = static_cast<Code*>(allocate_buffer(Memory::device, sizeof(Code), config.device));
     auto made = std::make_shared<Made>(std::string(name), source, tree, config, Made::collect(tree), code);
     StageKernel kernel = stage_kernel<typename Made::Runner, Unit>(typename Made::Runner{code});
     kernel.data = made;
     add_gpu({std::string(name),
              {describe_ends(name, segment::detail::SourceTraits<Source>::ends(source), Made::tunnels_of(tree))},
-             {.blocks = config.blocks, .threads_per_block = config.threads_per_block},
+             {.blocks = config.blocks, .threads_per_block = config.threads_per_block, .device = config.device},
              std::move(kernel)});
     return *made;
   }
 
-  /// Memory for stages: `count` elements, not set, or a copy of `source`. *Throws* ConfigError or CudaError; not while
-  /// a run is under way.
+  /// Memory for stages: `count` elements, not set, or a copy of `source`; for the stages on `device` (-1: the pipeline's).
+  /// *Throws* ConfigError, NoDevice or CudaError; not while a run is under way.
   template <class T>
-  Buffer<T>& create_buffer(std::size_t count) {
-    auto buffer = std::make_shared<Buffer<T>>(
-        static_cast<BufferAccess&>(*this), static_cast<T*>(allocate_buffer(Memory::device, count * sizeof(T))), count);
+  Buffer<T>& create_buffer(std::size_t count, int device = -1) {
+    T* const memory = static_cast<T*>(allocate_buffer(Memory::device, count * sizeof(T), device));
+    auto buffer = std::make_shared<Buffer<T>>(static_cast<BufferAccess&>(*this), memory, count);
     buffers_.push_back(buffer);
     return *buffer;
   }
   template <class T>
-  Buffer<T>& create_buffer(std::span<T const> source) {
-    Buffer<T>& buffer = create_buffer<T>(source.size());
+  Buffer<T>& create_buffer(std::span<T const> source, int device = -1) {
+    Buffer<T>& buffer = create_buffer<T>(source.size(), device);
     buffer.copy_in(source);
     return buffer;
   }
@@ -250,7 +250,7 @@ class Pipeline final : private OpenEnds, private BufferAccess {
   /// The outlet of no tunnel, whose is_terminate says that the whole run has ended: for CPU threads, and for stage code.
   [[nodiscard]] OutletView whole_run_h() const;
   [[nodiscard]] OutletView whole_run_d() const;
-  /// The device it runs on: "simt" or "cuda:N".
+  /// The device it runs on: "simt" or "cuda:N"; of several, all their names.
   [[nodiscard]] std::string device() const;
 
  private:
@@ -324,7 +324,7 @@ class Pipeline final : private OpenEnds, private BufferAccess {
   void add_stencil(std::unique_ptr<StencilTunnelBase> tunnel);
   void add_cpu(CpuStageDescription description);
   void add_gpu(GpuKernelDescription description);
-  void* allocate_buffer(Memory memory, std::size_t bytes);
+  void* allocate_buffer(Memory memory, std::size_t bytes, int device = -1);
   void launch_kernel(std::string_view name, DeviceKernel kernel, GpuStageOptions options);
   InletView open_inlet(TunnelBase& tunnel) override;
   OutletView open_outlet(TunnelBase& tunnel) override;

@@ -126,11 +126,7 @@ static_assert(CUDART_VERSION >= 13000, "hiway: cudaMemcpyBatchAsync as CUDA 13 h
 // are two operations of the stream: copies within one batch have no order, and only a later operation publishes.
 class GpuCopies final : public CopyStream {
  public:
-  GpuCopies(int device, BusDirection direction, std::size_t words)
-      : device_(device),
-        kind_(direction == BusDirection::to_device ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost),
-        words_(words),
-        stream_("copy stream") {
+  GpuCopies(int device, std::size_t words) : device_(device), words_(words), stream_("copy stream") {
     if (words_ == 0) return;
     void* values = nullptr;
     HIWAY_CUDA(cudaHostAlloc(&values, most_under_way * words_ * sizeof(std::uint64_t), cudaHostAllocPortable),
@@ -173,8 +169,9 @@ class GpuCopies final : public CopyStream {
     bytes_.clear();
     for (Copy const& c : copies) {
       if (c.rows != 1) {
-        HIWAY_CUDA(cudaMemcpy2DAsync(c.target, c.pitch, c.source, c.pitch, c.bytes, c.rows, kind_, stream_.get()),
-                   "copy stream");
+        HIWAY_CUDA(
+            cudaMemcpy2DAsync(c.target, c.pitch, c.source, c.pitch, c.bytes, c.rows, cudaMemcpyDefault, stream_.get()),
+            "copy stream");
         continue;
       }
       targets_.push_back(c.target);
@@ -183,7 +180,7 @@ class GpuCopies final : public CopyStream {
     }
     if (bytes_.empty()) return;
     if (bytes_.size() == 1) {
-      HIWAY_CUDA(cudaMemcpyAsync(targets_[0], sources_[0], bytes_[0], kind_, stream_.get()), "copy stream");
+      HIWAY_CUDA(cudaMemcpyAsync(targets_[0], sources_[0], bytes_[0], cudaMemcpyDefault, stream_.get()), "copy stream");
       return;
     }
     cudaMemcpyAttributes attributes{};
@@ -196,7 +193,6 @@ class GpuCopies final : public CopyStream {
   }
 
   int device_;
-  cudaMemcpyKind kind_;
   std::size_t words_;  ///< of a submission, at most
   std::array<Event, most_under_way> events_;
   std::unique_ptr<std::uint64_t[], FreePinned> values_;
@@ -267,6 +263,16 @@ class CudaBackend final : public Backend {
     return std::string(properties_.name) + ", " + std::to_string(properties_.multiProcessorCount) + " SMs";
   }
 
+  int number() const override { return device_; }
+  bool reaches(Backend& other) override {
+    int possible = 0;
+    if (cudaDeviceCanAccessPeer(&possible, device_, other.number()) != cudaSuccess || possible == 0) return false;
+    use();
+    cudaError_t const error = cudaDeviceEnablePeerAccess(other.number(), 0);
+    if (error == cudaErrorPeerAccessAlreadyEnabled) static_cast<void>(cudaGetLastError());
+    return error == cudaSuccess || error == cudaErrorPeerAccessAlreadyEnabled;
+  }
+
   void* allocate(Memory memory, std::size_t bytes, std::string_view what) override {
     use();
     void* address = nullptr;
@@ -312,9 +318,9 @@ class CudaBackend final : public Backend {
   bool peek(void* to, void const* device, std::size_t bytes) override {
     return peeks_ && cudaSetDevice(device_) == cudaSuccess && peeks_->copy(to, device, bytes);
   }
-  std::unique_ptr<CopyStream> open_stream(BusDirection direction, std::size_t words) override {
+  std::unique_ptr<CopyStream> open_stream(BusDirection, std::size_t words) override {
     use();
-    return std::make_unique<GpuCopies>(device_, direction, words);
+    return std::make_unique<GpuCopies>(device_, words);
   }
 
   void reserve_streams(std::size_t kernels) override {

@@ -79,6 +79,8 @@ class HostBackend final : public Backend {
            std::to_string(l.lanes_per_processor) + " lanes";
   }
 
+  int number() const override { return 0; }
+  bool reaches(Backend&) override { return true; }
   [[nodiscard]] bool is_host() const override { return true; }
   void* allocate(Memory, std::size_t bytes, std::string_view) override {
     return ::operator new(std::max<std::size_t>(bytes, 1), alignment);

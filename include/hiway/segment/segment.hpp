@@ -56,6 +56,7 @@ inline constexpr std::chrono::nanoseconds never = std::chrono::nanoseconds::max(
 struct SegmentConfig {
   unsigned blocks = 0;             ///< as many as the device holds at once
   unsigned threads_per_block = 0;  ///< whole warps
+  int device = -1;                 ///< as GpuStageOptions::device
   /// Bytes of all queues and saved cursors of all replicas (sizing.hpp). queue_bytes is never exceeded: fewer than they need
   /// are refused (ConfigError). queue_target_bytes is shared out by the law alone, and what queues need beyond their shares
   /// comes on top. Both 0: each queue has 8 slots for a lane, or the least that it needs.

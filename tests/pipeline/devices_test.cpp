@@ -1,0 +1,264 @@
+// Pipelines over several devices: emulated ones, and GPUs where there are so many.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "hiway/hiway.hpp"
+#include "tests/device.hpp"
+
+namespace {
+
+using namespace hiway;
+using namespace hiway_tests;
+
+/// Why these tests cannot run here; of emulated devices there are as many as one likes.
+std::string missing_devices([[maybe_unused]] int count) {
+#if defined(HIWAY_TEST_ON_GPU)
+  int there = 0;
+  for (DeviceInfo const& d : devices()) there += d.usable && d.name.starts_with("cuda:") ? 1 : 0;
+  if (there < count) return std::to_string(there) + " GPUs on this machine";
+#endif
+  return "";
+}
+#define HIWAY_NEEDS_DEVICES(count) \
+  if (std::string const why = missing_devices(count); !why.empty()) GTEST_SKIP() << why
+
+std::string name_of_device(int number) { return (device() == "simt" ? "simt:" : "cuda:") + std::to_string(number); }
+
+/// Without the warning of a cycle that has no plan.
+PipelineConfig quiet() {
+  PipelineConfig config = bounded();
+  config.warn_of_cycles = false;
+  return config;
+}
+
+struct Add {
+  std::uint32_t what;
+  HIWAY_DEVICE std::uint32_t operator()(std::uint32_t const& item) const { return item + what; }
+};
+
+/// From 1 to `items`, by one lane.
+struct Count {
+  std::uint32_t items;
+  HIWAY_DEVICE void operator()(Inlet<std::uint32_t> out) const {
+    for (std::uint32_t i = 1; i <= items && thread_index() == 0; ++i) out.put_d(i);
+  }
+};
+struct Endless {
+  HIWAY_DEVICE void operator()(Inlet<std::uint32_t> out) const {
+    for (std::uint32_t i = 0; thread_index() == 0; ++i) out.put_d(i);
+  }
+};
+struct Lower {
+  HIWAY_DEVICE void operator()(std::uint32_t const& item, Inlet<std::uint32_t> out) const {
+    if (item > 1) out.put_d(item - 1);
+  }
+};
+struct FailAt {
+  std::uint32_t item;
+  HIWAY_DEVICE std::uint32_t operator()(std::uint32_t const& item_) const {
+    if (item_ == item) fail_d("enough");
+    return item_;
+  }
+};
+struct Nothing {
+  HIWAY_DEVICE void operator()(std::uint32_t const&) const {}
+};
+/// Takes one item and works on it for ever.
+struct ReadsNothing {
+  HIWAY_DEVICE void operator()(Outlet<std::uint32_t> in) const {
+    while (!in.is_terminate_d()) {
+    }
+  }
+};
+struct KeepOdd {
+  HIWAY_DEVICE segment::Maybe<std::uint32_t> operator()(std::uint32_t const& item) const {
+    return item % 2 != 0 ? segment::Maybe<std::uint32_t>(item) : segment::Maybe<std::uint32_t>();
+  }
+};
+struct Double {
+  View<std::uint32_t> numbers;
+  HIWAY_DEVICE void operator()() const { numbers[thread_index()] *= 2; }
+};
+
+/// Numbers from the CPU through a stage on each of `devices`, in order, and back; each adds 1,000,000.
+RunReport through(std::vector<int> const& devices, std::uint32_t items, TunnelConfig const& config,
+                  std::vector<unsigned>& seen) {
+  Pipeline pipe(bounded());
+  std::vector<Tunnel<std::uint32_t>*> tunnels;
+  for (std::size_t i = 0; i <= devices.size(); ++i) {
+    Direction const direction = i == 0                ? Direction::cpu_to_gpu
+                                : i == devices.size() ? Direction::gpu_to_cpu
+                                                      : Direction::gpu_to_gpu;
+    tunnels.push_back(&pipe.create_tunnel<std::uint32_t>("t" + std::to_string(i), direction, config));
+  }
+  pipe.add_cpu_stage(
+      "feed",
+      [items](Inlet<std::uint32_t> out) {
+        for (std::uint32_t i = 0; i < items; ++i) out.put_h(i);
+      },
+      into(*tunnels[0]));
+  for (std::size_t i = 0; i < devices.size(); ++i)
+    pipe.add_gpu_stage("stage " + std::to_string(i), Add{1'000'000}, from(*tunnels[i]), into(*tunnels[i + 1]),
+                       {.blocks = 2, .threads_per_block = 64, .device = devices[i]});
+  seen.assign(items, 0);
+  pipe.add_cpu_stage(
+      "sink",
+      [&](std::uint32_t const& item) {
+        std::uint32_t const i = item - 1'000'000 * std::uint32_t(devices.size());
+        if (i < items) ++seen[i];
+      },
+      from(*tunnels.back()));
+  return pipe.run();
+}
+
+TEST(Devices, AnItemPassesEachOnce) {
+  HIWAY_NEEDS_DEVICES(3);
+  for (std::vector<int> const& devices : {std::vector{0, 1}, {1, 0}, {1}, {2, 0, 2}}) {
+    for (Movement const movement : {Movement::direct, Movement::dma}) {
+      for (std::size_t const capacity : {1u, 64u}) {
+        SCOPED_TRACE(testing::Message() << devices.size() << " devices, capacity " << capacity);
+        std::uint32_t const items = capacity == 1 ? 50 : 1000;
+        std::vector<unsigned> seen;
+        RunReport const report = through(devices, items, {.capacity_items = capacity, .movement = movement}, seen);
+        EXPECT_EQ(std::size_t(std::ranges::count(seen, 1u)), seen.size());
+        EXPECT_EQ(report.items, items * (devices.size() + 1));
+      }
+    }
+  }
+}
+
+TEST(Devices, OneItemAtATimeByTags) {
+  HIWAY_NEEDS_DEVICES(2);
+  Pipeline pipe(bounded());
+  auto& there =
+      pipe.create_tunnel<std::uint32_t>("there", Direction::gpu_to_gpu, {.capacity_items = 4, .low_latency = true});
+  auto& back = pipe.create_tunnel<std::uint32_t>("back", Direction::gpu_to_cpu, {});
+  pipe.add_gpu_stage("source", Count{100}, into(there), {.blocks = 1, .threads_per_block = 32, .device = 0});
+  pipe.add_gpu_stage("add", Add{1}, from(there), into(back), {.blocks = 1, .threads_per_block = 32, .device = 1});
+  std::atomic<std::uint32_t> sum = 0;
+  pipe.add_cpu_stage(
+      "sink", [&](std::uint32_t const& item) { sum += item; }, from(back));
+  pipe.run();
+  EXPECT_EQ(sum.load(), 5150u);  // 2 to 101
+}
+
+/// A cycle over two devices: each item comes back smaller until it is 0.
+TEST(Devices, ACycleOverTwoEnds) {
+  HIWAY_NEEDS_DEVICES(2);
+  for (std::size_t const capacity : {2u, 256u}) {
+    Pipeline pipe(quiet());
+    TunnelConfig const config{.capacity_items = capacity, .spill_items = 4096};
+    auto& there = pipe.create_tunnel<std::uint32_t>("there", Direction::gpu_to_gpu, config);
+    auto& back = pipe.create_tunnel<std::uint32_t>("back", Direction::gpu_to_gpu, config);
+    pipe.add_gpu_stage("source", Count{50}, into(there), {.blocks = 1, .threads_per_block = 32, .device = 0});
+    pipe.add_gpu_stage("down", Lower{}, from(there), into(back), {.blocks = 1, .threads_per_block = 64, .device = 1});
+    pipe.add_gpu_stage("up", Lower{}, from(back), into(there), {.blocks = 1, .threads_per_block = 64, .device = 0});
+    for (int run = 0; run < 2; ++run) {
+      RunReport const report = pipe.run();
+      EXPECT_EQ(report.items, 50u * 51 / 2);  // n, n - 1, ... 1, of each n below 50, and a 0 of each
+    }
+  }
+}
+
+TEST(Devices, OneThatFailsEndsTheRunOfAll) {
+  HIWAY_NEEDS_DEVICES(2);
+  for (int const failing : {0, 1}) {
+    Pipeline pipe(bounded());
+    auto& there = pipe.create_tunnel<std::uint32_t>("there", Direction::gpu_to_gpu, {});
+    auto& back = pipe.create_tunnel<std::uint32_t>("back", Direction::gpu_to_gpu, {});
+    auto& home = pipe.create_tunnel<std::uint32_t>("home", Direction::gpu_to_cpu, {});
+    pipe.add_gpu_stage("endless", Endless{}, into(there), {.blocks = 1, .threads_per_block = 32, .device = 0});
+    pipe.add_gpu_stage("first", FailAt{failing == 0 ? 77u : ~0u}, from(there), into(back),
+                       {.blocks = 1, .threads_per_block = 32, .device = 1});
+    pipe.add_gpu_stage("second", FailAt{failing == 1 ? 77u : ~0u}, from(back), into(home),
+                       {.blocks = 1, .threads_per_block = 32, .device = 0});
+    pipe.add_cpu_stage(
+        "sink", [](std::uint32_t const&) {}, from(home));
+    EXPECT_EQ(text_of_error<StageError>([&] { pipe.run(); }),
+              std::string("stage '") + (failing == 0 ? "first" : "second") + "': enough");
+  }
+}
+
+TEST(Devices, AStallSaysWhereAStageIs) {
+  HIWAY_NEEDS_DEVICES(2);
+  PipelineConfig config = bounded();
+  config.stall_after = std::chrono::milliseconds(50);
+  config.on_stall = OnStall::abort;
+  Pipeline pipe(config);
+  auto& there = pipe.create_tunnel<std::uint32_t>("there", Direction::gpu_to_gpu, {.capacity_items = 4});
+  pipe.add_gpu_stage("source", Count{100}, into(there), {.blocks = 1, .threads_per_block = 32, .device = 0});
+  pipe.add_gpu_stage("idle", ReadsNothing{}, from(there), {.blocks = 1, .threads_per_block = 32, .device = 1});
+  testing::internal::CaptureStderr();
+  std::string const text = text_of_error<Aborted>([&] { pipe.run(); });
+  testing::internal::GetCapturedStderr();
+  EXPECT_NE(text.find("stage 'idle': 1 of 1 blocks on " + name_of_device(1) + " started"), std::string::npos) << text;
+}
+
+TEST(Devices, BuffersAndLaunchesAreWhereTheyAreAskedFor) {
+  HIWAY_NEEDS_DEVICES(2);
+  Pipeline pipe(bounded());
+  std::vector<std::uint32_t> numbers(64, 5);
+  auto& buffer = pipe.create_buffer<std::uint32_t>(std::span<std::uint32_t const>(numbers), 1);
+  pipe.launch("double", Double{buffer.view()}, {.blocks = 2, .threads_per_block = 32, .device = 1});
+  pipe.synchronize();
+  buffer.copy_out(numbers);
+  EXPECT_EQ(std::ranges::count(numbers, 10u), 64);
+}
+
+TEST(Devices, ASegmentOnEachCountsItsShare) {
+  HIWAY_NEEDS_DEVICES(2);
+  Pipeline pipe(bounded());
+  std::vector<std::uint32_t> numbers(1000);
+  std::iota(numbers.begin(), numbers.end(), 0U);
+  auto const add = [&](int device) -> auto& {
+    auto& share = pipe.create_buffer<std::uint32_t>(std::span<std::uint32_t const>(numbers), device);
+    auto tree = segment::chain(segment::node("odd", KeepOdd{}), segment::count<std::uint32_t>("kept"));
+    return pipe.add_segment("segment " + std::to_string(device), segment::load(share), tree, {.device = device});
+  };
+  auto& first = add(0);
+  auto& second = add(1);
+  pipe.run();
+  EXPECT_EQ(first.items("kept"), 500u);
+  EXPECT_EQ(second.items("kept"), 500u);
+}
+
+TEST(Devices, ABufferOnAFurtherDeviceMayComeBetweenRuns) {
+  HIWAY_NEEDS_DEVICES(2);
+  Pipeline pipe(bounded());
+  auto& there = pipe.create_tunnel<std::uint32_t>("there", Direction::cpu_to_cpu, {});
+  pipe.add_cpu_stage(
+      "feed", [](Inlet<std::uint32_t> out) { out.put_h(1); }, into(there));
+  pipe.add_cpu_stage(
+      "sink", [](std::uint32_t const&) {}, from(there));
+  pipe.run();
+  pipe.create_buffer<std::uint32_t>(16, 1);
+  EXPECT_EQ(pipe.run().items, 1u);
+}
+
+TEST(Devices, WhatCannotBeIsRefused) {
+  HIWAY_NEEDS_DEVICES(2);
+  GpuStageOptions const on_0{.blocks = 1, .threads_per_block = 32, .device = 0};
+  GpuStageOptions const on_1{.blocks = 1, .threads_per_block = 32, .device = 1};
+  auto const refused = [&](TunnelConfig const& config, bool two_writers) {
+    Pipeline pipe(bounded());
+    auto& there = pipe.create_tunnel<std::uint32_t>("there", Direction::gpu_to_gpu, config);
+    pipe.add_gpu_stage("source", Count{1}, into(there), on_0);
+    if (two_writers) pipe.add_gpu_stage("other", Count{1}, into(there), on_1);
+    pipe.add_gpu_stage("sink", Nothing{}, from(there), on_1);
+    return text_of_error<ConfigError>([&] { pipe.prepare(); });
+  };
+  EXPECT_EQ(refused({}, true), "tunnel 'there' is put on " + name_of_device(0) + " and on " + name_of_device(1) +
+                                   ": all its writers must be on one device");
+  EXPECT_EQ(refused({.shards = 2}, false),
+            "tunnel 'there': shards are for tunnels that do not lead from one device to another");
+  EXPECT_EQ(refused({.movement = Movement::managed}, false),
+            "tunnel 'there': Movement::managed does not lead from one device to another; use dma or direct");
+}
+
+}  // namespace
