@@ -239,6 +239,42 @@ TEST(DeviceFaults, ALostContextIsTheStagesWhicheverKernelIsAskedFirst) {
   }
 }
 
+/// Counts up, on and on while it may.
+struct Numbers {
+  int last;
+  HIWAY_DEVICE void operator()(Inlet<int> out) const {
+    for (int i = 1; i <= last && thread_index() == 0; ++i) out.put_d(i);
+  }
+};
+struct HandOn {
+  HIWAY_DEVICE int operator()(int const& x) const { return x; }
+};
+
+// Either of two devices dies: the other's kernels leave, the error says whose kernel it was, the pipeline can be run again.
+TEST(DeviceFaults, ADeviceThatIsLostEndsTheRunOnTheOther) {
+  for (int const lost : {0, 1}) {
+    FaultyDevice device({.lost_context = 5, .lost_on = lost});
+    Pipeline pipe(on_faulty());
+    auto& there = pipe.create_tunnel<int>("there", Direction::gpu_to_gpu, {.capacity_items = 8});
+    auto& back = pipe.create_tunnel<int>("back", Direction::gpu_to_cpu, {.capacity_items = 8});
+    pipe.add_gpu_stage("numbers", Numbers{1 << 20}, into(there), {.blocks = 1, .threads_per_block = 32, .device = 0});
+    pipe.add_gpu_stage("hand on", HandOn{}, from(there), into(back),
+                       {.blocks = 1, .threads_per_block = 32, .device = 1});
+    pipe.add_cpu_stage(
+        "sink", [](int const&) {}, from(back));
+    EXPECT_EQ(text_of_error<CudaError>([&] { pipe.run(); }),
+              std::string("stage '") + (lost == 0 ? "numbers" : "hand on") + "': it was told to fail");
+    device.plan = {};
+    EXPECT_EQ(text_of_error<Aborted>([&] {
+                pipe.start();
+                std::this_thread::sleep_for(20ms);
+                pipe.abort();
+                pipe.wait();
+              }),
+              "the pipeline was aborted");
+  }
+}
+
 TEST(DeviceFaults, LateAndSplitCopiesArriveWhole) {
   for (hiway_tests::FaultPlan const& plan :
        {hiway_tests::FaultPlan{.late_by_polls = 1}, hiway_tests::FaultPlan{.late_by_polls = 20},

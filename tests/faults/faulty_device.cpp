@@ -61,8 +61,8 @@ class FaultyStream final : public CopyStream {
 
 class FaultyKernel final : public RunningKernel {
  public:
-  FaultyKernel(std::unique_ptr<RunningKernel> kernel, std::string_view name)
-      : kernel_(std::move(kernel)), name_(name) {}
+  FaultyKernel(std::unique_ptr<RunningKernel> kernel, std::string_view name, int device)
+      : kernel_(std::move(kernel)), name_(name), device_(device) {}
   /// A lost context takes its kernels with it; lanes of this device leave because the run aborts.
   ~FaultyKernel() override {
     while (!kernel_->done()) std::this_thread::yield();
@@ -70,8 +70,9 @@ class FaultyKernel final : public RunningKernel {
   FaultyKernel(FaultyKernel const&) = delete;
   FaultyKernel& operator=(FaultyKernel const&) = delete;
   bool done() override {
-    std::uint64_t const lost = faulty->plan.lost_context;
-    std::uint64_t const n = ++faulty->questions;
+    bool const other = faulty->plan.lost_on >= 0 && faulty->plan.lost_on != device_;
+    std::uint64_t const lost = other ? 0 : faulty->plan.lost_context;
+    std::uint64_t const n = other ? 0 : ++faulty->questions;
     if (lost != 0 && n >= lost) throw CudaError(name_ + ": it was told to fail");
     return kernel_->done();
   }
@@ -79,13 +80,16 @@ class FaultyKernel final : public RunningKernel {
  private:
   std::unique_ptr<RunningKernel> kernel_;
   std::string name_;
+  int device_;
 };
 
 class FaultyBackend final : public Backend {
  public:
-  explicit FaultyBackend(std::unique_ptr<Backend> device) : device_(std::move(device)) {}
+  FaultyBackend(std::unique_ptr<Backend> device, int number) : device_(std::move(device)), number_(number) {}
 
-  std::string name() const override { return FaultyDevice::name; }
+  std::string name() const override { return "cuda:" + std::to_string(number_); }
+  int number() const override { return number_; }
+  bool reaches(Backend&) override { return true; }
   std::string description() const override { return device_->description() + ", faulty"; }
   void* allocate(Memory memory, std::size_t bytes, std::string_view what) override {
     faulty->users.emplace(what);
@@ -122,21 +126,24 @@ class FaultyBackend final : public Backend {
   }
   std::unique_ptr<RunningKernel> start(std::string_view name, DeviceKernel const& kernel, simt::Grid grid) override {
     faulty->count(faulty->starts, faulty->plan.failed_start, std::string(name));
-    return std::make_unique<FaultyKernel>(device_->start(name, kernel, grid), name);
+    return std::make_unique<FaultyKernel>(device_->start(name, kernel, grid), name, number_);
   }
   CudaKernel monitor_kernel(MonitorTable* table) const override { return device_->monitor_kernel(table); }
   unsigned monitor_threads() const override { return device_->monitor_threads(); }
 
  private:
   std::unique_ptr<Backend> device_;
+  int number_;
 };
 
 }  // namespace
 
 FaultyDevice::FaultyDevice(FaultPlan ordered) : plan(ordered) {
   faulty = this;
-  register_cuda(
-      {[](int) -> std::unique_ptr<Backend> { return std::make_unique<FaultyBackend>(make_backend("simt")); }, nullptr});
+  register_cuda({[](int number) -> std::unique_ptr<Backend> {
+                   return std::make_unique<FaultyBackend>(make_backend("simt"), number);
+                 },
+                 nullptr});
 }
 
 FaultyDevice::~FaultyDevice() {

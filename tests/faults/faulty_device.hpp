@@ -1,5 +1,6 @@
 // FaultyDevice: the emulated device, with faults on order. It makes itself known the way the CUDA library does
-// (register_cuda), under the name "cuda:0": the library has no hook for it, and no path differs from a user's.
+// (register_cuda), under the name "cuda:0", and as further ones: the library has no hook for it, and no path differs from a
+// user's.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -20,6 +21,7 @@ struct FaultPlan {
   std::uint64_t failed_start = 0;       ///< of a kernel
   std::uint64_t failed_completion = 0;  ///< a question for completed submissions
   std::uint64_t lost_context = 0;       ///< a question whether a kernel has left, and all behind it
+  int lost_on = -1;                     ///< that of this device's kernels; -1: of any
   std::uint64_t lost_submission = 0;    ///< it never completes, nor does any behind it
   std::uint64_t late_by_polls = 0;      ///< a submission's first copy starts after so many polls
   std::size_t split_bytes = 0;          ///< a copy lands in pieces of so many bytes; 0: whole
