@@ -64,6 +64,7 @@ struct Traffic {
   std::size_t batch_items = 0;
   unsigned blocks = 0;
   unsigned threads_per_block = 0;
+  int to_device = -1;  ///< gpu_to_gpu: the device that gets; -1: the same
 };
 [[nodiscard]] std::unique_ptr<Mover> make_traffic(Work const& work, Traffic const& traffic);
 

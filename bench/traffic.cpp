@@ -186,7 +186,7 @@ class PipelineMover final : public Mover {
         pipe_(hiway::PipelineConfig{.device = work.device, .deadline = std::chrono::seconds(60)}),
         grid_(grid_of(traffic, work.device == "simt")),
         order_on_device_(pipe_.create_buffer<Order>(1)),
-        tallies_(pipe_.create_buffer<Tally>(std::size_t{grid_.blocks} * grid_.threads_per_block)) {
+        tallies_(pipe_.create_buffer<Tally>(std::size_t{grid_.blocks} * grid_.threads_per_block, traffic.to_device)) {
     bool const small = work.device == "simt";
     std::size_t const chosen = small ? small_capacity : std::max(least_items, tunnel_bytes / Bytes);
     hiway::TunnelConfig const config{.capacity_items = traffic.capacity_items != 0 ? traffic.capacity_items : chosen,
@@ -212,7 +212,9 @@ class PipelineMover final : public Mover {
     if (work.flow == Flow::gpu_to_gpu) {
       auto& tunnel = pipe_.create_tunnel<Numbered<Bytes>>("along", hiway::Direction::gpu_to_gpu, config);
       pipe_.add_gpu_stage("gpu source", GpuSource<Bytes>{order_on_device_.view()}, hiway::into(tunnel), grid_);
-      pipe_.add_gpu_stage("gpu sink", GpuSink<Bytes>{tallies_.view()}, hiway::from(tunnel), grid_);
+      hiway::GpuStageOptions sink = grid_;
+      sink.device = traffic.to_device;
+      pipe_.add_gpu_stage("gpu sink", GpuSink<Bytes>{tallies_.view()}, hiway::from(tunnel), sink);
     }
     capacity_items_ = config.capacity_items;
     to_gpu_ = there || work.flow == Flow::gpu_to_gpu;

@@ -313,8 +313,15 @@ void* Pipeline::Core::allocate_buffer(Memory memory, std::size_t bytes, int devi
   require_idle(memory == Memory::device ? "create_buffer" : "create_host_buffer");
   Home const home = home_of(device);
   void* const address = backend(home).allocate(memory, bytes, "buffer");
-  buffers_.push_back({home, memory, address});
+  buffers_.push_back({home, memory, static_cast<std::byte*>(address), bytes});
   return address;
+}
+
+Backend& Pipeline::Core::backend_of(void const* buffer) const {
+  auto const* const at = static_cast<std::byte const*>(buffer);
+  auto const found = std::ranges::find_if(
+      buffers_, [&](BufferMemory const& b) { return at >= b.address && at < b.address + b.bytes; });
+  return found == buffers_.end() ? backend() : backend(found->home);
 }
 
 InletView Pipeline::Core::open_inlet(TunnelBase const& tunnel) {
@@ -440,10 +447,10 @@ void Pipeline::synchronize() { core_->synchronize(); }
 InletView Pipeline::open_inlet(TunnelBase& tunnel) { return core_->open_inlet(tunnel); }
 OutletView Pipeline::open_outlet(TunnelBase& tunnel) { return core_->open_outlet(tunnel); }
 void Pipeline::copy_in(void* device, void const* host, std::size_t bytes) {
-  core_->backend().upload(device, host, bytes);
+  core_->backend_of(device).upload(device, host, bytes);
 }
 void Pipeline::copy_out(void* host, void const* device, std::size_t bytes) {
-  core_->backend().download(host, device, bytes);
+  core_->backend_of(device).download(host, device, bytes);
 }
 void Pipeline::prepare() { core_->prepare(); }
 void Pipeline::start() { core_->start(); }

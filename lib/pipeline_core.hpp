@@ -98,6 +98,8 @@ class Pipeline::Core {
   [[nodiscard]] std::string graph();
   [[nodiscard]] std::uint32_t tunnel_count() const { return static_cast<std::uint32_t>(tunnels_.size()); }
   [[nodiscard]] Backend& backend() const { return *devices_.front().backend; }
+  /// Of the device that a buffer lies on.
+  [[nodiscard]] Backend& backend_of(void const* buffer) const;
   [[nodiscard]] std::string device_names() const;
   void require_idle(char const* what) const;
   [[nodiscard]] bool has_writer(TunnelBase const& tunnel) const;
@@ -337,7 +339,8 @@ class Pipeline::Core {
   struct BufferMemory {
     Home home;  ///< whose backend gave it
     Memory memory;
-    void* address;
+    std::byte* address;
+    std::size_t bytes;
   };
 
   // For the pipeline's life: devices, tunnels and control. Arenas go before the device that gave their memory.
