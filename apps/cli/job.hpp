@@ -30,6 +30,8 @@ struct Job {
   std::function<void()> ran = [] {};  ///< called after each run
   Scheme scheme{};
   bool pinned = false;  ///< methods that copy large data do so from and to pinned memory
+  unsigned gpus =
+      1;  ///< that method hiway shares its work out to, where the application can: the device, and those behind it
 
   [[nodiscard]] hiway::PipelineConfig pipeline() const {
     return {.device = device,

@@ -15,14 +15,15 @@
 
 namespace gene_alignment {
 
-/// The source: tests positions of the target, one a lane and turn, and puts those that match.
+/// The source: tests positions of its part of the target, one a lane and turn, and puts those that match.
 struct CoarseStage {
   CoarseProblem problem;
+  std::int32_t first;  ///< position in the target
   HIWAY_DEVICE void operator()(hiway::Inlet<Match> found) const {
     std::int64_t const positions = coarse_positions(problem.target_bases, problem.query_bases);
     for (std::int64_t at = hiway::thread_index(); at < positions; at += hiway::thread_count()) {
       auto const position = static_cast<std::int32_t>(at);
-      if (coarse_match(problem, position)) found.put_d(Match{position});
+      if (coarse_match(problem, position)) found.put_d(Match{first + position});
     }
   }
 };
@@ -35,29 +36,29 @@ struct FineStage {
 
 namespace {
 
-/// The pipeline for one input, with room for it on the device. *Lifetime*: not longer than the input's.
+/// What one GPU tests.
+struct Part {
+  std::span<Base const> bases;  ///< of the target
+  hiway::Buffer<Base>& target;
+  hiway::Buffer<Base>& query;
+  hiway::Buffer<std::uint32_t>& seeds;
+};
+
+/// The pipeline for one input, with room for it on the devices: positions are shared out evenly, each GPU's matches go
+/// through a tunnel to CPU threads of their own. *Lifetime*: not longer than the input's.
 class Aligner {
  public:
-  Aligner(Input const& input, Job const& job)
-      : input_(input),
-        pipe_(job.pipeline()),
-        target_(pipe_.create_buffer<Base>(input.target.size())),
-        query_(pipe_.create_buffer<Base>(input.query.size())),
-        seeds_(pipe_.create_buffer<std::uint32_t>(
-            static_cast<std::size_t>(seed_count(static_cast<std::int32_t>(input.query.size()))))) {
-    auto& matches = pipe_.create_tunnel<Match>("matches", hiway::Direction::gpu_to_cpu, job.scheme.tunnel());
+  Aligner(Input const& input, Job const& job) : input_(input), pipe_(job.pipeline()) {
     auto& alignments = pipe_.create_tunnel<Alignment>("alignments", hiway::Direction::cpu_to_cpu, job.scheme.tunnel());
-    CoarseProblem const problem{target_.view().data,
-                                query_.view().data,
-                                seeds_.view().data,
-                                static_cast<std::int32_t>(target_.size()),
-                                static_cast<std::int32_t>(query_.size()),
-                                static_cast<std::int32_t>(seeds_.size())};
     // Two threads are left to the collector and to the library's monitors.
     unsigned const threads = std::max(3U, std::thread::hardware_concurrency()) - 2;
-    pipe_.add_gpu_stage("coarse", CoarseStage{problem}, hiway::into(matches));
-    pipe_.add_cpu_stage("fine", FineStage{input.target, input.query}, hiway::from(matches), hiway::into(alignments),
-                        {.threads = threads});
+    for (unsigned gpu = 0; gpu < job.gpus; ++gpu) {
+      std::string const number = job.gpus == 1 ? "" : " " + std::to_string(gpu);
+      auto& matches = pipe_.create_tunnel<Match>("matches" + number, hiway::Direction::gpu_to_cpu, job.scheme.tunnel());
+      add_coarse("coarse" + number, gpu, job, matches);
+      pipe_.add_cpu_stage("fine" + number, FineStage{input.target, input.query}, hiway::from(matches),
+                          hiway::into(alignments), {.threads = std::max(1U, threads / job.gpus)});
+    }
     pipe_.add_cpu_stage(
         "collect", [this](Alignment const& alignment) { found_.push_back(alignment); }, hiway::from(alignments));
   }
@@ -69,9 +70,12 @@ class Aligner {
   Measurement run() {
     auto const begin = std::chrono::steady_clock::now();
     found_.clear();
-    target_.copy_in(input_.target);
-    query_.copy_in(input_.query);
-    seeds_.copy_in(make_seeds(input_.query));
+    std::vector<std::uint32_t> const seeds = make_seeds(input_.query);
+    for (Part const& part : parts_) {
+      part.target.copy_in(part.bases);
+      part.query.copy_in(input_.query);
+      part.seeds.copy_in(seeds);
+    }
     hiway::RunReport report = pipe_.run();
     Measurement measured{.summary = summarize(found_)};
     cli::take_report(measured, std::move(report));
@@ -82,11 +86,35 @@ class Aligner {
   [[nodiscard]] std::string graph() const { return pipe_.graph(); }
 
  private:
+  /// The GPU's share of the positions. The bases behind them are the next one's, too: a seed may begin at the last.
+  void add_coarse(std::string const& name, unsigned gpu, Job const& job, hiway::Tunnel<Match>& matches) {
+    std::span<Base const> const all = input_.target;
+    auto const query_bases = static_cast<std::int32_t>(input_.query.size());
+    std::int64_t const positions = coarse_positions(static_cast<std::int32_t>(all.size()), query_bases);
+    std::int64_t const behind = static_cast<std::int64_t>(all.size()) - positions;
+    std::int64_t const first = positions * gpu / job.gpus;
+    std::int64_t const end = positions * (gpu + 1) / job.gpus;
+    std::span<Base const> const bases =
+        all.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(end - first + behind));
+    int const device = job.gpus == 1 ? -1 : static_cast<int>(gpu);
+    auto const seeds = static_cast<std::size_t>(seed_count(query_bases));
+    Part const part{bases, pipe_.create_buffer<Base>(bases.size(), device),
+                    pipe_.create_buffer<Base>(input_.query.size(), device),
+                    pipe_.create_buffer<std::uint32_t>(seeds, device)};
+    CoarseProblem const problem{part.target.view().data,
+                                part.query.view().data,
+                                part.seeds.view().data,
+                                static_cast<std::int32_t>(bases.size()),
+                                query_bases,
+                                static_cast<std::int32_t>(seeds)};
+    pipe_.add_gpu_stage(name, CoarseStage{problem, static_cast<std::int32_t>(first)}, hiway::into(matches),
+                        {.device = device});
+    parts_.push_back(part);
+  }
+
   Input const& input_;
   hiway::Pipeline pipe_;
-  hiway::Buffer<Base>& target_;
-  hiway::Buffer<Base>& query_;
-  hiway::Buffer<std::uint32_t>& seeds_;
+  std::vector<Part> parts_;
   std::vector<Alignment> found_;
 };
 

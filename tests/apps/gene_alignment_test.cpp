@@ -288,6 +288,19 @@ TEST(EveryMethod, FindsAMutatedPieceAndMayRunAgain) {
   expect_every_method_agrees(target, cut_query(target, 2000, 200, 0.05, 2), 3);
 }
 
+TEST(SeveralGpus, FindWhatOneFinds) {
+  Sequence const target = random_sequence(3000, 7);
+  for (unsigned const gpus : {2U, 3U}) {
+    for (Sequence const& query :
+         {cut_query(target, 1450, 120, 0.05, 8), Sequence(target.begin(), target.begin() + 7)}) {
+      Input const input{target, query, {}};
+      Job const job{.device = "simt", .repeat = 2, .gpus = gpus};
+      for (Measurement const& run : run_hiway(input, job))
+        EXPECT_EQ(run.summary, summarize(reference_alignments(target, query)));
+    }
+  }
+}
+
 TEST(EveryMethod, FindsNothingWhereNothingIs) {
   expect_every_method_agrees(Sequence(3000, Base::a), Sequence(100, Base::c));
 }
