@@ -1,10 +1,20 @@
 #include "cli/app.hpp"
 
+#include "cli/bad_input.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
 
 namespace cli {
+
+void add_gpus(CLI::App& command, unsigned& gpus) {
+  command.add_option("--gpus", gpus, "that method hiway shares its work out to: numbers 0 to N - 1 (1)")
+      ->type_name("N");
+}
+void check_gpus(unsigned gpus) {
+  if (gpus == 0 || gpus > 64) throw BadInput{"--gpus must be 1 to 64: " + std::to_string(gpus)};
+}
 
 double median(std::vector<double> values) {
   std::ranges::sort(values);

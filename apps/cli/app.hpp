@@ -33,6 +33,10 @@ struct MethodRun {
   Json result;                                 ///< the application's own keys
 };
 
+/// The option --gpus of an application that shares its work out to several. check_gpus *throws* BadInput.
+void add_gpus(CLI::App& command, unsigned& gpus);
+void check_gpus(unsigned gpus);
+
 /// Of at least one value; of an even number the mean of the two in the middle.
 [[nodiscard]] double median(std::vector<double> values);
 

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "cli/bad_input.hpp"
 #include "gene_alignment/input.hpp"
 #include "gene_alignment/methods.hpp"
 
@@ -45,8 +44,7 @@ class GeneAlignment final : public cli::App {
     add("--query-length", options_.query_length, "N",
         "a random query of N bases (256), or with --query-at the piece's length");
     add("--query-at", options_.query_at, "POS", "the query is a piece of the target, from POS (0 is the first base)");
-    command.add_option("--gpus", gpus_, "that method hiway shares the target out to: numbers 0 to N - 1 (1)")
-        ->type_name("N");
+    cli::add_gpus(command, gpus_);
     add("--mutate", options_.mutate, "RATE", "with --query-at: the part of the query's bases that is replaced, 0 to 1");
   }
 
@@ -58,7 +56,7 @@ class GeneAlignment final : public cli::App {
 
   cli::MethodRun run(std::string const& method, cli::RunRequest const& request) override {
     bool const is_reference = method == "reference";
-    if (gpus_ == 0 || gpus_ > 64) throw cli::BadInput{"--gpus: 1 to 64"};
+    cli::check_gpus(gpus_);
     Job job = request.job;
     job.gpus = gpus_;
     std::vector<Measurement> const runs = method == "hiway"      ? run_hiway(input_, job)

@@ -29,6 +29,7 @@ class NQueens final : public cli::App {
     command.add_option("--n", problem_.n, "queens (10)")->type_name("N");
     command.add_option("--cpu-rows", cpu_rows_, "rows placed on the CPU (4, or half of N where that is less)")
         ->type_name("N");
+    cli::add_gpus(command, gpus_);
     command.add_option("--interruptible", interruptible_, "method hiway: nodes that suspend, all or the first K (all)")
         ->type_name("none|all|K");
     command.add_option("--queue-memory", queue_memory_, "method hiway: what all queues should take, a target")
@@ -59,6 +60,8 @@ class NQueens final : public cli::App {
     options_.most_bytes = parse_memory("--max-memory", max_memory_);
     if (options_.most_bytes != 0 && options_.queue_bytes > options_.most_bytes)
       throw cli::BadInput{"--queue-memory is more than --max-memory: " + queue_memory_ + ", " + max_memory_};
+    cli::check_gpus(gpus_);
+    if (gpus_ > 1 && choices_.feed() == Feed::tunnel) throw cli::BadInput{"--gpus goes with --feed buffer"};
     options_.replica = choices_.replica();
     if (nodes_ != "lanes" && nodes_ != "ensembles" && nodes_ != "by-hand")
       throw cli::BadInput{"--nodes: lanes, ensembles or by-hand, not " + nodes_};
@@ -73,8 +76,10 @@ class NQueens final : public cli::App {
 
   cli::MethodRun run(std::string const& method, cli::RunRequest const& request) override {
     bool const is_reference = method == "reference";
+    cli::Job job = request.job;
+    job.gpus = gpus_;
     std::vector<Measurement> const runs = is_reference        ? run_reference(problem_, request.job)
-                                          : method == "hiway" ? run_hiway(problem_, options_, request.job)
+                                          : method == "hiway" ? run_hiway(problem_, options_, job)
                                                               : run_baseline(problem_, request.job);
     Summary shown = runs.back().summary;
     cli::MethodRun out = cli::method_run(runs);
@@ -113,6 +118,7 @@ class NQueens final : public cli::App {
 
   Problem problem_;
   std::optional<std::uint32_t> cpu_rows_;
+  unsigned gpus_ = 1;
   std::string interruptible_ = "all";
   std::string queue_memory_;
   std::string max_memory_;

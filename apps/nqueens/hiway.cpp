@@ -34,8 +34,9 @@ auto rows_on_the_device(Problem const& problem, Options const& options) {
   return chain(hiway::segment::repeat(rows), hiway::segment::count<Board>("solutions"));
 }
 
-SegmentConfig config_of(Options const& options) {
+SegmentConfig config_of(Options const& options, int device) {
   SegmentConfig config;
+  config.device = device;
   config.blocks = options.replicas;
   config.queue_target_bytes = options.queue_bytes;
   config.queue_bytes = options.most_bytes;
@@ -43,34 +44,43 @@ SegmentConfig config_of(Options const& options) {
   return config;
 }
 
+/// The CPU's boards are dealt out to the GPUs in turn, each of which has a segment.
 class Searcher {
  public:
-  Searcher(Problem const& problem, Options const& options, hiway::PipelineConfig const& config)
-      : problem_(problem), options_(options), pipe_(config) {
-    add_segment();
+  Searcher(Problem const& problem, Options const& options, Job const& job)
+      : problem_(problem), options_(options), gpus_(job.gpus), pipe_(job.pipeline()) {
+    for (unsigned gpu = 0; gpu < gpus_; ++gpu) add_segment(gpu);
     pipe_.prepare();
   }
 
   Measurement run() {
     Measurement run;
     auto const begin = std::chrono::steady_clock::now();
-    if (boards_ != nullptr) boards_->copy_in(boards_of_row(problem_.n, problem_.cpu_rows));
+    for (std::size_t gpu = 0; gpu < boards_.size(); ++gpu) boards_[gpu]->copy_in(share_of(static_cast<unsigned>(gpu)));
     cli::take_report(run, pipe_.run());
     run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    run.summary.solutions = segment_->items("solutions");
-    run.segment = cli::numbers_of(*segment_);
+    for (SegmentBase const* segment : segments_) run.summary.solutions += segment->items("solutions");
+    if (gpus_ == 1) run.segment = cli::numbers_of(*segments_.front());
     return run;
   }
   [[nodiscard]] std::string graph() const { return pipe_.graph(); }
 
  private:
-  void add_segment() {
+  [[nodiscard]] std::vector<Board> share_of(unsigned gpu) const {
+    std::vector<Board> const all = boards_of_row(problem_.n, problem_.cpu_rows);
+    std::vector<Board> share;
+    for (std::size_t i = gpu; i < all.size(); i += gpus_) share.push_back(all[i]);
+    return share;
+  }
+  void add_segment(unsigned gpu) {
+    name_ = gpus_ == 1 ? "rows" : "rows " + std::to_string(gpu);
+    device_ = gpus_ == 1 ? -1 : static_cast<int>(gpu);
     bool const warps = options_.replica == Replica::warp;
     if (options_.feed == Feed::tunnel) {
       warps ? feed_by_tunnel<Shape{ReplicaOf::warp}>() : feed_by_tunnel<Shape{ReplicaOf::block}>();
       return;
     }
-    boards_ = &pipe_.create_buffer<Board>(boards_of_row(problem_.n, problem_.cpu_rows).size());
+    boards_.push_back(&pipe_.create_buffer<Board>(share_of(gpu).size(), device_));
     warps ? of_replica<ReplicaOf::warp>() : of_replica<ReplicaOf::block>();
   }
   template <ReplicaOf replica>
@@ -88,8 +98,9 @@ class Searcher {
   }
   template <Shape shape, class Function>
   void feed_by_buffer() {
-    segment_ = &pipe_.add_segment<shape>("rows", hiway::segment::load(*boards_),
-                                         rows_on_the_device<Function>(problem_, options_), config_of(options_));
+    segments_.push_back(&pipe_.add_segment<shape>(name_, hiway::segment::load(*boards_.back()),
+                                                  rows_on_the_device<Function>(problem_, options_),
+                                                  config_of(options_, device_)));
   }
   template <Shape shape>
   void feed_by_tunnel() {
@@ -100,21 +111,25 @@ class Searcher {
           out.put_h(std::span<Board const>(boards_of_row(problem.n, problem.cpu_rows)));
         },
         hiway::into(boards));
-    segment_ = &pipe_.add_segment<shape>("rows", hiway::from(boards), rows_on_the_device<Place<>>(problem_, options_),
-                                         config_of(options_));
+    segments_.push_back(&pipe_.add_segment<shape>(
+        name_, hiway::from(boards), rows_on_the_device<Place<>>(problem_, options_), config_of(options_, device_)));
   }
 
   Problem problem_;
   Options options_;
+  unsigned gpus_;
   hiway::Pipeline pipe_;
-  hiway::Buffer<Board>* boards_ = nullptr;
-  SegmentBase* segment_ = nullptr;
+  // Of the segment that is being added.
+  std::string name_;
+  int device_ = -1;
+  std::vector<hiway::Buffer<Board>*> boards_;  ///< of each GPU; none where a tunnel brings them
+  std::vector<SegmentBase*> segments_;
 };
 
 }  // namespace
 
 std::vector<Measurement> run_hiway(Problem const& problem, Options const& options, Job const& job) {
-  Searcher searcher{problem, options, job.pipeline()};
+  Searcher searcher{problem, options, job};
   return cli::repeated(job, [&] {
     Measurement run = searcher.run();
     run.items = boards_of_row(problem.n, problem.cpu_rows).size();

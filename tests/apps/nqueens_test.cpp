@@ -115,6 +115,12 @@ TEST(QueensMethods, OfSegmentsFindTheKnownSolutions) {
       EXPECT_EQ(run.summary.solutions, 352U);
   }
 }
+TEST(QueensMethods, SeveralGpusFindAllSolutions) {
+  for (Measurement const& run : run_hiway({9, 3}, {}, {.device = "simt", .repeat = 2, .gpus = 3}))
+    EXPECT_EQ(run.summary.solutions, 352U);
+  // One board for three.
+  EXPECT_EQ(run_hiway({6, 0}, {}, {.device = "simt", .gpus = 3}).front().summary.solutions, 4U);
+}
 TEST(QueensMethods, OfSegmentsKeepToTheirMemory) {
   Options options{.interruptible = 0, .most_bytes = 1 << 20, .replicas = 1};
   Measurement const run = run_hiway({8, 2}, options, {.device = "simt"}).front();
