@@ -53,7 +53,7 @@ class Aligner {
     // Two threads are left to the collector and to the library's monitors.
     unsigned const threads = std::max(3U, std::thread::hardware_concurrency()) - 2;
     for (unsigned gpu = 0; gpu < job.gpus; ++gpu) {
-      std::string const number = job.gpus == 1 ? "" : " " + std::to_string(gpu);
+      std::string const number = job.gpus == 1 ? std::string{} : std::string{" "}.append(std::to_string(gpu));
       auto& matches = pipe_.create_tunnel<Match>("matches" + number, hiway::Direction::gpu_to_cpu, job.scheme.tunnel());
       add_coarse("coarse" + number, gpu, job, matches);
       pipe_.add_cpu_stage("fine" + number, FineStage{input.target, input.query}, hiway::from(matches),

@@ -73,7 +73,7 @@ class Searcher {
     return share;
   }
   void add_segment(unsigned gpu) {
-    name_ = gpus_ == 1 ? "rows" : "rows " + std::to_string(gpu);
+    name_ = gpus_ == 1 ? std::string{"rows"} : std::string{"rows "}.append(std::to_string(gpu));
     device_ = gpus_ == 1 ? -1 : static_cast<int>(gpu);
     bool const warps = options_.replica == Replica::warp;
     if (options_.feed == Feed::tunnel) {

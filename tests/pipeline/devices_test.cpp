@@ -28,7 +28,8 @@ std::string missing_devices([[maybe_unused]] int count) {
 #define HIWAY_NEEDS_DEVICES(count) \
   if (std::string const why = missing_devices(count); !why.empty()) GTEST_SKIP() << why
 
-std::string name_of_device(int number) { return (device() == "simt" ? "simt:" : "cuda:") + std::to_string(number); }
+std::string numbered(char const* what, int number) { return std::string(what).append(std::to_string(number)); }
+std::string name_of_device(int number) { return numbered(device() == "simt" ? "simt:" : "cuda:", number); }
 
 /// Without the warning of a cycle that has no plan.
 PipelineConfig quiet() {
@@ -95,7 +96,7 @@ RunReport through(std::vector<int> const& devices, std::uint32_t items, TunnelCo
     Direction const direction = i == 0                ? Direction::cpu_to_gpu
                                 : i == devices.size() ? Direction::gpu_to_cpu
                                                       : Direction::gpu_to_gpu;
-    tunnels.push_back(&pipe.create_tunnel<std::uint32_t>("t" + std::to_string(i), direction, config));
+    tunnels.push_back(&pipe.create_tunnel<std::uint32_t>(numbered("t", int(i)), direction, config));
   }
   pipe.add_cpu_stage(
       "feed",
@@ -104,7 +105,7 @@ RunReport through(std::vector<int> const& devices, std::uint32_t items, TunnelCo
       },
       into(*tunnels[0]));
   for (std::size_t i = 0; i < devices.size(); ++i)
-    pipe.add_gpu_stage("stage " + std::to_string(i), Add{1'000'000}, from(*tunnels[i]), into(*tunnels[i + 1]),
+    pipe.add_gpu_stage(numbered("stage ", int(i)), Add{1'000'000}, from(*tunnels[i]), into(*tunnels[i + 1]),
                        {.blocks = 2, .threads_per_block = 64, .device = devices[i]});
   seen.assign(items, 0);
   pipe.add_cpu_stage(
@@ -219,7 +220,7 @@ TEST(Devices, ASegmentOnEachCountsItsShare) {
   auto const add = [&](int device) -> auto& {
     auto& share = pipe.create_buffer<std::uint32_t>(std::span<std::uint32_t const>(numbers), device);
     auto tree = segment::chain(segment::node("odd", KeepOdd{}), segment::count<std::uint32_t>("kept"));
-    return pipe.add_segment("segment " + std::to_string(device), segment::load(share), tree, {.device = device});
+    return pipe.add_segment(numbered("segment ", device), segment::load(share), tree, {.device = device});
   };
   auto& first = add(0);
   auto& second = add(1);
