@@ -174,6 +174,9 @@ void Pipeline::Core::add_tunnel(std::unique_ptr<TunnelBase> tunnel) {
   TunnelState s;
   s.capacity = tunnel->config().capacity_items;
   tunnels_may_grow_ = tunnels_may_grow_ || tunnel->config().grow_to_items != 0;
+  bool const asks_the_table =
+      tunnel->crosses() && tunnel->config().movement == Movement::automatic && !tunnel->config().low_latency;
+  if (asks_the_table && !movement_table_) movement_table_ = chosen_movement_table();  // an error now, not at prepare()
   s.tunnel = std::move(tunnel);
   tunnels_.push_back(std::move(s));
   invalidate();
@@ -227,7 +230,6 @@ void Pipeline::Core::place(TunnelState& s) {
             : config.movement != Movement::automatic ? "asked for"
             : peers                                  ? "between devices"
                                                      : "";
-    if (s.movement == Movement::automatic && !movement_table_) movement_table_ = chosen_movement_table();
     bool const each_its_own = peers && s.movement == Movement::dma;
     std::byte* const items = each_its_own ? nullptr : place_direct(s, std::bit_ceil(s.capacity));
     s.put_ring = make_ring(t, RingPart::outbox, items, s.capacity, put_words, 1, tagged);

@@ -49,14 +49,19 @@ struct Part {
 class Aligner {
  public:
   Aligner(Input const& input, Job const& job) : input_(input), pipe_(job.pipeline()) {
-    auto& alignments = pipe_.create_tunnel<Alignment>("alignments", hiway::Direction::cpu_to_cpu, job.scheme.tunnel());
     // Two threads are left to the collector and to the library's monitors.
     unsigned const threads = std::max(3U, std::thread::hardware_concurrency()) - 2;
+    auto const numbered = [&](char const* name, unsigned gpu) {
+      return job.gpus == 1 ? std::string{name} : std::string{name}.append(" ").append(std::to_string(gpu));
+    };
+    std::vector<hiway::Tunnel<Match>*> matches;
+    for (unsigned gpu = 0; gpu < job.gpus; ++gpu)
+      matches.push_back(
+          &pipe_.create_tunnel<Match>(numbered("matches", gpu), hiway::Direction::gpu_to_cpu, job.scheme.tunnel()));
+    auto& alignments = pipe_.create_tunnel<Alignment>("alignments", hiway::Direction::cpu_to_cpu, job.scheme.tunnel());
     for (unsigned gpu = 0; gpu < job.gpus; ++gpu) {
-      std::string const number = job.gpus == 1 ? std::string{} : std::string{" "}.append(std::to_string(gpu));
-      auto& matches = pipe_.create_tunnel<Match>("matches" + number, hiway::Direction::gpu_to_cpu, job.scheme.tunnel());
-      add_coarse("coarse" + number, gpu, job, matches);
-      pipe_.add_cpu_stage("fine" + number, FineStage{input.target, input.query}, hiway::from(matches),
+      add_coarse(numbered("coarse", gpu), gpu, job, *matches[gpu]);
+      pipe_.add_cpu_stage(numbered("fine", gpu), FineStage{input.target, input.query}, hiway::from(*matches[gpu]),
                           hiway::into(alignments), {.threads = std::max(1U, threads / job.gpus)});
     }
     pipe_.add_cpu_stage(
