@@ -159,9 +159,9 @@ Ring Pipeline::Core::make_ring(TunnelBase const& tunnel, RingPart part, std::byt
 Relays Pipeline::Core::make_relays(TunnelState const& t, Ring const& half) {
   bool const puts = half.part == RingPart::outbox;
   if (half.tagged)
-    return puts ? Relays{.tells = {half}, .hears = {half, t.retired}}
-                : Relays{.tells = {half, t.retired}, .hears = {half}};
-  return {.tells = {half, puts ? t.published : t.retired}, .hears = {half, puts ? t.retired : t.arrived}};
+    return puts ? Relays{.tells = {half}, .hears = {half, t.retired.word}}
+                : Relays{.tells = {half, t.retired.word}, .hears = {half}};
+  return {.tells = {half, (puts ? t.published : t.retired).word}, .hears = {half, (puts ? t.retired : t.arrived).word}};
 }
 
 void Pipeline::Core::add_tunnel(std::unique_ptr<TunnelBase> tunnel) {
@@ -201,15 +201,23 @@ void Pipeline::Core::place_as_it_is(TunnelState& t) {
   place(t);
 }
 
+/// Kernels at device `from` may read and write what lies at `home`, another device.
+bool Pipeline::Core::is_reached(Home home, Home from) const {
+  return home != at_host && from != at_host && backend(from).reaches(backend(home));
+}
+
+/// A word that the device at `teller` tells the one at `hearer`, who polls it: with him, where the other reaches it.
+ToldWord Pipeline::Core::place_told(Home teller, Home hearer, Word<std::uint64_t>& at_the_host) {
+  if (!is_reached(hearer, teller)) return {&at_the_host};
+  return {&words(hearer).place<DeviceWord>()->word, hearer};
+}
+
 /// The items of a tunnel across that both sides reach: with the device that gets them, where the one that puts them reaches
 /// its memory, else in the host's.
 std::byte* Pipeline::Core::place_direct(TunnelState& t, std::size_t slots) {
   std::string const who = "tunnel '" + t.tunnel->name() + "'";
   bool const managed = t.movement == Movement::managed;
-  bool const peers = t.put_home != at_host && t.get_home != at_host;
-  Arena& arena = managed                                                     ? *managed_items_
-                 : peers && backend(t.put_home).reaches(backend(t.get_home)) ? words(t.get_home)
-                                                                             : *host_words_;
+  Arena& arena = managed ? *managed_items_ : is_reached(t.get_home, t.put_home) ? words(t.get_home) : *host_words_;
   std::string const what = managed ? who + ": Movement::managed" : who;
   if (t.tunnel->config().low_latency) return reinterpret_cast<std::byte*>(arena.place_zeros<TaggedSlot>(slots, what));
   return arena.place_raw(slots * t.tunnel->item_bytes(), what);
@@ -238,8 +246,10 @@ void Pipeline::Core::place(TunnelState& s) {
     get_words.image(s.get_ring.words).free.bits = 0;            // an inbox's `free` is never used
     s.bus = host_words_->place<BusWords>();
     s.closing = &s.bus->closing;
-    s.published = s.arrived = &s.bus->published;
-    s.retired = &s.bus->retired;
+    bool const direct = s.movement == Movement::direct;  // else the host's transfer line hears what is published
+    s.published = direct ? place_told(s.put_home, s.get_home, s.bus->published) : ToldWord{&s.bus->published};
+    s.arrived = s.published;
+    s.retired = place_told(s.get_home, s.put_home, s.bus->retired);
     if (!peers) {
       s.host_relays = host_words_->place<Relays>();
       host_words_->image(s.host_relays) = make_relays(s, s.put_home == at_host ? s.put_ring : s.get_ring);
@@ -281,8 +291,9 @@ void Pipeline::Core::place_for_dma(TunnelState& t) {
 /// dma: what has arrived is not what is published. The word lies at the consumers' home.
 void Pipeline::Core::tell_arrivals(TunnelState& t) {
   bool const to_host = t.get_home == at_host;
-  t.arrived = to_host ? &t.bus->arrived : words(t.get_home).place<Word<std::uint64_t>>();
-  if (to_host) host_words_->image(t.host_relays).hears.word = t.arrived;
+  t.arrived =
+      to_host ? ToldWord{&t.bus->arrived} : ToldWord{words(t.get_home).place<Word<std::uint64_t>>(), t.get_home};
+  if (to_host) host_words_->image(t.host_relays).hears.word = t.arrived.word;
 }
 
 // Not at create_tunnel: which ways the bus is used is known when all tunnels are there.

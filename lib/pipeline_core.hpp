@@ -68,6 +68,16 @@ using Home = std::size_t;
 inline constexpr Home at_host = 0;
 inline constexpr Home own_device = 1;  ///< PipelineConfig::device; others behind it, as stages ask for them
 
+/// A word of a crossing tunnel that one side tells the other.
+struct ToldWord {
+  Word<std::uint64_t>* word = nullptr;
+  Home home = at_host;
+};
+/// One that lies at a device, in a line of its own.
+struct DeviceWord {
+  alignas(128) Word<std::uint64_t> word{0};
+};
+
 /// How many items the tunnel's spill pool holds, where it has one.
 [[nodiscard]] std::size_t spill_items(TunnelBase const& tunnel);
 /// PipelineConfig::stall_after, or what the environment says where that is 0. *Throws* ConfigError.
@@ -155,12 +165,11 @@ class Pipeline::Core {
     std::size_t capacity = 0;  ///< in items, now: a run may let it grow
     Ring* spill = nullptr;     ///< at the producers' home; given memory by prepare() where a writer spills
     EndWords* put_end = nullptr;
-    EndWords* get_end = nullptr;  ///< the same one where both ends have one home
-    Word<std::uint32_t>* closing =
-        nullptr;  ///< like the next three at the host's home, except a dma tunnel's arrived to the device
-    Word<std::uint64_t>* published = nullptr;
-    Word<std::uint64_t>* arrived = nullptr;
-    Word<std::uint64_t>* retired = nullptr;
+    EndWords* get_end = nullptr;             ///< the same one where both ends have one home
+    Word<std::uint32_t>* closing = nullptr;  ///< at the host's home
+    ToldWord published;
+    ToldWord arrived;
+    ToldWord retired;
     BusWords* bus = nullptr;                     ///< of one that crosses
     Relays* host_relays = nullptr;               ///< of the half-ring at the host, where it has one
     Movement movement = Movement::automatic;     ///< of one that crosses; automatic until it is settled
@@ -239,6 +248,8 @@ class Pipeline::Core {
   [[nodiscard]] Control* control(Home home) const { return home == at_host ? host_control_ : device(home).control; }
   void invalidate();
   void place(TunnelState& t);
+  [[nodiscard]] bool is_reached(Home home, Home from) const;
+  [[nodiscard]] ToldWord place_told(Home teller, Home hearer, Word<std::uint64_t>& at_the_host);
   [[nodiscard]] std::byte* place_direct(TunnelState& t, std::size_t slots);
   void place_for_dma(TunnelState& t);
   void place_as_it_is(TunnelState& t);

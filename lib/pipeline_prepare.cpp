@@ -331,10 +331,12 @@ void Pipeline::Core::choose_grids(std::vector<std::string>& found) {
   }
 }
 
-// At the device an item's tag is looked at across the bus: by one warp, or the bus is soon busy with looks.
+// At the device an item's tag is looked at across the bus, where it does not lie there: by one warp, or the bus is soon
+// busy with looks.
 void Pipeline::Core::check_tagged(std::vector<std::string>& found) const {
   for (TunnelState const& t : tunnels_) {
     if (!t.tunnel->config().low_latency || !t.crosses() || t.get_home == at_host) continue;
+    if (is_reached(t.get_home, t.put_home)) continue;
     std::vector<std::size_t> const all = readers(t.tunnel->id());
     bool const by_one_warp = t.open_outlets.empty() && std::ranges::all_of(all, [&](std::size_t r) {
                                simt::Grid const& grid = grids_[stages_[r].owner];
@@ -716,8 +718,8 @@ void Pipeline::Core::build_lines() {
     list.push_back({.from_items = t.put_ring.items,
                     .to_items = t.get_ring.items,
                     .outbox = t.put_ring,
-                    .published = t.published,
-                    .arrived = t.arrived,
+                    .published = t.published.word,
+                    .arrived = t.arrived.word,
                     .closing = t.closing,
                     .capacity_items = c.capacity_items,
                     .batch_items = c.batch_items,

@@ -213,12 +213,12 @@ PipelineSnapshot Pipeline::Core::read_counters(bool with_kernels) {
       s.get_groups += reader.read(&t.get_ring.words[k].get_groups, to);
       if (!s.crosses) room += static_cast<std::uint64_t>(std::max(0, reader.read(&t.put_ring.words[k].free, from)));
     }
-    s.retired = s.crosses ? reader.read(t.retired, at_host) : left(s, room);
+    s.retired = s.crosses ? reader.read(t.retired.word, t.retired.home) : left(s, room);
     if (tunnel.config().low_latency) {
       s.published = s.arrived = s.claimed;  // nobody tells of items that carry tags
     } else {
-      s.arrived = reader.read(t.arrived, t.movement == Movement::dma ? to : at_host);
-      s.published = reader.read(t.published, at_host);
+      s.arrived = reader.read(t.arrived.word, t.arrived.home);
+      s.published = reader.read(t.published.word, t.published.home);
     }
     s.spills = t.spills;
     if (t.spills) {

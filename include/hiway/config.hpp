@@ -82,7 +82,7 @@ struct TunnelConfig {
   /// tag that says it is there, so that who waits for it looks at nothing else. Spans cost more, and many blocks that stream
   /// through one tunnel. What a GPU stage wrote elsewhere before it put such an item need not be there when the item is, but
   /// behind a __threadfence(), across the bus a __threadfence_system(). From a CPU to the GPU only where one stage of one
-  /// warp reads the tunnel: more would take the bus from each other (docs/adr/0023).
+  /// warp reads the tunnel: more would take the bus from each other (docs/adr/0023). Between GPUs, see docs/multi_gpu.md.
   bool low_latency = false;
   WhenFull when_full = WhenFull::automatic;
   /// Items that lie spilled at once; one more ends the run with an error. 0: the library chooses. Nothing where no put

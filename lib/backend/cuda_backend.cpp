@@ -241,15 +241,23 @@ class Peeks {
   void* staging_ = nullptr;
 };
 
+/// As how many devices a GPU counts, which share its processors: pipelines over several devices run on one GPU, too.
+int parts_of_gpu() {
+  char const* const asked = std::getenv("HIWAY_GPU_PARTS");
+  if (asked == nullptr || *asked == '\0') return 1;
+  if (asked[0] >= '1' && asked[0] <= '8' && asked[1] == '\0') return asked[0] - '0';
+  throw ConfigError(std::string("HIWAY_GPU_PARTS: 1 to 8 devices, not '") + asked + "'");
+}
+
 class CudaBackend final : public Backend {
  public:
-  explicit CudaBackend(int device) : device_(device) {
+  explicit CudaBackend(int number) : number_(number), parts_(parts_of_gpu()), device_(number / parts_) {
     int count = 0;
     cudaError_t const error = cudaGetDeviceCount(&count);
-    if (error != cudaSuccess || device >= count) {
-      throw NoDevice("no device 'cuda:" + std::to_string(device) + "': " +
+    if (error != cudaSuccess || device_ >= count) {
+      throw NoDevice("no device '" + name() + "': " +
                      (error != cudaSuccess ? std::string(cudaGetErrorString(error))
-                                           : "there are " + std::to_string(count) + " GPUs"));
+                                           : "there are " + std::to_string(count * parts_) + " GPUs"));
     }
     use();
     HIWAY_CUDA(cudaGetDeviceProperties(&properties_, device_), name());
@@ -258,17 +266,19 @@ class CudaBackend final : public Backend {
     }
   }
 
-  std::string name() const override { return "cuda:" + std::to_string(device_); }
+  std::string name() const override { return std::string("cuda:").append(std::to_string(number_)); }
   std::string description() const override {
-    return std::string(properties_.name) + ", " + std::to_string(properties_.multiProcessorCount) + " SMs";
+    return std::string(properties_.name) + ", " + std::to_string(processors()) + " SMs";
   }
 
-  int number() const override { return device_; }
+  int number() const override { return number_; }
   bool reaches(Backend& other) override {
+    int const others = other.number() / parts_;
+    if (others == device_) return true;
     int possible = 0;
-    if (cudaDeviceCanAccessPeer(&possible, device_, other.number()) != cudaSuccess || possible == 0) return false;
+    if (cudaDeviceCanAccessPeer(&possible, device_, others) != cudaSuccess || possible == 0) return false;
     use();
-    cudaError_t const error = cudaDeviceEnablePeerAccess(other.number(), 0);
+    cudaError_t const error = cudaDeviceEnablePeerAccess(others, 0);
     if (error == cudaErrorPeerAccessAlreadyEnabled) static_cast<void>(cudaGetLastError());
     return error == cudaSuccess || error == cudaErrorPeerAccessAlreadyEnabled;
   }
@@ -357,7 +367,7 @@ class CudaBackend final : public Backend {
     char const* const loading = std::getenv("CUDA_MODULE_LOADING");
     return loading != nullptr && std::string_view(loading) == "EAGER";
   }
-  unsigned processors() const override { return static_cast<unsigned>(properties_.multiProcessorCount); }
+  unsigned processors() const override { return static_cast<unsigned>(properties_.multiProcessorCount / parts_); }
   unsigned resident_blocks(DeviceKernel const& kernel, simt::Grid grid) override {
     use();
     int blocks = 0;
@@ -394,14 +404,16 @@ class CudaBackend final : public Backend {
     return copies_->get();
   }
 
-  int device_;
+  int number_;
+  int parts_;
+  int device_;  ///< CUDA's number
   cudaDeviceProp properties_{};
   std::unique_ptr<Stream> copies_;
   std::unique_ptr<Peeks> peeks_;
   StreamPool streams_;
 };
 
-std::unique_ptr<Backend> make_cuda_backend(int device) { return std::make_unique<CudaBackend>(device); }
+std::unique_ptr<Backend> make_cuda_backend(int number) { return std::make_unique<CudaBackend>(number); }
 
 std::vector<DeviceInfo> list_gpus() {
   int count = 0;
@@ -409,13 +421,14 @@ std::vector<DeviceInfo> list_gpus() {
     cudaGetLastError();
     return {{"cuda", error != cudaSuccess ? cudaGetErrorString(error) : "no GPU", false}};
   }
+  int const parts = parts_of_gpu();
   std::vector<DeviceInfo> all;
-  for (int i = 0; i < count; ++i) {
+  for (int i = 0; i < count * parts; ++i) {
     cudaDeviceProp p{};
-    if (cudaGetDeviceProperties(&p, i) != cudaSuccess) continue;
+    if (cudaGetDeviceProperties(&p, i / parts) != cudaSuccess) continue;
     bool const usable = p.unifiedAddressing != 0 && p.major >= 7;
-    all.push_back({"cuda:" + std::to_string(i),
-                   std::string(p.name) + ", " + std::to_string(p.multiProcessorCount) + " SMs", usable});
+    all.push_back({std::string("cuda:").append(std::to_string(i)),
+                   std::string(p.name) + ", " + std::to_string(p.multiProcessorCount / parts) + " SMs", usable});
   }
   return all;
 }

@@ -134,19 +134,23 @@ TEST(Devices, AnItemPassesEachOnce) {
   }
 }
 
-TEST(Devices, OneItemAtATimeByTags) {
+/// Tags lie with who looks for them, so many warps may.
+TEST(Devices, ItemsThatCarryTagsAreLookedForByOneWarpOrMany) {
   HIWAY_NEEDS_DEVICES(2);
-  Pipeline pipe(bounded());
-  auto& there =
-      pipe.create_tunnel<std::uint32_t>("there", Direction::gpu_to_gpu, {.capacity_items = 4, .low_latency = true});
-  auto& back = pipe.create_tunnel<std::uint32_t>("back", Direction::gpu_to_cpu, {});
-  pipe.add_gpu_stage("source", Count{100}, into(there), {.blocks = 1, .threads_per_block = 32, .device = 0});
-  pipe.add_gpu_stage("add", Add{1}, from(there), into(back), {.blocks = 1, .threads_per_block = 32, .device = 1});
-  std::atomic<std::uint32_t> sum = 0;
-  pipe.add_cpu_stage(
-      "sink", [&](std::uint32_t const& item) { sum += item; }, from(back));
-  pipe.run();
-  EXPECT_EQ(sum.load(), 5150u);  // 2 to 101
+  for (unsigned const blocks : {1u, 3u}) {
+    Pipeline pipe(bounded());
+    auto& there =
+        pipe.create_tunnel<std::uint32_t>("there", Direction::gpu_to_gpu, {.capacity_items = 4, .low_latency = true});
+    auto& back = pipe.create_tunnel<std::uint32_t>("back", Direction::gpu_to_cpu, {});
+    pipe.add_gpu_stage("source", Count{100}, into(there), {.blocks = 1, .threads_per_block = 32, .device = 0});
+    pipe.add_gpu_stage("add", Add{1}, from(there), into(back),
+                       {.blocks = blocks, .threads_per_block = 32 * blocks, .device = 1});
+    std::atomic<std::uint32_t> sum = 0;
+    pipe.add_cpu_stage(
+        "sink", [&](std::uint32_t const& item) { sum += item; }, from(back));
+    EXPECT_EQ(pipe.run().items, 200u);
+    EXPECT_EQ(sum.load(), 5150u);  // 2 to 101
+  }
 }
 
 /// A cycle over two devices: each item comes back smaller until it is 0.
