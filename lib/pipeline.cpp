@@ -2,6 +2,8 @@
 #include "hiway/pipeline.hpp"
 
 #include <bit>
+#include <numeric>
+
 #include "hiway/log.hpp"
 #include "pipeline_core.hpp"
 
@@ -317,9 +319,80 @@ void Pipeline::Core::add_cpu(CpuStageDescription description) {
 
 void Pipeline::Core::add_gpu(GpuKernelDescription description) {
   require_idle("add_gpu_stage");
+  std::vector<int> const devices = devices_of(description.options);
+  if (devices.size() > 1) return add_on_each(description, devices);
+  if (!devices.empty()) description.options.device = devices.front();
   static_cast<void>(home_of(description.options.device));  // the device is one of the pipeline's from now on
   gpu_.push_back(std::move(description));
   invalidate();
+}
+
+/// Those that the stage is to run on all alike. *Throws* ConfigError.
+std::vector<int> Pipeline::Core::devices_of(GpuStageOptions const& options) const {
+  if (options.devices != all_devices) return options.devices;
+  if (backend().is_host()) return {0, 1};
+  auto const gpus = std::ranges::count_if(hiway::devices(),
+                                          [](DeviceInfo const& d) { return d.usable && d.name.starts_with("cuda:"); });
+  std::vector<int> all(static_cast<std::size_t>(gpus));
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+/// A stage for each device, with branches of its tunnels.
+void Pipeline::Core::add_on_each(GpuKernelDescription const& description, std::vector<int> const& devices) {
+  for (int const number : devices) {
+    if (number < 0 || std::ranges::count(devices, number) != 1)
+      throw ConfigError("stage '" + description.name + "': devices: each number once, none below 0");
+    static_cast<void>(home_of(number));
+  }
+  for (StageDescription const& stage : description.stages) {
+    for (TunnelBase const* t : stage.from) branch_out(*t, devices);
+    for (TunnelBase const* t : stage.into) branch_out(*t, devices);
+  }
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    GpuKernelDescription one = description;
+    one.options.devices = devices;
+    one.options.device = devices[i];
+    std::string const where = " on " + device_name(home_of(devices[i]));
+    one.name += where;
+    for (StageDescription& stage : one.stages) {
+      stage.name += where;
+      for (std::vector<TunnelBase*>* const ends : {&stage.from, &stage.into}) {
+        for (TunnelBase*& t : *ends) {
+          if (i != 0) t = tunnels_[tunnels_[t->id()].branches[i - 1]].tunnel.get();
+        }
+      }
+    }
+    gpu_.push_back(std::move(one));
+  }
+  invalidate();
+}
+
+/// Gives the tunnel a branch for each of `devices`; it is the first's itself.
+void Pipeline::Core::branch_out(TunnelBase const& tunnel, std::vector<int> const& devices) {
+  std::string const who = "tunnel '" + tunnel.name() + "'";
+  std::uint32_t const id = tunnel.id();
+  if (tunnels_[id].branch_devices == devices) return;
+  if (!tunnels_[id].branch_devices.empty()) throw ConfigError(who + ": its stages are on different devices");
+  if (tunnel.tasks() != nullptr || tunnel.holds_all())
+    throw ConfigError(who + ": a stencil tunnel has its stage on one device");
+  if (tunnel.config().shards > 1) throw ConfigError(who + ": shards are for tunnels whose stages are on one device");
+  for (std::size_t i = 1; i < devices.size(); ++i) {
+    tunnels_[id].branches.push_back(tunnel_count());
+    add_tunnel(std::make_unique<TunnelBase>(tunnel.name() + " of " + device_name(home_of(devices[i])),
+                                            tunnel.direction(), tunnel.config(), tunnel.item_bytes(), tunnel_count()));
+  }
+  tunnels_[id].branch_devices = devices;
+}
+
+/// A CPU stage's ends are those of all branches: behind its own come the further ones of each.
+StageDescription Pipeline::Core::with_branches(StageDescription stage) const {
+  for (std::vector<TunnelBase*>* const ends : {&stage.from, &stage.into}) {
+    for (std::size_t i = 0, own = ends->size(); i < own; ++i) {
+      for (std::uint32_t const b : tunnels_[(*ends)[i]->id()].branches) ends->push_back(tunnels_[b].tunnel.get());
+    }
+  }
+  return stage;
 }
 
 void* Pipeline::Core::allocate_buffer(Memory memory, std::size_t bytes, int device) {

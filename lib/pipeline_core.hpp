@@ -183,6 +183,8 @@ class Pipeline::Core {
     std::size_t throttled_by = npos;  ///< index into cycles_: that its outside writers wait for
     std::size_t route = npos;         ///< dma: of its line
     std::optional<StencilState> stencil{};
+    std::vector<std::uint32_t> branches{};  ///< tunnels: further ones, where its stage runs on several devices
+    std::vector<int> branch_devices{};      ///< those devices; of a tunnel that is no branch itself
 
     [[nodiscard]] bool crosses() const { return put_home != get_home; }
     /// Of one that crosses, the device whose lines carry it, and in which direction.
@@ -253,6 +255,10 @@ class Pipeline::Core {
   [[nodiscard]] std::byte* place_direct(TunnelState& t, std::size_t slots);
   void place_for_dma(TunnelState& t);
   void place_as_it_is(TunnelState& t);
+  [[nodiscard]] std::vector<int> devices_of(GpuStageOptions const& options) const;
+  void add_on_each(GpuKernelDescription const& description, std::vector<int> const& devices);
+  void branch_out(TunnelBase const& tunnel, std::vector<int> const& devices);
+  [[nodiscard]] StageDescription with_branches(StageDescription stage) const;
   [[nodiscard]] Home end_home(TunnelBase const& tunnel, bool puts);
   void tell_arrivals(TunnelState& t);
   void settle_movement(TunnelState& t);
@@ -282,6 +288,8 @@ class Pipeline::Core {
   [[nodiscard]] DeviceKernel monitor_kernel(Home home) const;
   [[nodiscard]] simt::Grid monitor_grid(Home home) const { return {1, backend(home).monitor_threads(), 0}; }
   [[nodiscard]] DeviceKernel close_kernel(std::size_t k) const;
+  template <class View>
+  void add_branches(std::vector<View>& views, std::vector<TunnelBase*> const& own) const;
   [[nodiscard]] StageEnds stage_ends(std::vector<std::size_t> const& stages, unsigned executor) const;
   [[nodiscard]] static bool past_caches(TunnelState const& t);
   [[nodiscard]] InletView inlet_view(StageState const& stage, std::size_t index, unsigned executor) const;

@@ -87,7 +87,7 @@ void Pipeline::Core::number_stages() {
   stages_.clear();
   for (std::size_t c = 0; c < cpu_.size(); ++c) {
     StageState s;
-    s.description = cpu_[c].stage;
+    s.description = with_branches(cpu_[c].stage);
     s.owner = c;
     s.executors = cpu_[c].options.threads;
     stages_.push_back(std::move(s));
@@ -134,6 +134,16 @@ std::vector<std::string> Pipeline::Core::problems() const {
   for (TunnelState const& t : tunnels_) {
     std::uint32_t const id = t.tunnel->id();
     std::string const who = "tunnel '" + t.tunnel->name() + "'";
+    if (!t.branches.empty()) {
+      if (t.open_inlets != 0 || !t.open_outlets.empty())
+        found.push_back(who + " has an open end, which leads to one device, and a stage on several");
+      for (StageState const& s : stages_) {
+        bool const names_it =
+            contains(s.description.from, t.tunnel.get()) || contains(s.description.into, t.tunnel.get());
+        if (names_it && s.gpu && gpu_[s.owner].options.devices.size() < 2)
+          found.push_back(who + " has a stage on several devices, and stage '" + s.description.name + "' on one");
+      }
+    }
     if (writers(id).empty() && t.open_inlets == 0)
       found.push_back(who + " has no writer: name it in a stage's into(...) or ask for an open inlet");
     if (readers(id).empty() && t.open_outlets.empty())
@@ -502,6 +512,17 @@ OutletView Pipeline::Core::outlet_view(StageState const& stage, std::size_t inde
   return v;
 }
 
+/// Shows each of a CPU stage's own ends its further branches (with_branches).
+template <class View>
+void Pipeline::Core::add_branches(std::vector<View>& views, std::vector<TunnelBase*> const& own) const {
+  std::size_t at = own.size();
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    views[i].branches = views.data() + at;
+    views[i].further_branches = static_cast<std::uint32_t>(tunnels_[own[i]->id()].branches.size());
+    at += views[i].further_branches;
+  }
+}
+
 StageEnds Pipeline::Core::stage_ends(std::vector<std::size_t> const& stages, unsigned executor) const {
   StageEnds ends;
   ends.first_stage = static_cast<std::uint32_t>(stages.front());
@@ -513,6 +534,9 @@ StageEnds Pipeline::Core::stage_ends(std::vector<std::size_t> const& stages, uns
       ends.inlets.push_back(inlet_view(stage, i, executor));
     ends.stages.push_back(stage.words);
     ends.control = control(stage.home);
+    if (stage.gpu) continue;
+    add_branches(ends.outlets, cpu_[stage.owner].stage.from);
+    add_branches(ends.inlets, cpu_[stage.owner].stage.into);
   }
   return ends;
 }

@@ -226,16 +226,17 @@ std::string Pipeline::Core::graph() {
     return "label=" + quoted.substr(0, quoted.size() - 1) + "\\n" + more + "\"";
   };
   std::string dot = "digraph pipeline {\n  rankdir=LR;\n";
-  std::vector<StageDescription const*> all;
+  std::vector<StageDescription> all;
   auto const node = [&](StageDescription const& stage, std::string place) {
     auto const report = std::ranges::find(now.stages, stage.name, &StageReport::name);
     if (report != now.stages.end() && report->busy >= 0)
       place += "\\nbusy " + std::to_string(static_cast<int>(100 * report->busy + 0.5)) + " %";
     dot += "  " + quoted_text(stage.name) + " [shape=box, " + label(stage.name, place) + "];\n";
-    all.push_back(&stage);
+    all.push_back(stage);
   };
   for (CpuStageDescription const& c : cpu_)
-    node(c.stage, "CPU, " + std::to_string(c.options.threads) + (c.options.threads == 1 ? " thread" : " threads"));
+    node(with_branches(c.stage),
+         "CPU, " + std::to_string(c.options.threads) + (c.options.threads == 1 ? " thread" : " threads"));
   for (GpuKernelDescription const& k : gpu_) {
     std::string const where = devices_.size() > 1 ? device_name(home_of(k.options.device)) : "GPU";
     for (StageDescription const& stage : k.stages)
@@ -245,9 +246,9 @@ std::string Pipeline::Core::graph() {
     TunnelBase const* const t = s.tunnel.get();
     std::vector<std::string> writers(s.open_inlets, "(open inlet of " + t->name() + ")");
     std::vector<std::string> readers(s.open_outlets.size(), "(open outlet of " + t->name() + ")");
-    for (StageDescription const* stage : all) {
-      if (contains(stage->into, t)) writers.push_back(stage->name);
-      if (contains(stage->from, t)) readers.push_back(stage->name);
+    for (StageDescription const& stage : all) {
+      if (contains(stage.into, t)) writers.push_back(stage.name);
+      if (contains(stage.from, t)) readers.push_back(stage.name);
     }
     std::string const name = t->name() + " (" + std::to_string(s.capacity) + ")";
     std::string about = "[label=" + quoted_text(name) + "]";

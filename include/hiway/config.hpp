@@ -135,7 +135,12 @@ struct GpuStageOptions {
   unsigned threads_per_block = 0;
   std::size_t shared_bytes = 0;  ///< dynamic shared memory of a block
   int device = -1;               ///< the GPU's number, or an emulated device's; -1: the pipeline's (docs/multi_gpu.md)
+  /// Not empty: the stage runs on each of these, all alike, with `blocks` on each; its items are shared out as they are
+  /// asked for. Its tunnels then have a branch for each: their other ends are CPU stages, or stages on the same devices.
+  std::vector<int> devices{};
 };
+/// GpuStageOptions::devices: every GPU of the machine; where the pipeline is emulated, two devices.
+inline std::vector<int> const all_devices{-1};
 
 /// The extent of a grid or a block, for add_kernel_stage: a number, or CUDA's dim3.
 struct Extent {

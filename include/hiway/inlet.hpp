@@ -11,6 +11,7 @@
 #include <span>
 #include <type_traits>
 
+#include "hiway/branches.hpp"
 #include "hiway/grouping/team.hpp"
 #include "hiway/grouping/warp_group.hpp"
 #include "hiway/item.hpp"
@@ -31,10 +32,12 @@ struct InletView {
   EndWords* end = nullptr;
   Word<std::uint32_t>* throttled = nullptr;  ///< of a put from outside a cycle that may spill (docs/adr/0013); or null
   InletPort* ports = nullptr;                ///< one for each block; a CPU thread's own; an open inlet's only one
+  InletView const* branches = nullptr;       ///< further ones, a CPU thread's (branches.hpp)
   Word<std::uint32_t>* closed_executors = nullptr;
   std::uint32_t stage = no_id;
   std::uint32_t tunnel = no_id;
-  std::uint32_t home = 0;    ///< the shard of block 0, or of this thread
+  std::uint32_t home = 0;  ///< the shard of block 0, or of this thread
+  std::uint32_t further_branches = 0;
   bool open = false;         ///< belongs to the user's own threads or kernels, which close it once
   bool past_caches = false;  ///< a CPU thread's spans are written past its caches
 };
@@ -115,9 +118,23 @@ HIWAY_DEVICE inline bool put_once(Machine m, InletView const& v, Ring const& rin
   return true;
 }
 
+/// Of a CPU thread's branches the one with most room.
+template <class Machine>
+HIWAY_DEVICE inline InletView const& roomiest(Machine m, InletView const& v) {
+  if constexpr (Machine::has_branches) {
+    if (v.further_branches != 0) {
+      return choose_branch(v, [&](InletView const& branch) {
+        return is_throttled(m, branch) ? 0 : m.load(branch.ring.words->free, Order::relaxed);
+      });
+    }
+  }
+  return v;
+}
+
 template <class Machine, class Write>
-HIWAY_DEVICE inline bool try_put(Machine m, InletView const& v, std::uint32_t group, bool need, Write&& write,
+HIWAY_DEVICE inline bool try_put(Machine m, InletView const& all, std::uint32_t group, bool need, Write&& write,
                                  Credits credits = Credits::doubtful) {
+  InletView const& v = roomiest(m, all);
   bool done = put_once(m, v, home_ring(m, v), group, need && !is_throttled(m, v), credits, write);
   if (has_spill(v.spill)) done = put_once(m, v, *v.spill, group, need && !done, Credits::doubtful, write) || done;
   if (need && !done) leave_if_aborted(m, *v.control);
@@ -132,7 +149,11 @@ HIWAY_DEVICE inline void wait_for_room(Machine m, InletView const& v, unsigned m
   // T5 also for a put that gets no ticket: after the end nobody gives room.
   if (m.load(v.end->closed, Order::relaxed) != 0) raise(m, *v.control, FaultKind::put_after_end, v.stage, v.tunnel, 0);
   if constexpr (Machine::helps_monitors) {
-    if (v.relays != nullptr && hear_if_free(m, v.relays->hears)) return;
+    bool heard = false;
+    for_each_branch(m, v, [&](InletView const& branch) {
+      heard = (branch.relays != nullptr && hear_if_free(m, branch.relays->hears)) || heard;
+    });
+    if (heard) return;
   }
   m.relax(misses);
 }
@@ -168,13 +189,17 @@ HIWAY_DEVICE inline void count_closed(Machine m, InletView const& v) {
 }
 
 template <class Machine>
-HIWAY_DEVICE inline void close(Machine m, InletView const& v) {
+HIWAY_DEVICE inline void close_branch(Machine m, InletView const& v) {
   InletPort& port = v.open ? *v.ports : v.ports[m.block_index()];
   unsigned const thread = v.open ? 0 : m.thread_in_block();
   std::uint32_t const bit = 1u << (thread % 32);
   if ((m.fetch_or(port.closed_lanes[thread / 32], bit, Order::acq_rel) & bit) != 0) return;
   std::uint32_t const lanes = v.open ? 1 : m.block_threads();
   if (m.fetch_add(port.closed_count, 1u, Order::acq_rel) + 1 == lanes) count_closed(m, v);
+}
+template <class Machine>
+HIWAY_DEVICE inline void close(Machine m, InletView const& v) {
+  for_each_branch(m, v, [&](InletView const& branch) { close_branch(m, branch); });
 }
 
 /// Up to `n` tickets, for a team by its first lane. Waits for room.
@@ -199,8 +224,9 @@ HIWAY_DEVICE inline Claimed claim_room(Machine m, InletView const& v, std::uint3
 
 /// Puts one item for a whole team: `fill(std::byte* slot)` in all its lanes. Waits for room.
 template <class Team, class Fill>
-HIWAY_DEVICE inline void put_by_team(Team team, InletView const& v, Fill&& fill) {
+HIWAY_DEVICE inline void put_by_team(Team team, InletView const& all, Fill&& fill) {
   auto const m = team.m;
+  InletView const& v = roomiest(m, all);
   Claimed const c = claim_together(team, *v.control, 1, [&](std::uint32_t n) {
     Claimed const found = claim_room(m, v, n);
     (void)begin_put(m, ring_of(v, found.whose), found.run.first, *v.control);
@@ -219,9 +245,10 @@ HIWAY_DEVICE inline void put_by_team(Team team, InletView const& v, Fill&& fill)
 
 /// Puts `n` items for a whole team: `copy(Several)` in all its lanes, each its items. Waits for room.
 template <class Team, class Copy>
-HIWAY_DEVICE inline void put_span_by_team(Team team, InletView const& v, std::size_t n, Copy&& copy) {
+HIWAY_DEVICE inline void put_span_by_team(Team team, InletView const& all, std::size_t n, Copy&& copy) {
   auto const m = team.m;
   for (std::size_t done = 0; done != n;) {
+    InletView const& v = roomiest(m, all);
     Claimed const c = claim_together(team, *v.control, at_most(n - done, most_of_team),
                                      [&](std::uint32_t most) { return claim_room(m, v, most); });
     copy_by_team(team, ring_of(v, c.whose), c.run, done, ClaimKind::put, *v.control, copy);
@@ -449,10 +476,10 @@ class Inlet {
   }
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE void put_all(ThreadMachine m, std::span<T const> items) const {
     for (unsigned misses = 0; !items.empty();) {
+      InletView const& v = detail::roomiest(m, view_);
       std::size_t n = 0;
-      if (!detail::is_throttled(m, view_))
-        n = detail::put_run(m, view_, detail::home_ring(m, view_), items.data(), items.size());
-      if (n == 0 && has_spill(view_.spill)) n = detail::put_run(m, view_, *view_.spill, items.data(), items.size());
+      if (!detail::is_throttled(m, v)) n = detail::put_run(m, v, detail::home_ring(m, v), items.data(), items.size());
+      if (n == 0 && has_spill(v.spill)) n = detail::put_run(m, v, *v.spill, items.data(), items.size());
       items = items.subspan(n);
       if (n != 0) {
         detail::note_room(m, view_, misses);

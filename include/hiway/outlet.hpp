@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "hiway/branches.hpp"
 #include "hiway/grouping/team.hpp"
 #include "hiway/grouping/warp_group.hpp"
 #include "hiway/item.hpp"
@@ -31,11 +32,13 @@ struct OutletView {
   Control* control = nullptr;
   EndWords* end = nullptr;
   OutletPort* ports = nullptr;                 ///< one for each block; a CPU thread's own; an open outlet's only one
+  OutletView const* branches = nullptr;        ///< further ones, a CPU thread's (branches.hpp)
   Word<std::uint32_t>* stage_ended = nullptr;  ///< every tunnel that the stage reads has ended
   std::uint32_t stage = no_id;
   std::uint32_t tunnel = no_id;
   std::uint32_t home = 0;  ///< the shard of block 0, or of this thread
-  bool open = false;       ///< belongs to the user's own threads or kernels
+  std::uint32_t further_branches = 0;
+  bool open = false;  ///< belongs to the user's own threads or kernels
 };
 
 namespace detail {
@@ -80,12 +83,23 @@ HIWAY_DEVICE inline bool help_to_come(Machine m, OutletView const& v) {
   }
 }
 
+/// Of a CPU thread's branches one with items, if that is known.
+template <class Machine>
+HIWAY_DEVICE inline OutletView const& fullest(Machine m, OutletView const& v) {
+  if constexpr (Machine::has_branches) {
+    if (v.further_branches != 0)
+      return choose_branch(v, [&](OutletView const& branch) { return items_about(m, branch.ring) > 0 ? 1 : 0; });
+  }
+  return v;
+}
+
 /// One try for the lanes of `group` with `need`; all lanes of `group` together. True for a lane that got an item.
 /// `elsewhere`: when home is empty, in other shards, too.
 template <class Machine, class Read>
-HIWAY_DEVICE inline bool get_once(Machine m, OutletView const& v, std::uint32_t group, bool need, Credit credit,
+HIWAY_DEVICE inline bool get_once(Machine m, OutletView const& all, std::uint32_t group, bool need, Credit credit,
                                   Read&& read, Credits credits = Credits::doubtful, bool elsewhere = true) {
   constexpr Credits doubtful = Credits::doubtful;
+  OutletView const& v = fullest(m, all);
   bool got = get_from(m, v, home_ring(m, v), group, need, credit, read, credits, v.control);
   if (!got && help_to_come(m, v)) got = get_from(m, v, v.ring, group, need, credit, read, credits, v.control);
   if (v.ring.shards > 1 && elsewhere && m.ballot(group, got) == 0) {
@@ -138,13 +152,27 @@ HIWAY_DEVICE inline bool work_once(Machine m, OutletView const& v, std::uint32_t
 }
 HIWAY_ITEMS_END
 
-/// Counts `n` tasks of the calling lane's block as ended.
 template <class Machine>
-HIWAY_DEVICE inline void count_finished(Machine m, OutletView const& v, std::uint64_t n) {
+HIWAY_DEVICE inline void count_finished_in(Machine m, OutletView const& v, std::uint64_t n) {
   OutletPort& port = port_of(m, v);
   std::uint64_t const finished = m.fetch_add(port.finished, n, Order::acq_rel) + n;  // T1; acquires the siblings' got
   if (finished > m.load(port.got, Order::relaxed))
     raise(m, *v.control, FaultKind::end_task_too_many, v.stage, v.tunnel, finished);
+}
+/// Counts `n` tasks of the calling lane's block as ended.
+template <class Machine>
+HIWAY_DEVICE inline void count_finished(Machine m, OutletView const& v, std::uint64_t n) {
+  if constexpr (Machine::has_branches) {
+    for (std::uint32_t i = 0; i < v.further_branches; ++i) {  // B1
+      OutletPort& port = *v.branches[i].ports;                // the thread's own
+      std::uint64_t const open = m.load(port.got, Order::relaxed) - m.load(port.finished, Order::relaxed);
+      std::uint64_t const some = open < n ? open : n;
+      if (some != 0) count_finished_in(m, v.branches[i], some);
+      n -= some;
+    }
+    if (n == 0) return;
+  }
+  count_finished_in(m, v, n);
 }
 
 /// Ends one task of each lane of `group` with `need`; all lanes of `group` together. The release follows the tickets of
@@ -166,7 +194,10 @@ HIWAY_DEVICE inline void end_several_tasks(Machine m, OutletView const& v, std::
 
 template <class Machine>
 HIWAY_DEVICE inline bool tunnel_ended(Machine m, OutletView const& v) {
-  bool const ended = m.load_ahead(v.end->ended) != 0;
+  bool ended = m.load_ahead(v.end->ended) != 0;
+  if constexpr (Machine::has_branches) {
+    for (std::uint32_t i = 0; i < v.further_branches; ++i) ended = m.load_ahead(v.branches[i].end->ended) != 0 && ended;
+  }
   bool const aborted = m.load_ahead(v.control->aborted) != 0;
   if (!ended && !aborted) return false;
   m.acquire_ahead();
@@ -224,8 +255,9 @@ HIWAY_DEVICE inline Claimed claim_items(Machine m, OutletView const& v, std::uin
 
 /// One try of a team for one item: `work(std::byte const* slot)` in all its lanes, the item in its slot.
 template <class Team, class Work>
-HIWAY_DEVICE inline Found work_together(Team team, OutletView const& v, Work&& work) {
+HIWAY_DEVICE inline Found work_together(Team team, OutletView const& all, Work&& work) {
   auto const m = team.m;
+  OutletView const& v = fullest(m, all);
   Claimed const c = claim_together(team, *v.control, 1, [&](std::uint32_t n) {
     Claimed const found = claim_items(m, v, n, Credit::late);
     if (found.run.count != 0) (void)begin_get(m, ring_of(v, found.whose), found.run.first, *v.control);
@@ -252,7 +284,8 @@ HIWAY_DEVICE inline bool await_together(Team team, OutletView const& v, Work&& w
 /// One try of a team for up to `n` items: `copy(Several)` in all its lanes, each its items. What all of them got is
 /// there for every lane.
 template <class Team, class Copy>
-HIWAY_DEVICE inline Claimed get_span_by_team(Team team, OutletView const& v, std::size_t n, Copy&& copy) {
+HIWAY_DEVICE inline Claimed get_span_by_team(Team team, OutletView const& all, std::size_t n, Copy&& copy) {
+  OutletView const& v = fullest(team.m, all);
   Claimed const c = claim_together(team, *v.control, at_most(n, most_of_team),
                                    [&](std::uint32_t most) { return claim_items(team.m, v, most, Credit::early); });
   if (c.run.count != 0) copy_by_team(team, ring_of(v, c.whose), c.run, 0, ClaimKind::get, *v.control, copy);
@@ -613,12 +646,13 @@ class Outlet {
     return n;
   }
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE std::size_t get_all(ThreadMachine m, std::span<T> items) const {
-    auto const take = [&](Ring const& ring) { return detail::get_run(m, view_, ring, items.data(), items.size()); };
-    std::size_t n = take(detail::home_ring(m, view_));
-    if (n == 0 && detail::help_to_come(m, view_)) n = take(view_.ring);
-    if (n == 0 && view_.ring.shards > 1)
-      n = take(shard(view_.ring, find_shard(m, view_.ring, 1u << m.lane(), detail::home_of(m, view_))));
-    if (has_spill(view_.spill)) n += detail::get_run(m, view_, *view_.spill, items.data() + n, items.size() - n);
+    OutletView const& v = detail::fullest(m, view_);
+    auto const take = [&](Ring const& ring) { return detail::get_run(m, v, ring, items.data(), items.size()); };
+    std::size_t n = take(detail::home_ring(m, v));
+    if (n == 0 && detail::help_to_come(m, v)) n = take(v.ring);
+    if (n == 0 && v.ring.shards > 1)
+      n = take(shard(v.ring, find_shard(m, v.ring, 1u << m.lane(), detail::home_of(m, v))));
+    if (has_spill(v.spill)) n += detail::get_run(m, v, *v.spill, items.data() + n, items.size() - n);
     after_get(m, n != 0);
     return n;
   }

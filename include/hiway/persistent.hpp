@@ -53,8 +53,9 @@ template <class Machine, class Runner>
 HIWAY_DEVICE inline void close_block(Machine m, Ends<Runner> const& ends, unsigned block, unsigned block_threads) {
   if (is_aborted(m, *ends.control)) return;
   for (unsigned i = 0; i != Runner::inlet_count; ++i) {
-    InletView const& inlet = ends.inlets[i];
-    if (m.load(inlet.ports[block].closed_count, Order::acquire) < block_threads) detail::count_closed(m, inlet);
+    detail::for_each_branch(m, ends.inlets[i], [&](InletView const& inlet) {
+      if (m.load(inlet.ports[block].closed_count, Order::acquire) < block_threads) detail::count_closed(m, inlet);
+    });
   }
   for (unsigned s = 0; s != Runner::stage_count; ++s) m.fetch_add(ends.stages[s]->returned, 1u, Order::acq_rel);
 }

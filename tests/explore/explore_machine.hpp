@@ -63,6 +63,7 @@ struct ExploreMachine {
   static constexpr unsigned looks_for_a_late_put = 0;  // a wait here is one for something that comes
   static constexpr unsigned counts_at_once = 2;
   static constexpr bool helps_monitors = true;
+  static constexpr bool has_branches = false;
   template <class T>
   T load_ahead(Word<T>& word) const {
     return load(word, Order::relaxed);

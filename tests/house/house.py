@@ -19,7 +19,7 @@ FLOORS = [
     (1, r"include/hiway/(ring|relay|memory|backend)\.hpp"),
     (1, r"include/hiway/(grouping|launch)/.*"),
     (1, r"lib/(backend|simt)/.*|lib/(affinity|arena|machine)\.[ch]pp"),
-    (2, r"include/hiway/(tunnel|inlet|outlet|stage|group|persistent|termination)\.hpp"),
+    (2, r"include/hiway/(branches|tunnel|inlet|outlet|stage|group|persistent|termination)\.hpp"),
     (2, r"include/hiway/(segment|stencil|plan)/.*"),
     (3, r"(monitors|stencil|lib/(plan|segment))/.*|lib/(graph|json|movement_table|run_trace|stall_report)\.[ch]pp"),
     (4, r"include/hiway/(hiway|paper|pipeline)\.hpp|lib/pipeline_[^/]*"),

@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <numeric>
+#include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "hiway/hiway.hpp"
@@ -244,6 +247,241 @@ TEST(Devices, ABufferOnAFurtherDeviceMayComeBetweenRuns) {
   pipe.run();
   pipe.create_buffer<std::uint32_t>(16, 1);
   EXPECT_EQ(pipe.run().items, 1u);
+}
+
+// ---- one stage on several
+
+/// Waits with item 0 until `go`; adds 1.
+struct HoldTheFirst {
+  std::uint32_t* go;
+  HIWAY_DEVICE std::uint32_t operator()(std::uint32_t const& item) const {
+    while (item == 0 && load_go() == 0) {
+    }
+    return item + 1;
+  }
+  HIWAY_DEVICE std::uint32_t load_go() const {
+    return anywhere([&](auto m) {
+      m.relax(0);
+      return m.load_across(*reinterpret_cast<Word<std::uint32_t>*>(go), Order::relaxed);
+    });
+  }
+};
+
+std::uint64_t tasks_of(RunReport const& report, std::string const& stage) {
+  auto const found = std::ranges::find(report.stages, stage, &StageReport::name);
+  return found == report.stages.end() ? 0 : found->items;
+}
+
+/// Items through a stage on each of `devices` and back, put and got in each way a CPU thread has.
+void expect_shared_out(std::vector<int> const& devices, TunnelConfig const& config, bool spans, unsigned threads) {
+  constexpr std::uint32_t items = 2000;
+  Pipeline pipe(bounded());
+  auto& there = pipe.create_tunnel<std::uint32_t>("there", Direction::cpu_to_gpu, config);
+  auto& back = pipe.create_tunnel<std::uint32_t>("back", Direction::gpu_to_cpu, config);
+  pipe.add_cpu_stage("feed",
+                     [=](Inlet<std::uint32_t> out) {
+                       std::vector<std::uint32_t> mine;
+                       for (std::uint32_t i = thread_index(); i < items; i += thread_count()) mine.push_back(i);
+                       if (spans) out.put_h(std::span<std::uint32_t const>(mine));
+                       for (std::size_t i = 0; !spans && i < mine.size(); ++i) out.put_h(mine[i]);
+                     },
+                     into(there), {.threads = threads});
+  pipe.add_gpu_stage("add", Add{1}, from(there), into(back),
+                     {.blocks = 2, .threads_per_block = 64, .devices = devices});
+  std::vector<std::atomic<unsigned>> seen(items + 1);
+  pipe.add_cpu_stage("sink",
+                     [&](Outlet<std::uint32_t> in) {
+                       std::vector<std::uint32_t> some(spans ? 37 : 1);
+                       while (std::size_t const n = in.next_h(std::span<std::uint32_t>(some))) {
+                         for (std::size_t i = 0; i < n; ++i) ++seen[some[i]];
+                         in.end_task_h(n);
+                       }
+                     },
+                     from(back), {.threads = threads});
+  for (int run = 0; run < 2; ++run) {
+    for (auto& s : seen) s = 0;
+    RunReport const report = pipe.run();
+    EXPECT_EQ(std::ranges::count_if(seen, [](auto const& s) { return s == 1; }), std::ptrdiff_t{items});
+    std::uint64_t tasks = 0;
+    for (int const d : devices) tasks += tasks_of(report, "add on " + name_of_device(d));
+    EXPECT_EQ(tasks, items);
+  }
+}
+
+TEST(Devices, AStageOnSeveralSharesItsItemsOut) {
+  HIWAY_NEEDS_DEVICES(3);
+  for (bool const spans : {false, true}) {
+    for (unsigned const threads : {1u, 3u}) {
+      SCOPED_TRACE(testing::Message() << "spans " << spans << ", threads " << threads);
+      expect_shared_out({0, 1}, {.capacity_items = 8}, spans, threads);
+      expect_shared_out({2, 0, 1}, {.capacity_items = 64, .movement = Movement::dma}, spans, threads);
+    }
+  }
+}
+
+/// In item and value form, too: the ends are the library's.
+TEST(Devices, AStageOnSeveralStandsBetweenStagesOfAnyForm) {
+  HIWAY_NEEDS_DEVICES(2);
+  Pipeline pipe(bounded());
+  auto& numbers = pipe.create_tunnel<std::uint32_t>("numbers", Direction::cpu_to_cpu, {});
+  auto& there = pipe.create_tunnel<std::uint32_t>("there", Direction::cpu_to_gpu, {.capacity_items = 4});
+  auto& back = pipe.create_tunnel<std::uint32_t>("back", Direction::gpu_to_cpu, {.capacity_items = 4});
+  pipe.add_cpu_stage(
+      "feed",
+      [](Inlet<std::uint32_t> out) {
+        for (std::uint32_t i = 0; i < 500; ++i) out.put_h(i);
+      },
+      into(numbers));
+  pipe.add_cpu_stage(
+      "value", [](std::uint32_t const& item) { return item + 1; }, from(numbers), into(there));
+  pipe.add_gpu_stage("add", Add{1}, from(there), into(back),
+                     {.blocks = 1, .threads_per_block = 32, .devices = all_devices});
+  std::atomic<std::uint32_t> sum = 0;
+  pipe.add_cpu_stage("sink", [&](std::uint32_t const& item) { sum += item; }, from(back), {.threads = 2});
+  pipe.run();
+  EXPECT_EQ(sum.load(), 499u * 500 / 2 + 2 * 500);
+}
+
+/// One device does not come back from its first item before the others have all but what lies before that one.
+TEST(Devices, TheOneThatWorksGetsTheItems) {
+  HIWAY_NEEDS_DEVICES(2);
+  constexpr std::uint32_t items = 400;
+  constexpr std::uint32_t capacity = 4;
+  Pipeline pipe(bounded());
+  std::span<std::uint32_t> const go = pipe.create_host_buffer<std::uint32_t>(1);
+  go[0] = 0;
+  auto& there = pipe.create_tunnel<std::uint32_t>("there", Direction::cpu_to_gpu, {.capacity_items = capacity});
+  auto& back = pipe.create_tunnel<std::uint32_t>("back", Direction::gpu_to_cpu, {});
+  pipe.add_cpu_stage(
+      "feed",
+      [](Inlet<std::uint32_t> out) {
+        for (std::uint32_t i = 0; i < items; ++i) out.put_h(i);
+      },
+      into(there));
+  pipe.add_gpu_stage("hold", HoldTheFirst{go.data()}, from(there), into(back),
+                     {.blocks = 1, .threads_per_block = 32, .devices = {0, 1}});
+  std::uint32_t got = 0;
+  pipe.add_cpu_stage(
+      "sink",
+      [&](std::uint32_t const&) {
+        // The warp that holds it has got up to 32 with it.
+        if (++got + capacity + 32 == items) std::atomic_ref(go[0]).store(1);
+      },
+      from(back));
+  RunReport const report = pipe.run();
+  EXPECT_EQ(got, items);
+  std::uint64_t const first = tasks_of(report, "hold on " + name_of_device(0));
+  std::uint64_t const second = tasks_of(report, "hold on " + name_of_device(1));
+  EXPECT_EQ(first + second, items);
+  EXPECT_LE(std::min(first, second), capacity + 32);
+}
+
+/// Gets nothing before `go`.
+struct WaitToGo {
+  std::uint32_t* go;
+  HIWAY_DEVICE void operator()(Outlet<std::uint32_t> in, Inlet<std::uint32_t> out) const {
+    HoldTheFirst const hold{go};
+    while (hold.load_go() == 0) {
+    }
+    in.for_each_d([&](std::uint32_t const& item) { out.put_d(item); });
+  }
+};
+
+/// A put finds the room of each; what is closed is closed for each, while its stage still runs.
+TEST(Devices, RoomIsThatOfAllAndSoIsTheEnd) {
+  HIWAY_NEEDS_DEVICES(2);
+  Pipeline pipe(bounded());
+  std::span<std::uint32_t> const go = pipe.create_host_buffer<std::uint32_t>(1);
+  go[0] = 0;
+  auto& there = pipe.create_tunnel<std::uint32_t>("there", Direction::cpu_to_gpu, {.capacity_items = 4});
+  auto& back = pipe.create_tunnel<std::uint32_t>("back", Direction::gpu_to_cpu, {});
+  std::atomic<bool> over = false;
+  bool over_before_the_feed = false;
+  std::vector<bool> found_room;
+  pipe.add_cpu_stage(
+      "feed",
+      [&](Inlet<std::uint32_t> out) {
+        std::vector<std::uint32_t> const some(3);
+        out.put_h(std::span<std::uint32_t const>(some));
+        for (int i = 0; i < 6; ++i) found_room.push_back(out.try_put_h(1));
+        std::atomic_ref(go[0]).store(1);
+        out.close_h();
+        auto const until = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+        while (!over && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+        over_before_the_feed = over;
+      },
+      into(there));
+  pipe.add_gpu_stage("wait", WaitToGo{go.data()}, from(there), into(back),
+                     {.blocks = 1, .threads_per_block = 32, .devices = {0, 1}});
+  pipe.add_cpu_stage(
+      "sink",
+      [&](Outlet<std::uint32_t> in) {
+        in.for_each_h([](std::uint32_t const&) {});
+        over = true;
+      },
+      from(back));
+  EXPECT_EQ(pipe.run().items, 2u * 8);
+  EXPECT_EQ(found_room, (std::vector<bool>{true, true, true, true, true, false}));
+  EXPECT_TRUE(over_before_the_feed);
+}
+
+/// What is between two stages on the same devices stays on each.
+TEST(Devices, TunnelsBetweenStagesOnSeveralStayOnEach) {
+  HIWAY_NEEDS_DEVICES(2);
+  Pipeline pipe(bounded());
+  auto& there = pipe.create_tunnel<std::uint32_t>("there", Direction::cpu_to_gpu, {});
+  auto& half = pipe.create_tunnel<std::uint32_t>("half", Direction::gpu_to_gpu, {});
+  auto& back = pipe.create_tunnel<std::uint32_t>("back", Direction::gpu_to_cpu, {});
+  GpuStageOptions const options{.blocks = 1, .threads_per_block = 32, .devices = {0, 1}};
+  pipe.add_cpu_stage(
+      "feed",
+      [](Inlet<std::uint32_t> out) {
+        for (std::uint32_t i = 0; i < 1000; ++i) out.put_h(i);
+      },
+      into(there));
+  pipe.add_gpu_stage("first", Add{1}, from(there), into(half), options);
+  pipe.add_gpu_stage("second", Add{1}, from(half), into(back), options);
+  std::uint32_t sum = 0;
+  pipe.add_cpu_stage(
+      "sink", [&](std::uint32_t const& item) { sum += item; }, from(back));
+  RunReport const report = pipe.run();
+  EXPECT_EQ(sum, 499500u + 2000);
+  for (int const d : {0, 1})
+    EXPECT_EQ(tasks_of(report, "first on " + name_of_device(d)), tasks_of(report, "second on " + name_of_device(d)));
+  std::string const graph = pipe.graph();
+  EXPECT_NE(graph.find("\"feed\" -> \"first on " + name_of_device(1) + "\""), std::string::npos) << graph;
+}
+
+TEST(Devices, AStageOnSeveralIsRefusedWhereItCannotBe) {
+  HIWAY_NEEDS_DEVICES(2);
+  GpuStageOptions const on_both{.blocks = 1, .threads_per_block = 32, .devices = {0, 1}};
+  Pipeline pipe(bounded());
+  auto& there = pipe.create_tunnel<std::uint32_t>("there", Direction::gpu_to_gpu, {});
+  pipe.add_gpu_stage("source", Count{1}, into(there), {.blocks = 1, .threads_per_block = 32});
+  pipe.add_gpu_stage("sink", Nothing{}, from(there), on_both);
+  EXPECT_NE(text_of_error<ConfigError>([&] {
+              pipe.prepare();
+            }).find("tunnel 'there' has a stage on several devices, and stage 'source' on one"),
+            std::string::npos);
+  EXPECT_EQ(text_of_error<ConfigError>([&] {
+              pipe.add_gpu_stage("twice", Nothing{}, from(there), {.devices = {1, 1}});
+            }),
+            "stage 'twice': devices: each number once, none below 0");
+  EXPECT_EQ(text_of_error<ConfigError>([&] {
+              pipe.add_gpu_stage("other", Nothing{}, from(there), {.devices = {1, 0}});
+            }),
+            "tunnel 'there': its stages are on different devices");
+  Pipeline open(bounded());
+  auto& in = open.create_tunnel<std::uint32_t>("in", Direction::cpu_to_gpu, {});
+  open.add_gpu_stage("sink", Nothing{}, from(in), on_both);
+  static_cast<void>(in.open_inlet());
+  EXPECT_NE(text_of_error<ConfigError>([&] {
+              open.prepare();
+            }).find("tunnel 'in' has an open end, which leads to one device, and a stage on several"),
+            std::string::npos);
+  auto& sharded = open.create_tunnel<std::uint32_t>("sharded", Direction::gpu_to_gpu, {.shards = 2});
+  EXPECT_EQ(text_of_error<ConfigError>([&] { open.add_gpu_stage("other", Nothing{}, from(sharded), on_both); }),
+            "tunnel 'sharded': shards are for tunnels whose stages are on one device");
 }
 
 TEST(Devices, WhatCannotBeIsRefused) {

@@ -106,6 +106,7 @@ struct CudaMachine {
   static constexpr unsigned looks_for_a_late_put = 256;
   static constexpr unsigned counts_at_once = 8;
   static constexpr bool helps_monitors = false;
+  static constexpr bool has_branches = false;
   template <class T>
   __device__ T load_ahead(Word<T>& word) const {
     return load(word, Order::relaxed);

@@ -63,6 +63,7 @@ struct FiberMachine : AllAtHome<FiberMachine> {
   static constexpr unsigned looks_for_a_late_put = 256;
   static constexpr unsigned counts_at_once = 2;
   static constexpr bool helps_monitors = false;
+  static constexpr bool has_branches = false;
   HIWAY_DEVICE void fence_across() const { ThreadMachine{}.fence_across(); }
   HIWAY_DEVICE void fence_behind_ticket() const { ThreadMachine{}.fence_behind_ticket(); }
 

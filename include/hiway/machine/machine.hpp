@@ -33,6 +33,7 @@
 //            misses(own): where a get counts its misses in a row. The thread or emulated lane keeps the count, or a
 //            handle that is made anew for each get would never back off; a GPU lane uses the handle's own
 //   helps_monitors   whether it does the monitors' steps by itself where they are in its way (relay.hpp M3)
+//   has_branches     whether its ends may be of several branches (branches.hpp)
 //   leaving  leave(): does not return; a thread or emulated lane unwinds, a GPU lane exits
 //
 // A CPU thread is a block of one lane. A type that a kernel sees never depends on the machine.

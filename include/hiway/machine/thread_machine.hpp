@@ -140,6 +140,7 @@ struct ThreadMachine : AllAtHome<ThreadMachine> {
   static constexpr unsigned looks_for_a_late_put = 256;
   static constexpr unsigned counts_at_once = 1;
   static constexpr bool helps_monitors = true;
+  static constexpr bool has_branches = true;
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE void fence_across() const { std::atomic_thread_fence(std::memory_order_seq_cst); }
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE void fence_behind_ticket() const {
 #if defined(__x86_64__)  // a locked addition is a full fence already

@@ -1,0 +1,49 @@
+// Branches: where a stage runs on several devices, each tunnel of its has a branch for each, a tunnel by itself. A CPU
+// thread's end is the end of all of them: what it puts goes where most room is, so that a device which works faster gets
+// more; what it gets comes from one after another. Each item is its branch's: the end check knows nothing of branches.
+//   B1  a thread ends tasks where it has got more than it has ended, whichever branch their items came by. No branch's
+//       finished passes its got, so none is told ended before as many of its items are; that all of a stage's tunnels have
+//       ended needs every task of every branch
+// A device's end is of one branch: there these functions are not there.
+#pragma once
+#include <cstdint>
+
+#include "hiway/config.hpp"
+#include "hiway/machine/machine.hpp"
+
+namespace hiway::detail {
+
+template <class View>
+HIWAY_DEVICE inline View const& branch(View const& v, std::uint32_t number) {
+  return number == 0 ? v : v.branches[number - 1];
+}
+
+/// `work(view)` for each branch.
+template <class Machine, class View, class Work>
+HIWAY_DEVICE inline void for_each_branch(Machine, View const& v, Work&& work) {
+  work(v);
+  if constexpr (Machine::has_branches) {
+    for (std::uint32_t i = 0; i < v.further_branches; ++i) work(v.branches[i]);
+  }
+}
+
+/// The branch with most of what `amount(view)` says; among equals, and where none has any, they take turns.
+template <class View, class Amount>
+HIWAY_DEVICE inline View const& choose_branch(View const& v, Amount&& amount) {
+  std::uint32_t const count = v.further_branches + 1;
+  std::uint32_t& last = v.ports->branch;
+  std::uint32_t chosen = (last + 1) % count;
+  std::int32_t most = 0;
+  for (std::uint32_t i = 1; i <= count; ++i) {
+    std::uint32_t const number = (last + i) % count;
+    std::int32_t const has = amount(branch(v, number));
+    if (has > most) {
+      most = has;
+      chosen = number;
+    }
+  }
+  last = chosen;
+  return branch(v, chosen);
+}
+
+}  // namespace hiway::detail
