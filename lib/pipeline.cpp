@@ -202,11 +202,11 @@ void Pipeline::Core::place_as_it_is(TunnelState& t) {
 }
 
 /// The items of a tunnel across that both sides reach: with the device that gets them, where the one that puts them reaches
-/// its memory, else in the host's.
+/// its memory, else in the host's. A stencil tunnel's references are there in any case: its transfer line reads them.
 std::byte* Pipeline::Core::place_direct(TunnelState& t, std::size_t slots) {
   std::string const who = "tunnel '" + t.tunnel->name() + "'";
   bool const managed = t.movement == Movement::managed;
-  bool const peers = t.put_home != at_host && t.get_home != at_host;
+  bool const peers = t.put_home != at_host && t.get_home != at_host && !t.stencil;
   Arena& arena = managed                                                     ? *managed_items_
                  : peers && backend(t.put_home).reaches(backend(t.get_home)) ? words(t.get_home)
                                                                              : *host_words_;
@@ -265,8 +265,12 @@ void Pipeline::Core::place(TunnelState& s) {
   s.open_closed = put_words.place<Word<std::uint32_t>>();
   s.put_end = put_words.place<EndWords>();
   s.get_end = s.crosses() ? get_words.place<EndWords>() : s.put_end;
+  if (s.stencil) {
+    place_stencil(s);
+  } else if (s.movement == Movement::dma) {
+    place_for_dma(s);
+  }
   s.placed = true;
-  if (s.movement == Movement::dma) place_for_dma(s);
 }
 
 /// Memory of its own for each device's side; the host's side, and what it has handed out, stays as it is.
