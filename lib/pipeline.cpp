@@ -215,11 +215,12 @@ ToldWord Pipeline::Core::place_told(Home teller, Home hearer, Word<std::uint64_t
 }
 
 /// The items of a tunnel across that both sides reach: with the device that gets them, where the one that puts them reaches
-/// its memory, else in the host's.
+/// its memory, else in the host's. A stencil tunnel's references are there in any case: its transfer line reads them.
 std::byte* Pipeline::Core::place_direct(TunnelState& t, std::size_t slots) {
   std::string const who = "tunnel '" + t.tunnel->name() + "'";
   bool const managed = t.movement == Movement::managed;
-  Arena& arena = managed ? *managed_items_ : is_reached(t.get_home, t.put_home) ? words(t.get_home) : *host_words_;
+  bool const with_the_reader = !t.stencil && is_reached(t.get_home, t.put_home);  // a line reads a stencil's references
+  Arena& arena = managed ? *managed_items_ : with_the_reader ? words(t.get_home) : *host_words_;
   std::string const what = managed ? who + ": Movement::managed" : who;
   if (t.tunnel->config().low_latency) return reinterpret_cast<std::byte*>(arena.place_zeros<TaggedSlot>(slots, what));
   return arena.place_raw(slots * t.tunnel->item_bytes(), what);
@@ -248,7 +249,8 @@ void Pipeline::Core::place(TunnelState& s) {
     get_words.image(s.get_ring.words).free.bits = 0;            // an inbox's `free` is never used
     s.bus = host_words_->place<BusWords>();
     s.closing = &s.bus->closing;
-    bool const direct = s.movement == Movement::direct;  // else the host's transfer line hears what is published
+    // Where a transfer line, the host's, hears what is published, that lies with the host.
+    bool const direct = s.movement == Movement::direct && !s.stencil;
     s.published = direct ? place_told(s.put_home, s.get_home, s.bus->published) : ToldWord{&s.bus->published};
     s.arrived = s.published;
     s.retired = place_told(s.get_home, s.put_home, s.bus->retired);
@@ -277,8 +279,12 @@ void Pipeline::Core::place(TunnelState& s) {
   s.open_closed = put_words.place<Word<std::uint32_t>>();
   s.put_end = put_words.place<EndWords>();
   s.get_end = s.crosses() ? get_words.place<EndWords>() : s.put_end;
+  if (s.stencil) {
+    place_stencil(s);
+  } else if (s.movement == Movement::dma) {
+    place_for_dma(s);
+  }
   s.placed = true;
-  if (s.movement == Movement::dma) place_for_dma(s);
 }
 
 /// Memory of its own for each device's side; the host's side, and what it has handed out, stays as it is.

@@ -131,14 +131,14 @@ class Pipeline::Core {
   static constexpr std::size_t npos = static_cast<std::size_t>(-1);
   static constexpr simt::Grid one_warp{1, 32, 0};
 
-  /// What a stencil tunnel has beside its two plain ones.
+  /// What a stencil tunnel has beside its two plain ones: once it is placed.
   struct StencilState {
     StencilTunnelBase* tunnel = nullptr;
     PutBoard* put_board = nullptr;
     GetBoard* get_board = nullptr;
     Word<std::uint32_t>* set = nullptr;  ///< at the producers' home: of each buffer and region
     std::optional<RegionCopies> copies;  ///< dma
-    std::vector<HeardWord> heard;        ///< by the device monitor
+    std::vector<HeardWord> heard;        ///< by the producers' device monitor
   };
   /// A device that the pipeline runs on, with its words.
   struct Device {
@@ -329,6 +329,7 @@ class Pipeline::Core {
   [[nodiscard]] static char const* movement_name(TunnelState const& t);
 
   // pipeline_stencil.cpp
+  void place_stencil(TunnelState& t);
   [[nodiscard]] std::string incomplete_frame_of(TunnelState const& t);
   void check_frames();
   [[nodiscard]] StencilReport stencil_report(TunnelState const& t);

@@ -169,7 +169,7 @@ void Pipeline::Core::find_homes(std::vector<std::string>& found) {
       }
       if (t.placed && home != placed && !stages.empty()) {
         found.push_back(who + " lies on " + device_name(placed) +
-                        " since an open end, a stencil or a run needed it there, " + "but stage '" +
+                        " since an open end or a run needed it there, but stage '" +
                         stages_[stages.front()].description.name + "' is on " + device_name(home));
       }
       if (!t.placed) placed = home;
@@ -816,7 +816,7 @@ void Pipeline::Core::build_monitor(Home home, TerminationTable const& terminatio
     if (!t.crosses() || (t.put_home != home && t.get_home != home)) continue;
     bool const puts = t.put_home == home;
     relays.push_back(make_relays(t, puts ? t.put_ring : t.get_ring));
-    if (t.stencil) heard_words.insert(heard_words.end(), t.stencil->heard.begin(), t.stencil->heard.end());
+    if (t.stencil && puts) heard_words.insert(heard_words.end(), t.stencil->heard.begin(), t.stencil->heard.end());
     if (t.spills && puts) drains.push_back({words(home).image(t.spill), t.put_ring, t.drained});
   }
   std::vector<CountGate> started;

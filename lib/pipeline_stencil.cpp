@@ -7,36 +7,44 @@ namespace hiway {
 
 void Pipeline::Core::add_stencil(std::unique_ptr<StencilTunnelBase> tunnel) {
   StencilTunnelBase& t = *tunnel;
-  StencilTunnelBase::Plan const& plan = t.plan();
-  std::string const who = "stencil tunnel '" + t.name() + "'";
   add_tunnel(t.release_strips());
   add_tunnel(std::move(tunnel));
-  TunnelState& state = tunnels_.back();
-  place_as_it_is(state);
+  tunnels_.back().stencil = StencilState{.tunnel = &t};
+}
+
+/// Matrices and boards, of a tunnel whose homes are known and whose references have their memory.
+void Pipeline::Core::place_stencil(TunnelState& state) {
+  StencilTunnelBase& t = *state.stencil->tunnel;
+  StencilTunnelBase::Plan const& plan = t.plan();
+  std::string const who = "stencil tunnel '" + t.name() + "'";
   bool const from = t.from_gpu();
   bool const to = t.to_gpu();
   Arena& put_words = words(state.put_home);
   Arena& get_words = words(state.get_home);
-  // Consumers tell producers what is free. Across the bus that lies in the host's memory.
-  bool const told_at_host = t.crosses() || !to;
+  // Consumers tell producers what is free: across the bus, and from one device to another, in the host's memory.
+  bool const told_at_host = state.crosses() || !to;
   Arena& told = words(told_at_host ? at_host : state.put_home);
 
   Movement const asked = t.stencil().movement;
-  // Warps that read the host's memory side by side beat copies there, when a value is no less than they read at once; the
-  // other way lanes write each value by itself (hiway bench stencil).
+  // Warps that read the host's memory side by side beat copies there, when a value is no less than they read at once; what
+  // lanes on a device write across they write value by value (hiway bench stencil).
   bool const automatic_dma = from || t.value_bytes() < 16;
-  bool const dma = t.crosses() && (asked == Movement::dma || (asked == Movement::automatic && automatic_dma));
+  bool const dma = state.crosses() && (asked == Movement::dma || (asked == Movement::automatic && automatic_dma));
   std::size_t const bytes = plan.shape.values() * plan.shape.buffers * t.value_bytes();
   StencilState s;
   s.tunnel = &t;
-  // The host's copy, if there is one, is where a GPU producer sets values directly, and where direct consumers get them.
-  std::byte* const host = t.crosses() || !from ? host_words_->place_raw(bytes, who) : nullptr;
-  std::byte* const device =
-      from || to ? (t.crosses() && from && !dma ? host : words(own_device).place_raw(bytes, who)) : nullptr;
+  // Producers on a device set values where consumers read them, if they reach that. Otherwise they have a matrix of their own,
+  // with the host where no copy engine reads it: consumers do.
+  bool const reached = from && (!to || backend(state.put_home).reaches(backend(state.get_home)));
+  bool const carried = state.crosses() && !dma && !reached;
+  std::byte* const get_values = get_words.place_raw(bytes, who);
+  std::byte* const put_values = dma       ? put_words.place_raw(bytes, who)
+                                : carried ? host_words_->place_raw(bytes, who)
+                                          : get_values;
 
   PutBoard put;
   put.shape = plan.shape;
-  put.values = from ? device : host;
+  put.values = put_values;
   put.marks_a_row = plan.marks_a_row;
   std::size_t const regions = std::size_t{plan.shape.regions()} * plan.shape.buffers;
   put.marks = put_words.place_zeros<Word<std::uint32_t>>(regions * plan.shape.region_height * plan.marks_a_row,
@@ -62,8 +70,8 @@ void Pipeline::Core::add_stencil(std::unique_ptr<StencilTunnelBase> tunnel) {
   get.x = place_axis(plan.x);
   get.y = place_axis(plan.y);
   get.strips = plan.strips;
-  get.values = to ? device : host;
-  get.source = t.crosses() && to && !dma ? host : nullptr;
+  get.values = get_values;
+  get.source = carried ? put_values : nullptr;
   get.value_bytes = static_cast<std::uint32_t>(t.value_bytes());
   get.tasks = t.stencil().tasks;
   get.frame_tasks = plan.frame_tasks;
@@ -84,11 +92,11 @@ void Pipeline::Core::add_stencil(std::unique_ptr<StencilTunnelBase> tunnel) {
   put_words.image(state.put_end).put_board = s.put_board;
   get_words.image(state.get_end).get_board = s.get_board;
   if (dma) {
-    s.copies = RegionCopies{plan.shape, t.value_bytes(), put.values, get.values};
+    s.copies = RegionCopies{plan.shape, t.value_bytes(), put_values, get_values};
     state.movement = Movement::dma;
     state.why = asked == Movement::dma ? "asked for" : "regions";
     tell_arrivals(state);
-  } else if (t.crosses()) {
+  } else if (state.crosses()) {
     state.why = asked == Movement::direct ? "asked for" : "regions of values from 16 bytes on";
   }
   state.stencil = std::move(s);

@@ -29,7 +29,7 @@ struct StencilTunnelBase::Plan {
   std::uint32_t marks_a_row = 1;
 };
 
-/// How the regions of a tunnel are copied across the bus.
+/// How the regions of a tunnel are copied from one home to the other.
 struct RegionCopies {
   StencilShape shape;
   std::size_t value_bytes = 1;

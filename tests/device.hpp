@@ -26,6 +26,21 @@ inline std::string missing_device() {
   return "no " + device() + " on this machine";
 }
 
+/// Why tests of so many devices cannot run here; of emulated ones there are as many as one likes.
+inline std::string missing_devices([[maybe_unused]] int count) {
+#if defined(HIWAY_TEST_ON_GPU)
+  int there = 0;
+  for (hiway::DeviceInfo const& d : hiway::devices()) there += d.usable && d.name.starts_with("cuda:") ? 1 : 0;
+  if (there < count) return std::to_string(there) + " GPUs on this machine";
+#endif
+  return "";
+}
+
+/// How a pipeline over several devices names the one of GpuStageOptions::device.
+inline std::string name_of_device(int number) {
+  return std::string(device() == "simt" ? "simt:" : "cuda:").append(std::to_string(number));
+}
+
 /// A configuration whose runs end in any case.
 inline hiway::PipelineConfig bounded(std::chrono::milliseconds deadline = std::chrono::seconds(50)) {
   hiway::PipelineConfig config;
@@ -69,3 +84,5 @@ std::string text_of_error(Call&& call) {
 /// Skips the test, with the reason, where its device is missing.
 #define HIWAY_NEEDS_DEVICE() \
   if (std::string const why = hiway_tests::missing_device(); !why.empty()) GTEST_SKIP() << why
+#define HIWAY_NEEDS_DEVICES(count) \
+  if (std::string const why = hiway_tests::missing_devices(count); !why.empty()) GTEST_SKIP() << why

@@ -29,6 +29,7 @@ class Stencil final : public cli::App {
         ->expected(1, 2);
     command.add_option("--frames", problem_.frames, "matrices (4)")->type_name("N");
     command.add_option("--iterations", problem_.iterations, "passes over each matrix (1)")->type_name("N");
+    cli::add_gpus(command, gpus_);
   }
 
   std::vector<std::string> load(std::uint64_t seed) override {
@@ -52,12 +53,16 @@ class Stencil final : public cli::App {
     require(problem_.region_width <= problem_.width && problem_.region_height <= problem_.height,
             "--region must not be larger than the matrix: " + std::to_string(problem_.region_width) + "," +
                 std::to_string(problem_.region_height));
-    return {};
+    cli::check_gpus(gpus_);
+    if (gpus_ <= problem_.iterations) return {};
+    return {"--gpus " + std::to_string(gpus_) + ": each pass runs on one, so " + std::to_string(problem_.iterations) +
+            " will do"};
   }
 
   cli::MethodRun run(std::string const& method, cli::RunRequest const& request) override {
     bool const is_reference = method == "reference";
-    Job const& job = request.job;
+    Job job = request.job;
+    job.gpus = gpus_;
     if (request.verify && !oracle_) oracle_ = reference_values(problem_);
     Values const* const oracle = request.verify ? &*oracle_ : nullptr;
     std::vector<Measurement> const runs = method == "hiway"      ? run_hiway(problem_, job, oracle)
@@ -73,6 +78,7 @@ class Stencil final : public cli::App {
     out.result["bytes_moved"] = last.bytes_moved;
     out.result["copies_per_value"] = static_cast<double>(last.bytes_moved) / values;
     out.result["region_copies"] = last.region_copies;
+    if (last.bytes_between_gpus != 0) out.result["bytes_between_gpus"] = last.bytes_between_gpus;
     if (last.first_task_before_last_set) out.result["first_task_before_last_set"] = *last.first_task_before_last_set;
     return out;
   }
@@ -82,6 +88,7 @@ class Stencil final : public cli::App {
  private:
   Problem problem_;
   std::vector<std::uint32_t> region_;
+  unsigned gpus_ = 1;
   std::optional<Values> oracle_;  // made once, for all methods
 };
 

@@ -1,5 +1,5 @@
 // Method hiway: generate (CPU threads) -> pass 1 -> ... -> pass N (persistent GPU stages), all at the same time: a region moves
-// on when it is whole, and a place is worked on when its neighbours are there.
+// on when it is whole, and a place is worked on when its neighbours are there. Passes may be shared out over several GPUs.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -65,7 +65,10 @@ struct Generate {
 class Passes {
  public:
   Passes(Problem const& problem, Job const& job)
-      : problem_(problem), pipe_(job.pipeline()), out_(pipe_.create_buffer<float>(problem.values() * problem.frames)) {
+      : problem_(problem),
+        gpus_(std::min(job.gpus, problem.iterations)),
+        pipe_(job.pipeline()),
+        out_(pipe_.create_buffer<float>(problem.values() * problem.frames, device_of(problem.iterations))) {
     hiway::StencilConfig config{.width = problem.width,
                                 .height = problem.height,
                                 .stencil_width = std::min(3u, problem.width),
@@ -80,15 +83,17 @@ class Passes {
     unsigned const threads = std::max(3U, std::thread::hardware_concurrency()) - 2;
     pipe_.add_cpu_stage("generate", Generate{problem}, hiway::into(*in), {.threads = threads});
     bool const emulated = job.device == "simt";
-    hiway::GpuStageOptions options{.blocks = emulated ? 1u : 128u / std::max(1u, problem.iterations),
+    unsigned const passes_a_gpu = (problem.iterations + gpus_ - 1) / gpus_;
+    hiway::GpuStageOptions options{.blocks = emulated ? 1u : std::max(1u, 128u / passes_a_gpu),
                                    .threads_per_block = emulated ? 32u : 256u};
-    options.blocks = std::max(1u, options.blocks);
     for (std::uint32_t pass = 1; pass < problem.iterations; ++pass) {
       std::string const name = "pass " + std::to_string(pass);
       auto* const next = &pipe_.create_stencil_tunnel<float>(name, hiway::Direction::gpu_to_gpu, config);
+      options.device = device_of(pass);
       pipe_.add_gpu_stage(name, MiddlePass{problem}, hiway::from(*in), hiway::into(*next), options);
       in = next;
     }
+    options.device = device_of(problem.iterations);
     pipe_.add_gpu_stage("pass " + std::to_string(problem.iterations), LastPass{problem, out_.view().data},
                         hiway::from(*in), options);
   }
@@ -103,12 +108,17 @@ class Passes {
     out_.copy_out(values);
     hiway::StencilReport const input = report.stencils.front();
     std::uint64_t tasks = 0;
-    for (hiway::StencilReport const& s : report.stencils) tasks += s.tasks;
+    std::uint64_t moved = 0;
+    for (hiway::StencilReport const& s : report.stencils) {
+      tasks += s.tasks;
+      moved += s.bytes_moved;
+    }
     Measurement measured{.checksum = checksum(values)};
     cli::take_report(measured, std::move(report));
     measured.right = oracle == nullptr || values == *oracle;
     measured.items = tasks;
     measured.bytes_moved = input.bytes_moved;
+    measured.bytes_between_gpus = moved - input.bytes_moved;
     measured.region_copies = input.region_copies;
     measured.first_task_before_last_set = input.first_task_before_last_set;
     return measured;
@@ -117,7 +127,13 @@ class Passes {
   [[nodiscard]] std::string graph() const { return pipe_.graph(); }
 
  private:
+  /// Of a pass, counted from 1: each GPU has passes that follow one another, so that a frame goes from one to the next once.
+  [[nodiscard]] int device_of(std::uint32_t pass) const {
+    return gpus_ == 1 ? -1 : static_cast<int>((pass - 1) * gpus_ / problem_.iterations);
+  }
+
   Problem problem_;
+  unsigned gpus_;  ///< that have a pass
   hiway::Pipeline pipe_;
   hiway::Buffer<float>& out_;
 };

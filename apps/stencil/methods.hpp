@@ -24,13 +24,15 @@ struct Measurement {
   double seconds = 0;
   std::uint64_t items = 0;        ///< tasks
   std::uint64_t bytes_moved = 0;  ///< of values, from the CPU to the device
+  std::uint64_t bytes_between_gpus = 0;
   std::uint64_t region_copies = 0;
   std::optional<bool> first_task_before_last_set{};
   std::optional<double> end_detection_us{};
   std::vector<hiway::TunnelReport> tunnels{};
 };
 
-/// hiway: CPU threads set rows of a stencil tunnel; a persistent GPU stage for each pass.
+/// hiway: CPU threads set rows of a stencil tunnel; a persistent GPU stage for each pass; of job.gpus each has a
+/// share of the passes.
 std::vector<Measurement> run_hiway(Problem const& problem, Job const& job, Values const* oracle);
 /// baseline: task-based copies: each task carries its five values through a plain tunnel; passes behind the first are kernels.
 std::vector<Measurement> run_baseline(Problem const& problem, Job const& job, Values const* oracle);

@@ -59,10 +59,11 @@ struct StageReport {
 /// What went through one stencil tunnel.
 struct StencilReport {
   std::string name;
-  std::uint64_t regions = 0;        ///< that became whole
-  std::uint64_t region_copies = 0;  ///< of them, copied across the bus; none where values are set where they are read
-  std::uint64_t values = 0;         ///< of complete frames
-  std::uint64_t bytes_moved = 0;    ///< across the bus
+  std::uint64_t regions = 0;  ///< that became whole
+  std::uint64_t region_copies =
+      0;                          ///< of them, copied from home to home; none where values are set where they are read
+  std::uint64_t values = 0;       ///< of complete frames
+  std::uint64_t bytes_moved = 0;  ///< across the bus, or from device to device
   std::uint64_t tasks = 0;
   std::uint64_t put_back = 0;               ///< StencilTasks::put_back: times that tasks were not ready, by strips
   bool first_task_before_last_set = false;  ///< a task had ended when the run's last value was set

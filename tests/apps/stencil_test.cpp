@@ -55,6 +55,39 @@ TEST(StencilMethods, AgreeBitForBit) {
     }
   }
 }
+TEST(StencilMethods, SeveralGpusGiveTheSameBits) {
+  struct Case {
+    Problem problem;
+    unsigned gpus;
+    std::uint64_t crossings;  ///< of a frame, from GPU to GPU
+  };
+  std::uint32_t const w = 33;
+  std::uint32_t const h = 17;
+  Case const cases[] = {
+      {{.width = w, .height = h, .frames = 4, .iterations = 2}, 2, 1},
+      {{.width = w, .height = h, .region_width = 7, .region_height = 4, .frames = 3, .iterations = 3}, 3, 2},
+      {{.width = w, .height = h, .region_width = w, .region_height = 1, .frames = 3, .iterations = 5}, 2, 1},
+      {{.width = w, .height = h, .region_width = 1, .region_height = h, .frames = 2, .iterations = 7}, 3, 2},
+      {{.width = w, .height = h, .region_width = 5, .region_height = 5, .frames = 2, .iterations = 2}, 3, 1},
+      {{.width = w, .height = h, .region_width = 5, .region_height = 5, .frames = 2, .iterations = 1}, 2, 0},
+      {{.width = 1, .height = 1, .frames = 1, .iterations = 3}, 2, 1},
+      {{.width = 2, .height = 5, .frames = 6, .iterations = 4}, 3, 2},
+  };
+  for (Case const& c : cases) {
+    Values const oracle = reference_values(c.problem);
+    for (hiway::Movement const movement : {hiway::Movement::automatic, hiway::Movement::direct, hiway::Movement::dma}) {
+      Job const job{.device = "simt", .repeat = 2, .scheme = {.movement = movement}, .gpus = c.gpus};
+      for (Measurement const& m : run_hiway(c.problem, job, &oracle)) {
+        std::uint64_t const values = c.problem.values() * c.problem.frames;
+        EXPECT_TRUE(m.right) << c.problem.iterations << " passes on " << c.gpus;
+        EXPECT_EQ(m.checksum, checksum(oracle));
+        EXPECT_EQ(m.items, values * c.problem.iterations);
+        EXPECT_EQ(m.bytes_moved, 4 * values);
+        EXPECT_EQ(m.bytes_between_gpus, 4 * values * c.crossings);
+      }
+    }
+  }
+}
 TEST(StencilMethods, SayWhenTheyAreWrong) {
   Problem const p{.width = 8, .height = 8};
   Values oracle = reference_values(p);

@@ -112,6 +112,14 @@ is region_copies 112
 is first_task_before_last_set true
 good run stencil
 says "method hiway, device simt: verified"
+# Passes dealt out over emulated devices: more passes than devices, and fewer.
+good run stencil --device simt --gpus 2 --json --width 100 --height 60 --region 16 --frames 4 --iterations 5
+is verified true
+is bytes_between_gpus 96000
+run run stencil --device simt --gpus 3 --width 40 --height 30
+says "method hiway, device simt: verified"
+grep -qF "note: --gpus 3: each pass runs on one, so 1 will do" err || fail "$last: no note: $(cat err)"
+bad "--gpus must be 1 to 64: 0" run stencil --gpus 0
 bad "--region must not be larger than the matrix: 9,3" run stencil --width 8 --height 8 --region 9,3
 bad "--iterations must be 1 to 32: 33" run stencil --iterations 33
 bad "--width must be 1 to 1048576: 0" run stencil --width 0

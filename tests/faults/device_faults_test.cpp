@@ -275,6 +275,121 @@ TEST(DeviceFaults, ADeviceThatIsLostEndsTheRunOnTheOther) {
   }
 }
 
+/// From one device to another: numbers through a plain tunnel, and a matrix that each number is added to.
+struct Wide {
+  int value;
+  int rest[7];
+};
+struct SetAll {
+  HIWAY_DEVICE void operator()(StencilInlet<Wide> out, Inlet<int> numbers) const {
+    for (std::uint32_t i = 0; i < 3 * 24 && thread_index() == 0; ++i)
+      out.set(i % 6, i / 6 % 4, {static_cast<int>(i), {}}, i / 24);
+    for (int i = 0; i < 100 && thread_index() == 0; ++i) numbers.put(i);
+  }
+};
+struct HandValueOn {
+  HIWAY_DEVICE void operator()(StencilOutlet<Wide> in, Inlet<int> out) const {
+    in.for_each([&](StencilTask const& t) { out.put(in.fetch(t.x, t.y).value); });
+  }
+};
+class TwoDevices {
+ public:
+  static constexpr int right = 72 * 71 / 2 + 100 * 99 / 2;
+
+  explicit TwoDevices(Movement movement) : pipe_(on_faulty()) {
+    auto& matrix = pipe_.create_stencil_tunnel<Wide>("matrix", Direction::gpu_to_gpu,
+                                                     {.width = 6,
+                                                      .height = 4,
+                                                      .stencil_width = 1,
+                                                      .stencil_height = 1,
+                                                      .region_width = 4,
+                                                      .region_height = 3,
+                                                      .frames = 3,
+                                                      .movement = movement});
+    auto& numbers =
+        pipe_.create_tunnel<int>("numbers", Direction::gpu_to_gpu, {.capacity_items = 8, .movement = movement});
+    auto& values = pipe_.create_tunnel<int>("values", Direction::gpu_to_cpu, {.movement = Movement::direct});
+    GpuStageOptions const on_1{.blocks = 1, .threads_per_block = 32, .device = 1};
+    pipe_.add_gpu_stage("set", SetAll{}, into(matrix, numbers), {.blocks = 1, .threads_per_block = 32, .device = 0});
+    pipe_.add_gpu_stage("values", HandValueOn{}, from(matrix), into(values), on_1);
+    pipe_.add_gpu_stage("numbers", Forward{}, from(numbers), into(values), on_1);
+    pipe_.add_cpu_stage(
+        "sum", [this](int const& value) { sum_ += value; }, from(values));
+  }
+  int run() {
+    sum_ = 0;
+    pipe_.run();
+    return sum_;
+  }
+
+ private:
+  Pipeline pipe_;
+  int sum_ = 0;
+};
+
+TEST(DeviceFaults, WhatLeadsFromDeviceToDeviceLiesWhereItIsReached) {
+  struct Case {
+    Movement movement;
+    bool apart;
+    std::set<std::string> matrix, numbers;
+  };
+  std::string const matrix = "stencil tunnel 'matrix'";
+  std::string const numbers = "tunnel 'numbers'";
+  Case const cases[] = {
+      {Movement::direct, false, {matrix + " on cuda:1"}, {numbers + " on cuda:1"}},
+      {Movement::direct, true, {matrix + " at the host", matrix + " on cuda:1"}, {numbers + " at the host"}},
+      {Movement::automatic, false, {matrix + " on cuda:0", matrix + " on cuda:1"}, {numbers + " on cuda:1"}},
+      {Movement::dma,
+       false,
+       {matrix + " on cuda:0", matrix + " on cuda:1"},
+       {numbers + " on cuda:0", numbers + " on cuda:1"}},
+      {Movement::dma,
+       true,
+       {matrix + " on cuda:0", matrix + " on cuda:1"},
+       {numbers + " on cuda:0", numbers + " on cuda:1"}},
+  };
+  for (Case const& c : cases) {
+    FaultyDevice device({.apart = c.apart});
+    EXPECT_EQ(TwoDevices(c.movement).run(), TwoDevices::right);
+    auto const places_of = [&](std::string const& what) {
+      std::set<std::string> places;
+      for (std::string const& place : device.places) {
+        if (place.starts_with(what)) places.insert(place);
+      }
+      return places;
+    };
+    EXPECT_EQ(places_of(matrix), c.matrix);
+    EXPECT_EQ(places_of(numbers), c.numbers);
+    EXPECT_EQ(places_of("tunnel 'matrix'"), std::set<std::string>{"tunnel 'matrix' at the host"});  // its references
+    EXPECT_EQ(places_of("tunnel 'matrix tasks'"), std::set<std::string>{"tunnel 'matrix tasks' on cuda:1"});
+  }
+}
+TEST(DeviceFaults, AnyAllocationOfATunnelBetweenDevicesMayFailAndTheNextRunWorks) {
+  for (Movement const movement : {Movement::direct, Movement::dma}) {
+    std::uint64_t n = 0;
+    {
+      FaultyDevice device({});
+      TwoDevices const stages(movement);
+      n = device.allocations;  // of words, before there are tunnels
+    }
+    std::set<std::string> failed;
+    for (bool fails = true; fails;) {
+      FaultyDevice device({.failed_allocation = ++n});
+      TwoDevices stages(movement);
+      try {
+        EXPECT_EQ(stages.run(), TwoDevices::right);
+        fails = false;
+      } catch (CudaError const& e) {
+        EXPECT_EQ(std::string(e.what()), device.failed + ": it was told to fail");
+        failed.insert(device.failed);
+      }
+      EXPECT_EQ(stages.run(), TwoDevices::right) << "allocation " << n << ", '" << device.failed << "'";
+    }
+    EXPECT_THAT(failed,
+                testing::IsSupersetOf({"tunnel 'numbers'", "stencil tunnel 'matrix'", "tunnel 'matrix tasks'"}));
+  }
+}
+
 TEST(DeviceFaults, LateAndSplitCopiesArriveWhole) {
   for (hiway_tests::FaultPlan const& plan :
        {hiway_tests::FaultPlan{.late_by_polls = 1}, hiway_tests::FaultPlan{.late_by_polls = 20},
@@ -283,6 +398,7 @@ TEST(DeviceFaults, LateAndSplitCopiesArriveWhole) {
     There there(50s, 500);
     there.pipe.run();
     EXPECT_EQ(there.sum, there.right);
+    EXPECT_EQ(TwoDevices(Movement::dma).run(), TwoDevices::right);
   }
 }
 

@@ -46,9 +46,12 @@ class FaultyStream final : public CopyStream {
     std::vector<Copy> all;
     for (Copy const& c : copies) {
       std::size_t const piece = faulty->plan.split_bytes != 0 ? faulty->plan.split_bytes : c.bytes;
-      for (std::size_t at = 0; at < c.bytes; at += piece) {
-        all.push_back({static_cast<std::byte*>(c.target) + at, static_cast<std::byte const*>(c.source) + at,
-                       std::min(piece, c.bytes - at)});
+      for (std::size_t row = 0; row < c.rows; ++row) {
+        for (std::size_t at = 0; at < c.bytes; at += piece) {
+          std::size_t const from = row * c.pitch + at;
+          all.push_back({static_cast<std::byte*>(c.target) + from, static_cast<std::byte const*>(c.source) + from,
+                         std::min(piece, c.bytes - at)});
+        }
       }
     }
     return all;
@@ -89,10 +92,11 @@ class FaultyBackend final : public Backend {
 
   std::string name() const override { return "cuda:" + std::to_string(number_); }
   int number() const override { return number_; }
-  bool reaches(Backend&) override { return true; }
+  bool reaches(Backend&) override { return !faulty->plan.apart; }
   std::string description() const override { return device_->description() + ", faulty"; }
   void* allocate(Memory memory, std::size_t bytes, std::string_view what) override {
     faulty->users.emplace(what);
+    faulty->places.insert(std::string(what).append(memory == Memory::device ? " on " + name() : " at the host"));
     faulty->count(faulty->allocations, faulty->plan.failed_allocation, std::string(what));
     void* const address = device_->allocate(memory, bytes, what);
     faulty->held.emplace(address, what);

@@ -24,7 +24,8 @@ struct FaultPlan {
   int lost_on = -1;                     ///< that of this device's kernels; -1: of any
   std::uint64_t lost_submission = 0;    ///< it never completes, nor does any behind it
   std::uint64_t late_by_polls = 0;      ///< a submission's first copy starts after so many polls
-  std::size_t split_bytes = 0;          ///< a copy lands in pieces of so many bytes; 0: whole
+  std::size_t split_bytes = 0;          ///< a row of a copy lands in pieces of so many bytes; 0: whole
+  bool apart = false;                   ///< devices do not reach one another's memory
 };
 
 /// *Threads*: the log is read when no pipeline of the device runs. *Lifetime*: outlives its pipelines; one at a time.
@@ -47,6 +48,7 @@ class FaultyDevice {
   std::atomic<std::uint64_t> completions = 0;  ///< questions for them
   std::atomic<std::uint64_t> questions = 0;    ///< whether a kernel has left
   std::set<std::string> users;                 ///< what memory was asked for
+  std::set<std::string> places;                ///< likewise, with where it lies: "WHAT at the host", "WHAT on cuda:1"
   std::map<void*, std::string> held;           ///< memory that was not released
   Clock::time_point failed_at{};               ///< the fault was told to the library
   std::string failed;                          ///< what failed last

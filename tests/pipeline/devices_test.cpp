@@ -19,20 +19,7 @@ namespace {
 using namespace hiway;
 using namespace hiway_tests;
 
-/// Why these tests cannot run here; of emulated devices there are as many as one likes.
-std::string missing_devices([[maybe_unused]] int count) {
-#if defined(HIWAY_TEST_ON_GPU)
-  int there = 0;
-  for (DeviceInfo const& d : devices()) there += d.usable && d.name.starts_with("cuda:") ? 1 : 0;
-  if (there < count) return std::to_string(there) + " GPUs on this machine";
-#endif
-  return "";
-}
-#define HIWAY_NEEDS_DEVICES(count) \
-  if (std::string const why = missing_devices(count); !why.empty()) GTEST_SKIP() << why
-
 std::string numbered(char const* what, int number) { return std::string(what).append(std::to_string(number)); }
-std::string name_of_device(int number) { return numbered(device() == "simt" ? "simt:" : "cuda:", number); }
 
 /// Without the warning of a cycle that has no plan.
 PipelineConfig quiet() {

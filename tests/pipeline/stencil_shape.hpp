@@ -37,6 +37,8 @@ struct Shape {
   bool rows = false;       ///< CPU producers set pieces of rows instead of values, warps of a GPU a value together
   Taking taking = Taking::for_each;
   unsigned seed = 0;
+  int put_on = -1;  ///< GpuStageOptions::device of producers, and of consumers
+  int got_on = -1;
 
   [[nodiscard]] std::uint32_t values() const { return config.width * config.height; }
 };
@@ -191,9 +193,11 @@ inline std::string run(Shape const& shape, Pipeline& pipe, RunReport& report) {
   auto& out = pipe.create_tunnel<Sum>("sums", to_gpu ? Direction::gpu_to_cpu : Direction::cpu_to_cpu,
                                       {.movement = Movement::direct});
   GpuStageOptions const producing{.blocks = (shape.producers + 31) / 32,
-                                  .threads_per_block = std::min(shape.producers, 32u)};
+                                  .threads_per_block = std::min(shape.producers, 32u),
+                                  .device = shape.put_on};
   GpuStageOptions const consuming{.blocks = (shape.consumers + 31) / 32,
-                                  .threads_per_block = std::min(shape.consumers, 32u)};
+                                  .threads_per_block = std::min(shape.consumers, 32u),
+                                  .device = shape.got_on};
   if (from_gpu && shape.rows) {
     pipe.add_gpu_stage("produce", ProduceByWarps{shape.config}, into(matrix), producing);
   } else if (from_gpu) {
@@ -266,8 +270,9 @@ inline std::string text_of(Shape const& s) {
          std::to_string(c.region_width) + " x " + std::to_string(c.region_height) + ", frames " +
          std::to_string(c.frames) + " in " + std::to_string(c.buffers) + ", direction " +
          std::to_string(static_cast<int>(s.direction)) + ", movement " + std::to_string(static_cast<int>(c.movement)) +
-         ", producers " + std::to_string(s.producers) + (s.rows ? " by rows" : "") + ", consumers " +
-         std::to_string(s.consumers) + " taking " + std::to_string(static_cast<int>(s.taking)) +
+         ", devices " + std::to_string(s.put_on) + " and " + std::to_string(s.got_on) + ", producers " +
+         std::to_string(s.producers) + (s.rows ? " by rows" : "") + ", consumers " + std::to_string(s.consumers) +
+         " taking " + std::to_string(static_cast<int>(s.taking)) +
          (c.edges == StencilEdges::clipped ? ", clipped" : "") +
          (c.tasks == StencilTasks::put_back ? ", put back" : "");
 }

@@ -4,7 +4,7 @@
 //   set(x, y, value) -> the producers' matrix -> the last value of a region puts its reference into a tunnel
 //     -> (dma: monitors/transfer copies the region before its reference arrives)
 //   get(task) at the consumers: takes a strip of tasks, or, where there is none, a region's reference
-//     -> (direct, to the GPU: copies the region) -> counts it for each cell that needs it -> a cell that has all: its strips
+//     -> (direct, set in the host's memory: copies the region) -> counts it for each cell that needs it -> a cell that has all: its strips
 //        go into a second tunnel, at home -> fetch(x, y) -> end_task: the frame's last one frees its buffer
 //
 // Both tunnels are plain ones (ring.hpp, termination.hpp): one of region references, which a consumer ends behind the strips
