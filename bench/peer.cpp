@@ -10,6 +10,7 @@
 
 #include "bench/asked.hpp"
 #include "bench/benches.hpp"
+#include "bench/device_numbers.hpp"
 #include "bench/echo.hpp"
 #include "bench/ending.hpp"
 #include "bench/quantiles.hpp"
@@ -36,13 +37,6 @@ struct Way {
 constexpr Way low_latency{"direct, low latency", Movement::direct, true};
 constexpr Way direct{"direct", Movement::direct};
 constexpr Way dma{"dma", Movement::dma};
-
-int number_of(std::string const& device) { return device == "simt" ? 0 : std::stoi(device.substr(5)); }
-
-/// `device` by its number, as one of the kind of the bench's.
-std::string name_of(std::string const& device, int number) {
-  return std::string(device == "simt" ? "simt:" : "cuda:").append(std::to_string(number));
-}
 
 class PeerBench final : public Bench {
  public:
@@ -211,14 +205,8 @@ class PeerBench final : public Bench {
   /// The devices of chains, this one first, then --to, then what else there is.
   [[nodiscard]] std::vector<int> devices(Request const& request) const {
     std::vector<int> all{number_of(request.device), to_};
-    auto const add = [&](int number) {
-      if (std::ranges::find(all, number) == all.end()) all.push_back(number);
-    };
-    if (request.small) {
-      for (int number = 0; number != 4; ++number) add(number);
-    }
-    for (hiway::DeviceInfo const& info : hiway::devices()) {
-      if (!request.small && info.usable && info.name.starts_with("cuda:")) add(number_of(info.name));
+    for (int const number : other_devices(request.device)) {
+      if (number != to_) all.push_back(number);
     }
     return all;
   }

@@ -12,6 +12,7 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "bench/asked.hpp"
@@ -251,7 +252,7 @@ TEST(TunnelBench, RefusesWhatItDoesNotHave) {
 TEST(MovementBench, SetsDmaBesideDirectForEveryDirectionAndSize) {
   std::vector<Row> const rows = run_small("movement", {});
   EXPECT_THAT(first_wrong(rows), IsEmpty());
-  EXPECT_THAT(rows, SizeIs(2 * 5 * 2 + 5));
+  EXPECT_THAT(rows, SizeIs(3 * 5 * 2 + 5));
   for (Row const& row : rows) {
     EXPECT_TRUE(row.what.contains("item_bytes") && row.what.contains("direction")) << row.what.dump();
     EXPECT_EQ(row.beside, "direct");
@@ -307,6 +308,32 @@ TEST(MovementTableOfABench, TakesWhatMovesMostAndOfEqualsTheShorterRoundTrip) {
   EXPECT_EQ(movements(slower, "one_way"), dma);
   EXPECT_EQ(slower[0]["because"], "dma 1.25 times direct in items a second");
   EXPECT_EQ(movements(slower, "both_ways"), (Movements{{"cpu_to_gpu", "direct"}, {"gpu_to_cpu", "dma"}}));
+}
+
+/// What it would have measured between two devices, too: dma twice direct, in 5 us.
+std::vector<Row> measured_between(std::vector<Row> rows) {
+  for (std::size_t const bytes : item_sizes) {
+    for (auto const& [unit, direct, dma] : {std::tuple{"items/s", 100.0, 200.0}, {"us", 2.0, 5.0}}) {
+      Row row{{{"direction", "gpu_to_gpu"}, {"item_bytes", bytes}}, unit, Better::more, "direct", {}};
+      row.measured.push_back({.variant = "direct", .median = direct});
+      row.measured.push_back({.variant = "dma", .median = dma});
+      rows.push_back(std::move(row));
+    }
+  }
+  return rows;
+}
+
+TEST(MovementTableOfABench, HasRowsBetweenDevicesWhereThereWereTwo) {
+  Json const rows = movement_table(measured_between(measured_rows(80, {9, 9, 9, 9})));
+  EXPECT_THAT(rows, SizeIs(5 * 5));
+  EXPECT_EQ(movements(rows, "peer"), (std::vector<std::pair<std::string, std::string>>{{"gpu_to_gpu", "dma"}}));
+  hiway::MovementTable const read("t", Json{{"rows", rows}}.dump());
+  hiway::MovementChoice const choice = read.choose(hiway::Direction::gpu_to_gpu, 12, hiway::BusUse::peer);
+  EXPECT_EQ(choice.movement, hiway::Movement::dma);
+  EXPECT_EQ(choice.why, "t: up to 12 B between devices: dma 2.00 times direct in items a second");
+  std::vector<Row> part = measured_between(measured_rows(80, {9, 9, 9, 9}));
+  part.pop_back();
+  EXPECT_THROW((void)movement_table(part), std::logic_error) << "all of them, or none";
 }
 
 TEST(MovementTableOfABench, IsOneThatTheLibraryReads) {
