@@ -12,6 +12,7 @@ std::vector<std::unique_ptr<Bench>> all_benches(AppList apps) {
   benches.push_back(make_movement());
   benches.push_back(make_stencil());
   benches.push_back(make_round_trip());
+  benches.push_back(make_peer());
   benches.push_back(make_end_detection());
   benches.push_back(make_polling());
   benches.push_back(make_paper(std::move(apps)));

@@ -3,31 +3,120 @@
 #include <algorithm>
 #include <chrono>
 #include <hiway/hiway.hpp>
+#include <span>
 #include <stdexcept>
+#include <vector>
 
 #include "bench/numbered.hpp"
 
 namespace bench {
+
+/// Puts `item` one number higher, its last word `more` above that.
+template <std::size_t Bytes>
+HIWAY_DEVICE inline void answer(hiway::Inlet<Numbered<Bytes>> out, Numbered<Bytes> const& item, std::uint32_t more) {
+  using Item = Numbered<Bytes>;
+  if constexpr (hiway::stays_in_slot<Item>) {
+    out.put_in_place_warp_d([&](Item& slot) {
+      for (std::uint32_t i = hiway::thread_index() % 32; i < Item::count; i += 32)
+        slot.words[i] = item.words[i] + (word_of(1, i, Item::count) - word_of(0, i, Item::count)) +
+                        (i == Item::count - 1 ? more : 0);
+    });
+  } else {
+    Item higher;
+    for (std::uint32_t i = 0; i != Item::count; ++i) higher.words[i] = item.words[i] + 1;
+    higher.words[Item::count - 1] += more;
+    out.put_d(higher);
+  }
+}
+
+/// Calls `body` for every item that comes: a lane for each, or a warp for a large one.
+HIWAY_NO_SPACE_CHECK template <std::size_t Bytes, class Body>
+HIWAY_DEVICE inline void for_every(hiway::Outlet<Numbered<Bytes>> in, Body&& body) {
+  if constexpr (hiway::stays_in_slot<Numbered<Bytes>>) {
+    in.for_each_warp_d(body);
+  } else {
+    in.for_each_d(body);
+  }
+}
 
 /// Sends items back one number higher.
 template <std::size_t Bytes>
 struct EchoStage {
   using Item = Numbered<Bytes>;
   HIWAY_DEVICE void operator()(hiway::Outlet<Item> in, hiway::Inlet<Item> out) const {
+    for_every<Bytes>(in, [&](Item const& item) { answer<Bytes>(out, item, 0); });
+  }
+};
+
+/// One item going to and fro between two stages, as the one that times it sees it.
+struct Rally {
+  std::uint32_t first = 0;   ///< the number that it is sent with; comes back one higher, and goes out again one higher
+  std::uint32_t trips = 0;   ///< there and back
+  std::uint32_t victim = 0;  ///< the trip that sends it altered; `trips`: none
+  std::uint32_t seen = 0;    ///< how often it came back
+  std::uint32_t altered = 0;
+  std::uint64_t began_ns = 0;  ///< when it came back first, and last
+  std::uint64_t ended_ns = 0;
+};
+
+/// Sends the item for the first time.
+template <std::size_t Bytes>
+struct ServeStage {
+  using Item = Numbered<Bytes>;
+  hiway::View<Rally> rally;
+  HIWAY_DEVICE void operator()(hiway::Inlet<Item> out) const {
+    std::uint32_t const number = rally[0].first;
     if constexpr (hiway::stays_in_slot<Item>) {
-      in.for_each_warp_d([&](Item const& item) {
-        out.put_in_place_warp_d([&](Item& slot) {
-          for (std::uint32_t i = hiway::thread_index() % 32; i < Item::count; i += 32)
-            slot.words[i] = item.words[i] + (word_of(1, i, Item::count) - word_of(0, i, Item::count));
-        });
+      out.put_in_place_warp_d([&](Item& slot) {
+        for (std::uint32_t i = hiway::thread_index() % 32; i < Item::count; i += 32)
+          slot.words[i] = word_of(number, i, Item::count);
       });
-    } else {
-      in.for_each_d([&](Item const& item) {
-        Item answer;
-        for (std::uint32_t i = 0; i != Item::count; ++i) answer.words[i] = item.words[i] + 1;
-        out.put_d(answer);
-      });
+    } else if (hiway::thread_index() == 0) {
+      Item item;
+      item.write(number);
+      out.put_d(item);
     }
+  }
+};
+
+/// Sends it back at once, trip after trip, and then notes when it came.
+template <std::size_t Bytes>
+struct ReturnStage {
+  using Item = Numbered<Bytes>;
+  hiway::View<Rally> rally;
+  hiway::View<std::uint32_t> came;  ///< each trip's end, in the device's cycles
+
+  HIWAY_DEVICE void operator()(hiway::Outlet<Item> in, hiway::Inlet<Item> out) const {
+    std::uint32_t const first = rally[0].first;
+    std::uint32_t const trips = rally[0].trips;
+    std::uint32_t const victim = rally[0].victim;
+    for_every<Bytes>(in, [&](Item const& item) {
+      // Altered numbers are higher ones, so that the last is reached, or passed.
+      std::uint32_t const number = item.words[0];
+      std::uint32_t const next = (number - first + 1) / 2;
+      if (next < trips) answer<Bytes>(out, item, next == victim ? 0x100U : 0U);
+      std::uint32_t const now = hiway::on_this_device([](auto m) { return m.cycles(); });
+      note(item, number, next, now);
+    });
+  }
+
+ private:
+  HIWAY_DEVICE void note(Item const& item, std::uint32_t number, std::uint32_t next, std::uint32_t now) const {
+    std::uint32_t const lane = hiway::thread_index() % 32;
+    constexpr unsigned team = hiway::stays_in_slot<Item> ? 32 : 1;
+    Rally& all = rally[0];
+    std::uint32_t differ = 0;
+    for (std::uint32_t i = team == 1 ? 1 : lane; i < Item::count; i += team)
+      differ |= item.words[i] ^ word_of(number, i, Item::count);
+    if (differ != 0) all.altered = 1;
+    if (team == 32 && lane != 0) return;
+    if (number != all.first + 2 * all.seen + 1) all.altered = 1;
+    if (all.seen < came.size) came[all.seen] = now;
+    if (all.seen == 0 || next >= all.trips) {
+      std::uint64_t const ns = hiway::on_this_device([](auto m) { return m.now_ns(); });
+      (all.seen == 0 ? all.began_ns : all.ended_ns) = ns;
+    }
+    all.seen += 1;
   }
 };
 
@@ -96,7 +185,77 @@ class PipelineEcho final : public Echo {
   unsigned runs_ = 0;
 };
 
+/// serve -> there -> (echo -> back -> return -> there), a cycle with one item in it.
+template <std::size_t Bytes>
+class PeerEcho final : public Echo {
+ public:
+  using Item = Numbered<Bytes>;
+
+  explicit PeerEcho(EchoSetup const& setup)
+      : pipe_(hiway::PipelineConfig{.device = setup.device, .deadline = std::chrono::seconds(60)}),
+        rally_(pipe_.create_buffer<Rally>(1)),
+        came_(pipe_.create_buffer<std::uint32_t>(most_trips)) {
+    using hiway::Direction;
+    // With one item there is always room: no put spills.
+    auto const config = [&](hiway::Movement movement) {
+      return hiway::TunnelConfig{.movement = movement, .low_latency = setup.low_latency, .planned = true};
+    };
+    auto& there = pipe_.create_tunnel<Item>("there", Direction::gpu_to_gpu, config(setup.there));
+    auto& back = pipe_.create_tunnel<Item>("back", Direction::gpu_to_gpu, config(setup.back));
+    hiway::GpuStageOptions const here{.blocks = 1, .threads_per_block = 32};
+    hiway::GpuStageOptions other = here;
+    other.device = setup.to_device;
+    pipe_.add_gpu_stage("serve", ServeStage<Bytes>{rally_.view()}, hiway::into(there), here);
+    pipe_.add_gpu_stage("echo", EchoStage<Bytes>{}, hiway::from(there), hiway::into(back), other);
+    pipe_.add_gpu_stage("return", ReturnStage<Bytes>{rally_.view(), came_.view()}, hiway::from(back),
+                        hiway::into(there), here);
+    pipe_.prepare();
+  }
+
+  RoundTrips run(unsigned trips, bool alter) override {
+    unsigned const uncounted = trips / 10 + 1;
+    unsigned const all = uncounted + trips;
+    if (all > most_trips) throw std::invalid_argument("more round trips than a bench notes: " + std::to_string(trips));
+    Rally rally{.first = ++runs_ * 0x0123'4567U, .trips = all, .victim = alter ? trips / 2 : all};
+    rally_.copy_in(std::span<Rally const>(&rally, 1));
+    (void)pipe_.run();
+    rally_.copy_out(std::span<Rally>(&rally, 1));
+    std::vector<std::uint32_t> came(most_trips);
+    came_.copy_out(came);
+    came.resize(all);
+    RoundTrips made = rally_times(came, uncounted, static_cast<double>(rally.ended_ns - rally.began_ns) / 1000);
+    if (rally.altered != 0) made.wrong = "what came back is not what the item sent makes it";
+    if (rally.seen != all)
+      made.wrong = "it came back " + std::to_string(rally.seen) + " times of " + std::to_string(all);
+    return made;
+  }
+
+ private:
+  static constexpr unsigned most_trips = 1 << 20;
+
+  hiway::Pipeline pipe_;
+  hiway::Buffer<Rally>& rally_;
+  hiway::Buffer<std::uint32_t>& came_;
+  unsigned runs_ = 0;
+};
+
+template <std::size_t Bytes>
+std::unique_ptr<Echo> echo_of(EchoSetup const& setup) {
+  if (setup.to_device >= 0) return std::make_unique<PeerEcho<Bytes>>(setup);
+  return std::make_unique<PipelineEcho<Bytes>>(setup);
+}
+
 }  // namespace
+
+RoundTrips rally_times(std::span<std::uint32_t const> came, unsigned uncounted, double took_us) {
+  RoundTrips made;
+  double cycles = 0;
+  for (std::size_t i = 1; i < came.size(); ++i) cycles += came[i] - came[i - 1];
+  for (std::size_t i = std::max(1U, uncounted); i < came.size(); ++i)
+    made.us.push_back(cycles > 0 ? static_cast<double>(came[i] - came[i - 1]) / cycles * took_us : 0);
+  std::ranges::sort(made.us);
+  return made;
+}
 
 double RoundTrips::at(double quantile) const {
   if (us.empty()) return 0;
@@ -106,12 +265,12 @@ double RoundTrips::at(double quantile) const {
 
 std::unique_ptr<Echo> make_echo(EchoSetup const& setup) {
   switch (setup.item_bytes) {
-    case 4: return std::make_unique<PipelineEcho<4>>(setup);
-    case 8: return std::make_unique<PipelineEcho<8>>(setup);
-    case 12: return std::make_unique<PipelineEcho<12>>(setup);
-    case 16: return std::make_unique<PipelineEcho<16>>(setup);
-    case 64: return std::make_unique<PipelineEcho<64>>(setup);
-    case 4096: return std::make_unique<PipelineEcho<4096>>(setup);
+    case 4: return echo_of<4>(setup);
+    case 8: return echo_of<8>(setup);
+    case 12: return echo_of<12>(setup);
+    case 16: return echo_of<16>(setup);
+    case 64: return echo_of<64>(setup);
+    case 4096: return echo_of<4096>(setup);
     default: throw std::invalid_argument("no echo of " + std::to_string(setup.item_bytes) + " bytes");
   }
 }

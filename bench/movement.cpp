@@ -1,6 +1,7 @@
-// bench movement: dma against direct, per direction and item size, and both directions at once; --write-table makes of
-// it a machine's table for Movement::automatic. Throughput in spans by one CPU thread, in bulk with batches of 4 MiB too;
-// latency as a round trip whose other way is always direct.
+// bench movement: dma against direct, per direction and item size, both directions at once, and between two devices where
+// there are two; --write-table makes of it a machine's table for Movement::automatic. Throughput in spans by one CPU thread, in bulk with batches of 4 MiB too;
+// latency as a round trip whose other way is always direct;
+// between devices both ways are alike.
 #include <algorithm>
 #include <iterator>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "bench/benches.hpp"
+#include "bench/device_numbers.hpp"
 #include "bench/echo.hpp"
 #include "bench/movement_table.hpp"
 #include "bench/raw_cuda.hpp"
@@ -29,7 +31,8 @@ class MovementBench final : public Bench {
  public:
   [[nodiscard]] std::string name() const override { return "movement"; }
   [[nodiscard]] std::string summary() const override {
-    return "dma against direct, per direction and item size: items a second, and the round trip of one item";
+    return "dma against direct, per direction and item size, and between devices: items a second, one item's round "
+           "trip";
   }
   void add_options(CLI::App& command) override {
     command.add_option("--items", items_, "of a turn; 0: as many as take 100 ms")->type_name("N");
@@ -55,7 +58,9 @@ class MovementBench final : public Bench {
     if (table_ && request.small)
       throw cli::BadInput{"--write-table: the emulated device's times are no speed; --device cuda:N is needed"};
     std::vector<Row> rows;
-    for (Flow const flow : {Flow::cpu_to_gpu, Flow::gpu_to_cpu}) {
+    std::vector<Flow> flows{Flow::cpu_to_gpu, Flow::gpu_to_cpu};
+    if (!other_devices(request.device).empty()) flows.push_back(Flow::gpu_to_gpu);
+    for (Flow const flow : flows) {
       for (std::size_t const bytes : item_sizes) {
         if (item_bytes_ != 0 && item_bytes_ != bytes) continue;
         rows.push_back(throughput(flow, bytes, request));
@@ -80,7 +85,8 @@ class MovementBench final : public Bench {
 
   [[nodiscard]] Row throughput(Flow flow, std::size_t bytes, Request const& request) const {
     unsigned const threads = threads_ != 0 ? threads_ : 1;
-    Work const work{request.device, flow, bytes, threads, plant_ ? Plant::alter : Plant::none};
+    Work work{request.device, flow, bytes, threads, plant_ ? Plant::alter : Plant::none};
+    if (flow == Flow::gpu_to_gpu) work.to_device = other_devices(request.device).front();
     std::uint64_t const items = items_ != 0 ? items_ : request.small ? bytes > 1024 ? 200 : 500 : 0;
     std::vector<Variant> variants;
     auto const add = [&](char const* name, std::unique_ptr<Mover> mover) {
@@ -95,7 +101,11 @@ class MovementBench final : public Bench {
     if (RawCuda const* const raw = raw_cuda(work.device); raw != nullptr)
       add(name_of(ByHand::large_copy), raw->make(ByHand::large_copy, work, bulk_bytes));
     Json row = what("throughput", flow, bytes);
-    row["cpu_threads"] = threads;
+    if (flow == Flow::gpu_to_gpu) {
+      row["to"] = name_of(request.device, work.to_device);
+    } else {
+      row["cpu_threads"] = threads;
+    }
     return measure(std::move(row), "items/s", Better::more, "direct", variants, request);
   }
 
@@ -126,7 +136,9 @@ class MovementBench final : public Bench {
     std::vector<Variant> variants;
     for (auto const& [movement, name] : {std::pair{Movement::direct, "direct"}, std::pair{Movement::dma, "dma"}}) {
       EchoSetup setup{request.device, bytes, 1, 32, Movement::direct, Movement::direct};
-      (flow == Flow::cpu_to_gpu ? setup.there : setup.back) = movement;
+      if (flow != Flow::gpu_to_cpu) setup.there = movement;
+      if (flow != Flow::cpu_to_gpu) setup.back = movement;
+      if (flow == Flow::gpu_to_gpu) setup.to_device = other_devices(request.device).front();
       std::shared_ptr<Echo> const echo = make_echo(setup);
       auto turn = [echo, trips, plant = plant_]() -> Turn {
         RoundTrips const made = echo->run(trips, plant);
@@ -134,8 +146,9 @@ class MovementBench final : public Bench {
       };
       variants.push_back({name, std::move(turn)});
     }
-    return measure(what("round trip, the other way direct", flow, bytes), "us", Better::less, "direct", variants,
-                   request);
+    return measure(what(flow == Flow::gpu_to_gpu ? "round trip, both ways alike" : "round trip, the other way direct",
+                        flow, bytes),
+                   "us", Better::less, "direct", variants, request);
   }
 
   std::uint64_t items_ = 0;

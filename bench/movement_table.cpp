@@ -31,7 +31,7 @@ double median_of(std::vector<Row> const& rows, char const* unit, Flow flow, std:
                          variant + ", in " + unit};
 }
 
-/// The round trip of an item whose way out, or back, is `movement`'s; the other is direct.
+/// The round trip of an item whose way out, or back, is `movement`'s; the other is direct. Between devices both are.
 double round_trip(std::vector<Row> const& rows, Flow flow, std::size_t bytes, hiway::Movement movement) {
   return median_of(rows, "us", flow, bytes, movement == hiway::Movement::dma ? "dma" : "direct");
 }
@@ -62,6 +62,10 @@ std::string reason(std::vector<Candidate> const& all, std::size_t chosen) {
   return text.str();
 }
 
+bool has(std::vector<Row> const& rows, Flow flow) {
+  return std::ranges::any_of(rows, [&](Row const& row) { return row.what.at("direction") == name_of(flow); });
+}
+
 Json row_of(Flow flow, char const* bus, std::size_t up_to, hiway::Movement movement, std::string const& because) {
   return {{"direction", name_of(flow)},
           {"bus", bus},
@@ -76,7 +80,8 @@ Json movement_table(std::vector<Row> const& rows) {
   using hiway::Movement;
   Json all = Json::array();
   for (auto const& [bytes, up_to] : classes) {
-    for (Flow const flow : {Flow::cpu_to_gpu, Flow::gpu_to_cpu}) {
+    for (Flow const flow : {Flow::cpu_to_gpu, Flow::gpu_to_cpu, Flow::gpu_to_gpu}) {
+      if (flow == Flow::gpu_to_gpu && !has(rows, flow)) continue;
       constexpr std::array movements{Movement::direct, Movement::dma};
       std::vector<Candidate> candidates;
       for (Movement const movement : movements) {
@@ -85,7 +90,8 @@ Json movement_table(std::vector<Row> const& rows) {
             {name, median_of(rows, "items/s", flow, bytes, name), round_trip(rows, flow, bytes, movement)});
       }
       std::size_t const chosen = choose(candidates);
-      all.push_back(row_of(flow, "one_way", up_to, movements[chosen], reason(candidates, chosen)));
+      all.push_back(row_of(flow, flow == Flow::gpu_to_gpu ? "peer" : "one_way", up_to, movements[chosen],
+                           reason(candidates, chosen)));
     }
     std::vector<Candidate> candidates;
     for (BothWays const& ways : both_ways) {

@@ -28,7 +28,7 @@ inline constexpr std::array<std::pair<std::size_t, std::size_t>, 5> classes{
     {{4, 4}, {12, 12}, {16, 32}, {64, 512}, {4096, 65536}}};
 
 /// Taken: what moves most items a second; of those within 10 % of it, what has the shortest round trip. `rows`: all that
-/// bench movement measured, and all right. *Throws* std::logic_error for a row that is not there.
+/// bench movement measured, and all right; where there was one device, nothing between two. *Throws* std::logic_error for a row that is not there.
 [[nodiscard]] Json movement_table(std::vector<Row> const& rows);
 
 }  // namespace bench

@@ -27,6 +27,8 @@ char const* name_of(ByHand way) {
     case ByHand::large_copy: return "large copy";
     case ByHand::launch_per_batch: return "launch per batch";
     case ByHand::managed_ring: return "managed ring";
+    case ByHand::stores_of_64_blocks: return "raw stores, 64 blocks";
+    case ByHand::stores_of_a_full_grid: return "raw stores, full grid";
   }
   return "?";
 }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "bench/bench.hpp"
 #include "bench/numbered.hpp"
@@ -21,9 +22,11 @@ enum class Flow : std::uint8_t { cpu_to_gpu, gpu_to_cpu, both, gpu_to_gpu };
 struct Work {
   std::string device;
   Flow flow = Flow::cpu_to_gpu;
-  std::size_t item_bytes = 16;  ///< one of item_sizes
+  std::size_t item_bytes = 16;  ///< one of item_sizes, or the largest
   unsigned cpu_threads = 1;     ///< for each way that has a CPU end
   Plant plant = Plant::none;
+  int to_device = -1;          ///< gpu_to_gpu: the number of the device that gets; -1: the same
+  std::vector<int> through{};  ///< gpu_to_gpu: devices on whose stages the items pass on their way, in order
 };
 
 /// One run of a mover.
@@ -62,9 +65,9 @@ struct Traffic {
   Calls calls = Calls::span;
   std::size_t capacity_items = 0;
   std::size_t batch_items = 0;
+  bool low_latency = false;  ///< then one warp gets, as the library asks
   unsigned blocks = 0;
   unsigned threads_per_block = 0;
-  int to_device = -1;  ///< gpu_to_gpu: the device that gets; -1: the same
 };
 [[nodiscard]] std::unique_ptr<Mover> make_traffic(Work const& work, Traffic const& traffic);
 

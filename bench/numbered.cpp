@@ -15,6 +15,7 @@ auto with_items_of(std::size_t item_bytes, Body&& body) {
     case 16: return body(static_cast<Numbered<16>*>(nullptr));
     case 64: return body(static_cast<Numbered<64>*>(nullptr));
     case 4096: return body(static_cast<Numbered<4096>*>(nullptr));
+    case largest_item_bytes: return body(static_cast<Numbered<largest_item_bytes>*>(nullptr));
     default: throw std::invalid_argument("no items of " + std::to_string(item_bytes) + " bytes");
   }
 }

@@ -18,6 +18,8 @@ HIWAY_DEVICE constexpr std::uint32_t word_of(std::uint32_t number, std::uint32_t
 
 /// The sizes of items that benches move.
 inline constexpr std::size_t item_sizes[] = {4, 12, 16, 64, 4096};
+/// The largest that a tunnel takes: what copies like best.
+inline constexpr std::size_t largest_item_bytes = 65536;
 
 /// An item of `Bytes` bytes.
 template <std::size_t Bytes>
@@ -78,7 +80,7 @@ struct Order {
 /// What is not as `order` says; empty when everything is.
 [[nodiscard]] std::string difference(Tally const& seen, Order const& order);
 
-/// Writes `n` items of `item_bytes` (one of item_sizes) side by side, numbered from `number`; checks as many. As fast as
+/// Writes `n` items of `item_bytes` (as Work's) side by side, numbered from `number`; checks as many. As fast as
 /// the CPU's widest vectors allow: they are part of what is timed.
 void write_items(void* to, std::size_t item_bytes, std::uint32_t number, std::size_t n);
 /// The same of items that have been written before: only their numbers are new.

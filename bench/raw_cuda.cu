@@ -1,4 +1,5 @@
-// What the tunnels stand beside, by hand: large copies, launch per batch, a ring in managed memory, an empty launch.
+// What the tunnels stand beside, by hand: large copies, launch per batch, a ring in managed memory, an empty launch;
+// between two devices large copies, plain stores, and 16 bytes to and fro.
 //
 // The managed ring has one producer and one consumer. Its items lie in managed memory; its two words, each with one
 // writer, in pinned host memory, where polling them moves no page:
@@ -10,11 +11,13 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <cuda/atomic>
 #include <exception>
 #include <functional>
 #include <hiway/hiway.hpp>
 #include <mutex>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -36,9 +39,45 @@ void check(cudaError_t error, char const* call, int line) {
 }
 #define BENCH_CUDA(call) check((call), #call, __LINE__)
 
-int number_of(std::string const& device) {
+/// CUDA's number of hiway's device `number`: with HIWAY_GPU_PARTS one GPU counts as so many.
+int ordinal(int number) {
+  char const* const parts = std::getenv("HIWAY_GPU_PARTS");
+  return number / (parts == nullptr ? 1 : std::max(1, std::atoi(parts)));
+}
+int ordinal_of(std::string const& device) {
   if (!device.starts_with("cuda:")) throw std::runtime_error("baseline: " + device + " is no GPU");
-  return std::stoi(device.substr(5));
+  return ordinal(std::stoi(device.substr(5)));
+}
+
+/// Makes a device CUDA's current one, as long as this lives.
+class On {
+ public:
+  explicit On(int device) {
+    BENCH_CUDA(cudaGetDevice(&before_));
+    BENCH_CUDA(cudaSetDevice(device));
+  }
+  ~On() { cudaSetDevice(before_); }
+  On(On const&) = delete;
+  On& operator=(On const&) = delete;
+
+ private:
+  int before_ = 0;
+};
+
+/// Whether kernels on `device` can reach `other`'s memory; from now on they do.
+bool reaches(int device, int other) {
+  if (device == other) return true;
+  int possible = 0;
+  BENCH_CUDA(cudaDeviceCanAccessPeer(&possible, device, other));
+  if (possible == 0) return false;
+  On const on(device);
+  cudaError_t const error = cudaDeviceEnablePeerAccess(other, 0);
+  if (error == cudaErrorPeerAccessAlreadyEnabled) {
+    static_cast<void>(cudaGetLastError());
+  } else {
+    BENCH_CUDA(error);
+  }
+  return true;
 }
 
 class Stream {
@@ -96,6 +135,12 @@ class Bytes {
   hiway::Memory kind_;
   void* address_ = nullptr;
 };
+
+/// Memory of that device, whichever is the current one.
+std::unique_ptr<Bytes> bytes_on(int device, std::size_t bytes) {
+  On const on(device);
+  return std::make_unique<Bytes>(hiway::Memory::device, bytes);
+}
 
 /// A part of an order's items that lie side by side, the first of them the order's `begin`-th.
 struct Part {
@@ -226,17 +271,23 @@ class ByHandMover : public Mover {
   Moved move(std::uint64_t items) final {
     BENCH_CUDA(cudaSetDevice(device_));
     order_ = order_of(++runs_, items, work_.plant);
-    BENCH_CUDA(cudaMemset(tally_.as<Tally>(), 0, sizeof(Tally)));
+    {
+      On const on(target_);
+      BENCH_CUDA(cudaMemset(tally_->as<Tally>(), 0, sizeof(Tally)));
+    }
     host_tally_ = {};
     before();
-    BENCH_CUDA(cudaDeviceSynchronize());
+    for (int const device : {target_, device_}) {
+      BENCH_CUDA(cudaSetDevice(device));
+      BENCH_CUDA(cudaDeviceSynchronize());
+    }
     auto const begin = Clock::now();
     run();
     Moved moved{std::chrono::duration<double>(Clock::now() - begin).count()};
     after();
     if (work_.flow != Flow::gpu_to_cpu) {
       Tally all;
-      BENCH_CUDA(cudaMemcpy(&all, tally_.as<Tally>(), sizeof all, cudaMemcpyDeviceToHost));
+      BENCH_CUDA(cudaMemcpy(&all, tally_->as<Tally>(), sizeof all, cudaMemcpyDefault));
       moved.wrong = difference(all, order_);
     }
     if (moved.wrong.empty() && comes_back(work_.flow)) moved.wrong = difference(host_tally_, order_);
@@ -245,7 +296,10 @@ class ByHandMover : public Mover {
 
  protected:
   explicit ByHandMover(Work const& work)
-      : work_(work), device_(use(work.device)), tally_(hiway::Memory::device, sizeof(Tally)) {}
+      : work_(work),
+        device_(use(work.device)),
+        target_(work.to_device >= 0 ? ordinal(work.to_device) : device_),
+        tally_(bytes_on(target_, sizeof(Tally))) {}
 
   virtual void before() {}  ///< outside the measured time
   virtual void run() = 0;
@@ -260,8 +314,15 @@ class ByHandMover : public Mover {
     BENCH_CUDA(cudaGetLastError());
   }
   void check_on_device(Part const& part, Stream const& stream) const {
-    check_batch<<<blocks_for(part), block, 0, stream.get()>>>(part, tally_.as<Tally>());
+    check_batch<<<blocks_for(part), block, 0, stream.get()>>>(part, tally_->as<Tally>());
     BENCH_CUDA(cudaGetLastError());
+  }
+  /// Of items that are with the target, all at once; waits.
+  void check_at_target(Part const& part) const {
+    On const on(target_);
+    Stream const stream;
+    check_on_device(part, stream);
+    stream.wait();
   }
   void add(Tally const& tally) {
     std::scoped_lock const lock(mutex_);
@@ -270,12 +331,13 @@ class ByHandMover : public Mover {
 
   Work work_;
   int device_;
+  int target_;  ///< where the items of gpu_to_gpu end; else device_
   Order order_;
-  Bytes tally_;
+  std::unique_ptr<Bytes> tally_;  ///< with the target
 
  private:
   static int use(std::string const& device) {
-    int const number = number_of(device);
+    int const number = ordinal_of(device);
     BENCH_CUDA(cudaSetDevice(number));
     return number;
   }
@@ -292,15 +354,22 @@ class LargeCopy final : public ByHandMover {
  public:
   explicit LargeCopy(Work const& work)
       : ByHandMover(work),
-        most_(buffer_bytes / work.item_bytes),
-        host_there_(hiway::Memory::pinned, goes_there(work.flow) ? buffer_bytes : 1),
-        host_back_(hiway::Memory::pinned, comes_back(work.flow) ? buffer_bytes : 1),
-        device_there_(hiway::Memory::device, buffer_bytes),
-        device_back_(hiway::Memory::device, work.flow == Flow::cpu_to_gpu ? 1 : buffer_bytes) {}
+        buffer_bytes_(std::size_t{work.to_device >= 0 ? 64U : 256U} << 20),
+        most_(buffer_bytes_ / work.item_bytes),
+        direct_(work.to_device < 0 || (reaches(device_, target_) && reaches(target_, device_))),
+        host_there_(hiway::Memory::pinned, goes_there(work.flow) ? buffer_bytes_ : 1),
+        host_back_(hiway::Memory::pinned, comes_back(work.flow) ? buffer_bytes_ : 1),
+        device_there_(hiway::Memory::device, buffer_bytes_),
+        device_back_(bytes_on(target_, work.flow == Flow::cpu_to_gpu ? 1 : buffer_bytes_)) {}
+
+  Json facts() const override {
+    Json facts = Json::object();
+    facts["bytes_a_copy"] = buffer_bytes_;
+    if (work_.to_device >= 0) facts["peer_access"] = direct_;
+    return facts;
+  }
 
  private:
-  static constexpr std::size_t buffer_bytes = std::size_t{256} << 20;
-
   // An order of at most the buffers' items is made and checked; run() copies as many as were asked for.
   void before() override {
     items_ = order_.items;
@@ -311,8 +380,11 @@ class LargeCopy final : public ByHandMover {
     } else {
       write(part(device_there_.at(0), 0, order_.items), there_);
     }
-    if (work_.flow == Flow::both) write(part(device_back_.at(0), 0, order_.items), back_);
-    if (work_.flow == Flow::gpu_to_gpu) BENCH_CUDA(cudaMemset(device_back_.at(0), 0xff, bytes()));
+    if (work_.flow == Flow::both) write(part(device_back_->at(0), 0, order_.items), back_);
+    if (work_.flow == Flow::gpu_to_gpu) {
+      On const on(target_);
+      BENCH_CUDA(cudaMemset(device_back_->at(0), 0xff, bytes()));
+    }
     if (comes_back(work_.flow)) std::fill_n(host_back_.at(0), bytes(), std::byte{0xff});
   }
   void run() override {
@@ -322,16 +394,16 @@ class LargeCopy final : public ByHandMover {
       left -= n;
       if (goes_there(work_.flow)) copy(device_there_.at(0), host_there_.at(0), now, there_);
       if (work_.flow == Flow::gpu_to_cpu) copy(host_back_.at(0), device_there_.at(0), now, back_);
-      if (work_.flow == Flow::both) copy(host_back_.at(0), device_back_.at(0), now, back_);
-      if (work_.flow == Flow::gpu_to_gpu) copy(device_back_.at(0), device_there_.at(0), now, there_);
+      if (work_.flow == Flow::both) copy(host_back_.at(0), device_back_->at(0), now, back_);
+      if (work_.flow == Flow::gpu_to_gpu) copy(device_back_->at(0), device_there_.at(0), now, there_);
     }
     there_.wait();
     back_.wait();
   }
   void after() override {
     if (goes_there(work_.flow)) check_on_device(part(device_there_.at(0), 0, order_.items), there_);
-    if (work_.flow == Flow::gpu_to_gpu) check_on_device(part(device_back_.at(0), 0, order_.items), there_);
     there_.wait();
+    if (work_.flow == Flow::gpu_to_gpu) check_at_target(part(device_back_->at(0), 0, order_.items));
     if (comes_back(work_.flow)) add(check_items(host_back_.at(0), work_.item_bytes, order_.items));
   }
 
@@ -340,12 +412,14 @@ class LargeCopy final : public ByHandMover {
   }
   [[nodiscard]] std::size_t bytes() const { return order_.items * work_.item_bytes; }
 
+  std::size_t buffer_bytes_;
   std::uint64_t most_;
+  bool direct_;  ///< between two devices: the copies need not go through the host
   std::uint64_t items_ = 0;
   Bytes host_there_;
   Bytes host_back_;
   Bytes device_there_;
-  Bytes device_back_;
+  std::unique_ptr<Bytes> device_back_;  ///< with the target
   Stream there_;
   Stream back_;
 };
@@ -585,7 +659,7 @@ class ManagedRings final : public ByHandMover {
     std::vector<std::function<void()>> bodies;
     for (auto const& way : ways_) {
       run_rings<<<work_.cpu_threads, block, 0, way->stream.get()>>>(way->rings.as<ManagedRing>(), order_, item_words(),
-                                                                    way->put, tally_.as<Tally>());
+                                                                    way->put, tally_->as<Tally>());
       BENCH_CUDA(cudaGetLastError());
       for (unsigned t = 0; t != work_.cpu_threads; ++t) {
         ManagedRing const& ring = way->rings.as<ManagedRing>()[t];
@@ -660,13 +734,206 @@ class ManagedRings final : public ByHandMover {
   std::vector<std::unique_ptr<Way>> ways_;
 };
 
+/// Writes the order's items into a ring of `slots`, lap after lap; those of the last lap stay. `slots` is a multiple of all
+/// lanes, so that a slot is always the same lane's. What is planted is in the last lap.
+__global__ void store_slots(uint4* ring, std::uint64_t slots, Order order) {
+  std::uint64_t const lanes = lane_count();
+  std::uint64_t at = lane_index();
+  std::uint64_t const kept = min(order.items, slots);
+  std::uint64_t const victim = order.plant == Plant::none ? order.items : order.items - kept + kept / 2;
+  for (std::uint64_t i = at; i < order.items; i += lanes) {
+    auto const number = static_cast<std::uint32_t>(order.first + i - (i == victim && order.plant == Plant::duplicate));
+    uint4 item = make_uint4(number, number, number, number);
+    if (i == victim && order.plant == Plant::alter) item.w ^= 0x100U;
+    if (i != victim || order.plant != Plant::lose) ring[at] = item;
+    at += lanes;
+    if (at >= slots) at -= slots;
+  }
+}
+
+/// The floor of small items: a kernel stores them into the target's memory, into a ring as large as a tunnel's, and waits
+/// for nobody. Checked is the last lap, behind the measured time.
+class PeerStores final : public ByHandMover {
+ public:
+  PeerStores(Work const& work, unsigned blocks) : ByHandMover(work), blocks_(blocks != 0 ? blocks : full_grid()) {
+    std::uint64_t const lanes = std::uint64_t{blocks_} * block;
+    slots_ = lanes * std::max<std::uint64_t>(1, ring_bytes / sizeof(uint4) / lanes);
+    ring_ = bytes_on(target_, slots_ * sizeof(uint4));
+  }
+
+  Json facts() const override {
+    Json facts = Json::object();
+    facts["blocks"] = blocks_;
+    facts["threads_per_block"] = block;
+    facts["slots"] = slots_;
+    return facts;
+  }
+
+ private:
+  static constexpr std::size_t ring_bytes = std::size_t{8} << 20;
+
+  [[nodiscard]] unsigned full_grid() const {
+    cudaDeviceProp properties{};
+    BENCH_CUDA(cudaGetDeviceProperties(&properties, device_));
+    int each = 0;
+    BENCH_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, store_slots, block, 0));
+    return static_cast<unsigned>(properties.multiProcessorCount * each);
+  }
+
+  void before() override {
+    On const on(target_);
+    BENCH_CUDA(cudaMemset(ring_->at(0), 0xff, slots_ * sizeof(uint4)));
+  }
+  void run() override {
+    store_slots<<<blocks_, block, 0, stream_.get()>>>(ring_->as<uint4>(), slots_, order_);
+    BENCH_CUDA(cudaGetLastError());
+    stream_.wait();
+  }
+  void after() override {
+    std::uint64_t const kept = std::min(order_.items, slots_);
+    order_.first += static_cast<std::uint32_t>(order_.items - kept);
+    order_.items = kept;
+    check_at_target(part(ring_->at(0), 0, kept));
+  }
+
+  unsigned blocks_;
+  std::uint64_t slots_ = 0;
+  std::unique_ptr<Bytes> ring_;
+  Stream stream_;
+};
+
+/// 16 bytes that are stored and loaded at once.
+struct alignas(16) Ball {
+  std::uint32_t words[3];
+  std::uint32_t number;
+};
+
+constexpr long long patience_for_a_ball = 4'000'000'000;  // some 2 seconds
+
+/// Waits until `own` has that number; false when it takes too long.
+__device__ bool await_ball(Ball& own, std::uint32_t number, Ball& seen) {
+  long long const begin = clock64();
+  do {
+    seen = hiway::CudaMachine{}.look_tagged(own);
+    if (seen.number == number) return true;
+  } while (clock64() - begin < patience_for_a_ball);
+  return false;
+}
+
+/// What the side that times it saw.
+struct PingPong {
+  std::uint32_t seen;  ///< how often it came back
+  std::uint32_t altered;
+  std::uint64_t began_ns;  ///< when it came back first, and last
+  std::uint64_t ended_ns;
+};
+
+/// Sends the ball `trips` times and notes when it came back. One lane. `victim`: the trip that sends it altered.
+__global__ void ping(Ball* own, Ball* other, std::uint32_t trips, std::uint32_t victim, std::uint32_t* came,
+                     PingPong* all) {
+  hiway::CudaMachine const m;
+  for (std::uint32_t trip = 0; trip != trips; ++trip) {
+    std::uint32_t const number = 2 * trip + 1;
+    m.put_tagged(*other, Ball{{number, number, trip == victim ? number + 0x100U : number}, number});
+    Ball seen;
+    if (!await_ball(*own, number + 1, seen)) return;
+    came[trip] = m.cycles();
+    if (trip == 0) all->began_ns = m.now_ns();
+    if (seen.words[0] != number + 1 || seen.words[1] != number + 1 || seen.words[2] != number + 1) all->altered = 1;
+    all->seen = trip + 1;
+  }
+  all->ended_ns = m.now_ns();
+}
+
+/// Sends it back, every word one higher. One lane.
+__global__ void pong(Ball* own, Ball* other, std::uint32_t trips) {
+  for (std::uint32_t trip = 0; trip != trips; ++trip) {
+    Ball seen;
+    if (!await_ball(*own, 2 * trip + 1, seen)) return;
+    Ball const back{{seen.words[0] + 1, seen.words[1] + 1, seen.words[2] + 1}, seen.number + 1};
+    hiway::CudaMachine{}.put_tagged(*other, back);
+  }
+}
+
+/// The floor of a round trip between two running kernels: neither does anything but look at its own memory.
+class PeerPingPong final : public Echo {
+ public:
+  PeerPingPong(int device, int target) : here_(device), there_(target) {}
+
+  RoundTrips run(unsigned trips, bool alter) override {
+    unsigned const uncounted = trips / 10 + 1;
+    unsigned const all = uncounted + trips;
+    Side const there(there_, 1);
+    Side const here(here_, all);
+    {
+      On const on(there_);
+      pong<<<1, 1, 0, there.stream.get()>>>(there.ball.as<Ball>(), here.ball.as<Ball>(), all);
+      BENCH_CUDA(cudaGetLastError());
+    }
+    {
+      On const on(here_);
+      ping<<<1, 1, 0, here.stream.get()>>>(here.ball.as<Ball>(), there.ball.as<Ball>(), all, alter ? trips / 2 : all,
+                                           here.came.as<std::uint32_t>(), here.all.as<PingPong>());
+      BENCH_CUDA(cudaGetLastError());
+    }
+    here.stream.wait();
+    there.stream.wait();
+    PingPong seen{};
+    std::vector<std::uint32_t> came(all);
+    BENCH_CUDA(cudaMemcpy(&seen, here.all.as<PingPong>(), sizeof seen, cudaMemcpyDefault));
+    BENCH_CUDA(cudaMemcpy(came.data(), here.came.as<void>(), came.size() * sizeof came[0], cudaMemcpyDefault));
+    RoundTrips made;
+    if (seen.seen == all)
+      made = rally_times(came, uncounted, static_cast<double>(seen.ended_ns - seen.began_ns) / 1000);
+    if (seen.altered != 0) made.wrong = "what came back is not what was sent makes it";
+    if (seen.seen != all) made.wrong = "it came back " + std::to_string(seen.seen) + " times of " + std::to_string(all);
+    return made;
+  }
+
+ private:
+  /// One device's memory, zeroed, and its stream.
+  struct Side {
+    Side(int device, unsigned trips)
+        : on(device),
+          ball(hiway::Memory::device, sizeof(Ball)),
+          came(hiway::Memory::device, trips * sizeof(std::uint32_t)),
+          all(hiway::Memory::device, sizeof(PingPong)) {
+      BENCH_CUDA(cudaMemset(ball.at(0), 0, sizeof(Ball)));
+      BENCH_CUDA(cudaMemset(all.at(0), 0, sizeof(PingPong)));
+      BENCH_CUDA(cudaDeviceSynchronize());
+    }
+    On on;  ///< the current one while this lives
+    Bytes ball;
+    Bytes came;
+    Bytes all;
+    Stream stream;
+  };
+
+  int here_;
+  int there_;
+};
+
+std::unique_ptr<Echo> make_ping_pong(std::string const& device, int to_device) {
+  int const here = ordinal_of(device);
+  int const there = ordinal(to_device);
+  if (!reaches(here, there) || !reaches(there, here)) return nullptr;
+  return std::make_unique<PeerPingPong>(here, there);
+}
+
 std::unique_ptr<Mover> make_by_hand(ByHand way, Work const& work, std::size_t batch_bytes) {
+  bool const between = work.flow == Flow::gpu_to_gpu && work.to_device >= 0;
   switch (way) {
     case ByHand::large_copy: return std::make_unique<LargeCopy>(work);
-    case ByHand::launch_per_batch: return std::make_unique<LaunchPerBatch>(work, batch_bytes);
+    case ByHand::launch_per_batch:
+      if (between) return nullptr;
+      return std::make_unique<LaunchPerBatch>(work, batch_bytes);
+    case ByHand::stores_of_64_blocks:
+    case ByHand::stores_of_a_full_grid:
+      if (!between || !reaches(ordinal_of(work.device), ordinal(work.to_device))) return nullptr;
+      return std::make_unique<PeerStores>(work, way == ByHand::stores_of_64_blocks ? 64 : 0);
     case ByHand::managed_ring: {
       int concurrent = 0;
-      BENCH_CUDA(cudaDeviceGetAttribute(&concurrent, cudaDevAttrConcurrentManagedAccess, number_of(work.device)));
+      BENCH_CUDA(cudaDeviceGetAttribute(&concurrent, cudaDevAttrConcurrentManagedAccess, ordinal_of(work.device)));
       if (concurrent == 0 || work.flow == Flow::gpu_to_gpu) return nullptr;
       return std::make_unique<ManagedRings>(work, batch_bytes);
     }
@@ -675,7 +942,7 @@ std::unique_ptr<Mover> make_by_hand(ByHand way, Work const& work, std::size_t ba
 }
 
 std::vector<double> launch_and_sync(std::string const& device, unsigned count) {
-  BENCH_CUDA(cudaSetDevice(number_of(device)));
+  BENCH_CUDA(cudaSetDevice(ordinal_of(device)));
   Stream const stream;
   std::vector<double> us;
   us.reserve(count);
@@ -691,7 +958,7 @@ std::vector<double> launch_and_sync(std::string const& device, unsigned count) {
   return us;
 }
 
-[[maybe_unused]] bool const known = register_raw_cuda({&make_by_hand, &launch_and_sync});
+[[maybe_unused]] bool const known = register_raw_cuda({&make_by_hand, &launch_and_sync, &make_ping_pong});
 
 }  // namespace
 }  // namespace bench

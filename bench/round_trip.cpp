@@ -7,37 +7,12 @@
 
 #include "bench/benches.hpp"
 #include "bench/echo.hpp"
+#include "bench/quantiles.hpp"
 #include "bench/raw_cuda.hpp"
 #include "cli/bad_input.hpp"
 
 namespace bench {
 namespace {
-
-/// The quantiles of a turn's times, gathered for facts.
-class Quantiles {
- public:
-  void take(RoundTrips const& trips) {
-    p99_.push_back(trips.at(0.99));
-    longest_ = std::max(longest_, trips.at(1));
-    count_ = trips.us.size();
-  }
-  [[nodiscard]] Json facts(bool small) const {
-    Json facts = Json::object();
-    facts["trips"] = count_;
-    if (small || p99_.empty()) return facts;
-    std::vector<double> sorted(p99_.begin() + (p99_.size() > 1 ? 1 : 0), p99_.end());  // without the uncounted turn
-    std::ranges::sort(sorted);
-    facts["p99_us"] = sorted[sorted.size() / 2];
-    facts["p99_us_highest"] = sorted.back();
-    facts["longest_us"] = longest_;
-    return facts;
-  }
-
- private:
-  std::vector<double> p99_;
-  double longest_ = 0;
-  std::size_t count_ = 0;
-};
 
 class RoundTripBench final : public Bench {
  public:

@@ -81,6 +81,24 @@ struct GpuSink {
   }
 };
 
+/// Hands every item on.
+template <std::size_t Bytes>
+struct GpuPass {
+  using Item = Numbered<Bytes>;
+
+  HIWAY_DEVICE void operator()(Outlet<Item> in, Inlet<Item> out) const {
+    if constexpr (hiway::stays_in_slot<Item>) {
+      in.for_each_warp_d([&](Item const& item) {
+        out.put_in_place_warp_d([&](Item& slot) {
+          for (std::uint32_t i = hiway::thread_index() % 32; i < Item::count; i += 32) slot.words[i] = item.words[i];
+        });
+      });
+    } else {
+      in.for_each_d([&](Item const& item) { out.put_d(item); });
+    }
+  }
+};
+
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -186,14 +204,15 @@ class PipelineMover final : public Mover {
         pipe_(hiway::PipelineConfig{.device = work.device, .deadline = std::chrono::seconds(60)}),
         grid_(grid_of(traffic, work.device == "simt")),
         order_on_device_(pipe_.create_buffer<Order>(1)),
-        tallies_(pipe_.create_buffer<Tally>(std::size_t{grid_.blocks} * grid_.threads_per_block, traffic.to_device)) {
+        tallies_(pipe_.create_buffer<Tally>(std::size_t{grid_.blocks} * grid_.threads_per_block, work.to_device)) {
     bool const small = work.device == "simt";
     std::size_t const chosen = small ? small_capacity : std::max(least_items, tunnel_bytes / Bytes);
     hiway::TunnelConfig const config{.capacity_items = traffic.capacity_items != 0 ? traffic.capacity_items : chosen,
                                      .batch_items = traffic.batch_items,
                                      // A size that was asked for is not cut short by its age.
                                      .flush_after = std::chrono::microseconds(traffic.batch_items != 0 ? 10'000 : 50),
-                                     .movement = traffic.movement};
+                                     .movement = traffic.movement,
+                                     .low_latency = traffic.low_latency};
     bool const there = work.flow == Flow::cpu_to_gpu || work.flow == Flow::both;
     bool const back = work.flow == Flow::gpu_to_cpu || work.flow == Flow::both;
     hiway::CpuStageOptions const threads{.threads = work.cpu_threads};
@@ -210,11 +229,18 @@ class PipelineMover final : public Mover {
       pipe_.add_cpu_stage("cpu sink", CpuSink<Bytes>{mutex_, cpu_tally_, traffic.calls}, hiway::from(tunnel), threads);
     }
     if (work.flow == Flow::gpu_to_gpu) {
-      auto& tunnel = pipe_.create_tunnel<Numbered<Bytes>>("along", hiway::Direction::gpu_to_gpu, config);
-      pipe_.add_gpu_stage("gpu source", GpuSource<Bytes>{order_on_device_.view()}, hiway::into(tunnel), grid_);
-      hiway::GpuStageOptions sink = grid_;
-      sink.device = traffic.to_device;
-      pipe_.add_gpu_stage("gpu sink", GpuSink<Bytes>{tallies_.view()}, hiway::from(tunnel), sink);
+      auto* along = &pipe_.create_tunnel<Numbered<Bytes>>("along", hiway::Direction::gpu_to_gpu, config);
+      pipe_.add_gpu_stage("gpu source", GpuSource<Bytes>{order_on_device_.view()}, hiway::into(*along), grid_);
+      for (std::size_t i = 0; i != work.through.size(); ++i) {
+        std::string const number = std::to_string(i + 1);
+        auto& next = pipe_.create_tunnel<Numbered<Bytes>>(std::string("along ").append(number),
+                                                          hiway::Direction::gpu_to_gpu, config);
+        pipe_.add_gpu_stage(std::string("gpu pass ").append(number), GpuPass<Bytes>{}, hiway::from(*along),
+                            hiway::into(next), reads_on(work.through[i], traffic));
+        along = &next;
+      }
+      pipe_.add_gpu_stage("gpu sink", GpuSink<Bytes>{tallies_.view()}, hiway::from(*along),
+                          reads_on(work.to_device, traffic));
     }
     capacity_items_ = config.capacity_items;
     to_gpu_ = there || work.flow == Flow::gpu_to_gpu;
@@ -264,6 +290,17 @@ class PipelineMover final : public Mover {
   }
 
  private:
+  /// A stage on `device` that reads a tunnel from another one.
+  [[nodiscard]] hiway::GpuStageOptions reads_on(int device, Traffic const& traffic) const {
+    hiway::GpuStageOptions options = grid_;
+    if (traffic.low_latency) {
+      options.blocks = 1;
+      options.threads_per_block = 32;
+    }
+    options.device = device;
+    return options;
+  }
+
   Work work_;
   Order order_;
   std::mutex mutex_;
@@ -288,6 +325,7 @@ std::unique_ptr<Mover> make_traffic(Work const& work, Traffic const& traffic) {
     case 16: return std::make_unique<PipelineMover<16>>(work, traffic);
     case 64: return std::make_unique<PipelineMover<64>>(work, traffic);
     case 4096: return std::make_unique<PipelineMover<4096>>(work, traffic);
+    case largest_item_bytes: return std::make_unique<PipelineMover<largest_item_bytes>>(work, traffic);
     default: throw std::invalid_argument("no items of " + std::to_string(work.item_bytes) + " bytes");
   }
 }

@@ -45,7 +45,7 @@ class TunnelBench final : public Bench {
         ->type_name("N");
     command.add_option("--blocks", traffic_.blocks, "of each GPU stage; 0: 128")->type_name("N");
     command.add_option("--threads-per-block", traffic_.threads_per_block, "0: 256; whole warps")->type_name("N");
-    command.add_option("--to-device", traffic_.to_device, "of --flow gpu_to_gpu: the device that gets")->type_name("N");
+    command.add_option("--to-device", to_device_, "of --flow gpu_to_gpu: the device that gets")->type_name("N");
     command.add_option("--batch-bytes", batch_bytes_, "of the baselines' batches")->type_name("BYTES");
     command.add_option("--plant", plant_, "an error that must be found: lose, duplicate, alter")->type_name("ERROR");
   }
@@ -60,7 +60,7 @@ class TunnelBench final : public Bench {
       for (std::size_t const bytes : item_sizes) {
         if (item_bytes_ != 0 && item_bytes_ != bytes) continue;
         for (unsigned const threads : thread_counts(flow, request))
-          rows.push_back(row({request.device, flow, bytes, threads, plant()}, request));
+          rows.push_back(row({request.device, flow, bytes, threads, plant(), to_device_}, request));
       }
     }
     return rows;
@@ -75,7 +75,7 @@ class TunnelBench final : public Bench {
     if (!movement_.empty() && movement_ != "none" && !known(std::views::values(movements), movement_))
       throw cli::BadInput{"--movement: no movement " + movement_};
     if (items_ > most_items) throw cli::BadInput{"--items: at most " + std::to_string(most_items)};
-    if (traffic_.to_device >= 0 && flow_ != "gpu_to_gpu")
+    if (to_device_ >= 0 && flow_ != "gpu_to_gpu")
       throw cli::BadInput{"--to-device goes with --flow gpu_to_gpu"};
     if (threads_ > 256) throw cli::BadInput{"--threads: at most 256"};
     if (traffic_.threads_per_block % 32 != 0) throw cli::BadInput{"--threads-per-block: whole warps of 32"};
@@ -114,7 +114,7 @@ class TunnelBench final : public Bench {
     what["flow"] = name_of(work.flow);
     what["item_bytes"] = work.item_bytes;
     if (work.flow != Flow::gpu_to_gpu) what["cpu_threads"] = work.cpu_threads;
-    if (traffic_.to_device >= 0) what["to_device"] = traffic_.to_device;
+    if (work.to_device >= 0) what["to_device"] = work.to_device;
     what["time"] = "run() to return";
     std::vector<std::shared_ptr<TimedMover>> movers;
     std::vector<Variant> variants;
@@ -125,7 +125,7 @@ class TunnelBench final : public Bench {
     };
     for (auto const& [movement, movement_name] : movements) {
       if (!movement_.empty() && movement_ != movement_name) continue;
-      bool const between = traffic_.to_device >= 0;
+      bool const between = work.to_device >= 0;
       if (work.flow == Flow::gpu_to_gpu && movement == hiway::Movement::managed) continue;
       if (work.flow == Flow::gpu_to_gpu && movement == hiway::Movement::dma && !between) continue;
       for (auto const& [calls, calls_name] : calls_of(work.flow)) {
@@ -159,6 +159,7 @@ class TunnelBench final : public Bench {
   std::string movement_;
   std::string plant_;
   std::size_t batch_bytes_ = 1 << 20;
+  int to_device_ = -1;
   Traffic traffic_;
 };
 

@@ -4,7 +4,7 @@ include_guard()
 file(GLOB hiway_bench_sources CONFIGURE_DEPENDS bench/*.cpp)
 set(hiway_bench_kernels ${hiway_bench_sources})
 list(FILTER hiway_bench_kernels EXCLUDE REGEX
-  "/(bench|benches|checked_items|device_run|mover|movement|movement_table|numbered|round_trip|tunnel)\\.cpp$")
+  "/(asked|bench|benches|checked_items|device_numbers|device_run|end_detection|mover|movement|movement_table|numbered|peer|round_trip|tunnel)\\.cpp$")
 if(HIWAY_WITH_CUDA)  # what needs the toolkit itself; a bench without it leaves these variants out
   file(GLOB hiway_bench_cuda_only CONFIGURE_DEPENDS bench/*.cu)
   list(APPEND hiway_bench_sources ${hiway_bench_cuda_only})

@@ -21,14 +21,22 @@ constexpr std::size_t largest_item = 65536;  // create_tunnel's limit
 constexpr std::size_t longest_file = 1 << 20;
 
 constexpr std::pair<char const*, Direction> directions[] = {{"cpu_to_gpu", Direction::cpu_to_gpu},
-                                                            {"gpu_to_cpu", Direction::gpu_to_cpu}};
-constexpr std::pair<char const*, BusUse> uses[] = {{"one_way", BusUse::one_way}, {"both_ways", BusUse::both_ways}};
+                                                            {"gpu_to_cpu", Direction::gpu_to_cpu},
+                                                            {"gpu_to_gpu", Direction::gpu_to_gpu}};
+constexpr std::pair<char const*, BusUse> uses[] = {
+    {"one_way", BusUse::one_way}, {"both_ways", BusUse::both_ways}, {"peer", BusUse::peer}};
+
+constexpr bool go_together(Direction direction, BusUse bus) {
+  return (direction == Direction::gpu_to_gpu) == (bus == BusUse::peer);
+}
 
 MovementRow read_row(Json const& value, std::string const& pointer) {
   JsonObject const object(value, pointer, {"direction", "bus", "up_to_bytes", "movement", "because"});
   MovementRow row;
-  row.direction = object.choice<Direction>("direction", {directions[0], directions[1]});
-  row.bus = object.choice<BusUse>("bus", {uses[0], uses[1]});
+  row.direction = object.choice<Direction>("direction", {directions[0], directions[1], directions[2]});
+  row.bus = object.choice<BusUse>("bus", {uses[0], uses[1], uses[2]});
+  if (!go_together(row.direction, row.bus))
+    fail_at(value.place, pointer, "'gpu_to_gpu' goes with 'peer', and nothing else does");
   Json const& bytes = object.get("up_to_bytes");
   require(bytes, Json::Kind::integer, object.pointer("up_to_bytes"));
   if (bytes.integer < 1 || bytes.integer > std::int64_t{largest_item})
@@ -66,9 +74,11 @@ MovementTable::MovementTable(std::string name, std::string_view json) : name_(st
     if (!there.emplace(row.direction, row.bus, row.up_to_bytes).second)
       fail_at(list.items[i].place, "/rows/" + std::to_string(i), "this direction, bus and up_to_bytes are there twice");
   }
+  bool const between = std::ranges::any_of(rows_, [](MovementRow const& row) { return row.bus == BusUse::peer; });
   for (auto const& [direction_name, direction] : directions) {
     for (auto const& [bus_name, bus] : uses) {
-      if (!there.contains({direction, bus, largest_item}))
+      bool const needed = go_together(direction, bus) && (bus != BusUse::peer || between);
+      if (needed && !there.contains({direction, bus, largest_item}))
         fail_at(list.place, "/rows", std::string("no row up to 65536 bytes for ") + direction_name + ", " + bus_name);
     }
   }
@@ -95,8 +105,10 @@ MovementChoice MovementTable::choose(Direction direction, std::size_t item_bytes
   auto const row = std::ranges::find_if(rows_, [&](MovementRow const& r) {
     return r.direction == direction && r.bus == bus && item_bytes <= r.up_to_bytes;
   });
-  return {row->movement, name_ + ": up to " + std::to_string(row->up_to_bytes) + " B " +
-                             (direction == Direction::cpu_to_gpu ? "to" : "from") + " the device, bus used " +
+  if (row == rows_.end()) return {Movement::direct, name_ + ": nothing measured between devices"};
+  std::string const up_to = name_ + ": up to " + std::to_string(row->up_to_bytes) + " B ";
+  if (bus == BusUse::peer) return {row->movement, up_to + "between devices: " + row->because};
+  return {row->movement, up_to + (direction == Direction::cpu_to_gpu ? "to" : "from") + " the device, bus used " +
                              (bus == BusUse::one_way ? "one way: " : "both ways: ") + row->because};
 }
 

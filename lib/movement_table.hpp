@@ -1,4 +1,4 @@
-// MovementTable: what Movement::automatic takes for a tunnel across the bus. A table is made by measuring one machine
+// MovementTable: what Movement::automatic takes for a tunnel across the bus, or between two devices. A table is made by measuring one machine
 // (`hiway bench movement --write-table FILE`); the built-in one rests on docs/adr/0018.
 #pragma once
 #include <cstddef>
@@ -11,12 +11,12 @@
 
 namespace hiway {
 
-/// Whether a pipeline's tunnels cross the bus in one direction or in both.
-enum class BusUse : std::uint8_t { one_way, both_ways };
+/// Whether a pipeline's tunnels cross the bus in one direction or in both; peer: a tunnel from one device to another.
+enum class BusUse : std::uint8_t { one_way, both_ways, peer };
 
 /// What is taken for items of up to so many bytes, behind those of the next smaller row.
 struct MovementRow {
-  Direction direction = Direction::cpu_to_gpu;  ///< cpu_to_gpu or gpu_to_cpu
+  Direction direction = Direction::cpu_to_gpu;  ///< gpu_to_gpu with BusUse::peer alone, and that with nothing else
   BusUse bus = BusUse::one_way;
   std::size_t up_to_bytes = 0;
   Movement movement = Movement::direct;  ///< direct or dma
@@ -31,11 +31,12 @@ struct MovementChoice {
 class MovementTable {
  public:
   /// A table in JSON (docs/performance_tunnels.md). *Throws* ConfigError in one line, with the place, for whatever is wrong
-  /// with it: every item size must have a row in each direction, for either use of the bus.
+  /// with it: every item size must have a row in each direction across the bus, for either use of it. Of rows between devices
+  /// there may be none.
   MovementTable(std::string name, std::string_view json);
   [[nodiscard]] static MovementTable built_in();
 
-  /// *Shape and units*: a direction that crosses the bus, 1 to 65536 bytes.
+  /// direct, where nothing between devices was measured. *Shape and units*: as in a row, 1 to 65536 bytes.
   [[nodiscard]] MovementChoice choose(Direction direction, std::size_t item_bytes, BusUse bus) const;
 
  private:

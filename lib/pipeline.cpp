@@ -236,11 +236,9 @@ void Pipeline::Core::place(TunnelState& s) {
   bool const tagged = config.low_latency;  // its pool is not: that may lie across the bus, or go on as an array
   if (s.crosses()) {
     bool const peers = s.put_home != at_host && s.get_home != at_host;
-    s.movement = tagged || (peers && config.movement == Movement::automatic) ? Movement::direct : config.movement;
-    s.why = tagged                                   ? "low_latency"
-            : config.movement != Movement::automatic ? "asked for"
-            : peers                                  ? "between devices"
-                                                     : "";
+    s.movement = tagged ? Movement::direct : config.movement;
+    s.why = tagged ? "low_latency" : config.movement != Movement::automatic ? "asked for" : "";
+    if (peers) settle_movement(s);
     bool const each_its_own = peers && s.movement == Movement::dma;
     std::byte* const items = each_its_own ? nullptr : place_direct(s, std::bit_ceil(s.capacity));
     s.put_ring = make_ring(t, RingPart::outbox, items, s.capacity, put_words, 1, tagged);
@@ -304,14 +302,23 @@ void Pipeline::Core::tell_arrivals(TunnelState& t) {
   if (to_host) host_words_->image(t.host_relays).hears.word = t.arrived.word;
 }
 
-// Not at create_tunnel: which ways the bus is used is known when all tunnels are there.
+// Not at create_tunnel: which ways the bus is used is known when all tunnels are there; between which devices one goes, when
+// its stages are, and before its items have a place.
 void Pipeline::Core::settle_movement(TunnelState& t) {
   if (!t.crosses() || t.movement != Movement::automatic) return;
+  std::size_t const bytes = t.tunnel->item_bytes();
+  if (t.tunnel->direction() == Direction::gpu_to_gpu) {
+    if (!movement_table_) movement_table_ = chosen_movement_table();
+    MovementChoice const choice = movement_table_->choose(Direction::gpu_to_gpu, bytes, BusUse::peer);
+    t.movement = choice.movement;
+    t.why = choice.why;
+    return;
+  }
   auto const any = [&](Direction direction) {
     return std::ranges::any_of(tunnels_, [&](TunnelState const& s) { return s.tunnel->direction() == direction; });
   };
   BusUse const bus = any(Direction::cpu_to_gpu) && any(Direction::gpu_to_cpu) ? BusUse::both_ways : BusUse::one_way;
-  MovementChoice const choice = movement_table_->choose(t.tunnel->direction(), t.tunnel->item_bytes(), bus);
+  MovementChoice const choice = movement_table_->choose(t.tunnel->direction(), bytes, bus);
   if (choice.movement == Movement::dma) place_for_dma(t);
   t.movement = choice.movement;
   t.why = choice.why;

@@ -71,6 +71,29 @@ TEST(MovementTable, TheBuiltInOneHasARowForEveryItem) {
   }
 }
 
+std::string const largest_between = row("gpu_to_gpu", "peer", "65536", "dma", "of a link");
+
+TEST(MovementTable, BetweenDevicesItsRowsAreTakenTheSameWay) {
+  MovementTable const t("t", table({largest_between, row("gpu_to_gpu", "peer", "16", "direct", "small")}, all_direct));
+  auto const choose = [&](std::size_t bytes) { return t.choose(Direction::gpu_to_gpu, bytes, BusUse::peer); };
+  EXPECT_EQ(choose(16).movement, Movement::direct);
+  EXPECT_EQ(choose(16).why, "t: up to 16 B between devices: small");
+  EXPECT_EQ(choose(17).movement, Movement::dma);
+  EXPECT_EQ(choose(65536).why, "t: up to 65536 B between devices: of a link");
+  EXPECT_EQ(t.choose(Direction::cpu_to_gpu, 17, BusUse::one_way).movement, Movement::direct);
+}
+
+// What was written before there were such rows.
+TEST(MovementTable, WithoutARowBetweenDevicesItIsDirectThere) {
+  for (MovementTable const& t : {MovementTable("t", table({}, all_direct)), MovementTable::built_in()}) {
+    for (std::size_t const bytes : {1U, 65536U}) {
+      MovementChoice const choice = t.choose(Direction::gpu_to_gpu, bytes, BusUse::peer);
+      EXPECT_EQ(choice.movement, Movement::direct);
+      EXPECT_THAT(choice.why, testing::EndsWith(": nothing measured between devices"));
+    }
+  }
+}
+
 std::string refusal(std::string const& json) {
   try {
     MovementTable const t("t", json);
@@ -91,12 +114,19 @@ TEST(MovementTable, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(refusal("{\"rows\": [], \"row\": []}"), "line 1, column 14: no key 'row' here: measured, rows");
   EXPECT_EQ(refusal("{\"rows\": []}"), "line 1, column 10: /rows: no row up to 65536 bytes for cpu_to_gpu, one_way");
   EXPECT_EQ(with("{}"), "line 2, column 1: /rows/0: 'direction' is missing");
-  EXPECT_EQ(with(row("cpu_to_cpu", "one_way", "4", "dma")),
-            "line 2, column 15: /rows/0/direction: 'cpu_to_gpu' or 'gpu_to_cpu' is needed, not 'cpu_to_cpu'");
+  EXPECT_EQ(
+      with(row("cpu_to_cpu", "one_way", "4", "dma")),
+      "line 2, column 15: /rows/0/direction: 'cpu_to_gpu' or 'gpu_to_cpu' or 'gpu_to_gpu' is needed, not 'cpu_to_cpu'");
   EXPECT_THAT(with(row("cpu_to_gpu", "no_way", "4", "dma")),
-              HasSubstr("/rows/0/bus: 'one_way' or 'both_ways' is needed"));
+              HasSubstr("/rows/0/bus: 'one_way' or 'both_ways' or 'peer' is needed"));
   EXPECT_THAT(with(row("cpu_to_gpu", "one_way", "4", "managed")),
               HasSubstr("/rows/0/movement: 'direct' or 'dma' is needed, not 'managed'"));
+  EXPECT_EQ(with(row("gpu_to_gpu", "one_way", "65536", "dma")),
+            "line 2, column 1: /rows/0: 'gpu_to_gpu' goes with 'peer', and nothing else does");
+  EXPECT_EQ(with(row("cpu_to_gpu", "peer", "65536", "dma")),
+            "line 2, column 1: /rows/0: 'gpu_to_gpu' goes with 'peer', and nothing else does");
+  EXPECT_THAT(with(row("gpu_to_gpu", "peer", "4096", "dma")),
+              HasSubstr("/rows: no row up to 65536 bytes for gpu_to_gpu, peer"));
   for (std::string const bytes : {"0", "-1", "65537"})
     EXPECT_THAT(with(row("cpu_to_gpu", "one_way", bytes, "dma")),
                 HasSubstr("/rows/0/up_to_bytes: must be 1 to 65536, not " + bytes));

@@ -46,8 +46,9 @@ enum class Direction : std::uint8_t { cpu_to_cpu, cpu_to_gpu, gpu_to_cpu, gpu_to
 /// direct: items lie in pinned host memory, stages store and load them there. dma: a monitor copies batches.
 /// managed: like direct, but items lie in memory that moves to whoever touches it (the paper's unified memory; for
 /// comparison). automatic: direct or dma, by a table of item size, direction, and whether the pipeline's tunnels cross the
-/// bus both ways: the built-in one, or the file that HIWAY_MOVEMENT_TABLE names. It is chosen at the first prepare(), or,
-/// by the tunnels made so far, when an open end on the device is asked for. TunnelReport says what and why.
+/// bus both ways: the built-in one, or the file that HIWAY_MOVEMENT_TABLE names; between two devices direct, where the table
+/// has no row for that. It is chosen at the first prepare(), or, by the tunnels made so far, when an open end on the device
+/// is asked for. TunnelReport says what and why.
 enum class Movement : std::uint8_t { automatic, dma, direct, managed };
 /// How lanes of a GPU stage share a claim on a queue. none: each claims for itself. warp: one claim for each converged
 /// group of lanes. block: such groups of a block's warps that come at the same time share one, too; block_scan: the same

@@ -12,9 +12,13 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <vector>
 
+#include "bench/asked.hpp"
 #include "bench/benches.hpp"
+#include "bench/echo.hpp"
+#include "bench/ending.hpp"
 #include "bench/movement_table.hpp"
 #include "bench/numbered.hpp"
 #include "bench/raw_cuda.hpp"
@@ -248,7 +252,7 @@ TEST(TunnelBench, RefusesWhatItDoesNotHave) {
 TEST(MovementBench, SetsDmaBesideDirectForEveryDirectionAndSize) {
   std::vector<Row> const rows = run_small("movement", {});
   EXPECT_THAT(first_wrong(rows), IsEmpty());
-  EXPECT_THAT(rows, SizeIs(2 * 5 * 2 + 5));
+  EXPECT_THAT(rows, SizeIs(3 * 5 * 2 + 5));
   for (Row const& row : rows) {
     EXPECT_TRUE(row.what.contains("item_bytes") && row.what.contains("direction")) << row.what.dump();
     EXPECT_EQ(row.beside, "direct");
@@ -306,6 +310,32 @@ TEST(MovementTableOfABench, TakesWhatMovesMostAndOfEqualsTheShorterRoundTrip) {
   EXPECT_EQ(movements(slower, "both_ways"), (Movements{{"cpu_to_gpu", "direct"}, {"gpu_to_cpu", "dma"}}));
 }
 
+/// What it would have measured between two devices, too: dma twice direct, in 5 us.
+std::vector<Row> measured_between(std::vector<Row> rows) {
+  for (std::size_t const bytes : item_sizes) {
+    for (auto const& [unit, direct, dma] : {std::tuple{"items/s", 100.0, 200.0}, {"us", 2.0, 5.0}}) {
+      Row row{{{"direction", "gpu_to_gpu"}, {"item_bytes", bytes}}, unit, Better::more, "direct", {}};
+      row.measured.push_back({.variant = "direct", .median = direct});
+      row.measured.push_back({.variant = "dma", .median = dma});
+      rows.push_back(std::move(row));
+    }
+  }
+  return rows;
+}
+
+TEST(MovementTableOfABench, HasRowsBetweenDevicesWhereThereWereTwo) {
+  Json const rows = movement_table(measured_between(measured_rows(80, {9, 9, 9, 9})));
+  EXPECT_THAT(rows, SizeIs(5 * 5));
+  EXPECT_EQ(movements(rows, "peer"), (std::vector<std::pair<std::string, std::string>>{{"gpu_to_gpu", "dma"}}));
+  hiway::MovementTable const read("t", Json{{"rows", rows}}.dump());
+  hiway::MovementChoice const choice = read.choose(hiway::Direction::gpu_to_gpu, 12, hiway::BusUse::peer);
+  EXPECT_EQ(choice.movement, hiway::Movement::dma);
+  EXPECT_EQ(choice.why, "t: up to 12 B between devices: dma 2.00 times direct in items a second");
+  std::vector<Row> part = measured_between(measured_rows(80, {9, 9, 9, 9}));
+  part.pop_back();
+  EXPECT_THROW((void)movement_table(part), std::logic_error) << "all of them, or none";
+}
+
 TEST(MovementTableOfABench, IsOneThatTheLibraryReads) {
   Json const table{{"measured", {{"bench", "movement"}}}, {"rows", movement_table(measured_rows(80, {9, 9, 9, 9}))}};
   hiway::MovementTable const read("t", table.dump());
@@ -344,6 +374,132 @@ TEST(RoundTripBench, IsRightForOneWarpAndForABlockOnEverySm) {
   EXPECT_GT(rows[1].what["blocks"], 1);
 }
 
+TEST(PeerBench, IsRightInEveryPart) {
+  std::vector<Row> const rows = run_small("peer", {});
+  EXPECT_THAT(first_wrong(rows), IsEmpty());
+  ASSERT_THAT(rows, SizeIs(6)) << "emulated: nothing stands beside what is asked";
+  auto const variants = [&](std::size_t row) {
+    std::vector<std::string> names;
+    for (Measured const& measured : rows[row].measured) names.push_back(measured.variant);
+    return names;
+  };
+  using testing::ElementsAre;
+  for (std::size_t const row : {0U, 2U, 3U})
+    EXPECT_THAT(variants(row), ElementsAre("direct, low latency", "direct", "dma")) << rows[row].what.dump();
+  EXPECT_THAT(variants(1), ElementsAre("direct", "dma"));
+  for (std::size_t const row : {4U, 5U})
+    EXPECT_THAT(variants(row), ElementsAre("1 device", "2 devices", "4 devices")) << rows[row].what.dump();
+  for (Row const& row : rows) {
+    EXPECT_EQ(row.what["from"], "simt:0");
+    EXPECT_EQ(row.what["to"], "simt:1");
+  }
+  for (std::size_t const row : {0U, 1U, 2U})
+    EXPECT_THAT(rows[row].what["beside"].get<std::string>(), HasSubstr("needs a GPU"));
+}
+
+TEST(PeerBench, ItsItemsGoFromOneDeviceToAnother) {
+  std::vector<Row> const rows = run_small("peer", {"--only", "once", "--items", "777", "--to", "3"});
+  ASSERT_THAT(rows, SizeIs(1));
+  EXPECT_EQ(rows[0].what["to"], "simt:3");
+  for (Measured const& measured : rows[0].measured) {
+    ASSERT_THAT(measured.facts["tunnels"], SizeIs(1)) << measured.variant;
+    Json const& tunnel = measured.facts["tunnels"][0];
+    EXPECT_EQ(tunnel["created"], 777);
+    EXPECT_EQ(tunnel["movement"], measured.variant == "dma" ? "dma" : "direct");
+    EXPECT_EQ(tunnel["batches"].get<int>() > 0, measured.variant == "dma") << "within a device nothing is copied";
+  }
+}
+
+TEST(PeerBench, ItsChainsHaveATunnelFromEachDeviceToTheNext) {
+  std::vector<Row> const rows = run_small("peer", {"--only", "chain"});
+  ASSERT_THAT(rows, SizeIs(1));
+  ASSERT_THAT(rows[0].measured, SizeIs(3));
+  EXPECT_EQ(rows[0].measured[0].facts["tunnels"][0]["movement"], "memory");
+  EXPECT_THAT(rows[0].measured[1].facts["tunnels"], SizeIs(1));
+  EXPECT_THAT(rows[0].measured[2].facts["tunnels"], SizeIs(3));
+  for (std::size_t const chain : {1U, 2U}) {
+    for (Json const& tunnel : rows[0].measured[chain].facts["tunnels"]) EXPECT_EQ(tunnel["movement"], "direct");
+  }
+}
+
+TEST(PeerBench, RefusesWhatItDoesNotHave) {
+  auto const refused = [](std::vector<std::string> const& arguments) -> std::string {
+    try {
+      (void)run_small("peer", arguments);
+    } catch (cli::BadInput const& error) {
+      return error.what();
+    }
+    return "taken";
+  };
+  EXPECT_EQ(refused({"--to", "0"}), "--to: another device than simt");
+  EXPECT_EQ(refused({"--to", "-1"}), "--to: the number of a device, not -1");
+  EXPECT_EQ(refused({"--only", "all"}), "--only: stream, large, round-trip, once, chain or end, not all");
+  EXPECT_EQ(refused({"--trips", "500001"}), "--trips: at most 500000");
+  EXPECT_EQ(refused({"--threads-per-block", "33"}), "--threads-per-block: whole warps of 32");
+}
+
+TEST(PeerEcho, OfEverySizeIsRightAndFindsAnAlteredItem) {
+  for (std::size_t const bytes : {4U, 12U, 64U, 4096U}) {
+    for (hiway::Movement const movement : {hiway::Movement::direct, hiway::Movement::dma}) {
+      EchoSetup setup{"simt", bytes, 1, 32, movement, movement};
+      setup.to_device = 1;
+      auto const echo = make_echo(setup);
+      for (unsigned run = 0; run != 2; ++run) {
+        RoundTrips const made = echo->run(20);
+        EXPECT_THAT(made.wrong, IsEmpty()) << bytes;
+        EXPECT_THAT(made.us, SizeIs(20));
+      }
+      EXPECT_THAT(echo->run(20, true).wrong, testing::Not(IsEmpty())) << bytes;
+    }
+  }
+}
+
+// A trip is from one arrival to the next, and the cycles wrap.
+TEST(RallyTimes, AreSharesOfTheWholeTime) {
+  std::vector<std::uint32_t> const came{0xffff'fff0U, 0xffff'fffaU, 20, 40, 50};  // 10, 26, 20, 10 cycles
+  EXPECT_THAT(rally_times(came, 2, 33.0).us,
+              testing::ElementsAre(testing::DoubleEq(5), testing::DoubleEq(10), testing::DoubleEq(13)));
+  EXPECT_THAT(rally_times(came, 0, 33.0).us, SizeIs(4)) << "nobody knows when the first was sent";
+  EXPECT_THAT(rally_times({}, 1, 0).us, IsEmpty());
+}
+
+Row peer_row(char const* measures, Better better, std::string const& beside,
+             std::vector<std::pair<std::string, double>> const& medians) {
+  Row row{{{"measures", measures}}, "items/s", better, beside, {}};
+  for (auto const& [variant, median] : medians)
+    row.measured.push_back({.variant = variant, .values = {median, 2 * median}, .median = median, .right = true});
+  return row;
+}
+
+TEST(Asked, AreTheSharesOfTheFasterFloorAndTheShortestRoundTrip) {
+  std::vector<Row> const rows =
+      asked({peer_row(small_items, Better::more, "raw stores, full grid",
+                      {{"raw stores, 64 blocks", 20}, {"raw stores, full grid", 10}, {"direct", 15}, {"dma", 3}}),
+             peer_row(large_items, Better::more, "large copy", {{"large copy", 100}, {"direct", 50}, {"dma", 80}}),
+             peer_row(there_and_back, Better::less, "raw ping-pong", {{"raw ping-pong", 1}, {"low", 2}, {"dma", 60}}),
+             peer_row("every item once", Better::more, "direct", {{"direct", 1}, {"dma", 1}})});
+  ASSERT_THAT(rows, SizeIs(3));
+  std::vector<double> shares;
+  for (Row const& row : rows) shares.push_back(row.measured.at(0).median);
+  EXPECT_THAT(shares, testing::ElementsAre(0.75, 0.8, 2));
+  EXPECT_THAT(rows[0].measured[0].values, testing::ElementsAre(0.75, 1.5));
+  EXPECT_EQ(rows[0].unit, "of raw stores, 64 blocks");
+  EXPECT_EQ(rows[0].what["asked"], "at least 0.7");
+  EXPECT_EQ(rows[0].measured[0].variant, "direct");
+  EXPECT_EQ(rows[0].measured[0].facts["as_asked"], true);
+  EXPECT_EQ(rows[1].measured[0].variant, "dma");
+  EXPECT_EQ(rows[1].measured[0].facts["as_asked"], false);
+  EXPECT_EQ(rows[2].measured[0].variant, "low");
+  EXPECT_EQ(rows[2].what["asked"], "at most 2.6");
+  EXPECT_DOUBLE_EQ(rows[2].measured[0].facts["beside_what_is_asked"], 1.3);
+}
+
+TEST(Asked, WithoutAFloorThereIsNoShare) {
+  EXPECT_THAT(asked({peer_row(small_items, Better::more, "", {{"direct", 15}}),
+                     peer_row(there_and_back, Better::less, "", {{"direct", 2}})}),
+              IsEmpty());
+}
+
 TEST(EndDetectionBench, IsRightForALineAndForACycle) {
   std::vector<Row> const rows = run_small("end-detection", {});
   EXPECT_THAT(first_wrong(rows), IsEmpty());
@@ -358,7 +514,7 @@ TEST(PollingBench, IsRightAloneAndBesideAPipeline) {
 }
 
 TEST(TunnelsBenches, FindTheirPlantedErrors) {
-  for (char const* name : {"movement", "round-trip", "end-detection", "polling"}) {
+  for (char const* name : {"movement", "round-trip", "peer", "end-detection", "polling"}) {
     SCOPED_TRACE(name);
     expect_each_found(run_small(name, {"--plant"}));
   }

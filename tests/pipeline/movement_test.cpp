@@ -1,6 +1,7 @@
 // Movement::automatic in a pipeline: decided by what crosses the bus, once, and reported; items arrive whichever it is.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -14,6 +15,7 @@ namespace {
 
 using namespace hiway;
 using hiway_tests::bounded;
+using hiway_tests::device;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -29,10 +31,10 @@ struct CountDown {
 /// A table in a file, named by the environment as long as this lives.
 class Table {
  public:
-  /// one_way and both_ways: what is taken there.
-  Table(std::string const& one_way, std::string const& both_ways)
+  /// one_way and both_ways: what is taken there; peer: likewise, no row where it is empty.
+  Table(std::string const& one_way, std::string const& both_ways, std::string const& peer = "")
       : path_(testing::TempDir() + "movement_" + std::to_string(::testing::UnitTest::GetInstance()->random_seed()) +
-              "_" + one_way + both_ways + ".json") {
+              "_" + one_way + both_ways + peer + ".json") {
     std::ofstream file(path_);
     char const* separator = "{\"rows\": [";
     for (std::string const direction : {"cpu_to_gpu", "gpu_to_cpu"}) {
@@ -42,6 +44,9 @@ class Table {
         separator = ",\n";
       }
     }
+    if (!peer.empty())
+      file << separator << R"({"direction": "gpu_to_gpu", "bus": "peer", "up_to_bytes": 65536, "movement": ")" << peer
+           << R"(", "because": "so between"})";
     file << "]}\n";
     file.close();
     setenv("HIWAY_MOVEMENT_TABLE", path_.c_str(), 1);
@@ -90,6 +95,68 @@ std::vector<TunnelReport> both_ways() {
     EXPECT_EQ(sum, 10100);
   }
   return reports;
+}
+
+struct Keep {
+  HIWAY_DEVICE int operator()(int const& x) const { return x; }
+};
+
+/// One device -> another -> CPU; the first tunnel's report.
+TunnelReport between_devices(TunnelConfig const& config = {}) {
+  Pipeline pipe(bounded());
+  auto& along = pipe.create_tunnel<int>("along", Direction::gpu_to_gpu, config);
+  auto& back = pipe.create_tunnel<int>("back", Direction::gpu_to_cpu, {.movement = Movement::direct});
+  int sum = 0;
+  pipe.add_gpu_stage("source", CountDown{}, into(along), {.blocks = 1, .threads_per_block = 32});
+  pipe.add_gpu_stage("keep", Keep{}, from(along), into(back), {.blocks = 1, .threads_per_block = 32, .device = 1});
+  pipe.add_cpu_stage(
+      "sink", [&](int const& x) { sum += x; }, from(back));
+  TunnelReport report;
+  for (int run = 0; run < 2; ++run) {
+    sum = 0;
+    report = pipe.run().tunnels.at(0);
+    EXPECT_EQ(sum, 5050);
+  }
+  return report;
+}
+
+/// Of emulated devices there are as many as one likes.
+#define HIWAY_NEEDS_TWO_DEVICES() \
+  HIWAY_NEEDS_DEVICE();           \
+  if (device() != "simt" && std::ranges::count_if(devices(), &DeviceInfo::usable) < 2) GTEST_SKIP() << "one GPU"
+
+TEST(AutomaticMovement, BetweenDevicesIsByTheTablesRowForThat) {
+  HIWAY_NEEDS_TWO_DEVICES();
+  {
+    Table const table("direct", "direct", "dma");
+    TunnelReport const report = between_devices();
+    EXPECT_EQ(report.movement, "dma");
+    EXPECT_GT(report.batches, 0u);
+    EXPECT_THAT(report.why, testing::EndsWith(".json: up to 65536 B between devices: so between"));
+    EXPECT_EQ(between_devices({.movement = Movement::direct}).why, "asked for");
+    EXPECT_EQ(between_devices({.low_latency = true}).movement, "direct");
+  }
+  Table const table("dma", "dma", "direct");
+  TunnelReport const report = between_devices();
+  EXPECT_EQ(report.movement, "direct");
+  EXPECT_EQ(report.batches, 0u);
+}
+
+TEST(AutomaticMovement, BetweenDevicesIsDirectWhereNothingWasMeasured) {
+  HIWAY_NEEDS_TWO_DEVICES();
+  Table const table("dma", "dma");
+  TunnelReport const report = between_devices();
+  EXPECT_EQ(report.movement, "direct");
+  EXPECT_THAT(report.why, testing::EndsWith(".json: nothing measured between devices"));
+}
+
+// Which devices it is between is known at prepare() first.
+TEST(AutomaticMovement, BetweenDevicesATableThatCannotBeReadIsToldOfAtPrepare) {
+  HIWAY_NEEDS_TWO_DEVICES();
+  setenv("HIWAY_MOVEMENT_TABLE", "/nowhere/table.json", 1);
+  EXPECT_THAT(hiway_tests::text_of_error<ConfigError>([] { between_devices(); }),
+              HasSubstr("HIWAY_MOVEMENT_TABLE: /nowhere/table.json: cannot be opened: No such file or directory"));
+  unsetenv("HIWAY_MOVEMENT_TABLE");
 }
 
 TEST(AutomaticMovement, TheBuiltInTableTakesDirectForSmallItems) {

@@ -1,0 +1,22 @@
+#include "bench/device_numbers.hpp"
+
+#include <hiway/backend.hpp>
+
+namespace bench {
+
+int number_of(std::string const& device) { return device == "simt" ? 0 : std::stoi(device.substr(5)); }
+
+std::string name_of(std::string const& device, int number) {
+  return std::string(device == "simt" ? "simt:" : "cuda:").append(std::to_string(number));
+}
+
+std::vector<int> other_devices(std::string const& device) {
+  if (device == "simt") return {1, 2, 3};
+  std::vector<int> others;
+  for (hiway::DeviceInfo const& info : hiway::devices()) {
+    if (info.usable && info.name.starts_with("cuda:") && info.name != device) others.push_back(number_of(info.name));
+  }
+  return others;
+}
+
+}  // namespace bench

@@ -1,0 +1,15 @@
+// Devices by their numbers, of one kind: GPUs, or emulated ones.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace bench {
+
+/// 2 of "cuda:2"; "simt" has 0.
+[[nodiscard]] int number_of(std::string const& device);
+/// The `number`-th device of the kind of `device`: "cuda:2", "simt:2".
+[[nodiscard]] std::string name_of(std::string const& device, int number);
+/// The numbers of the usable ones of its kind but itself, ascending. Of emulated ones there are as many as one likes: three.
+[[nodiscard]] std::vector<int> other_devices(std::string const& device);
+
+}  // namespace bench
