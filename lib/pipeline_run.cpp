@@ -108,17 +108,22 @@ void Pipeline::Core::run_thread(std::size_t stage, unsigned thread) {
 
 // An emulated lane's body. What it throws is kept here. What a lane throws when the device aborts already may come of it, a
 // warp operation without those that have left: the first fault counts, though whoever has it may not have filled its
-// record.
+// record. Other lanes go on without one that has left, and look at `aborted` before they use what it owed them: it is set
+// before.
 void Pipeline::Core::run_lane(std::size_t kernel, Control& control, std::function<void()> const& body) {
+  FiberMachine const m;
   try {
-    body();
+    return body();
   } catch (Unwind const&) {
-    if (FiberMachine{}.load(control.ready, Order::acquire) != 0) import_record(control.record);
+    if (m.load(control.ready, Order::acquire) != 0) import_record(control.record);
   } catch (...) {
-    if (is_aborted(FiberMachine{}, control)) return;
-    std::string const stage = stage_name(simt::lane_mark());
-    fail_stage(stage.empty() ? gpu_[kernel].name : stage, std::current_exception());
+    if (!is_aborted(m, control)) {
+      std::string const stage = stage_name(simt::lane_mark());
+      fail_stage(stage.empty() ? gpu_[kernel].name : stage, std::current_exception());
+      record_fault(m, control, FaultKind::failed, simt::lane_mark(), no_id, 0);  // F1; the error is kept already
+    }
   }
+  simt::order_leaving();
 }
 
 void Pipeline::Core::start() {
