@@ -317,6 +317,7 @@ class Pipeline::Core {
   void check_started(std::chrono::steady_clock::time_point now);
   void check_deadline(std::chrono::steady_clock::time_point now);
   void import_record(FaultRecord const& record);
+  void import_faults();
   void import_late_faults();
   void fail_stage(std::string const& stage, std::exception_ptr error);
   void set_error(std::exception_ptr error);

@@ -108,17 +108,22 @@ void Pipeline::Core::run_thread(std::size_t stage, unsigned thread) {
 
 // An emulated lane's body. What it throws is kept here. What a lane throws when the device aborts already may come of it, a
 // warp operation without those that have left: the first fault counts, though whoever has it may not have filled its
-// record.
+// record. Other lanes go on without one that has left, and look at `aborted` before they use what it owed them: it is set
+// before.
 void Pipeline::Core::run_lane(std::size_t kernel, Control& control, std::function<void()> const& body) {
+  FiberMachine const m;
   try {
-    body();
+    return body();
   } catch (Unwind const&) {
-    if (FiberMachine{}.load(control.ready, Order::acquire) != 0) import_record(control.record);
+    if (m.load(control.ready, Order::acquire) != 0) import_record(control.record);
   } catch (...) {
-    if (is_aborted(FiberMachine{}, control)) return;
-    std::string const stage = stage_name(simt::lane_mark());
-    fail_stage(stage.empty() ? gpu_[kernel].name : stage, std::current_exception());
+    if (!is_aborted(m, control)) {
+      std::string const stage = stage_name(simt::lane_mark());
+      fail_stage(stage.empty() ? gpu_[kernel].name : stage, std::current_exception());
+      record_fault(m, control, FaultKind::failed, simt::lane_mark(), no_id, 0);  // F1; the error is kept already
+    }
   }
+  simt::order_leaving();
 }
 
 void Pipeline::Core::start() {
@@ -349,12 +354,7 @@ void Pipeline::Core::check_deadline(std::chrono::steady_clock::time_point now) {
 // a pipeline without a device. It asks nothing of the driver.
 bool Pipeline::Core::supervise() {
   ThreadMachine const m;
-  if (!error_.get()) {
-    for (Device const& d : devices_) {
-      if (m.load(d.notice->faulted, Order::acquire) != 0) import_record(d.notice->record);
-    }
-    if (m.load(host_control_->ready, Order::acquire) != 0) import_record(host_control_->record);
-  }
+  if (!error_.get()) import_faults();
   bool const aborting = is_aborted(m, *host_control_);
   if (!ended_.load(std::memory_order_relaxed)) {
     bool const ended = host_check_ != nullptr
@@ -433,9 +433,19 @@ bool Pipeline::Core::wait_for(std::chrono::nanoseconds duration) {
   return true;
 }
 
-// A put into an open end after the whole run had ended: no monitor was left to tell.
+/// What the device monitors have told, and the host's own.
+void Pipeline::Core::import_faults() {
+  ThreadMachine const m;
+  for (Device const& d : devices_) {
+    if (m.load(d.notice->faulted, Order::acquire) != 0) import_record(d.notice->record);
+  }
+  if (m.load(host_control_->ready, Order::acquire) != 0) import_record(host_control_->record);
+}
+
+// A stage that fails when every tunnel has ended, as any does where there is none: its kernels leave, and the watcher may see
+// that before the supervisor looks again. A put into an open end after the whole run had ended: no monitor was left to tell.
 void Pipeline::Core::import_late_faults() {
-  if (ThreadMachine{}.load(host_control_->ready, Order::acquire) != 0) import_record(host_control_->record);
+  import_faults();
   for (Home home = own_device; home < own_device + devices_.size(); ++home) {
     bool const open_there = std::ranges::any_of(tunnels_, [&](TunnelState const& t) {
       return (t.open_inlets != 0 && t.put_home == home) || (!t.open_outlets.empty() && t.get_home == home);

@@ -8,6 +8,7 @@
 #include "hiway/error.hpp"
 #include "lib/json.hpp"
 #include "lib/plan/expression.hpp"
+#include "lib/text.hpp"
 
 namespace hiway::plan {
 namespace {
@@ -143,7 +144,7 @@ class Expander {
   static std::string index_text(std::vector<std::int64_t> const& dims, std::int64_t channel) {
     std::string text;
     for (std::size_t d = dims.size(); d-- > 0; channel /= dims[d])
-      text = std::string(1, d == 0 ? '[' : ',').append(std::to_string(channel % dims[d])).append(text);
+      text = numbered(d == 0 ? "[" : ",", channel % dims[d]) + text;
     return text.empty() ? text : text + "]";
   }
 

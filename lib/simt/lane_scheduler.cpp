@@ -364,6 +364,11 @@ std::uint64_t share_in_block(std::uint64_t value) {
   return lane.block->shared_value;
 }
 
+void order_leaving() noexcept {
+  Block& block = *lane_here("order_leaving").block;
+  sanitizer::release(&block.barrier_order[block.barrier_phase % 2]);
+}
+
 void* block_room() noexcept { return lane_here("block_room").block->room; }
 
 bool on_own_stack(void const* address) noexcept { return lane_here("on_own_stack").holds(address); }

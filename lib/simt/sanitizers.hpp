@@ -2,7 +2,8 @@
 // HIWAY_SIMT_TSAN for lib/simt.
 //
 // Under TSan lib/simt itself is compiled without -fsanitize=thread, so TSan knows only the orders that are stated here:
-// launch -> lane, lanes of one sync (or sync_block) -> each other, lane -> Launch::wait. Those are CUDA's, and no more:
+// launch -> lane, lanes of one sync (or sync_block) -> each other, lane -> Launch::wait. Those are CUDA's, and no more (but
+// order_leaving's, in a run that aborts):
 // fibers are switched without synchronization, so two lanes of one OS thread still count as unordered, and code that
 // runs on a lane takes no mutex.
 #pragma once

@@ -172,6 +172,31 @@ TEST(StageFaults, ALaneThatMissesItsSiblingsInAnAbortSaysNothing) {
   EXPECT_EQ(text_of_error<Error>([&] { pipe.run(); }), "stage 'two': first");
 }
 
+/// A lane fails; the others of its block meet without it, and count who may go on.
+struct FailAndMeet {
+  View<Word<std::uint32_t>> may_go_on;
+  void operator()(Inlet<int> out) const {
+    FiberMachine const m;
+    if (m.thread_in_block() == 40) fail("a lane is gone");
+    m.sync_block();
+    if (!is_aborted(m, *out.view().control)) m.fetch_add(may_go_on[0], 1u, Order::relaxed);
+  }
+};
+// `aborted` of the device was set only when the host's abort came there. Until then lanes of a segment went on with what a
+// failed one should have shared: a letter went to any replica (grouping/team.hpp E3).
+TEST(StageFaults, ALaneThatFailsHasSaidSoBeforeItsBlockMeetsWithoutIt) {
+  Pipeline pipe(bounded());
+  std::vector<Word<std::uint32_t>> count(1);
+  auto& may_go_on = pipe.create_buffer<Word<std::uint32_t>>(std::span<Word<std::uint32_t> const>(count));
+  auto& t = pipe.create_tunnel<int>("t", Direction::gpu_to_cpu);
+  pipe.add_gpu_stage("failing", FailAndMeet{may_go_on.view()}, into(t), {.blocks = 1, .threads_per_block = 64});
+  pipe.add_cpu_stage(
+      "sink", [](int const&) {}, from(t));
+  EXPECT_EQ(text_of_error<StageError>([&] { pipe.run(); }), "stage 'failing': a lane is gone");
+  may_go_on.copy_out(std::span(count));
+  EXPECT_EQ(count[0].bits, 0u);
+}
+
 // ---- misuse that only the end check or a put behind the end can see
 
 /// Puts into its own cycle once more when that has ended.

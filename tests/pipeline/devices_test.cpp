@@ -12,14 +12,13 @@
 #include <vector>
 
 #include "hiway/hiway.hpp"
+#include "lib/text.hpp"
 #include "tests/device.hpp"
 
 namespace {
 
 using namespace hiway;
 using namespace hiway_tests;
-
-std::string numbered(char const* what, int number) { return std::string(what).append(std::to_string(number)); }
 
 /// Without the warning of a cycle that has no plan.
 PipelineConfig quiet() {
@@ -86,7 +85,7 @@ RunReport through(std::vector<int> const& devices, std::uint32_t items, TunnelCo
     Direction const direction = i == 0                ? Direction::cpu_to_gpu
                                 : i == devices.size() ? Direction::gpu_to_cpu
                                                       : Direction::gpu_to_gpu;
-    tunnels.push_back(&pipe.create_tunnel<std::uint32_t>(numbered("t", int(i)), direction, config));
+    tunnels.push_back(&pipe.create_tunnel<std::uint32_t>(numbered("t", i), direction, config));
   }
   pipe.add_cpu_stage(
       "feed",
@@ -95,7 +94,7 @@ RunReport through(std::vector<int> const& devices, std::uint32_t items, TunnelCo
       },
       into(*tunnels[0]));
   for (std::size_t i = 0; i < devices.size(); ++i)
-    pipe.add_gpu_stage(numbered("stage ", int(i)), Add{1'000'000}, from(*tunnels[i]), into(*tunnels[i + 1]),
+    pipe.add_gpu_stage(numbered("stage ", i), Add{1'000'000}, from(*tunnels[i]), into(*tunnels[i + 1]),
                        {.blocks = 2, .threads_per_block = 64, .device = devices[i]});
   seen.assign(items, 0);
   pipe.add_cpu_stage(

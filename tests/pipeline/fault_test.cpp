@@ -64,6 +64,20 @@ struct Endless {
   }
 };
 
+/// Fails when the run has ended already: all is closed, read, and told to the host. As a GPU's lane does it, which throws nothing.
+struct FailBehindTheEnd {
+  std::uint64_t behind_ns;
+  HIWAY_DEVICE void operator()(Inlet<int> out) const {
+    out.close();
+    anywhere([&](auto m) {
+      std::uint64_t const until = m.now_ns() + behind_ns;
+      for (unsigned misses = 0; m.now_ns() < until; ++misses) m.relax(misses);
+      if (m.thread_index() == 0)
+        record_fault(m, *out.view().control, FaultKind::failed, out.view().stage, no_id, 0, "behind the end");
+    });
+  }
+};
+
 auto numbers(int n) {
   return [n](Inlet<int> out) {
     for (int i = 0; i < n; ++i) out.put_h(i);
@@ -144,6 +158,21 @@ TEST(Fault, AFailureOnTheDeviceEndsTheRunSoon) {
   }
   RecordProperty("microseconds", std::to_string(std::chrono::duration_cast<std::chrono::microseconds>(best).count()));
   EXPECT_LT(best, soon);
+}
+
+// The kernels' end may be seen by the watcher before the supervisor looks for a fault again: it was lost, and the run ended
+// well. Here the supervisor naps.
+TEST(Fault, AFailureBehindTheEndIsNotLostWhileTheSupervisorNaps) {
+  HIWAY_NEEDS_DEVICE();
+  PipelineConfig config = bounded();
+  config.monitor_wait = Wait::sleep;
+  Pipeline pipe(config);
+  auto& out = pipe.create_tunnel<int>("out", Direction::gpu_to_cpu);
+  pipe.add_gpu_stage("late", FailBehindTheEnd{120'000'000}, into(out), {.blocks = 1, .threads_per_block = 32});
+  pipe.add_cpu_stage(
+      "sink", [](int const&) {}, from(out));
+  for (int run = 0; run != 10; ++run)
+    EXPECT_EQ(text_of_error<StageError>([&] { pipe.run(); }), "stage 'late': behind the end");
 }
 
 TEST(Fault, AFailureInsideAGroupNamesItsStage) {

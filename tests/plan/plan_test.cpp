@@ -13,6 +13,7 @@
 
 #include "hiway/error.hpp"
 #include "lib/json.hpp"
+#include "lib/text.hpp"
 
 namespace {
 
@@ -308,8 +309,7 @@ void scramble(Json& value, std::mt19937& random, std::map<std::string, std::stri
     bool const is_name =
         member.key == "name" || member.key == "stream" || member.key == "task" || member.key == "process";
     if (is_name) {
-      std::string const fresh =
-          std::string{"x"}.append(std::to_string(random() % 1000)) + "_" + std::to_string(names.size());
+      std::string const fresh = hiway::numbered("x", random() % 1000) + hiway::numbered("_", names.size());
       member.value.text = names.try_emplace(member.value.text, fresh).first->second;
     }
     scramble(member.value, random, names);

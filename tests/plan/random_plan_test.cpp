@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "hiway/plan/plan.hpp"
+#include "lib/text.hpp"
 #include "tests/environment.hpp"
 #include "tests/plan/simulator.hpp"
 
@@ -115,14 +116,14 @@ class Generator {
   std::vector<int> needed_;  // as far as somebody looks
 };
 
-std::string name(int stream) { return std::string{"s"}.append(std::to_string(stream)); }
+std::string name(int stream) { return hiway::numbered("s", stream); }
 
 plan::Program planned(SmallProgram const& small) {
   plan::Program program;
   for (std::size_t s = 0; s < small.initial.size(); ++s)
     program.streams.push_back({name(static_cast<int>(s)), small.elem_bytes[s], {}, small.initial[s]});
   for (SmallTask const& one : small.tasks) {
-    plan::Task task{"t", {}, one.process < 0 ? "" : std::string{"p"}.append(std::to_string(one.process)), one.cost};
+    plan::Task task{"t", {}, one.process < 0 ? "" : hiway::numbered("p", one.process), one.cost};
     for (SmallOperation const& op : one.operations) {
       plan::Operation operation = op.kind == Kind::write  ? plan::write(name(op.stream), op.count)
                                   : op.kind == Kind::read ? plan::read(name(op.stream), op.count)

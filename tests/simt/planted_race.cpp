@@ -1,5 +1,6 @@
-// Plants one race, or the same program without it: TSan must report `missing_syncwarp`, `missing_second_barrier` and
-// `relaxed_publish` (exit code 66) and be silent on `with_syncwarp`, `with_second_barrier` and `release_publish`.
+// Plants one race, or the same program without it: TSan must report `missing_syncwarp`, `missing_second_barrier`,
+// `relaxed_publish` and `just_returns` (exit code 66) and be silent on `with_syncwarp`, `with_second_barrier`,
+// `release_publish` and `leaves_in_order`.
 // A checker is itself tested.
 #include <atomic>
 #include <cstdio>
@@ -74,6 +75,17 @@ void publish_to_another_warp(Across& across, std::memory_order order) {
   if (id.thread == 33 && id.block != 0) receive(across.item, across.flag);
 }
 
+// A lane writes and leaves; the others of its block meet without it and read.
+void leave_and_meet(bool in_order) {
+  if (lane_id().thread == 40) {
+    shared_words()[0] = 42;
+    if (in_order) order_leaving();
+    return;
+  }
+  sync_block();
+  expect(shared_words()[0] == 42);
+}
+
 }  // namespace
 
 int main(int arguments, char** values) {
@@ -86,10 +98,12 @@ int main(int arguments, char** values) {
   if (what == "with_second_barrier") body = [] { exchange_in_block(true); };
   if (what == "relaxed_publish") body = [&] { publish_to_another_warp(across, std::memory_order_relaxed); };
   if (what == "release_publish") body = [&] { publish_to_another_warp(across, std::memory_order_release); };
+  if (what == "just_returns") body = [] { leave_and_meet(false); };
+  if (what == "leaves_in_order") body = [] { leave_and_meet(true); };
   if (!body) {
     std::fputs(
         "usage: planted_race missing_syncwarp|with_syncwarp|missing_second_barrier|with_second_barrier|"
-        "relaxed_publish|release_publish\n",
+        "relaxed_publish|release_publish|just_returns|leaves_in_order\n",
         stderr);
     return 1;
   }

@@ -51,6 +51,9 @@ std::uint64_t meet(WarpOperation operation, std::uint32_t mask, std::uint64_t va
 void sync_block();
 /// They meet, and leave with the value of the block's first lane.
 std::uint64_t share_in_block(std::uint64_t value);
+/// The calling lane leaves because the run aborts: who meets in sync_block without it comes behind all that it has done.
+/// Behind a lane that just returns nobody does, as a GPU promises no such order.
+void order_leaving() noexcept;
 /// The block's memory for the library's own words, zeroed at launch, aligned to 16 bytes.
 inline constexpr std::size_t block_room_bytes = 2048;
 [[nodiscard]] void* block_room() noexcept;
