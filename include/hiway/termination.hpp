@@ -39,7 +39,8 @@
 // host memory:
 //   T8  a delegate reads, or sets, what the question says after it has acquired the question, and answers by a release.
 //       So T2 holds over all homes (no created is asked for before every finished is answered), and T5 at each (closed,
-//       then created, by the home's own read-modify-writes)
+//       then created, by the home's own read-modify-writes). A question stands until all have answered it: one that is
+//       given up, since the host aborts, is the last
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -181,6 +182,7 @@ struct TerminationTable {
   std::uint32_t answer_count = 0;               ///< 0: it is the only device
   Word<std::uint32_t>* host_aborted = nullptr;  ///< ends the wait for answers
   std::uint64_t asked = 0;                      ///< the checker's, or the delegate's, own
+  std::uint32_t given_up = 0;                   ///< the checker's own: it asks no more
 };
 
 namespace detail {
@@ -278,12 +280,15 @@ struct Answered {
   bool all = true;
   std::uint64_t sum = 0;
 };
-/// Asks the other devices, and *waits* for their monitors, which answer whatever else they do.
+/// Asks the other devices, and *waits* for their monitors, which answer whatever else they do. Nothing is asked any more once
+/// the host's abort has ended a wait: a delegate may still be reading that question.
 template <class Machine>
 HIWAY_DEVICE inline Answered ask_others(Machine m, TerminationTable& table, Question what, std::uint32_t unit) {
   Answered answered;
   if (table.answer_count == 0) return answered;
   by_one_lane(m, [&] {
+    answered.all = table.given_up == 0;  // T8
+    if (!answered.all) return;
     m.store_across(table.question->what, static_cast<std::uint32_t>(what), Order::relaxed);
     m.store_across(table.question->unit, unit, Order::relaxed);
     m.store_across(table.question->number, ++table.asked, Order::release);  // T8
@@ -291,7 +296,10 @@ HIWAY_DEVICE inline Answered ask_others(Machine m, TerminationTable& table, Ques
       CheckAnswer& answer = table.answers[i];
       for (unsigned misses = 0; m.load_across(answer.number, Order::acquire) != table.asked; ++misses) {  // T8
         answered.all = m.load_across(*table.host_aborted, Order::relaxed) == 0;
-        if (!answered.all) break;
+        if (!answered.all) {
+          table.given_up = 1;
+          break;
+        }
         m.relax(misses);
       }
       answered.sum += m.load_across(answer.sum, Order::relaxed);

@@ -159,4 +159,60 @@ struct Aborts : Circle<1, 1> {
 };
 TEST(ExploreDelegate, AnAbortEndsTheWaitForAnswers) { expect_no_failure<Aborts>(); }
 
+/// Two lines from A to B: in the first an item that nobody gets, in the second nothing. The host aborts at any time, the
+/// checker's home hears of it later. A delegate that took one question for another would end the first.
+struct GivesUp {
+  static constexpr std::array warps = {1u, 1u, 1u};
+  GivesUp() {
+    first.ring.words.claimed.bits = 1;
+    std::uint32_t unit = 0;
+    for (LocalTunnel* t : {&first, &second}) {
+      checker.add({.finished = {}, .created = {t->created()}, .gates = {}, .tunnels = {TunnelEnds{}}, .readers = {}});
+      delegate.add({.finished = {t->finished()}, .created = {}, .gates = {}, .tunnels = {t->ends()}, .readers = {}});
+      delegate.add_stage(t->reading_stage(), {unit++});
+    }
+    for (TerminationTable* table : {&checker.table, &delegate.table}) {
+      table->question = &question;
+      table->answers = &answer;
+      table->host_aborted = &host.aborted;
+    }
+    checker.table.answer_count = 1;
+  }
+  void run(unsigned warp, ExploreMachine m) {
+    switch (warp) {
+      case 0: return check_all(m);
+      case 1: return answer_all(m);
+      default: record_fault(m, host, FaultKind::failed, 7, no_id, 0); m.store(at_a.aborted, 1u, Order::release);
+    }
+  }
+  void check_all(ExploreMachine m) {
+    while (!is_aborted(m, at_a)) {
+      bool const aborting = is_aborted(m, host);
+      require(check_round(m, checker.table, at_a) != CheckResult::ended, "an end with an item left");
+      for (unsigned misses = 0; is_aborted(m, host) == aborting && !is_aborted(m, at_a); ++misses) m.relax(misses);
+    }
+  }
+  void answer_all(ExploreMachine m) {
+    std::array<UnitNews, 2> news{};
+    for (unsigned misses = 0; !is_aborted(m, host); m.relax(misses++)) {
+      require(delegate_round(m, delegate.table, news.data()) == CheckResult::open, "an end with an item left");
+    }
+  }
+  void check() const {
+    require(first.end.closed.bits == 0, "a delegate has closed what it was not asked to");
+    require(first.end.ended.bits == 0 && first.stage_ended.bits == 0, "a delegate has ended what it was not asked to");
+    require(at_a.ready.bits == 0, "a fault that nobody made");
+  }
+
+  Control host;
+  Control at_a;
+  LocalTunnel first{at_a, 2};
+  LocalTunnel second{at_a, 2};
+  CheckQuestion question;
+  CheckAnswer answer;
+  CheckTable checker;
+  CheckTable delegate;
+};
+TEST(ExploreDelegate, AQuestionThatIsGivenUpIsTheLast) { expect_no_failure<GivesUp>(); }
+
 }  // namespace
