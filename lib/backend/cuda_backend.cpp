@@ -273,6 +273,7 @@ class CudaBackend final : public Backend {
 
   int number() const override { return number_; }
   bool reaches(Backend& other) override {
+    if (char const* const peers = std::getenv("HIWAY_PEERS"); peers != nullptr && *peers == '0') return false;
     int const others = other.number() / parts_;
     if (others == device_) return true;
     int possible = 0;

@@ -53,9 +53,9 @@ std::optional<std::int32_t> number_of(char const* variable) {
 
 Hardships chosen_hardships() {
   auto const delay = number_of("HIWAY_SIMT_DELAY_US");
-  auto const peers = number_of("HIWAY_SIMT_PEERS");
+  auto const peers = number_of("HIWAY_PEERS");
   if (delay && *delay < 0) throw ConfigError("HIWAY_SIMT_DELAY_US must be a number of microseconds");
-  if (peers && *peers != 0 && *peers != 1) throw ConfigError("HIWAY_SIMT_PEERS must be 0 or 1");
+  if (peers && *peers != 0 && *peers != 1) throw ConfigError("HIWAY_PEERS must be 0 or 1");
   return {std::chrono::microseconds(delay.value_or(0)), peers.value_or(1) == 1};
 }
 

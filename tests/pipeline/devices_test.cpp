@@ -183,21 +183,23 @@ TEST(Devices, CopiesTakeAsLongAsTheyAreTold) {
     return std::chrono::steady_clock::now() - begin;
   };
   EXPECT_EQ(to, std::byte{0});
-  EXPECT_LT(takes(nullptr), std::chrono::milliseconds(50));
+  auto shortest = takes(nullptr);
+  for (int i = 0; i < 5; ++i) shortest = std::min(shortest, takes(nullptr));
+  EXPECT_LT(shortest, std::chrono::milliseconds(50));
   EXPECT_GT(takes("200000"), std::chrono::milliseconds(100));  // the longest of 32
   EXPECT_EQ(to, std::byte{1});
 }
 
 TEST(Devices, WithoutPeersNoneReachesTheOthersMemory) {
   EXPECT_TRUE(make_backend("simt")->reaches(*make_backend("simt")));
-  Environment const alone("HIWAY_SIMT_PEERS", "0");
+  Environment const alone("HIWAY_PEERS", "0");
   EXPECT_FALSE(make_backend("simt")->reaches(*make_backend("simt")));
 }
 
 /// Chains and cycles, where copies are late and items between devices go by the host's memory.
 TEST(Devices, LateCopiesAndNoPeersLoseNothing) {
   for (char const* const peers : {"0", "1"}) {
-    Environment const alone("HIWAY_SIMT_PEERS", peers);
+    Environment const alone("HIWAY_PEERS", peers);
     Environment const delay("HIWAY_SIMT_DELAY_US", "100");
     for (Movement const movement : {Movement::direct, Movement::dma}) {
       for (std::size_t const capacity : {1u, 64u}) {
@@ -217,9 +219,9 @@ TEST(Devices, HardshipsThatAreNoneAreRefused) {
   EXPECT_EQ(text_of_error<ConfigError>([] { static_cast<void>(make_backend("simt")); }),
             "HIWAY_SIMT_DELAY_US must be a number of microseconds");
   Environment const none("HIWAY_SIMT_DELAY_US", "");
-  Environment const alone("HIWAY_SIMT_PEERS", "2");
+  Environment const alone("HIWAY_PEERS", "2");
   EXPECT_EQ(text_of_error<ConfigError>([] { static_cast<void>(make_backend("simt")); }),
-            "HIWAY_SIMT_PEERS must be 0 or 1");
+            "HIWAY_PEERS must be 0 or 1");
 }
 #endif
 
