@@ -1,12 +1,15 @@
 // The emulated device's backend, and the choice of a backend by name.
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <mutex>
 #include <new>
+#include <optional>
+#include <random>
 #include <thread>
 
 #include "hiway/backend.hpp"
@@ -32,18 +35,47 @@ class HostKernel final : public RunningKernel {
   simt::Launch launch_;
 };
 
+/// What emulated devices do as GPUs may; for tests.
+struct Hardships {
+  std::chrono::microseconds longest_copy{0};  ///< a submission takes up to as long
+  bool peers = true;                          ///< they reach each other's memory
+};
+
+std::optional<std::int32_t> number_of(char const* variable) {
+  char const* const asked = std::getenv(variable);
+  if (asked == nullptr || *asked == '\0') return std::nullopt;
+  std::int32_t number = -1;
+  char const* const end = asked + std::strlen(asked);
+  auto const parsed = std::from_chars(asked, end, number);
+  if (parsed.ec == std::errc{} && parsed.ptr == end) return number;
+  return -1;
+}
+
+Hardships chosen_hardships() {
+  auto const delay = number_of("HIWAY_SIMT_DELAY_US");
+  auto const peers = number_of("HIWAY_SIMT_PEERS");
+  if (delay && *delay < 0) throw ConfigError("HIWAY_SIMT_DELAY_US must be a number of microseconds");
+  if (peers && *peers != 0 && *peers != 1) throw ConfigError("HIWAY_SIMT_PEERS must be 0 or 1");
+  return {std::chrono::microseconds(delay.value_or(0)), peers.value_or(1) == 1};
+}
+
 // A poll does one thing: lands a copy (of a submission the last first), sets a word, or counts a submission. Whoever
 // forgets to wait, or takes a word or a copy for another, sees old bytes.
 class HostCopies final : public CopyStream {
+  using Clock = std::chrono::steady_clock;
+
  public:
+  HostCopies(std::chrono::microseconds longest, unsigned seed) : random_(seed), takes_us_(0, longest.count()) {}
   std::uint64_t submit(std::span<Copy const> copies, std::span<WordCopy const> words) override {
-    under_way_.push_back({{copies.begin(), copies.end()}, {words.begin(), words.end()}});
+    under_way_.push_back({{copies.begin(), copies.end()}, {words.begin(), words.end()}, from_when()});
     return ++submitted_;
   }
   std::uint64_t completed() override {
     if (!under_way_.empty()) {
       Submission& next = under_way_.front();
-      if (!next.copies.empty()) {
+      if (takes_us_.max() != 0 && Clock::now() < next.from) {
+        // not yet, nor what is behind it
+      } else if (!next.copies.empty()) {
         Copy const& copy = next.copies.back();
         for (std::size_t row = 0; row < copy.rows; ++row) {
           std::size_t const at = row * copy.pitch;
@@ -65,13 +97,21 @@ class HostCopies final : public CopyStream {
   struct Submission {
     std::vector<Copy> copies;
     std::vector<WordCopy> words;
+    Clock::time_point from;
   };
+  Clock::time_point from_when() {
+    return takes_us_.max() == 0 ? Clock::time_point() : Clock::now() + std::chrono::microseconds(takes_us_(random_));
+  }
+
+  std::minstd_rand random_;
+  std::uniform_int_distribution<std::int64_t> takes_us_;
   std::deque<Submission> under_way_;
   std::uint64_t submitted_ = 0;
 };
 
 class HostBackend final : public Backend {
  public:
+  explicit HostBackend(Hardships hardships = {}) : hardships_(hardships) {}
   std::string name() const override { return "simt"; }
   std::string description() const override {
     simt::DeviceLimits const& l = device_.limits();
@@ -80,7 +120,7 @@ class HostBackend final : public Backend {
   }
 
   int number() const override { return 0; }
-  bool reaches(Backend&) override { return true; }
+  bool reaches(Backend&) override { return hardships_.peers; }
   [[nodiscard]] bool is_host() const override { return true; }
   void* allocate(Memory, std::size_t bytes, std::string_view) override {
     return ::operator new(std::max<std::size_t>(bytes, 1), alignment);
@@ -97,8 +137,9 @@ class HostBackend final : public Backend {
     }
     return true;
   }
-  std::unique_ptr<CopyStream> open_stream(BusDirection, std::size_t) override { return std::make_unique<HostCopies>(); }
-
+  std::unique_ptr<CopyStream> open_stream(BusDirection, std::size_t) override {
+    return std::make_unique<HostCopies>(hardships_.longest_copy, ++streams_);
+  }
   void reserve_streams(std::size_t) override {}
   void prepare(std::string_view name, DeviceKernel const& kernel, simt::Grid) override {
     if (kernel.lane_body) return;
@@ -122,6 +163,8 @@ class HostBackend final : public Backend {
   unsigned monitor_threads() const override { return 32; }  // every lane is a fiber
 
  private:
+  Hardships hardships_;
+  unsigned streams_ = 0;
   simt::Device device_;
 };
 
@@ -181,7 +224,7 @@ std::vector<DeviceInfo> devices() {
 
 std::unique_ptr<Backend> make_backend(std::string const& device) {
   std::string const wanted = device == "auto" || device.empty() ? chosen_device() : device;
-  if (wanted == "simt") return std::make_unique<HostBackend>();
+  if (wanted == "simt") return std::make_unique<HostBackend>(chosen_hardships());
   if (wanted == "auto") {
     std::string chosen = "simt";
     if (cuda_registry().list != nullptr) {

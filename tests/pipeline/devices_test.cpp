@@ -3,13 +3,17 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "hiway/backend.hpp"
 #include "hiway/hiway.hpp"
 #include "tests/device.hpp"
+#include "tests/environment.hpp"
 
 namespace {
 
@@ -150,11 +154,10 @@ TEST(Devices, OneItemAtATimeByTags) {
 }
 
 /// A cycle over two devices: each item comes back smaller until it is 0.
-TEST(Devices, ACycleOverTwoEnds) {
-  HIWAY_NEEDS_DEVICES(2);
+void cycle_over_two(Movement movement) {
   for (std::size_t const capacity : {2u, 256u}) {
     Pipeline pipe(quiet());
-    TunnelConfig const config{.capacity_items = capacity, .spill_items = 4096};
+    TunnelConfig const config{.capacity_items = capacity, .movement = movement, .spill_items = 4096};
     auto& there = pipe.create_tunnel<std::uint32_t>("there", Direction::gpu_to_gpu, config);
     auto& back = pipe.create_tunnel<std::uint32_t>("back", Direction::gpu_to_gpu, config);
     pipe.add_gpu_stage("source", Count{50}, into(there), {.blocks = 1, .threads_per_block = 32, .device = 0});
@@ -166,6 +169,67 @@ TEST(Devices, ACycleOverTwoEnds) {
     }
   }
 }
+
+TEST(Devices, ACycleOverTwoEnds) {
+  HIWAY_NEEDS_DEVICES(2);
+  cycle_over_two(Movement::automatic);
+}
+
+#if !defined(HIWAY_TEST_ON_GPU)
+TEST(Devices, CopiesTakeAsLongAsTheyAreTold) {
+  std::byte from{1};
+  std::byte to{0};
+  Copy const copy{&to, &from, 1};
+  auto const takes = [&](char const* longest) {
+    std::optional<Environment> delay;
+    if (longest != nullptr) delay.emplace("HIWAY_SIMT_DELAY_US", longest);
+    auto const stream = make_backend("simt")->open_stream(BusDirection::to_device, 0);
+    auto const begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < 32; ++i) static_cast<void>(stream->submit({&copy, 1}, {}));
+    while (stream->completed() != 32) {
+    }
+    return std::chrono::steady_clock::now() - begin;
+  };
+  EXPECT_EQ(to, std::byte{0});
+  EXPECT_LT(takes(nullptr), std::chrono::milliseconds(50));
+  EXPECT_GT(takes("200000"), std::chrono::milliseconds(100));  // the longest of 32
+  EXPECT_EQ(to, std::byte{1});
+}
+
+TEST(Devices, WithoutPeersNoneReachesTheOthersMemory) {
+  EXPECT_TRUE(make_backend("simt")->reaches(*make_backend("simt")));
+  Environment const alone("HIWAY_SIMT_PEERS", "0");
+  EXPECT_FALSE(make_backend("simt")->reaches(*make_backend("simt")));
+}
+
+/// Chains and cycles, where copies are late and items between devices go by the host's memory.
+TEST(Devices, LateCopiesAndNoPeersLoseNothing) {
+  for (char const* const peers : {"0", "1"}) {
+    Environment const alone("HIWAY_SIMT_PEERS", peers);
+    Environment const delay("HIWAY_SIMT_DELAY_US", "100");
+    for (Movement const movement : {Movement::direct, Movement::dma}) {
+      for (std::size_t const capacity : {1u, 64u}) {
+        SCOPED_TRACE(testing::Message() << "peers " << peers << ", capacity " << capacity);
+        std::uint32_t const items = capacity == 1 ? 50 : 1000;
+        std::vector<unsigned> seen;
+        through({2, 0, 2}, items, {.capacity_items = capacity, .movement = movement}, seen);
+        EXPECT_EQ(std::size_t(std::ranges::count(seen, 1u)), seen.size());
+      }
+      cycle_over_two(movement);
+    }
+  }
+}
+
+TEST(Devices, HardshipsThatAreNoneAreRefused) {
+  Environment const late("HIWAY_SIMT_DELAY_US", "soon");
+  EXPECT_EQ(text_of_error<ConfigError>([] { static_cast<void>(make_backend("simt")); }),
+            "HIWAY_SIMT_DELAY_US must be a number of microseconds");
+  Environment const none("HIWAY_SIMT_DELAY_US", "");
+  Environment const alone("HIWAY_SIMT_PEERS", "2");
+  EXPECT_EQ(text_of_error<ConfigError>([] { static_cast<void>(make_backend("simt")); }),
+            "HIWAY_SIMT_PEERS must be 0 or 1");
+}
+#endif
 
 TEST(Devices, OneThatFailsEndsTheRunOfAll) {
   HIWAY_NEEDS_DEVICES(2);

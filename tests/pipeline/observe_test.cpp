@@ -14,11 +14,13 @@
 
 #include "hiway/log.hpp"
 #include "tests/device.hpp"
+#include "tests/environment.hpp"
 
 namespace {
 
 using namespace hiway;
 using hiway_tests::bounded;
+using hiway_tests::Environment;
 using hiway_tests::text_of_error;
 using std::chrono::milliseconds;
 using testing::AllOf;
@@ -26,18 +28,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 using testing::Pair;
-
-/// Set while it lives.
-class Environment {
- public:
-  Environment(char const* name, std::string const& value) : name_(name) { setenv(name, value.c_str(), 1); }
-  ~Environment() { unsetenv(name_); }
-  Environment(Environment const&) = delete;
-  Environment& operator=(Environment const&) = delete;
-
- private:
-  char const* name_;
-};
 
 std::string read(std::string const& path) {
   std::ifstream in(path);
