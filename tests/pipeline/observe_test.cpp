@@ -20,6 +20,7 @@ namespace {
 
 using namespace hiway;
 using hiway_tests::bounded;
+using hiway_tests::Environment;
 using hiway_tests::text_of_error;
 using std::chrono::milliseconds;
 using testing::AllOf;
