@@ -792,6 +792,25 @@ TYPED_TEST(Segments, EndTheRunWhereANodeFails) {
   }
 }
 
+// Lanes that were left went round for ever: they waited for all to have nothing, and the one that had failed never says so.
+template <Shape shape, class Tree>
+void expect_end_where_it_fails(Tree tree) {
+  Pipeline pipe(bounded());
+  pipe.add_segment<shape>("kinds", indices(1009), tree, guarded(7));
+  EXPECT_EQ(text_of_error<StageError>([&] { pipe.run(); }), "stage 'kinds': a bad number came");
+}
+TYPED_TEST(Segments, EndTheRunWhereAnExpanderFails) {
+  HIWAY_NEEDS_DEVICE();
+  for (std::uint32_t bad : {1u, 6u, 33u, 64u, 501u, 1001u, 1008u}) {
+    SCOPED_TRACE(bad);
+    auto const drop = node("drop", DropMultiples{5});
+    auto const out = segment::count<std::uint32_t>("out");
+    expect_end_where_it_fails<TypeParam::shape>(chain(drop, node("failing", FailingSteps{bad}), out));
+    expect_end_where_it_fails<TypeParam::shape>(
+        chain(drop, node("failing", FailingByHand{bad}), node("after", Steps<3>{{0, 3}}), out));
+  }
+}
+
 TYPED_TEST(Segments, EndTheRunWhereANodeFailsBetweenTunnels) {
   HIWAY_NEEDS_DEVICE();
   Pipeline pipe(bounded());

@@ -57,6 +57,44 @@ HIWAY_DEVICE inline std::uint32_t offspring(std::uint32_t x, std::uint32_t k) {
   return (x ^ x >> 15) * 2654435761u + k;
 }
 
+/// Each item three times, one after another; fails at the second of `bad`.
+struct FailingSteps {
+  std::uint32_t bad;
+  struct Cursor {
+    std::uint32_t k;
+  };
+  HIWAY_DEVICE Cursor start(std::uint32_t const&) const { return {0}; }
+  HIWAY_DEVICE bool more(std::uint32_t const&, Cursor const& c) const { return c.k != max_gain; }
+  HIWAY_DEVICE std::uint32_t next(std::uint32_t const& x, Cursor& c) const {
+    if (x == bad && c.k == 1) fail("a bad number came");
+    ++c.k;
+    return x;
+  }
+  static constexpr unsigned max_gain = 3;
+};
+/// The same by all lanes.
+struct FailingByHand {
+  std::uint32_t bad;
+  using Input = std::uint32_t;
+  using Output = std::uint32_t;
+  struct Saved {
+    std::uint32_t k;
+  };
+  static constexpr unsigned max_gain = 3;
+  template <class Lanes, class Push>
+  HIWAY_DEVICE Progress operator()(Lanes lanes, std::uint32_t const& x, bool valid, Saved& saved, bool,
+                                   Push push) const {
+    while (lanes.any(valid && saved.k != max_gain)) {
+      bool const brings = valid && saved.k != max_gain;
+      if (brings && x == bad && saved.k == 1) fail("a bad number came");
+      bool const room = push(x, brings);
+      if (brings) ++saved.k;
+      if (!room && lanes.any(valid && saved.k != max_gain)) return Progress::suspended;
+    }
+    return Progress::finished;
+  }
+};
+
 /// One after another.
 template <unsigned limit>
 struct Steps {

@@ -183,6 +183,12 @@ class Replica {
     late_ = false;
   }
 
+  /// In loops that end by what all lanes say. A lane that has left in an abort says nothing, and what it said last may stand:
+  /// the others would go round for ever.
+  HIWAY_DEVICE void look_for_abort(std::uint32_t& rounds) const {
+    if ((++rounds & 255u) == 0) leave_if_aborted(lanes_.machine(), *p_.control);
+  }
+
   // ---- lending
 
   /// Sends half of the items of the node nearest to the root to a replica that asks, where something is left for this one;
@@ -702,9 +708,11 @@ class Replica {
     Ensemble& ensemble;
     Replica& r;
     std::uint32_t& put;
+    std::uint32_t rounds = 0;
     /// All lanes call it: the items of those with `brings`. Whether another push of all lanes has room.
     template <class T>
     HIWAY_DEVICE bool operator()(T const& item, bool brings) {
+      r.look_for_abort(rounds);
       ensemble.template put<0>(item, brings, false);
       put += brings ? 1 : 0;
       return !ensemble.must_suspend();
@@ -812,7 +820,9 @@ class Replica {
         live = f.more(item, cursor);
       }
       bool any = lanes_.any(live);
+      std::uint32_t rounds = 0;
       while (any) {
+        look_for_abort(rounds);
         if (e.must_suspend()) {
           if (mine) *kept = cursor;
           return false;
@@ -887,7 +897,9 @@ class Replica {
     std::uint32_t const before = lanes_.sum_before(n, all);
     sums_[rank] = before + n;
     lanes_.sync();
+    std::uint32_t rounds = 0;
     for (; s.done < all; s.done += lanes_.size()) {
+      look_for_abort(rounds);
       if (e.must_suspend()) return false;
       Maybe<typename Fn::template Out<0>> out;
       std::uint32_t const t = s.done + rank;
@@ -951,7 +963,9 @@ class Replica {
     std::uint32_t made = 0;  // of the lane's item
     if (live) made = counting_.kept(lanes_, node, rank);
     Tally idle = lanes_.tally(!live);
+    std::uint32_t rounds = 0;
     for (;;) {
+      look_for_abort(rounds);
       if constexpr (has_regions) e.along.region = static_cast<std::uint16_t>(marks.now);
       auto&& f = e.function();
       bool const blocked = (row.children & active_) != 0;
