@@ -66,6 +66,7 @@ struct Traffic {
   std::size_t capacity_items = 0;
   std::size_t batch_items = 0;
   bool low_latency = false;  ///< then one warp gets, as the library asks
+  bool block_spans = false;  ///< from GPU to GPU: blocks put and get spans of items up to 64 bytes, in shared memory
   unsigned blocks = 0;
   unsigned threads_per_block = 0;
 };

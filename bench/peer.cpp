@@ -33,10 +33,13 @@ struct Way {
   char const* name;
   Movement movement;
   bool low_latency = false;
+  bool block_spans = false;
 };
 constexpr Way low_latency{"direct, low latency", Movement::direct, true};
 constexpr Way direct{"direct", Movement::direct};
 constexpr Way dma{"dma", Movement::dma};
+constexpr Way direct_spans{"direct, spans of a block", Movement::direct, false, true};
+constexpr Way dma_spans{"dma, spans of a block", Movement::dma, false, true};
 
 class PeerBench final : public Bench {
  public:
@@ -111,6 +114,7 @@ class PeerBench final : public Bench {
     Traffic traffic = traffic_;
     traffic.movement = way.movement;
     traffic.low_latency = way.low_latency;
+    traffic.block_spans = way.block_spans;
     return timed(way.name, make_traffic(work, traffic), work, items, request);
   }
 
@@ -143,7 +147,7 @@ class PeerBench final : public Bench {
     std::vector<Variant> variants;
     add_by_hand({ByHand::stores_of_64_blocks, ByHand::stores_of_a_full_grid}, work(slot_bytes, request), request, row,
                 beside, variants);
-    for (Way const& way : {low_latency, direct, dma})
+    for (Way const& way : {low_latency, direct, dma, direct_spans, dma_spans})
       variants.push_back(hiway_by(way, work(small_bytes, request), stream_items(request, 1000), request));
     return measure(std::move(row), "items/s", Better::more, beside, variants, request);
   }

@@ -81,6 +81,57 @@ struct GpuSink {
   }
 };
 
+/// Every block puts every block-count-th span, all its lanes together, from shared memory.
+template <std::size_t Bytes>
+struct GpuSpanSource {
+  using Item = Numbered<Bytes>;
+  View<Order> order;
+  std::uint32_t span_items;
+
+  HIWAY_DEVICE void operator()(Inlet<Item> out) const {
+    Order const todo = order[0];
+    std::span<Item> const room{reinterpret_cast<Item*>(hiway::shared_memory()), span_items};
+    unsigned const lanes = hiway::thread_count() / hiway::block_count();
+    std::uint64_t const all = hiway::block_count() * std::uint64_t{span_items};
+    for (std::uint64_t begin = hiway::block_index() * std::uint64_t{span_items}; begin < todo.items; begin += all) {
+      std::uint64_t const left = todo.items - begin;
+      std::uint64_t const n = left < span_items ? left : span_items;
+      for (std::uint64_t i = hiway::thread_index() % lanes; i < n; i += lanes) {
+        bool const planted = begin + i == todo.victim();
+        std::uint64_t const number = todo.first + begin + i - (planted && todo.plant == Plant::duplicate ? 1 : 0);
+        room[i].write(static_cast<std::uint32_t>(number));
+        room[i].words[Item::count - 1] ^= planted && todo.plant == Plant::alter ? 0x100U : 0U;
+      }
+      hiway::sync_block();
+      bool const loses = todo.plant == Plant::lose && todo.victim() >= begin && todo.victim() - begin < n;
+      std::uint64_t const kept = loses ? todo.victim() - begin : n;
+      out.put_block_d(std::span<Item const>(room.first(kept)));
+      if (loses) out.put_block_d(std::span<Item const>(room.subspan(kept + 1, n - kept - 1)));
+      hiway::sync_block();
+    }
+  }
+};
+
+/// Every block gets spans into shared memory; every lane keeps a tally of its own.
+template <std::size_t Bytes>
+struct GpuSpanSink {
+  using Item = Numbered<Bytes>;
+  View<Tally> tallies;  ///< one a lane
+  std::uint32_t span_items;
+
+  HIWAY_DEVICE void operator()(Outlet<Item> in) const {
+    std::span<Item> const room{reinterpret_cast<Item*>(hiway::shared_memory()), span_items};
+    unsigned const lanes = hiway::thread_count() / hiway::block_count();
+    Tally mine;
+    while (std::size_t const n = in.next_block_d(room)) {
+      for (std::size_t i = hiway::thread_index() % lanes; i < n; i += lanes)
+        mine.add(room[i].words[0], room[i].differences());
+      in.end_task_block_d(n);
+    }
+    tallies[hiway::thread_index()] = mine;
+  }
+};
+
 /// Hands every item on.
 template <std::size_t Bytes>
 struct GpuPass {
@@ -228,7 +279,9 @@ class PipelineMover final : public Mover {
       pipe_.add_gpu_stage("gpu source", GpuSource<Bytes>{order_on_device_.view()}, hiway::into(tunnel), grid_);
       pipe_.add_cpu_stage("cpu sink", CpuSink<Bytes>{mutex_, cpu_tally_, traffic.calls}, hiway::from(tunnel), threads);
     }
-    if (work.flow == Flow::gpu_to_gpu) {
+    if (work.flow == Flow::gpu_to_gpu && traffic.block_spans) {
+      if constexpr (!hiway::stays_in_slot<Numbered<Bytes>>) move_spans(config, small ? 64 : 2048);
+    } else if (work.flow == Flow::gpu_to_gpu) {
       auto* along = &pipe_.create_tunnel<Numbered<Bytes>>("along", hiway::Direction::gpu_to_gpu, config);
       pipe_.add_gpu_stage("gpu source", GpuSource<Bytes>{order_on_device_.view()}, hiway::into(*along), grid_);
       for (std::size_t i = 0; i != work.through.size(); ++i) {
@@ -290,6 +343,15 @@ class PipelineMover final : public Mover {
   }
 
  private:
+  void move_spans(hiway::TunnelConfig const& config, std::uint32_t span_items) {
+    auto& along = pipe_.create_tunnel<Numbered<Bytes>>("along", hiway::Direction::gpu_to_gpu, config);
+    hiway::GpuStageOptions grid = grid_;
+    grid.shared_bytes = span_items * Bytes;
+    pipe_.add_gpu_stage("gpu source", GpuSpanSource<Bytes>{order_on_device_.view(), span_items}, hiway::into(along),
+                        grid);
+    grid.device = work_.to_device;
+    pipe_.add_gpu_stage("gpu sink", GpuSpanSink<Bytes>{tallies_.view(), span_items}, hiway::from(along), grid);
+  }
   /// A stage on `device` that reads a tunnel from another one.
   [[nodiscard]] hiway::GpuStageOptions reads_on(int device, Traffic const& traffic) const {
     hiway::GpuStageOptions options = grid_;
