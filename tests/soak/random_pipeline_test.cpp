@@ -1,8 +1,20 @@
 // Random pipelines against a serial oracle. HIWAY_SEED: the first seed; HIWAY_PIPELINES: how many; HIWAY_SECONDS: not
 // longer than this. HIWAY_SEED=n HIWAY_PIPELINES=1 replays one.
-#include "tests/soak/random_stages.hpp"
+#include "tests/soak/random_pipeline.hpp"
 
 #include "tests/device.hpp"
+
+namespace hiway_tests {
+
+std::unique_ptr<RandomPipeline> build(PipelineSpec const& spec, hiway::PipelineConfig const& config) {
+  switch (spec.item_bytes) {
+    case 4: return build_of<4>(spec, config);
+    case 24: return build_of<24>(spec, config);
+    default: return build_of<4096>(spec, config);
+  }
+}
+
+}  // namespace hiway_tests
 
 namespace {
 

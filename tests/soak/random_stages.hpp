@@ -1,5 +1,6 @@
 // The stages of random pipelines, and the pipeline that a PipelineSpec describes. Few functors, told what to do by data:
-// each pair of a functor and a number of ends is a kernel.
+// each pair of a functor and a number of ends is a kernel. Every size of item has a unit of its own: 16 to 19 kernels are
+// minutes of nvcc's time.
 #pragma once
 #include <memory>
 #include <span>
@@ -7,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/text.hpp"
 #include "tests/soak/random_pipeline.hpp"
 
 namespace hiway_tests {
@@ -20,10 +22,10 @@ struct Parcel {
   HIWAY_DEVICE static std::uint32_t word(Key key, std::size_t i) {
     return i == 0 ? key : static_cast<std::uint32_t>(mix(key + (std::uint64_t{i} << 32)));
   }
-  HIWAY_DEVICE void fill(Key key, unsigned rank = 0, unsigned size = 1) {
+  [[gnu::noinline]] HIWAY_DEVICE void fill(Key key, unsigned rank = 0, unsigned size = 1) {
     for (std::size_t i = rank; i < count; i += size) words[i] = word(key, i);
   }
-  HIWAY_DEVICE bool whole(unsigned rank = 0, unsigned size = 1) const {
+  [[gnu::noinline]] HIWAY_DEVICE bool whole(unsigned rank = 0, unsigned size = 1) const {
     for (std::size_t i = rank; i < count; i += size) {
       if (words[i] != word(words[0], i)) return false;
     }
@@ -85,6 +87,8 @@ struct Duty {
     note(item, {});
     pass_on(key, out);
   }
+  /// The same, compiled once for all the loops: in other forms puts are inlined, as in users' code.
+  [[gnu::noinline]] HIWAY_DEVICE void work_apart(T const& item, hiway::Inlet<T> const* out) const { work(item, out); }
 };
 
 template <class T>
@@ -190,7 +194,7 @@ struct Loop : Duty<T> {
           T item;
           while (!in.is_terminate()) {
             if (in.get(item)) {
-              this->work(item, out);
+              this->work_apart(item, out);
               in.end_task();
             }
           }
@@ -201,13 +205,13 @@ struct Loop : Duty<T> {
         if constexpr (!hiway::stays_in_slot<T>) {
           T item;
           while (in.next(item)) {
-            this->work(item, out);
+            this->work_apart(item, out);
             in.end_task();
           }
           break;
         }
         [[fallthrough]];
-      default: in.for_each([&](T const& item) { this->work(item, out); });
+      default: in.for_each([&](T const& item) { this->work_apart(item, out); });
     }
     if (this->last_words) this->put(out[0], this->rule.first(hiway::thread_index()));
   }
@@ -215,11 +219,11 @@ struct Loop : Duty<T> {
     T item;
     while (!first.is_terminate()) {
       if (first.get(item)) {
-        this->work(item, out);
+        this->work_apart(item, out);
         first.end_task();
       }
       if (second.get(item)) {
-        this->work(item, out);
+        this->work_apart(item, out);
         second.end_task();
       }
     }
@@ -269,7 +273,7 @@ class RandomPipelineOf final : public RandomPipeline {
         device_seen_(pipe_.create_buffer<Seen>(std::span<Seen const>(host_seen_))) {
     for (std::size_t t = 0; t < spec.tunnels.size(); ++t)
       tunnels_.push_back(
-          &pipe_.create_tunnel<T>("t" + std::to_string(t), spec.tunnels[t].direction, spec.tunnels[t].config));
+          &pipe_.create_tunnel<T>(hiway::numbered("t", t), spec.tunnels[t].direction, spec.tunnels[t].config));
     for (std::size_t s = 0; s < spec.stages.size(); ++s) {
       if (!spec.stages[s].in_group) add(s);
     }
@@ -320,7 +324,7 @@ class RandomPipelineOf final : public RandomPipeline {
   template <class... Is, class... Os>
   void add(std::size_t s, hiway::From<Is...> in, hiway::Into<Os...> out) {
     StageSpec const& stage = spec_.stages[s];
-    std::string const name = "s" + std::to_string(s);
+    std::string const name = hiway::numbered("s", s);
     if constexpr (sizeof...(Is) == 0) {
       if (stage.style == Style::spans) {
         pipe_.add_cpu_stage(name, SpanSource<T>{duty(s)}, in, out, {.threads = stage.threads});
@@ -354,13 +358,13 @@ class RandomPipelineOf final : public RandomPipeline {
     hiway::GpuStageOptions const options = gpu_options(spec_.stages[g[0]]);
     auto const one = [&](std::size_t s) {
       StageSpec const& stage = spec_.stages[s];
-      return hiway::stage("s" + std::to_string(s), Each<T>{duty(s)}, hiway::from(tunnel(stage.from, 0)),
+      return hiway::stage(hiway::numbered("s", s), Each<T>{duty(s)}, hiway::from(tunnel(stage.from, 0)),
                           hiway::into(tunnel(stage.into, 0)));
     };
     StageSpec const& first = spec_.stages[g[0]];
     if (first.from.size() == 2) {
       pipe_.add_gpu_group("group", options,
-                          hiway::stage("s" + std::to_string(g[0]), Each<T>{duty(g[0])},
+                          hiway::stage(hiway::numbered("s", g[0]), Each<T>{duty(g[0])},
                                        hiway::from(tunnel(first.from, 0), tunnel(first.from, 1)),
                                        hiway::into(tunnel(first.into, 0), tunnel(first.into, 1))),
                           one(g[1]));
@@ -378,12 +382,9 @@ class RandomPipelineOf final : public RandomPipeline {
   std::vector<hiway::Tunnel<T>*> tunnels_;
 };
 
-std::unique_ptr<RandomPipeline> build(PipelineSpec const& spec, hiway::PipelineConfig const& config) {
-  switch (spec.item_bytes) {
-    case 4: return std::make_unique<RandomPipelineOf<Parcel<4>>>(spec, config);
-    case 24: return std::make_unique<RandomPipelineOf<Parcel<24>>>(spec, config);
-    default: return std::make_unique<RandomPipelineOf<Parcel<4096>>>(spec, config);
-  }
+template <std::size_t Bytes>
+std::unique_ptr<RandomPipeline> build_of(PipelineSpec const& spec, hiway::PipelineConfig const& config) {
+  return std::make_unique<RandomPipelineOf<Parcel<Bytes>>>(spec, config);
 }
 
 }  // namespace hiway_tests
