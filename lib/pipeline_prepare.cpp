@@ -700,7 +700,8 @@ ThrottleTable Pipeline::Core::build_throttles() {
   std::vector<ThrottledEntry> entries;
   auto const at = [](auto const& list) { return static_cast<std::uint32_t>(list.size()); };
   auto const reached = [&](std::uint32_t id) {
-    return tunnels_[id].put_home == checker_ || tunnels_[id].put_home == at_host;
+    Home const home = tunnels_[id].put_home;
+    return home == checker_ || home == at_host || is_reached(home, checker_);
   };
   for (Cycle const& cycle : cycles_) {
     CycleRecord record;

@@ -5,7 +5,8 @@
 //   claimed, taken       ring.hpp                    the checker: a pool's, at the home of its producers
 //   EndWords throttled   the checker, at one home    puts from outside, before they ask for room
 // The checker is the end check's: the device monitor's warp, or the host's where nothing of the pipeline is on the
-// device. So every word has one writer, and across the bus only loads and stores are made.
+// device. So every word has one writer, and across the bus, or to a further device that it reaches, only loads and stores
+// are made.
 //   P1  a put that waits for a throttle has no ticket: for the end check it is like one that waits for room
 //   P2  all is advice: numbers may be old, and a put that was about to ask for room may still do so
 //   P3  decide_throttle gives up, so no wait is circular that was not before

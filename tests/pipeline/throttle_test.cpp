@@ -65,10 +65,16 @@ struct Source {
 };
 
 enum class Side { cpu, gpu };
+/// Numbers of devices, where a stage is on one.
+struct On {
+  int quick = -1;
+  int slow = -1;
+  int source = -1;
+};
 enum class From { cpu_stage, gpu_stage, open_inlet };
 
 /// Runs source -> quick <-> slow, quick -> sink.
-void run_cycle(Side quick, Side slow, From source) {
+void run_cycle(Side quick, Side slow, From source, On const& on = {}) {
   SCOPED_TRACE("quick " + std::to_string(int(quick)) + ", slow " + std::to_string(int(slow)) + ", source " +
                std::to_string(int(source)));
   auto const way = [](bool from_gpu, bool to_gpu) {
@@ -85,16 +91,19 @@ void run_cycle(Side quick, Side slow, From source) {
   auto& back =
       pipe.create_tunnel<Job>("back", way(slow_gpu, quick_gpu), {.capacity_items = 8, .spill_items = pool_items});
   auto& done = pipe.create_tunnel<int>("done", way(quick_gpu, false), {.capacity_items = 64});
-  constexpr GpuStageOptions one_lane{.blocks = 1, .threads_per_block = 1};
-  if (source == From::gpu_stage) pipe.add_gpu_stage("source", Source{}, into(in), one_lane);
+  auto const one_lane = [](int device) {
+    return GpuStageOptions{.blocks = 1, .threads_per_block = 1, .device = device};
+  };
+  if (source == From::gpu_stage) pipe.add_gpu_stage("source", Source{}, into(in), one_lane(on.source));
   if (source == From::cpu_stage) pipe.add_cpu_stage("source", Source{}, into(in));
   if (quick_gpu) {
-    pipe.add_gpu_stage("quick", Quick{}, from(in, back), into(there, done), {.blocks = 1, .threads_per_block = 32});
+    pipe.add_gpu_stage("quick", Quick{}, from(in, back), into(there, done),
+                       {.blocks = 1, .threads_per_block = 32, .device = on.quick});
   } else {
     pipe.add_cpu_stage("quick", Quick{}, from(in, back), into(there, done));
   }
   if (slow_gpu) {
-    pipe.add_gpu_stage("slow", Slow{}, from(there), into(back), one_lane);
+    pipe.add_gpu_stage("slow", Slow{}, from(there), into(back), one_lane(on.slow));
   } else {
     pipe.add_cpu_stage("slow", Slow{}, from(there), into(back));
   }
@@ -134,6 +143,16 @@ TEST(Throttle, ACycleAcrossTheBusHoldsItsCpuSourceBack) {
 TEST(Throttle, ACycleAcrossTheBusHoldsItsDeviceSourceBack) {
   HIWAY_NEEDS_DEVICE();
   run_cycle(Side::cpu, Side::gpu, From::gpu_stage);
+}
+/// The pool that fills is the checker's device's, or the other's.
+TEST(Throttle, ACycleOverTwoDevicesHoldsItsCpuSourceBack) {
+  HIWAY_NEEDS_DEVICES(2);
+  run_cycle(Side::gpu, Side::gpu, From::cpu_stage, {.quick = 0, .slow = 1});
+  run_cycle(Side::gpu, Side::gpu, From::cpu_stage, {.quick = 1, .slow = 0});
+}
+TEST(Throttle, ACycleOverTwoDevicesHoldsASourceOnTheOtherBack) {
+  HIWAY_NEEDS_DEVICES(2);
+  run_cycle(Side::gpu, Side::gpu, From::gpu_stage, {.quick = 1, .slow = 0, .source = 1});
 }
 TEST(Throttle, ACycleHoldsTheUsersOwnThreadBack) {
   HIWAY_NEEDS_DEVICE();
