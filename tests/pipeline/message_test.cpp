@@ -51,7 +51,7 @@ TEST(Messages, OfATunnelsConfiguration) {
 }
 
 TEST(Messages, OfALowLatencyTunnelThatManyWarpsRead) {
-  for (GpuStageOptions const options :
+  for (GpuStageOptions const& options :
        {GpuStageOptions{.blocks = 2, .threads_per_block = 32}, GpuStageOptions{.blocks = 1, .threads_per_block = 33}}) {
     Pipeline pipe(bounded());
     auto& t = pipe.create_tunnel<int>("t", Direction::cpu_to_gpu, {.low_latency = true});
