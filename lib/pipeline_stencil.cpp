@@ -35,7 +35,7 @@ void Pipeline::Core::place_stencil(TunnelState& state) {
   s.tunnel = &t;
   // Producers on a device set values where consumers read them, if they reach that. Otherwise they have a matrix of their own,
   // with the host where no copy engine reads it: consumers do.
-  bool const reached = from && (!to || backend(state.put_home).reaches(backend(state.get_home)));
+  bool const reached = from && (!to || is_reached(state.get_home, state.put_home));
   bool const carried = state.crosses() && !dma && !reached;
   std::byte* const get_values = get_words.place_raw(bytes, who);
   std::byte* const put_values = dma       ? put_words.place_raw(bytes, who)
