@@ -1,13 +1,12 @@
 // Pipeline::Core's look at a run that stands still: reads the counters of a run under way, beside everyone who changes them,
 // says what they mean (stall_report.hpp), and gives a tunnel more room where that is what is missing.
 #include <algorithm>
-#include <charconv>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 
 #include "hiway/log.hpp"
+#include "lib/environment.hpp"
 #include "pipeline_core.hpp"
 
 namespace hiway {
@@ -124,14 +123,7 @@ TaskCounts sum(std::vector<TaskCounts> const& counts) {
 }  // namespace
 
 std::chrono::milliseconds milliseconds_of(char const* variable) {
-  char const* const asked = std::getenv(variable);
-  if (asked == nullptr || *asked == '\0') return std::chrono::milliseconds(0);
-  std::int32_t milliseconds = -1;
-  char const* const end = asked + std::strlen(asked);
-  auto const parsed = std::from_chars(asked, end, milliseconds);
-  if (parsed.ec != std::errc{} || parsed.ptr != end || milliseconds < 0)
-    throw ConfigError(std::string(variable) + " must be a number of milliseconds: '" + asked + "'");
-  return std::chrono::milliseconds(milliseconds);
+  return std::chrono::milliseconds(number_from_environment(variable, "a number of milliseconds", 0).value_or(0));
 }
 
 std::chrono::milliseconds chosen_stall_after(std::chrono::milliseconds configured) {

@@ -12,6 +12,7 @@
 
 #include "hiway/backend.hpp"
 #include "hiway/ranges.hpp"
+#include "lib/environment.hpp"
 
 namespace hiway {
 namespace {
@@ -242,16 +243,12 @@ class Peeks {
 };
 
 /// As how many devices a GPU counts, which share its processors: pipelines over several devices run on one GPU, too.
-int parts_of_gpu() {
-  char const* const asked = std::getenv("HIWAY_GPU_PARTS");
-  if (asked == nullptr || *asked == '\0') return 1;
-  if (asked[0] >= '1' && asked[0] <= '8' && asked[1] == '\0') return asked[0] - '0';
-  throw ConfigError(std::string("HIWAY_GPU_PARTS: 1 to 8 devices, not '") + asked + "'");
-}
+int parts_of_gpu() { return number_from_environment("HIWAY_GPU_PARTS", "a number from 1 to 8", 1, 8).value_or(1); }
 
 class CudaBackend final : public Backend {
  public:
-  explicit CudaBackend(int number) : number_(number), parts_(parts_of_gpu()), device_(number / parts_) {
+  explicit CudaBackend(int number)
+      : number_(number), parts_(parts_of_gpu()), device_(number / parts_), peers_(peers_wanted()) {
     int count = 0;
     cudaError_t const error = cudaGetDeviceCount(&count);
     if (error != cudaSuccess || device_ >= count) {
@@ -273,7 +270,7 @@ class CudaBackend final : public Backend {
 
   int number() const override { return number_; }
   bool reaches(Backend& other) override {
-    if (char const* const peers = std::getenv("HIWAY_PEERS"); peers != nullptr && *peers == '0') return false;
+    if (!peers_) return false;
     int const others = other.number() / parts_;
     if (others == device_) return true;
     int possible = 0;
@@ -408,6 +405,7 @@ class CudaBackend final : public Backend {
   int number_;
   int parts_;
   int device_;  ///< CUDA's number
+  bool peers_;
   cudaDeviceProp properties_{};
   std::unique_ptr<Stream> copies_;
   std::unique_ptr<Peeks> peeks_;

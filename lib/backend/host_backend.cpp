@@ -8,7 +8,6 @@
 #include <deque>
 #include <mutex>
 #include <new>
-#include <optional>
 #include <random>
 #include <thread>
 
@@ -16,6 +15,7 @@
 #include "hiway/launch/device_table.hpp"
 #include "hiway/log.hpp"
 #include "hiway/machine/thread_machine.hpp"
+#include "lib/environment.hpp"
 
 namespace hiway {
 namespace {
@@ -41,22 +41,9 @@ struct Hardships {
   bool peers = true;                          ///< they reach each other's memory
 };
 
-std::optional<std::int32_t> number_of(char const* variable) {
-  char const* const asked = std::getenv(variable);
-  if (asked == nullptr || *asked == '\0') return std::nullopt;
-  std::int32_t number = -1;
-  char const* const end = asked + std::strlen(asked);
-  auto const parsed = std::from_chars(asked, end, number);
-  if (parsed.ec == std::errc{} && parsed.ptr == end) return number;
-  return -1;
-}
-
 Hardships chosen_hardships() {
-  auto const delay = number_of("HIWAY_SIMT_DELAY_US");
-  auto const peers = number_of("HIWAY_PEERS");
-  if (delay && *delay < 0) throw ConfigError("HIWAY_SIMT_DELAY_US must be a number of microseconds");
-  if (peers && *peers != 0 && *peers != 1) throw ConfigError("HIWAY_PEERS must be 0 or 1");
-  return {std::chrono::microseconds(delay.value_or(0)), peers.value_or(1) == 1};
+  auto const delay = number_from_environment("HIWAY_SIMT_DELAY_US", "a number of microseconds", 0);
+  return {std::chrono::microseconds(delay.value_or(0)), peers_wanted()};
 }
 
 // A poll does one thing: lands a copy (of a submission the last first), sets a word, or counts a submission. Whoever

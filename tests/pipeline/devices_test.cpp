@@ -217,13 +217,22 @@ TEST(Devices, LateCopiesAndNoPeersLoseNothing) {
 TEST(Devices, HardshipsThatAreNoneAreRefused) {
   Environment const late("HIWAY_SIMT_DELAY_US", "soon");
   EXPECT_EQ(text_of_error<ConfigError>([] { static_cast<void>(make_backend("simt")); }),
-            "HIWAY_SIMT_DELAY_US must be a number of microseconds");
-  Environment const none("HIWAY_SIMT_DELAY_US", "");
-  Environment const alone("HIWAY_PEERS", "2");
-  EXPECT_EQ(text_of_error<ConfigError>([] { static_cast<void>(make_backend("simt")); }),
-            "HIWAY_PEERS must be 0 or 1");
+            "HIWAY_SIMT_DELAY_US must be a number of microseconds: 'soon'");
 }
 #endif
+
+TEST(Devices, WhetherTheyArePeersIsAskedByZeroOrOneAlone) {
+  HIWAY_NEEDS_DEVICE();
+  for (char const* const asked : {"2", "-1", "no", "0x"}) {
+    Environment const peers("HIWAY_PEERS", asked);
+    EXPECT_EQ(text_of_error<ConfigError>([] { static_cast<void>(make_backend(device())); }),
+              std::string("HIWAY_PEERS must be 0 or 1: '").append(asked).append("'"));
+  }
+  for (char const* const asked : {"", "0", "1"}) {
+    Environment const peers("HIWAY_PEERS", asked);
+    EXPECT_NO_THROW(static_cast<void>(make_backend(device()))) << asked;
+  }
+}
 
 TEST(Devices, OneThatFailsEndsTheRunOfAll) {
   HIWAY_NEEDS_DEVICES(2);
