@@ -1,5 +1,7 @@
 #include "bench/device_numbers.hpp"
 
+#include <algorithm>
+#include <cstdlib>
 #include <hiway/backend.hpp>
 
 namespace bench {
@@ -17,6 +19,11 @@ std::vector<int> other_devices(std::string const& device) {
     if (info.usable && info.name.starts_with("cuda:") && info.name != device) others.push_back(number_of(info.name));
   }
   return others;
+}
+
+int parts_of_gpu() {
+  char const* const parts = std::getenv("HIWAY_GPU_PARTS");
+  return parts == nullptr ? 1 : std::max(1, std::atoi(parts));
 }
 
 }  // namespace bench

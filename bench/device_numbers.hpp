@@ -11,5 +11,7 @@ namespace bench {
 [[nodiscard]] std::string name_of(std::string const& device, int number);
 /// The numbers of the usable ones of its kind but itself, ascending. Of emulated ones there are as many as one likes: three.
 [[nodiscard]] std::vector<int> other_devices(std::string const& device);
+/// As how many devices each GPU counts (HIWAY_GPU_PARTS), with a value that the library takes.
+[[nodiscard]] int parts_of_gpu();
 
 }  // namespace bench

@@ -46,6 +46,8 @@ class MovementBench final : public Bench {
   void check_options() const override {
     if (!table_) return;
     if (item_bytes_ != 0) throw cli::BadInput{"--write-table: needs every item size, not --item-bytes alone"};
+    if (parts_of_gpu() > 1)
+      throw cli::BadInput{"--write-table: needs whole GPUs, no parts of one; unset HIWAY_GPU_PARTS"};
     cli::require_writable("--write-table", *table_);
   }
 

@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <cuda/atomic>
 #include <exception>
 #include <functional>
@@ -24,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/device_numbers.hpp"
 #include "bench/mover.hpp"
 #include "bench/raw_cuda.hpp"
 
@@ -39,11 +39,8 @@ void check(cudaError_t error, char const* call, int line) {
 }
 #define BENCH_CUDA(call) check((call), #call, __LINE__)
 
-/// CUDA's number of hiway's device `number`: with HIWAY_GPU_PARTS one GPU counts as so many.
-int ordinal(int number) {
-  char const* const parts = std::getenv("HIWAY_GPU_PARTS");
-  return number / (parts == nullptr ? 1 : std::max(1, std::atoi(parts)));
-}
+/// CUDA's number of hiway's device `number`.
+int ordinal(int number) { return number / parts_of_gpu(); }
 int ordinal_of(std::string const& device) {
   if (!device.starts_with("cuda:")) throw std::runtime_error("baseline: " + device + " is no GPU");
   return ordinal(std::stoi(device.substr(5)));

@@ -823,6 +823,8 @@ bad "--write-table: the emulated device's times are no speed" bench movement --w
 bad "nowhere/table.json: cannot be written: No such file or directory" bench movement --write-table nowhere/table.json
 bad "--write-table: the file's name is empty" bench movement --write-table ""
 bad "--write-table: needs every item size, not --item-bytes alone" bench movement --write-table t --item-bytes 4
+HIWAY_GPU_PARTS=2 bad "--write-table: needs whole GPUs" bench movement --write-table table.json
+HIWAY_GPU_PARTS=1 bad "--write-table: the emulated device's times are no speed" bench movement --write-table table.json
 
 # ---- report: a page and its sentences; what is wrong with a trace, in one line with the place
 cat >trace.json <<'END'
