@@ -170,20 +170,13 @@ class PeerBench final : public Bench {
     row["trips"] = trips;
     std::string beside;
     std::vector<Variant> variants;
-    auto const add = [&](std::string name, std::shared_ptr<Echo> const& echo) {
-      auto const quantiles = std::make_shared<Quantiles>();
-      auto turn = [echo, quantiles, trips, plant = plant_]() -> Turn {
-        RoundTrips const made = echo->run(trips, plant);
-        quantiles->take(made);
-        return {made.at(0.5), made.wrong.empty(), made.wrong};
-      };
-      variants.push_back(
-          {std::move(name), std::move(turn), [quantiles, small = request.small] { return quantiles->facts(small); }});
+    auto const add = [&](std::string name, std::shared_ptr<Echo> echo) {
+      variants.push_back(round_trips(std::move(name), std::move(echo), trips, plant_, request.small));
     };
     RawCuda const* const raw = raw_cuda(request.device);
-    if (std::shared_ptr<Echo> const echo = raw == nullptr ? nullptr : raw->make_ping_pong(request.device, to_)) {
+    if (std::shared_ptr<Echo> echo = raw == nullptr ? nullptr : raw->make_ping_pong(request.device, to_)) {
       beside = "raw ping-pong";
-      add(beside, echo);
+      add(beside, std::move(echo));
     } else {
       row["beside"] = missing_floor(raw);
     }

@@ -1,9 +1,13 @@
-// What a row of round trips says beside its median.
+// What a row of round trips measures: their median, and what it says beside it.
 #pragma once
 #include <algorithm>
 #include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "bench/bench.hpp"
 #include "bench/echo.hpp"
 #include "cli/app.hpp"
 
@@ -34,5 +38,17 @@ class Quantiles {
   double longest_ = 0;
   std::size_t count_ = 0;
 };
+
+/// `trips` round trips a turn. `alter`: one item is altered, which must be found. `small`: no quantiles.
+[[nodiscard]] inline Variant round_trips(std::string name, std::shared_ptr<Echo> echo, unsigned trips, bool alter,
+                                         bool small) {
+  auto const quantiles = std::make_shared<Quantiles>();
+  auto turn = [echo = std::move(echo), quantiles, trips, alter]() -> Turn {
+    RoundTrips const made = echo->run(trips, alter);
+    quantiles->take(made);
+    return {made.at(0.5), made.wrong.empty(), made.wrong};
+  };
+  return {std::move(name), std::move(turn), [quantiles, small] { return quantiles->facts(small); }};
+}
 
 }  // namespace bench

@@ -54,16 +54,8 @@ class RoundTripBench final : public Bench {
     for (auto const& [name, movement, low_latency] :
          {Way{"low latency", Movement::direct, true}, Way{"direct", Movement::direct, false},
           Way{"dma", Movement::dma, false}}) {
-      EchoSetup setup{request.device, 8, blocks, threads, movement, movement, low_latency};
-      std::shared_ptr<Echo> const echo = make_echo(setup);
-      auto const quantiles = std::make_shared<Quantiles>();
-      auto turn = [echo, quantiles, trips, plant = plant_]() -> Turn {
-        RoundTrips const made = echo->run(trips, plant);
-        quantiles->take(made);
-        return {made.at(0.5), made.wrong.empty(), made.wrong};
-      };
-      variants.push_back(
-          {name, std::move(turn), [quantiles, small = request.small] { return quantiles->facts(small); }});
+      EchoSetup const setup{request.device, 8, blocks, threads, movement, movement, low_latency};
+      variants.push_back(round_trips(name, make_echo(setup), trips, plant_, request.small));
     }
     std::string beside;
     if (RawCuda const* const raw = raw_cuda(request.device); raw != nullptr) {
