@@ -193,6 +193,32 @@ TEST(Stencils, ABadConfigurationIsNamed) {
             "stencil tunnel 'm': regions move by dma or direct, not by Movement::managed");
 }
 
+/// Where a tunnel's two ends are.
+struct Ends {
+  Direction direction;
+  int put_on = -1, got_on = -1;
+};
+
+/// Through 12 regions, the last ones of each row and column smaller; what a report says alike wherever they go.
+void run_three_frames(Ends const& ends, Movement movement, RunReport& report) {
+  Shape const shape{
+      .config = {.width = 13, .height = 9, .region_width = 4, .region_height = 4, .frames = 3, .movement = movement},
+      .direction = ends.direction,
+      .producers = 2,
+      .consumers = 2,
+      .put_on = ends.put_on,
+      .got_on = ends.got_on};
+  Pipeline pipe(bounded());
+  EXPECT_EQ(run(shape, pipe, report), "");
+  ASSERT_EQ(report.stencils.size(), 1u);
+  StencilReport const& r = report.stencils[0];
+  EXPECT_EQ(r.name, "matrix");
+  EXPECT_EQ(r.regions, 4u * 3u * 3u);
+  EXPECT_EQ(r.values, 13u * 9u * 3u);
+  EXPECT_EQ(r.tasks, 11u * 7u * 3u);
+  EXPECT_TRUE(r.first_task_before_last_set);  // of two buffers, for three frames
+}
+
 TEST(Stencils, EachRegionCrossesOnce) {
   HIWAY_NEEDS_DEVICE();
   struct Way {
@@ -205,35 +231,17 @@ TEST(Stencils, EachRegionCrossesOnce) {
         Way{Direction::gpu_to_cpu, Movement::dma, true}, Way{Direction::gpu_to_cpu, Movement::direct, false},
         Way{Direction::cpu_to_cpu, Movement::automatic, false},
         Way{Direction::gpu_to_gpu, Movement::automatic, false}}) {
-    Shape shape{
-        .config =
-            {.width = 13, .height = 9, .region_width = 4, .region_height = 4, .frames = 3, .movement = way.movement},
-        .direction = way.direction,
-        .producers = 2,
-        .consumers = 2};
-    Pipeline pipe(bounded());
     RunReport report;
-    EXPECT_EQ(run(shape, pipe, report), "");
-    ASSERT_EQ(report.stencils.size(), 1u);
+    ASSERT_NO_FATAL_FAILURE(run_three_frames({way.direction}, way.movement, report));
     StencilReport const& r = report.stencils[0];
-    EXPECT_EQ(r.name, "matrix");
-    EXPECT_EQ(r.regions, 4u * 3u * 3u);
     EXPECT_EQ(r.region_copies, way.copies ? r.regions : 0);
-    EXPECT_EQ(r.values, 13u * 9u * 3u);
     bool const crosses = way.direction == Direction::cpu_to_gpu || way.direction == Direction::gpu_to_cpu;
     EXPECT_EQ(r.bytes_moved, crosses ? 4 * r.values : 0);
-    EXPECT_EQ(r.tasks, 11u * 7u * 3u);
-    EXPECT_TRUE(r.first_task_before_last_set);  // of two buffers, for three frames
   }
 }
 
 // ---- several devices
 
-/// Where a tunnel's two ends are.
-struct Ends {
-  Direction direction;
-  int put_on, got_on;
-};
 constexpr Ends ends_elsewhere[] = {{Direction::gpu_to_gpu, 0, 1},  {Direction::gpu_to_gpu, 1, 0},
                                    {Direction::gpu_to_gpu, 1, 2},  {Direction::gpu_to_gpu, 2, 2},
                                    {Direction::cpu_to_gpu, -1, 1}, {Direction::gpu_to_cpu, 1, -1}};
@@ -280,23 +288,11 @@ TEST(StencilsOnSeveralDevices, OfAnyShapeBringEveryPlaceItsValues) {
 TEST(StencilsOnSeveralDevices, EachRegionCrossesOnce) {
   HIWAY_NEEDS_DEVICES(2);
   for (Movement const movement : {Movement::automatic, Movement::direct, Movement::dma}) {
-    Shape const shape{
-        .config = {.width = 13, .height = 9, .region_width = 4, .region_height = 4, .frames = 3, .movement = movement},
-        .direction = Direction::gpu_to_gpu,
-        .producers = 2,
-        .consumers = 2,
-        .put_on = 1,
-        .got_on = 0};
-    Pipeline pipe(bounded());
     RunReport report;
-    EXPECT_EQ(run(shape, pipe, report), "");
-    ASSERT_EQ(report.stencils.size(), 1u);
+    ASSERT_NO_FATAL_FAILURE(run_three_frames({Direction::gpu_to_gpu, 1, 0}, movement, report));
     StencilReport const& r = report.stencils[0];
-    EXPECT_EQ(r.regions, 4u * 3u * 3u);
     EXPECT_EQ(r.region_copies, movement == Movement::direct ? 0 : r.regions);
-    EXPECT_EQ(r.bytes_moved, 4u * 13u * 9u * 3u);
-    EXPECT_EQ(r.tasks, 11u * 7u * 3u);
-    EXPECT_TRUE(r.first_task_before_last_set);  // of two buffers, for three frames
+    EXPECT_EQ(r.bytes_moved, 4 * r.values);
     TunnelReport const& references = report.tunnels[1];
     EXPECT_EQ(references.name, "matrix");
     EXPECT_EQ(references.movement, movement == Movement::direct ? "direct" : "dma");
