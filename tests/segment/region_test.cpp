@@ -158,7 +158,6 @@ struct Piece {
   struct Range {
     std::uint32_t number, first, count;
   };
-  std::uint32_t number;
   std::uint32_t parts;
   Range part[most_parts];
   std::uint32_t elements[most_elements];
@@ -483,9 +482,7 @@ std::vector<Piece> pieces_of(std::vector<Region> const& regions) {
   std::vector<Piece> all;
   std::uint32_t used = 0;
   auto const begin = [&] {
-    Piece piece{};
-    piece.number = static_cast<std::uint32_t>(all.size());
-    all.push_back(piece);
+    all.push_back({});
     used = 0;
   };
   begin();
