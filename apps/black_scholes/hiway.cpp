@@ -16,7 +16,6 @@ using hiway::segment::back_to;
 using hiway::segment::chain;
 using hiway::segment::node;
 using hiway::segment::NodeOptions;
-using hiway::segment::Refill;
 using hiway::segment::ReplicaOf;
 using hiway::segment::SegmentBase;
 using hiway::segment::Shape;
@@ -79,12 +78,7 @@ class Pricer {
     in_ = &pipe_.create_buffer<Option>(std::max<std::uint64_t>(1, problem_.items));
     in_->copy_in(options);
     out_ = &pipe_.create_buffer<Option>(std::max<std::uint64_t>(1, problem_.items));
-    if (options_.replica == Replica::warp) {
-      options_.counters ? of_shape<Shape{ReplicaOf::warp, Refill::lanes, true}>() : of_shape<Shape{ReplicaOf::warp}>();
-    } else {
-      options_.counters ? of_shape<Shape{ReplicaOf::block, Refill::lanes, true}>()
-                        : of_shape<Shape{ReplicaOf::block}>();
-    }
+    cli::with_shape(options_.replica, options_.counters, [&]<Shape shape>(cli::ShapeOf<shape>) { of_shape<shape>(); });
   }
   void add_tunnels() {
     constexpr hiway::TunnelConfig room{.capacity_items = 16384};

@@ -32,7 +32,7 @@ class Searcher {
       add_tunnels();
     } else {
       hits_ = &pipe_.create_buffer<Hit>(room_for_hits(problem));
-      options.replica == Replica::warp ? of_replica<ReplicaOf::warp>() : of_replica<ReplicaOf::block>();
+      add_search();
     }
     pipe_.prepare();
   }
@@ -72,12 +72,10 @@ class Searcher {
                  sink);
   }
 
-  template <ReplicaOf replica>
-  void of_replica() {
-    if constexpr (replica == ReplicaOf::warp) {
-      if (options_.ensembles) return of_shape<Shape{replica, Refill::ensembles}>();
-    }
-    options_.counters ? of_shape<Shape{replica, Refill::lanes, true}>() : of_shape<Shape{replica}>();
+  void add_search() {
+    if (options_.ensembles && options_.replica == Replica::warp)
+      return of_shape<Shape{ReplicaOf::warp, Refill::ensembles}>();
+    cli::with_shape(options_.replica, options_.counters, [&]<Shape shape>(cli::ShapeOf<shape>) { of_shape<shape>(); });
   }
   template <Shape shape>
   void of_shape() {

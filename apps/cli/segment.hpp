@@ -31,6 +31,23 @@ class SegmentChoices {
   std::string context_ = "automatic";
 };
 
+/// A segment's shape, as an argument.
+template <hiway::segment::Shape shape>
+struct ShapeOf {};
+
+/// Calls `add` with the shape of a warp or a block, counted or not. Kernels of all four are compiled.
+template <class Add>
+void with_shape(Replica replica, bool counters, Add const& add) {
+  using hiway::segment::Refill;
+  using hiway::segment::ReplicaOf;
+  using hiway::segment::Shape;
+  if (replica == Replica::warp) {
+    counters ? add(ShapeOf<Shape{ReplicaOf::warp, Refill::lanes, true}>{}) : add(ShapeOf<Shape{ReplicaOf::warp}>{});
+  } else {
+    counters ? add(ShapeOf<Shape{ReplicaOf::block, Refill::lanes, true}>{}) : add(ShapeOf<Shape{ReplicaOf::block}>{});
+  }
+}
+
 /// A node's queue, and what it did in all replicas together, where that was counted.
 struct NodeNumbers {
   std::string name;

@@ -45,7 +45,6 @@ struct AddUp {
 
 namespace {
 
-using hiway::segment::ReplicaOf;
 using hiway::segment::Shape;
 
 class Summer {
@@ -59,7 +58,7 @@ class Summer {
         offsets_(pipe_.create_buffer(std::span<std::uint64_t const>(problem.offsets))),
         sums_(pipe_.create_buffer<std::uint64_t>(std::max<std::size_t>(1, regions_))) {
     ints_.copy_in(problem.ints);
-    options.replica == cli::Replica::warp ? of_replica<ReplicaOf::warp>() : of_replica<ReplicaOf::block>();
+    cli::with_shape(options.replica, options.counters, [&]<Shape shape>(cli::ShapeOf<shape>) { of_shape<shape>(); });
     pipe_.prepare();
   }
 
@@ -76,10 +75,6 @@ class Summer {
   [[nodiscard]] std::string graph() const { return pipe_.graph(); }
 
  private:
-  template <ReplicaOf replica>
-  void of_replica() {
-    options_.counters ? of_shape<Shape{replica, hiway::segment::Refill::lanes, true}>() : of_shape<Shape{replica}>();
-  }
   template <Shape shape>
   void of_shape() {
     // Few regions at once where they are long: each replica is to have several turns.

@@ -61,7 +61,6 @@ struct ReadPair {
 
 namespace {
 
-using hiway::segment::ReplicaOf;
 using hiway::segment::Shape;
 
 class Converter {
@@ -76,7 +75,7 @@ class Converter {
         pairs_(pipe_.create_buffer<Pair>(most_pairs_ + 1)),
         broken_(pipe_.create_buffer<std::uint32_t>(most_pairs_ + line_count_ + 1)) {
     lines_.copy_in(input.lines);
-    options.replica == cli::Replica::warp ? of_replica<ReplicaOf::warp>() : of_replica<ReplicaOf::block>();
+    cli::with_shape(options.replica, options.counters, [&]<Shape shape>(cli::ShapeOf<shape>) { of_shape<shape>(); });
     pipe_.prepare();
   }
 
@@ -95,10 +94,6 @@ class Converter {
   [[nodiscard]] std::string graph() const { return pipe_.graph(); }
 
  private:
-  template <ReplicaOf replica>
-  void of_replica() {
-    options_.counters ? of_shape<Shape{replica, hiway::segment::Refill::lanes, true}>() : of_shape<Shape{replica}>();
-  }
   template <Shape shape>
   void of_shape() {
     using hiway::segment::node;
