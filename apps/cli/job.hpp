@@ -39,6 +39,11 @@ struct Job {
             .end_time_out = scheme.end_time_out,
             .warn_of_cycles = false};
   }
+  /// The name of what each GPU has, with its number where there are several; and the number as the library takes it.
+  [[nodiscard]] std::string name_on(unsigned gpu, std::string name) const {
+    return gpus == 1 ? name : name.append(" ").append(std::to_string(gpu));
+  }
+  [[nodiscard]] int device_of(unsigned gpu) const { return gpus == 1 ? -1 : static_cast<int>(gpu); }
 };
 
 /// What `run()` measures, as often as the job says.

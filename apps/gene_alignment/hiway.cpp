@@ -51,17 +51,14 @@ class Aligner {
   Aligner(Input const& input, Job const& job) : input_(input), pipe_(job.pipeline()) {
     // Two threads are left to the collector and to the library's monitors.
     unsigned const threads = std::max(3U, std::thread::hardware_concurrency()) - 2;
-    auto const numbered = [&](char const* name, unsigned gpu) {
-      return job.gpus == 1 ? std::string{name} : std::string{name}.append(" ").append(std::to_string(gpu));
-    };
     std::vector<hiway::Tunnel<Match>*> matches;
     for (unsigned gpu = 0; gpu < job.gpus; ++gpu)
       matches.push_back(
-          &pipe_.create_tunnel<Match>(numbered("matches", gpu), hiway::Direction::gpu_to_cpu, job.scheme.tunnel()));
+          &pipe_.create_tunnel<Match>(job.name_on(gpu, "matches"), hiway::Direction::gpu_to_cpu, job.scheme.tunnel()));
     auto& alignments = pipe_.create_tunnel<Alignment>("alignments", hiway::Direction::cpu_to_cpu, job.scheme.tunnel());
     for (unsigned gpu = 0; gpu < job.gpus; ++gpu) {
-      add_coarse(numbered("coarse", gpu), gpu, job, *matches[gpu]);
-      pipe_.add_cpu_stage(numbered("fine", gpu), FineStage{input.target, input.query}, hiway::from(*matches[gpu]),
+      add_coarse(gpu, job, *matches[gpu]);
+      pipe_.add_cpu_stage(job.name_on(gpu, "fine"), FineStage{input.target, input.query}, hiway::from(*matches[gpu]),
                           hiway::into(alignments), {.threads = std::max(1U, threads / job.gpus)});
     }
     pipe_.add_cpu_stage(
@@ -92,7 +89,7 @@ class Aligner {
 
  private:
   /// The GPU's share of the positions. The bases behind them are the next one's, too: a seed may begin at the last.
-  void add_coarse(std::string const& name, unsigned gpu, Job const& job, hiway::Tunnel<Match>& matches) {
+  void add_coarse(unsigned gpu, Job const& job, hiway::Tunnel<Match>& matches) {
     std::span<Base const> const all = input_.target;
     auto const query_bases = static_cast<std::int32_t>(input_.query.size());
     std::int64_t const positions = coarse_positions(static_cast<std::int32_t>(all.size()), query_bases);
@@ -101,7 +98,7 @@ class Aligner {
     std::int64_t const end = positions * (gpu + 1) / job.gpus;
     std::span<Base const> const bases =
         all.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(end - first + behind));
-    int const device = job.gpus == 1 ? -1 : static_cast<int>(gpu);
+    int const device = job.device_of(gpu);
     auto const seeds = static_cast<std::size_t>(seed_count(query_bases));
     Part const part{bases, pipe_.create_buffer<Base>(bases.size(), device),
                     pipe_.create_buffer<Base>(input_.query.size(), device),
@@ -112,8 +109,8 @@ class Aligner {
                                 static_cast<std::int32_t>(bases.size()),
                                 query_bases,
                                 static_cast<std::int32_t>(seeds)};
-    pipe_.add_gpu_stage(name, CoarseStage{problem, static_cast<std::int32_t>(first)}, hiway::into(matches),
-                        {.device = device});
+    pipe_.add_gpu_stage(job.name_on(gpu, "coarse"), CoarseStage{problem, static_cast<std::int32_t>(first)},
+                        hiway::into(matches), {.device = device});
     parts_.push_back(part);
   }
 

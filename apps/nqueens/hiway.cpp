@@ -49,7 +49,7 @@ class Searcher {
  public:
   Searcher(Problem const& problem, Options const& options, Job const& job)
       : problem_(problem), options_(options), gpus_(job.gpus), pipe_(job.pipeline()) {
-    for (unsigned gpu = 0; gpu < gpus_; ++gpu) add_segment(gpu);
+    for (unsigned gpu = 0; gpu < gpus_; ++gpu) add_segment(gpu, job);
     pipe_.prepare();
   }
 
@@ -72,9 +72,9 @@ class Searcher {
     for (std::size_t i = gpu; i < all.size(); i += gpus_) share.push_back(all[i]);
     return share;
   }
-  void add_segment(unsigned gpu) {
-    name_ = gpus_ == 1 ? std::string{"rows"} : std::string{"rows "}.append(std::to_string(gpu));
-    device_ = gpus_ == 1 ? -1 : static_cast<int>(gpu);
+  void add_segment(unsigned gpu, Job const& job) {
+    name_ = job.name_on(gpu, "rows");
+    device_ = job.device_of(gpu);
     bool const warps = options_.replica == Replica::warp;
     if (options_.feed == Feed::tunnel) {
       warps ? feed_by_tunnel<Shape{ReplicaOf::warp}>() : feed_by_tunnel<Shape{ReplicaOf::block}>();
