@@ -327,7 +327,7 @@ HIWAY_DEVICE inline Run claim_for_warp(Machine m, ClaimWords const& w, std::uint
   if constexpr (Machine::shares_blocks) {
     if (sharing.control != nullptr && sharing.grouping != Grouping::warp && m.block_threads() > 32 &&
         claims_in_block(m, sharing.grouping, sharing.kind)) {
-      if (credits != Credits::likely && m.load(w.credit, Order::relaxed) <= 0) return {};
+      if (!w.by_tags && credits != Credits::likely && m.load(w.credit, Order::relaxed) <= 0) return {};
       return claim_in_block(m, sharing.grouping, sharing.kind, key_of(w), n, *sharing.control,
                             [&](std::uint32_t wanted) {
                               Run const run = claim_run(m, w, wanted, Credits::likely);
@@ -860,9 +860,13 @@ HIWAY_DEVICE inline void copy_granted(Machine m, Ring const& ring, Run run, std:
   detail::end_run(m, ring, run, kind, control);
 }
 
-/// Items that a get would find now, about, in all shards; for choosing among rings.
+/// Items that a get would find now, about, in all shards; for choosing among rings. Where items carry tags, one or none.
 template <class Machine>
 HIWAY_DEVICE inline std::int32_t items_about(Machine m, Ring const& ring) {
+  if (ring.by_tags()) {
+    std::uint64_t const next = m.load(ring.words->taken, Order::relaxed);
+    return m.load_across(ring.tagged_slot(next).tag, Order::relaxed) == ring.tag_of(next) ? 1 : 0;
+  }
   std::int32_t items = m.load(ring.words->avail, Order::relaxed);
   for (unsigned k = 1; k < ring.shards; ++k) items += m.load(ring.words[k].avail, Order::relaxed);
   return items;

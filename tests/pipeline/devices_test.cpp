@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -126,9 +127,18 @@ TEST(Devices, AnItemPassesEachOnce) {
   }
 }
 
+/// Why items cannot lie with who gets them on another device; empty when they can.
+std::string missing_peers() {
+  auto const backend = [](int number) { return make_backend(device() == "simt" ? "simt" : name_of_device(number)); };
+  return backend(0)->reaches(*backend(1)) ? "" : "the devices do not reach each other's memory";
+}
+#define HIWAY_NEEDS_PEERS() \
+  HIWAY_NEEDS_DEVICES(2);   \
+  if (std::string const why = missing_peers(); !why.empty()) GTEST_SKIP() << why
+
 /// Tags lie with who looks for them, so many warps may.
 TEST(Devices, ItemsThatCarryTagsAreLookedForByOneWarpOrMany) {
-  HIWAY_NEEDS_DEVICES(2);
+  HIWAY_NEEDS_PEERS();
   for (unsigned const blocks : {1u, 3u}) {
     Pipeline pipe(bounded());
     auto& there =
@@ -142,6 +152,54 @@ TEST(Devices, ItemsThatCarryTagsAreLookedForByOneWarpOrMany) {
         "sink", [&](std::uint32_t const& item) { sum += item; }, from(back));
     EXPECT_EQ(pipe.run().items, 200u);
     EXPECT_EQ(sum.load(), 5150u);  // 2 to 101
+  }
+}
+
+/// Hands on what it gets, in spans by lanes.
+struct HandOnSpans {
+  HIWAY_DEVICE void operator()(Outlet<std::uint32_t> in, Inlet<std::uint32_t> out) const {
+    std::uint32_t room[4] = {};
+    for (std::size_t n; (n = in.next(std::span<std::uint32_t>(room))) != 0; in.end_task(n))
+      out.put(std::span<std::uint32_t const>(room, n));
+  }
+};
+
+/// Numbers from 1 to 100 come from device 0 by each of `tagged`, and back to the CPU by `back`.
+template <std::size_t N>
+void expect_all(Pipeline& pipe, std::array<Tunnel<std::uint32_t>*, N> const& tagged, Tunnel<std::uint32_t>& back) {
+  for (std::size_t i = 0; i != N; ++i)
+    pipe.add_gpu_stage(numbered("source ", i), Count{100}, into(*tagged[i]),
+                       {.blocks = 1, .threads_per_block = 32, .device = 0});
+  std::atomic<std::uint32_t> sum = 0;
+  pipe.add_cpu_stage(
+      "sink", [&](std::uint32_t const& item) { sum += item; }, from(back));
+  EXPECT_EQ(pipe.run().items, 200u * N);
+  EXPECT_EQ(sum.load(), 5050u * N);
+}
+
+TEST(Devices, ItemsThatCarryTagsAreFoundByEachStageOfAGroup) {
+  HIWAY_NEEDS_PEERS();
+  Pipeline pipe(bounded());
+  TunnelConfig const config{.capacity_items = 4, .low_latency = true};
+  auto& one = pipe.create_tunnel<std::uint32_t>("one", Direction::gpu_to_gpu, config);
+  auto& two = pipe.create_tunnel<std::uint32_t>("two", Direction::gpu_to_gpu, config);
+  auto& back = pipe.create_tunnel<std::uint32_t>("back", Direction::gpu_to_cpu, {});
+  pipe.add_gpu_group("both", {.blocks = 2, .threads_per_block = 64, .device = 1},
+                     stage("first", Add{0}, from(one), into(back)), stage("second", Add{0}, from(two), into(back)));
+  expect_all(pipe, std::array{&one, &two}, back);
+}
+
+TEST(Devices, ItemsThatCarryTagsGoInSpansOfAnyGrouping) {
+  HIWAY_NEEDS_PEERS();
+  for (Grouping const grouping : {Grouping::none, Grouping::warp, Grouping::block, Grouping::block_scan}) {
+    SCOPED_TRACE(static_cast<int>(grouping));
+    Pipeline pipe(bounded());
+    auto& there = pipe.create_tunnel<std::uint32_t>("there", Direction::gpu_to_gpu,
+                                                    {.capacity_items = 4, .grouping = grouping, .low_latency = true});
+    auto& back = pipe.create_tunnel<std::uint32_t>("back", Direction::gpu_to_cpu, {});
+    pipe.add_gpu_stage("hand on", HandOnSpans{}, from(there), into(back),
+                       {.blocks = 2, .threads_per_block = 96, .device = 1});
+    expect_all(pipe, std::array{&there}, back);
   }
 }
 
@@ -191,7 +249,10 @@ TEST(Devices, CopiesTakeAsLongAsTheyAreTold) {
 }
 
 TEST(Devices, WithoutPeersNoneReachesTheOthersMemory) {
-  EXPECT_TRUE(make_backend("simt")->reaches(*make_backend("simt")));
+  {
+    Environment const peers("HIWAY_PEERS", "1");
+    EXPECT_TRUE(make_backend("simt")->reaches(*make_backend("simt")));
+  }
   Environment const alone("HIWAY_PEERS", "0");
   EXPECT_FALSE(make_backend("simt")->reaches(*make_backend("simt")));
 }
