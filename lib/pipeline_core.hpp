@@ -262,6 +262,7 @@ class Pipeline::Core {
   [[nodiscard]] Home end_home(TunnelBase const& tunnel, bool puts);
   void tell_arrivals(TunnelState& t);
   void settle_movement(TunnelState& t);
+  [[nodiscard]] bool is_read_alone(TunnelState const& t) const;
   void check_tagged(std::vector<std::string>& found) const;
   [[nodiscard]] Grouping chosen_grouping(StageState const& stage, TunnelBase const& tunnel) const;
 

@@ -341,19 +341,22 @@ void Pipeline::Core::choose_grids(std::vector<std::string>& found) {
   }
 }
 
+/// One warp, or one CPU thread, is all that reads the tunnel.
+bool Pipeline::Core::is_read_alone(TunnelState const& t) const {
+  std::vector<std::size_t> const all = readers(t.tunnel->id());
+  if (!t.open_outlets.empty() || all.size() != 1) return false;
+  StageState const& stage = stages_[all.front()];
+  if (!stage.gpu) return stage.executors == 1;
+  simt::Grid const& grid = grids_[stage.owner];
+  return gpu_[stage.owner].stages.size() == 1 && grid.blocks == 1 && grid.threads_per_block <= 32;
+}
+
 // At the device an item's tag is looked at across the bus, where it does not lie there: by one warp, or the bus is soon
 // busy with looks.
 void Pipeline::Core::check_tagged(std::vector<std::string>& found) const {
   for (TunnelState const& t : tunnels_) {
     if (!t.tunnel->config().low_latency || !t.crosses() || t.get_home == at_host) continue;
-    if (is_reached(t.get_home, t.put_home)) continue;
-    std::vector<std::size_t> const all = readers(t.tunnel->id());
-    bool const by_one_warp = t.open_outlets.empty() && std::ranges::all_of(all, [&](std::size_t r) {
-                               simt::Grid const& grid = grids_[stages_[r].owner];
-                               return all.size() == 1 && gpu_[stages_[r].owner].stages.size() == 1 &&
-                                      grid.blocks == 1 && grid.threads_per_block <= 32;
-                             });
-    if (by_one_warp) continue;
+    if (is_reached(t.get_home, t.put_home) || is_read_alone(t)) continue;
     found.push_back(
         "tunnel '" + t.tunnel->name() +
         "': low_latency to the GPU is for one stage of one warp (blocks = 1, threads_per_block = 32), which "
@@ -506,6 +509,7 @@ OutletView Pipeline::Core::outlet_view(StageState const& stage, std::size_t inde
   v.end = t.get_end;
   v.ports = stage.outlet_ports[index] + executor;
   v.stage_ended = &stage.words->ended;
+  v.alone = is_read_alone(t);
   v.home = executor;
   v.stage = static_cast<std::uint32_t>(&stage - stages_.data());
   v.tunnel = t.tunnel->id();

@@ -11,7 +11,8 @@ std::uint64_t minus(std::uint64_t a, std::uint64_t b) { return a > b ? a - b : 0
 
 }  // namespace
 
-std::uint64_t in_ring(TunnelSnapshot const& t) { return minus(t.claimed, t.retired); }
+/// Puts that wait may have their tickets already, where items carry tags.
+std::uint64_t in_ring(TunnelSnapshot const& t) { return std::min(minus(t.claimed, t.retired), t.capacity); }
 std::uint64_t in_pool(TunnelSnapshot const& t) { return minus(t.spill_claimed, t.spill_taken); }
 std::uint64_t put(TunnelSnapshot const& t) {
   return t.crosses ? minus(t.claimed, t.spill_taken) + t.spill_claimed : t.claimed + t.spill_claimed;

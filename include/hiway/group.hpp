@@ -78,7 +78,8 @@ struct GroupRunner<First, Rest...> {
                          InletView const* inlets) {
     if (which == 0) {
       enter_stage(outlets[0].stage);
-      return first.step(m, group, outlets, inlets, Credits::doubtful);
+      typename First::Next next{};
+      return first.step(m, group, outlets, inlets, Credits::doubtful, next);
     }
     return rest.step(m, group, which - 1, outlets + First::outlet_count, inlets + First::inlet_count);
   }

@@ -1,8 +1,8 @@
 // Inlet<T>: where items go into a tunnel. A copyable handle that owns nothing; stages get one for each tunnel in
 // into(...).
 //
-// A put takes its ticket, then reads the own lane's closed bit and the unit's closed word, then commits
-// (termination.hpp T5). Lanes that found each other converged share a claim, also for spans of different lengths.
+// A put takes its ticket, then reads the own lane's closed bit and the unit's closed word, then commits, or where slots
+// carry tags commits meanwhile (termination.hpp T5). Lanes that found each other converged share a claim, also for spans of different lengths.
 // Lanes of one claim part when it is granted: who got room commits and leaves, who did not waits (docs/adr/0009).
 #pragma once
 #include <cstddef>
@@ -61,9 +61,9 @@ HIWAY_DEVICE inline Lateness read_lateness(Machine m, InletView const& v) {
 template <class Machine>
 HIWAY_DEVICE inline void refuse_late_put(Machine m, InletView const& v, std::uint64_t ticket, Lateness late) {
   unsigned const thread = v.open ? 0 : m.thread_in_block();
-  if ((late.closed_lanes >> (thread % 32) & 1u) != 0)
-    raise(m, *v.control, FaultKind::put_after_close, v.stage, v.tunnel, ticket);
-  if (late.ended != 0) raise(m, *v.control, FaultKind::put_after_end, v.stage, v.tunnel, ticket);
+  bool const closed = (late.closed_lanes >> (thread % 32) & 1u) != 0;
+  if (!closed && late.ended == 0) return;
+  raise(m, *v.control, closed ? FaultKind::put_after_close : FaultKind::put_after_end, v.stage, v.tunnel, ticket);
 }
 template <class Machine>
 HIWAY_DEVICE inline void refuse_late_put(Machine m, InletView const& v, std::uint64_t ticket) {
@@ -123,9 +123,8 @@ template <class Machine>
 HIWAY_DEVICE inline InletView const& roomiest(Machine m, InletView const& v) {
   if constexpr (Machine::has_branches) {
     if (v.further_branches != 0) {
-      return choose_branch(v, [&](InletView const& branch) {
-        return is_throttled(m, branch) ? 0 : m.load(branch.ring.words->free, Order::relaxed);
-      });
+      return choose_branch(
+          v, [&](InletView const& branch) { return is_throttled(m, branch) ? 0 : room_about(m, branch.ring); });
     }
   }
   return v;
@@ -145,9 +144,10 @@ HIWAY_DEVICE inline bool try_put(Machine m, InletView const& all, std::uint32_t 
 template <class Machine>
 HIWAY_DEVICE inline void wait_for_room(Machine m, InletView const& v, unsigned misses) {
   if (misses == 0) note_full(m, v);
-  if (has_spill(v.spill)) raise(m, *v.control, FaultKind::spill_exhausted, v.stage, v.tunnel, 0);
+  bool const spilled = has_spill(v.spill);
   // T5 also for a put that gets no ticket: after the end nobody gives room.
-  if (m.load(v.end->closed, Order::relaxed) != 0) raise(m, *v.control, FaultKind::put_after_end, v.stage, v.tunnel, 0);
+  if (spilled || m.load(v.end->closed, Order::relaxed) != 0)
+    raise(m, *v.control, spilled ? FaultKind::spill_exhausted : FaultKind::put_after_end, v.stage, v.tunnel, 0);
   if constexpr (Machine::helps_monitors) {
     bool heard = false;
     for_each_branch(m, v, [&](InletView const& branch) {
@@ -156,6 +156,36 @@ HIWAY_DEVICE inline void wait_for_room(Machine m, InletView const& v, unsigned m
     if (heard) return;
   }
   m.relax(misses);
+}
+
+/// Whether a put that waits takes its ticket before there is room: where slots carry tags and it has nowhere else to go.
+template <class Write>
+HIWAY_DEVICE inline bool takes_ticket_first(InletView const& v) {
+  if constexpr (may_be_tagged<std::remove_cvref_t<Write>>) {
+    return v.ring.by_tags() && !has_spill(v.spill) && v.further_branches == 0;
+  } else {
+    return false;
+  }
+}
+
+/// Puts one item for each lane of `group` with `need`, all lanes together, where tickets come first.
+template <class Machine, class Write>
+HIWAY_DEVICE inline void put_tagged(Machine m, InletView const& v, std::uint32_t group, bool need, Write&& write) {
+  unsigned misses = 0;
+  Ticket ticket;
+  for (bool taken = false;; wait_for_room(m, v, misses++)) {
+    if (!taken && (v.throttled == nullptr || m.ballot(group, is_throttled(m, v)) == 0)) {
+      ticket = take_ticket(m, v.ring, group, need);
+      if (!need) return;
+      taken = true;
+    }
+    if (taken && has_room(m, v.ring, ticket)) break;
+    leave_if_aborted(m, *v.control);
+  }
+  Lateness const late = read_lateness(m, v);
+  commit_tagged(m, v.ring, ticket.number, *v.control, write, [&] { refuse_late_put(m, v, ticket.number, late); });
+  note_put(m, v);
+  note_room(m, v, misses);
 }
 
 /// The converged lanes that put into the same tunnel.
@@ -167,6 +197,7 @@ HIWAY_PART_OF_CALLER HIWAY_DEVICE inline std::uint32_t together(Machine m, Inlet
 /// Puts one item for the calling lane, with whichever lanes are converged; waits for room.
 template <class Machine, class Write>
 HIWAY_DEVICE inline void put(Machine m, InletView const& v, Write&& write) {
+  if (takes_ticket_first<Write>(v)) return put_tagged(m, v, together(m, v), true, write);
   unsigned misses = 0;
   for (; !try_put(m, v, together(m, v), true, write, after_misses(misses)); ++misses) wait_for_room(m, v, misses);
   note_room(m, v, misses);
@@ -175,6 +206,7 @@ HIWAY_DEVICE inline void put(Machine m, InletView const& v, Write&& write) {
 /// Puts for every lane of `group` with `need`, all lanes of `group` together; waits for room.
 template <class Machine, class Write>
 HIWAY_DEVICE inline void put_together(Machine m, InletView const& v, std::uint32_t group, bool need, Write&& write) {
+  if (takes_ticket_first<Write>(v)) return put_tagged(m, v, group, need, write);
   for (unsigned misses = 0;; ++misses) {
     if (try_put(m, v, group, need, write, after_misses(misses))) need = false;
     if (m.ballot(group, need) == 0) return;

@@ -38,7 +38,8 @@ struct OutletView {
   std::uint32_t tunnel = no_id;
   std::uint32_t home = 0;  ///< the shard of block 0, or of this thread
   std::uint32_t further_branches = 0;
-  bool open = false;  ///< belongs to the user's own threads or kernels
+  bool open = false;   ///< belongs to the user's own threads or kernels
+  bool alone = false;  ///< nobody reads the tunnel but this one's warp, or thread
 };
 
 namespace detail {
@@ -58,9 +59,6 @@ HIWAY_PART_OF_CALLER HIWAY_DEVICE inline std::uint32_t together(Machine m, Outle
 template <class Machine, class Read>
 HIWAY_DEVICE inline bool get_from(Machine m, OutletView const& v, Ring const& ring, std::uint32_t group, bool need,
                                   Credit credit, Read&& read, Credits credits, Control* control) {
-  if constexpr (may_be_tagged<std::remove_cvref_t<Read>>) {
-    if (ring.by_tags()) return get_tagged(m, ring, group, need, &port_of(m, v).got, read);
-  }
   Grant const grant = claim_get(m, ring, group, need, &port_of(m, v).got, credit, credits, control);
   if (!grant.granted) return false;
   if (credit == Credit::late) {  // its lanes may take long, each as long as it likes
@@ -94,12 +92,19 @@ HIWAY_DEVICE inline OutletView const& fullest(Machine m, OutletView const& v) {
 }
 
 /// One try for the lanes of `group` with `need`; all lanes of `group` together. True for a lane that got an item.
-/// `elsewhere`: when home is empty, in other shards, too.
+/// `elsewhere`: when home is empty, in other shards, too. `next`: TagReader's, kept from try to try where that pays.
 template <class Machine, class Read>
 HIWAY_DEVICE inline bool get_once(Machine m, OutletView const& all, std::uint32_t group, bool need, Credit credit,
-                                  Read&& read, Credits credits = Credits::doubtful, bool elsewhere = true) {
+                                  Read&& read, Credits credits, bool elsewhere, std::uint32_t& next) {
   constexpr Credits doubtful = Credits::doubtful;
   OutletView const& v = fullest(m, all);
+  if constexpr (may_be_tagged<std::remove_cvref_t<Read>>) {
+    if (v.ring.by_tags()) {
+      bool const got = get_tagged(m, v.ring, group, need, TagReader{&port_of(m, v).got, next, v.alone}, read);
+      if (!got) (void)help_to_come(m, v);
+      return got;
+    }
+  }
   bool got = get_from(m, v, home_ring(m, v), group, need, credit, read, credits, v.control);
   if (!got && help_to_come(m, v)) got = get_from(m, v, v.ring, group, need, credit, read, credits, v.control);
   if (v.ring.shards > 1 && elsewhere && m.ballot(group, got) == 0) {
@@ -108,6 +113,12 @@ HIWAY_DEVICE inline bool get_once(Machine m, OutletView const& all, std::uint32_
   }
   if (has_spill(v.spill)) got = get_from(m, v, *v.spill, group, need && !got, credit, read, doubtful, v.control) || got;
   return got;
+}
+template <class Machine, class Read>
+HIWAY_DEVICE inline bool get_once(Machine m, OutletView const& all, std::uint32_t group, bool need, Credit credit,
+                                  Read&& read, Credits credits = Credits::doubtful) {
+  std::uint32_t next = 0;
+  return get_once(m, all, group, need, credit, read, credits, true, next);
 }
 
 /// Remembers when a CPU thread ran out of items, for RunReport::end_detection_us, and how it spends its time.
@@ -132,7 +143,8 @@ HIWAY_ITEMS_MAY_LOOK_UNSET
 /// One try for all lanes of `group`: `work(T const&)` in each lane that got an item. Elsewhere than at home only behind a
 /// miss: who goes round disturbs others at theirs.
 template <class T, class Machine, class Work>
-HIWAY_DEVICE inline bool work_once(Machine m, OutletView const& v, std::uint32_t group, Credits credits, Work&& work) {
+HIWAY_DEVICE inline bool work_once(Machine m, OutletView const& v, std::uint32_t group, Credits credits,
+                                   std::uint32_t& next, Work&& work) {
   bool const elsewhere = credits == Credits::doubtful;
   bool got = false;
   auto const begin = [&](T const& item) {
@@ -141,10 +153,10 @@ HIWAY_DEVICE inline bool work_once(Machine m, OutletView const& v, std::uint32_t
   };
   if constexpr (stays_in_slot<T>) {
     auto const read = [&](std::byte const* slot) { begin(item_in<T>(slot)); };
-    got = get_once(m, v, group, true, Credit::late, read, credits, elsewhere);  // I5
+    got = get_once(m, v, group, true, Credit::late, read, credits, elsewhere, next);  // I5
   } else {
     ItemRoom<T> room;
-    got = get_once(m, v, group, true, Credit::early, ReadItem<T>{room.item()}, credits, elsewhere);
+    got = get_once(m, v, group, true, Credit::early, ReadItem<T>{room.item()}, credits, elsewhere, next);
     if (got) begin(room.item());
   }
   if (!got) note_result(m, v, false);
@@ -212,14 +224,22 @@ HIWAY_DEVICE inline bool stage_ended(Machine m, OutletView const& v) {
   return false;
 }
 
+/// So many looks at a tag come before one that asks whether the tunnel has ended, which takes as long.
+inline constexpr unsigned looks_at_tags = 4;
+
 /// The persistent loop of `group`: get, body, end_task, back off, until the tunnel has ended.
 HIWAY_NO_SPACE_CHECK template <class T, class Machine, class Body>
 HIWAY_DEVICE inline void for_each(Machine m, OutletView const& v, std::uint32_t group, Body&& body) {
+  std::uint32_t next = 0;
   for (unsigned misses = 0;;) {
-    bool const got = work_once<T>(m, v, group, after_misses(misses), body);
+    bool const got = work_once<T>(m, v, group, after_misses(misses), next, body);
     end_tasks(m, v, group, got);
     if (m.ballot(group, got) != 0) {
       misses = 0;
+      continue;
+    }
+    if (v.ring.by_tags() && (misses + 1) % looks_at_tags != 0) {
+      ++misses;
       continue;
     }
     if (m.ballot(group, tunnel_ended(m, v)) != 0) {
@@ -674,8 +694,8 @@ class Outlet {
   template <class Machine>
   HIWAY_DEVICE bool get_with(Machine m, T& item) const {
     Credits const credits = after_misses(m.misses(misses_));
-    bool const got =
-        detail::get_once(m, view_, detail::together(m, view_), true, Credit::early, ReadItem<T>{item}, credits);
+    bool const got = detail::get_once(m, view_, detail::together(m, view_), true, Credit::early, ReadItem<T>{item},
+                                      credits, true, next_);
     after_get(m, got);
     return got;
   }
@@ -688,7 +708,8 @@ class Outlet {
   }
 
   OutletView view_{};
-  mutable unsigned misses_ = 0;  // where the machine keeps no count
+  mutable unsigned misses_ = 0;     // where the machine keeps no count
+  mutable std::uint32_t next_ = 0;  // TagReader's
 };
 
 }  // namespace hiway

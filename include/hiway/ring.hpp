@@ -56,10 +56,13 @@
 //               that stops before its count holds back the rest of its chunk and what follows
 //   Tags        rings may be tagged: a slot is an item of up to 12 bytes and a tag. Who puts writes the tag behind the item, or,
 //               where a machine has such an access, with it (Machine::tags_bring_items). In a whole ring the tag is the
-//               slot's turn. In a half-ring it is the lap's number, and who puts counts nothing. Who gets asks for no
-//               credit: he looks at the slots behind `taken`, then takes the tickets of those whose tags are their laps',
-//               by a CAS, and counts as ever. Nobody writes such a slot again before that count was told, so what he saw is
-//               still there when the CAS succeeds; what he copied before a CAS that fails is nobody's
+//               slot's turn. In a half-ring it is the lap's number, who puts counts nothing, and neither side asks for
+//               credit (docs/adr/0035). Who gets looks at the slots behind `taken`, then takes the tickets of those whose
+//               tags are their laps', by a CAS, and counts as ever. Nobody writes such a slot again before that count was
+//               told, so what he saw is still there when the CAS succeeds; what he copied before a CAS that fails is
+//               nobody's. Who puts and waits takes a ticket first, whether there is room or not, and waits for `given` to
+//               pass it, which takes no more than the look at both words under way at once; who only tries, or has a
+//               pool, takes one below `given`, by a CAS. Tickets may be ahead of room, then, by as many as are waiting
 //   Shards      a whole ring may be one of several, side by side in memory, each with words, credit and order of its own. Who
 //               puts keeps to one, so that his items stay in order; who gets takes from his own, then from others
 //   Wrap        tickets are 64 bit; turns and counts are 32 bit and compared for equality: 2^31 laps before one repeats
@@ -262,7 +265,7 @@ struct ClaimWords {
   Word<std::uint64_t>& groups;
   bool puts;
   Ring const& ring;
-  bool by_tags = false;  ///< gets of a tagged inbox: neither credit nor `given` is looked at
+  bool by_tags = false;  ///< of a tagged half-ring: credit is not looked at
 };
 
 /// Waits until the tickets before `end`, which were granted, may be used (I4). Short: their credit was given.
@@ -288,10 +291,30 @@ HIWAY_DEVICE inline Run claim_by_tags(Machine m, Ring const& shared, std::uint32
   }
 }
 
+/// What is known of a tagged outbox's `given`, besides its slots being free (I4): where item and tag are one access the store
+/// is behind a branch on it, and who read the slot has the item.
+template <class Machine>
+HIWAY_DEVICE inline void acquire_given(Machine m) {
+  if constexpr (!Machine::tags_bring_items) m.acquire_ahead();
+}
+
+/// Up to `n` tickets of a tagged outbox for which there is room, for one lane.
+template <class Machine>
+HIWAY_DEVICE inline Run claim_below_given(Machine m, RingWords& w, std::uint32_t n) {
+  std::uint64_t first = m.load_ahead(w.claimed);
+  std::uint64_t const given = m.load_ahead(w.given);
+  acquire_given(m);
+  while (first < given) {
+    std::uint32_t const some = at_most(given - first, n);
+    if (m.compare_exchange(w.claimed, first, first + some, Order::acquire)) return {first, some};  // T5
+  }
+  return {};
+}
+
 /// Up to `n` tickets for one lane.
 template <class Machine>
 HIWAY_DEVICE inline Run claim_run(Machine m, ClaimWords const& w, std::uint32_t n, Credits credits) {
-  if (w.by_tags) return claim_by_tags(m, w.ring, n, w.tally);
+  if (w.by_tags) return w.puts ? claim_below_given(m, *w.ring.words, n) : claim_by_tags(m, w.ring, n, w.tally);
   auto const wanted = static_cast<std::int32_t>(n);
   std::int32_t const granted = take_credit(m, w.credit, wanted, credits);
   if (granted == 0) return {};
@@ -416,7 +439,8 @@ HIWAY_DEVICE inline Run claim_runs(Machine m, std::uint32_t group, std::uint32_t
 HIWAY_DEVICE inline ClaimWords put_words(Ring const& ring) {
   RingWords& w = *ring.words;
   bool const half = ring.is_half();
-  return {w.free, w.claimed, half ? nullptr : &w.avail, nullptr, half ? &w.given : nullptr, w.put_groups, true, ring};
+  return {w.free, w.claimed,     half ? nullptr : &w.avail, nullptr, half ? &w.given : nullptr, w.put_groups, true,
+          ring,   ring.by_tags()};
 }
 HIWAY_DEVICE inline ClaimWords get_words(Ring const& ring, Word<std::uint64_t>* tally, Credit credit,
                                          bool by_tags = false) {
@@ -550,7 +574,7 @@ HIWAY_DEVICE inline void end_put(Machine m, Ring const& ring, Grant const& grant
 
 namespace detail {
 
-/// Writes an item and its tag into a claimed slot; `check()` comes in between.
+/// Writes an item and its tag into a claimed slot; `check()` comes in between, or in a half-ring behind (T5).
 template <class Machine, class Write, class Check>
 HIWAY_DEVICE inline void commit_tagged(Machine m, Ring const& ring, std::uint64_t ticket, Control& control,
                                        Write&& write, Check&& check) {
@@ -558,9 +582,12 @@ HIWAY_DEVICE inline void commit_tagged(Machine m, Ring const& ring, std::uint64_
   TaggedSlot room{};
   write(room.item);
   room.tag.bits = ring.is_half() ? ring.tag_of(ticket) : ring.full_turn(ticket);
-  if (!ring.is_half()) await_turn(m, slot.tag, ring.free_turn(ticket), control, tag_order<Machine>);  // A1
-  check();
+  if (!ring.is_half()) {
+    await_turn(m, slot.tag, ring.free_turn(ticket), control, tag_order<Machine>);  // A1
+    check();
+  }
   m.put_tagged(slot, room);  // R1, R4
+  if (ring.is_half()) check();
 }
 
 }  // namespace detail
@@ -629,34 +656,85 @@ HIWAY_DEVICE inline Run claim_get_run(Machine m, Ring const& ring, std::uint32_t
   return detail::claim_run(m, detail::get_words(ring, tally, credit, ring.by_tags()), n, Credits::counted);
 }
 
+/// Tickets of a tagged outbox for all lanes of `group` with `need`, whether there is room for them or not: the lane's own
+/// waits until `given` is beyond it (await_room). All lanes of `group` call it together.
+struct Ticket {
+  std::uint64_t number = 0;
+  std::uint64_t given = 0;  ///< what was seen of it
+};
+template <class Machine>
+HIWAY_DEVICE inline Ticket take_ticket(Machine m, Ring const& ring, std::uint32_t group, bool need) {
+  std::uint32_t const wanting = m.ballot(group, need);
+  unsigned const leader = m.lowest(group);
+  Ticket t;
+  t.given = m.load_ahead(ring.words->given);  // both are under way at once
+  if (m.lane() == leader && wanting != 0)
+    t.number = m.fetch_add(ring.words->claimed, std::uint64_t{m.count(wanting)}, Order::acquire);  // T5
+  detail::acquire_given(m);
+  t.number = m.shuffle(group, t.number, leader) + m.count(wanting & lanes_below(m.lane()));
+  m.sync_warp(group);  // the leader's acquires hold for every lane
+  return t;
+}
+/// Whether there is room for the ticket by now.
+template <class Machine>
+[[nodiscard]] HIWAY_DEVICE inline bool has_room(Machine m, Ring const& ring, Ticket& t) {
+  if (t.number < t.given) return true;
+  t.given = m.load_ahead(ring.words->given);
+  detail::acquire_given(m);
+  return t.number < t.given;
+}
+
+/// Who reads a tagged inbox, to his knowledge.
+struct TagReader {
+  Word<std::uint64_t>* tally;  ///< counts what is got
+  /// The ticket that comes next, its low half, as far as the caller knows from his last try; he may be wrong. So the slot is
+  /// looked at while `taken` is still on its way.
+  std::uint32_t& next;
+  bool alone;  ///< his warp, or thread, is the only one that reads: all of its lanes together need no CAS
+};
+
 /// One try to get an item from a tagged inbox for each lane of `group` with `need`: they look side by side. `read(std::byte
 /// const*)` in those that got one. Nobody gets one when others have taken some meanwhile.
 template <class Machine, class Read>
-HIWAY_DEVICE inline bool get_tagged(Machine m, Ring const& ring, std::uint32_t group, bool need,
-                                    Word<std::uint64_t>* tally, Read&& read) {
+HIWAY_DEVICE inline bool get_tagged(Machine m, Ring const& ring, std::uint32_t group, bool need, TagReader who,
+                                    Read&& read) {
   std::uint32_t const wanting = m.ballot(group, need);
   if (wanting == 0) return false;
   unsigned const leader = m.lowest(group);
   unsigned const rank = m.count(wanting & lanes_below(m.lane()));
+  bool const alone = who.alone && group == m.lanes();
+  if (alone) m.sync_warp(group);  // one of them may have taken a ticket by itself: all see it
+  std::uint32_t next = m.shuffle(group, who.next, leader);
   std::uint64_t first = 0;
-  if (m.lane() == leader) first = m.load(ring.words->taken, Order::relaxed);
-  first = m.shuffle(group, first, leader);
-  std::uint64_t const ticket = first + rank;
-  bool there = false;
   TaggedSlot seen;
-  if (need) {
-    seen = m.look_tagged(ring.tagged_slot(ticket));  // A4
-    there = seen.tag.bits == ring.tag_of(ticket);
+  for (unsigned looks = 0;; ++looks) {
+    if (m.lane() == leader) first = m.load_ahead(ring.words->taken);
+    if (need) seen = m.look_tagged(ring.tagged_slot(next + rank));  // A4
+    first = m.shuffle(group, first, leader);
+    who.next = static_cast<std::uint32_t>(first);
+    if (who.next == next) break;
+    if (looks != 0) return false;
+    next = who.next;
   }
-  std::uint32_t const missing = wanting & ~m.ballot(group, there);
+  std::uint64_t const ticket = first + rank;
+  std::uint32_t const missing = wanting & ~m.ballot(group, need && seen.tag.bits == ring.tag_of(ticket));
   std::uint32_t const lanes = missing == 0 ? wanting : wanting & lanes_below(m.lowest(missing));
   if (lanes == 0) return false;
+  std::uint64_t const after = first + m.count(lanes);
   std::uint32_t won = 0;
   if (m.lane() == leader) {
-    won = m.compare_exchange(ring.words->taken, first, first + m.count(lanes), Order::relaxed) ? 1u : 0u;
-    if (won != 0 && tally != nullptr) m.fetch_add(*tally, std::uint64_t{m.count(lanes)}, Order::relaxed);
+    if (alone) {
+      m.store(ring.words->taken, after, Order::relaxed);
+    } else {
+      won = m.compare_exchange(ring.words->taken, first, after, Order::relaxed) ? 1u : 0u;
+    }
+    if ((alone || won != 0) && who.tally != nullptr)
+      m.fetch_add(*who.tally, std::uint64_t{m.count(lanes)}, Order::relaxed);
   }
-  if (m.shuffle(group, won, leader) == 0 || (lanes >> m.lane() & 1u) == 0) return false;
+  if (!alone && m.shuffle(group, won, leader) == 0) return false;
+  m.sync_warp(group);
+  who.next = static_cast<std::uint32_t>(after);
+  if ((lanes >> m.lane() & 1u) == 0) return false;
   read(Machine::tags_bring_items ? static_cast<std::byte const*>(seen.item) : ring.item(ticket));
   detail::count_tagged(m, ring, Grant{true, ticket, rank, lanes});
   return true;
@@ -872,6 +950,14 @@ HIWAY_DEVICE inline std::int32_t items_about(Machine m, Ring const& ring) {
   return items;
 }
 
+/// Puts for which there is room now, about; none when more are waiting.
+template <class Machine>
+HIWAY_DEVICE inline std::int32_t room_about(Machine m, Ring const& ring) {
+  if (!ring.by_tags()) return m.load(ring.words->free, Order::relaxed);
+  return static_cast<std::int32_t>(m.load(ring.words->given, Order::relaxed) -
+                                   m.load(ring.words->claimed, Order::relaxed));
+}
+
 /// A shard that seems to hold items, the first behind `home`; `home` itself when none does. All lanes of `group` together,
 /// who look at as many shards at once.
 template <class Machine>
@@ -946,8 +1032,10 @@ HIWAY_DEVICE inline std::uint64_t done_prefix(Machine m, Ring const& ring, std::
 /// Room for `n` more puts, or `n` more items to get; what that means for their slots the caller has acquired.
 template <class Machine>
 HIWAY_DEVICE inline void give_credit(Machine m, Ring const& ring, std::uint64_t n) {
-  Word<std::int32_t>& credit = ring.part == RingPart::outbox ? ring.words->free : ring.words->avail;
-  m.fetch_add(credit, static_cast<std::int32_t>(n), Order::relaxed);
+  if (!ring.by_tags()) {
+    Word<std::int32_t>& credit = ring.part == RingPart::outbox ? ring.words->free : ring.words->avail;
+    m.fetch_add(credit, static_cast<std::int32_t>(n), Order::relaxed);
+  }
   m.fetch_add(ring.words->given, n, Order::release);  // I4
 }
 

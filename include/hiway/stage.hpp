@@ -130,8 +130,9 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
       call_loop(outlets, inlets, std::index_sequence_for<Is...>{}, std::index_sequence_for<Os...>{});
     } else {
       std::uint32_t const group = m.lanes();
+      Next next{};
       for (unsigned misses = 0;;) {
-        if (step(m, group, outlets, inlets, outlet_count == 1 ? after_misses(misses) : Credits::doubtful)) {
+        if (step(m, group, outlets, inlets, outlet_count == 1 ? after_misses(misses) : Credits::doubtful, next)) {
           misses = 0;
           continue;
         }
@@ -144,11 +145,15 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
     }
   }
 
+  /// The tickets that are next at each outlet (ring.hpp TagReader).
+  struct Next {
+    std::uint32_t at[outlet_count == 0 ? 1 : outlet_count];
+  };
   /// Item forms: one try of each outlet in turn; true when any brought an item. All lanes of `group` together.
   template <class Machine>
   HIWAY_DEVICE bool step(Machine m, std::uint32_t group, OutletView const* outlets, InletView const* inlets,
-                         Credits credits) {
-    return step_each(m, group, outlets, inlets, credits, std::index_sequence_for<Is...>{});
+                         Credits credits, Next& next) {
+    return step_each(m, group, outlets, inlets, credits, next, std::index_sequence_for<Is...>{});
   }
 
  private:
@@ -160,28 +165,28 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
   }
   template <class Machine, std::size_t... I>
   HIWAY_DEVICE bool step_each(Machine m, std::uint32_t group, OutletView const* outlets, InletView const* inlets,
-                              Credits credits, std::index_sequence<I...>) {
+                              Credits credits, Next& next, std::index_sequence<I...>) {
     bool any = false;
-    ((any = step_outlet<Is>(m, group, outlets[I], inlets, credits) || any), ...);
+    ((any = step_outlet<Is>(m, group, outlets[I], inlets, credits, next.at[I]) || any), ...);
     return any;
   }
   template <class I, class Machine>
   HIWAY_DEVICE bool step_outlet(Machine m, std::uint32_t group, OutletView const& outlet, InletView const* inlets,
-                                Credits credits) {
+                                Credits credits, std::uint32_t& next) {
     bool got = false;
     if constexpr (Shape::each) {
-      got = detail::work_once<I>(m, outlet, group, credits,
+      got = detail::work_once<I>(m, outlet, group, credits, next,
                                  [&](I const& item) { call_item(item, inlets, std::index_sequence_for<Os...>{}); });
     } else if constexpr (stays_in_slot<std::tuple_element_t<0, std::tuple<Os...>>>) {
       // A large result is made in its slot: `body` neither gets nor puts, so it may hold a ticket.
       using O = std::tuple_element_t<0, std::tuple<Os...>>;
-      got = detail::work_once<I>(m, outlet, group, credits, [&](I const& item) {
+      got = detail::work_once<I>(m, outlet, group, credits, next, [&](I const& item) {
         detail::put(m, inlets[0], [&](std::byte* slot) { ::new (slot) O(static_cast<O>(body(item))); });
       });
     } else {
       using O = std::tuple_element_t<0, std::tuple<Os...>>;
       ItemRoom<O> result;
-      got = detail::work_once<I>(m, outlet, group, credits,
+      got = detail::work_once<I>(m, outlet, group, credits, next,
                                  [&](I const& item) { result.item() = static_cast<O>(body(item)); });
       detail::put_together(m, inlets[0], group, got, WriteItem<O>{result.item()});
     }

@@ -28,7 +28,8 @@
 //   T4  an item is counted (ticket) before it is visible (turn); transfers across the bus have no counters at all
 //   T5  put: ticket, then closed. Check: closed, then every created again. One of the two sees the other (a store/load
 //       pattern: device words by read-modify-writes, of which the put's acquires and the check's is acq_rel; host words
-//       by a fence on either side). A refused put never commits
+//       by a fence on either side). A refused put never commits; into a tagged half-ring it may have, in a run that it
+//       fails before its stage returns (docs/adr/0035)
 //   T6  `aborted` is read after the gate and in every round; a recorded fault wins over an announced end
 //   T7  who acquires `ended` sees all that was done before: by writers until they closed, by readers in their tasks
 // With a time-out (EndDetection::time_out: the paper's basic scheme, unsound) a unit whose gate is open is looked at only
