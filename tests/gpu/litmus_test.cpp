@@ -68,6 +68,13 @@ struct PutAgainstCheck {
   static constexpr unsigned pairs = pair_blocks / 2 * lanes;
   static constexpr unsigned words_of_a_pair = 32;
 
+  /// Of both sides' ways to their words each is the longer one now and then, by little.
+  template <class Machine>
+  HIWAY_DEVICE void dawdle(Machine m, std::uint32_t round) const {
+    std::uint32_t const cycles = scramble(round * pair_blocks + block_index()) % 256;
+    for (std::uint32_t const begin = m.cycles(); m.cycles() - begin < cycles;) {
+    }
+  }
   template <class Machine>
   HIWAY_DEVICE void meet(Machine m, std::size_t pair, std::uint32_t times) const {
     m.fetch_add(arrived[pair].word, 1u, Order::acq_rel);
@@ -81,6 +88,7 @@ struct PutAgainstCheck {
       std::size_t const pair = block_index() / 2 * lanes + m.lane();
       for (std::uint32_t r = 1; r <= rounds; ++r) {
         meet(m, pair, 2 * r - 1);
+        dawdle(m, r);
         Word<std::uint64_t>& ticket = claimed[pair * words_of_a_pair + r % words_of_a_pair].word;
         Word<std::uint32_t>& shut = closed[pair * words_of_a_pair + scramble(r) % words_of_a_pair].word;
         bool saw = false;

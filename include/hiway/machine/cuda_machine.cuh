@@ -55,6 +55,28 @@ struct CudaBlockWords {
   }
 };
 
+namespace detail {
+
+template <class T>
+__device__ inline std::size_t global(Word<T>& word) {
+  return __cvta_generic_to_global(&word.bits);
+}
+
+}  // namespace detail
+
+// A read-modify-write of a 64-bit word, which lies in global memory, in device scope: PTX, its result, address and operands.
+// cuda::atomic_ref's address is a generic one, and PTX knows no 64-bit ones of shared memory: each place would have a loop
+// for it, and an addition whose result nobody uses takes 60 cycles instead of 2 (H200).
+#define HIWAY_ATOM(order, operation, result, ...) \
+  asm volatile("atom." order ".gpu.global." operation:result:__VA_ARGS__ : "memory")
+#define HIWAY_AT_GLOBAL_ADDRESS(order, operation, result, ...)                         \
+  switch (order) {                                                                     \
+    case Order::relaxed: HIWAY_ATOM("relaxed", operation, result, __VA_ARGS__); break; \
+    case Order::acquire: HIWAY_ATOM("acquire", operation, result, __VA_ARGS__); break; \
+    case Order::release: HIWAY_ATOM("release", operation, result, __VA_ARGS__); break; \
+    case Order::acq_rel: HIWAY_ATOM("acq_rel", operation, result, __VA_ARGS__); break; \
+  }
+
 struct CudaMachine {
   template <class T>
   using Home = cuda::atomic_ref<T, cuda::thread_scope_device>;
@@ -73,6 +95,11 @@ struct CudaMachine {
   __device__ T fetch_add(Word<T>& word, T value, Order order) const {
     return Home<T>(word.bits).fetch_add(value, cuda_order(order));
   }
+  __device__ std::uint64_t fetch_add(Word<std::uint64_t>& word, std::uint64_t value, Order order) const {
+    std::uint64_t before = 0;
+    HIWAY_AT_GLOBAL_ADDRESS(order, "add.u64 %0, [%1], %2;", "=l"(before), "l"(detail::global(word)), "l"(value));
+    return before;
+  }
   template <class T>
   __device__ T fetch_or(Word<T>& word, T value, Order order) const {
     return Home<T>(word.bits).fetch_or(value, cuda_order(order));
@@ -89,6 +116,15 @@ struct CudaMachine {
   __device__ bool compare_exchange(Word<T>& word, T& expected, T desired, Order order) const {
     return Home<T>(word.bits).compare_exchange_strong(expected, desired, cuda_order(order),
                                                       cuda::std::memory_order_relaxed);
+  }
+  __device__ bool compare_exchange(Word<std::uint64_t>& word, std::uint64_t& expected, std::uint64_t desired,
+                                   Order order) const {
+    std::uint64_t before = 0;
+    HIWAY_AT_GLOBAL_ADDRESS(order, "cas.b64 %0, [%1], %2, %3;", "=l"(before), "l"(detail::global(word)), "l"(expected),
+                            "l"(desired));
+    bool const equal = before == expected;
+    expected = before;
+    return equal;
   }
   template <class T>
   __device__ T load_across(Word<T>& word, Order order) const {
@@ -233,6 +269,9 @@ struct CudaMachine {
     __builtin_unreachable();
   }
 };
+
+#undef HIWAY_AT_GLOBAL_ADDRESS
+#undef HIWAY_ATOM
 
 }  // namespace hiway
 #endif
