@@ -144,18 +144,19 @@ HIWAY_DEVICE inline bool check_all(Machine m, MonitorTable& t, TerminationTable&
   for (std::uint32_t i = 0; i < t.drain_count; ++i) moved = step(m, t.drains[i], *t.control) || moved;
   if (t.throttles.cycle_count != 0) moved = step(m, t.throttles, m.now_ns()) || moved;
   if (relay_abort(m, t)) return true;
+  bool over = false;
   if (!so_far.ended) {
     so_far.ended = (t.news != nullptr ? delegate_round(m, termination, t.news)
                                       : check_round(m, termination, *t.control)) == CheckResult::ended;
     if (so_far.ended && m.lane() == 0) m.store_across(t.notice->ended, 1u, Order::release);
-  } else if (gates_reached(m, t.returned, t.stage_count) == t.stage_count) {
-    return true;
+  } else {
+    over = gates_reached(m, t.returned, t.stage_count) == t.stage_count;
   }
   if (so_far.started != t.stage_count) {
     so_far.started = gates_reached(m, t.started, t.stage_count);
     if (m.lane() == 0) m.store_across(t.notice->stages_started, so_far.started, Order::release);
   }
-  return false;
+  return over;
 }
 
 /// The life of a warp of the monitor's that has these parts; all its lanes call it. `room`: near memory for who checks.

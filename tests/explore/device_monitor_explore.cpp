@@ -122,6 +122,22 @@ TEST(ExploreMonitor, DeviceToHostEnds) { expect_no_failure<ToTheEnd<From::device
 TEST(ExploreMonitor, DeviceToHostThroughAPoolEnds) { expect_no_failure<ToTheEnd<From::device, 1, 1>>(); }
 TEST(ExploreMonitor, AWarpMonitorsHostToDevice) { expect_no_failure<ToTheEnd<From::host, 2, 0>>(); }
 
+/// Nothing is put, and the stage may start when its tunnel has ended: that it has is told before the monitor leaves. It was
+/// not; of several devices one whose tunnels have ended leaves while the run goes on, which would end it by an error.
+struct NothingComes : Bus<From::host, 1, 0> {
+  static constexpr std::array warps = {1u, 1u, 1u, 1u};
+  void run(unsigned warp, ExploreMachine m) {
+    switch (warp) {
+      case 0: return run_executor(m, t, 0, host_stage, [] {});
+      case 1: return monitor_device(m);
+      case 2: return monitor_host(m);
+      default: return consume(m);
+    }
+  }
+  void check() const { require(notice.stages_started.bits == 1, "the stage's start was not told"); }
+};
+TEST(ExploreMonitor, AStageThatStartsBehindItsEndHasStarted) { expect_no_failure<NothingComes>(); }
+
 /// The monitor's parts in warps of their own, as on a GPU: none outlives the others, and none is missed.
 template <From Producer>
 struct InParts : Bus<Producer, 4, 0> {
