@@ -284,8 +284,9 @@ class Pipeline::Core {
   [[nodiscard]] TerminationTable build_termination(Home home, std::vector<std::vector<UnitNews>>& news);
   [[nodiscard]] ThrottleTable build_throttles();
   void build_lines();
+  [[nodiscard]] Arena& told_plan(Home teller, Home hearer);
   void build_monitors();
-  void build_monitor(Home home, TerminationTable const& termination, UnitNews* news);
+  void build_monitor(Home home, TerminationTable const& termination);
   [[nodiscard]] DeviceKernel monitor_kernel(Home home) const;
   [[nodiscard]] simt::Grid monitor_grid(Home home) const { return {1, backend(home).monitor_threads(), 0}; }
   [[nodiscard]] DeviceKernel close_kernel(std::size_t k) const;
@@ -392,7 +393,6 @@ class Pipeline::Core {
   TerminationTable* host_check_ = nullptr;   ///< when nothing of the pipeline is on a device
   ThrottleTable* host_throttles_ = nullptr;  ///< likewise
   CycleRecord* cycle_records_ = nullptr;     ///< at the checker's home
-  CheckQuestion* question_ = nullptr;        ///< of several devices; in the host's memory
   std::vector<Drain*> host_drains_;
 
   // One run.

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <numeric>
 #include <set>
+#include <span>
 
 #include "affinity.hpp"
 #include "graph.hpp"
@@ -17,6 +18,17 @@ namespace {
 constexpr std::size_t spill_bytes = std::size_t{64} << 20;
 constexpr std::size_t spill_items_least = 1024;
 constexpr std::size_t spill_items_most = std::size_t{1} << 20;
+
+/// What a delegate is asked of a unit, of which it has this: a bit for each Question.
+std::uint8_t asked_of(UnitRecord const& unit) {
+  unsigned asks = 0;
+  auto const add = [&](Question what, bool there) { asks |= there ? 1u << static_cast<unsigned>(what) : 0u; };
+  add(Question::finished, unit.finished.begin != unit.finished.end);
+  add(Question::created, unit.created.begin != unit.created.end);
+  add(Question::close, unit.created.begin != unit.created.end);
+  add(Question::end, unit.ended == 0);
+  return static_cast<std::uint8_t>(asks);
+}
 
 }  // namespace
 
@@ -628,7 +640,8 @@ TerminationTable Pipeline::Core::build_termination(Home home, std::vector<std::v
         }
       }
     }
-    if (!checks && at(gates) != unit.gates.begin) told[u].gates = host_plan_->place<Word<std::uint32_t>>();
+    if (!checks && at(gates) != unit.gates.begin)
+      told[u].gates = told_plan(home, checker_).place<Word<std::uint32_t>>();
     add_news(u, &UnitNews::gates);
     unit.gates.end = at(gates);
     upstream.erase(u);
@@ -646,15 +659,19 @@ TerminationTable Pipeline::Core::build_termination(Home home, std::vector<std::v
       }
     }
     if (open) gates.resize(unit.readers.begin);
-    if (!checks && at(gates) != unit.readers.begin) told[u].readers = host_plan_->place<Word<std::uint32_t>>();
+    if (!checks && at(gates) != unit.readers.begin)
+      told[u].readers = told_plan(home, checker_).place<Word<std::uint32_t>>();
     add_news(u, &UnitNews::readers);
     unit.readers.end = at(gates);
 
     unit.tunnels.begin = at(tunnels);
+    unit.ended = checks ? 0 : 1;  // a delegate is not told of what has no end there
     for (TunnelState const* t : members) {
       TunnelEnds ends{nullptr, nullptr, checks ? t->closing : nullptr};
       for (auto const& [of, words] : {std::pair{t->put_home, t->put_end}, std::pair{t->get_home, t->get_end}}) {
-        if (mine(of)) (of == at_host ? ends.host : ends.device) = words;
+        if (!mine(of)) continue;
+        (of == at_host ? ends.host : ends.device) = words;
+        unit.ended = 0;
       }
       tunnels.push_back(ends);
     }
@@ -674,7 +691,7 @@ TerminationTable Pipeline::Core::build_termination(Home home, std::vector<std::v
   std::vector<std::uint32_t> all_units(units_);
   std::iota(all_units.begin(), all_units.end(), 0U);  // whoever asks for the whole run
   add_stage(host_all_ended_, at_host, all_units);
-  if (home != at_host) add_stage(device(home).all_ended, home, all_units);
+  if (checks && home != at_host) add_stage(device(home).all_ended, home, all_units);
 
   TerminationTable table;
   table.units = arena.place_list(units);
@@ -692,9 +709,10 @@ TerminationTable Pipeline::Core::build_termination(Home home, std::vector<std::v
   table.host_across = home != at_host;
   if (config_.end_detection == EndDetection::time_out)
     table.time_out_ns = static_cast<std::uint64_t>(std::chrono::nanoseconds(config_.end_time_out).count());
-  table.question = question_;
   table.host_aborted = &host_control_->aborted;
-  if (!checks) news.push_back(std::move(told));
+  if (checks) return table;
+  table.news = arena.place_list(told);
+  news.push_back(std::move(told));
   return table;
 }
 
@@ -767,6 +785,11 @@ void Pipeline::Core::build_lines() {
   }
 }
 
+/// Where a word of prepare()'s lies that the device at `teller` tells the one at `hearer`, who polls it: as place_told says.
+Arena& Pipeline::Core::told_plan(Home teller, Home hearer) {
+  return is_reached(hearer, teller) ? plan(hearer) : *host_plan_;
+}
+
 // The first device that is used checks for all; what there is at the others it asks their monitors.
 void Pipeline::Core::build_monitors() {
   build_lines();
@@ -793,26 +816,29 @@ void Pipeline::Core::build_monitors() {
     return;
   }
   checker_ = used.front();
-  auto const others = static_cast<std::uint32_t>(used.size() - 1);
-  question_ = others == 0 ? nullptr : host_plan_->place<CheckQuestion>();
-  CheckAnswer* const answers = others == 0 ? nullptr : host_plan_->place<CheckAnswer>(others);
-  for (std::uint32_t i = 0; i < others; ++i) {
-    TerminationTable table = build_termination(used[i + 1], news);
-    table.answers = answers + i;
-    build_monitor(used[i + 1], table, plan(used[i + 1]).place_list(news.back()));
+  std::vector<DelegateWords> delegates;
+  std::vector<std::uint8_t> asks;
+  for (Home const home : std::span(used).subspan(1)) {
+    TerminationTable table = build_termination(home, news);
+    table.own.question = &told_plan(checker_, home).place<DeviceWord>()->word;
+    table.own.answer = &told_plan(home, checker_).place<DeviceWord>()->word;
+    delegates.push_back(table.own);
+    for (std::uint32_t u = 0; u < units_; ++u) asks.push_back(asked_of(plan(home).image(table.units + u)));
+    build_monitor(home, table);
   }
   TerminationTable table = build_termination(checker_, news);
-  table.answers = answers;
-  table.answer_count = others;
-  build_monitor(checker_, table, nullptr);
+  table.delegates = plan(checker_).place_list(delegates);
+  table.asks = plan(checker_).place_list(asks);
+  table.delegate_count = static_cast<std::uint32_t>(delegates.size());
+  build_monitor(checker_, table);
   for (std::size_t k = 0; k < gpu_.size(); ++k) {
     if (!gpu_[k].kernel.close_behind) continue;
     backend(home_of(gpu_[k].options.device)).prepare(kernel_title(gpu_[k]), close_kernel(k), one_warp);
   }
 }
 
-/// The device monitor at `home`; `news`: of a delegate.
-void Pipeline::Core::build_monitor(Home home, TerminationTable const& termination, UnitNews* news) {
+/// The device monitor at `home`.
+void Pipeline::Core::build_monitor(Home home, TerminationTable const& termination) {
   Arena& arena = plan(home);
   std::vector<Relays> relays;
   std::vector<HeardWord> heard_words;
@@ -845,8 +871,7 @@ void Pipeline::Core::build_monitor(Home home, TerminationTable const& terminatio
   table.drain_count = static_cast<std::uint32_t>(drains.size());
   table.stage_count = static_cast<std::uint32_t>(returned.size());
   table.termination = termination;
-  table.news = news;
-  if (news == nullptr) table.throttles = build_throttles();
+  if (home == checker_) table.throttles = build_throttles();
   device(home).monitor = arena.place<MonitorTable>();
   arena.image(device(home).monitor) = table;
   backend(home).prepare("device monitor", monitor_kernel(home), monitor_grid(home));

@@ -7,13 +7,6 @@
 
 namespace hiway {
 
-/// What a delegate tells of a unit, once each; in host memory, where the checker has them as gates. Null: it has none of
-/// that kind.
-struct UnitNews {
-  Word<std::uint32_t>* gates = nullptr;    ///< all of the unit's gates at this device are open
-  Word<std::uint32_t>* readers = nullptr;  ///< all blocks that read it here have returned
-};
-
 namespace detail {
 
 /// Tells it when `open`; nothing is told twice.
@@ -47,26 +40,27 @@ HIWAY_DEVICE inline std::uint64_t answer_to(Machine m, TerminationTable& table, 
 
 }  // namespace detail
 
-/// One round of a delegate; all lanes of the warp call it together. `news`: one for each unit. `ended` when the checker has
-/// said that every unit has.
+/// One round of a delegate; all lanes of the warp call it together. `ended` when the checker has said that every unit of
+/// which something lies here has.
 template <class Machine>
-HIWAY_DEVICE inline CheckResult delegate_round(Machine m, TerminationTable& table, UnitNews* news) {
+HIWAY_DEVICE inline CheckResult delegate_round(Machine m, TerminationTable& table) {
   for (std::uint32_t u = 0; u < table.unit_count; ++u) {
     UnitRecord const& unit = table.units[u];
     if (unit.ended != 0) continue;
-    if (news[u].gates != nullptr) detail::tell_once(m, news[u].gates, detail::gates_open(m, table, unit.gates));
-    if (news[u].readers != nullptr) detail::tell_once(m, news[u].readers, detail::gates_open(m, table, unit.readers));
+    UnitNews& news = table.news[u];
+    if (news.gates != nullptr) detail::tell_once(m, news.gates, detail::gates_open(m, table, unit.gates));
+    if (news.readers != nullptr) detail::tell_once(m, news.readers, detail::gates_open(m, table, unit.readers));
   }
-  std::uint64_t const number =
-      m.shuffle(m.lanes(), m.lane() == 0 ? m.load_across(table.question->number, Order::acquire) : 0, 0);  // T8
-  if (number != table.asked) {
+  DelegateWords& own = table.own;
+  std::uint64_t const asked =
+      m.shuffle(m.lanes(), m.lane() == 0 ? m.load_across(*own.question, Order::acquire) : 0, 0);  // T8
+  std::uint32_t const number = AskedWord::number(asked);
+  if (number != own.number) {
     m.sync_warp(m.lanes());
-    auto const what = static_cast<Question>(m.load_across(table.question->what, Order::relaxed));
-    std::uint64_t const sum = detail::answer_to(m, table, what, m.load_across(table.question->unit, Order::relaxed));
+    std::uint64_t const sum = detail::answer_to(m, table, AskedWord::what(asked), AskedWord::unit(asked));
     by_one_lane(m, [&] {
-      table.asked = number;
-      m.store_across(table.answers->sum, sum, Order::relaxed);
-      m.store_across(table.answers->number, number, Order::release);  // T8
+      own.number = number;
+      m.store_across(*own.answer, AnswerWord::pack(number, sum), Order::release);  // T8
     });
   }
   bool all = detail::announce_stages(m, table);

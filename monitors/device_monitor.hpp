@@ -38,7 +38,6 @@ struct MonitorTable {
   std::uint32_t drain_count = 0;
   std::uint32_t stage_count = 0;
   TerminationTable termination;
-  UnitNews* news = nullptr;  ///< not null: another device's monitor checks, this one is its delegate
   ThrottleTable throttles;
   Word<std::uint32_t> host_aborts{0};  ///< whoever hears has seen it, and then set the device's `aborted`
   Word<std::uint32_t> over{0};         ///< whoever checks has left
@@ -146,8 +145,8 @@ HIWAY_DEVICE inline bool check_all(Machine m, MonitorTable& t, TerminationTable&
   if (relay_abort(m, t)) return true;
   bool over = false;
   if (!so_far.ended) {
-    so_far.ended = (t.news != nullptr ? delegate_round(m, termination, t.news)
-                                      : check_round(m, termination, *t.control)) == CheckResult::ended;
+    so_far.ended = (termination.news != nullptr ? delegate_round(m, termination)
+                                                : check_round(m, termination, *t.control)) == CheckResult::ended;
     if (so_far.ended && m.lane() == 0) m.store_across(t.notice->ended, 1u, Order::release);
   } else {
     over = gates_reached(m, t.returned, t.stage_count) == t.stage_count;

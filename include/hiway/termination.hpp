@@ -36,12 +36,19 @@
 // when neither sum has changed for that time. Unequal sums are a fault then, instead of items lost; equal ones go the same way.
 // One checker: the device monitor's warp, or the host monitor when nothing of the pipeline is on the device. It goes
 // round all units and never waits for one while another is open. Of several devices the first one's monitor checks; what
-// lies at another it does not touch, but asks that device's monitor, its delegate (monitors/delegate.hpp), by words in
-// host memory:
+// lies at another it does not touch, but asks that device's monitor, its delegate (monitors/delegate.hpp), by a word each
+// way, which lies with who polls it where the other reaches that, else in host memory:
+//
+//   word            written by     read by         bits, from the lowest on
+//   question        the checker    the delegate    its number 1, what 2, unit 32
+//   answer          the delegate   the checker     the question's number 1, sum 63: as long as rings' turns last
+//   UnitNews gates, readers   the delegate   the checker, among its gates
+//
 //   T8  a delegate reads, or sets, what the question says after it has acquired the question, and answers by a release.
 //       So T2 holds over all homes (no created is asked for before every finished is answered), and T5 at each (closed,
-//       then created, by the home's own read-modify-writes). A question stands until all have answered it: one that is
-//       given up, since the host aborts, is the last
+//       then created, by the home's own read-modify-writes). A delegate is asked only when it has answered the question
+//       before, also where nobody waited for that, as for `end`, or the wait was left in an abort: a bit for its number
+//       is enough, and no question is lost. It is asked only for what lies at its home; the other sums there are 0
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -137,19 +144,52 @@ struct UnitRecord {
   std::uint64_t still_since_ns = 0;
 };
 
-/// What the checker asks other devices of a unit (T8): the sum of the finished or created that lie there; to set closed, and
-/// then for created; to set ended.
+/// What the checker asks a delegate of a unit (T8): the sum of the finished or created that lie there; to set closed, and then
+/// for created; to set ended.
 enum class Question : std::uint32_t { finished, created, close, end };
 
-/// The question to all of them, and one's answer; in host memory, each with one writer.
-struct CheckQuestion {
-  alignas(64) Word<std::uint64_t> number{0};  ///< 1, 2, ..., behind the others
-  Word<std::uint32_t> what{0};                ///< a Question
-  Word<std::uint32_t> unit{0};
+/// A question in a word.
+struct AskedWord {
+  static constexpr unsigned number_bits = 1;
+  static constexpr unsigned what_bits = 2;
+  static constexpr unsigned unit_bits = 32;
+  static_assert(number_bits + what_bits + unit_bits <= 64 && static_cast<unsigned>(Question::end) < 1u << what_bits);
+
+  HIWAY_DEVICE static constexpr std::uint64_t pack(std::uint32_t number, Question what, std::uint32_t unit) {
+    return std::uint64_t{unit} << (number_bits + what_bits) | static_cast<std::uint64_t>(what) << number_bits | number;
+  }
+  /// Of an answer, too.
+  HIWAY_DEVICE static constexpr std::uint32_t number(std::uint64_t word) {
+    return static_cast<std::uint32_t>(word & 1u);
+  }
+  HIWAY_DEVICE static constexpr Question what(std::uint64_t word) {
+    return static_cast<Question>(word >> number_bits & ((1u << what_bits) - 1u));
+  }
+  HIWAY_DEVICE static constexpr std::uint32_t unit(std::uint64_t word) {
+    return static_cast<std::uint32_t>(word >> (number_bits + what_bits));
+  }
 };
-struct CheckAnswer {
-  alignas(64) Word<std::uint64_t> number{0};  ///< the question's, behind `sum`
-  Word<std::uint64_t> sum{0};
+/// An answer in a word.
+struct AnswerWord {
+  HIWAY_DEVICE static constexpr std::uint64_t pack(std::uint32_t number, std::uint64_t sum) {
+    return sum << 1 | number;
+  }
+  HIWAY_DEVICE static constexpr std::uint64_t sum(std::uint64_t word) { return word >> 1; }
+};
+
+/// The words between the checker and a delegate, with what either of them knows.
+struct DelegateWords {
+  Word<std::uint64_t>* question = nullptr;
+  Word<std::uint64_t>* answer = nullptr;
+  std::uint32_t number = 0;  ///< of the last question: that the checker asked, or that the delegate answered
+  std::uint32_t stands = 0;  ///< the checker's: it has not seen the answer to that yet
+  std::uint64_t sum = 0;     ///< the checker's: of the last answer
+};
+
+/// What a delegate tells of a unit, once each; the checker has them as gates. Null: it has none of that kind.
+struct UnitNews {
+  Word<std::uint32_t>* gates = nullptr;    ///< all of the unit's gates at this device are open
+  Word<std::uint32_t>* readers = nullptr;  ///< all blocks that read it here have returned
 };
 
 /// A stage whose `ended` word is set when all its units have ended.
@@ -177,13 +217,14 @@ struct TerminationTable {
   bool host_across = false;       ///< the checker runs on the device: host words are across
   std::uint64_t time_out_ns = 0;  ///< 0: tracked
   std::uint32_t rounds = 0;       ///< the checker's own
-  // Of several devices:
-  CheckQuestion* question = nullptr;
-  CheckAnswer* answers = nullptr;               ///< to the checker; of a delegate: its own
-  std::uint32_t answer_count = 0;               ///< 0: it is the only device
+  // Of several devices, the checker's:
+  DelegateWords* delegates = nullptr;
+  std::uint8_t* asks = nullptr;      ///< for each delegate and unit: what it is asked, a bit for each Question
+  std::uint32_t delegate_count = 0;  ///< 0: it is the only device
   Word<std::uint32_t>* host_aborted = nullptr;  ///< ends the wait for answers
-  std::uint64_t asked = 0;                      ///< the checker's, or the delegate's, own
-  std::uint32_t given_up = 0;                   ///< the checker's own: it asks no more
+  // A delegate's:
+  DelegateWords own;
+  UnitNews* news = nullptr;  ///< one for each unit; not null: another device's monitor checks, this one is its delegate
 };
 
 namespace detail {
@@ -276,50 +317,71 @@ HIWAY_DEVICE inline void open_gate(Machine m, TerminationTable const& table, Uni
   });
 }
 
-/// The answers to a question, summed up; none when the run aborted before all were there.
-struct Answered {
-  bool all = true;
-  std::uint64_t sum = 0;
-};
-/// Asks the other devices, and *waits* for their monitors, which answer whatever else they do. Nothing is asked any more once
-/// the host's abort has ended a wait: a delegate may still be reading that question.
+/// Waits for the answer to the question that stands, if one does; false when the host aborts before. The delegate answers
+/// whatever else it does.
 template <class Machine>
-HIWAY_DEVICE inline Answered ask_others(Machine m, TerminationTable& table, Question what, std::uint32_t unit) {
-  Answered answered;
-  if (table.answer_count == 0) return answered;
-  by_one_lane(m, [&] {
-    answered.all = table.given_up == 0;  // T8
-    if (!answered.all) return;
-    m.store_across(table.question->what, static_cast<std::uint32_t>(what), Order::relaxed);
-    m.store_across(table.question->unit, unit, Order::relaxed);
-    m.store_across(table.question->number, ++table.asked, Order::release);  // T8
-    for (std::uint32_t i = 0; i < table.answer_count && answered.all; ++i) {
-      CheckAnswer& answer = table.answers[i];
-      for (unsigned misses = 0; m.load_across(answer.number, Order::acquire) != table.asked; ++misses) {  // T8
-        answered.all = m.load_across(*table.host_aborted, Order::relaxed) == 0;
-        if (!answered.all) {
-          table.given_up = 1;
-          break;
-        }
-        m.relax(misses);
-      }
-      answered.sum += m.load_across(answer.sum, Order::relaxed);
+HIWAY_DEVICE inline bool await_answer(Machine m, TerminationTable const& table, DelegateWords& delegate) {
+  for (unsigned misses = 1; delegate.stands != 0; ++misses) {
+    std::uint64_t const answer = m.load_across(*delegate.answer, Order::acquire);  // T8
+    if (AskedWord::number(answer) == delegate.number) {
+      delegate.sum = AnswerWord::sum(answer);
+      delegate.stands = 0;
+      break;
     }
-  });
-  answered.all = m.shuffle(m.lanes(), static_cast<std::uint32_t>(answered.all), 0) != 0;
-  answered.sum = m.shuffle(m.lanes(), answered.sum, 0);
-  return answered;
+    if (misses % Machine::rounds_a_look_for_errors == 0 && m.load_across(*table.host_aborted, Order::relaxed) != 0)
+      return false;
+    m.relax(misses);
+  }
+  return true;
 }
 
-/// The sum of a unit's terms at every home.
+/// Calls `step(delegate)` for each that is asked this, by a lane of its own; true when all of these were.
+template <class Machine, class Step>
+HIWAY_DEVICE inline bool of_all_asked(Machine m, TerminationTable const& table, Question what, std::uint32_t unit,
+                                      Step&& step) {
+  if (table.delegate_count == 0) return true;
+  unsigned const width = m.count(m.lanes());
+  bool all = true;
+  for (std::uint32_t i = m.lane(); i < table.delegate_count; i += width) {
+    unsigned const asks = table.asks[std::size_t{i} * table.unit_count + unit];
+    if ((asks >> static_cast<unsigned>(what) & 1u) != 0) all = step(table.delegates[i]) && all;
+  }
+  m.sync_warp(m.lanes());  // T2: the other lanes' reads come behind what each has acquired
+  return m.ballot(m.lanes(), !all) == 0;
+}
+
+/// Asks the delegates, each once it has answered the question before; false when the host aborts before that.
 template <class Machine>
-HIWAY_DEVICE inline Answered sum_everywhere(Machine m, TerminationTable& table, std::uint32_t unit, Sum kind) {
+HIWAY_DEVICE inline bool ask_others(Machine m, TerminationTable const& table, Question what, std::uint32_t unit) {
+  return of_all_asked(m, table, what, unit, [&](DelegateWords& delegate) {
+    if (!await_answer(m, table, delegate)) return false;  // T8
+    delegate.number ^= 1u;
+    delegate.stands = 1;
+    m.store_across(*delegate.question, AskedWord::pack(delegate.number, what, unit), Order::release);  // T8
+    return true;
+  });
+}
+
+/// A sum over all homes; `all`: false when the host aborted before every delegate had answered.
+struct Answered {
+  bool all = false;
+  std::uint64_t sum = 0;
+};
+/// The sum of a unit's finished or, for the other questions, created. What lies here is read while the delegates read theirs.
+template <class Machine>
+HIWAY_DEVICE inline Answered sum_everywhere(Machine m, TerminationTable const& table, std::uint32_t unit,
+                                            Question what) {
+  if (!ask_others(m, table, what, unit)) return {};
   UnitRecord const& u = table.units[unit];
-  bool const created = kind == Sum::created;
-  std::uint64_t const here = sum_terms(m, table, created ? u.created : u.finished, kind);
-  Answered answered = ask_others(m, table, created ? Question::created : Question::finished, unit);
-  answered.sum += here;
-  return answered;
+  std::uint64_t const here = what == Question::finished ? sum_terms(m, table, u.finished, Sum::finished)
+                                                        : sum_terms(m, table, u.created, Sum::created);
+  std::uint64_t theirs = 0;
+  bool const all = of_all_asked(m, table, what, unit, [&](DelegateWords& delegate) {
+    bool const answered = await_answer(m, table, delegate);
+    theirs += delegate.sum;
+    return answered;
+  });
+  return {all, table.delegate_count == 0 ? here : here + warp_sum(m, theirs)};
 }
 
 /// Tells the stages of the table whose units have ended; true when all of them have.
@@ -390,6 +452,9 @@ HIWAY_DEVICE inline TerminationTable& bring_near(Machine m, TerminationTable& fa
   copy(near.gates, near.gate_count);
   copy(near.unit_list, near.listed_count);
   copy(near.tunnels, near.tunnel_count);
+  copy(near.delegates, near.delegate_count);
+  copy(near.asks, std::size_t{near.unit_count} * near.delegate_count);
+  if (near.news != nullptr) copy(near.news, near.unit_count);
   if (!fits) return far;
   by_one_lane(m, [&] { *table = near; });
   return *table;
@@ -408,7 +473,7 @@ HIWAY_DEVICE inline CheckResult check_round(Machine m, TerminationTable& table, 
   for (std::uint32_t u = 0; u < table.unit_count; ++u) {
     UnitRecord& unit = table.units[u];
     if (unit.ended != 0) continue;
-    bool const readers_gone = table.rounds % Machine::rounds_a_look_for_readers == 0 &&
+    bool const readers_gone = table.rounds % Machine::rounds_a_look_for_errors == 0 &&
                               unit.readers.begin != unit.readers.end && detail::gates_open(m, table, unit.readers);
     if (unit.gate_open == 0 && detail::gates_open(m, table, unit.gates) &&
         detail::all_ended(m, table, unit.upstream)) {  // T3
@@ -418,9 +483,9 @@ HIWAY_DEVICE inline CheckResult check_round(Machine m, TerminationTable& table, 
       all = false;
       continue;
     }
-    detail::Answered const all_finished = detail::sum_everywhere(m, table, u, detail::Sum::finished);
+    detail::Answered const all_finished = detail::sum_everywhere(m, table, u, Question::finished);
     if (!all_finished.all) return CheckResult::open;
-    detail::Answered const all_created = detail::sum_everywhere(m, table, u, detail::Sum::created);  // T2
+    detail::Answered const all_created = detail::sum_everywhere(m, table, u, Question::created);  // T2
     if (!all_created.all) return CheckResult::open;
     if (m.ballot(m.lanes(), is_aborted(m, control)) != 0) return CheckResult::faulted;  // T6
     std::uint64_t const finished = all_finished.sum;
@@ -451,9 +516,9 @@ HIWAY_DEVICE inline CheckResult check_round(Machine m, TerminationTable& table, 
     detail::set_everywhere(m, table, unit, &EndWords::closed);
     // T5; and T7, for what is set across
     m.fence_across();
-    detail::Answered const others = detail::ask_others(m, table, Question::close, u);
-    if (!others.all) return CheckResult::open;
-    if (detail::sum_terms(m, table, unit.created, detail::Sum::created) + others.sum != created) {  // T5
+    detail::Answered const created_again = detail::sum_everywhere(m, table, u, Question::close);  // T5
+    if (!created_again.all) return CheckResult::open;
+    if (created_again.sum != created) {
       by_one_lane(m, [&] {
         for (unsigned looks = 0; looks < Machine::looks_for_a_late_put && !is_aborted(m, control); ++looks)
           m.relax(looks);
@@ -462,7 +527,7 @@ HIWAY_DEVICE inline CheckResult check_round(Machine m, TerminationTable& table, 
       return CheckResult::faulted;
     }
     detail::set_everywhere(m, table, unit, &EndWords::ended);
-    if (!detail::ask_others(m, table, Question::end, u).all) return CheckResult::open;
+    if (!detail::ask_others(m, table, Question::end, u)) return CheckResult::open;
     by_one_lane(m, [&] { unit.ended = 1; });
   }
   all = detail::announce_stages(m, table) && all;

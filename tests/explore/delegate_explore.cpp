@@ -8,13 +8,53 @@ namespace {
 using namespace hiway;
 using namespace hiway::explore;
 
+// A question's parts do not touch, for any unit.
+static_assert(AskedWord::unit(AskedWord::pack(1, Question::end, no_id)) == no_id);
+static_assert(AskedWord::what(AskedWord::pack(0, Question::close, no_id)) == Question::close);
+static_assert(AskedWord::number(AskedWord::pack(0, Question::end, no_id)) == 0);
+static_assert(AnswerWord::sum(AnswerWord::pack(1, ~std::uint64_t{0} >> 1)) == ~std::uint64_t{0} >> 1);
+
+/// The checker and its delegate, which is asked everything of each unit; and the host.
+struct Asking {
+  static constexpr std::uint8_t everything = 15;
+  static constexpr std::uint8_t finished_and_end = 9;
+  void connect() {
+    asks.assign(checker.units.size(), everything);
+    news.resize(checker.units.size());
+    checker.table.delegates = &words;
+    checker.table.delegate_count = 1;
+    checker.table.asks = asks.data();
+    checker.table.host_aborted = &host.aborted;
+    delegate.table.own = words;
+    delegate.table.news = news.data();
+  }
+  Control host;
+  CheckTable checker;
+  CheckTable delegate;
+  Word<std::uint64_t> question{0};
+  Word<std::uint64_t> answer{0};
+  DelegateWords words{&question, &answer};
+  std::vector<std::uint8_t> asks;
+  std::vector<UnitNews> news;
+};
+
 /// A cycle over devices A and B: `there` is put at A, by a source and by A's stage, and got at B; `back` the other way
-/// round. An item comes back larger by one until it is `Last`. `Lanes`: of the checker and of the delegate.
-template <unsigned Last, unsigned Lanes>
-struct Circle {
+/// round. An item comes back larger by one until it is `Last`. `Lanes`: of the checker and of the delegate. `Across`: A is
+/// across the bus from its checker, as the host is.
+template <unsigned Last, unsigned Lanes, bool Across = false>
+struct Circle : Asking {
   Circle() {
-    checker.add({.finished = {back.finished()},
-                 .created = {there.created()},
+    SumTerm finished = back.finished();
+    SumTerm created = there.created();
+    finished.across = created.across = Across;
+    if constexpr (Lanes == 2) {  // the second lane reads it, the first asks
+      created.first = &nothing;
+      created.count = 2;
+      created.stride = static_cast<std::uint32_t>(reinterpret_cast<std::byte*>(&there.ring.words.claimed) -
+                                                  reinterpret_cast<std::byte*>(&nothing));
+    }
+    checker.add({.finished = {finished},
+                 .created = {created},
                  .gates = {there.closed_by(1)},
                  .tunnels = {there.ends(), TunnelEnds{}},
                  .readers = {}});
@@ -25,12 +65,7 @@ struct Circle {
                   .tunnels = {TunnelEnds{}, back.ends()},
                   .readers = {}});
     delegate.add_stage(there.reading_stage(), {0});
-    for (TerminationTable* table : {&checker.table, &delegate.table}) {
-      table->question = &question;
-      table->answers = &answer;
-      table->host_aborted = &host.aborted;
-    }
-    checker.table.answer_count = 1;
+    connect();
   }
   void feed(ExploreMachine m) {
     there.put(m, 0, 0);
@@ -41,7 +76,9 @@ struct Circle {
       require(x <= Last && !seen[x], "an item came twice, or nobody put it");
       seen[x] = true;
       if (x < Last) to.put(m, 1, x + 1);
+      traces.leave(m, x);
     });
+    traces.see_all(m);  // T7, over both homes
   }
   /// Whatever a round's result hangs on, for the whole warp.
   std::uint64_t counts(ExploreMachine m) {
@@ -64,7 +101,7 @@ struct Circle {
     ++gone;
   }
   void answer_all(ExploreMachine m) {
-    for (unsigned misses = 0; delegate_round(m, delegate.table, &news) == CheckResult::open; m.relax(misses++)) {
+    for (unsigned misses = 0; delegate_round(m, delegate.table) == CheckResult::open; m.relax(misses++)) {
       if (m.ballot(m.lanes(), is_aborted(m, host)) != 0) break;
     }
     ++gone;
@@ -77,22 +114,18 @@ struct Circle {
     require(at_a.aborted.bits == 0 && at_b.aborted.bits == 0, "a fault that nobody made");
   }
 
-  Control host;
   Control at_a;
   Control at_b;
+  Word<std::uint64_t> nothing{0};  // lies before what follows
   LocalTunnel there{at_a, 2};
   LocalTunnel back{at_b, 2};
-  CheckQuestion question;
-  CheckAnswer answer;
-  UnitNews news;
-  CheckTable checker;
-  CheckTable delegate;
+  Traces<Last + 1> traces;
   std::array<bool, Last + 1> seen{};
   unsigned gone = 0;
 };
 
-template <unsigned Last, unsigned Lanes = 1>
-struct ToTheEnd : Circle<Last, Lanes> {
+template <unsigned Last, unsigned Lanes = 1, bool Across = false>
+struct ToTheEnd : Circle<Last, Lanes, Across> {
   static constexpr std::array warps = {1u, 1u, 1u, Lanes, Lanes};
   void run(unsigned warp, ExploreMachine m) {
     switch (warp) {
@@ -110,7 +143,9 @@ struct ToTheEnd : Circle<Last, Lanes> {
 };
 TEST(ExploreDelegate, AnItemThatIsHandedOnOnceIsNotLost) { expect_no_failure<ToTheEnd<1>>(); }
 TEST(ExploreDelegate, AnItemThatComesBackIsNotLost) { expect_no_failure<ToTheEnd<2>>(); }
+TEST(ExploreDelegate, AnItemThatComesBackToTheHostIsNotLost) { expect_no_failure<ToTheEnd<2, 1, true>>(); }
 TEST(ExploreDelegate, WarpsCheckAndAnswer) { expect_no_failure<ToTheEnd<1, 2>>(); }
+TEST(ExploreDelegate, WarpsCheckTheHostAndAnswer) { expect_no_failure<ToTheEnd<2, 2, true>>(); }
 
 /// Somebody at the delegate's home puts for no task, at any time: the item is worked on, or the put is a fault.
 struct LatePut : Circle<0, 1> {
@@ -159,30 +194,30 @@ struct Aborts : Circle<1, 1> {
 };
 TEST(ExploreDelegate, AnAbortEndsTheWaitForAnswers) { expect_no_failure<Aborts>(); }
 
-/// Two lines from A to B: in the first an item that nobody gets, in the second nothing. The host aborts at any time, the
-/// checker's home hears of it later. A delegate that took one question for another would end the first.
-struct GivesUp {
+/// Two lines from A to B, and at either an item that is not worked on; at the second one was. The host aborts at any time, both
+/// homes hear of it later. An answer that is taken for another's would end the first.
+struct GivesUp : Asking {
   static constexpr std::array warps = {1u, 1u, 1u};
   GivesUp() {
     first.ring.words.claimed.bits = 1;
+    second.ring.words.claimed.bits = 2;
+    second.outlets[0].finished.bits = 1;
     std::uint32_t unit = 0;
     for (LocalTunnel* t : {&first, &second}) {
       checker.add({.finished = {}, .created = {t->created()}, .gates = {}, .tunnels = {TunnelEnds{}}, .readers = {}});
       delegate.add({.finished = {t->finished()}, .created = {}, .gates = {}, .tunnels = {t->ends()}, .readers = {}});
       delegate.add_stage(t->reading_stage(), {unit++});
     }
-    for (TerminationTable* table : {&checker.table, &delegate.table}) {
-      table->question = &question;
-      table->answers = &answer;
-      table->host_aborted = &host.aborted;
-    }
-    checker.table.answer_count = 1;
+    connect();
+    asks = {finished_and_end, finished_and_end};
   }
   void run(unsigned warp, ExploreMachine m) {
     switch (warp) {
       case 0: return check_all(m);
       case 1: return answer_all(m);
-      default: record_fault(m, host, FaultKind::failed, 7, no_id, 0); m.store(at_a.aborted, 1u, Order::release);
+      default:
+        record_fault(m, host, FaultKind::failed, 7, no_id, 0);
+        for (Control* control : {&at_b, &at_a}) m.store(control->aborted, 1u, Order::release);
     }
   }
   void check_all(ExploreMachine m) {
@@ -193,26 +228,51 @@ struct GivesUp {
     }
   }
   void answer_all(ExploreMachine m) {
-    std::array<UnitNews, 2> news{};
-    for (unsigned misses = 0; !is_aborted(m, host); m.relax(misses++)) {
-      require(delegate_round(m, delegate.table, news.data()) == CheckResult::open, "an end with an item left");
+    for (unsigned misses = 0; !is_aborted(m, at_b); m.relax(misses++)) {
+      require(delegate_round(m, delegate.table) == CheckResult::open, "an end with an item left");
     }
   }
   void check() const {
-    require(first.end.closed.bits == 0, "a delegate has closed what it was not asked to");
-    require(first.end.ended.bits == 0 && first.stage_ended.bits == 0, "a delegate has ended what it was not asked to");
+    for (LocalTunnel const* t : {&first, &second})
+      require(t->end.ended.bits == 0 && t->stage_ended.bits == 0, "an end with an item left");
     require(at_a.ready.bits == 0, "a fault that nobody made");
   }
 
-  Control host;
+  Control at_a;
+  Control at_b;
+  LocalTunnel first{at_b, 2};
+  LocalTunnel second{at_b, 2};
+};
+TEST(ExploreDelegate, AQuestionThatIsGivenUpHasNoAnswer) { expect_no_failure<GivesUp>(); }
+
+/// Two lines from A to B that end one behind the other: nobody waits for the answer to the first one's end at once.
+struct EndsTwo : Asking {
+  static constexpr std::array warps = {1u, 1u};
+  EndsTwo() {
+    std::uint32_t unit = 0;
+    for (LocalTunnel* t : {&first, &second}) {
+      checker.add({.finished = {}, .created = {t->created()}, .gates = {}, .tunnels = {TunnelEnds{}}, .readers = {}});
+      delegate.add({.finished = {t->finished()}, .created = {}, .gates = {}, .tunnels = {t->ends()}, .readers = {}});
+      delegate.add_stage(t->reading_stage(), {unit++});
+    }
+    connect();
+    asks = {finished_and_end, finished_and_end};
+  }
+  void run(unsigned warp, ExploreMachine m) {
+    if (warp == 0) {
+      require(check_round(m, checker.table, at_a) == CheckResult::ended, "an end was not found at once");
+    } else {
+      for (unsigned misses = 0; delegate_round(m, delegate.table) == CheckResult::open;) m.relax(misses++);
+    }
+  }
+  void check() const {
+    for (LocalTunnel const* t : {&first, &second})
+      require(t->end.ended.bits == 1 && t->stage_ended.bits == 1 && t->end.closed.bits == 0, "an end was not told");
+  }
   Control at_a;
   LocalTunnel first{at_a, 2};
   LocalTunnel second{at_a, 2};
-  CheckQuestion question;
-  CheckAnswer answer;
-  CheckTable checker;
-  CheckTable delegate;
 };
-TEST(ExploreDelegate, AQuestionThatIsGivenUpIsTheLast) { expect_no_failure<GivesUp>(); }
+TEST(ExploreDelegate, AnEndIsToldBeforeTheNextQuestion) { expect_no_failure<EndsTwo>(); }
 
 }  // namespace

@@ -59,7 +59,7 @@ struct ExploreMachine {
   void store_across(Word<T>& word, T value, Order order) const {
     store(word, value, order);
   }
-  static constexpr unsigned rounds_a_look_for_readers = 1;
+  static constexpr unsigned rounds_a_look_for_errors = 1;
   static constexpr unsigned looks_for_a_late_put = 0;  // a wait here is one for something that comes
   static constexpr unsigned counts_at_once = 2;
   static constexpr bool helps_monitors = true;

@@ -2,20 +2,21 @@
 // include/hiway/termination.hpp.
 //
 // A ring of homes: the stage of each gets what the home before it puts. Home 0 has the checker, each other one a delegate,
-// which is asked by words in the host's memory. The whole ring is one unit; a source at home 1 puts into it, so that the
-// delegate there has to tell its gate. Of the words of a home `claimed` and `closed` are of the tunnel that is put there,
-// `finished` and `ended` of the one that is got there.
+// which is asked by a word and answers by a word, each written and read in one step. The whole ring is one unit; a source
+// at home 1 puts into it, so that the delegate there has to tell its gate. Of the words of a home `claimed` and `closed` are
+// of the tunnel that is put there, `finished` and `ended` of the one that is got there.
 //
 //   ghost     open_tasks[u]: unit u's tasks that are not ended, and puts that must still come; over[u]: its end is told
 //   safety    when a unit's end is told its open_tasks are 0; behind it no put is granted; where nobody puts late none is
 //             refused or called late; without a fault or an abort nothing is left queued
 //   liveness  (LIVE) every process returns
 //
-// Room, credit and transfers are bus.pml's. Questions are numbered by a bit: each waits for the answers to the one before,
-// or it is the last.
+// Room, credit and transfers are bus.pml's. Questions are numbered by a bit: each waits for the answer of that delegate to
+// the one before; nobody waits for that to `end` at once.
 //
 // Scenarios: HOMES 3
-//   CHAIN        source -> home 0 -> a loop at home 1 -> a sink at home 0: two units; the loop puts a last result
+//   CHAIN        source -> home 0 -> a loop at each other home -> a sink at home 0: a unit for each home; each loop puts a
+//                last result. Of three units one has nothing at home 1 or 2
 //   LINES        a line each way: two units that end in any order; nothing is put into the second
 //   LATE=home    somebody there puts for no task: misuse
 //   FAULT=home   any task there may fault
@@ -54,10 +55,12 @@
 #define NEXT(home) ((home + 1) % HOMES)
 
 #if defined(CHAIN) || defined(LINES)
-#define UNITS 2
+#define UNITS HOMES
 #define PUT_UNIT(home) home  // of the tunnel that is put there
-#define GOT_UNIT(home) (1 - home)
+#define GOT_UNIT(home) ((home + HOMES - 1) % HOMES)
+#define UNITS_HERE 2
 #else
+#define UNITS_HERE 1
 #define UNITS 1
 #define PUT_UNIT(home) 0
 #define GOT_UNIT(home) 0
@@ -72,18 +75,22 @@
 #define FIRST_SOURCE 1
 #define HANDS_ON(home) true
 #endif
-#define LAST (UNITS - 1)  // its gate is at home 1
+#if UNITS == 1
+#define GATE_HOME(unit) 1
+#else
+#define GATE_HOME(unit) unit
+#endif
 
 mtype = { sum_finished, sum_created, sum_both, close, end };
 
 // At each home.
 byte claimed[HOMES], queued[HOMES], finished[HOMES];
 bool closed[HOMES], ended[HOMES], aborted[HOMES], gate[UNITS];
-// In the host's memory.
-mtype question;
-bool question_unit, gate_told, faulted, host_aborted, all_ended;
-bit question_number, answer_number[HOMES];
-byte answer[HOMES], answer_too[HOMES];
+// A question is a word, an answer is: what belongs together changes and is read in one step.
+mtype question[HOMES];
+byte question_unit[HOMES], answer[HOMES], answer_too[HOMES];
+bit question_number[HOMES], answer_number[HOMES];
+bool gate_told[UNITS], faulted, host_aborted, all_ended;
 
 byte may_spawn = SPAWN, open_tasks[UNITS], returned;
 bool over[UNITS];
@@ -155,14 +162,16 @@ leave:
   returned++
 }
 
+#define MY_GATE PUT_UNIT(home)
 #if defined(GATE_TOLD_WHEN_UPSTREAM_ENDED)
-#define GATE_OPEN ended[1]
+#define GATE_OPEN ended[home]
 #else
-#define GATE_OPEN gate[LAST]
+#define GATE_OPEN gate[MY_GATE]
 #endif
 proctype Delegate(byte home) {
   bit asked;
-  byte ends;
+  mtype what;
+  byte unit, sum, sum_too, ends;
   do
   :: atomic { host_aborted || aborted[home] -> aborted[home] = 1 }  // hears of the host's abort, or tells of its own fault
 #ifndef FAULT_NOT_TOLD
@@ -171,45 +180,40 @@ proctype Delegate(byte home) {
      break
   :: !host_aborted && !aborted[home] ->
      if
-     :: home == 1 && GATE_OPEN && !gate_told -> gate_told = 1; printf("home 1: the gate is open\n")
-     :: question_number != asked ->
-        asked = question_number;
-#ifdef NUMBER_BEFORE_ANSWER
-        answer_number[home] = asked;
-#endif
+     :: GATE_HOME(MY_GATE) == home && GATE_OPEN && !gate_told[MY_GATE] ->
+        gate_told[MY_GATE] = 1; printf("home %d: the gate is open\n", home)
+     :: d_step { question_number[home] != asked ->
+          asked = question_number[home]; what = question[home]; unit = question_unit[home]; sum = 0; sum_too = 0 }
         if
-        :: question == sum_finished -> answer[home] = FINISHED(home, question_unit)
-        :: question == sum_created -> answer[home] = CREATED(home, question_unit)
-        :: question == close ->
+        :: what == sum_finished -> sum = FINISHED(home, unit)
+        :: what == sum_created -> sum = CREATED(home, unit)
+        :: what == close ->
 #ifdef CREATED_BEFORE_CLOSED
-           answer[home] = CREATED(home, question_unit);
-           SET(closed, home, PUT_UNIT(home) == question_unit)
+           sum = CREATED(home, unit);
+           SET(closed, home, PUT_UNIT(home) == unit)
 #else
-           SET(closed, home, PUT_UNIT(home) == question_unit);  // T5
-           answer[home] = CREATED(home, question_unit)
+           SET(closed, home, PUT_UNIT(home) == unit);  // T5
+           sum = CREATED(home, unit)
 #endif
-        :: question == end -> atomic {
-             assert(over[question_unit]);
-             SET(ended, home, GOT_UNIT(home) == question_unit);
+        :: what == end -> atomic {
+             assert(over[unit]);
+             SET(ended, home, GOT_UNIT(home) == unit);
              ends++
            }
 #ifdef ONE_QUESTION
-        :: question == sum_both ->
-           answer[home] = FINISHED(home, question_unit); answer_too[home] = CREATED(home, question_unit)
+        :: what == sum_both -> sum = FINISHED(home, unit); sum_too = CREATED(home, unit)
 #endif
         fi;
-        printf("home %d: answers %e\n", home, question);
-#ifdef LEAVES_UNANSWERED
-        if
-        :: ends == UNITS -> break
-        :: else
-        fi;
+        printf("home %d: answers %e of unit %d\n", home, what, unit);
+#ifdef NUMBER_BEFORE_ANSWER
+        answer_number[home] = asked;
+        answer[home] = sum;
+#else
+        d_step { answer[home] = sum; answer_too[home] = sum_too; answer_number[home] = asked }  // T8
 #endif
-#ifndef NUMBER_BEFORE_ANSWER
-        answer_number[home] = asked;  // T8
-#endif
+        d_step { what = 0; unit = 0; sum = 0; sum_too = 0 }
         if
-        :: ends == UNITS -> break
+        :: ends == UNITS_HERE -> break
         :: else
         fi
      :: host_aborted || aborted[home]
@@ -218,37 +222,61 @@ proctype Delegate(byte home) {
   returned++
 }
 
+// What is asked of `other`: nothing of what is not there.
+#define GETS(other) (GOT_UNIT(other) == unit)
+#define PUTS(other) (PUT_UNIT(other) == unit)
+#if defined(CREATED_ASKED_WHERE_IT_IS_GOT)
+#define ASKED_OF(other, what) (what == end || what == sum_both -> GETS(other) || PUTS(other) : GETS(other))
+#elif defined(END_TOLD_WHERE_IT_IS_GOT)
+#define ASKED_OF(other, what) (what == sum_finished || what == end -> GETS(other) : PUTS(other))
+#else
+#define ASKED_OF(other, what) \
+  (what == end || what == sum_both -> GETS(other) || PUTS(other) : (what == sum_finished -> GETS(other) : PUTS(other)))
+#endif
 #if defined(ANY_ANSWER_TAKEN)
 #define ANSWERED(other) true
 #elif defined(FIRST_ANSWER_IS_ENOUGH)
-#define ANSWERED(other) (other > 1 || answer_number[other] == asked)
+#define ANSWERED(other) (other > 1 || answer_number[other] == asked[other])
 #else
-#define ANSWERED(other) (answer_number[other] == asked)
+#define ANSWERED(other) (answer_number[other] == asked[other])
 #endif
+inline await_answer() {
+  if
+  :: d_step { !stands[other] || ANSWERED(other) -> stands[other] = 0 }
+#ifndef ABORT_NOT_READ_IN_WAIT
+  :: host_aborted -> goto next_round
+#endif
+  fi
+}
 inline ask(what) {
-  asked = 1 - asked;
-#ifdef NUMBER_BEFORE_QUESTION
-  question_number = asked;
-  question_unit = unit; question = what;
-#else
-  question_unit = unit; question = what;
-  question_number = asked;  // T8
-#endif
   for (other : 1 .. HOMES - 1) {
     if
-    :: ANSWERED(other) ->
-       sum = sum + answer[other]; created_too = created_too + answer_too[other]
-#ifndef ABORT_NOT_READ_IN_WAIT
-    :: host_aborted ->
-#ifdef ASKS_AGAIN
-       goto next_round
+    :: ASKED_OF(other, what) ->
+#ifndef ASKS_AGAIN
+       await_answer();  // T8
+#endif
+       asked[other] = 1 - asked[other];
+#ifdef NUMBER_BEFORE_QUESTION
+       question_number[other] = asked[other];
+       question[other] = what; question_unit[other] = unit; stands[other] = 1
 #else
-       goto given_up  // T8
+       d_step { question[other] = what; question_unit[other] = unit; question_number[other] = asked[other]; stands[other] = 1 }
 #endif
-#endif
+    :: else
     fi
   }
 }
+inline add_answers(what) {
+  for (other : 1 .. HOMES - 1) {
+    if
+    :: ASKED_OF(other, what) ->
+       await_answer();  // T8
+       d_step { sum = sum + answer[other]; created_too = created_too + answer_too[other] }
+    :: else
+    fi
+  }
+}
+#define SUM(what, here) ask(what); sum = here; add_answers(what)  // `here` is read while the delegates read theirs
 
 #ifdef HEARD_LATE
 #define ABORTED aborted[CHECKER]
@@ -265,7 +293,7 @@ proctype Hear() {
 #ifdef GATE_NOT_AWAITED
 #define OPEN(unit) (!done[unit])
 #else
-#define OPEN(unit) (!done[unit] && (unit == LAST -> gate_told : gate[unit]))  // T3
+#define OPEN(unit) (!done[unit] && (GATE_HOME(unit) == CHECKER -> gate[unit] : gate_told[unit]))  // T3
 #endif
 
 // The end of the unit is told at the checker's home, the first.
@@ -281,33 +309,36 @@ inline announce() {
 }
 
 proctype Checker() {
-  bit asked;
-  bool unit, done[UNITS];
-  byte other, sum, created_too, finished_seen, created_seen;
+  bit asked[HOMES];
+  bool stands[HOMES], done[UNITS];
+  byte unit, units_done, other, sum, created_too, finished_seen, created_seen;
 next_round:
   do
   :: ABORTED -> break  // T6
   :: else ->
      if
      :: OPEN(0) -> unit = 0
-#if UNITS == 2
+#if UNITS > 1
      :: OPEN(1) -> unit = 1
+#endif
+#if UNITS > 2
+     :: OPEN(2) -> unit = 2
 #endif
      :: ABORTED -> break
      fi;
 #if defined(CREATED_FIRST)
-     sum = CREATED(CHECKER, unit); ask(sum_created); created_seen = sum;
-     sum = FINISHED(CHECKER, unit); ask(sum_finished); finished_seen = sum;
+     SUM(sum_created, CREATED(CHECKER, unit)); created_seen = sum;
+     SUM(sum_finished, FINISHED(CHECKER, unit)); finished_seen = sum;
 #elif defined(HOME_BY_HOME)
      finished_seen = FINISHED(CHECKER, unit); created_seen = CREATED(CHECKER, unit);
-     sum = finished_seen; ask(sum_finished); finished_seen = sum;
-     sum = created_seen; ask(sum_created); created_seen = sum;
+     SUM(sum_finished, finished_seen); finished_seen = sum;
+     SUM(sum_created, created_seen); created_seen = sum;
 #elif defined(ONE_QUESTION)
-     sum = FINISHED(CHECKER, unit); created_too = 0; ask(sum_both); finished_seen = sum;
+     finished_seen = FINISHED(CHECKER, unit); created_too = 0; SUM(sum_both, finished_seen); finished_seen = sum;
      created_seen = created_too + CREATED(CHECKER, unit);
 #else
-     sum = FINISHED(CHECKER, unit); ask(sum_finished); finished_seen = sum;
-     sum = CREATED(CHECKER, unit); ask(sum_created); created_seen = sum;  // T2
+     SUM(sum_finished, FINISHED(CHECKER, unit)); finished_seen = sum;
+     SUM(sum_created, CREATED(CHECKER, unit)); created_seen = sum;  // T2
 #endif
      if
      :: finished_seen != created_seen || aborted[CHECKER] -> goto next_round
@@ -318,11 +349,10 @@ next_round:
      announce();
 #endif
 #ifdef CLOSE_NOT_ASKED
-     sum = 0; ask(sum_created);
+     SUM(sum_created, CREATED(CHECKER, unit));
 #else
-     sum = 0; ask(close);
+     SUM(close, CREATED(CHECKER, unit));
 #endif
-     sum = sum + CREATED(CHECKER, unit);
      if
      :: sum != created_seen ->
         aborted[CHECKER] = 1; printf("put without a task\n");
@@ -334,14 +364,12 @@ next_round:
      announce();
 #endif
      ask(end);
-     done[unit] = 1;
+     done[unit] = 1; units_done++;
      if
-     :: done[0] && done[LAST] -> all_ended = 1; goto leave
+     :: units_done == UNITS -> all_ended = 1; goto leave
      :: else
      fi
   od;
-given_up:
-  ABORTED;
   aborted[CHECKER] = 1; faulted = 1;
 leave:
   returned++
@@ -364,7 +392,7 @@ init {
     open_tasks[PUT_UNIT(FIRST_SOURCE)] = ITEMS;
     run Source(FIRST_SOURCE, ITEMS); run Checker(); run Host();
 #if defined(CHAIN)
-    open_tasks[LAST] = 1;  // the last result
+    for (home : 1 .. HOMES - 1) { open_tasks[PUT_UNIT(home)] = 1 }  // its last result
 #elif defined(LINES)
     run Source(1, 0);
 #endif

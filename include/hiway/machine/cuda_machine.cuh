@@ -138,7 +138,7 @@ struct CudaMachine {
   __device__ void store_fenced_across(Word<T>& word, T value) const {
     store_across(word, value, Order::relaxed);
   }
-  static constexpr unsigned rounds_a_look_for_readers = 16;
+  static constexpr unsigned rounds_a_look_for_errors = 16;
   static constexpr unsigned looks_for_a_late_put = 256;
   static constexpr unsigned counts_at_once = 8;
   static constexpr bool helps_monitors = false;

@@ -59,7 +59,7 @@ struct FiberMachine : AllAtHome<FiberMachine> {
     simt::schedule_point();
     return won;
   }
-  static constexpr unsigned rounds_a_look_for_readers = 1;
+  static constexpr unsigned rounds_a_look_for_errors = 1;
   static constexpr unsigned looks_for_a_late_put = 256;
   static constexpr unsigned counts_at_once = 2;
   static constexpr bool helps_monitors = false;

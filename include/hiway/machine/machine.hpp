@@ -11,8 +11,9 @@
 //                                              they saw. counts_at_once: how many pay
 //            put_tagged, look_tagged           writes a slot and its tag, looks at the tag (ring.hpp Tags), also across.
 //                                              tags_bring_items: both are one access to item and tag, which orders nothing else
-//            rounds_a_look_for_readers         the end check looks that seldom for readers that have left items behind:
-//                                              across a look takes its time, and only ever finds an error
+//            rounds_a_look_for_errors          in so many rounds, or misses of a wait, the end check looks once for readers
+//                                              that have left items behind, or an abort: across a look takes its time,
+//                                              and only ever finds an error
 //            looks_for_a_late_put              so often the end check looks whether a put that it sees too late has failed by
 //                                              itself: that fault names its stage
 //            store_fenced_across               across, behind a fence_across, which releases for it

@@ -136,7 +136,7 @@ struct ThreadMachine : AllAtHome<ThreadMachine> {
                                                                  std::memory_order_relaxed);
   }
   /// Others' cache lines, which few are.
-  static constexpr unsigned rounds_a_look_for_readers = 1;
+  static constexpr unsigned rounds_a_look_for_errors = 1;
   static constexpr unsigned looks_for_a_late_put = 256;
   static constexpr unsigned counts_at_once = 1;
   static constexpr bool helps_monitors = true;
