@@ -57,7 +57,9 @@ struct Control {
 
 template <class Machine>
 HIWAY_DEVICE inline bool is_aborted(Machine m, Control& control) {
-  return m.load(control.aborted, Order::acquire) != 0;
+  if (m.load_ahead(control.aborted) == 0) return false;
+  m.acquire_ahead();
+  return true;
 }
 
 /// Leaves the stage when the run is aborting.
