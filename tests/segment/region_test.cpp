@@ -28,6 +28,15 @@ struct Elements {
   HIWAY_DEVICE unsigned count(Region const& r) const { return r.count; }
   HIWAY_DEVICE std::uint32_t at(Region const& r, unsigned k) const { return element(r.first + k); }
 };
+/// One of which fails.
+struct FailingElements {
+  std::uint32_t bad;
+  HIWAY_DEVICE unsigned count(Region const& r) const { return r.count; }
+  HIWAY_DEVICE std::uint32_t at(Region const& r, unsigned k) const {
+    if (r.first + k == bad) fail("a bad element came");
+    return element(r.first + k);
+  }
+};
 /// Of them those that are no multiples of 3; four at once.
 struct SomeElements {
   static constexpr unsigned items_per_lane = 4;
@@ -302,6 +311,27 @@ TYPED_TEST(Regions, SumsAreExact) {
     expect_sums<shape>(random_counts(40, 300, 3), s);
     expect_sums<shape>({}, s);
     if (testing::Test::HasFailure()) return;
+  }
+}
+
+TYPED_TEST(Regions, EndTheRunWhereAnElementFails) {
+  HIWAY_NEEDS_DEVICE();
+  constexpr Shape shape = TypeParam::shape;
+  constexpr unsigned v = lanes_of<shape>;
+  std::vector<Region> const regions = regions_of(random_counts(100, 40, 5));
+  for (Context const context : {Context::sparse, Context::lane, Context::dense}) {
+    for (std::uint32_t const bad : {0u, 1u, 31u, 32u, 700u, regions.back().first}) {
+      SCOPED_TRACE(testing::Message() << "context " << static_cast<int>(context) << ", element " << bad);
+      Pipeline pipe(bounded());
+      auto& in = pipe.create_buffer<Region>(regions.size());
+      in.copy_in(regions);
+      auto& out = pipe.create_buffer<Total>(regions.size());
+      pipe.add_segment<shape>("sums", load(in, regions.size()),
+                              chain(enumerate("open", FailingElements{bad}),
+                                    aggregate("sum", Sum{}, NodeOptions{.slots = 2 * v - 1}), store("out", out)),
+                              config_of({context, 0, 0, -1, 3}, v));
+      EXPECT_EQ(hiway_tests::text_of_error<StageError>([&] { pipe.run(); }), "stage 'sums': a bad element came");
+    }
   }
 }
 

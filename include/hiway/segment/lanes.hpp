@@ -84,6 +84,11 @@ class WarpLanes {
     t.any = any(other);
     return t;
   }
+  /// The lanes that are not live. One that has left in an abort is among them: it has nothing to do, and says nothing.
+  HIWAY_DEVICE Tally idle(bool live) const {
+    std::uint32_t const who = whole & ~m_.ballot(whole, live);
+    return {m_.count(who & lanes_below(m_.lane())), m_.count(who), false, who};
+  }
   /// Lanes below `lane`, 0 to size(), that bring something.
   HIWAY_DEVICE std::uint32_t below(Tally const& t, std::uint32_t lane) const {
     return lane >= size() ? t.all : m_.count(t.who & lanes_below(lane));
@@ -147,6 +152,7 @@ class BlockLanes {
     }
     return t;
   }
+  HIWAY_DEVICE Tally idle(bool live) { return tally(!live); }
   HIWAY_DEVICE std::uint32_t below(Tally const& t, std::uint32_t lane) const {
     if (lane >= size()) return t.all;
     std::uint32_t sum = 0;

@@ -662,7 +662,9 @@ class RegionFiring {
     std::uint32_t low = opened < 2 ? ~0u : opened - 2;  // the parent of the lane's last element, or the one before
     std::uint32_t begins = 0;
     std::uint32_t ends = opened < 2 ? 0 : sums[opened - 2];
+    std::uint32_t looks = 0;
     for (; s.done < all || opened != k; s.done += lanes * wide) {
+      r_.look_for_abort(looks);
       if ((row.children & r_.active_) != 0) return false;
       Maybe<Out> out[wide];
       InRegion in[Fn::maybe ? wide : 1];
@@ -710,10 +712,11 @@ class RegionFiring {
         put += put_rows<wide>(t, out, all - s.done);
       }
       if (next >= end) continue;
-      // Who begins among these elements.
+      // Who begins among these elements: all but those that wait. A lane that has left in an abort does not.
       bool const opens = rank >= opened && rank < k && first < end;
+      std::uint32_t const waiting = r_.lanes_.tally(rank < k && first >= end).all;
       Boundary const b{rank == 0 ? Boundary::none : place(rank - 1), place(rank), static_cast<std::uint16_t>(e.node)};
-      Tally const who{rank - opened, r_.lanes_.tally(opens).all, false};
+      Tally const who{rank - opened, k - opened - waiting, false};
       put_boundary(t, b, opens, who, items);
       opened += who.all;
       next = begin_of(opened);

@@ -184,7 +184,8 @@ class Replica {
   }
 
   /// In loops that end by what all lanes say. A lane that has left in an abort says nothing, and in a block what its warp said
-  /// last stands: the others would go round for ever. A warp's lanes are asked each time; a look would cost it 6 %.
+  /// last stands: the others would go round for ever. A warp's lanes are asked each time, whether any is live; a look would
+  /// cost it 6 %.
   HIWAY_DEVICE void look_for_abort(std::uint32_t& rounds) const {
     if constexpr (Lanes::is_warp) return;
     if ((++rounds & 255u) == 0) leave_if_aborted(lanes_.machine(), *p_.control);
@@ -963,7 +964,7 @@ class Replica {
     std::uint32_t put = 0;
     std::uint32_t made = 0;  // of the lane's item
     if (live) made = counting_.kept(lanes_, node, rank);
-    Tally idle = lanes_.tally(!live);
+    Tally idle = lanes_.idle(live);
     std::uint32_t rounds = 0;
     for (;;) {
       look_for_abort(rounds);
@@ -993,7 +994,7 @@ class Replica {
         MarksOf::take(marks, n);
         taken += n;
         if (n != 0 && s.count != 0) {  // items of which nothing comes have left lanes idle
-          idle = lanes_.tally(!live);
+          idle = lanes_.idle(live);
           if (idle.all * 4 > lanes) continue;
         }
       }
@@ -1006,7 +1007,7 @@ class Replica {
         if (!live) counting_.item(lanes_, node, made);
       }
       e.template put<0>(out.value, out.ok, false);
-      idle = lanes_.tally(!live);
+      idle = lanes_.idle(live);
       if (idle.all == lanes && s.count == 0 && !MarksOf::is_one(marks)) break;
     }
     s.suspended = lanes - idle.all;
