@@ -68,10 +68,10 @@ struct PutAgainstCheck {
   static constexpr unsigned pairs = pair_blocks / 2 * lanes;
   static constexpr unsigned words_of_a_pair = 32;
 
-  /// Of both sides' ways to their words each is the longer one now and then, by little.
+  /// For less than `most` cycles, others in each round.
   template <class Machine>
-  HIWAY_DEVICE void dawdle(Machine m, std::uint32_t round) const {
-    std::uint32_t const cycles = scramble(round * pair_blocks + block_index()) % 256;
+  HIWAY_DEVICE void dawdle(Machine m, std::uint32_t round, std::uint32_t most) const {
+    std::uint32_t const cycles = scramble(round * pair_blocks + block_index()) % most;
     for (std::uint32_t const begin = m.cycles(); m.cycles() - begin < cycles;) {
     }
   }
@@ -88,12 +88,15 @@ struct PutAgainstCheck {
       std::size_t const pair = block_index() / 2 * lanes + m.lane();
       for (std::uint32_t r = 1; r <= rounds; ++r) {
         meet(m, pair, 2 * r - 1);
-        dawdle(m, r);
+        dawdle(m, r, 256);  // either side is the later one now and then
         Word<std::uint64_t>& ticket = claimed[pair * words_of_a_pair + r % words_of_a_pair].word;
         Word<std::uint32_t>& shut = closed[pair * words_of_a_pair + scramble(r) % words_of_a_pair].word;
         bool saw = false;
         if (puts) {
-          if (form == Form::swapped) saw = m.load(shut, Order::relaxed) == r;
+          if (form == Form::swapped) {
+            saw = m.load(shut, Order::relaxed) == r;
+            dawdle(m, r, 4096);  // at once the two are nearer to each other than the check's
+          }
           m.fetch_add(ticket, std::uint64_t{1}, Order::acquire);
           if (form == Form::library) saw = m.load(shut, Order::relaxed) == r;
         } else {
