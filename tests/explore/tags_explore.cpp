@@ -163,6 +163,47 @@ struct TaggedRuns {
 TEST(ExploreTags, RunsCross) { expect_no_failure<TaggedRuns<2, 1, 2>>(); }
 TEST(ExploreTags, TwoReadersTakeRuns) { expect_no_failure<TaggedRuns<3, 2, 2>>(); }
 
+/// One writer has its ticket before there is room, so that more tickets are out than may be used; the other one tries for
+/// runs meanwhile.
+struct TicketsAheadOfRoom {
+  static constexpr unsigned each = 2;
+  static constexpr std::array warps = {1u, 1u, 1u, 1u, 1u};
+  void run(unsigned warp, ExploreMachine m) {
+    if (warp == 0) {
+      for (unsigned i = 0; i < each; ++i) t.put(m, 0, ledger.item(0, i));
+    } else if (warp == 1) {
+      for (unsigned done = 0; done != each;) {
+        Run const run = claim_put_run(m, t.writing.ring, each - done);
+        require(run.count <= 1, "a try has more than there is room for");
+        commit_put_run(m, t.writing.ring, run, control, [&](std::byte* slot, std::uint32_t i, std::uint32_t) {
+          WriteTorn{m, ledger.item(1, done + i)}(slot);
+        });
+        done += run.count;
+        if (run.count == 0) m.relax(0);
+      }
+    } else if (warp == 2) {
+      decltype(ledger)::Last last{};
+      get_until(m, got, 2 * each, [&] {
+        std::uint32_t x = 0;
+        if (!t.try_get(m, 0, x)) return 0u;
+        ledger.got(x, last);
+        return 1u;
+      });
+    } else if (warp == 3) {
+      t.monitor_inbox(m, 2 * each);
+    } else {
+      t.monitor_outbox(m, 2 * each, control);
+    }
+  }
+  void check() const { ledger.check(); }
+
+  Control control;
+  TaggedTunnel t{control, control, 1, 0};
+  Word<std::uint32_t> got{0};
+  Ledger<2, each> ledger;
+};
+TEST(ExploreTags, ATryTakesNoTicketBehindThoseThatWaitForRoom) { expect_no_failure<TicketsAheadOfRoom>(); }
+
 /// Lanes of a warp put spans, a warp of the other home gets spans.
 struct TaggedSpans {
   static constexpr unsigned each = 3;
@@ -308,5 +349,26 @@ struct RefusedTag {
 };
 TEST(ExploreTags, ALatePutFailsTheRun) { expect_no_failure<RefusedTag<Way::together>>(); }
 TEST(ExploreTags, ALatePutInPlaceIsNotSeen) { expect_no_failure<RefusedTag<Way::in_place>>(); }
+
+/// The end comes while a lane puts for whose warp another one draws the tickets, and then goes: a put whose ticket the check
+/// has not seen is refused.
+struct LatePutOfALaneThatDoesNotLead {
+  static constexpr std::array warps = {2u, 1u};
+  void run(unsigned warp, ExploreMachine m) {
+    if (warp == 0) {
+      detail::put_together(m.at(putting), t.inlet(0), m.lanes(), m.lane() == 1, WriteTorn{m, 1});
+    } else {  // the check: closed, then created again
+      m.store(t.writers_end.closed, 1u, Order::relaxed);
+      created = m.fetch_add(t.outbox.words.claimed, std::uint64_t{0}, Order::acq_rel);
+    }
+  }
+  void check() const {
+    require(created == 1 || control.record.kind == FaultKind::put_after_end, "a put is neither seen nor refused");
+  }
+  Control control;
+  TaggedTunnel t{control, control, 1, 0};
+  std::uint64_t created = 0;
+};
+TEST(ExploreTags, ALatePutOfALaneThatDoesNotLeadIsRefused) { expect_no_failure<LatePutOfALaneThatDoesNotLead>(); }
 
 }  // namespace
