@@ -475,11 +475,15 @@ bool Pipeline::Core::has_reader(TunnelBase const& tunnel) const {
   return !tunnels_.at(tunnel.id()).open_outlets.empty() || any_stage(reads);
 }
 
-OutletView Pipeline::Core::whole_run(bool on_device) const {
-  Home const home = on_device ? own_device : at_host;
+OutletView Pipeline::Core::whole_run_at(Home home) {
+  if (home == own_device && !device_asks_) {
+    require_idle("whole_run_d");
+    device_asks_ = true;
+    invalidate();
+  }
   OutletView v;
   v.control = control(home);
-  v.stage_ended = on_device ? device(home).all_ended : host_all_ended_;
+  v.stage_ended = home == at_host ? host_all_ended_ : device(home).all_ended;
   v.open = true;
   return v;
 }
@@ -530,8 +534,8 @@ Pipeline::~Pipeline() = default;
 std::uint32_t Pipeline::tunnel_count() const { return core_->tunnel_count(); }
 bool Pipeline::has_writer(TunnelBase const& tunnel) const { return core_->has_writer(tunnel); }
 bool Pipeline::has_reader(TunnelBase const& tunnel) const { return core_->has_reader(tunnel); }
-OutletView Pipeline::whole_run_h() const { return core_->whole_run(false); }
-OutletView Pipeline::whole_run_d() const { return core_->whole_run(true); }
+OutletView Pipeline::whole_run_h() const { return core_->whole_run_at(at_host); }
+OutletView Pipeline::whole_run_d() { return core_->whole_run_at(own_device); }
 void Pipeline::add_tunnel(std::unique_ptr<TunnelBase> tunnel) { core_->add_tunnel(std::move(tunnel)); }
 void Pipeline::add_stencil(std::unique_ptr<StencilTunnelBase> tunnel) { core_->add_stencil(std::move(tunnel)); }
 void Pipeline::add_cpu(CpuStageDescription description) { core_->add_cpu(std::move(description)); }

@@ -558,7 +558,8 @@ StageEnds Pipeline::Core::stage_ends(std::vector<std::size_t> const& stages, uns
 }
 
 bool Pipeline::Core::is_used(Home home) const {
-  return std::ranges::any_of(stages_, [&](StageState const& s) { return s.home == home; }) ||
+  return (home == own_device && device_asks_) ||
+         std::ranges::any_of(stages_, [&](StageState const& s) { return s.home == home; }) ||
          std::ranges::any_of(tunnels_, [&](TunnelState const& t) { return t.put_home == home || t.get_home == home; });
 }
 

@@ -247,9 +247,10 @@ class Pipeline final : private OpenEnds, private BufferAccess {
   /// Whether a stage or an open end puts into the tunnel, or gets from it.
   [[nodiscard]] bool has_writer(TunnelBase const& tunnel) const;
   [[nodiscard]] bool has_reader(TunnelBase const& tunnel) const;
-  /// The outlet of no tunnel, whose is_terminate says that the whole run has ended: for CPU threads, and for stage code.
+  /// The outlet of no tunnel, whose is_terminate says that the whole run has ended: for CPU threads, and for stages and kernels on
+  /// the pipeline's own device, which has a monitor then even where it has nothing else.
   [[nodiscard]] OutletView whole_run_h() const;
-  [[nodiscard]] OutletView whole_run_d() const;
+  [[nodiscard]] OutletView whole_run_d();
   /// The device it runs on: "simt" or "cuda:N"; of several, all their names.
   [[nodiscard]] std::string device() const;
 

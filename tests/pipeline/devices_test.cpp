@@ -80,6 +80,17 @@ struct Double {
   HIWAY_DEVICE void operator()() const { numbers[thread_index()] *= 2; }
 };
 
+/// Counts the lanes that have seen the end of the whole run.
+struct AwaitEnd {
+  Outlet<std::uint32_t> run;
+  View<std::uint32_t> seen;
+  HIWAY_DEVICE void operator()() const {
+    while (!run.is_terminate_d()) {
+    }
+    seen[thread_index()] = 1;
+  }
+};
+
 /// Numbers from the CPU through a stage on each of `devices`, in order, and back; each adds 1,000,000.
 RunReport through(std::vector<int> const& devices, std::uint32_t items, TunnelConfig const& config,
                   std::vector<unsigned>& seen) {
@@ -338,6 +349,32 @@ TEST(Devices, BuffersAndLaunchesAreWhereTheyAreAskedFor) {
   pipe.synchronize();
   buffer.copy_out(numbers);
   EXPECT_EQ(std::ranges::count(numbers, 10u), 64);
+}
+
+TEST(Devices, TheOwnOneHearsOfTheEndOfWhatIsElsewhere) {
+  HIWAY_NEEDS_DEVICES(2);
+  for (bool const on_another : {true, false}) {  // or on the CPU
+    Pipeline pipe(bounded());
+    auto& seen = pipe.create_buffer<std::uint32_t>(32);
+    auto& there =
+        pipe.create_tunnel<std::uint32_t>("there", on_another ? Direction::cpu_to_gpu : Direction::cpu_to_cpu, {});
+    pipe.add_cpu_stage(
+        "feed", [](Inlet<std::uint32_t> out) { out.put_h(1); }, into(there));
+    if (on_another) {
+      pipe.add_gpu_stage("sink", Nothing{}, from(there), {.blocks = 1, .threads_per_block = 32, .device = 1});
+    } else {
+      pipe.add_cpu_stage(
+          "sink", [](std::uint32_t const&) {}, from(there));
+    }
+    AwaitEnd const await{Outlet<std::uint32_t>(pipe.whole_run_d()), seen.view()};
+    pipe.start();
+    pipe.launch("await", await, {.blocks = 1, .threads_per_block = 32});
+    EXPECT_EQ(pipe.wait().items, 1u);
+    pipe.synchronize();
+    std::vector<std::uint32_t> all(32);
+    seen.copy_out(all);
+    EXPECT_EQ(std::ranges::count(all, 1u), 32);
+  }
 }
 
 TEST(Devices, ASegmentOnEachCountsItsShare) {
