@@ -53,7 +53,7 @@ class Arena {
   /// Room that nobody sets; `what` names it in an error.
   std::byte* place_raw(std::size_t bytes, std::string_view what);
 
-  /// Where the objects lie that have a value at the start: words, all of them.
+  /// Where the objects lie that have a value at the start: words, and tables for a monitor's eyes only.
   [[nodiscard]] std::vector<std::span<std::byte const>> words() const;
 
   /// Gives every object its value of the start. Not while anything runs.

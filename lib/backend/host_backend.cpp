@@ -16,6 +16,7 @@
 #include "hiway/log.hpp"
 #include "hiway/machine/thread_machine.hpp"
 #include "lib/environment.hpp"
+#include "lib/simt/sanitizers.hpp"
 
 namespace hiway {
 namespace {
@@ -117,11 +118,7 @@ class HostBackend final : public Backend {
   void download(void* host, void const* device, std::size_t bytes) override { std::memcpy(host, device, bytes); }
   void clear(void* device, std::size_t bytes) override { std::memset(device, 0, bytes); }
   bool peek(void* to, void const* device, std::size_t bytes) override {
-    auto* const words = static_cast<Word<std::uint32_t>*>(const_cast<void*>(device));
-    for (std::size_t i = 0; i < bytes / sizeof(std::uint32_t); ++i) {
-      std::uint32_t const bits = ThreadMachine{}.load(words[i], Order::relaxed);
-      std::memcpy(static_cast<std::byte*>(to) + i * sizeof bits, &bits, sizeof bits);
-    }
+    simt::sanitizer::copy_unseen(to, device, bytes);
     return true;
   }
   std::unique_ptr<CopyStream> open_stream(BusDirection, std::size_t) override {

@@ -65,4 +65,8 @@ inline void destroy(Shadow&) {}
 inline void enter(Shadow&) {}
 #endif
 
+/// Copies words of 4 bytes, each whole, that others may write meanwhile, unseen by TSan: a copy orders nothing, and what lies
+/// between the words may be a lane's own. (device.cpp)
+void copy_unseen(void* to, void const* from, std::size_t bytes);
+
 }  // namespace hiway::simt::sanitizer
