@@ -762,6 +762,7 @@ void Pipeline::Core::build_lines() {
     if (!t.crosses() || t.movement != Movement::dma) continue;
     TunnelConfig const& c = t.tunnel->config();
     std::vector<TransferLine::Route>& list = routes[line(t.line_home(), t.direction())];
+    bool const peers = t.put_home != at_host && t.get_home != at_host && is_reached(t.get_home, t.put_home);
     t.route = list.size();
     list.push_back({.from_items = t.put_ring.items,
                     .to_items = t.get_ring.items,
@@ -772,6 +773,7 @@ void Pipeline::Core::build_lines() {
                     .capacity_items = c.capacity_items,
                     .batch_items = c.batch_items,
                     .flush_after = c.flush_after,
+                    .bounds = peers ? TransferLine::between_devices : TransferLine::over_the_bus,
                     .regions = t.stencil ? t.stencil->copies : std::nullopt});
   }
   for (Home home = own_device; home < own_device + devices_.size(); ++home) {

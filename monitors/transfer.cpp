@@ -18,10 +18,21 @@ TransferLine::TransferLine(BusDirection direction, std::vector<Route> const& rou
   for (Route const& route : routes) tracks_.push_back({.route = route});
 }
 
+/// Of the bytes under way, by what is due; 0 when nothing is.
+std::size_t TransferLine::bound() const {
+  auto const due = std::ranges::count_if(tracks_, &Track::due);
+  std::size_t least = 0;
+  for (Track const& t : tracks_) {
+    if (!t.due()) continue;
+    std::size_t const own = due > 1 ? t.route.bounds.shared_bytes : t.route.bounds.alone_bytes;
+    least = least == 0 ? own : std::min(least, own);
+  }
+  return least;
+}
+
 bool TransferLine::start() {
-  auto const due = std::count_if(tracks_.begin(), tracks_.end(), [](Track const& t) { return t.due(); });
-  if (due == 0) return false;
-  std::size_t const bound = due > 1 ? shared_bound_bytes : alone_bound_bytes;
+  std::size_t const bound = this->bound();
+  if (bound == 0) return false;
   std::size_t const room = std::min(bound / 2, bound - std::min(bound, under_way_bytes_));
   copies_.clear();
   words_.clear();

@@ -44,8 +44,14 @@ struct CopyRecord {
 /// *Threads*: one at a time.
 class TransferLine {
  public:
-  static constexpr std::size_t shared_bound_bytes = std::size_t{1} << 20;  ///< under way while several tunnels are due
-  static constexpr std::size_t alone_bound_bytes = std::size_t{4} << 20;   ///< under way while one is
+  /// What may be under way.
+  struct Bounds {
+    std::size_t shared_bytes;  ///< while several tunnels are due
+    std::size_t alone_bytes;   ///< while one is
+  };
+  static constexpr Bounds over_the_bus{std::size_t{1} << 20, std::size_t{4} << 20};
+  /// The same time on a link that is some seven times as fast.
+  static constexpr Bounds between_devices{std::size_t{4} << 20, std::size_t{16} << 20};
 
   /// A tunnel's way across.
   struct Route {
@@ -58,6 +64,7 @@ class TransferLine {
     std::uint64_t capacity_items = 1;
     std::uint64_t batch_items = 0;  ///< 0: the library chooses
     std::chrono::nanoseconds flush_after{0};
+    Bounds bounds = over_the_bus;  ///< of several that are due the least counts
     /// A stencil tunnel's: its items are references, which lie in the host's memory for both sides; what is copied are the
     /// regions that they name.
     std::optional<RegionCopies> regions{};
@@ -112,6 +119,7 @@ class TransferLine {
   template <class Machine>
   void look(Machine m, Track& track, Clock::time_point now);
   bool start();
+  [[nodiscard]] std::size_t bound() const;
   void add(std::size_t track, std::uint64_t items);
   static void add(CopyRecord& record, Batch const& batch);
   void keep(CopyRecord& record);

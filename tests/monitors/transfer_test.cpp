@@ -101,9 +101,10 @@ struct Rig {
   std::unique_ptr<TransferLine> line;
 
   Rig(BusDirection direction, std::vector<Side*> sides, std::uint64_t batch_items,
-      std::chrono::nanoseconds flush_after = 1h) {
+      std::chrono::nanoseconds flush_after = 1h, std::vector<TransferLine::Bounds> const& bounds = {}) {
     std::vector<TransferLine::Route> routes;
     for (Side* side : sides) routes.push_back(side->route(batch_items, flush_after));
+    for (std::size_t i = 0; i < bounds.size(); ++i) routes[i].bounds = bounds[i];
     auto owned = std::make_unique<ManualStream>();
     stream = owned.get();
     line = std::make_unique<TransferLine>(direction, routes, std::move(owned));
@@ -280,12 +281,12 @@ TEST(Transfer, ATunnelAloneKeepsFourMegabytesUnderWay) {
   Rig rig(BusDirection::to_device, {&side}, 1);
   side.put(128);  // 8 MiB
   rig.settle();
-  EXPECT_EQ(rig.under_way_bytes(), TransferLine::alone_bound_bytes);
+  EXPECT_EQ(rig.under_way_bytes(), TransferLine::over_the_bus.alone_bytes);
   EXPECT_EQ(rig.stream->submitted.size(), 2u) << "a submission is half of the bound, so that another stands behind it";
   rig.stream->happen();
   EXPECT_EQ(side.arrived.bits, 32u) << "the first half of the bound, of all that is published";
   rig.settle();
-  EXPECT_EQ(rig.under_way_bytes(), TransferLine::alone_bound_bytes);
+  EXPECT_EQ(rig.under_way_bytes(), TransferLine::over_the_bus.alone_bytes);
   rig.stream->happens_by_itself = true;
   rig.settle();
   EXPECT_EQ(side.arrived.bits, 128u);
@@ -298,10 +299,25 @@ TEST(Transfer, TunnelsThatWaitForEachOtherKeepOneMegabyteUnderWay) {
   a.put(128);
   b.put(128);
   rig.settle();
-  EXPECT_EQ(rig.under_way_bytes(), TransferLine::shared_bound_bytes);
+  EXPECT_EQ(rig.under_way_bytes(), TransferLine::over_the_bus.shared_bytes);
   rig.stream->happen();
   rig.settle();
-  EXPECT_EQ(rig.under_way_bytes(), TransferLine::shared_bound_bytes);
+  EXPECT_EQ(rig.under_way_bytes(), TransferLine::over_the_bus.shared_bytes);
+}
+
+TEST(Transfer, BetweenDevicesMoreIsUnderWayUntilATunnelFromTheHostIsDue) {
+  Side a(512, 64 * kib);
+  Side b(128, 64 * kib);
+  Rig rig(BusDirection::to_device, {&a, &b}, 1, 1h, {TransferLine::between_devices, TransferLine::over_the_bus});
+  a.put(512);  // 32 MiB
+  rig.settle();
+  EXPECT_EQ(rig.under_way_bytes(), TransferLine::between_devices.alone_bytes);
+  b.put(128);
+  rig.settle();
+  while (rig.under_way_bytes() > TransferLine::over_the_bus.shared_bytes) rig.stream->happen();
+  rig.settle();
+  EXPECT_LE(rig.under_way_bytes(), TransferLine::over_the_bus.shared_bytes);
+  EXPECT_EQ(rig.line->items(1), 8u) << "half of the lesser bound";
 }
 
 TEST(Transfer, ALateTunnelWaitsUntilLessIsUnderWay) {
@@ -320,7 +336,7 @@ TEST(Transfer, ALateTunnelWaitsUntilLessIsUnderWay) {
   rig.settle();
   EXPECT_EQ(b.published.bits, 1u);
   EXPECT_EQ(rig.line->batches(1), 1u);
-  EXPECT_LE(rig.under_way_bytes(), TransferLine::alone_bound_bytes);
+  EXPECT_LE(rig.under_way_bytes(), TransferLine::over_the_bus.alone_bytes);
 }
 
 TEST(Transfer, TunnelsThatTheBoundLeftOutComeFirst) {
