@@ -27,8 +27,6 @@ using hiway::Movement;
 constexpr std::size_t small_bytes = 12;
 constexpr std::size_t slot_bytes = 16;
 
-/// Of items in a tunnel. With half of it spans are a fifth slower, by dma half as fast.
-constexpr std::size_t tunnel_bytes = 16 << 20;
 constexpr char const* parts[] = {"stream", "large", "round-trip", "once", "chain", "end"};
 
 struct Way {
@@ -117,7 +115,6 @@ class PeerBench final : public Bench {
     traffic.movement = way.movement;
     traffic.low_latency = way.low_latency;
     traffic.block_spans = way.block_spans;
-    if (!request.small) traffic.capacity_items = tunnel_bytes / work.item_bytes;
     return timed(way.name, make_traffic(work, traffic), work, items, request);
   }
 
