@@ -223,6 +223,22 @@ TEST(Transfer, TheNextBatchLeavesWhileTheLastIsUnderWay) {
   EXPECT_EQ(rig.stream->happened, 0u);
 }
 
+TEST(Transfer, NoRecordBeginsBeforeTheSubmissionBeforeItWasDone) {
+  Side side(64, 16);
+  Rig rig(BusDirection::to_device, {&side}, 4);
+  rig.line->keep_records(true);
+  for (int i = 0; i < 2; ++i) {
+    side.put(4);
+    rig.settle();
+  }
+  for (int i = 0; i < 2; ++i) {
+    rig.stream->happen();
+    rig.settle();
+  }
+  ASSERT_EQ(rig.line->records().size(), 2u);
+  EXPECT_GE(rig.line->records()[1].begin_ns, rig.line->records()[0].end_ns);
+}
+
 TEST(Transfer, ToTheDeviceOnlyTheStreamSetsArrived) {
   Side side(8, 16);
   Rig rig(BusDirection::to_device, {&side}, 2);
