@@ -47,10 +47,6 @@ Known const* find_known(int id) {
                                                                         : nullptr;
 }
 
-hiway::TableDevice table_device() {
-  return service().pipeline->device() == "simt" ? hiway::TableDevice::simt : hiway::TableDevice::cuda;
-}
-
 /// A table in memory of its home: `ends` of all tunnels.
 void build_tables() {
   Service& s = service();
@@ -72,7 +68,7 @@ void build_tables() {
   auto& ends = pipe.create_buffer<detail::Ends>(std::span<detail::Ends const>(device_ends));
   detail::Table const table{ends.view().data, static_cast<int>(count), pipe.whole_run_d()};
   auto& placed = pipe.create_buffer<detail::Table>(std::span<detail::Table const>(&table, 1));
-  hiway::set_device_table(table_device(), placed.view().data);
+  pipe.set_device_table(placed.view().data);
 }
 
 }  // namespace

@@ -535,6 +535,7 @@ std::uint32_t Pipeline::tunnel_count() const { return core_->tunnel_count(); }
 bool Pipeline::has_writer(TunnelBase const& tunnel) const { return core_->has_writer(tunnel); }
 bool Pipeline::has_reader(TunnelBase const& tunnel) const { return core_->has_reader(tunnel); }
 OutletView Pipeline::whole_run_h() const { return core_->whole_run_at(at_host); }
+void Pipeline::set_device_table(void const* table) { core_->backend().set_device_table(table); }
 OutletView Pipeline::whole_run_d() { return core_->whole_run_at(own_device); }
 void Pipeline::add_tunnel(std::unique_ptr<TunnelBase> tunnel) { core_->add_tunnel(std::move(tunnel)); }
 void Pipeline::add_stencil(std::unique_ptr<StencilTunnelBase> tunnel) { core_->add_stencil(std::move(tunnel)); }

@@ -74,6 +74,9 @@ class CopyStream {
 
 struct MonitorTable;
 
+/// Sets one unit's pointer of launch/device_table.hpp, on the current GPU. *Throws* CudaError.
+using TableSetter = void (*)(void const* table);
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -120,6 +123,8 @@ class Backend {
   /// Starts the kernel on a stream of its own.
   [[nodiscard]] virtual std::unique_ptr<RunningKernel> start(std::string_view name, DeviceKernel const& kernel,
                                                              simt::Grid grid) = 0;
+  /// Sets the pointer of launch/device_table.hpp in every unit. Not while kernels run. *Throws* CudaError.
+  virtual void set_device_table(void const* table) = 0;
   /// The device monitor's kernel; empty where its lane body runs.
   [[nodiscard]] virtual CudaKernel monitor_kernel(MonitorTable* table) const = 0;
   /// Threads of the device monitor's block: one warp, or one for each of its parts.

@@ -251,6 +251,9 @@ class Pipeline final : private OpenEnds, private BufferAccess {
   /// the pipeline's own device, which has a monitor then even where it has nothing else.
   [[nodiscard]] OutletView whole_run_h() const;
   [[nodiscard]] OutletView whole_run_d();
+  /// What device_table() of launch/device_table.hpp gives to stages on the pipeline's own device, of every pipeline there. Not
+  /// while kernels run there. *Throws* CudaError.
+  void set_device_table(void const* table);
   /// The device it runs on: "simt" or "cuda:N"; of several, all their names.
   [[nodiscard]] std::string device() const;
 

@@ -1,9 +1,10 @@
-// CUDA's backend. Any failure carries file, line, call, and what it was done for.
+// CUDA's backend. Any failure carries file, line, call, and what it was done for. The caller's current device stays
+// (ADR 0036): what needs one is called under Gpu::Current.
+#include <cudaTypedefs.h>
 #include <cuda_runtime_api.h>
 #include <nvtx3/nvToolsExt.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -11,6 +12,7 @@
 #include <thread>
 
 #include "hiway/backend.hpp"
+#include "hiway/launch/device_table.hpp"
 #include "hiway/ranges.hpp"
 #include "lib/environment.hpp"
 
@@ -24,18 +26,85 @@ void check(cudaError_t error, char const* call, std::string_view what, int line)
 }
 #define HIWAY_CUDA(call, what) check((call), #call, what, __LINE__)
 
+/// The driver's calls that the runtime lacks. By their entry points: a program linked with libcuda would not start where
+/// there is no driver.
+struct Driver {
+  PFN_cuDevicePrimaryCtxRetain_v7000 retain_primary = nullptr;
+  PFN_cuCtxPushCurrent_v4000 push = nullptr;
+  PFN_cuCtxPopCurrent_v4000 pop = nullptr;
+
+  static Driver const& get() {
+    static Driver const driver;
+    return driver;
+  }
+
+ private:
+  Driver() {
+    find("cuDevicePrimaryCtxRetain", 7000, retain_primary);
+    find("cuCtxPushCurrent", 4000, push);
+    find("cuCtxPopCurrent", 4000, pop);
+  }
+  template <class Function>
+  static void find(char const* name, unsigned version, Function& function) {
+    void* address = nullptr;
+    cudaDriverEntryPointQueryResult found{};
+    HIWAY_CUDA(cudaGetDriverEntryPointByVersion(name, &address, version, cudaEnableDefault, &found), name);
+    if (found != cudaDriverEntryPointSuccess) throw CudaError(std::string("the driver has no ") + name);
+    function = reinterpret_cast<Function>(address);
+  }
+};
+
+/// A GPU by its primary context, the one that CUDA's runtime uses. Never given back, as the runtime does not either.
+class Gpu {
+ public:
+  Gpu(int number, std::string_view what) {
+    HIWAY_CUDA(cudaInitDevice(number, 0, 0), what);  // its errors are the ones that users know
+    if (CUresult const result = Driver::get().retain_primary(&context_, number); result != CUDA_SUCCESS)
+      throw CudaError(std::string(what) + ": cuDevicePrimaryCtxRetain failed: " + std::to_string(result));
+  }
+
+  /// While it lives the GPU is the calling thread's current one; then again what was before, be it none.
+  class Current {
+   public:
+    Current(Gpu gpu, std::string_view what) : Current(gpu) {
+      if (result_ != CUDA_SUCCESS)
+        throw CudaError(std::string(what) + ": cuCtxPushCurrent failed: " + std::to_string(result_));
+    }
+    /// For destructors: says nothing when it fails.
+    explicit Current(Gpu gpu) noexcept : result_(Driver::get().push(gpu.context_)) {}
+    ~Current() {
+      CUcontext popped = nullptr;
+      if (result_ == CUDA_SUCCESS) Driver::get().pop(&popped);
+    }
+    Current(Current const&) = delete;
+    Current& operator=(Current const&) = delete;
+
+   private:
+    CUresult result_;
+  };
+
+ private:
+  CUcontext context_ = nullptr;
+};
+
 /// A non-blocking stream.
 class Stream {
  public:
-  explicit Stream(std::string_view what) {
+  Stream(Gpu gpu, std::string_view what) : gpu_(gpu) {
+    Gpu::Current const here(gpu_, what);
     HIWAY_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), what);
   }
-  ~Stream() { cudaStreamDestroy(stream_); }
+  ~Stream() {
+    Gpu::Current const here(gpu_);
+    cudaStreamDestroy(stream_);
+  }
   Stream(Stream const&) = delete;
   Stream& operator=(Stream const&) = delete;
   [[nodiscard]] cudaStream_t get() const { return stream_; }
+  [[nodiscard]] Gpu gpu() const { return gpu_; }
   /// True when everything given to it is done.
   [[nodiscard]] bool idle(std::string_view what) const {
+    Gpu::Current const here(gpu_, what);
     cudaError_t const state = cudaStreamQuery(stream_);
     if (state == cudaErrorNotReady) return false;
     HIWAY_CUDA(state, what);
@@ -43,6 +112,7 @@ class Stream {
   }
 
  private:
+  Gpu gpu_;
   cudaStream_t stream_ = nullptr;
 };
 
@@ -50,19 +120,21 @@ class Stream {
 /// *Threads*: any.
 class StreamPool {
  public:
+  explicit StreamPool(Gpu gpu) : gpu_(gpu) {}
   std::shared_ptr<Stream> lend(std::string_view what) {
     std::scoped_lock const lock(mutex_);
     for (auto& stream : streams_) {
       if (stream.use_count() == 1) return stream;
     }
-    return streams_.emplace_back(std::make_shared<Stream>(what));
+    return streams_.emplace_back(std::make_shared<Stream>(gpu_, what));
   }
   void reserve(std::size_t count, std::string_view what) {
     std::scoped_lock const lock(mutex_);
-    while (streams_.size() < count) streams_.push_back(std::make_shared<Stream>(what));
+    while (streams_.size() < count) streams_.push_back(std::make_shared<Stream>(gpu_, what));
   }
 
  private:
+  Gpu gpu_;
   std::mutex mutex_;
   std::vector<std::shared_ptr<Stream>> streams_;
 };
@@ -75,6 +147,7 @@ void require_code(std::string_view name, DeviceKernel const& kernel) {
 }
 
 void launch_on(Stream const& stream, std::string_view name, DeviceKernel const& kernel, simt::Grid grid) {
+  Gpu::Current const here(stream.gpu(), name);
   kernel.cuda.with_arguments([&](void** arguments) {
     HIWAY_CUDA(cudaLaunchKernel(kernel.cuda.symbol, dim3(grid.blocks), dim3(grid.threads_per_block), arguments,
                                 grid.shared_bytes, stream.get()),
@@ -84,42 +157,54 @@ void launch_on(Stream const& stream, std::string_view name, DeviceKernel const& 
 
 class GpuKernel final : public RunningKernel {
  public:
-  GpuKernel(std::string name, int device, std::shared_ptr<Stream> stream)
-      : name_(std::move(name)), device_(device), stream_(std::move(stream)) {}
+  GpuKernel(std::string name, std::shared_ptr<Stream> stream) : name_(std::move(name)), stream_(std::move(stream)) {}
   bool then(std::string_view name, DeviceKernel const& kernel, simt::Grid grid) override {
     require_code(name, kernel);
-    HIWAY_CUDA(cudaSetDevice(device_), name);
     name_ = std::string(name) + ", or one before it";
     launch_on(*stream_, name, kernel, grid);
     return true;
   }
-  bool done() override {
-    HIWAY_CUDA(cudaSetDevice(device_), name_);
-    return stream_->idle(name_);
-  }
+  bool done() override { return stream_->idle(name_); }
 
  private:
   std::string name_;
-  int device_;
   std::shared_ptr<Stream> stream_;
 };
 
-/// An event without a time.
-class Event {
- public:
-  Event() { HIWAY_CUDA(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "copy stream"); }
-  ~Event() { cudaEventDestroy(event_); }
-  Event(Event const&) = delete;
-  Event& operator=(Event const&) = delete;
-  [[nodiscard]] cudaEvent_t get() const { return event_; }
-
- private:
-  cudaEvent_t event_ = nullptr;
+struct DestroyEvent {
+  Gpu gpu;
+  void operator()(cudaEvent_t event) const {
+    Gpu::Current const here(gpu);
+    cudaEventDestroy(event);
+  }
 };
+using Event = std::unique_ptr<CUevent_st, DestroyEvent>;
+
+/// An event without a time.
+Event make_event(Gpu gpu, std::string_view what) {
+  Gpu::Current const here(gpu, what);
+  cudaEvent_t event = nullptr;
+  HIWAY_CUDA(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), what);
+  return {event, {gpu}};
+}
 
 struct FreePinned {
-  void operator()(void* address) const { cudaFreeHost(address); }
+  Gpu gpu;
+  void operator()(void* address) const {
+    Gpu::Current const here(gpu);
+    cudaFreeHost(address);
+  }
 };
+template <class T>
+using Pinned = std::unique_ptr<T[], FreePinned>;
+
+template <class T>
+Pinned<T> make_pinned(Gpu gpu, std::size_t count, std::string_view what) {
+  Gpu::Current const here(gpu, what);
+  void* address = nullptr;
+  HIWAY_CUDA(cudaHostAlloc(&address, std::max<std::size_t>(count, 1) * sizeof(T), cudaHostAllocPortable), what);
+  return {static_cast<T*>(address), {gpu}};
+}
 
 static_assert(CUDART_VERSION >= 13000, "hiway: cudaMemcpyBatchAsync as CUDA 13 has it");
 
@@ -127,20 +212,17 @@ static_assert(CUDART_VERSION >= 13000, "hiway: cudaMemcpyBatchAsync as CUDA 13 h
 // are two operations of the stream: copies within one batch have no order, and only a later operation publishes.
 class GpuCopies final : public CopyStream {
  public:
-  GpuCopies(int device, std::size_t words) : device_(device), words_(words), stream_("copy stream") {
-    if (words_ == 0) return;
-    void* values = nullptr;
-    HIWAY_CUDA(cudaHostAlloc(&values, most_under_way * words_ * sizeof(std::uint64_t), cudaHostAllocPortable),
-               "copy stream");
-    values_.reset(static_cast<std::uint64_t*>(values));
+  GpuCopies(Gpu gpu, std::size_t words)
+      : words_(words), values_(make_pinned<std::uint64_t>(gpu, most_under_way * words, what)), stream_(gpu, what) {
+    for (std::uint64_t i = 0; i != most_under_way; ++i) events_.push_back(make_event(gpu, what));
   }
   ~GpuCopies() override {
-    cudaSetDevice(device_);
+    Gpu::Current const here(stream_.gpu());
     cudaStreamSynchronize(stream_.get());  // before events and values go
   }
 
   std::uint64_t submit(std::span<Copy const> copies, std::span<WordCopy const> words) override {
-    HIWAY_CUDA(cudaSetDevice(device_), "copy stream");
+    Gpu::Current const here(stream_.gpu(), what);
     std::size_t const place = submitted_ % most_under_way;
     copy(copies);
     settings_.clear();
@@ -150,15 +232,15 @@ class GpuCopies final : public CopyStream {
       settings_.push_back({w.word, &value, sizeof value});
     }
     copy(settings_);
-    HIWAY_CUDA(cudaEventRecord(events_[place].get(), stream_.get()), "copy stream");
+    HIWAY_CUDA(cudaEventRecord(events_[place].get(), stream_.get()), what);
     return ++submitted_;
   }
   std::uint64_t completed() override {
-    HIWAY_CUDA(cudaSetDevice(device_), "copy stream");
+    Gpu::Current const here(stream_.gpu(), what);
     for (; completed_ != submitted_; ++completed_) {
       cudaError_t const state = cudaEventQuery(events_[completed_ % most_under_way].get());
       if (state == cudaErrorNotReady) break;
-      HIWAY_CUDA(state, "copy stream");
+      HIWAY_CUDA(state, what);
     }
     return completed_;
   }
@@ -172,7 +254,7 @@ class GpuCopies final : public CopyStream {
       if (c.rows != 1) {
         HIWAY_CUDA(
             cudaMemcpy2DAsync(c.target, c.pitch, c.source, c.pitch, c.bytes, c.rows, cudaMemcpyDefault, stream_.get()),
-            "copy stream");
+            what);
         continue;
       }
       targets_.push_back(c.target);
@@ -181,7 +263,7 @@ class GpuCopies final : public CopyStream {
     }
     if (bytes_.empty()) return;
     if (bytes_.size() == 1) {
-      HIWAY_CUDA(cudaMemcpyAsync(targets_[0], sources_[0], bytes_[0], cudaMemcpyDefault, stream_.get()), "copy stream");
+      HIWAY_CUDA(cudaMemcpyAsync(targets_[0], sources_[0], bytes_[0], cudaMemcpyDefault, stream_.get()), what);
       return;
     }
     cudaMemcpyAttributes attributes{};
@@ -190,13 +272,13 @@ class GpuCopies final : public CopyStream {
     std::size_t of_all = 0;
     HIWAY_CUDA(cudaMemcpyBatchAsync(targets_.data(), sources_.data(), bytes_.data(), bytes_.size(), &attributes,
                                     &of_all, 1, stream_.get()),
-               "copy stream");
+               what);
   }
 
-  int device_;
+  static constexpr char const* what = "copy stream";
   std::size_t words_;  ///< of a submission, at most
-  std::array<Event, most_under_way> events_;
-  std::unique_ptr<std::uint64_t[], FreePinned> values_;
+  std::vector<Event> events_;
+  Pinned<std::uint64_t> values_;
   Stream stream_;
   std::uint64_t submitted_ = 0;
   std::uint64_t completed_ = 0;
@@ -210,17 +292,15 @@ class GpuCopies final : public CopyStream {
 /// Copies from device memory beside running kernels, by a stream and pinned memory made before they start.
 class Peeks {
  public:
-  Peeks() : stream_("peeks") { HIWAY_CUDA(cudaHostAlloc(&staging_, staging_bytes, cudaHostAllocPortable), "peeks"); }
-  ~Peeks() { cudaFreeHost(staging_); }
-  Peeks(Peeks const&) = delete;
-  Peeks& operator=(Peeks const&) = delete;
+  explicit Peeks(Gpu gpu) : stream_(gpu, "peeks"), staging_(make_pinned<std::byte>(gpu, staging_bytes, "peeks")) {}
 
   bool copy(void* to, void const* device, std::size_t bytes) {
+    Gpu::Current const here(stream_.gpu());
     for (std::size_t at = 0; at < bytes; at += staging_bytes) {
       std::size_t const n = std::min(staging_bytes, bytes - at);
       // A copy given up before may still write to the staging memory.
       if (cudaStreamQuery(stream_.get()) != cudaSuccess) return false;
-      if (cudaMemcpyAsync(staging_, static_cast<std::byte const*>(device) + at, n, cudaMemcpyDeviceToHost,
+      if (cudaMemcpyAsync(staging_.get(), static_cast<std::byte const*>(device) + at, n, cudaMemcpyDeviceToHost,
                           stream_.get()) != cudaSuccess)
         return false;
       auto const until = std::chrono::steady_clock::now() + patience;
@@ -230,7 +310,7 @@ class Peeks {
         std::this_thread::yield();
       }
       if (state != cudaSuccess) return false;
-      std::memcpy(static_cast<std::byte*>(to) + at, staging_, n);
+      std::memcpy(static_cast<std::byte*>(to) + at, staging_.get(), n);
     }
     return true;
   }
@@ -239,7 +319,7 @@ class Peeks {
   static constexpr std::size_t staging_bytes = std::size_t{64} * 1024;
   static constexpr auto patience = std::chrono::seconds(1);
   Stream stream_;
-  void* staging_ = nullptr;
+  Pinned<std::byte> staging_;
 };
 
 /// As how many devices a GPU counts, which share its processors: pipelines over several devices run on one GPU, too.
@@ -248,20 +328,13 @@ int parts_of_gpu() { return number_from_environment("HIWAY_GPU_PARTS", "a number
 class CudaBackend final : public Backend {
  public:
   explicit CudaBackend(int number)
-      : number_(number), parts_(parts_of_gpu()), device_(number / parts_), peers_(peers_wanted()) {
-    int count = 0;
-    cudaError_t const error = cudaGetDeviceCount(&count);
-    if (error != cudaSuccess || device_ >= count) {
-      throw NoDevice("no device '" + name() + "': " +
-                     (error != cudaSuccess ? std::string(cudaGetErrorString(error))
-                                           : "there are " + std::to_string(count * parts_) + " GPUs"));
-    }
-    use();
-    HIWAY_CUDA(cudaGetDeviceProperties(&properties_, device_), name());
-    if (properties_.unifiedAddressing == 0 || properties_.major < 7) {
-      throw NoDevice("no device '" + name() + "': it must have unified addressing and compute capability 7.0 or more");
-    }
-  }
+      : number_(number),
+        parts_(parts_of_gpu()),
+        device_(number / parts_),
+        peers_(peers_wanted()),
+        properties_(properties_of_usable()),
+        gpu_(device_, name()),
+        streams_(gpu_) {}
 
   std::string name() const override { return std::string("cuda:").append(std::to_string(number_)); }
   std::string description() const override {
@@ -275,14 +348,14 @@ class CudaBackend final : public Backend {
     if (others == device_) return true;
     int possible = 0;
     if (cudaDeviceCanAccessPeer(&possible, device_, others) != cudaSuccess || possible == 0) return false;
-    use();
+    Gpu::Current const here(gpu_, name());
     cudaError_t const error = cudaDeviceEnablePeerAccess(others, 0);
     if (error == cudaErrorPeerAccessAlreadyEnabled) static_cast<void>(cudaGetLastError());
     return error == cudaSuccess || error == cudaErrorPeerAccessAlreadyEnabled;
   }
 
   void* allocate(Memory memory, std::size_t bytes, std::string_view what) override {
-    use();
+    Gpu::Current const here(gpu_, name());
     void* address = nullptr;
     bytes = std::max<std::size_t>(bytes, 1);
     switch (memory) {
@@ -301,7 +374,7 @@ class CudaBackend final : public Backend {
     return address;
   }
   void release(Memory memory, void* address) noexcept override {
-    cudaSetDevice(device_);
+    Gpu::Current const here(gpu_);
     if (memory == Memory::pinned) {
       cudaFreeHost(address);
     } else {
@@ -309,36 +382,34 @@ class CudaBackend final : public Backend {
     }
   }
   void upload(void* device, void const* host, std::size_t bytes) override {
-    use();
+    Gpu::Current const here(gpu_, name());
     HIWAY_CUDA(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream()), "copy in");
     HIWAY_CUDA(cudaStreamSynchronize(stream()), "copy in");
   }
   void download(void* host, void const* device, std::size_t bytes) override {
-    use();
+    Gpu::Current const here(gpu_, name());
     HIWAY_CUDA(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream()), "copy out");
     HIWAY_CUDA(cudaStreamSynchronize(stream()), "copy out");
   }
   void clear(void* device, std::size_t bytes) override {
-    use();
+    Gpu::Current const here(gpu_, name());
     HIWAY_CUDA(cudaMemsetAsync(device, 0, bytes, stream()), "clear");
     HIWAY_CUDA(cudaStreamSynchronize(stream()), "clear");
   }
   bool peek(void* to, void const* device, std::size_t bytes) override {
-    return peeks_ && cudaSetDevice(device_) == cudaSuccess && peeks_->copy(to, device, bytes);
+    return peeks_ && peeks_->copy(to, device, bytes);
   }
   std::unique_ptr<CopyStream> open_stream(BusDirection, std::size_t words) override {
-    use();
-    return std::make_unique<GpuCopies>(device_, words);
+    return std::make_unique<GpuCopies>(gpu_, words);
   }
 
   void reserve_streams(std::size_t kernels) override {
-    use();
     streams_.reserve(kernels, "kernel streams");
-    if (!peeks_) peeks_ = std::make_unique<Peeks>();
+    if (!peeks_) peeks_ = std::make_unique<Peeks>(gpu_);
   }
   void prepare(std::string_view name, DeviceKernel const& kernel, simt::Grid grid) override {
     require_code(name, kernel);
-    use();
+    Gpu::Current const here(gpu_, name);
     cudaFuncAttributes attributes{};
     HIWAY_CUDA(cudaFuncGetAttributes(&attributes, kernel.cuda.symbol), name);  // loads the kernel
     if (grid.threads_per_block > static_cast<unsigned>(attributes.maxThreadsPerBlock)) {
@@ -367,7 +438,7 @@ class CudaBackend final : public Backend {
   }
   unsigned processors() const override { return static_cast<unsigned>(properties_.multiProcessorCount / parts_); }
   unsigned resident_blocks(DeviceKernel const& kernel, simt::Grid grid) override {
-    use();
+    Gpu::Current const here(gpu_, name());
     int blocks = 0;
     HIWAY_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
                    &blocks, kernel.cuda.symbol, static_cast<int>(grid.threads_per_block), grid.shared_bytes),
@@ -387,18 +458,35 @@ class CudaBackend final : public Backend {
   }
   std::unique_ptr<RunningKernel> start(std::string_view name, DeviceKernel const& kernel, simt::Grid grid) override {
     require_code(name, kernel);
-    use();
     std::shared_ptr<Stream> stream = streams_.lend(name);
     launch_on(*stream, name, kernel, grid);
-    return std::make_unique<GpuKernel>(std::string(name), device_, std::move(stream));
+    return std::make_unique<GpuKernel>(std::string(name), std::move(stream));
+  }
+  void set_device_table(void const* table) override {
+    Gpu::Current const here(gpu_, name());
+    for (TableSetter const set : device_table_setters()) set(table);
   }
   CudaKernel monitor_kernel(MonitorTable* table) const override { return cuda_monitor_kernel(table); }
   unsigned monitor_threads() const override { return 4 * 32; }
 
  private:
-  void use() const { HIWAY_CUDA(cudaSetDevice(device_), name()); }
+  [[nodiscard]] cudaDeviceProp properties_of_usable() const {
+    int count = 0;
+    cudaError_t const error = cudaGetDeviceCount(&count);
+    if (error != cudaSuccess || device_ >= count) {
+      throw NoDevice("no device '" + name() + "': " +
+                     (error != cudaSuccess ? std::string(cudaGetErrorString(error))
+                                           : "there are " + std::to_string(count * parts_) + " GPUs"));
+    }
+    cudaDeviceProp found{};
+    HIWAY_CUDA(cudaGetDeviceProperties(&found, device_), name());
+    if (found.unifiedAddressing == 0 || found.major < 7) {
+      throw NoDevice("no device '" + name() + "': it must have unified addressing and compute capability 7.0 or more");
+    }
+    return found;
+  }
   cudaStream_t stream() {
-    if (!copies_) copies_ = std::make_unique<Stream>("copies");
+    if (!copies_) copies_ = std::make_unique<Stream>(gpu_, "copies");
     return copies_->get();
   }
 
@@ -406,7 +494,8 @@ class CudaBackend final : public Backend {
   int parts_;
   int device_;  ///< CUDA's number
   bool peers_;
-  cudaDeviceProp properties_{};
+  cudaDeviceProp properties_;
+  Gpu gpu_;
   std::unique_ptr<Stream> copies_;
   std::unique_ptr<Peeks> peeks_;
   StreamPool streams_;

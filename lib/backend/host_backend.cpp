@@ -23,6 +23,8 @@ namespace {
 
 constexpr std::align_val_t alignment{1024};  // of RingWords
 
+void const* emulated_table = nullptr;
+
 class HostKernel final : public RunningKernel {
  public:
   explicit HostKernel(simt::Launch launch) : launch_(std::move(launch)) {}
@@ -143,6 +145,7 @@ class HostBackend final : public Backend {
   std::unique_ptr<RunningKernel> start(std::string_view name, DeviceKernel const& kernel, simt::Grid grid) override {
     return std::make_unique<HostKernel>(device_.launch(name, grid, kernel.lane_body));
   }
+  void set_device_table(void const* table) override { emulated_table = table; }
   CudaKernel monitor_kernel(MonitorTable*) const override { return {}; }
   unsigned monitor_threads() const override { return 32; }  // every lane is a fiber
 
@@ -174,10 +177,8 @@ bool register_cuda(CudaSupport support) noexcept {
 
 namespace {
 
-void const* emulated_table = nullptr;
-
-std::vector<void (*)(void const*)>& table_setters() noexcept {
-  static std::vector<void (*)(void const*)> setters;
+std::vector<TableSetter>& table_setters() noexcept {
+  static std::vector<TableSetter> setters;
   return setters;
 }
 
@@ -185,18 +186,12 @@ std::vector<void (*)(void const*)>& table_setters() noexcept {
 
 void const* emulated_device_table() noexcept { return emulated_table; }
 
-bool register_device_table(void (*set)(void const*)) noexcept {
+bool register_device_table(TableSetter set) noexcept {
   table_setters().push_back(set);
   return true;
 }
 
-void set_device_table(TableDevice device, void const* table) {
-  if (device == TableDevice::simt) {
-    emulated_table = table;
-  } else {
-    for (auto* set : table_setters()) set(table);
-  }
-}
+std::span<TableSetter const> device_table_setters() noexcept { return table_setters(); }
 
 std::vector<DeviceInfo> devices() {
   std::vector<DeviceInfo> all{{"simt", HostBackend().description(), true}};

@@ -132,6 +132,7 @@ class FaultyBackend final : public Backend {
     faulty->count(faulty->starts, faulty->plan.failed_start, std::string(name));
     return std::make_unique<FaultyKernel>(device_->start(name, kernel, grid), name, number_);
   }
+  void set_device_table(void const* table) override { device_->set_device_table(table); }
   CudaKernel monitor_kernel(MonitorTable* table) const override { return device_->monitor_kernel(table); }
   unsigned monitor_threads() const override { return device_->monitor_threads(); }
 

@@ -3,21 +3,19 @@
 // set its own.
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string>
 
+#include "hiway/backend.hpp"
 #include "hiway/machine/on_this_device.hpp"
 
 namespace hiway {
 
-enum class TableDevice : std::uint8_t { simt, cuda };
-/// Sets the pointer in every unit for the current GPU, or for the emulated device. Not while kernels run.
-/// *Throws* CudaError.
-void set_device_table(TableDevice device, void const* table);
-
 /// What emulated lanes find.
 [[nodiscard]] void const* emulated_device_table() noexcept;
-/// *Threads*: before main. Returns true.
-bool register_device_table(void (*set)(void const* table)) noexcept;
+/// How each unit's own is set on the current GPU. *Threads*: before main. Returns true.
+bool register_device_table(TableSetter set) noexcept;
+[[nodiscard]] std::span<TableSetter const> device_table_setters() noexcept;
 
 #if defined(__CUDACC__)
 namespace {
