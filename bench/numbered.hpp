@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <hiway/config.hpp>
 #include <string>
+#include <type_traits>
 
 namespace bench {
 
@@ -42,6 +43,25 @@ struct alignas(Bytes % 16 == 0 ? 16 : 4) Numbered {
     return differ;
   }
 };
+
+/// Four words of an item that lies in its slot, read or written by one access; of a warp each lane has every 32nd.
+struct alignas(16) Four {
+  std::uint32_t words[4];
+};
+/// Calls `each(Four&, index of its first word)` for the lane's; Four const& where the item is const.
+template <class Item, class Each>
+HIWAY_DEVICE inline void for_fours_of_lane(Item& item, std::uint32_t lane, Each&& each) {
+  static_assert(Item::count % 4 == 0 && alignof(Item) == alignof(Four));
+  using As = std::conditional_t<std::is_const_v<Item>, Four const, Four>;
+  for (std::uint32_t i = 4 * lane; i < Item::count; i += 4 * 32) each(*reinterpret_cast<As*>(item.words + i), i);
+}
+/// Item `number`'s words at `i`.
+template <class Item>
+HIWAY_DEVICE inline Four four_of(std::uint32_t number, std::uint32_t i) {
+  Four four;
+  for (std::uint32_t k = 0; k != 4; ++k) four.words[k] = word_of(number, i + k, Item::count);
+  return four;
+}
 
 /// What one receiver saw.
 struct Tally {

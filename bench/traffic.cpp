@@ -41,8 +41,11 @@ struct GpuSource {
   HIWAY_DEVICE static void put(Inlet<Item> out, std::uint32_t number, std::uint32_t flip) {
     if constexpr (hiway::stays_in_slot<Item>) {
       out.put_in_place_warp_d([&](Item& slot) {
-        for (std::uint32_t i = hiway::thread_index() % 32; i < Item::count; i += 32)
-          slot.words[i] = word_of(number, i, Item::count) ^ (i == Item::count - 1 ? flip : 0);
+        for_fours_of_lane(slot, hiway::thread_index() % 32, [&](Four& four, std::uint32_t i) {
+          Four next = four_of<Item>(number, i);
+          if (i + 4 == Item::count) next.words[3] ^= flip;
+          four = next;
+        });
       });
     } else {
       Item item;
@@ -66,8 +69,11 @@ struct GpuSink {
         std::uint32_t const lane = hiway::thread_index() % 32;
         std::uint32_t const number = item.words[0];
         std::uint32_t differ = 0;
-        for (std::uint32_t i = lane; i < Item::count; i += 32)
-          differ |= item.words[i] ^ word_of(number, i, Item::count);
+        for_fours_of_lane(item, lane, [&](Four const& four, std::uint32_t i) {
+          Four const seen = four;
+          Four const right = four_of<Item>(number, i);
+          for (std::uint32_t k = 0; k != 4; ++k) differ |= seen.words[k] ^ right.words[k];
+        });
         if (lane == 0) {
           mine.add(number, differ);
         } else {
@@ -141,7 +147,9 @@ struct GpuPass {
     if constexpr (hiway::stays_in_slot<Item>) {
       in.for_each_warp_d([&](Item const& item) {
         out.put_in_place_warp_d([&](Item& slot) {
-          for (std::uint32_t i = hiway::thread_index() % 32; i < Item::count; i += 32) slot.words[i] = item.words[i];
+          for_fours_of_lane(slot, hiway::thread_index() % 32, [&](Four& four, std::uint32_t i) {
+            four = reinterpret_cast<Four const&>(item.words[i]);
+          });
         });
       });
     } else {
@@ -159,6 +167,8 @@ constexpr std::size_t tunnel_bytes = 8 << 20;  ///< of items in a tunnel, where 
 /// Between devices: with half of it spans are a fifth slower, by dma half as fast.
 constexpr std::size_t tunnel_bytes_between_devices = 16 << 20;
 constexpr std::size_t least_items = 1024;
+/// Likewise: a slot for each warp of 128 blocks that fills one, and for each that reads one.
+constexpr std::size_t least_items_between_devices = 2048;
 constexpr std::size_t small_capacity = 256;  ///< on the emulated device: full now and then
 
 /// The CPU's end of a way that goes to the GPU.
@@ -259,9 +269,10 @@ class PipelineMover final : public Mover {
         order_on_device_(pipe_.create_buffer<Order>(1)),
         tallies_(pipe_.create_buffer<Tally>(std::size_t{grid_.blocks} * grid_.threads_per_block, work.to_device)) {
     bool const small = work.device == "simt";
-    std::size_t const chosen =
-        small ? small_capacity
-              : std::max(least_items, (work.to_device < 0 ? tunnel_bytes : tunnel_bytes_between_devices) / Bytes);
+    bool const between = work.to_device >= 0;
+    std::size_t const chosen = small ? small_capacity
+                                     : std::max(between ? least_items_between_devices : least_items,
+                                                (between ? tunnel_bytes_between_devices : tunnel_bytes) / Bytes);
     hiway::TunnelConfig const config{.capacity_items = traffic.capacity_items != 0 ? traffic.capacity_items : chosen,
                                      .batch_items = traffic.batch_items,
                                      // A size that was asked for is not cut short by its age.
