@@ -182,13 +182,13 @@ class Pipeline::Core {
     bool spills_to_host = false;      ///< the items of its pool, for want of the device's memory
     std::size_t throttled_by = npos;  ///< index into cycles_: that its outside writers wait for
     std::size_t route = npos;         ///< dma: of its line
+    Home line_home = at_host;         ///< dma: the device whose line it is
     std::optional<StencilState> stencil{};
     std::vector<std::uint32_t> branches{};  ///< tunnels: further ones, where its stage runs on several devices
     std::vector<int> branch_devices{};      ///< those devices; of a tunnel that is no branch itself
 
     [[nodiscard]] bool crosses() const { return put_home != get_home; }
-    /// Of one that crosses, the device whose lines carry it, and in which direction.
-    [[nodiscard]] Home line_home() const { return get_home != at_host ? get_home : put_home; }
+    /// Of one that crosses, in which of line_home's directions.
     [[nodiscard]] BusDirection direction() const {
       return get_home != at_host ? BusDirection::to_device : BusDirection::from_device;
     }

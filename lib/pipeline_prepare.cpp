@@ -761,8 +761,10 @@ void Pipeline::Core::build_lines() {
     t.route = npos;
     if (!t.crosses() || t.movement != Movement::dma) continue;
     TunnelConfig const& c = t.tunnel->config();
-    std::vector<TransferLine::Route>& list = routes[line(t.line_home(), t.direction())];
-    bool const peers = t.put_home != at_host && t.get_home != at_host && is_reached(t.get_home, t.put_home);
+    // Between devices that reach each other the one that has the items sends them: faster than to fetch them.
+    bool const peers = is_reached(t.get_home, t.put_home);
+    t.line_home = peers || t.get_home == at_host ? t.put_home : t.get_home;
+    std::vector<TransferLine::Route>& list = routes[line(t.line_home, t.direction())];
     t.route = list.size();
     list.push_back({.from_items = t.put_ring.items,
                     .to_items = t.get_ring.items,
@@ -782,8 +784,7 @@ void Pipeline::Core::build_lines() {
       std::unique_ptr<TransferLine>& made = device(home).lines[static_cast<std::size_t>(direction)];
       made.reset();
       if (list.empty()) continue;
-      std::size_t const words = direction == BusDirection::to_device ? list.size() : 0;
-      made = std::make_unique<TransferLine>(direction, list, backend(home).open_stream(direction, words));
+      made = std::make_unique<TransferLine>(direction, list, backend(home).open_stream());
     }
   }
 }

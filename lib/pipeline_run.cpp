@@ -511,7 +511,7 @@ RunReport Pipeline::Core::make_report(std::chrono::steady_clock::time_point end)
     r.holds = 0;  // the last items' room may not have been told of
     if (t.throttled_by != npos) r.throttled = plan(checker_).fetch(cycle_records_ + t.throttled_by).state.times;
     if (t.route != npos)
-      r.batches = device(t.line_home()).lines[static_cast<std::size_t>(t.direction())]->batches(t.route);
+      r.batches = device(t.line_home).lines[static_cast<std::size_t>(t.direction())]->batches(t.route);
     if (t.stencil) report.stencils.push_back(stencil_report(t));
   }
   std::int64_t last_item = 0;

@@ -135,7 +135,7 @@ StencilReport Pipeline::Core::stencil_report(TunnelState const& t) {
   std::uint64_t const frames = r.regions / plan.shape.regions();  // complete ones: others are an error
   r.values = frames * plan.shape.values();
   if (t.route != npos) {
-    TransferLine const& line = *device(t.line_home()).lines[static_cast<std::size_t>(t.direction())];
+    TransferLine const& line = *device(t.line_home).lines[static_cast<std::size_t>(t.direction())];
     r.region_copies = line.items(t.route);
     r.bytes_moved = line.copied_bytes(t.route);
   } else if (t.crosses()) {

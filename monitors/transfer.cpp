@@ -11,6 +11,17 @@ namespace {
 
 constexpr auto patience = std::chrono::seconds(2);
 
+/// What a quarter of a tunnel may be less than: copies of so much hide what a submission costs.
+constexpr std::size_t large_bytes = std::size_t{2} << 20;
+
+/// Of a tunnel's items in a submission: half of the bound, and no more than a quarter of a large tunnel, so that others are
+/// put, and got, meanwhile.
+std::uint64_t most_items(TransferLine::Route const& route, std::size_t bound) {
+  std::size_t const tunnel_bytes = static_cast<std::size_t>(route.capacity_items) * route.item_bytes();
+  std::size_t const bytes = std::min(bound / 2, std::max(large_bytes, tunnel_bytes / 4));
+  return std::max<std::uint64_t>(1, bytes / route.item_bytes());
+}
+
 }  // namespace
 
 TransferLine::TransferLine(BusDirection direction, std::vector<Route> const& routes, std::unique_ptr<CopyStream> stream)
@@ -43,7 +54,7 @@ bool TransferLine::start() {
     Track const& t = tracks_[at];
     if (!t.due()) continue;
     std::size_t const item_bytes = t.route.item_bytes();
-    std::uint64_t const most = std::max<std::uint64_t>(1, bound / 2 / item_bytes);
+    std::uint64_t const most = most_items(t.route, bound);
     std::uint64_t const items = std::min(t.published - t.started_to, most);
     std::size_t const n = static_cast<std::size_t>(items) * item_bytes;
     bool const alone = bytes + under_way_bytes_ == 0;  // then also a region that is larger than the bound

@@ -7,7 +7,7 @@
 //              from the device: this line, after the copies
 //   closing    the end check                                      this line
 //   X1  room needs no check: published <= retired + capacity <= retired + slots, so the inbox's slots are free, and
-//       copies of one submission, which have no order, share no slot
+//       copies of submissions under way, which have no order, share no slot
 //   X2  `published` is acquired before the copy starts; `arrived` is set after the copy is done. No text guarantees
 //       that a running kernel sees a copy after the host signals it; a later operation on the same stream does.
 //   X3  submissions complete in their order, and hold a tunnel's batches in the order of their tickets: `arrived`
@@ -51,7 +51,7 @@ class TransferLine {
   };
   static constexpr Bounds over_the_bus{std::size_t{1} << 20, std::size_t{4} << 20};
   /// The same time on a link that is some seven times as fast.
-  static constexpr Bounds between_devices{std::size_t{4} << 20, std::size_t{16} << 20};
+  static constexpr Bounds between_devices{std::size_t{4} << 20, std::size_t{32} << 20};
 
   /// A tunnel's way across.
   struct Route {
@@ -72,7 +72,7 @@ class TransferLine {
     [[nodiscard]] std::size_t item_bytes() const { return regions ? regions->region_bytes() : outbox.item_bytes; }
   };
 
-  /// `stream` goes in `direction` and takes a word for each route.
+  /// `stream` carries what goes in `direction`.
   TransferLine(BusDirection direction, std::vector<Route> const& routes, std::unique_ptr<CopyStream> stream);
 
   /// One step; true when something was started or finished. Never waits. *Throws* CudaError.

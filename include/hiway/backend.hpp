@@ -58,7 +58,8 @@ struct WordCopy {
   std::uint64_t value = 0;
 };
 
-/// Submissions of copies that happen one after another, beside running kernels. *Threads*: one at a time.
+/// Submissions of copies beside running kernels. Copies of several may happen at once, but each submission has happened, and
+/// sets its words, behind the one before it. *Threads*: one at a time.
 class CopyStream {
  public:
   static constexpr std::uint64_t most_under_way = 64;  ///< submissions that have not completed
@@ -102,8 +103,8 @@ class Backend {
   /// moment. Address and size are multiples of 4. False when the copy did not come through within a second, or when
   /// the device has failed. *Threads*: one at a time. After reserve_streams.
   [[nodiscard]] virtual bool peek(void* to, void const* device, std::size_t bytes) = 0;
-  /// A stream whose submissions set at most `words` words each. Not while kernels run.
-  [[nodiscard]] virtual std::unique_ptr<CopyStream> open_stream(BusDirection direction, std::size_t words) = 0;
+  /// A stream of copies from or to this device. Not while kernels run.
+  [[nodiscard]] virtual std::unique_ptr<CopyStream> open_stream() = 0;
 
   /// Makes room for `kernels` to run at once, and for peek: making streams beside running kernels blocks.
   virtual void reserve_streams(std::size_t kernels) = 0;

@@ -32,6 +32,7 @@ struct Driver {
   PFN_cuDevicePrimaryCtxRetain_v7000 retain_primary = nullptr;
   PFN_cuCtxPushCurrent_v4000 push = nullptr;
   PFN_cuCtxPopCurrent_v4000 pop = nullptr;
+  PFN_cuStreamWriteValue64_v11070 write_value = nullptr;
 
   static Driver const& get() {
     static Driver const driver;
@@ -43,6 +44,7 @@ struct Driver {
     find("cuDevicePrimaryCtxRetain", 7000, retain_primary);
     find("cuCtxPushCurrent", 4000, push);
     find("cuCtxPopCurrent", 4000, pop);
+    find("cuStreamWriteValue64", 11070, write_value);
   }
   template <class Function>
   static void find(char const* name, unsigned version, Function& function) {
@@ -208,37 +210,33 @@ Pinned<T> make_pinned(Gpu gpu, std::size_t count, std::string_view what) {
 
 static_assert(CUDART_VERSION >= 13000, "hiway: cudaMemcpyBatchAsync as CUDA 13 has it");
 
-// Submission n has event and values n mod most_under_way, which are its own until it has completed. Items and words
-// are two operations of the stream: copies within one batch have no order, and only a later operation publishes.
+// Submissions go by two streams in turn: the copies of one are under way while the other's words are set, which takes some
+// microseconds (docs/adr/0037). Submission n has event n mod most_under_way, which is its own until it has completed. Its
+// words are operations of the stream behind its copies, of which the stream makes the writes visible first, and behind the
+// event of the submission before it: words are set in their order.
 class GpuCopies final : public CopyStream {
  public:
-  GpuCopies(Gpu gpu, std::size_t words)
-      : words_(words), values_(make_pinned<std::uint64_t>(gpu, most_under_way * words, what)), stream_(gpu, what) {
+  explicit GpuCopies(Gpu gpu) : streams_{{gpu, what}, {gpu, what}} {
     for (std::uint64_t i = 0; i != most_under_way; ++i) events_.push_back(make_event(gpu, what));
   }
   ~GpuCopies() override {
-    Gpu::Current const here(stream_.gpu());
-    cudaStreamSynchronize(stream_.get());  // before events and values go
+    Gpu::Current const here(gpu());
+    for (Stream const& stream : streams_) cudaStreamSynchronize(stream.get());  // before events go
   }
 
   std::uint64_t submit(std::span<Copy const> copies, std::span<WordCopy const> words) override {
-    Gpu::Current const here(stream_.gpu(), what);
-    std::size_t const place = submitted_ % most_under_way;
-    copy(copies);
-    settings_.clear();
-    for (WordCopy const& w : words) {
-      std::uint64_t& value = values_[place * words_ + settings_.size()];
-      value = w.value;
-      settings_.push_back({w.word, &value, sizeof value});
-    }
-    copy(settings_);
-    HIWAY_CUDA(cudaEventRecord(events_[place].get(), stream_.get()), what);
+    Gpu::Current const here(gpu(), what);
+    cudaStream_t const stream = streams_[submitted_ % 2].get();
+    copy(copies, stream);
+    if (!words.empty() && submitted_ != 0) HIWAY_CUDA(cudaStreamWaitEvent(stream, event_of(submitted_ - 1)), what);
+    for (WordCopy const& w : words) set(w, stream);
+    HIWAY_CUDA(cudaEventRecord(event_of(submitted_), stream), what);
     return ++submitted_;
   }
   std::uint64_t completed() override {
-    Gpu::Current const here(stream_.gpu(), what);
+    Gpu::Current const here(gpu(), what);
     for (; completed_ != submitted_; ++completed_) {
-      cudaError_t const state = cudaEventQuery(events_[completed_ % most_under_way].get());
+      cudaError_t const state = cudaEventQuery(event_of(completed_));
       if (state == cudaErrorNotReady) break;
       HIWAY_CUDA(state, what);
     }
@@ -246,14 +244,23 @@ class GpuCopies final : public CopyStream {
   }
 
  private:
-  void copy(std::span<Copy const> copies) {
+  [[nodiscard]] Gpu gpu() const { return streams_[0].gpu(); }
+  [[nodiscard]] cudaEvent_t event_of(std::uint64_t submission) const {
+    return events_[submission % most_under_way].get();
+  }
+  static void set(WordCopy const& w, cudaStream_t stream) {
+    CUresult const result = Driver::get().write_value(stream, reinterpret_cast<CUdeviceptr>(w.word), w.value, 0);
+    if (result != CUDA_SUCCESS)
+      throw CudaError(std::string(what) + ": cuStreamWriteValue64 failed: " + std::to_string(result));
+  }
+  void copy(std::span<Copy const> copies, cudaStream_t stream) {
     targets_.clear();
     sources_.clear();
     bytes_.clear();
     for (Copy const& c : copies) {
       if (c.rows != 1) {
         HIWAY_CUDA(
-            cudaMemcpy2DAsync(c.target, c.pitch, c.source, c.pitch, c.bytes, c.rows, cudaMemcpyDefault, stream_.get()),
+            cudaMemcpy2DAsync(c.target, c.pitch, c.source, c.pitch, c.bytes, c.rows, cudaMemcpyDefault, stream),
             what);
         continue;
       }
@@ -263,7 +270,7 @@ class GpuCopies final : public CopyStream {
     }
     if (bytes_.empty()) return;
     if (bytes_.size() == 1) {
-      HIWAY_CUDA(cudaMemcpyAsync(targets_[0], sources_[0], bytes_[0], cudaMemcpyDefault, stream_.get()), what);
+      HIWAY_CUDA(cudaMemcpyAsync(targets_[0], sources_[0], bytes_[0], cudaMemcpyDefault, stream), what);
       return;
     }
     cudaMemcpyAttributes attributes{};
@@ -271,19 +278,16 @@ class GpuCopies final : public CopyStream {
     attributes.flags = cudaMemcpyFlagPreferOverlapWithCompute;  // persistent kernels leave no SM to copy with
     std::size_t of_all = 0;
     HIWAY_CUDA(cudaMemcpyBatchAsync(targets_.data(), sources_.data(), bytes_.data(), bytes_.size(), &attributes,
-                                    &of_all, 1, stream_.get()),
+                                    &of_all, 1, stream),
                what);
   }
 
   static constexpr char const* what = "copy stream";
-  std::size_t words_;  ///< of a submission, at most
   std::vector<Event> events_;
-  Pinned<std::uint64_t> values_;
-  Stream stream_;
+  Stream streams_[2];
   std::uint64_t submitted_ = 0;
   std::uint64_t completed_ = 0;
   // One submission's, kept for their memory.
-  std::vector<Copy> settings_;
   std::vector<void*> targets_;
   std::vector<void const*> sources_;
   std::vector<std::size_t> bytes_;
@@ -399,9 +403,7 @@ class CudaBackend final : public Backend {
   bool peek(void* to, void const* device, std::size_t bytes) override {
     return peeks_ && peeks_->copy(to, device, bytes);
   }
-  std::unique_ptr<CopyStream> open_stream(BusDirection, std::size_t words) override {
-    return std::make_unique<GpuCopies>(gpu_, words);
-  }
+  std::unique_ptr<CopyStream> open_stream() override { return std::make_unique<GpuCopies>(gpu_); }
 
   void reserve_streams(std::size_t kernels) override {
     streams_.reserve(kernels, "kernel streams");

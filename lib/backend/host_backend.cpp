@@ -123,7 +123,7 @@ class HostBackend final : public Backend {
     simt::sanitizer::copy_unseen(to, device, bytes);
     return true;
   }
-  std::unique_ptr<CopyStream> open_stream(BusDirection, std::size_t) override {
+  std::unique_ptr<CopyStream> open_stream() override {
     return std::make_unique<HostCopies>(hardships_.longest_copy, ++streams_);
   }
   void reserve_streams(std::size_t) override {}

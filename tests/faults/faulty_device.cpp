@@ -110,8 +110,8 @@ class FaultyBackend final : public Backend {
   void download(void* to, void const* from, std::size_t bytes) override { device_->download(to, from, bytes); }
   void clear(void* device, std::size_t bytes) override { device_->clear(device, bytes); }
   bool peek(void* to, void const* from, std::size_t bytes) override { return device_->peek(to, from, bytes); }
-  std::unique_ptr<CopyStream> open_stream(BusDirection direction, std::size_t words) override {
-    return std::make_unique<FaultyStream>(device_->open_stream(direction, words));
+  std::unique_ptr<CopyStream> open_stream() override {
+    return std::make_unique<FaultyStream>(device_->open_stream());
   }
   void reserve_streams(std::size_t kernels) override { device_->reserve_streams(kernels); }
   void prepare(std::string_view name, DeviceKernel const& kernel, simt::Grid grid) override {

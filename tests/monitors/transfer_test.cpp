@@ -322,10 +322,10 @@ TEST(Transfer, TunnelsThatWaitForEachOtherKeepOneMegabyteUnderWay) {
 }
 
 TEST(Transfer, BetweenDevicesMoreIsUnderWayUntilATunnelFromTheHostIsDue) {
-  Side a(512, 64 * kib);
+  Side a(1024, 64 * kib);
   Side b(128, 64 * kib);
   Rig rig(BusDirection::to_device, {&a, &b}, 1, 1h, {TransferLine::between_devices, TransferLine::over_the_bus});
-  a.put(512);  // 32 MiB
+  a.put(1024);  // 64 MiB
   rig.settle();
   EXPECT_EQ(rig.under_way_bytes(), TransferLine::between_devices.alone_bytes);
   b.put(128);
@@ -334,6 +334,21 @@ TEST(Transfer, BetweenDevicesMoreIsUnderWayUntilATunnelFromTheHostIsDue) {
   rig.settle();
   EXPECT_LE(rig.under_way_bytes(), TransferLine::over_the_bus.shared_bytes);
   EXPECT_EQ(rig.line->items(1), 8u) << "half of the lesser bound";
+}
+
+TEST(Transfer, OfALargeTunnelNoMoreThanAQuarterLeavesAtOnce) {
+  Side large(256, 64 * kib);
+  Rig rig(BusDirection::to_device, {&large}, 1, 1h, {TransferLine::between_devices});
+  large.put(256);  // 16 MiB, half of the bound
+  rig.settle();
+  ASSERT_EQ(rig.stream->submitted.size(), 4u);
+  for (auto const& submission : rig.stream->submitted) EXPECT_EQ(submission.bytes(), 4096 * kib);
+
+  Side small(32, 64 * kib);
+  Rig whole(BusDirection::to_device, {&small}, 1, 1h, {TransferLine::between_devices});
+  small.put(32);
+  whole.settle();
+  EXPECT_EQ(whole.stream->submitted.size(), 1u) << "2 MiB: less would be lost in what a submission costs";
 }
 
 TEST(Transfer, ALateTunnelWaitsUntilLessIsUnderWay) {
@@ -505,7 +520,7 @@ TEST(Transfer, EveryItemArrivesInOrderUnderRandomSchedules) {
 
 // The emulated device's copies: whoever takes a poll, a copy or a word for the end of a submission sees old bytes.
 TEST(TransferOnTheEmulatedDevice, CopiesLandLateAndOneByOneAndWordsBehindThem) {
-  auto const stream = make_backend("simt")->open_stream(BusDirection::to_device, 2);
+  auto const stream = make_backend("simt")->open_stream();
   int source[2] = {1, 2};
   int target[2] = {};
   Word<std::uint64_t> words[2] = {};

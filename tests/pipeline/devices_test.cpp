@@ -244,7 +244,7 @@ TEST(Devices, CopiesTakeAsLongAsTheyAreTold) {
   auto const takes = [&](char const* longest) {
     std::optional<Environment> delay;
     if (longest != nullptr) delay.emplace("HIWAY_SIMT_DELAY_US", longest);
-    auto const stream = make_backend("simt")->open_stream(BusDirection::to_device, 0);
+    auto const stream = make_backend("simt")->open_stream();
     auto const begin = std::chrono::steady_clock::now();
     for (int i = 0; i < 32; ++i) static_cast<void>(stream->submit({&copy, 1}, {}));
     while (stream->completed() != 32) {
