@@ -57,7 +57,8 @@ class PeerBench final : public Bench {
     command.add_option("--runs", runs_, "of a turn that looks for the end; 0: 50")->type_name("N");
     command.add_option("--blocks", traffic_.blocks, "of each stage of a stream; 0: 128")->type_name("N");
     command.add_option("--threads-per-block", traffic_.threads_per_block, "0: 256; whole warps")->type_name("N");
-    command.add_option("--capacity-items", traffic_.capacity_items, "of each tunnel of a stream; 0: 16 MiB, 2048 at least")
+    command
+        .add_option("--capacity-items", traffic_.capacity_items, "of each tunnel of a stream; 0: 16 MiB, 2048 at least")
         ->type_name("N");
     command.add_option("--batch-items", traffic_.batch_items, "dma: items that start a copy; 0: the library chooses")
         ->type_name("N");

@@ -147,9 +147,8 @@ struct GpuPass {
     if constexpr (hiway::stays_in_slot<Item>) {
       in.for_each_warp_d([&](Item const& item) {
         out.put_in_place_warp_d([&](Item& slot) {
-          for_fours_of_lane(slot, hiway::thread_index() % 32, [&](Four& four, std::uint32_t i) {
-            four = reinterpret_cast<Four const&>(item.words[i]);
-          });
+          for_fours_of_lane(slot, hiway::thread_index() % 32,
+                            [&](Four& four, std::uint32_t i) { four = reinterpret_cast<Four const&>(item.words[i]); });
         });
       });
     } else {

@@ -372,7 +372,7 @@ class Pipeline::Core {
   std::unique_ptr<Arena> host_words_;
   std::unique_ptr<Arena> managed_items_;
   Control* host_control_ = nullptr;
-  bool device_asks_ = false;  ///< for the end of the whole run, at the pipeline's own
+  bool device_asks_ = false;                       ///< for the end of the whole run, at the pipeline's own
   Word<std::uint32_t>* host_all_ended_ = nullptr;  ///< every unit has ended
   std::vector<TunnelState> tunnels_;
   std::optional<MovementTable> movement_table_;  ///< once a tunnel needs it

@@ -259,9 +259,8 @@ class GpuCopies final : public CopyStream {
     bytes_.clear();
     for (Copy const& c : copies) {
       if (c.rows != 1) {
-        HIWAY_CUDA(
-            cudaMemcpy2DAsync(c.target, c.pitch, c.source, c.pitch, c.bytes, c.rows, cudaMemcpyDefault, stream),
-            what);
+        HIWAY_CUDA(cudaMemcpy2DAsync(c.target, c.pitch, c.source, c.pitch, c.bytes, c.rows, cudaMemcpyDefault, stream),
+                   what);
         continue;
       }
       targets_.push_back(c.target);

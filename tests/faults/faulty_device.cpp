@@ -110,9 +110,7 @@ class FaultyBackend final : public Backend {
   void download(void* to, void const* from, std::size_t bytes) override { device_->download(to, from, bytes); }
   void clear(void* device, std::size_t bytes) override { device_->clear(device, bytes); }
   bool peek(void* to, void const* from, std::size_t bytes) override { return device_->peek(to, from, bytes); }
-  std::unique_ptr<CopyStream> open_stream() override {
-    return std::make_unique<FaultyStream>(device_->open_stream());
-  }
+  std::unique_ptr<CopyStream> open_stream() override { return std::make_unique<FaultyStream>(device_->open_stream()); }
   void reserve_streams(std::size_t kernels) override { device_->reserve_streams(kernels); }
   void prepare(std::string_view name, DeviceKernel const& kernel, simt::Grid grid) override {
     device_->prepare(name, kernel, grid);
