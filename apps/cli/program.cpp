@@ -194,7 +194,7 @@ void add_run_options(CLI::App& command, App const& app, RunOptions& options) {
   command.add_option("--verify", options.verify, "on: compare with the serial reference; off: do not")
       ->type_name("on|off")
       ->default_str("on");
-  command.add_flag("--pinned", options.pinned, "method baseline: copies large data from and to pinned memory");
+  command.add_flag("--pinned", options.pinned, "methods that copy large data do so from and to pinned memory");
   command.add_option("--json", options.json, "print one JSON object (several methods: an array), or write it to FILE")
       ->type_name("[FILE|-]")
       ->expected(0, 1);

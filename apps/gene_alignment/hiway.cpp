@@ -49,7 +49,7 @@ struct Part {
 /// through a tunnel to CPU threads of their own. *Lifetime*: not longer than the input's.
 class Aligner {
  public:
-  Aligner(Input const& input, Job const& job) : input_(input), pipe_(job.pipeline()) {
+  Aligner(Input const& input, Job const& job) : input_(input), pipe_(job.pipeline()), target_(target_of(input, job)) {
     // Two threads are left to the collector and to the library's monitors.
     unsigned const threads = std::max(3U, std::thread::hardware_concurrency()) - 2;
     std::vector<hiway::Tunnel<Match>*> matches;
@@ -85,6 +85,13 @@ class Aligner {
   [[nodiscard]] std::string graph() const { return pipe_.graph(); }
 
  private:
+  /// The target's bases where they are copied from: a copy in pinned memory, if that is asked for.
+  std::span<Base const> target_of(Input const& input, Job const& job) {
+    if (!job.pinned) return input.target;
+    std::span<Base> const copy = pipe_.create_host_buffer<Base>(input.target.size());
+    std::ranges::copy(input.target, copy.begin());
+    return copy;
+  }
   /// To all GPUs at the same time, each by a thread: every one has a bus of its own.
   void copy_in(std::vector<std::uint32_t> const& seeds) {
     std::vector<std::future<void>> copies;
@@ -99,7 +106,7 @@ class Aligner {
   }
   /// The GPU's share of the positions. The bases behind them are the next one's, too: a seed may begin at the last.
   void add_coarse(unsigned gpu, Job const& job, hiway::Tunnel<Match>& matches) {
-    std::span<Base const> const all = input_.target;
+    std::span<Base const> const all = target_;
     auto const query_bases = static_cast<std::int32_t>(input_.query.size());
     std::int64_t const positions = coarse_positions(static_cast<std::int32_t>(all.size()), query_bases);
     std::int64_t const behind = static_cast<std::int64_t>(all.size()) - positions;
@@ -125,6 +132,7 @@ class Aligner {
 
   Input const& input_;
   hiway::Pipeline pipe_;
+  std::span<Base const> target_;
   std::vector<Part> parts_;
   std::vector<Alignment> found_;
 };
