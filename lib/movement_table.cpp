@@ -86,7 +86,8 @@ MovementTable::MovementTable(std::string name, std::string_view json) : name_(st
 }
 
 // Small items: this library on an H200, in spans, by one CPU thread (bench/results/tunnel_h200.json, round_trip_h200.json).
-// The last row: what copy engines do, and no tunnel's measurement yet.
+// The last row over the bus: what copy engines do, and no tunnel's measurement yet. Between devices: two H100s
+// (bench/results/movement_two_h100.json).
 MovementTable MovementTable::built_in() {
   std::string const near = " times dma in items a second; round trip 14 us, not 28 (H200)";
   std::string const both = "direct 0.95" + near;
@@ -98,7 +99,12 @@ MovementTable MovementTable::built_in() {
            {cpu_to_gpu, BusUse::both_ways, 512, Movement::direct, both},
            {gpu_to_cpu, BusUse::both_ways, 512, Movement::direct, both},
            {cpu_to_gpu, BusUse::both_ways, largest_item, Movement::dma, bulk},
-           {gpu_to_cpu, BusUse::both_ways, largest_item, Movement::dma, bulk}}};
+           {gpu_to_cpu, BusUse::both_ways, largest_item, Movement::dma, bulk},
+           {gpu_to_gpu, BusUse::peer, 32, Movement::direct,
+            "direct 1.02 times dma in items a second; round trip 20 us, not 39 (two H100s)"},
+           {gpu_to_gpu, BusUse::peer, 512, Movement::dma, "dma 1.61 times direct in items a second (two H100s)"},
+           {gpu_to_gpu, BusUse::peer, largest_item, Movement::direct,
+            "direct 1.37 times dma in items a second (two H100s)"}}};
 }
 
 MovementChoice MovementTable::choose(Direction direction, std::size_t item_bytes, BusUse bus) const {
