@@ -1,5 +1,6 @@
 // HostArray: CPU memory that a method copies from or to.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <hiway/pipeline.hpp>
 #include <span>
@@ -23,5 +24,15 @@ class HostArray {
   std::vector<T> own_;
   std::span<T> all_;
 };
+
+/// What a method copies from that reads `all`: itself, or a copy of it in pinned memory. *Lifetime*: not longer than the
+/// pipeline's and `all`'s.
+template <class T>
+[[nodiscard]] std::span<T const> copied_from(hiway::Pipeline& pipe, std::span<T const> all, bool pinned) {
+  if (!pinned) return all;
+  std::span<T> const copy = pipe.create_host_buffer<T>(all.size());
+  std::ranges::copy(all, copy.begin());
+  return copy;
+}
 
 }  // namespace cli

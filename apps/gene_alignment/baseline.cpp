@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/host_array.hpp"
 #include "gene_alignment/methods.hpp"
 #include "gene_alignment/stages.hpp"
 
@@ -49,14 +50,16 @@ std::vector<Alignment> fine_matches(Input const& input, std::int32_t first, std:
 /// The device's side, made once for all runs.
 struct Device {
   hiway::Pipeline pipe;
+  std::span<Base const> bases;  ///< the target's, where they are copied from
   hiway::Buffer<Base>& target;
   hiway::Buffer<Base>& query;
   hiway::Buffer<std::uint32_t>& seeds;
   hiway::Buffer<std::uint8_t>& flags;
   FlagChunk kernel;
 
-  Device(Input const& input, std::string const& device)
-      : pipe(hiway::PipelineConfig{.device = device}),
+  Device(Input const& input, Job const& job)
+      : pipe(hiway::PipelineConfig{.device = job.device}),
+        bases(cli::copied_from<Base>(pipe, input.target, job.pinned)),
         target(pipe.create_buffer<Base>(input.target.size())),
         query(pipe.create_buffer<Base>(input.query.size())),
         seeds(pipe.create_buffer<std::uint32_t>(
@@ -81,7 +84,7 @@ struct Device {
 
 Measurement run_once(Input const& input, Device& device) {
   auto const begin = std::chrono::steady_clock::now();
-  std::span<Base const> const target = input.target;
+  std::span<Base const> const target = device.bases;
   device.query.copy_in(input.query);
   device.seeds.copy_in(make_seeds(input.query));
   std::int32_t const positions =
@@ -114,7 +117,7 @@ Measurement run_once(Input const& input, Device& device) {
 }  // namespace
 
 std::vector<Measurement> run_baseline(Input const& input, Job const& job) {
-  Device device{input, job.device};
+  Device device{input, job};
   std::vector<Measurement> runs;
   for (unsigned i = 0; i < job.repeat; ++i) {
     runs.push_back(run_once(input, device));

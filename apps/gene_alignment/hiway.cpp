@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/host_array.hpp"
 #include "gene_alignment/methods.hpp"
 #include "gene_alignment/stages.hpp"
 
@@ -49,7 +50,8 @@ struct Part {
 /// through a tunnel to CPU threads of their own. *Lifetime*: not longer than the input's.
 class Aligner {
  public:
-  Aligner(Input const& input, Job const& job) : input_(input), pipe_(job.pipeline()), target_(target_of(input, job)) {
+  Aligner(Input const& input, Job const& job)
+      : input_(input), pipe_(job.pipeline()), target_(cli::copied_from<Base>(pipe_, input.target, job.pinned)) {
     // Two threads are left to the collector and to the library's monitors.
     unsigned const threads = std::max(3U, std::thread::hardware_concurrency()) - 2;
     std::vector<hiway::Tunnel<Match>*> matches;
@@ -85,13 +87,6 @@ class Aligner {
   [[nodiscard]] std::string graph() const { return pipe_.graph(); }
 
  private:
-  /// The target's bases where they are copied from: a copy in pinned memory, if that is asked for.
-  std::span<Base const> target_of(Input const& input, Job const& job) {
-    if (!job.pinned) return input.target;
-    std::span<Base> const copy = pipe_.create_host_buffer<Base>(input.target.size());
-    std::ranges::copy(input.target, copy.begin());
-    return copy;
-  }
   /// To all GPUs at the same time, each by a thread: every one has a bus of its own.
   void copy_in(std::vector<std::uint32_t> const& seeds) {
     std::vector<std::future<void>> copies;
