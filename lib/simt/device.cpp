@@ -1,4 +1,6 @@
 // Device and Launch: the emulated device's outside. dispatcher.hpp starts blocks, lane_scheduler.hpp runs lanes.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -8,6 +10,7 @@
 #include <deque>
 #include <mutex>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -92,6 +95,10 @@ struct Launch::State {
 
 bool Launch::done() const { return state_ == nullptr || state_->record.done(); }
 
+std::exception_ptr Launch::start_failure() const {
+  return state_ == nullptr ? nullptr : state_->record.start_failure();
+}
+
 void Launch::wait() const {
   refuse_on_lane("Launch::wait");
   if (state_ != nullptr) state_->record.wait();
@@ -107,7 +114,16 @@ struct Device::State {
     while (workers.size() < limits.os_threads) {
       if (schedulers.size() == workers.size())
         schedulers.emplace_back(dispatcher, schedulers.size(), limits.stack_bytes);
+      start_worker();
+    }
+    process = getpid();
+  }
+  void start_worker() {
+    try {
       workers.emplace_back([scheduler = &schedulers.back()] { scheduler->run(); });
+    } catch (std::system_error const& e) {
+      throw Error("emulated device: thread " + std::to_string(workers.size() + 1) + " of " +
+                  std::to_string(limits.os_threads) + " could not be started: " + e.code().message());
     }
   }
 
@@ -116,6 +132,7 @@ struct Device::State {
   std::mutex mutex;  // of what follows
   std::deque<LaneScheduler> schedulers;
   std::deque<std::thread> workers;
+  pid_t process = 0;  ///< that has the workers
 };
 
 Device::Device(DeviceLimits limits) : state_(std::make_unique<State>(checked(limits))) {}
@@ -145,6 +162,8 @@ Launch Device::launch(std::string_view name, Grid grid, std::function<void()> bo
 unsigned Device::resident_blocks(Grid grid) const noexcept {
   return static_cast<unsigned>(blocks_that_fit(state_->limits, {}, grid));
 }
+
+bool Device::left_behind_by_fork() const noexcept { return state_->process != 0 && state_->process != getpid(); }
 
 DeviceLimits const& Device::limits() const noexcept { return state_->limits; }
 

@@ -23,9 +23,11 @@ std::size_t blocks_that_fit(DeviceLimits const& limits, Occupancy const& taken, 
 Dispatcher::Dispatcher(DeviceLimits const& limits, std::size_t workers)
     : limits_(limits), processors_(limits.processors), workers_(workers) {}
 
-void Dispatcher::submit(LaunchRecord& launch) {
+void Dispatcher::submit(LaunchRecord& launch) noexcept {
   std::lock_guard const lock(mutex_);
-  waiting_.push_back({.launch = &launch, .next_block = 0});
+  LaunchRecord** last = &waiting_;
+  while (*last != nullptr) last = &(*last)->next_waiting;
+  *last = &launch;
   place_all();
 }
 
@@ -45,8 +47,7 @@ std::optional<PlacedBlock> Dispatcher::take(std::size_t worker) {
 
 std::optional<PlacedBlock> Dispatcher::take_from(Worker& worker) {
   if (worker.inbox.empty()) return std::nullopt;
-  PlacedBlock block = std::move(worker.inbox.front());
-  worker.inbox.pop_front();
+  PlacedBlock const block = worker.inbox.pop();
   worker.news.store(!worker.inbox.empty(), std::memory_order_relaxed);
   return block;
 }
@@ -71,20 +72,25 @@ void Dispatcher::stop() {
 
 bool Dispatcher::idle() {
   std::lock_guard const lock(mutex_);
-  return placed_blocks_ == 0 && waiting_.empty();
+  return placed_blocks_ == 0 && waiting_ == nullptr;
 }
 
 void Dispatcher::place_all() {
-  std::erase_if(waiting_, [this](Waiting& waiting) {  // D3
-    while (waiting.next_block < waiting.launch->grid().blocks)
-      if (!place_one(waiting)) return false;
-    return true;
-  });
+  for (LaunchRecord** at = &waiting_; *at != nullptr;) {  // D3
+    LaunchRecord& launch = **at;
+    while (launch.next_block < launch.grid().blocks && place_one(launch)) {
+    }
+    if (launch.next_block < launch.grid().blocks) {
+      at = &launch.next_waiting;
+    } else {
+      *at = launch.next_waiting;
+    }
+  }
 }
 
 // Onto the emptiest processor and the worker with the fewest lanes: blocks spread as on a GPU.
-bool Dispatcher::place_one(Waiting& waiting) {
-  Grid const& grid = waiting.launch->grid();
+bool Dispatcher::place_one(LaunchRecord& launch) {
+  Grid const& grid = launch.grid();
   Occupancy* emptiest = nullptr;
   for (Occupancy& processor : processors_)
     if (blocks_that_fit(limits_, processor, grid) > 0 && (emptiest == nullptr || processor.warps < emptiest->warps))
@@ -100,10 +106,10 @@ bool Dispatcher::place_one(Waiting& waiting) {
   auto const worker = std::min_element(workers_.begin(), workers_.end(),
                                        [](Worker const& a, Worker const& b) { return a.warps < b.warps; });
   worker->warps += block.warps;
-  worker->inbox.push_back({.launch = waiting.launch,
-                           .index = waiting.next_block++,
-                           .processor = static_cast<std::size_t>(emptiest - processors_.data()),
-                           .worker = static_cast<std::size_t>(worker - workers_.begin())});
+  worker->inbox.push({.launch = &launch,
+                      .index = launch.next_block++,
+                      .processor = static_cast<std::size_t>(emptiest - processors_.data()),
+                      .worker = static_cast<std::size_t>(worker - workers_.begin())});
   worker->news.store(true, std::memory_order_relaxed);
   worker->wake.notify_one();
   return true;

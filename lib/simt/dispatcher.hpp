@@ -8,6 +8,8 @@
 //       passed over, so a launch can start beside older ones that run forever
 //   Starvation   a launch of large blocks may wait as long as smaller ones keep coming. A GPU's may, too.
 //   Mutex        never taken on a lane (sanitizers.hpp says why)
+//   Memory       a launch brings the nodes that queue it and its blocks (LaunchRecord): nothing here allocates once the
+//                device is made, so a launch is queued whole or not at all, and a worker cannot fail for want of memory
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -37,21 +39,13 @@ struct Occupancy {
 [[nodiscard]] std::size_t blocks_that_fit(DeviceLimits const& limits, Occupancy const& taken,
                                           Grid const& grid) noexcept;
 
-/// A block that has its place.
-struct PlacedBlock {
-  LaunchRecord* launch = nullptr;  ///< lives until this block has ended
-  unsigned index = 0;              ///< in the grid
-  std::size_t processor = 0;
-  std::size_t worker = 0;
-};
-
 /// *Threads*: every member may be called from any thread at any time, unless it says less.
 class Dispatcher {
  public:
   Dispatcher(DeviceLimits const& limits, std::size_t workers);
 
   /// Queues the blocks of a launch, which lives until the last of them has ended.
-  void submit(LaunchRecord& launch);
+  void submit(LaunchRecord& launch) noexcept;
   /// The next block for this worker, or nothing. Costs one load while there is none.
   [[nodiscard]] std::optional<PlacedBlock> try_take(std::size_t worker);
   /// *Waits* for the next block for this worker; nothing once stopped.
@@ -64,24 +58,20 @@ class Dispatcher {
 
  private:
   struct Worker {
-    std::deque<PlacedBlock> inbox;
+    BlockQueue inbox;
     std::atomic<bool> news{false};
     std::condition_variable wake;
     std::size_t warps = 0;  // placed here
   };
-  struct Waiting {
-    LaunchRecord* launch = nullptr;
-    unsigned next_block = 0;
-  };
   void place_all();
-  bool place_one(Waiting& waiting);
+  bool place_one(LaunchRecord& launch);
   std::optional<PlacedBlock> take_from(Worker& worker);
 
   DeviceLimits const limits_;
   std::mutex mutex_;
   std::vector<Occupancy> processors_;
   std::deque<Worker> workers_;  // never resized
-  std::deque<Waiting> waiting_;
+  LaunchRecord* waiting_ = nullptr;  // those with blocks that have no place, the first submitted first
   std::size_t placed_blocks_ = 0;
   bool stopped_ = false;
 };

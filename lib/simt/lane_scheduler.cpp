@@ -95,9 +95,10 @@ void LaneScheduler::idle() {
 
 void LaneScheduler::start(PlacedBlock const& placed) {
   Grid const& grid = placed.launch->grid();
-  auto block = std::make_unique<Block>();
-  block->placed = placed;
+  std::unique_ptr<Block> block;
   try {
+    block = std::make_unique<Block>();
+    block->placed = placed;
     if (grid.shared_bytes != 0) {
       block->shared.reset(static_cast<std::byte*>(::operator new (grid.shared_bytes, std::align_val_t{128})));
       std::memset(block->shared.get(), 0, grid.shared_bytes);
@@ -109,9 +110,11 @@ void LaneScheduler::start(PlacedBlock const& placed) {
       block->lanes.push_back(recycled != nullptr ? static_cast<Lane*>(recycled) : new Lane(stack_bytes_));
     }
   } catch (...) {  // no memory: the launch fails, the device goes on
-    block->placed.launch->keep(std::current_exception());
-    for (Lane* const lane : block->lanes) unused_.push(*lane);
-    end(*block.release());
+    placed.launch->keep_start_failure(std::current_exception());
+    if (block) {
+      for (Lane* const lane : block->lanes) unused_.push(*lane);
+    }
+    end(placed);
     return;
   }
   for (unsigned thread = 0; thread < grid.threads_per_block; ++thread) {
@@ -133,10 +136,7 @@ void LaneScheduler::start(PlacedBlock const& placed) {
   block.release();  // to its lanes; the last one hands it to tidy()
 }
 
-void LaneScheduler::end(Block& block) {
-  PlacedBlock const placed = block.placed;
-  sanitizer::acquire(&block.exit_order);  // its room goes with it
-  delete &block;
+void LaneScheduler::end(PlacedBlock const& placed) {
   dispatcher_.ended(placed);  // first: who sees the launch done finds its place free
   placed.launch->block_ended();
 }
@@ -149,7 +149,10 @@ void LaneScheduler::tidy() {
   while (ended_ != nullptr) {
     Block& block = *ended_;
     ended_ = block.next_ended;
-    end(block);
+    PlacedBlock const placed = block.placed;
+    sanitizer::acquire(&block.exit_order);  // its room goes with it
+    delete &block;
+    end(placed);
   }
 }
 

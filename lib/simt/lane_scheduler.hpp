@@ -60,7 +60,7 @@ class LaneScheduler {
   static void lane_entry(Fiber& fiber);
 
   void start(PlacedBlock const& placed);
-  void end(Block& block);
+  void end(PlacedBlock const& placed);
   void tidy();
   void idle();
   [[nodiscard]] bool drowsy() const noexcept;

@@ -3,8 +3,10 @@
 //   word         written by                           read by
 //   error        the first lane that fails (L1)       wait, after done
 //   blocks_left  workers, under mutex                 workers, under mutex
+//   start_failed the first worker without memory for a block, after `error`   everyone
 //   done         the worker of the last block         everyone
 //   holders      the Launch and the last block, once each
+//   next_waiting, next_block, nodes   the dispatcher, under its mutex
 //
 //   L1  the lane that turns `failed` on writes `error`, once; its worker then ends its block (mutex) before the last
 //       block sets done
@@ -13,6 +15,7 @@
 //   Orders   start_order  launch -> each lane;   exit_order  each lane -> wait, done   (stated to TSan)
 //            holder_order  first holder's last use -> delete
 //            R1 the last block stores done -> A1 done() loads it: every lane's effects are there
+//            R2 a worker stores start_failed -> A2 start_failure() loads it: `error` is there
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -22,16 +25,47 @@
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "hiway/launch/simt.hpp"
 #include "sanitizers.hpp"
 
 namespace hiway::simt {
 
+class LaunchRecord;
+
+/// A block that has its place.
+struct PlacedBlock {
+  LaunchRecord* launch = nullptr;  ///< lives until this block has ended
+  unsigned index = 0;              ///< in the grid
+  std::size_t processor = 0;
+  std::size_t worker = 0;
+};
+
+/// First in, first out, of blocks in the nodes that their launches bring: it allocates nothing.
+class BlockQueue {
+ public:
+  struct Node {
+    PlacedBlock block;
+    Node* next = nullptr;
+  };
+  [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
+  inline void push(PlacedBlock const& block) noexcept;
+  PlacedBlock pop() noexcept {
+    Node const& node = *std::exchange(first_, first_->next);
+    if (first_ == nullptr) last_ = nullptr;
+    return node.block;
+  }
+
+ private:
+  Node* first_ = nullptr;
+  Node* last_ = nullptr;
+};
+
 class LaunchRecord {
  public:
   LaunchRecord(std::string name, Grid grid, std::function<void()> body)
-      : name_(std::move(name)), grid_(grid), body_(std::move(body)), blocks_left_(grid.blocks) {
+      : name_(std::move(name)), grid_(grid), body_(std::move(body)), nodes_(grid.blocks), blocks_left_(grid.blocks) {
     sanitizer::release(&start_order_);
   }
   LaunchRecord(LaunchRecord const&) = delete;
@@ -49,6 +83,12 @@ class LaunchRecord {
   [[nodiscard]] std::string const& name() const noexcept { return name_; }
   [[nodiscard]] Grid const& grid() const noexcept { return grid_; }
 
+  // The dispatcher's.
+  LaunchRecord* next_waiting = nullptr;
+  unsigned next_block = 0;  ///< the first that has no place yet
+  /// What queues a block of this launch.
+  [[nodiscard]] BlockQueue::Node& node(unsigned block) noexcept { return nodes_[block]; }
+
   /// Runs the body. *Threads*: once on each lane; takes no mutex.
   void run_lane() noexcept {
     sanitizer::acquire(&start_order_);
@@ -62,6 +102,16 @@ class LaunchRecord {
   /// Keeps the first exception.
   void keep(std::exception_ptr error) noexcept {
     if (!failed_.test_and_set(std::memory_order_relaxed)) error_ = std::move(error);  // L1
+  }
+  /// Keeps what a block could not be started with. *Threads*: a worker, not on a lane.
+  void keep_start_failure(std::exception_ptr error) noexcept {
+    if (failed_.test_and_set(std::memory_order_relaxed)) return;
+    error_ = std::move(error);
+    start_failed_.store(true, std::memory_order_release);  // R2
+  }
+  /// What a block could not be started with, while others may run; null when none failed so.
+  [[nodiscard]] std::exception_ptr start_failure() const noexcept {
+    return start_failed_.load(std::memory_order_acquire) ? error_ : nullptr;  // A2
   }
   /// All lanes of one block have left; the caller does not use the record again. *Threads*: a worker, not on a lane.
   void block_ended() {
@@ -96,16 +146,25 @@ class LaunchRecord {
   std::string const name_;
   Grid const grid_;
   std::function<void()> const body_;
+  std::vector<BlockQueue::Node> nodes_;  ///< one for each block
   std::atomic_flag failed_;
   std::exception_ptr error_;
   std::mutex mutex_;
   std::condition_variable ended_;
   unsigned blocks_left_;
+  std::atomic<bool> start_failed_{false};
   std::atomic<bool> done_{false};
   std::atomic<int> holders_{2};
   char start_order_ = 0;
   char exit_order_ = 0;
   char holder_order_ = 0;
 };
+
+inline void BlockQueue::push(PlacedBlock const& block) noexcept {
+  Node& node = block.launch->node(block.index);
+  node = {.block = block, .next = nullptr};
+  (last_ != nullptr ? last_->next : first_) = &node;
+  last_ = &node;
+}
 
 }  // namespace hiway::simt

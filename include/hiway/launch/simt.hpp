@@ -1,6 +1,7 @@
 // Launching on the emulated SIMT device: one fiber per lane (Boost.Context), blocks resident up to a limit.
 #pragma once
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
@@ -33,6 +34,8 @@ class Launch {
   Launch() = default;
   /// True once every lane has left. Never waits.
   [[nodiscard]] bool done() const;
+  /// What kept a block from starting, while others may run: the launch has failed. Null when all have started so far.
+  [[nodiscard]] std::exception_ptr start_failure() const;
   /// *Waits* until every lane has left. *Throws* the first exception that left a lane's body.
   void wait() const;
 
@@ -54,11 +57,14 @@ class Device {
   Device& operator=(Device const&) = delete;
 
   /// Starts `body` on every lane of `grid` and returns at once.
-  /// *Throws* ConfigError when one block does not fit an empty processor, or an extent is 0.
+  /// *Throws* ConfigError when one block does not fit an empty processor, or an extent is 0; Error when a thread of the
+  /// device could not be started, std::bad_alloc: nothing runs then.
   Launch launch(std::string_view name, Grid grid, std::function<void()> body);
   /// How many blocks of this shape fit on one processor at once (CUDA's occupancy). `grid.blocks` is not read.
   [[nodiscard]] unsigned resident_blocks(Grid grid) const noexcept;
   [[nodiscard]] DeviceLimits const& limits() const noexcept;
+  /// Its threads are the parent process's: the calling process was forked after a launch.
+  [[nodiscard]] bool left_behind_by_fork() const noexcept;
 
  private:
   struct State;
