@@ -15,6 +15,18 @@ Arena::~Arena() {
   for (Chunk& chunk : chunks_) backend_.release(memory_, chunk.home);
 }
 
+/// Gives the chunk its memory at home.
+std::vector<Arena::Chunk>::iterator Arena::add(Chunk chunk, std::string_view what) {
+  chunks_.push_back(std::move(chunk));
+  try {
+    chunks_.back().home = static_cast<std::byte*>(backend_.allocate(memory_, chunks_.back().bytes, what));
+  } catch (...) {
+    chunks_.pop_back();
+    throw;
+  }
+  return chunks_.end() - 1;
+}
+
 // Offsets are aligned within a chunk. CUDA aligns a chunk to 256 bytes only, so a ring's words may lie at no multiple
 // of 1 KB there, but 1 KB apart, which is what counts.
 Arena::Place Arena::take(std::size_t bytes, std::size_t alignment) {
@@ -26,9 +38,7 @@ Arena::Place Arena::take(std::size_t bytes, std::size_t alignment) {
     auto* const image = static_cast<std::byte*>(::operator new(size, image_alignment));
     std::memset(image, 0, size);
     std::unique_ptr<std::byte[], void (*)(std::byte*)> owned(image, &free_image);
-    chunks_.push_back(
-        {static_cast<std::byte*>(backend_.allocate(memory_, size, what_)), size, 0, std::move(owned), false});
-    chunk = chunks_.end() - 1;
+    chunk = add({nullptr, size, 0, std::move(owned), false}, what_);
   }
   std::size_t const offset = aligned(chunk->used);
   chunk->used = offset + bytes;
@@ -37,15 +47,11 @@ Arena::Place Arena::take(std::size_t bytes, std::size_t alignment) {
 
 std::byte* Arena::take_zeros(std::size_t bytes, std::string_view what) {
   if (bytes <= chunk_bytes / 4) return take(bytes, 256).home;
-  chunks_.push_back(
-      {static_cast<std::byte*>(backend_.allocate(memory_, bytes, what)), bytes, bytes, {nullptr, &free_image}, true});
-  return chunks_.back().home;
+  return add({nullptr, bytes, bytes, {nullptr, &free_image}, true}, what)->home;
 }
 
 std::byte* Arena::place_raw(std::size_t bytes, std::string_view what) {
-  chunks_.push_back(
-      {static_cast<std::byte*>(backend_.allocate(memory_, bytes, what)), bytes, bytes, {nullptr, &free_image}, false});
-  return chunks_.back().home;
+  return add({nullptr, bytes, bytes, {nullptr, &free_image}, false}, what)->home;
 }
 
 std::byte* Arena::image_of(std::byte* placed) {

@@ -83,6 +83,7 @@ class Arena {
     std::byte* home;
     std::byte* image;
   };
+  std::vector<Chunk>::iterator add(Chunk chunk, std::string_view what);
   Place take(std::size_t bytes, std::size_t alignment);
   std::byte* take_zeros(std::size_t bytes, std::string_view what);
   std::byte* image_of(std::byte* placed);

@@ -86,7 +86,7 @@ Pipeline::Core::Core(PipelineConfig config) : config_(std::move(config)) {
 
 Pipeline::Core::~Core() {
   if (running_) {
-    abort(std::make_exception_ptr(Aborted("the pipeline was destroyed while it ran")));
+    set_error(aborted_by_destructor_);
     try {
       wait();
     } catch (...) {  // the destructor's own abort
@@ -110,11 +110,11 @@ Home Pipeline::Core::home_of(int number) {
     if (devices_[i].number == number) return own_device + i;
   }
   require_idle("a further device");
-  std::unique_ptr<Backend> other = make_backend(backend().is_host() ? "simt" : "cuda:" + std::to_string(number));
-  Device& made = devices_.emplace_back();
+  Device made;
   made.number = number;
-  made.backend = std::move(other);
+  made.backend = make_backend(backend().is_host() ? "simt" : "cuda:" + std::to_string(number));
   give_words(made);
+  devices_.push_back(std::move(made));
   invalidate();
   return own_device + devices_.size() - 1;
 }
@@ -130,7 +130,8 @@ std::string Pipeline::Core::device_names() const {
 }
 
 void Pipeline::Core::require_idle(char const* what) const {
-  if (running_) throw ConfigError(std::string(what) + " while the pipeline runs");
+  require_own_process(what);
+  if (running_ || waiting_) throw ConfigError(std::string(what) + " while the pipeline runs");
 }
 
 void Pipeline::Core::invalidate() { prepared_ = false; }
@@ -411,9 +412,15 @@ StageDescription Pipeline::Core::with_branches(StageDescription stage) const {
 void* Pipeline::Core::allocate_buffer(Memory memory, std::size_t bytes, int device) {
   require_idle(memory == Memory::device ? "create_buffer" : "create_host_buffer");
   Home const home = home_of(device);
-  void* const address = backend(home).allocate(memory, bytes, "buffer");
-  buffers_.push_back({home, memory, static_cast<std::byte*>(address), bytes});
-  return address;
+  buffers_.push_back({home, memory, nullptr, bytes});
+  try {
+    void* const address = backend(home).allocate(memory, bytes, "buffer");
+    buffers_.back().address = static_cast<std::byte*>(address);
+    return address;
+  } catch (...) {
+    buffers_.pop_back();
+    throw;
+  }
 }
 
 Backend& Pipeline::Core::backend_of(void const* buffer) const {
@@ -529,7 +536,10 @@ Latency& Pipeline::Core::create_latency(std::string path, unsigned every) {
 // ---- the facade ------------------------------------------------------------------------------
 
 Pipeline::Pipeline(PipelineConfig config) : core_(std::make_unique<Core>(std::move(config))) {}
-Pipeline::~Pipeline() = default;
+// What cannot be destroyed here is left to the end of the process.
+Pipeline::~Pipeline() {
+  if (core_->must_be_left()) static_cast<void>(core_.release());
+}
 
 std::uint32_t Pipeline::tunnel_count() const { return core_->tunnel_count(); }
 bool Pipeline::has_writer(TunnelBase const& tunnel) const { return core_->has_writer(tunnel); }
@@ -564,7 +574,7 @@ RunReport Pipeline::run() {
   start();
   return wait();
 }
-void Pipeline::abort() { core_->abort(std::make_exception_ptr(Aborted("the pipeline was aborted"))); }
+void Pipeline::abort() { core_->abort(); }
 RunReport Pipeline::stats() const { return core_->stats(); }
 std::string Pipeline::graph() const { return core_->graph(); }
 Latency& Pipeline::create_latency(std::string path, unsigned every) {

@@ -1,9 +1,13 @@
-// Pipeline::Core: everything behind the Pipeline facade. Made in four files: pipeline.cpp (what the user adds),
-// pipeline_prepare.cpp (checks and wiring), pipeline_run.cpp (start to end), pipeline_stall.cpp (what a run waits for).
+// Pipeline::Core: everything behind the Pipeline facade. Made in files by time: pipeline.cpp (what the user adds),
+// pipeline_prepare.cpp (checks and wiring), pipeline_run.cpp (start to end), pipeline_watch.cpp (the supervisor and the
+// watcher of a run), pipeline_stall.cpp (what a run waits for), pipeline_trace.cpp (reports).
 #pragma once
+#include <sys/types.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <deque>
 #include <exception>
 #include <memory>
@@ -22,8 +26,10 @@
 #include "arena.hpp"
 #include "hiway/pipeline.hpp"
 #include "movement_table.hpp"
+#include "named_failure.hpp"
 #include "run_trace.hpp"
 #include "stall_report.hpp"
+#include "word_copies.hpp"
 
 namespace hiway {
 
@@ -62,11 +68,6 @@ struct BusWords {
   alignas(64) Word<std::uint64_t> arrived{0};
   alignas(64) Word<std::uint32_t> closing{0};
 };
-
-/// Where words lie: with the host, or with a device of the pipeline's. Who is there reaches them by read-modify-writes.
-using Home = std::size_t;
-inline constexpr Home at_host = 0;
-inline constexpr Home own_device = 1;  ///< PipelineConfig::device; others behind it, as stages ask for them
 
 /// A word of a crossing tunnel that one side tells the other.
 struct ToldWord {
@@ -123,9 +124,11 @@ class Pipeline::Core {
   void start();
   RunReport wait();
   bool wait_for(std::chrono::nanoseconds duration);
-  void abort(std::exception_ptr reason);
+  void abort();
   [[nodiscard]] RunReport stats();
-  [[nodiscard]] bool running() const { return running_; }
+  /// True where the pipeline cannot be destroyed and is left as it is: in a process that was forked while its threads ran,
+  /// and on a thread of its own run, which exit() may have brought here. That run is aborted. *Waits* for others, 1 s at most.
+  [[nodiscard]] bool must_be_left() noexcept;
 
  private:
   static constexpr std::size_t npos = static_cast<std::size_t>(-1);
@@ -196,7 +199,9 @@ class Pipeline::Core {
   /// A kernel of the run.
   struct Started {
     std::unique_ptr<RunningKernel> kernel;
+    NamedFailure failure;
     Home home = own_device;
+    bool monitor = false;             ///< the device's
     std::size_t close_behind = npos;  ///< index into gpu_: a user's own kernel, and nothing has closed behind it yet
     bool done = false;                ///< it has left the device, or failed
   };
@@ -212,6 +217,7 @@ class Pipeline::Core {
   /// A stage, CPU or GPU, with its words.
   struct StageState {
     StageDescription description;
+    NamedFailure failure;
     bool gpu = false;
     Home home = at_host;
     std::size_t owner = 0;        ///< index into cpu_ or gpu_
@@ -303,26 +309,27 @@ class Pipeline::Core {
 
   // pipeline_run.cpp
   [[nodiscard]] bool over() const;
+  void reset_run();
   void start_monitors();
-  void monitor_failed(std::exception_ptr error);
-  [[nodiscard]] std::exception_ptr kernel_failed(std::exception_ptr error, Home home) const;
+  void monitor_failed(NamedFailure const& part, std::exception_ptr const& error) noexcept;
   void start_kernels();
-  void close_behind_own_kernels();
+  [[nodiscard]] Started start_kernel(std::string name, DeviceKernel const& kernel, simt::Grid grid, Home home);
   void start_threads();
+  void start_thread(std::size_t stage, unsigned thread);
   void run_thread(std::size_t stage, unsigned thread);
+  void run_body(std::size_t stage, unsigned thread);
   void run_lane(std::size_t kernel, Control& control, std::function<void()> const& body);
-  bool supervise();
-  bool watch();
-  [[nodiscard]] std::exception_ptr ask_kernels();
-  void poll_kernels(bool finishing);
-  [[nodiscard]] std::exception_ptr deadline_error(std::string const& why) const;
-  void check_started(std::chrono::steady_clock::time_point now);
-  void check_deadline(std::chrono::steady_clock::time_point now);
-  void import_record(FaultRecord const& record);
-  void import_faults();
+  void import_record(FaultRecord const& record) noexcept;
+  [[nodiscard]] std::exception_ptr error_of(FaultRecord const& record) const;
+  void import_faults() noexcept;
   void import_late_faults();
-  void fail_stage(std::string const& stage, std::exception_ptr error);
-  void set_error(std::exception_ptr error);
+  void set_error(std::exception_ptr error) noexcept;
+  /// The run fails of what `part` has thrown.
+  void fail(NamedFailure const& part, std::exception_ptr const& cause) noexcept { set_error(part.of(cause)); }
+  void require_own_process(char const* what) const;
+  [[nodiscard]] bool left_behind_by_fork() const;
+  void finish_run();
+  void make_reports(std::chrono::steady_clock::time_point end);
   [[nodiscard]] RunReport make_report(std::chrono::steady_clock::time_point end);
   [[nodiscard]] static std::string kernel_title(GpuKernelDescription const& k) {
     return (k.stages.size() > 1 ? "group '" : "stage '") + k.name + "'";
@@ -330,6 +337,28 @@ class Pipeline::Core {
   [[nodiscard]] std::string stage_name(std::uint32_t id) const;
   [[nodiscard]] std::string tunnel_name(std::uint32_t id) const;
   [[nodiscard]] static char const* movement_name(TunnelState const& t);
+
+  // pipeline_watch.cpp
+  /// The pipeline whose stage, monitor or lane the calling thread runs; null of another thread.
+  [[nodiscard]] static Core*& core_of_this_thread() noexcept;
+  bool supervise() noexcept;
+  bool watch() noexcept;
+  void look_for_the_end();
+  void ask_driver(std::chrono::steady_clock::time_point now);
+  void observe(std::chrono::steady_clock::time_point now, std::chrono::nanoseconds driver_held) noexcept;
+  [[nodiscard]] std::chrono::nanoseconds driver_held(std::chrono::steady_clock::time_point now) const;
+  [[nodiscard]] bool needs_copies(std::chrono::steady_clock::time_point now);
+  void close_behind_own_kernels();
+  [[nodiscard]] std::exception_ptr ask_kernel(Started& kernel);
+  [[nodiscard]] std::exception_ptr ask_kernels();
+  void poll_kernels(bool finishing);
+  [[nodiscard]] std::exception_ptr kernel_failed(std::exception_ptr error, Home home) const;
+  [[nodiscard]] std::exception_ptr deadline_error(std::string const& why) const;
+  void check_started(std::chrono::steady_clock::time_point now);
+  [[nodiscard]] bool have_all_started() const;
+  [[nodiscard]] std::string first_not_started() const;
+  [[nodiscard]] bool deadline_is_due(std::chrono::steady_clock::time_point now) const;
+  void check_deadline(std::chrono::steady_clock::time_point now);
 
   // pipeline_stencil.cpp
   void place_stencil(TunnelState& t);
@@ -339,6 +368,7 @@ class Pipeline::Core {
 
   // pipeline_trace.cpp
   void start_trace();
+  [[nodiscard]] bool sample_is_due(std::chrono::steady_clock::time_point now) const;
   void sample(std::chrono::steady_clock::time_point now);
   void trace_event(std::string category, std::string name, std::string text);
   [[nodiscard]] TunnelReport tunnel_report(PipelineSnapshot const& seen, std::size_t tunnel) const;
@@ -346,17 +376,27 @@ class Pipeline::Core {
   [[nodiscard]] RunReport report_of(PipelineSnapshot const& seen, std::chrono::steady_clock::time_point now) const;
   void write_graph();
   void write_stats() const;
+  [[nodiscard]] bool show_is_due(std::chrono::steady_clock::time_point now) const;
   void show(std::chrono::steady_clock::time_point now);
   void write_trace(std::chrono::steady_clock::time_point end, RunReport const& report);
 
   // pipeline_stall.cpp: the watcher's
+  void start_stall_watch();
+  [[nodiscard]] bool has_left() const;
+  [[nodiscard]] bool stall_look_is_due(std::chrono::steady_clock::time_point now) const;
   void report_stalls(std::chrono::steady_clock::time_point now);
+  [[nodiscard]] bool growth_is_due(std::chrono::steady_clock::time_point now) const;
   void grow_tunnels(std::chrono::steady_clock::time_point now);
   void grow(TunnelState& t);
+  /// By whoever observes the run, or when none is under way.
   [[nodiscard]] PipelineSnapshot snapshot();
-  /// What any thread may see of a run under way; nothing when none is.
-  [[nodiscard]] std::optional<PipelineSnapshot> live_snapshot();
-  [[nodiscard]] PipelineSnapshot read_counters(bool with_kernels);
+  enum class Kernels : std::uint8_t { asked, not_asked };
+  [[nodiscard]] PipelineSnapshot read_counters(WordCopies const& copies, Kernels kernels);
+  [[nodiscard]] WordCopies unseen_words() const;
+  [[nodiscard]] bool is_asked_of_driver(Home home) const;
+  void fetch_copies();
+  [[nodiscard]] static std::span<Word<std::uint32_t>> set_words(TunnelState const& t);
+  [[nodiscard]] std::shared_ptr<WordCopies const> copies_for_stats(std::unique_lock<std::mutex>& snapshots);
 
   PipelineConfig config_;
   struct BufferMemory {
@@ -396,8 +436,26 @@ class Pipeline::Core {
   CycleRecord* cycle_records_ = nullptr;     ///< at the checker's home
   std::vector<Drain*> host_drains_;
 
+  /// Parts of every run that may fail.
+  struct Parts {
+    NamedFailure to_device{NamedFailure::Part::library, "the monitor of tunnels to the device"};
+    NamedFailure from_device{NamedFailure::Part::library, "the monitor of tunnels from the device"};
+    NamedFailure supervisor{NamedFailure::Part::library, "the supervisor of the run"};
+    NamedFailure watcher{NamedFailure::Part::library, "the watcher of the run"};
+    NamedFailure start{NamedFailure::Part::library, "the start of the run"};
+    NamedFailure report{NamedFailure::Part::library, "the report of the run"};
+  };
+  Parts const parts_;
+  std::exception_ptr const aborted_by_user_ = std::make_exception_ptr(Aborted("the pipeline was aborted"));
+  std::exception_ptr const aborted_by_destructor_ =
+      std::make_exception_ptr(Aborted("the pipeline was destroyed while it ran"));
+  std::exception_ptr const thread_ended_itself_ =
+      std::make_exception_ptr(Error("its thread has ended itself (pthread_exit), or was cancelled"));
+
   // One run.
   std::atomic<bool> running_{false};
+  std::atomic<bool> waiting_{false};  ///< a thread is in wait()
+  pid_t process_ = 0;                 ///< that has started the last run
   FirstError error_;
   std::vector<std::unique_ptr<HostMonitor>> monitors_;
   HostMonitor* watcher_ = nullptr;  ///< one of them
@@ -415,19 +473,29 @@ class Pipeline::Core {
   std::atomic<std::int64_t> last_thread_end_ns_{0};
   std::chrono::steady_clock::time_point started_;
   bool all_started_ = false;  ///< the supervisor's own
-  // The watcher's own.
-  std::chrono::steady_clock::time_point next_kernel_poll_;
+  bool asks_driver_ = false;  ///< a device of the run has memory that only its driver reads
+  std::chrono::steady_clock::time_point next_kernel_poll_;  ///< the watcher's own
+  std::atomic<std::int64_t> driver_since_ns_{0};            ///< the watcher is in the driver's hands; 0: it is not
+  // Whoever observes the run: the watcher; while the driver holds that up, the supervisor.
+  std::mutex observing_;
+  std::chrono::nanoseconds driver_held_{0};  ///< so long the driver has held the watcher up
   bool deadline_passed_ = false;
   Progress before_deadline_;
   StallWatch stall_watch_{std::chrono::nanoseconds(0)};
   std::chrono::steady_clock::time_point next_look_;
   StallWatch growth_watch_{std::chrono::nanoseconds(0)};
   std::chrono::steady_clock::time_point next_growth_look_;
+  bool hinted_ = false;
   unsigned signals_seen_ = 0;
   std::optional<RunTrace> trace_;
   std::chrono::steady_clock::time_point next_sample_;
-  /// One at a time; and of what a thread that is not the watcher may read: running_, report_, capacities.
+  /// Of what follows, and of what stats() reads of a run that is live: it holds the lock meanwhile.
   std::mutex snapshots_;
+  bool live_ = false;                         ///< a run is under way, and its watcher
+  std::shared_ptr<WordCopies const> copies_;  ///< the last that were fetched
+  std::uint64_t copies_asked_ = 0;            ///< by stats()
+  std::uint64_t copies_served_ = 0;
+  std::condition_variable copies_came_;
   std::chrono::milliseconds show_every_{0};  ///< HIWAY_WATCH
   std::chrono::steady_clock::time_point next_show_;
   RunReport report_;

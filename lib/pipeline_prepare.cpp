@@ -102,6 +102,7 @@ void Pipeline::Core::number_stages() {
     s.description = with_branches(cpu_[c].stage);
     s.owner = c;
     s.executors = cpu_[c].options.threads;
+    s.failure = NamedFailure(NamedFailure::Part::stage, "stage '" + s.description.name + "'");
     stages_.push_back(std::move(s));
   }
   for (std::size_t k = 0; k < gpu_.size(); ++k) {
@@ -111,6 +112,7 @@ void Pipeline::Core::number_stages() {
       s.gpu = true;
       s.home = home_of(gpu_[k].options.device);
       s.owner = k;
+      s.failure = NamedFailure(NamedFailure::Part::stage, "stage '" + s.description.name + "'");
       stages_.push_back(std::move(s));
     }
   }

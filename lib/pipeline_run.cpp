@@ -1,17 +1,19 @@
-// Pipeline::Core's run: reset, start kernels, monitors and threads, supervise, wait, report.
+// Pipeline::Core's run: reset, start monitors, kernels and threads, wait, report.
+#include <cxxabi.h>
+#include <unistd.h>
+
+#include <system_error>
 #include <utility>
 
 #include "affinity.hpp"
+#include "hiway/log.hpp"
 #include "hiway/ranges.hpp"
 #include "pipeline_core.hpp"
 
 namespace hiway {
 namespace {
 
-constexpr auto kernel_poll_interval = std::chrono::milliseconds(1);
-constexpr auto start_patience = std::chrono::seconds(10);
-constexpr auto watcher_patience = std::chrono::seconds(2);
-constexpr auto glance = std::chrono::milliseconds(20);  // before the deadline: do items still move?
+constexpr auto patience_with_others = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -33,38 +35,34 @@ std::string Pipeline::Core::tunnel_name(std::uint32_t id) const {
   return id < tunnels_.size() ? tunnels_[id].tunnel->name() : std::string();
 }
 
+Pipeline::Core*& Pipeline::Core::core_of_this_thread() noexcept {
+  thread_local Core* core = nullptr;
+  return core;
+}
+
 // The first error wins; then every wait is left.
-void Pipeline::Core::set_error(std::exception_ptr error) {
+void Pipeline::Core::set_error(std::exception_ptr error) noexcept {
   error_.set(std::move(error));
   ThreadMachine{}.store(host_control_->aborted, 1u, Order::release);
 }
 
-void Pipeline::Core::abort(std::exception_ptr reason) {
-  if (running_) set_error(std::move(reason));
+void Pipeline::Core::abort() {
+  require_own_process("abort");
+  if (running_) set_error(aborted_by_user_);
 }
 
-/// Turns what a stage's body threw into a StageError that names the stage and keeps the original nested.
-void Pipeline::Core::fail_stage(std::string const& stage, std::exception_ptr error) {
-  std::string what = "unknown exception";
-  try {
-    std::rethrow_exception(error);
-  } catch (std::exception const& e) {
-    what = e.what();
-    try {
-      std::throw_with_nested(StageError("stage '" + stage + "': " + what));
-    } catch (...) {
-      set_error(std::current_exception());
-    }
-  } catch (...) {
-    try {
-      std::throw_with_nested(StageError("stage '" + stage + "': " + what));
-    } catch (...) {
-      set_error(std::current_exception());
-    }
-  }
+bool Pipeline::Core::left_behind_by_fork() const {
+  bool const devices = std::ranges::any_of(devices_, [](Device const& d) { return d.backend->left_behind_by_fork(); });
+  return devices || (running_ && process_ != getpid());
 }
 
-void Pipeline::Core::import_record(FaultRecord const& record) {
+void Pipeline::Core::require_own_process(char const* what) const {
+  if (left_behind_by_fork())
+    throw MisuseError(std::string(what) +
+                      ": the pipeline belongs to the process that this one was forked from; make a new one here");
+}
+
+std::exception_ptr Pipeline::Core::error_of(FaultRecord const& record) const {
   std::string text;
   if (!stage_name(record.stage).empty()) text += "stage '" + stage_name(record.stage) + "': ";
   bool const timed_out = record.kind == FaultKind::time_out_too_short;
@@ -77,33 +75,64 @@ void Pipeline::Core::import_record(FaultRecord const& record) {
             : timed_out ? std::to_string(record.item) + " not ended"
                         : "item " + std::to_string(record.item);
   }
-  set_error(record.kind == FaultKind::failed ? std::make_exception_ptr(StageError(text))
-            : timed_out                      ? std::make_exception_ptr(Aborted(text))
-                                             : std::make_exception_ptr(MisuseError(text)));
+  return record.kind == FaultKind::failed ? std::make_exception_ptr(StageError(text))
+         : timed_out                      ? std::make_exception_ptr(Aborted(text))
+                                          : std::make_exception_ptr(MisuseError(text));
 }
 
+void Pipeline::Core::import_record(FaultRecord const& record) noexcept {
+  try {
+    set_error(error_of(record));
+  } catch (...) {
+    NamedFailure const& part = record.stage < stages_.size() ? stages_[record.stage].failure : parts_.supervisor;
+    set_error(part.without_memory());
+  }
+}
+
+// Also a thread that pthread_exit ends counts as one that has left.
 void Pipeline::Core::run_thread(std::size_t stage, unsigned thread) {
+  struct Leaving {
+    Core& core;
+    std::size_t stage;
+    ~Leaving() {
+      auto const now = std::chrono::steady_clock::now();
+      core.last_thread_end_ns_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+      core.inside_[stage].fetch_sub(1, std::memory_order_relaxed);
+      core.threads_running_.fetch_sub(1, std::memory_order_release);
+      core.threads_running_.notify_all();
+    }
+  };
+  core_of_this_thread() = this;
+  inside_[stage].fetch_add(1, std::memory_order_relaxed);
+  Leaving const leaving{*this, stage};
+  NamedFailure const& part = stages_[stage].failure;
+  try {
+    run_body(stage, thread);
+  } catch (Unwind const&) {
+    if (ThreadMachine{}.load(host_control_->ready, Order::acquire) != 0) import_record(host_control_->record);
+  } catch (abi::__forced_unwind const&) {
+    fail(part, thread_ended_itself_);
+    throw;
+  } catch (...) {
+    fail(part, std::current_exception());
+  }
+  try {
+    stages_[stage].threads[thread]->trace.end();
+  } catch (...) {
+    fail(part, std::current_exception());
+  }
+  pop_range();
+}
+
+void Pipeline::Core::run_body(std::size_t stage, unsigned thread) {
   StageState const& s = stages_[stage];
   CpuStageOptions const& options = cpu_[s.owner].options;
   this_thread_context() = {.thread = thread, .threads = s.executors, .wait = options.wait};
-  ThreadLog& log = *s.threads[thread];
   push_range(s.description.name.c_str());
+  ThreadLog& log = *s.threads[thread];
   log.trace.begin(trace_.has_value(), s.description.from.empty(), log.waits);
-  inside_[stage].fetch_add(1, std::memory_order_relaxed);
-  try {
-    if (!options.pin.empty()) pin_this_thread(options.pin[thread % options.pin.size()]);
-    cpu_[s.owner].body(stage_ends({stage}, thread));
-  } catch (Unwind const&) {
-    if (ThreadMachine{}.load(host_control_->ready, Order::acquire) != 0) import_record(host_control_->record);
-  } catch (...) {
-    fail_stage(s.description.name, std::current_exception());
-  }
-  log.trace.end();
-  pop_range();
-  last_thread_end_ns_.store(std::chrono::steady_clock::now().time_since_epoch().count(), std::memory_order_relaxed);
-  inside_[stage].fetch_sub(1, std::memory_order_relaxed);
-  threads_running_.fetch_sub(1, std::memory_order_release);
-  threads_running_.notify_all();
+  if (!options.pin.empty()) pin_this_thread(options.pin[thread % options.pin.size()]);
+  cpu_[s.owner].body(stage_ends({stage}, thread));
 }
 
 // An emulated lane's body. What it throws is kept here. What a lane throws when the device aborts already may come of it, a
@@ -112,14 +141,16 @@ void Pipeline::Core::run_thread(std::size_t stage, unsigned thread) {
 // before.
 void Pipeline::Core::run_lane(std::size_t kernel, Control& control, std::function<void()> const& body) {
   FiberMachine const m;
+  core_of_this_thread() = this;
   try {
     return body();
   } catch (Unwind const&) {
     if (m.load(control.ready, Order::acquire) != 0) import_record(control.record);
   } catch (...) {
     if (!is_aborted(m, control)) {
-      std::string const stage = stage_name(simt::lane_mark());
-      fail_stage(stage.empty() ? gpu_[kernel].name : stage, std::current_exception());
+      std::size_t const stage = simt::lane_mark();
+      fail(stage < stages_.size() ? stages_[stage].failure : stages_[stages_of(true, kernel).front()].failure,
+           std::current_exception());
       record_fault(m, control, FaultKind::failed, simt::lane_mark(), no_id, 0);  // F1; the error is kept already
     }
   }
@@ -128,8 +159,35 @@ void Pipeline::Core::run_lane(std::size_t kernel, Control& control, std::functio
 
 void Pipeline::Core::start() {
   require_idle("start");
-  prepare();
-  synchronize();
+  try {
+    prepare();
+    synchronize();
+    reset_run();
+    running_ = true;
+    // Supervisor and watcher first: a launch that waits for something is ended by it, too.
+    start_monitors();
+  } catch (...) {  // nothing else of the run is there yet
+    std::exception_ptr const error = parts_.start.of(std::current_exception());
+    monitors_.clear();
+    running_ = false;
+    std::rethrow_exception(error);
+  }
+  {
+    std::scoped_lock const lock(snapshots_);
+    live_ = true;
+  }
+  // From here on whatever fails is the run's error.
+  try {
+    start_kernels();
+  } catch (...) {
+    fail(parts_.start, std::current_exception());
+  }
+  kernels_started_.store(true, std::memory_order_release);
+  start_threads();
+}
+
+/// Everything that the run before may have left, to how a run begins.
+void Pipeline::Core::reset_run() {
   error_.clear();
   start_trace();
   for (Device& d : devices_) {
@@ -157,57 +215,50 @@ void Pipeline::Core::start() {
   unsigned threads = 0;
   for (StageState const& stage : stages_) threads += stage.gpu ? 0 : stage.executors;
   threads_running_ = threads;
-  running_ = true;
-  started_ = std::chrono::steady_clock::now();
+  threads_.reserve(threads);
   inside_ = std::vector<std::atomic<unsigned>>(stages_.size());
+  started_ = std::chrono::steady_clock::now();
   next_kernel_poll_ = started_;
   all_started_ = false;
+  driver_since_ns_ = 0;
+  driver_held_ = std::chrono::nanoseconds(0);
   deadline_passed_ = false;
   before_deadline_.clear();
-  stall_watch_ = StallWatch(config_.stall_after);
-  next_look_ = started_;
   next_sample_ = started_;
   growth_watch_ = StallWatch(config_.grow_after);
   next_growth_look_ = started_;
-  signals_seen_ = report_signals();
-  // Supervisor and watcher first: a launch that waits for something is ended by it, too.
-  start_monitors();
+  start_stall_watch();
+  asks_driver_ = false;
+  for (Home home = own_device; home < own_device + devices_.size(); ++home)
+    asks_driver_ = asks_driver_ || is_asked_of_driver(home);
+  copies_ = std::make_shared<WordCopies>(unseen_words());
+  process_ = getpid();
+}
+
+Pipeline::Core::Started Pipeline::Core::start_kernel(std::string name, DeviceKernel const& kernel, simt::Grid grid,
+                                                     Home home) {
+  Started started{.kernel = nullptr, .failure{NamedFailure::Part::library, std::move(name)}, .home = home};
   try {
-    start_kernels();
+    started.kernel = backend(home).start(started.failure.who(), kernel, grid);
   } catch (...) {
-    set_error(std::current_exception());
+    std::rethrow_exception(started.failure.of(std::current_exception()));
   }
-  kernels_started_.store(true, std::memory_order_release);
-  start_threads();
+  return started;
 }
 
 void Pipeline::Core::start_kernels() {
+  kernels_.reserve(devices_.size() + gpu_.size());
   for (Home home = own_device; home < own_device + devices_.size(); ++home) {
     if (device(home).monitor == nullptr) continue;
-    kernels_.push_back({backend(home).start("device monitor", monitor_kernel(home), monitor_grid(home)), home});
+    kernels_.push_back(start_kernel("device monitor", monitor_kernel(home), monitor_grid(home), home));
+    kernels_.back().monitor = true;
   }
   for (std::size_t k : start_order_) {
     Home const home = home_of(gpu_[k].options.device);
     DeviceKernel kernel = gpu_[k].kernel.bind(stage_ends(stages_of(true, k), 0));
     kernel.lane_body = [this, k, control = control(home), body = kernel.lane_body] { run_lane(k, *control, body); };
-    kernels_.push_back(
-        {backend(home).start(kernel_title(gpu_[k]), kernel, grids_[k]), home, gpu_[k].kernel.close_behind ? k : npos});
-  }
-}
-
-// What a user's own kernel has left open is closed when it has left. Not by a launch behind it in its stream, which would
-// wait there, in the driver's hands, for the whole run.
-void Pipeline::Core::close_behind_own_kernels() {
-  for (Started& s : kernels_) {
-    if (s.close_behind == npos || s.done) continue;
-    try {
-      if (!s.kernel->done()) continue;
-      std::size_t const k = std::exchange(s.close_behind, npos);
-      s.kernel = backend(s.home).start(kernel_title(gpu_[k]), close_kernel(k), one_warp);
-    } catch (...) {
-      set_error(kernel_failed(std::current_exception(), s.home));
-      s.done = true;
-    }
+    kernels_.push_back(start_kernel(kernel_title(gpu_[k]), kernel, grids_[k], home));
+    if (gpu_[k].kernel.close_behind) kernels_.back().close_behind = k;
   }
 }
 
@@ -225,197 +276,91 @@ bool relay(Relays& relays, std::uint64_t& seen) {
 }  // namespace
 
 void Pipeline::Core::start_monitors() {
-  std::vector<Duty> to_device;
-  std::vector<Duty> from_device;
-  from_device.emplace_back([this] { return supervise(); });
+  struct Post {
+    NamedFailure const& part;
+    std::vector<Duty> duties{};
+  };
+  Post to_device{parts_.to_device};
+  Post from_device{parts_.from_device};
+  Post supervisor{parts_.supervisor};
+  Post watcher{parts_.watcher};
   for (TunnelState const& t : tunnels_) {
     if (t.host_relays == nullptr) continue;
     (t.put_home == at_host ? to_device : from_device)
-        .emplace_back([relays = t.host_relays, seen = std::uint64_t{0}]() mutable { return relay(*relays, seen); });
+        .duties.emplace_back([relays = t.host_relays, seen = std::uint64_t{0}]() mutable {
+          return relay(*relays, seen);
+        });
   }
   for (Drain* drain : host_drains_)
-    to_device.emplace_back([this, drain] { return step(ThreadMachine{}, *drain, *host_control_); });
+    to_device.duties.emplace_back([this, drain] { return step(ThreadMachine{}, *drain, *host_control_); });
+  bool asks_driver = false;
   for (BusDirection direction : {BusDirection::to_device, BusDirection::from_device}) {
+    bool const to = direction == BusDirection::to_device;
     for (Device const& d : devices_) {
       TransferLine* const line = d.lines[static_cast<std::size_t>(direction)].get();
       if (line == nullptr) continue;
-      (direction == BusDirection::to_device ? to_device : from_device).emplace_back([line] {
-        return line->step(ThreadMachine{});
-      });
+      (to ? to_device : from_device).duties.emplace_back([line] { return line->step(ThreadMachine{}); });
+      asks_driver = asks_driver || (!to && !d.backend->is_host());
     }
   }
-  std::vector<Duty> watching;
-  watching.emplace_back([this] { return watch(); });
-  for (std::vector<Duty>* duties : {&to_device, &from_device, &watching}) {  // the watcher goes last: others wake it
-    if (duties->empty()) continue;
+  // The supervisor shares a thread, but none that the driver may hold up.
+  std::vector<Duty>& with = (asks_driver ? supervisor : from_device).duties;
+  with.insert(with.begin(), [this] { return supervise(); });
+  watcher.duties.emplace_back([this] { return watch(); });
+  std::vector<NamedFailure const*> parts;
+  for (Post* const post : {&to_device, &from_device, &supervisor, &watcher}) {  // the watcher goes last: others wake it
+    if (post->duties.empty()) continue;
+    parts.push_back(&post->part);
     monitors_.push_back(std::make_unique<HostMonitor>(
-        std::move(*duties), [this] { return over(); },
-        [this](std::exception_ptr error) { monitor_failed(std::move(error)); },
-        duties == &watching ? Wait::automatic : config_.monitor_wait));
+        std::move(post->duties), [this] { return over(); },
+        [this, &part = post->part](std::exception_ptr error) { monitor_failed(part, error); },
+        post == &watcher ? Wait::automatic : config_.monitor_wait));
   }
   watcher_ = monitors_.back().get();
-  for (auto const& monitor : monitors_) monitor->start();
+  for (std::size_t i = 0; i < monitors_.size(); ++i) {
+    try {
+      monitors_[i]->start();
+    } catch (std::system_error const& e) {
+      throw Error(parts[i]->who() + ": its thread could not be started: " + e.code().message());
+    } catch (...) {
+      std::rethrow_exception(parts[i]->of(std::current_exception()));
+    }
+  }
 }
 
 // A duty that is left because the run aborts says nothing new.
-void Pipeline::Core::monitor_failed(std::exception_ptr error) {
+void Pipeline::Core::monitor_failed(NamedFailure const& part, std::exception_ptr const& error) noexcept {
   try {
     std::rethrow_exception(error);
   } catch (Unwind const&) {
   } catch (...) {
-    set_error(error);
+    fail(part, error);
   }
 }
 
 void Pipeline::Core::start_threads() {
   auto missing = threads_running_.load(std::memory_order_relaxed);
-  try {
-    for (std::size_t s = 0; s < stages_.size(); ++s) {
-      if (stages_[s].gpu) continue;
-      for (unsigned t = 0; t < stages_[s].executors; ++t) {
-        threads_.emplace_back([this, s, t] { run_thread(s, t); });
+  for (std::size_t s = 0; s < stages_.size(); ++s) {
+    if (stages_[s].gpu) continue;
+    for (unsigned t = 0; t < stages_[s].executors; ++t) {
+      try {
+        start_thread(s, t);
         --missing;
+      } catch (...) {
+        fail(stages_[s].failure, std::current_exception());
+        threads_running_.fetch_sub(missing, std::memory_order_release);
+        return;
       }
     }
-  } catch (...) {  // the system has no more threads
-    set_error(std::current_exception());
-    threads_running_.fetch_sub(missing, std::memory_order_release);
   }
 }
 
-// A kernel's failure takes its device's whole context down: every kernel there reports it, and none says that it was its
-// own.
-std::exception_ptr Pipeline::Core::kernel_failed(std::exception_ptr error, Home home) const {
-  std::string names;
-  std::size_t there = 0;
-  for (StageState const& s : stages_) {
-    if (!s.gpu || s.home != home || stages_of(true, s.owner).front() != static_cast<std::size_t>(&s - stages_.data()))
-      continue;
-    ++there;
-    names += (names.empty() ? "" : " or ") + kernel_title(gpu_[s.owner]);
-  }
-  if (there < 2) return error;
+void Pipeline::Core::start_thread(std::size_t stage, unsigned thread) {
   try {
-    std::rethrow_exception(error);
-  } catch (CudaError const& e) {
-    return std::make_exception_ptr(CudaError("a kernel failed, of " + names + ": " + e.what()));
-  } catch (...) {
-    return error;
-  }
-}
-
-// All persistent kernels must run at once. The residency check promises it; a tool that runs kernels one after another
-// breaks it.
-void Pipeline::Core::check_started(std::chrono::steady_clock::time_point now) {
-  if (checker_ == at_host || all_started_ || ended_.load(std::memory_order_relaxed)) return;
-  ThreadMachine const m;
-  std::vector<std::string> missing;
-  for (Home home = own_device; home < own_device + devices_.size(); ++home) {
-    DeviceNotice& notice = *device(home).notice;
-    if (device(home).monitor == nullptr) continue;
-    std::uint32_t const started = m.load(notice.stages_started, Order::acquire);
-    if (m.load(notice.alive, Order::acquire) == 0)
-      missing.push_back("the device monitor" + (devices_.size() > 1 ? " of " + device_name(home) : std::string()));
-    std::uint32_t index = 0;
-    for (StageState const& s : stages_) {
-      if (s.home == home && index++ >= started) missing.push_back("stage '" + s.description.name + "'");
-    }
-  }
-  all_started_ = missing.empty();
-  if (all_started_ || now - started_ < start_patience) return;
-  std::string const what =
-      missing.front() + " has not started on the device after " + std::to_string(start_patience.count()) +
-      " s: its kernel waits for another (a profiler or debugger may run kernels one after another)";
-  set_error(std::make_exception_ptr(Error(what)));
-}
-
-std::exception_ptr Pipeline::Core::deadline_error(std::string const& why) const {
-  return std::make_exception_ptr(
-      Aborted("the deadline of " + std::to_string(config_.deadline.count()) + " ms has passed" + why));
-}
-
-// Whether a run that is too slow has stalled or moves on, one moment cannot tell: a glance before the deadline does.
-void Pipeline::Core::check_deadline(std::chrono::steady_clock::time_point now) {
-  if (config_.deadline.count() <= 0 || deadline_passed_ || kernels_done_.load(std::memory_order_relaxed)) return;
-  auto const left = config_.deadline - (now - started_);
-  bool const passed = left.count() < 0;
-  if (left > glance || (!passed && !before_deadline_.empty())) return;
-  deadline_passed_ = passed;
-  if (error_.get()) return;
-  PipelineSnapshot const seen = snapshot();
-  Progress counters = progress(seen);
-  if (passed) {
-    set_error(deadline_error(counters == before_deadline_ ? ": " + find_waits(seen).front() : ", items still moved"));
-  }
-  before_deadline_ = std::move(counters);
-}
-
-// The supervisor: errors of the device, the end, a deadline whose watcher is held up, and the end check and throttles of
-// a pipeline without a device. It asks nothing of the driver.
-bool Pipeline::Core::supervise() {
-  ThreadMachine const m;
-  if (!error_.get()) import_faults();
-  bool const aborting = is_aborted(m, *host_control_);
-  if (!ended_.load(std::memory_order_relaxed)) {
-    bool const ended = host_check_ != nullptr
-                           ? !aborting && check_round(m, *host_check_, *host_control_) == CheckResult::ended
-                           : m.load(device(checker_).notice->ended, Order::acquire) != 0;
-    if (ended) ended_.store(true, std::memory_order_release);
-  }
-  bool const moved = host_throttles_ != nullptr && !cycles_.empty() && step(m, *host_throttles_, m.now_ns());
-  auto const now = std::chrono::steady_clock::now();
-  bool const watcher_held_up = config_.deadline.count() > 0 && now - started_ > config_.deadline + watcher_patience;
-  if (watcher_held_up && !kernels_done_ && !error_.get()) set_error(deadline_error(""));
-  check_started(now);
-  if (!finishing_.load(std::memory_order_relaxed) && (aborting || ended_.load(std::memory_order_relaxed))) {
-    finishing_.store(true, std::memory_order_release);
-    watcher_->wake();
-  }
-  return moved;
-}
-
-// The watcher: everything that asks the driver while kernels run. It has a thread of its own, because a tool that looks
-// at every call may hold one up until kernels have left, and kernels may need the monitors to leave (docs/adr/0009).
-bool Pipeline::Core::watch() {
-  auto const now = std::chrono::steady_clock::now();
-  bool const finishing = finishing_.load(std::memory_order_acquire);
-  if (kernels_started_.load(std::memory_order_acquire) && !kernels_done_.load(std::memory_order_relaxed)) {
-    close_behind_own_kernels();
-    if (finishing || now >= next_kernel_poll_) {
-      next_kernel_poll_ = now + kernel_poll_interval;
-      poll_kernels(finishing);
-    }
-  }
-  check_deadline(now);
-  sample(now);
-  show(now);
-  grow_tunnels(now);
-  report_stalls(now);
-  return false;
-}
-
-/// Asks each kernel whether it has left, the monitors last, which are the last to blame. The first failure, if any.
-std::exception_ptr Pipeline::Core::ask_kernels() {
-  std::exception_ptr first;
-  for (auto kernel = kernels_.rbegin(); kernel != kernels_.rend(); ++kernel) {
-    try {
-      kernel->done = kernel->done || (kernel->close_behind == npos && kernel->kernel->done());
-    } catch (...) {
-      kernel->done = true;
-      if (!first) first = kernel_failed(std::current_exception(), kernel->home);
-    }
-  }
-  return first;
-}
-
-void Pipeline::Core::poll_kernels(bool finishing) {
-  if (std::exception_ptr const error = ask_kernels()) {
-    std::exception_ptr const of_earlier = ask_kernels();  // it may have taken down some that were asked before it
-    set_error(of_earlier ? of_earlier : error);
-  }
-  if (finishing && std::ranges::all_of(kernels_, &Started::done)) {
-    kernels_done_.store(true, std::memory_order_release);
-    kernels_done_.notify_all();
+    threads_.emplace_back([this, stage, thread] { run_thread(stage, thread); });
+  } catch (std::system_error const& e) {
+    throw Error("thread " + std::to_string(thread + 1) + " of " + std::to_string(stages_[stage].executors) +
+                " could not be started: " + e.code().message());
   }
 }
 
@@ -424,6 +369,7 @@ bool Pipeline::Core::over() const {
 }
 
 bool Pipeline::Core::wait_for(std::chrono::nanoseconds duration) {
+  require_own_process("wait_for");
   auto const until = std::chrono::steady_clock::now() + duration;
   for (unsigned misses = 0; running_; ++misses) {
     if (over()) return true;
@@ -434,7 +380,7 @@ bool Pipeline::Core::wait_for(std::chrono::nanoseconds duration) {
 }
 
 /// What the device monitors have told, and the host's own.
-void Pipeline::Core::import_faults() {
+void Pipeline::Core::import_faults() noexcept {
   ThreadMachine const m;
   for (Device const& d : devices_) {
     if (m.load(d.notice->faulted, Order::acquire) != 0) import_record(d.notice->record);
@@ -457,35 +403,64 @@ void Pipeline::Core::import_late_faults() {
 }
 
 RunReport Pipeline::Core::wait() {
+  require_own_process("wait");
   if (!running_) throw ConfigError("wait: the pipeline was not started");
+  if (core_of_this_thread() == this)
+    throw MisuseError("wait: called on a thread of the run itself (a stage, or a log sink), which it would wait for");
+  if (waiting_.exchange(true)) throw ConfigError("wait: another thread waits for this run already");
+  struct Waiting {
+    std::atomic<bool>& flag;
+    ~Waiting() { flag = false; }
+  } const waiting{waiting_};
+  if (!running_) throw ConfigError("wait: the pipeline was not started");  // the other was here meanwhile
   for (unsigned n = 0; (n = threads_running_.load(std::memory_order_acquire)) != 0;)
     threads_running_.wait(n, std::memory_order_acquire);
   kernels_done_.wait(false, std::memory_order_acquire);
   threads_.clear();
   auto const end = std::chrono::steady_clock::now();
+  finish_run();
+  RunReport report;
+  try {
+    if (error_.get()) {
+      if (trace_) write_trace(end, report_of(snapshot(), end));
+    } else {
+      make_reports(end);
+      report = report_;
+    }
+  } catch (...) {
+    fail(parts_.report, std::current_exception());
+  }
+  if (std::exception_ptr const error = error_.get()) std::rethrow_exception(error);
+  return report;
+}
+
+/// Threads and kernels have left: whatever else of the run there is goes, and what was not told of it yet is.
+void Pipeline::Core::finish_run() {
   try {
     synchronize();  // launches that use open ends
   } catch (...) {
-    set_error(std::current_exception());
+    fail(parts_.start, std::current_exception());
   }
-  monitors_.clear();
   {
     std::scoped_lock const lock(snapshots_);
-    running_ = false;
+    live_ = false;  // stats() does not wake the watcher from here on
   }
-  kernels_.clear();
-  if (!error_.get()) import_late_faults();
-  if (!error_.get()) {
-    try {
-      check_frames();
-    } catch (...) {
-      set_error(std::current_exception());
-    }
+  copies_came_.notify_all();
+  monitors_.clear();
+  running_ = false;
+  driver_held_ = std::chrono::nanoseconds(0);
+  try {
+    fetch_copies();
+    kernels_.clear();
+    if (!error_.get()) import_late_faults();
+    if (!error_.get()) check_frames();
+  } catch (...) {
+    fail(parts_.report, std::current_exception());
   }
-  if (std::exception_ptr const error = error_.get()) {
-    if (trace_) write_trace(end, report_of(snapshot(), end));
-    std::rethrow_exception(error);
-  }
+}
+
+/// Of a run that has ended well.
+void Pipeline::Core::make_reports(std::chrono::steady_clock::time_point end) {
   for (GpuKernelDescription const& k : gpu_) {
     if (k.kernel.data) k.kernel.data->finish(backend(home_of(k.options.device)));
   }
@@ -497,7 +472,21 @@ RunReport Pipeline::Core::wait() {
   write_graph();
   write_stats();
   if (trace_) write_trace(end, report_);
-  return report_;
+}
+
+bool Pipeline::Core::must_be_left() noexcept {
+  if (left_behind_by_fork()) return true;
+  if (!running_ || core_of_this_thread() != this) return false;
+  log(LogLevel::warning,
+      "the pipeline is destroyed on a thread of its own run, as by exit() in a stage: the run is aborted");
+  set_error(aborted_by_destructor_);
+  auto const until = std::chrono::steady_clock::now() + patience_with_others;
+  unsigned const own = 1;
+  for (unsigned misses = 0; std::chrono::steady_clock::now() < until; ++misses) {
+    if (threads_running_.load(std::memory_order_acquire) <= own && kernels_done_.load(std::memory_order_acquire)) break;
+    relax_thread(misses);
+  }
+  return true;
 }
 
 /// Of a run that has ended well.

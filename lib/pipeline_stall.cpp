@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
-#include <cstring>
+#include <iterator>
 
 #include "hiway/log.hpp"
 #include "lib/environment.hpp"
@@ -13,6 +13,9 @@ namespace hiway {
 namespace {
 
 constexpr auto least_look_interval = std::chrono::milliseconds(10);
+constexpr auto hint_after = std::chrono::seconds(10);
+constexpr auto for_ever = std::chrono::hours(24 * 365 * 100);
+constexpr auto stats_patience = std::chrono::milliseconds(100);
 
 std::atomic<unsigned> signals{0};
 static_assert(std::atomic<unsigned>::is_always_lock_free, "the signal handler must not lock");
@@ -35,82 +38,6 @@ std::uint64_t left(TunnelSnapshot const& s, std::uint64_t room) {
   return s.claimed - std::min(held, s.claimed);
 }
 
-/// Reads words at any home. A device's are copied together, once: each copy would take the bus's whole latency.
-class WordReader {
- public:
-  /// Words of device `home` are among those of `arenas`; nothing else of it can be read.
-  void add(Home home, Backend& backend, std::vector<Arena const*> const& arenas, bool may_be_read) {
-    if (backend.is_host()) return;
-    devices_.resize(std::max<std::size_t>(devices_.size(), home + 1));
-    Seen& seen = devices_[home];
-    seen.backend = &backend;
-    seen.all = may_be_read;
-    for (Arena const* arena : arenas) {
-      for (std::span<std::byte const> const words : arena->words()) {
-        if (!seen.all) return;
-        Copied copied{words.data(), std::vector<std::byte>((words.size() + 3) / 4 * 4)};
-        seen.all = backend.peek(copied.bytes.data(), copied.home, copied.bytes.size());
-        seen.copied.push_back(std::move(copied));
-      }
-    }
-  }
-
-  template <class T>
-  T read(Word<T>* word, Home home) {
-    if (word == nullptr) return T{0};
-    if (Seen const* const seen = copies_of(home)) return fetch(*seen, word).bits;
-    return ThreadMachine{}.load(*word, Order::relaxed);
-  }
-  /// Also of words that are in no arena's list. False when they could not be read.
-  bool read(std::vector<std::uint32_t>& bits, Word<std::uint32_t>* words, Home home) {
-    if (Seen* const seen = copies_of(home)) {
-      seen->all = seen->all && seen->backend->peek(bits.data(), words, bits.size() * sizeof bits[0]);
-      return seen->all;
-    }
-    for (std::size_t i = 0; i < bits.size(); ++i) bits[i] = read(words + i, home);
-    return true;
-  }
-  /// Of each of `count` ports.
-  std::vector<TaskCounts> tasks(OutletPort* ports, unsigned count, Home home) {
-    std::vector<TaskCounts> all;
-    for (unsigned i = 0; i < count; ++i) all.push_back({read(&ports[i].got, home), read(&ports[i].finished, home)});
-    return all;
-  }
-  /// Of all devices.
-  [[nodiscard]] bool devices_seen() const {
-    return std::ranges::all_of(devices_, [](Seen const& s) { return s.backend == nullptr || s.all; });
-  }
-
- private:
-  struct Copied {
-    std::byte const* home;
-    std::vector<std::byte> bytes;
-  };
-  /// A device whose memory is not the host's.
-  struct Seen {
-    Backend* backend = nullptr;
-    bool all = true;
-    std::vector<Copied> copied{};
-  };
-  Seen* copies_of(Home home) {
-    return home < devices_.size() && devices_[home].backend != nullptr ? &devices_[home] : nullptr;
-  }
-  /// 0 where it could not be copied.
-  template <class T>
-  static T fetch(Seen const& seen, T const* home) {
-    auto const* const at = reinterpret_cast<std::byte const*>(home);
-    T value{};
-    for (Copied const& c : seen.copied) {
-      if (!seen.all || at < c.home || at + sizeof(T) > c.home + c.bytes.size()) continue;
-      std::memcpy(&value, c.bytes.data() + (at - c.home), sizeof value);
-      break;
-    }
-    return value;
-  }
-
-  std::vector<Seen> devices_;  ///< by home
-};
-
 TaskCounts sum(std::vector<TaskCounts> const& counts) {
   TaskCounts all;
   for (TaskCounts const& c : counts) {
@@ -126,7 +53,11 @@ std::chrono::milliseconds milliseconds_of(char const* variable) {
   return std::chrono::milliseconds(number_from_environment(variable, "a number of milliseconds", 0).value_or(0));
 }
 
+// "off" is for ever.
 std::chrono::milliseconds chosen_stall_after(std::chrono::milliseconds configured) {
+  char const* const asked = std::getenv("HIWAY_STALL_AFTER");
+  if (configured.count() == 0 && asked != nullptr && std::string_view(asked) == "off")
+    return std::chrono::milliseconds::max();
   if (configured.count() < 0)
     throw ConfigError("stall_after is negative: " + std::to_string(configured.count()) + " ms");
   return configured.count() != 0 ? configured : milliseconds_of("HIWAY_STALL_AFTER");
@@ -140,23 +71,74 @@ unsigned report_signals() {
 
 PipelineSnapshot Pipeline::Core::snapshot() {
   std::scoped_lock const lock(snapshots_);
-  return read_counters(true);
-}
-std::optional<PipelineSnapshot> Pipeline::Core::live_snapshot() {
-  std::scoped_lock const lock(snapshots_);
-  if (!running_) return {};
-  return read_counters(false);
+  bool const held = driver_held_.count() != 0;  // the copies are old, and kernels_ is the watcher's
+  PipelineSnapshot seen =
+      held ? read_counters(unseen_words(), Kernels::not_asked) : read_counters(*copies_, Kernels::asked);
+  seen.asks_driver = asks_driver_;
+  seen.driver_held = driver_held_;
+  return seen;
 }
 
-/// `with_kernels`: also whether they have left, which only the watcher may ask.
-PipelineSnapshot Pipeline::Core::read_counters(bool with_kernels) {
-  bool const kernels_started = kernels_started_.load(std::memory_order_acquire);
-  // A launch that waits for something may hold the driver: nothing is asked of it then.
-  WordReader reader;
+/// Stands for devices whose words nobody has fetched.
+WordCopies Pipeline::Core::unseen_words() const {
+  WordCopies unseen;
   for (Home home = own_device; home < own_device + devices_.size(); ++home) {
-    Device const& d = device(home);
-    if (d.monitor != nullptr) reader.add(home, *d.backend, {d.words.get(), d.plan.get()}, kernels_started);
+    if (is_asked_of_driver(home)) unseen.expect(home);
   }
+  return unseen;
+}
+
+bool Pipeline::Core::is_asked_of_driver(Home home) const {
+  return device(home).monitor != nullptr && !backend(home).is_host();
+}
+
+// A launch that waits for something may hold the driver: nothing is asked of it then.
+void Pipeline::Core::fetch_copies() {
+  std::uint64_t asked = 0;
+  {
+    std::scoped_lock const lock(snapshots_);
+    asked = copies_asked_;
+  }
+  auto fetched = std::make_shared<WordCopies>(unseen_words());
+  for (Home home = own_device; home < own_device + devices_.size(); ++home) {
+    if (!is_asked_of_driver(home) || !kernels_started_.load(std::memory_order_acquire)) continue;
+    std::vector<std::span<std::byte const>> spans = device(home).words->words();
+    std::ranges::copy(device(home).plan->words(), std::back_inserter(spans));
+    for (TunnelState const& t : tunnels_) {
+      if (t.stencil && t.put_home == home) spans.push_back(std::as_bytes(set_words(t)));
+    }
+    fetched->fetch(home, backend(home), spans);
+  }
+  {
+    std::scoped_lock const lock(snapshots_);
+    copies_ = std::move(fetched);
+    copies_served_ = asked;
+  }
+  copies_came_.notify_all();
+}
+
+/// The newest that the watcher can have within the patience of a caller; those that were not seen where it cannot.
+std::shared_ptr<WordCopies const> Pipeline::Core::copies_for_stats(std::unique_lock<std::mutex>& snapshots) {
+  if (!asks_driver_) return copies_;
+  std::uint64_t const asked = ++copies_asked_;
+  watcher_->wake();
+  bool const came =
+      copies_came_.wait_for(snapshots, stats_patience, [&] { return copies_served_ >= asked || !live_; });
+  return came ? copies_ : std::make_shared<WordCopies>(unseen_words());
+}
+
+std::span<Word<std::uint32_t>> Pipeline::Core::set_words(TunnelState const& t) {
+  StencilShape const& shape = t.stencil->tunnel->plan().shape;
+  return {t.stencil->set, std::size_t{shape.regions()} * shape.buffers};
+}
+
+PipelineSnapshot Pipeline::Core::read_counters(WordCopies const& reader, Kernels kernels) {
+  auto const tasks = [&](OutletPort* ports, unsigned count, Home home) {  // of each port
+    std::vector<TaskCounts> all;
+    for (unsigned i = 0; i < count; ++i)
+      all.push_back({reader.read(&ports[i].got, home), reader.read(&ports[i].finished, home)});
+    return all;
+  };
   PipelineSnapshot all;
   all.aborting = is_aborted(ThreadMachine{}, *host_control_);
   for (std::size_t i = 0; i < stages_.size(); ++i) {
@@ -170,7 +152,7 @@ PipelineSnapshot Pipeline::Core::read_counters(bool with_kernels) {
     stage.returned = reader.read(&s.words->returned, s.home);
     stage.ended = reader.read(&s.words->ended, s.home) != 0;
     stage.inside = inside_[i].load(std::memory_order_relaxed);
-    if (s.gpu && kernels_started && with_kernels) {
+    if (s.gpu && kernels_started_.load(std::memory_order_acquire) && kernels == Kernels::asked) {
       auto const place = std::find(start_order_.begin(), start_order_.end(), s.owner) - start_order_.begin();
       auto const monitors = std::ranges::count_if(devices_, [](Device const& d) { return d.monitor != nullptr; });
       auto const kernel = static_cast<std::size_t>(place + monitors);
@@ -178,7 +160,7 @@ PipelineSnapshot Pipeline::Core::read_counters(bool with_kernels) {
     }
     stage.got.assign(s.executors, 0);
     for (std::size_t f = 0; f < s.description.from.size(); ++f) {
-      std::vector<TaskCounts> const each = reader.tasks(s.outlet_ports[f], s.executors, s.home);
+      std::vector<TaskCounts> const each = tasks(s.outlet_ports[f], s.executors, s.home);
       for (unsigned e = 0; e < s.executors; ++e) stage.got[e] += each[e].got;
       stage.from.push_back({s.description.from[f]->id(), sum(each)});
     }
@@ -229,11 +211,11 @@ PipelineSnapshot Pipeline::Core::read_counters(bool with_kernels) {
     s.ended = reader.read(&end->ended, end_at_host ? to : from) != 0;
     s.open_inlets = t.open_inlets;
     s.open_inlets_closed = reader.read(t.open_closed, from);
-    for (OutletPort* port : t.open_outlets) s.open_outlets.push_back(reader.tasks(port, 1, to).front());
+    for (OutletPort* port : t.open_outlets) s.open_outlets.push_back(tasks(port, 1, to).front());
     if (t.stencil) {
-      StencilShape const& shape = t.stencil->tunnel->plan().shape;
-      std::vector<std::uint32_t> set(std::size_t{shape.regions()} * shape.buffers);
-      if (reader.read(set, t.stencil->set, from)) s.frames = incomplete_frame(shape, set);
+      std::vector<std::uint32_t> set;
+      for (Word<std::uint32_t>& word : set_words(t)) set.push_back(reader.read(&word, from));
+      if (reader.devices_seen()) s.frames = incomplete_frame(t.stencil->tunnel->plan().shape, set);
     }
     all.tunnels.push_back(std::move(s));
   }
@@ -252,33 +234,62 @@ void Pipeline::Core::grow(TunnelState& t) {
   ThreadMachine{}.fetch_add(t.put_ring.words->free, static_cast<std::int32_t>(more), Order::relaxed);
 }
 
+bool Pipeline::Core::growth_is_due(std::chrono::steady_clock::time_point now) const {
+  return tunnels_may_grow_ && now >= next_growth_look_ && threads_running_.load(std::memory_order_relaxed) != 0;
+}
 void Pipeline::Core::grow_tunnels(std::chrono::steady_clock::time_point now) {
-  if (!tunnels_may_grow_ || now < next_growth_look_ || threads_running_.load(std::memory_order_relaxed) == 0) return;
+  if (!growth_is_due(now)) return;
   next_growth_look_ = now + std::max<std::chrono::nanoseconds>(config_.grow_after / 4, std::chrono::milliseconds(1));
   PipelineSnapshot const seen = snapshot();
   if (!growth_watch_.look(now, progress(seen))) return;
   if (std::optional<std::size_t> const tunnel = tunnel_to_grow(seen)) grow(tunnels_[*tunnel]);
 }
 
+/// Its threads and kernels have.
+bool Pipeline::Core::has_left() const {
+  return threads_running_.load(std::memory_order_relaxed) == 0 && kernels_done_.load(std::memory_order_relaxed);
+}
+
+/// Looks as stall_after has it; where nothing was asked for, for a hint.
+void Pipeline::Core::start_stall_watch() {
+  stall_watch_ = StallWatch(config_.stall_after.count() == 0 ? std::chrono::nanoseconds(hint_after)
+                            : config_.stall_after > for_ever ? std::chrono::nanoseconds(for_ever)
+                                                             : std::chrono::nanoseconds(config_.stall_after));
+  next_look_ = started_;
+  hinted_ = false;
+  signals_seen_ = report_signals();
+}
+
+bool Pipeline::Core::stall_look_is_due(std::chrono::steady_clock::time_point now) const {
+  if (has_left()) return false;
+  return report_signals() != signals_seen_ || now >= next_look_;
+}
+
+// Where nothing was asked for, a run that stands still says so once, in one line.
 void Pipeline::Core::report_stalls(std::chrono::steady_clock::time_point now) {
-  if (threads_running_.load(std::memory_order_relaxed) == 0 && kernels_done_.load(std::memory_order_relaxed)) return;
-  auto const say = [&](std::string const& text) {
-    log(LogLevel::error, text);
+  if (!stall_look_is_due(now)) return;
+  auto const say = [&](LogLevel level, std::string const& text) {
+    log(level, text);
     trace_event("stall", "stall", text);
   };
-  unsigned const signals_now = report_signals();
-  if (signals_now != signals_seen_) {
+  PipelineSnapshot const seen = snapshot();
+  if (unsigned const signals_now = report_signals(); signals_now != signals_seen_) {
     signals_seen_ = signals_now;
-    say(describe_stall(snapshot(), "asked by SIGUSR1"));
+    say(LogLevel::error, describe_stall(seen, "asked by SIGUSR1"));
     write_graph();
   }
-  if (config_.stall_after.count() == 0 || now < next_look_) return;
-  next_look_ = now + std::max<std::chrono::nanoseconds>(config_.stall_after / 4, least_look_interval);
-  PipelineSnapshot const seen = snapshot();
+  if (now < next_look_) return;
+  next_look_ = now + std::max<std::chrono::nanoseconds>(stall_watch_.stall_after() / 4, least_look_interval);
   if (!stall_watch_.look(now, progress(seen))) return;
   auto const still = std::chrono::duration_cast<std::chrono::milliseconds>(stall_watch_.still());
+  if (config_.stall_after.count() == 0) {
+    if (waits_for_outside(seen) || std::exchange(hinted_, true)) return;
+    return say(LogLevel::warning, "nothing has moved for " + std::to_string(still.count() / 1000) + " s: " +
+                                      find_waits(seen).front() + " (HIWAY_STALL_AFTER=MILLISECONDS tells all, " +
+                                      "HIWAY_STALL_AFTER=off nothing)");
+  }
   std::string const text = describe_stall(seen, "no progress for " + std::to_string(still.count()) + " ms");
-  say(text);
+  say(LogLevel::error, text);
   if (config_.on_stall == OnStall::abort) set_error(std::make_exception_ptr(Aborted(text)));
 }
 

@@ -27,17 +27,6 @@ std::int64_t ns_of(std::chrono::steady_clock::time_point time) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
 }
 
-std::string what_of(std::exception_ptr const& error) {
-  if (!error) return {};
-  try {
-    std::rethrow_exception(error);
-  } catch (std::exception const& e) {
-    return e.what();
-  } catch (...) {
-    return "unknown exception";
-  }
-}
-
 /// Whole, or not at all.
 void write_file(std::string const& path, std::string const& text, char const* what) {
   std::string const part = path + ".part" + std::to_string(getpid());
@@ -125,8 +114,11 @@ void Pipeline::Core::start_trace() {
   }
 }
 
+bool Pipeline::Core::sample_is_due(std::chrono::steady_clock::time_point now) const {
+  return trace_ && now >= next_sample_ && !finishing_.load(std::memory_order_relaxed);
+}
 void Pipeline::Core::sample(std::chrono::steady_clock::time_point now) {
-  if (!trace_ || now < next_sample_ || finishing_.load(std::memory_order_relaxed)) return;
+  if (!sample_is_due(now)) return;
   trace_->sample(ns_of(now), snapshot());
   auto const end = std::chrono::steady_clock::now();
   next_sample_ = end + std::max<std::chrono::nanoseconds>(sample_interval, rest_after_samples * (end - now));
@@ -288,19 +280,26 @@ void Pipeline::Core::write_stats() const {
   });
 }
 
+bool Pipeline::Core::show_is_due(std::chrono::steady_clock::time_point now) const {
+  return show_every_.count() != 0 && now >= next_show_;
+}
+
 /// HIWAY_WATCH: the table, anew in place of the old one on a terminal.
 void Pipeline::Core::show(std::chrono::steady_clock::time_point now) {
-  if (show_every_.count() == 0 || now < next_show_) return;
+  if (!show_is_due(now)) return;
   next_show_ = now + show_every_;
   std::string const table = to_text(report_of(snapshot(), now));
   std::fputs(((isatty(STDERR_FILENO) != 0 ? "\x1b[H\x1b[J" : "") + table).c_str(), stderr);
 }
 
+// Of a live run the report is made under the lock: the run's end, and the next start, wait for it.
 RunReport Pipeline::Core::stats() {
-  if (std::optional<PipelineSnapshot> const seen = live_snapshot())
-    return report_of(*seen, std::chrono::steady_clock::now());
-  std::scoped_lock const lock(snapshots_);
-  return report_;
+  require_own_process("stats");
+  std::unique_lock lock(snapshots_);
+  if (!live_) return report_;
+  std::shared_ptr<WordCopies const> const copies = copies_for_stats(lock);
+  if (!live_) return report_;
+  return report_of(read_counters(*copies, Kernels::not_asked), std::chrono::steady_clock::now());
 }
 
 void Pipeline::Core::write_trace(std::chrono::steady_clock::time_point end, RunReport const& report) {

@@ -72,11 +72,15 @@ struct Link {
   Wait wait = Wait::room;
 };
 
+constexpr char const* waits_for_the_device =
+    "; a CUDA call in it that waits for the device waits for this pipeline's kernels";
+
 class Finder {
  public:
   explicit Finder(PipelineSnapshot const& snapshot) : p_(snapshot) {}
 
   std::vector<std::string> find() {
+    driver_holds();
     if (p_.aborting) {
       left_behind();
     } else {
@@ -172,6 +176,20 @@ class Finder {
            std::all_of(s.from.begin(), s.from.end(), [&](auto const& from) { return empty(p_.tunnels[from.tunnel]); });
   }
 
+  /// A CUDA call of the process, in a stage or elsewhere, has the driver's lock and waits for kernels to leave.
+  void driver_holds() {
+    if (p_.driver_held.count() == 0) return;
+    auto const tenths = std::chrono::duration_cast<std::chrono::milliseconds>(p_.driver_held).count() / 100;
+    std::string const time = std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " s";
+    std::string const why = ": a CUDA call that waits for the device waits for this pipeline's kernels";
+    for (StageSnapshot const& s : p_.stages) {
+      if (s.gpu || s.inside == 0 || (held(s) == 0 && !s.from.empty())) continue;
+      found_.push_back("stage " + quoted(s.name) + " is in user code (" + executors(s, s.inside) +
+                       "), and for " + time + " the CUDA driver has answered nobody" + why);
+    }
+    if (found_.empty()) found_.push_back("for " + time + " the CUDA driver has answered nobody" + why);
+  }
+
   void left_behind() {
     for (StageSnapshot const& s : p_.stages) {
       if (s.inside == 0) continue;
@@ -200,7 +218,8 @@ class Finder {
         found_.push_back("stage " + quoted(s.name) + " holds " + items(n) + " of tunnel " +
                          quoted(p_.tunnels[from.tunnel].name) + " that it got and has not ended: " +
                          (returned(s) ? "it returned without end_task"
-                                      : "end_task is missing, or its body is still at work" + others));
+                                      : "end_task is missing, or its body is still at work" + others +
+                                            (p_.asks_driver && !s.gpu ? waits_for_the_device : "")));
       }
     }
     for (TunnelSnapshot const& t : p_.tunnels) {
@@ -448,6 +467,17 @@ Progress progress(PipelineSnapshot const& snapshot) {
 }
 
 std::vector<std::string> find_waits(PipelineSnapshot const& snapshot) { return Finder(snapshot).find(); }
+
+bool waits_for_outside(PipelineSnapshot const& snapshot) {
+  if (snapshot.aborting || !snapshot.device_seen) return false;
+  bool open = false;
+  for (std::size_t i = 0; i < snapshot.tunnels.size(); ++i) {
+    TunnelSnapshot const& t = snapshot.tunnels[i];
+    if (put(t) > tasks(snapshot, i).finished) return false;
+    open = open || t.open_inlets > t.open_inlets_closed;
+  }
+  return open;
+}
 
 std::optional<std::size_t> tunnel_to_grow(PipelineSnapshot const& snapshot) {
   return snapshot.aborting ? std::nullopt : Finder(snapshot).to_grow();

@@ -73,6 +73,8 @@ struct PipelineSnapshot {
   std::vector<TunnelSnapshot> tunnels;
   bool device_seen = true;  ///< false: words at the device's home are missing, not 0
   bool aborting = false;
+  bool asks_driver = false;  ///< of CUDA
+  std::chrono::nanoseconds driver_held{0};  ///< so long a call of the library's has been waiting for the CUDA driver
 };
 
 /// Items in the tunnel's ring, or rings; in its pool; put into it so far.
@@ -93,6 +95,9 @@ using Progress = std::vector<std::uint64_t>;
 /// What seems to hold the run up, one sentence each, the most likely cause first; at least one.
 [[nodiscard]] std::vector<std::string> find_waits(PipelineSnapshot const& snapshot);
 
+/// Nothing is under way, and an open inlet may still bring something: a service without requests.
+[[nodiscard]] bool waits_for_outside(PipelineSnapshot const& snapshot);
+
 /// `occasion`, a line for each stage and tunnel, then the findings.
 [[nodiscard]] std::string describe_stall(PipelineSnapshot const& snapshot, std::string_view occasion);
 
@@ -101,6 +106,7 @@ class StallWatch {
  public:
   using Time = std::chrono::steady_clock::time_point;
   explicit StallWatch(std::chrono::nanoseconds stall_after) : stall_after_(stall_after) {}
+  [[nodiscard]] std::chrono::nanoseconds stall_after() const { return stall_after_; }
 
   /// Takes the counters as they are now. True when nothing has moved for stall_after, the first time.
   [[nodiscard]] bool look(Time now, Progress progress);

@@ -4,6 +4,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <span>
@@ -36,6 +37,8 @@ class RunningKernel {
   virtual ~RunningKernel() = default;
   /// True once it has left the device. *Throws* CudaError, naming the kernel, when it failed.
   virtual bool done() = 0;
+  /// Why it has failed although parts of it may still run; null when it has not.
+  [[nodiscard]] virtual std::exception_ptr failure() const { return nullptr; }
   /// Has the device start `kernel` when this one has left; what is asked of this one is asked of both from then on. False
   /// where somebody must wait in between.
   [[nodiscard]] virtual bool then(std::string_view, DeviceKernel const&, simt::Grid) { return false; }
@@ -90,6 +93,8 @@ class Backend {
   [[nodiscard]] virtual bool reaches(Backend& other) = 0;
   /// Device memory is the host's.
   [[nodiscard]] virtual bool is_host() const { return false; }
+  /// It belongs to the parent of the calling process, which was forked, and cannot be used here.
+  [[nodiscard]] virtual bool left_behind_by_fork() const = 0;
 
   /// Memory aligned to 256 bytes, not cleared. `what` names its user in an error. Not while kernels run.
   /// *Throws* ConfigError for managed memory where kernels and CPU threads may not use it at the same time.

@@ -157,9 +157,9 @@ struct PipelineConfig {
   std::string device =
       "auto";  ///< "simt", "cuda:N", or "auto": HIWAY_RUN_ON if set, else the first usable GPU, else simt
   std::chrono::milliseconds deadline{0};  ///< a run that takes longer is aborted; 0: none
-  /// After so long without progress the run prints who waits for what on stderr, once for each stall; 0: the
-  /// milliseconds in HIWAY_STALL_AFTER if set, else never. SIGUSR1 asks for the same at any time, unless the program
-  /// handles that signal itself.
+  /// After so long without progress the run prints who waits for what on stderr, once for each stall. 0: the
+  /// milliseconds in HIWAY_STALL_AFTER if set ("off": never), else one line after 10 s. SIGUSR1 asks for the same at any
+  /// time, unless the program handles that signal itself.
   std::chrono::milliseconds stall_after{0};
   OnStall on_stall = OnStall::go_on;
   /// Of tunnels with grow_to_items. A stage that works for longer may be taken for one that waits, and its full tunnel grow

@@ -3,6 +3,7 @@
 #include <cudaTypedefs.h>
 #include <cuda_runtime_api.h>
 #include <nvtx3/nvToolsExt.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -345,6 +346,7 @@ class CudaBackend final : public Backend {
   }
 
   int number() const override { return number_; }
+  [[nodiscard]] bool left_behind_by_fork() const override { return process_ != getpid(); }  // as CUDA has it
   bool reaches(Backend& other) override {
     if (!peers_) return false;
     int const others = other.number() / parts_;
@@ -491,6 +493,7 @@ class CudaBackend final : public Backend {
     return copies_->get();
   }
 
+  pid_t process_ = getpid();
   int number_;
   int parts_;
   int device_;  ///< CUDA's number

@@ -33,6 +33,7 @@ class HostKernel final : public RunningKernel {
     launch_.wait();
     return true;
   }
+  [[nodiscard]] std::exception_ptr failure() const override { return launch_.start_failure(); }
 
  private:
   simt::Launch launch_;
@@ -112,6 +113,7 @@ class HostBackend final : public Backend {
   int number() const override { return 0; }
   bool reaches(Backend&) override { return hardships_.peers; }
   [[nodiscard]] bool is_host() const override { return true; }
+  [[nodiscard]] bool left_behind_by_fork() const override { return device_.left_behind_by_fork(); }
   void* allocate(Memory, std::size_t bytes, std::string_view) override {
     return ::operator new(std::max<std::size_t>(bytes, 1), alignment);
   }

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <thread>
 
 #include <gmock/gmock.h>
 
+#include "hiway/log.hpp"
 #include "tests/device.hpp"
 #include "tests/faults/faulty_device.hpp"
 
@@ -400,6 +402,68 @@ TEST(DeviceFaults, LateAndSplitCopiesArriveWhole) {
     EXPECT_EQ(there.sum, there.right);
     EXPECT_EQ(TwoDevices(Movement::dma).run(), TwoDevices::right);
   }
+}
+
+/// Notes when it goes.
+struct Leaves {
+  Clock::time_point& when;
+  ~Leaves() { when = Clock::now(); }
+};
+
+// A CUDA call that waits for kernels to leave has the driver's lock, and whatever asks the driver waits with it: the watcher
+// was held up, so there was no stall report, and the deadline came two seconds late.
+TEST(DeviceFaults, ADriverThatAnswersNobodyHoldsUpNeitherDeadlineNorStallReportNorStats) {
+  FaultyDevice device({});
+  PipelineConfig config = on_faulty(1500ms);
+  config.stall_after = 300ms;
+  Pipeline pipe(config);
+  auto& there = pipe.create_tunnel<long>("there", Direction::cpu_to_gpu, {.movement = Movement::dma});
+  auto& back = pipe.create_tunnel<long>("back", Direction::gpu_to_cpu, {.movement = Movement::dma});
+  auto& never = pipe.create_tunnel<long>("never", Direction::cpu_to_cpu);
+  std::atomic<bool> called = false;
+  std::atomic<bool> answered = false;
+  Clock::time_point left{};
+  pipe.add_cpu_stage(
+      "feed", [](Inlet<long> out) { out.put_h(1); }, into(there));
+  pipe.add_gpu_stage("forward", Forward{}, from(there), into(back));
+  pipe.add_cpu_stage(
+      "use",
+      [&](long const&, Inlet<long>) {
+        device.stuck = true;
+        called = true;
+        while (!answered) std::this_thread::sleep_for(1ms);
+      },
+      from(back), into(never));
+  pipe.add_cpu_stage(
+      "waits",
+      [&](Outlet<long> in) {
+        Leaves const leaves{left};
+        for (long x = 0; in.next_h(x);) in.end_task_h();
+      },
+      from(never));
+  std::mutex mutex;
+  std::string said;
+  set_log_sink([&](LogLevel, std::string_view text) {
+    std::scoped_lock const lock(mutex);
+    said += text;
+  });
+  Clock::time_point const start = Clock::now();
+  pipe.start();
+  while (!called) std::this_thread::sleep_for(1ms);
+  Clock::time_point const asked = Clock::now();
+  EXPECT_EQ(pipe.stats().tunnels.size(), 3u);
+  EXPECT_LT(Clock::now() - asked, 1s);
+  while (Clock::now() < start + 3s) std::this_thread::sleep_for(1ms);
+  device.stuck = false;
+  answered = true;
+  std::string const text = text_of_error<Aborted>([&] { pipe.wait(); });
+  set_log_sink({});
+  EXPECT_THAT(text, testing::MatchesRegex("the deadline of 1500 ms has passed: stage 'use' is in user code .1 of 1 "
+                                          "threads., and for 1\\.[0-9] s the CUDA driver has answered nobody: a CUDA "
+                                          "call that waits for the device waits for this pipeline's kernels"));
+  EXPECT_LT(left - start, 1500ms + soon);
+  EXPECT_THAT(said, HasSubstr("no progress for"));
+  EXPECT_THAT(said, HasSubstr("-> stage 'use' is in user code (1 of 1 threads), and for"));
 }
 
 // The run after it waited for the lost copies for ever.

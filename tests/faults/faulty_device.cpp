@@ -21,12 +21,15 @@ class FaultyStream final : public CopyStream {
   explicit FaultyStream(std::unique_ptr<CopyStream> stream) : stream_(std::move(stream)) {}
 
   std::uint64_t submit(std::span<Copy const> copies, std::span<WordCopy const> words) override {
+    faulty->count_call("copy stream");
     std::uint64_t const n = faulty->count(faulty->submissions, faulty->plan.failed_submission, "copy stream");
     held_.push_back(
         {pieces(copies), {words.begin(), words.end()}, faulty->plan.late_by_polls, n == faulty->plan.lost_submission});
     return ++submitted_;
   }
   std::uint64_t completed() override {
+    faulty->count_call("copy stream");
+    faulty->wait_while_stuck();
     faulty->count(faulty->completions, faulty->plan.failed_completion, "copy stream");
     if (!held_.empty() && !held_.front().lost && held_.front().polls_left-- == 0) {
       static_cast<void>(stream_->submit(held_.front().copies, held_.front().words));
@@ -73,12 +76,15 @@ class FaultyKernel final : public RunningKernel {
   FaultyKernel(FaultyKernel const&) = delete;
   FaultyKernel& operator=(FaultyKernel const&) = delete;
   bool done() override {
+    faulty->count_call(name_);
+    faulty->wait_while_stuck();
     bool const other = faulty->plan.lost_on >= 0 && faulty->plan.lost_on != device_;
     std::uint64_t const lost = other ? 0 : faulty->plan.lost_context;
     std::uint64_t const n = other ? 0 : ++faulty->questions;
     if (lost != 0 && n >= lost) throw CudaError(name_ + ": it was told to fail");
     return kernel_->done();
   }
+  [[nodiscard]] std::exception_ptr failure() const override { return kernel_->failure(); }
 
  private:
   std::unique_ptr<RunningKernel> kernel_;
@@ -92,9 +98,11 @@ class FaultyBackend final : public Backend {
 
   std::string name() const override { return "cuda:" + std::to_string(number_); }
   int number() const override { return number_; }
+  [[nodiscard]] bool left_behind_by_fork() const override { return device_->left_behind_by_fork(); }
   bool reaches(Backend&) override { return !faulty->plan.apart; }
   std::string description() const override { return device_->description() + ", faulty"; }
   void* allocate(Memory memory, std::size_t bytes, std::string_view what) override {
+    faulty->count_call(std::string(what));
     faulty->users.emplace(what);
     faulty->places.insert(std::string(what).append(memory == Memory::device ? " on " + name() : " at the host"));
     faulty->count(faulty->allocations, faulty->plan.failed_allocation, std::string(what));
@@ -106,13 +114,37 @@ class FaultyBackend final : public Backend {
     faulty->held.erase(address);
     device_->release(memory, address);
   }
-  void upload(void* to, void const* from, std::size_t bytes) override { device_->upload(to, from, bytes); }
-  void download(void* to, void const* from, std::size_t bytes) override { device_->download(to, from, bytes); }
-  void clear(void* device, std::size_t bytes) override { device_->clear(device, bytes); }
-  bool peek(void* to, void const* from, std::size_t bytes) override { return device_->peek(to, from, bytes); }
-  std::unique_ptr<CopyStream> open_stream() override { return std::make_unique<FaultyStream>(device_->open_stream()); }
-  void reserve_streams(std::size_t kernels) override { device_->reserve_streams(kernels); }
+  void upload(void* to, void const* from, std::size_t bytes) override {
+    faulty->count_call("copy in");
+    device_->upload(to, from, bytes);
+  }
+  void download(void* to, void const* from, std::size_t bytes) override {
+    faulty->count_call("copy out");
+    device_->download(to, from, bytes);
+  }
+  void clear(void* device, std::size_t bytes) override {
+    faulty->count_call("copy of zeros");
+    device_->clear(device, bytes);
+  }
+  bool peek(void* to, void const* from, std::size_t bytes) override {
+    try {
+      faulty->count_call("peek");
+    } catch (CudaError const&) {
+      return false;
+    }
+    faulty->wait_while_stuck();
+    return device_->peek(to, from, bytes);
+  }
+  std::unique_ptr<CopyStream> open_stream() override {
+    faulty->count_call("copy stream");
+    return std::make_unique<FaultyStream>(device_->open_stream());
+  }
+  void reserve_streams(std::size_t kernels) override {
+    faulty->count_call("streams");
+    device_->reserve_streams(kernels);
+  }
   void prepare(std::string_view name, DeviceKernel const& kernel, simt::Grid grid) override {
+    faulty->count_call(std::string(name));
     device_->prepare(name, kernel, grid);
   }
   bool loads_beside_kernels() const override { return device_->loads_beside_kernels(); }
@@ -127,6 +159,7 @@ class FaultyBackend final : public Backend {
     return device_->full_grid(kernel, grid, sharers);
   }
   std::unique_ptr<RunningKernel> start(std::string_view name, DeviceKernel const& kernel, simt::Grid grid) override {
+    faulty->count_call(std::string(name));
     faulty->count(faulty->starts, faulty->plan.failed_start, std::string(name));
     return std::make_unique<FaultyKernel>(device_->start(name, kernel, grid), name, number_);
   }
@@ -152,6 +185,10 @@ FaultyDevice::FaultyDevice(FaultPlan ordered) : plan(ordered) {
 FaultyDevice::~FaultyDevice() {
   register_cuda({});
   faulty = nullptr;
+}
+
+void FaultyDevice::wait_while_stuck() const {
+  while (stuck) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 std::uint64_t FaultyDevice::count(std::atomic<std::uint64_t>& counter, std::uint64_t failing, std::string const& what) {

@@ -26,6 +26,7 @@ struct FaultPlan {
   std::uint64_t late_by_polls = 0;      ///< a submission's first copy starts after so many polls
   std::size_t split_bytes = 0;          ///< a row of a copy lands in pieces of so many bytes; 0: whole
   bool apart = false;                   ///< devices do not reach one another's memory
+  std::uint64_t failed_call = 0;        ///< of all calls together; a peek that fails brings nothing
 };
 
 /// *Threads*: the log is read when no pipeline of the device runs. *Lifetime*: outlives its pipelines; one at a time.
@@ -47,6 +48,7 @@ class FaultyDevice {
   std::atomic<std::uint64_t> starts = 0;
   std::atomic<std::uint64_t> completions = 0;  ///< questions for them
   std::atomic<std::uint64_t> questions = 0;    ///< whether a kernel has left
+  std::atomic<std::uint64_t> calls = 0;        ///< all of these, and the others
   std::set<std::string> users;                 ///< what memory was asked for
   std::set<std::string> places;                ///< likewise, with where it lies: "WHAT at the host", "WHAT on cuda:1"
   std::map<void*, std::string> held;           ///< memory that was not released
@@ -55,6 +57,11 @@ class FaultyDevice {
 
   /// Counts `counter` up and returns it. *Throws* CudaError when it reaches `failing`.
   std::uint64_t count(std::atomic<std::uint64_t>& counter, std::uint64_t failing, std::string const& what);
+  /// Questions whether kernels have left, copies' completions and peeks wait while it is set, as for a CUDA call that has the
+  /// driver's lock.
+  std::atomic<bool> stuck = false;
+  void wait_while_stuck() const;
+  void count_call(std::string const& what) { count(calls, plan.failed_call, what); }
 };
 
 }  // namespace hiway_tests

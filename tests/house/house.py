@@ -14,11 +14,11 @@ import tempfile
 
 # First match wins. lib/NAME.cpp lies where include/hiway/NAME.hpp lies.
 FLOORS = [
-    (0, r"include/hiway/(config|version|error|fault|item|latency|log|ranges|report|trace)\.hpp|lib/(environment|text)\.[ch]pp"),
+    (0, r"include/hiway/(config|version|error|fault|item|latency|log|ranges|report|trace)\.hpp|lib/(environment|named_failure|text)\.[ch]pp"),
     (0, r"include/hiway/machine/.*"),
     (1, r"include/hiway/(ring|relay|memory|backend)\.hpp"),
     (1, r"include/hiway/(grouping|launch)/.*"),
-    (1, r"lib/(backend|simt)/.*|lib/(affinity|arena|machine)\.[ch]pp"),
+    (1, r"lib/(backend|simt)/.*|lib/(affinity|arena|machine|word_copies)\.[ch]pp"),
     (2, r"include/hiway/(branches|tunnel|inlet|outlet|stage|group|persistent|termination)\.hpp"),
     (2, r"include/hiway/(segment|stencil|plan)/.*"),
     (3, r"(monitors|stencil|lib/(plan|segment))/.*|lib/(graph|json|movement_table|run_trace|stall_report)\.[ch]pp"),

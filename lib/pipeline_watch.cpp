@@ -1,0 +1,263 @@
+// Pipeline::Core's two looks at a run under way.
+//
+//   supervisor   errors of the device, the end, throttles of a pipeline without a device. It asks nothing of the driver.
+//   watcher      asks the driver: whether kernels have left, and for copies of the devices' words. Then it observes: the
+//                deadline, stalls, samples of a trace. It has a thread of its own, because a CUDA call of the process may
+//                hold the driver up until kernels have left, and kernels may need the monitors to leave (docs/adr/0009).
+//
+//   word              written by             read by
+//   driver_since_ns_  the watcher            the supervisor
+//   observing_        a mutex: what only whoever observes reads and writes
+//
+//   W1  No call to the driver is made under observing_ or snapshots_. So a watcher that the driver holds up holds nobody else
+//       up: the supervisor observes in its place, without the devices' words, and stats() does without them.
+//   W2  Neither look ends by an exception: what one throws, for want of memory or else, is the run's error, and the look is
+//       taken again. What ends a run that aborts allocates nothing.
+#include <utility>
+
+#include "pipeline_core.hpp"
+
+namespace hiway {
+namespace {
+
+constexpr auto kernel_poll_interval = std::chrono::milliseconds(1);
+constexpr auto start_patience = std::chrono::seconds(10);
+constexpr auto driver_patience = std::chrono::milliseconds(200);
+constexpr auto glance = std::chrono::milliseconds(20);  // before the deadline: do items still move?
+
+std::int64_t ns_of(std::chrono::steady_clock::time_point time) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
+}
+
+}  // namespace
+
+bool Pipeline::Core::supervise() noexcept {
+  ThreadMachine const m;
+  core_of_this_thread() = this;
+  bool moved = false;
+  try {
+    if (!error_.get()) import_faults();
+    look_for_the_end();
+    moved = host_throttles_ != nullptr && !cycles_.empty() && step(m, *host_throttles_, m.now_ns());
+    auto const now = std::chrono::steady_clock::now();
+    check_started(now);
+    if (std::chrono::nanoseconds const held = driver_held(now); held > driver_patience) {  // W1
+      if (std::unique_lock const looks(observing_, std::try_to_lock); looks) observe(now, held);
+    }
+  } catch (...) {  // W2
+    fail(parts_.supervisor, std::current_exception());
+  }
+  bool const finishing = is_aborted(m, *host_control_) || ended_.load(std::memory_order_relaxed);
+  if (finishing && !finishing_.exchange(true, std::memory_order_release)) watcher_->wake();
+  return moved;
+}
+
+void Pipeline::Core::look_for_the_end() {
+  if (ended_.load(std::memory_order_relaxed)) return;
+  ThreadMachine const m;
+  bool const aborting = is_aborted(m, *host_control_);
+  bool const ended = host_check_ != nullptr
+                         ? !aborting && check_round(m, *host_check_, *host_control_) == CheckResult::ended
+                         : m.load(device(checker_).notice->ended, Order::acquire) != 0;
+  if (ended) ended_.store(true, std::memory_order_release);
+}
+
+bool Pipeline::Core::watch() noexcept {
+  core_of_this_thread() = this;
+  auto const now = std::chrono::steady_clock::now();
+  driver_since_ns_.store(ns_of(now), std::memory_order_relaxed);
+  try {
+    ask_driver(now);
+  } catch (...) {  // W2
+    fail(parts_.watcher, std::current_exception());
+  }
+  driver_since_ns_.store(0, std::memory_order_relaxed);
+  if (std::unique_lock const looks(observing_, std::try_to_lock); looks)
+    observe(std::chrono::steady_clock::now(), std::chrono::nanoseconds(0));
+  return false;
+}
+
+void Pipeline::Core::ask_driver(std::chrono::steady_clock::time_point now) {
+  if (!kernels_started_.load(std::memory_order_acquire)) return;
+  if (!kernels_done_.load(std::memory_order_relaxed)) {
+    close_behind_own_kernels();
+    bool const finishing = finishing_.load(std::memory_order_acquire);
+    if (finishing || now >= next_kernel_poll_) {
+      next_kernel_poll_ = now + kernel_poll_interval;
+      poll_kernels(finishing);
+    }
+  }
+  if (asks_driver_ && needs_copies(now)) fetch_copies();
+}
+
+/// How long the driver has held the watcher up.
+std::chrono::nanoseconds Pipeline::Core::driver_held(std::chrono::steady_clock::time_point now) const {
+  std::int64_t const since = driver_since_ns_.load(std::memory_order_relaxed);
+  return std::chrono::nanoseconds(since == 0 || !asks_driver_ ? 0 : ns_of(now) - since);
+}
+
+bool Pipeline::Core::needs_copies(std::chrono::steady_clock::time_point now) {
+  {
+    std::scoped_lock const lock(snapshots_);
+    if (copies_asked_ != copies_served_) return true;
+  }
+  std::scoped_lock const lock(observing_);
+  return deadline_is_due(now) || sample_is_due(now) || show_is_due(now) || growth_is_due(now) || stall_look_is_due(now);
+}
+
+/// Takes every look that is due. *Threads*: with observing_. `driver_held`: the supervisor's, in the watcher's place.
+void Pipeline::Core::observe(std::chrono::steady_clock::time_point now, std::chrono::nanoseconds driver_held) noexcept {
+  driver_held_ = driver_held;
+  try {
+    check_deadline(now);
+    sample(now);
+    show(now);
+    grow_tunnels(now);
+    report_stalls(now);
+  } catch (...) {  // W2
+    fail(parts_.watcher, std::current_exception());
+  }
+}
+
+// What a user's own kernel has left open is closed when it has left. Not by a launch behind it in its stream, which would
+// wait there, in the driver's hands, for the whole run.
+void Pipeline::Core::close_behind_own_kernels() {
+  for (Started& s : kernels_) {
+    if (s.close_behind == npos || s.done) continue;
+    try {
+      if (!s.kernel->done()) continue;
+      std::size_t const k = std::exchange(s.close_behind, npos);
+      s.kernel = backend(s.home).start(kernel_title(gpu_[k]), close_kernel(k), one_warp);
+    } catch (...) {
+      s.done = true;
+      set_error(kernel_failed(s.failure.of(std::current_exception()), s.home));
+    }
+  }
+}
+
+/// The failure of a kernel, if it has failed.
+std::exception_ptr Pipeline::Core::ask_kernel(Started& kernel) {
+  if (kernel.done || kernel.close_behind != npos) return nullptr;
+  std::exception_ptr failure = kernel.kernel->failure();
+  try {
+    kernel.done = kernel.kernel->done();
+  } catch (...) {
+    kernel.done = true;
+    failure = std::current_exception();
+  }
+  // Nobody else tells an emulated device that the run aborts.
+  if (failure && kernel.monitor && backend(kernel.home).is_host())
+    ThreadMachine{}.store(control(kernel.home)->aborted, 1u, Order::release);
+  return failure ? kernel.failure.of(failure) : nullptr;
+}
+
+/// Asks each kernel whether it has left, the monitors last, which are the last to blame. The first failure, if any.
+std::exception_ptr Pipeline::Core::ask_kernels() {
+  std::exception_ptr first;
+  for (auto kernel = kernels_.rbegin(); kernel != kernels_.rend(); ++kernel) {
+    std::exception_ptr const failure = ask_kernel(*kernel);
+    if (failure && !first) first = kernel_failed(failure, kernel->home);
+  }
+  return first;
+}
+
+void Pipeline::Core::poll_kernels(bool finishing) {
+  if (std::exception_ptr const error = ask_kernels()) {
+    std::exception_ptr const of_earlier = ask_kernels();  // it may have taken down some that were asked before it
+    set_error(of_earlier ? of_earlier : error);
+  }
+  if (finishing && std::ranges::all_of(kernels_, &Started::done)) {
+    kernels_done_.store(true, std::memory_order_release);
+    kernels_done_.notify_all();
+  }
+}
+
+// A kernel's failure takes its device's whole context down: every kernel there reports it, and none says that it was its
+// own.
+std::exception_ptr Pipeline::Core::kernel_failed(std::exception_ptr error, Home home) const {
+  std::string names;
+  std::size_t there = 0;
+  for (StageState const& s : stages_) {
+    if (!s.gpu || s.home != home || stages_of(true, s.owner).front() != static_cast<std::size_t>(&s - stages_.data()))
+      continue;
+    ++there;
+    names += (names.empty() ? "" : " or ") + kernel_title(gpu_[s.owner]);
+  }
+  if (there < 2) return error;
+  try {
+    std::rethrow_exception(error);
+  } catch (CudaError const& e) {
+    return std::make_exception_ptr(CudaError("a kernel failed, of " + names + ": " + e.what()));
+  } catch (...) {
+    return error;
+  }
+}
+
+// All persistent kernels must run at once. The residency check promises it; a tool that runs kernels one after another
+// breaks it.
+void Pipeline::Core::check_started(std::chrono::steady_clock::time_point now) {
+  if (checker_ == at_host || all_started_ || ended_.load(std::memory_order_relaxed)) return;
+  all_started_ = have_all_started();
+  if (all_started_ || now - started_ < start_patience || error_.get()) return;
+  std::string const what =
+      first_not_started() + " has not started on the device after " + std::to_string(start_patience.count()) +
+      " s: its kernel waits for another (a profiler or debugger may run kernels one after another)";
+  set_error(std::make_exception_ptr(Error(what)));
+}
+
+bool Pipeline::Core::have_all_started() const {
+  ThreadMachine const m;
+  for (Home home = own_device; home < own_device + devices_.size(); ++home) {
+    if (device(home).monitor == nullptr) continue;
+    DeviceNotice& notice = *device(home).notice;
+    auto const stages =
+        std::ranges::count_if(stages_, [home](StageState const& s) { return s.gpu && s.home == home; });
+    if (m.load(notice.alive, Order::acquire) == 0) return false;
+    if (m.load(notice.stages_started, Order::acquire) < static_cast<std::uint32_t>(stages)) return false;
+  }
+  return true;
+}
+
+std::string Pipeline::Core::first_not_started() const {
+  ThreadMachine const m;
+  for (Home home = own_device; home < own_device + devices_.size(); ++home) {
+    if (device(home).monitor == nullptr) continue;
+    DeviceNotice& notice = *device(home).notice;
+    std::uint32_t const started = m.load(notice.stages_started, Order::acquire);
+    if (m.load(notice.alive, Order::acquire) == 0)
+      return "the device monitor" + (devices_.size() > 1 ? " of " + device_name(home) : std::string());
+    std::uint32_t index = 0;
+    for (StageState const& s : stages_) {
+      if (s.home == home && index++ >= started) return "stage '" + s.description.name + "'";
+    }
+  }
+  return "a kernel";
+}
+
+std::exception_ptr Pipeline::Core::deadline_error(std::string const& why) const {
+  return std::make_exception_ptr(
+      Aborted("the deadline of " + std::to_string(config_.deadline.count()) + " ms has passed" + why));
+}
+
+bool Pipeline::Core::deadline_is_due(std::chrono::steady_clock::time_point now) const {
+  if (config_.deadline.count() <= 0 || deadline_passed_ || kernels_done_.load(std::memory_order_relaxed)) return false;
+  auto const left = config_.deadline - (now - started_);
+  return left.count() < 0 || (left <= glance && before_deadline_.empty());
+}
+
+// Whether a run that is too slow has stalled or moves on, one moment cannot tell: a glance before the deadline does.
+void Pipeline::Core::check_deadline(std::chrono::steady_clock::time_point now) {
+  if (!deadline_is_due(now)) return;
+  bool const passed = now - started_ > config_.deadline;
+  deadline_passed_ = passed;
+  if (error_.get()) return;
+  PipelineSnapshot const seen = snapshot();
+  Progress counters = progress(seen);
+  if (passed) {
+    bool const still = counters == before_deadline_ || driver_held_.count() != 0;
+    set_error(deadline_error(still ? ": " + find_waits(seen).front() : ", items still moved"));
+  }
+  before_deadline_ = std::move(counters);
+}
+
+}  // namespace hiway

@@ -1,0 +1,74 @@
+// WordCopies: the words of a run's devices as they were when the driver was asked for them. Words of the host, and of
+// emulated devices, are read where they lie.
+#pragma once
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "hiway/backend.hpp"
+#include "hiway/machine/thread_machine.hpp"
+
+namespace hiway {
+
+/// Where words lie: with the host, or with a device of the pipeline's. Who is there reaches them by read-modify-writes.
+using Home = std::size_t;
+inline constexpr Home at_host = 0;
+inline constexpr Home own_device = 1;  ///< PipelineConfig::device; others behind it, as stages ask for them
+
+/// *Threads*: once it is filled, any.
+class WordCopies {
+ public:
+  /// What is not fetched is not seen.
+  void expect(Home home) {
+    devices_.resize(std::max(devices_.size(), home + 1));
+    devices_[home].expected = true;
+  }
+  /// Copies words of device `home`, all together: each copy takes the bus's whole latency. It may wait for the driver.
+  void fetch(Home home, Backend& backend, std::vector<std::span<std::byte const>> const& spans) {
+    expect(home);
+    Seen& seen = devices_[home];
+    seen.all = true;
+    for (std::span<std::byte const> const words : spans) {
+      Copied copied{words.data(), std::vector<std::byte>((words.size() + 3) / 4 * 4)};
+      seen.all = backend.peek(copied.bytes.data(), copied.home, copied.bytes.size());
+      if (!seen.all) return;
+      seen.copied.push_back(std::move(copied));
+    }
+  }
+
+  /// 0 where it was not seen.
+  template <class T>
+  [[nodiscard]] T read(Word<T>* word, Home home) const {
+    if (word == nullptr) return T{0};
+    if (home >= devices_.size() || !devices_[home].expected) return ThreadMachine{}.load(*word, Order::relaxed);
+    auto const* const at = reinterpret_cast<std::byte const*>(word);
+    Word<T> value{};
+    for (Copied const& c : devices_[home].copied) {
+      if (!devices_[home].all || at < c.home || at + sizeof(T) > c.home + c.bytes.size()) continue;
+      std::memcpy(&value, c.bytes.data() + (at - c.home), sizeof value);
+      break;
+    }
+    return value.bits;
+  }
+  /// Of all devices whose words are expected.
+  [[nodiscard]] bool devices_seen() const {
+    return std::ranges::all_of(devices_, [](Seen const& s) { return !s.expected || s.all; });
+  }
+
+ private:
+  struct Copied {
+    std::byte const* home;
+    std::vector<std::byte> bytes;
+  };
+  struct Seen {
+    bool expected = false;
+    bool all = false;
+    std::vector<Copied> copied{};
+  };
+
+  std::vector<Seen> devices_;  ///< by home
+};
+
+}  // namespace hiway

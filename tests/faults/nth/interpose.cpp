@@ -1,0 +1,95 @@
+#include "tests/faults/nth/interpose.hpp"
+
+#include <fcntl.h>
+#include <sys/types.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdarg>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <system_error>
+#include <thread>
+
+namespace hiway_tests::nth {
+namespace {
+
+constexpr int off = -1;
+
+std::atomic<int> counted{off};
+std::atomic<std::uint64_t> asked{0};
+std::atomic<std::uint64_t> failing{0};
+std::atomic<bool> failed{false};
+std::atomic<bool> exhausted{false};
+thread_local int spared = 0;
+
+bool fails(Resource resource) {
+  if (spared != 0) return false;
+  if (resource == Resource::memory && exhausted.load(std::memory_order_relaxed)) return true;
+  if (counted.load(std::memory_order_relaxed) != static_cast<int>(resource)) return false;
+  if (asked.fetch_add(1, std::memory_order_relaxed) + 1 != failing.load(std::memory_order_relaxed)) return false;
+  failed.store(true, std::memory_order_relaxed);
+  return true;
+}
+
+}  // namespace
+
+void begin(Resource resource, std::uint64_t n) {
+  asked = 0;
+  failed = false;
+  failing = n;
+  counted = static_cast<int>(resource);
+}
+std::uint64_t end() {
+  counted = off;
+  return asked;
+}
+bool has_failed() { return failed; }
+void exhaust_memory(bool on) { exhausted = on; }
+
+Spared::Spared() { ++spared; }
+Spared::~Spared() { --spared; }
+
+}  // namespace hiway_tests::nth
+
+using hiway_tests::nth::fails;
+using hiway_tests::nth::Resource;
+
+// ---- memory
+
+void* operator new(std::size_t bytes) {
+  void* const memory = fails(Resource::memory) ? nullptr : std::malloc(bytes == 0 ? 1 : bytes);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  auto const at = static_cast<std::size_t>(alignment);
+  void* const memory = fails(Resource::memory) ? nullptr : std::aligned_alloc(at, (bytes + at - 1) / at * at);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+void* operator new[](std::size_t bytes) { return operator new(bytes); }
+void* operator new[](std::size_t bytes, std::align_val_t alignment) { return operator new(bytes, alignment); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+
+// ---- threads: std::thread, and with it std::jthread, start by this function of libstdc++
+
+extern "C" {
+// NOLINTBEGIN: the names are the linker's
+void __real__ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE(
+    std::thread* self, std::unique_ptr<std::thread::_State>* state, void (*depends)());
+void __wrap__ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE(
+    std::thread* self, std::unique_ptr<std::thread::_State>* state, void (*depends)()) {
+  if (fails(Resource::thread)) throw std::system_error(EAGAIN, std::generic_category());
+  __real__ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE(self, state, depends);
+}
+// NOLINTEND
+}

@@ -1,0 +1,298 @@
+// Whatever a run asks for may fail once: each n-th allocation, thread, file operation, and call of the device, of runs that
+// end well, fail, are aborted, stall, and are traced. The run ends in time, with an error that names what failed or with the
+// right result; the pipeline runs again, and is destroyed. HIWAY_STRIDE: only each so-manieth n.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "hiway/hiway.hpp"
+#include "hiway/log.hpp"
+#include "tests/device.hpp"
+#include "tests/environment.hpp"
+#include "tests/faults/faulty_device.hpp"
+#include "tests/faults/nth/interpose.hpp"
+
+namespace {
+
+using namespace hiway;
+using namespace std::chrono_literals;
+using hiway_tests::FaultyDevice;
+using hiway_tests::nth::Resource;
+namespace nth = hiway_tests::nth;
+
+enum class Kind : std::uint8_t { ends_well, fails, is_aborted, stalls, is_traced };
+constexpr std::array kinds{Kind::ends_well, Kind::fails, Kind::is_aborted, Kind::stalls, Kind::is_traced};
+char const* name_of(Kind kind) {
+  constexpr std::array names{"that ends well", "that fails", "that is aborted", "that stalls", "that is traced"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+struct Twice {
+  HIWAY_DEVICE long operator()(int const& x) const { return 2L * x; }
+};
+
+/// What the watchdog says when a try takes too long.
+char under_way[256];
+void hang(int) {
+  static_cast<void>(write(STDERR_FILENO, under_way, std::char_traits<char>::length(under_way)));
+  _exit(97);
+}
+
+/// CPU -> device -> CPU, half by dma; the sum is known. A cycle on the CPU spills.
+class Program {
+ public:
+  static constexpr int numbers = 60;
+  static constexpr long right = 2L * numbers * (numbers + 1) / 2;
+
+  Program(Kind kind, std::string const& device) : kind_(kind), pipe_(config(kind, device)) {
+    auto& in = pipe_.create_tunnel<int>("numbers", Direction::cpu_to_gpu,
+                                        {.capacity_items = 16, .movement = Movement::dma});
+    auto& out = pipe_.create_tunnel<long>("doubles", Direction::gpu_to_cpu, {.capacity_items = 16});
+    auto& again = pipe_.create_tunnel<long>("again", Direction::cpu_to_cpu, {.capacity_items = 2});
+    pipe_.add_cpu_stage(
+        "feed",
+        [this](Inlet<int> feed) {
+          for (int i = 1; i <= numbers; ++i) feed.put_h(i);
+          while (faulty_ && kind_ == Kind::is_aborted) feed.put_h(0);
+        },
+        into(in));
+    pipe_.add_gpu_stage("twice", Twice{}, from(in), into(out), {.blocks = 1, .threads_per_block = 32});
+    pipe_.add_cpu_stage(
+        "add", [this](Outlet<long> doubles, Outlet<long> turned, Inlet<long> turn) { add(doubles, turned, turn); },
+        from(out, again), into(again));
+  }
+
+  /// `faulty`: as its kind is; else it ends well.
+  void run(bool faulty) {
+    sum_ = 0;
+    faulty_ = faulty;
+    pipe_.start();
+    if (faulty && kind_ == Kind::is_aborted) {
+      std::this_thread::sleep_for(1ms);
+      pipe_.abort();
+    }
+    pipe_.wait();
+  }
+  [[nodiscard]] long sum() const { return sum_; }
+
+ private:
+  static PipelineConfig config(Kind kind, std::string const& device) {
+    PipelineConfig c{.device = device};
+    if (kind == Kind::stalls) {
+      c.stall_after = 30ms;
+      c.on_stall = OnStall::abort;
+    }
+    if (kind == Kind::is_traced) c.trace = "nth_fault_trace.json";
+    return c;
+  }
+  /// Every item goes round once.
+  void add(Outlet<long> doubles, Outlet<long> turned, Inlet<long> turn) {
+    long seen = 0;
+    for (unsigned misses = 0; !doubles.is_terminate_h();) {
+      long x = 0;
+      if (doubles.get_h(x)) {
+        turn.put_h(x);
+        ++seen;
+        if (faulty_ && kind_ == Kind::fails && seen == numbers / 2) throw std::runtime_error("not wanted");
+        if (faulty_ && kind_ == Kind::stalls && seen == numbers / 2) continue;  // without end_task
+        doubles.end_task_h();
+      } else if (turned.get_h(x)) {
+        sum_ += x;
+        turned.end_task_h();
+      } else if (++misses % 64 == 0) {
+        std::this_thread::yield();
+      }
+    }
+  }
+
+  Kind kind_;
+  bool faulty_ = false;
+  long sum_ = 0;
+  Pipeline pipe_;
+};
+
+/// How the tries of one kind of fault went.
+struct Tally {
+  std::uint64_t tries = 0;
+  std::uint64_t errors = 0;
+  std::uint64_t absorbed = 0;  ///< the run did as it should
+};
+
+bool names_something(std::string const& text) {
+  if (text.empty() || text == "std::bad_alloc" || text.find('\n') != std::string::npos) return false;
+  for (char const* name : {"stage", "the run", "tunnel", "device", "monitor", "copy stream", "copy", "trace", "buffer",
+                           "the deadline", "peeks", "streams"}) {
+    if (text.find(name) != std::string::npos) return true;
+  }
+  return false;
+}
+
+bool is_kinds_own(Kind kind, std::string const& text) {
+  switch (kind) {
+    case Kind::ends_well:
+    case Kind::is_traced: return false;
+    case Kind::fails: return text == "stage 'add': not wanted";
+    case Kind::is_aborted: return text == "the pipeline was aborted";
+    case Kind::stalls: return text.starts_with("no progress for");
+  }
+  return false;
+}
+
+/// A busy machine may hold a run up for as long as a stall takes.
+void run_well(Program& program) {
+  for (int left = 20;; --left) {
+    try {
+      return program.run(false);
+    } catch (Aborted const& e) {
+      if (left == 0 || !std::string(e.what()).starts_with("no progress for")) throw;
+    }
+  }
+}
+
+/// One life in which the n-th fails. `arm` and `disarm` around what may fail; the second says whether it did.
+void live(Kind kind, std::string const& device, std::uint64_t n, std::function<void()> const& arm,
+          std::function<bool()> const& disarm, Tally& tally, bool& fired) {
+  std::optional<Program> program;
+  std::optional<std::string> error;
+  bool set_up = false;
+  arm();
+  try {
+    program.emplace(kind, device);
+    set_up = true;
+    program->run(true);
+  } catch (std::exception const& e) {
+    nth::Spared const spared;
+    error = e.what();
+  }
+  fired = disarm();
+  ++tally.tries;
+  std::string const where = std::string("n = ") + std::to_string(n) + " of a run " + name_of(kind);
+  bool const own = error ? is_kinds_own(kind, *error) : (kind == Kind::ends_well || kind == Kind::is_traced);
+  if (own) {
+    tally.absorbed += fired ? 1 : 0;
+    if (!error) {
+      EXPECT_EQ(program->sum(), Program::right) << where << " went unnoticed";
+    }
+  } else {
+    EXPECT_TRUE(fired) << where << ": nothing was to fail, and: " << error.value_or("no error");
+    EXPECT_TRUE(error) << where << ": the run ended as if nothing had been wrong with it";
+    if (error && set_up) {
+      EXPECT_TRUE(names_something(*error)) << where << " is not named: " << *error;
+    }
+    ++tally.errors;
+  }
+  if (program) {
+    run_well(*program);
+    EXPECT_EQ(program->sum(), Program::right) << where << ": the run after it";
+  }
+}
+
+/// Of what there is much of.
+std::uint64_t chosen_stride() {
+#if defined(HIWAY_SANITIZED)
+  return hiway_tests::from_environment("HIWAY_STRIDE", 7);
+#else
+  return hiway_tests::from_environment("HIWAY_STRIDE", 1);
+#endif
+}
+
+/// Every n until none is left to fail.
+void every_n(char const* what, std::string const& device, std::uint64_t stride,
+             std::function<void(std::uint64_t)> const& arm, std::function<bool()> const& disarm) {
+  std::signal(SIGALRM, hang);
+  set_log_sink([](LogLevel, std::string_view) {});
+  for (Kind const kind : kinds) {
+    Tally tally;
+    unsigned quiet = 0;
+    for (std::uint64_t n = 1; quiet < 10 && !testing::Test::HasFailure(); n += stride) {
+      std::snprintf(under_way, sizeof under_way, "HANG: %s, n = %llu of a run %s\n", what,
+                    static_cast<unsigned long long>(n), name_of(kind));
+      alarm(60);
+      bool fired = false;
+      live(kind, device, n, [&] { arm(n); }, disarm, tally, fired);
+      alarm(0);
+      quiet = fired ? 0 : quiet + 1;
+    }
+    std::cout << what << " of a run " << name_of(kind) << ": " << tally.tries << " n, " << tally.errors << " errors, "
+              << tally.absorbed << " absorbed" << std::endl;
+  }
+  set_log_sink({});
+  std::remove("nth_fault_trace.json");
+}
+
+void every_n_of(Resource resource, char const* what, std::uint64_t stride) {
+  every_n(
+      what, "simt", stride, [resource](std::uint64_t n) { nth::begin(resource, n); },
+      [] {
+        nth::end();
+        return nth::has_failed();
+      });
+}
+
+TEST(NthFault, AnyAllocationMayFail) { every_n_of(Resource::memory, "allocation", chosen_stride()); }
+TEST(NthFault, AnyCallOfTheDeviceMayFail) {
+  std::optional<FaultyDevice> device;
+  every_n(
+      "call of the device", FaultyDevice::name, chosen_stride(),
+      [&](std::uint64_t n) {
+        device.reset();
+        device.emplace(hiway_tests::FaultPlan{.failed_call = n});
+      },
+      [&] {
+        bool const fired = device->calls >= device->plan.failed_call;
+        device->plan.failed_call = 0;
+        return fired;
+      });
+}
+
+// A stage takes all the memory there is for half a second: the run ends with an error that says so, and not before it could.
+TEST(NthFault, MemoryThatIsUsedUpForATimeEndsTheRun) {
+  std::signal(SIGALRM, hang);
+  std::snprintf(under_way, sizeof under_way, "HANG: memory used up\n");
+  alarm(60);
+  Pipeline pipe({.device = "simt", .trace = "nth_fault_trace.json"});
+  auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_gpu, {.capacity_items = 16});
+  auto& doubles = pipe.create_tunnel<long>("doubles", Direction::gpu_to_cpu, {.capacity_items = 16});
+  bool greedy = true;
+  long sum = 0;
+  pipe.add_cpu_stage(
+      "feed",
+      [&](Inlet<int> feed) {
+        for (int i = 1; i <= 1000; ++i) {
+          if (i == 500 && greedy) {
+            nth::exhaust_memory(true);
+            std::this_thread::sleep_for(500ms);
+            nth::exhaust_memory(false);
+          }
+          feed.put_h(i);
+        }
+      },
+      into(numbers));
+  pipe.add_gpu_stage("twice", Twice{}, from(numbers), into(doubles));
+  pipe.add_cpu_stage(
+      "add", [&](long const& x) { sum += x; }, from(doubles));
+  set_log_sink([](LogLevel, std::string_view) {});
+  std::string const text = hiway_tests::text_of_error<Error>([&] { pipe.run(); });
+  EXPECT_EQ(text, "the watcher of the run: failed, and there was no memory left to say why");
+  greedy = false;
+  sum = 0;
+  pipe.run();
+  EXPECT_EQ(sum, 1001000);
+  alarm(0);
+  set_log_sink({});
+  std::remove("nth_fault_trace.json");
+}
+
+TEST(NthFault, AnyThreadMayFailToStart) { every_n_of(Resource::thread, "thread", 1); }
+
+}  // namespace
