@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "hiway/log.hpp"
+#include "hiway/report.hpp"
 #include "pipeline_core.hpp"
 
 namespace hiway {
@@ -70,6 +71,7 @@ void check_extents(std::string_view stage, Extent grid, Extent block) {
 }
 
 Pipeline::Core::Core(PipelineConfig config) : config_(std::move(config)) {
+  take_report_signal();  // not in start(): the signal may come while the pipeline is made
   devices_.emplace_back().backend = make_backend(config_.device);
   config_.stall_after = chosen_stall_after(config_.stall_after);
   if (config_.grow_after.count() < 0)

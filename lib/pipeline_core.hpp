@@ -88,8 +88,6 @@ struct DeviceWord {
 /// PipelineConfig::trace, or what the environment says where that is empty.
 [[nodiscard]] std::string chosen_trace(std::string const& configured);
 [[nodiscard]] char const* direction_name(Direction direction);
-/// How often SIGUSR1 has come. The first call takes the signal over if it has its default disposition.
-[[nodiscard]] unsigned report_signals();
 
 class Pipeline::Core {
  public:

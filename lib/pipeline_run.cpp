@@ -8,6 +8,7 @@
 #include "affinity.hpp"
 #include "hiway/log.hpp"
 #include "hiway/ranges.hpp"
+#include "lib/report_signal.hpp"
 #include "pipeline_core.hpp"
 
 namespace hiway {

@@ -1,12 +1,12 @@
 // Pipeline::Core's look at a run that stands still: reads the counters of a run under way, beside everyone who changes them,
 // says what they mean (stall_report.hpp), and gives a tunnel more room where that is what is missing.
 #include <algorithm>
-#include <csignal>
 #include <cstdio>
 #include <iterator>
 
 #include "hiway/log.hpp"
 #include "lib/environment.hpp"
+#include "lib/report_signal.hpp"
 #include "pipeline_core.hpp"
 
 namespace hiway {
@@ -16,21 +16,6 @@ constexpr auto least_look_interval = std::chrono::milliseconds(10);
 constexpr auto hint_after = std::chrono::seconds(10);
 constexpr auto for_ever = std::chrono::hours(24 * 365 * 100);
 constexpr auto stats_patience = std::chrono::milliseconds(100);
-
-std::atomic<unsigned> signals{0};
-static_assert(std::atomic<unsigned>::is_always_lock_free, "the signal handler must not lock");
-
-void count_signal(int) { signals.fetch_add(1, std::memory_order_relaxed); }
-
-bool take_signal_over() {
-  struct sigaction action {};
-  if (sigaction(SIGUSR1, nullptr, &action) != 0) return false;
-  if ((action.sa_flags & SA_SIGINFO) != 0 || action.sa_handler != SIG_DFL) return false;
-  action = {};
-  action.sa_handler = &count_signal;
-  action.sa_flags = SA_RESTART;
-  return sigaction(SIGUSR1, &action, nullptr) == 0;
-}
 
 /// Items of a whole ring whose slots were left: who works on an item there may hold what was taken.
 std::uint64_t left(TunnelSnapshot const& s, std::uint64_t room) {
@@ -61,12 +46,6 @@ std::chrono::milliseconds chosen_stall_after(std::chrono::milliseconds configure
   if (configured.count() < 0)
     throw ConfigError("stall_after is negative: " + std::to_string(configured.count()) + " ms");
   return configured.count() != 0 ? configured : milliseconds_of("HIWAY_STALL_AFTER");
-}
-
-unsigned report_signals() {
-  static bool const taken_over = take_signal_over();
-  static_cast<void>(taken_over);
-  return signals.load(std::memory_order_relaxed);
 }
 
 PipelineSnapshot Pipeline::Core::snapshot() {

@@ -319,6 +319,7 @@ int complain(std::string_view what, Exit code) {
 }  // namespace
 
 int run_program(int argc, char const* const* argv, Apps const& apps, Benches const& benches) {
+  hiway::take_report_signal();  // it may come before the application has a pipeline
   try {
     return dispatch(argc, argv, apps, benches);
   } catch (BadInput const& error) {

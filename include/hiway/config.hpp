@@ -159,7 +159,7 @@ struct PipelineConfig {
   std::chrono::milliseconds deadline{0};  ///< a run that takes longer is aborted; 0: none
   /// After so long without progress the run prints who waits for what on stderr, once for each stall. 0: the
   /// milliseconds in HIWAY_STALL_AFTER if set ("off": never), else one line after 10 s. SIGUSR1 asks for the same at any
-  /// time, unless the program handles that signal itself.
+  /// time (take_report_signal, hiway/report.hpp).
   std::chrono::milliseconds stall_after{0};
   OnStall on_stall = OnStall::go_on;
   /// Of tunnels with grow_to_items. A stage that works for longer may be taken for one that waits, and its full tunnel grow

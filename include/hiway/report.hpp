@@ -92,6 +92,12 @@ struct RunReport {
   std::vector<LatencyReport> latencies;
 };
 
+/// From now on SIGUSR1 asks every run under way for a stall report, and kills the process no more; while no run is under way
+/// it does nothing. A program that has its own handler, or ignores the signal, keeps that. The first Pipeline calls this: a
+/// program calls it itself where the signal may come before. *Threads*: any. *Lifetime*: when the library is unloaded, as with
+/// a plugin, the signal is ignored from then on.
+void take_report_signal() noexcept;
+
 /// The report as JSON, in one line (docs/tracing.md has the format).
 [[nodiscard]] std::string to_json(RunReport const& report);
 /// As a table for people.

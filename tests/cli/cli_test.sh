@@ -902,6 +902,23 @@ bad "--target needs --query" run gene-alignment --target t
 bad "exclude each other" run gene-alignment --target t --target-length 5
 bad "--pair brings query and target" run gene-alignment --pair p --target t
 
+# ---- SIGUSR1 asks runs for a report: it kills no program that has no run yet. This one waits for its input.
+mkfifo input
+"$hiway" plan input >out 2>err &
+waits=$!
+caught=0
+for ((i = 0; i < 500 && !caught; ++i)); do  # bit 9 of the signals that it catches
+  caught=$(((0x0$(grep -oP 'SigCgt:\s*\K\w+' /proc/$waits/status) >> 9) & 1))
+  sleep 0.01
+done
+kill -USR1 $waits
+sleep 0.1
+timeout 5 cat "$root/examples/plan/sink_first.json" >input || fail "SIGUSR1: nobody reads any more"
+wait $waits
+code=$?
+[[ $code -eq 0 ]] || fail "hiway plan, SIGUSR1 while it waits for its input: ended with $code: $(cat err)"
+rm -f input
+
 # ---- bad files
 aligning() { bad "$1" run gene-alignment --target "$2" --query-at 0 --query-length 1; }
 aligning "absent.fa: cannot be opened: No such file or directory" absent.fa

@@ -1,0 +1,58 @@
+// The handler of SIGUSR1 counts; the watcher of a run compares the count with what it has seen.
+//
+//   word     written by                     read by
+//   signals  the handler, on any thread     watchers
+//
+// The handler is code of this library. A plugin that has the library in it takes that code with it when it is unloaded, so the
+// signal is ignored from then on, and a pending one is discarded. It does not get its default back: that kills the process,
+// and somebody who asks for reports by the signal does not know when a plugin goes.
+#include "lib/report_signal.hpp"
+
+#include <atomic>
+#include <csignal>
+
+#include "hiway/report.hpp"
+
+namespace hiway {
+namespace {
+
+std::atomic<unsigned> signals{0};
+static_assert(std::atomic<unsigned>::is_always_lock_free, "the signal handler must not lock");
+
+void count_signal(int) { signals.fetch_add(1, std::memory_order_relaxed); }
+
+/// Set beside SIG_IGN, where it has no effect: the mark by which a plugin that is loaded again knows who ignores the signal.
+constexpr int ignored_by_hiway = SA_NODEFER;
+
+struct Handler {
+  Handler() noexcept {
+    struct sigaction seen{};
+    if (sigaction(SIGUSR1, nullptr, &seen) != 0 || (seen.sa_flags & SA_SIGINFO) != 0) return;
+    bool const ours = seen.sa_handler == SIG_IGN && (seen.sa_flags & ignored_by_hiway) != 0;
+    if (seen.sa_handler == SIG_DFL || ours) set(&count_signal, SA_RESTART);
+  }
+  ~Handler() {
+    struct sigaction seen{};
+    if (sigaction(SIGUSR1, nullptr, &seen) != 0 || (seen.sa_flags & SA_SIGINFO) != 0) return;
+    if (seen.sa_handler == &count_signal) set(SIG_IGN, ignored_by_hiway);
+  }
+  Handler(Handler const&) = delete;
+  Handler& operator=(Handler const&) = delete;
+
+ private:
+  static void set(void (*handler)(int), int flags) noexcept {
+    struct sigaction action{};
+    action.sa_handler = handler;
+    action.sa_flags = flags;
+    sigaction(SIGUSR1, &action, nullptr);
+  }
+};
+
+}  // namespace
+
+// Destroyed when the library is unloaded, and at the end of the process.
+void take_report_signal() noexcept { static Handler const handler; }
+
+unsigned report_signals() noexcept { return signals.load(std::memory_order_relaxed); }
+
+}  // namespace hiway

@@ -1,0 +1,9 @@
+// The signal that asks runs for a report, SIGUSR1; hiway/report.hpp has take_report_signal().
+#pragma once
+
+namespace hiway {
+
+/// How often the signal has come since it was taken over. *Threads*: any.
+[[nodiscard]] unsigned report_signals() noexcept;
+
+}  // namespace hiway
