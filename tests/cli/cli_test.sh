@@ -913,7 +913,7 @@ for ((i = 0; i < 500 && !caught; ++i)); do  # bit 9 of the signals that it catch
 done
 kill -USR1 $waits
 sleep 0.1
-timeout 5 cat "$root/examples/plan/sink_first.json" >input || fail "SIGUSR1: nobody reads any more"
+timeout 5 bash -c 'cat "$0" >input' "$root/examples/plan/sink_first.json" || fail "SIGUSR1: nobody reads any more"
 wait $waits
 code=$?
 [[ $code -eq 0 ]] || fail "hiway plan, SIGUSR1 while it waits for its input: ended with $code: $(cat err)"
