@@ -232,7 +232,7 @@ void every_n(char const* what, std::string const& device, std::uint64_t stride,
 
 void every_n_of(Resource resource, char const* what, std::uint64_t stride) {
   every_n(
-      what, "simt", stride, [resource](std::uint64_t n) { nth::begin(resource, n); },
+      what, hiway_tests::device(), stride, [resource](std::uint64_t n) { nth::begin(resource, n); },
       [] {
         nth::end();
         return nth::has_failed();
@@ -240,6 +240,7 @@ void every_n_of(Resource resource, char const* what, std::uint64_t stride) {
 }
 
 TEST(NthFault, AnyAllocationMayFail) { every_n_of(Resource::memory, "allocation", chosen_stride()); }
+#if !defined(HIWAY_TEST_ON_GPU)
 TEST(NthFault, AnyCallOfTheDeviceMayFail) {
   std::optional<FaultyDevice> device;
   every_n(
@@ -255,12 +256,15 @@ TEST(NthFault, AnyCallOfTheDeviceMayFail) {
       });
 }
 
+#endif
+
 // A stage takes all the memory there is for half a second: the run ends with an error that says so, and not before it could.
 TEST(NthFault, MemoryThatIsUsedUpForATimeEndsTheRun) {
+  HIWAY_NEEDS_DEVICE();
   std::signal(SIGALRM, hang);
   std::snprintf(under_way, sizeof under_way, "HANG: memory used up\n");
   alarm(60);
-  Pipeline pipe({.device = "simt", .trace = "nth_fault_trace.json"});
+  Pipeline pipe({.device = hiway_tests::device(), .trace = "nth_fault_trace.json"});
   auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_gpu, {.capacity_items = 16});
   auto& doubles = pipe.create_tunnel<long>("doubles", Direction::gpu_to_cpu, {.capacity_items = 16});
   bool greedy = true;
