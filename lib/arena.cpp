@@ -39,6 +39,7 @@ Arena::Place Arena::take(std::size_t bytes, std::size_t alignment) {
     std::memset(image, 0, size);
     std::unique_ptr<std::byte[], void (*)(std::byte*)> owned(image, &free_image);
     chunk = add({nullptr, size, 0, std::move(owned), false}, what_);
+    if (memory_ != Memory::device) std::memset(chunk->home, 0, size);  // words may be looked at before the first reset
   }
   std::size_t const offset = aligned(chunk->used);
   chunk->used = offset + bytes;

@@ -103,6 +103,13 @@ void nap(unsigned naps) noexcept {
 
 void throw_unwind() { throw Unwind("the pipeline is aborting"); }
 
+void leave_thread(Control& control, std::uint32_t tunnel) {
+  ThreadContext& context = this_thread_context();
+  if (context.run == &control) throw Unwind("the pipeline is aborting", ++context.unwinds);
+  if (control.run != nullptr) control.run->refuse(tunnel);
+  throw_unwind();
+}
+
 void require_lane() {
   if (!simt::on_lane())
     throw WrongDevice("wrong device: a _d function was called on a CPU thread; use the _h function there");

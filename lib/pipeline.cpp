@@ -81,6 +81,7 @@ Pipeline::Core::Core(PipelineConfig config) : config_(std::move(config)) {
   host_words_ = std::make_unique<Arena>(backend(), Memory::pinned, "tunnels' words");
   managed_items_ = std::make_unique<Arena>(backend(), Memory::managed, "Movement::managed");
   host_control_ = host_words_->place<Control>();
+  host_control_->run = host_words_->image(host_control_).run = this;
   host_all_ended_ = host_words_->place<Word<std::uint32_t>>();
   devices_.front().number = backend().number();
   give_words(devices_.front());
@@ -101,6 +102,7 @@ Pipeline::Core::~Core() {
 void Pipeline::Core::give_words(Device& device) {
   device.words = std::make_unique<Arena>(*device.backend, Memory::device, "tunnels' words");
   device.control = device.words->place<Control>();
+  device.words->image(device.control).run = this;
   device.notice = host_words_->place<DeviceNotice>();
   device.all_ended = device.words->place<Word<std::uint32_t>>();
 }
@@ -432,8 +434,37 @@ Backend& Pipeline::Core::backend_of(void const* buffer) const {
   return found == buffers_.end() ? backend() : backend(found->home);
 }
 
+/// Also between two runs, when nothing but words and the last run's error may be looked at.
+void Pipeline::Core::refuse(std::uint32_t tunnel) {
+  std::string who;
+  {
+    std::scoped_lock const lock(open_names_lock_);
+    if (auto const name = open_names_.find(tunnel); name != open_names_.end()) who = "tunnel '" + name->second + "': ";
+  }
+  for (unsigned looks = 0; looks < 100 && running_ && !error_.get(); ++looks) {
+    import_faults();  // may still be filling in what it is
+    if (!error_.get()) std::this_thread::yield();
+  }
+  if (std::exception_ptr const error = error_.get()) {
+    try {
+      std::rethrow_exception(error);
+    } catch (std::exception const& e) {
+      std::throw_with_nested(Unwind(who + "the run has failed: " + e.what()));
+    }
+  }
+  throw Unwind(who + (running_ ? "the run has failed" : "no run is under way: start the pipeline first"));
+}
+
+/// Words of an end that is new have no value before the next start, so nobody goes on to them.
+void Pipeline::Core::note_open(TunnelBase const& tunnel) {
+  ThreadMachine{}.store(host_control_->aborted, 1u, Order::release);
+  std::scoped_lock const lock(open_names_lock_);
+  open_names_[tunnel.id()] = tunnel.name();
+}
+
 InletView Pipeline::Core::open_inlet(TunnelBase const& tunnel) {
   require_idle("open_inlet");
+  note_open(tunnel);
   TunnelState& s = tunnels_.at(tunnel.id());
   place_as_it_is(s);
   if (s.put_home != at_host) settle_movement(s);  // the view keeps the place of the items
@@ -456,6 +487,7 @@ InletView Pipeline::Core::open_inlet(TunnelBase const& tunnel) {
 
 OutletView Pipeline::Core::open_outlet(TunnelBase const& tunnel) {
   require_idle("open_outlet");
+  note_open(tunnel);
   TunnelState& s = tunnels_.at(tunnel.id());
   place_as_it_is(s);
   if (s.get_home != at_host) settle_movement(s);

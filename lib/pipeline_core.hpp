@@ -10,6 +10,7 @@
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -89,9 +90,12 @@ struct DeviceWord {
 [[nodiscard]] std::string chosen_trace(std::string const& configured);
 [[nodiscard]] char const* direction_name(Direction direction);
 
-class Pipeline::Core {
+class Pipeline::Core final : public RunInfo {
  public:
   explicit Core(PipelineConfig config);
+
+  // ---- what open ends and stages ask (pipeline.cpp, pipeline_run.cpp)
+  [[noreturn]] void refuse(std::uint32_t tunnel) override;
 
   // ---- what the user adds (pipeline.cpp, pipeline_stencil.cpp)
   void add_tunnel(std::unique_ptr<TunnelBase> tunnel);
@@ -261,6 +265,7 @@ class Pipeline::Core {
   void place_as_it_is(TunnelState& t);
   [[nodiscard]] std::vector<int> devices_of(GpuStageOptions const& options) const;
   void add_on_each(GpuKernelDescription const& description, std::vector<int> const& devices);
+  void note_open(TunnelBase const& tunnel);
   void branch_out(TunnelBase const& tunnel, std::vector<int> const& devices);
   [[nodiscard]] StageDescription with_branches(StageDescription stage) const;
   [[nodiscard]] Home end_home(TunnelBase const& tunnel, bool puts);
@@ -417,6 +422,8 @@ class Pipeline::Core {
   std::vector<CpuStageDescription> cpu_;
   std::vector<GpuKernelDescription> gpu_;
   bool tunnels_may_grow_ = false;
+  std::mutex open_names_lock_;
+  std::map<std::uint32_t, std::string> open_names_;  ///< of tunnels with open ends, which any thread may ask for
   std::deque<Latency> latencies_;
 
   // Made by prepare(), dropped when the user adds something.

@@ -12,7 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "hiway/machine/machine.hpp"
+#include "hiway/machine/thread_machine.hpp"
 
 namespace hiway {
 
@@ -48,8 +48,19 @@ struct FaultRecord {
   char message[232] = {};  ///< of fail_d, cut off at the end
 };
 
+/// What CPU threads ask about their run, when it does not go on. Implemented by the pipeline.
+class RunInfo {
+ public:
+  /// Throws Unwind that says why, its reason nested; `tunnel` is named where it has an open end. *Threads*: any.
+  [[noreturn]] virtual void refuse(std::uint32_t tunnel) = 0;
+
+ protected:
+  ~RunInfo() = default;
+};
+
 struct Control {
   alignas(128) Word<std::uint32_t> aborted{0};
+  RunInfo* run = nullptr;  ///< for the CPU's eyes; null: nobody knows
   alignas(128) Word<std::uint32_t> taken{0};
   Word<std::uint32_t> ready{0};
   FaultRecord record;
@@ -62,10 +73,19 @@ HIWAY_DEVICE inline bool is_aborted(Machine m, Control& control) {
   return true;
 }
 
+/// Leaves the call, and the stage. `tunnel`: whose end was called, where that is known.
+template <class Machine>
+[[noreturn]] HIWAY_DEVICE inline void leave_run(Machine m, Control&, std::uint32_t) {
+  m.leave();
+}
+HIWAY_NO_SPACE_CHECK [[noreturn]] HIWAY_DEVICE inline void leave_run(ThreadMachine, Control& c, std::uint32_t tunnel) {
+  leave_thread(c, tunnel);
+}
+
 /// Leaves the stage when the run is aborting.
 template <class Machine>
-HIWAY_DEVICE inline void leave_if_aborted(Machine m, Control& control) {
-  if (is_aborted(m, control)) m.leave();
+HIWAY_DEVICE inline void leave_if_aborted(Machine m, Control& control, std::uint32_t tunnel = no_id) {
+  if (is_aborted(m, control)) leave_run(m, control, tunnel);
 }
 
 /// Records the fault if it is the home's first and sets `aborted`. Returns.
@@ -95,10 +115,19 @@ template <class Machine>
 [[noreturn]] HIWAY_DEVICE inline void raise(Machine m, Control& control, FaultKind kind, std::uint32_t stage,
                                             std::uint32_t tunnel, std::uint64_t item, char const* message = nullptr) {
   record_fault(m, control, kind, stage, tunnel, item, message);
-  m.leave();
+  leave_run(m, control, tunnel);
 }
 
 namespace detail {
+
+/// A put or get by an open end, on a CPU thread, is refused at once when the run does not go on: nobody else may be left
+/// who would see what it puts. A stage's own is left when it waits.
+template <class Machine, class EndView>
+HIWAY_DEVICE inline void refuse_if_over(Machine, EndView const&) {}
+HIWAY_NO_SPACE_CHECK template <class EndView>
+HIWAY_DEVICE inline void refuse_if_over(ThreadMachine m, EndView const& v) {
+  if (v.open) leave_if_aborted(m, *v.control, v.tunnel);
+}
 
 /// fail_h and fail_d of an end.
 template <class Machine, class EndView>

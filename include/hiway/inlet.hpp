@@ -134,9 +134,10 @@ template <class Machine, class Write>
 HIWAY_DEVICE inline bool try_put(Machine m, InletView const& all, std::uint32_t group, bool need, Write&& write,
                                  Credits credits = Credits::doubtful) {
   InletView const& v = roomiest(m, all);
+  refuse_if_over(m, v);
   bool done = put_once(m, v, home_ring(m, v), group, need && !is_throttled(m, v), credits, write);
   if (has_spill(v.spill)) done = put_once(m, v, *v.spill, group, need && !done, Credits::doubtful, write) || done;
-  if (need && !done) leave_if_aborted(m, *v.control);
+  if (need && !done) leave_if_aborted(m, *v.control, v.tunnel);
   return done;
 }
 
@@ -171,6 +172,7 @@ HIWAY_DEVICE inline bool takes_ticket_first(InletView const& v) {
 /// Puts one item for each lane of `group` with `need`, all lanes together, where tickets come first.
 template <class Machine, class Write>
 HIWAY_DEVICE inline void put_tagged(Machine m, InletView const& v, std::uint32_t group, bool need, Write&& write) {
+  refuse_if_over(m, v);
   unsigned misses = 0;
   Ticket ticket;
   for (bool taken = false;; wait_for_room(m, v, misses++)) {
@@ -180,7 +182,7 @@ HIWAY_DEVICE inline void put_tagged(Machine m, InletView const& v, std::uint32_t
       taken = true;
     }
     if (taken && has_room(m, v.ring, ticket)) break;
-    leave_if_aborted(m, *v.control);
+    leave_if_aborted(m, *v.control, v.tunnel);
   }
   Lateness const late = read_lateness(m, v);
   commit_tagged(m, v.ring, ticket.number, *v.control, write, [&] { refuse_late_put(m, v, ticket.number, late); });
@@ -237,6 +239,7 @@ HIWAY_DEVICE inline void close(Machine m, InletView const& v) {
 /// Up to `n` tickets, for a team by its first lane. Waits for room.
 template <class Machine>
 HIWAY_DEVICE inline Claimed claim_room(Machine m, InletView const& v, std::uint32_t n) {
+  refuse_if_over(m, v);
   for (unsigned misses = 0;; ++misses) {
     Claimed c{.run = {}, .whose = home_of(m, v)};
     if (!is_throttled(m, v)) c.run = claim_put_run(m, ring_of(v, c.whose), n);
@@ -249,7 +252,7 @@ HIWAY_DEVICE inline Claimed claim_room(Machine m, InletView const& v, std::uint3
       note_room(m, v, misses);
       return c;
     }
-    leave_if_aborted(m, *v.control);
+    leave_if_aborted(m, *v.control, v.tunnel);
     wait_for_room(m, v, misses);
   }
 }
@@ -317,7 +320,7 @@ HIWAY_DEVICE inline void put_span(Machine m, InletView const& v, std::size_t n, 
       note_room(m, v, misses);
       misses = 0;
     } else {
-      leave_if_aborted(m, *v.control);
+      leave_if_aborted(m, *v.control, v.tunnel);
       wait_for_room(m, v, misses++);
     }
   }
@@ -366,8 +369,8 @@ class Inlet {
   Inlet() = default;
   HIWAY_DEVICE explicit Inlet(InletView const& view) : view_(view) {}
 
-  /// Puts `item`. *Waits* until the tunnel has room; does not return when the run aborts. *Threads*: any number at
-  /// once.
+  /// Puts `item`. *Waits* until the tunnel has room; is left by an exception when the run aborts. *Threads*: any
+  /// number at once.
   /// *Errors*: put_after_close, put_after_end, spill_exhausted end the run with an error that names stage and tunnel.
   void put_h(T const& item) const {
     on_this_thread([&](auto m) { detail::put(m, view_, WriteItem<T>{item}); });
@@ -380,8 +383,8 @@ class Inlet {
   }
 
   /// Puts `item` if there is room now, in the spill pool too. False may be said too often, when another claim is in
-  /// flight; never waits for room. Does not return when the run aborts. A full pool is no error here: a stage of a cycle
-  /// that only tries again may wait for itself, and put would say so.
+  /// flight; never waits for room. When the run aborts it is left as put is. A full pool is no error here: a stage of a
+  /// cycle that only tries again may wait for itself, and put would say so.
   [[nodiscard]] bool try_put_h(T const& item) const {
     return on_this_thread(
         [&](auto m) { return detail::try_put(m, view_, detail::together(m, view_), true, WriteItem<T>{item}); });
@@ -509,6 +512,7 @@ class Inlet {
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE void put_all(ThreadMachine m, std::span<T const> items) const {
     for (unsigned misses = 0; !items.empty();) {
       InletView const& v = detail::roomiest(m, view_);
+      detail::refuse_if_over(m, v);
       std::size_t n = 0;
       if (!detail::is_throttled(m, v)) n = detail::put_run(m, v, detail::home_ring(m, v), items.data(), items.size());
       if (n == 0 && has_spill(v.spill)) n = detail::put_run(m, v, *v.spill, items.data(), items.size());
@@ -517,7 +521,7 @@ class Inlet {
         detail::note_room(m, view_, misses);
         misses = 0;
       } else if (!items.empty()) {
-        leave_if_aborted(m, *view_.control);
+        leave_if_aborted(m, *view_.control, view_.tunnel);
         detail::wait_for_room(m, view_, misses++);
       }
     }

@@ -98,6 +98,7 @@ HIWAY_DEVICE inline bool get_once(Machine m, OutletView const& all, std::uint32_
                                   Read&& read, Credits credits, bool elsewhere, std::uint32_t& next) {
   constexpr Credits doubtful = Credits::doubtful;
   OutletView const& v = fullest(m, all);
+  refuse_if_over(m, v);
   if constexpr (may_be_tagged<std::remove_cvref_t<Read>>) {
     if (v.ring.by_tags()) {
       bool const got = get_tagged(m, v.ring, group, need, TagReader{&port_of(m, v).got, next, v.alone}, read);
@@ -213,14 +214,14 @@ HIWAY_DEVICE inline bool tunnel_ended(Machine m, OutletView const& v) {
   bool const aborted = m.load_ahead(v.control->aborted) != 0;
   if (!ended && !aborted) return false;
   m.acquire_ahead();
-  if (!ended) m.leave();
+  if (!ended) leave_run(m, *v.control, v.tunnel);
   return true;
 }
 
 template <class Machine>
 HIWAY_DEVICE inline bool stage_ended(Machine m, OutletView const& v) {
   if (m.load(*v.stage_ended, Order::acquire) != 0) return true;
-  leave_if_aborted(m, *v.control);
+  leave_if_aborted(m, *v.control, v.tunnel);
   return false;
 }
 
@@ -256,6 +257,7 @@ enum class Found : std::uint8_t { nothing, item, ended };
 /// Up to `n` tickets, for a team by its first lane, or none.
 template <class Machine>
 HIWAY_DEVICE inline Claimed claim_items(Machine m, OutletView const& v, std::uint32_t n, Credit credit) {
+  refuse_if_over(m, v);
   Claimed c{.run = {}, .whose = home_of(m, v)};
   auto const claim = [&] { c.run = claim_get_run(m, ring_of(v, c.whose), n, &port_of(m, v).got, credit); };
   claim();
@@ -667,6 +669,7 @@ class Outlet {
   }
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE std::size_t get_all(ThreadMachine m, std::span<T> items) const {
     OutletView const& v = detail::fullest(m, view_);
+    detail::refuse_if_over(m, v);
     auto const take = [&](Ring const& ring) { return detail::get_run(m, v, ring, items.data(), items.size()); };
     std::size_t n = take(detail::home_ring(m, v));
     if (n == 0 && detail::help_to_come(m, v)) n = take(v.ring);
@@ -679,7 +682,7 @@ class Outlet {
   template <class Machine>
   HIWAY_DEVICE void after_get(Machine m, bool got) const {
     detail::note_result(m, view_, got);
-    if (!got) leave_if_aborted(m, *view_.control);
+    if (!got) leave_if_aborted(m, *view_.control, view_.tunnel);
     pause_unless(m, got);
   }
   template <class Machine>

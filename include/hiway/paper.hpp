@@ -83,8 +83,8 @@ HIWAY_DEVICE inline Table const& device_table() {
   return *table;
 }
 
-/// What `call` returns; its type's zero when the run aborts meanwhile. The user's threads know nothing of Unwind;
-/// shutdownService() says why.
+/// What `call` returns; its type's zero when the run has failed, or aborts meanwhile: puts do nothing. The user's threads
+/// know nothing of Unwind; shutdownService() says why.
 template <class Call>
 auto unless_aborted(Call&& call) {
   try {

@@ -2,6 +2,7 @@
 // as returned.
 #pragma once
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <tuple>
@@ -69,6 +70,34 @@ HIWAY_DEVICE inline void run_persistent(Machine m, Runner& runner, Ends<Runner> 
   runner(m, ends.outlets, ends.inlets);
   m.sync_block();
   if (m.thread_in_block() == 0) close_block(m, ends, m.block_index(), m.block_threads());
+}
+
+/// A CPU thread's. Whoever keeps one of its inlets puts no more behind it.
+template <class Runner>
+void run_persistent(ThreadMachine m, Runner& runner, Ends<Runner> const& ends) {
+  struct Closed {
+    Ends<Runner> const& ends;
+    ~Closed() {
+      for (unsigned i = 0; i != Runner::inlet_count; ++i) {
+        detail::for_each_branch(ThreadMachine{}, ends.inlets[i], [](InletView const& inlet) {
+          ThreadMachine{}.fetch_or(inlet.ports->closed_lanes[0], 1u, Order::acq_rel);
+        });
+      }
+    }
+  } const closed{ends};
+  ThreadContext& context = this_thread_context();
+  context.run = ends.control;
+  context.stage = ends.first_stage;
+  for (unsigned s = 0; s != Runner::stage_count; ++s) m.fetch_add(ends.stages[s]->started, 1u, Order::relaxed);
+  try {
+    runner(m, ends.outlets, ends.inlets);
+  } catch (Unwind const& u) {
+    if (u.times != 0) throw;
+    std::throw_with_nested(Aborted(u.what()));  // of another run, whose open end the stage calls
+  }
+  if (is_aborted(m, *ends.control)) return;
+  for (unsigned i = 0; i != Runner::inlet_count; ++i) detail::close(m, ends.inlets[i]);  // T5: the bit, then the count
+  for (unsigned s = 0; s != Runner::stage_count; ++s) m.fetch_add(ends.stages[s]->returned, 1u, Order::acq_rel);
 }
 
 /// What every thread of a persistent kernel calls.

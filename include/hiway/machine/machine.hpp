@@ -40,6 +40,7 @@
 // A CPU thread is a block of one lane. A type that a kernel sees never depends on the machine.
 #pragma once
 #include <cstdint>
+#include <string>
 
 #include "hiway/config.hpp"
 #include "hiway/error.hpp"
@@ -75,7 +76,9 @@ HIWAY_DEVICE inline void by_one_lane(Machine m, Update&& update) {
 
 /// Thrown through stage code when a waiting call is left because the run is aborting. Stage code does not catch it.
 struct Unwind : Aborted {
-  using Aborted::Aborted;
+  explicit Unwind(std::string const& text, unsigned how_often = 0) : Aborted(text), times(how_often) {}
+  /// So often the stage's thread has been left in this run, this time included. 0: not a call of its own run.
+  unsigned times;
 };
 
 }  // namespace hiway

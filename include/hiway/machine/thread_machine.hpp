@@ -11,6 +11,8 @@
 
 namespace hiway {
 
+struct Control;
+
 /// What the current CPU thread runs. Set by the pipeline around a stage's body; the defaults are a thread of the user's
 /// own.
 struct ThreadContext {
@@ -18,7 +20,10 @@ struct ThreadContext {
   unsigned threads = 1;
   unsigned misses = 0;  ///< gets in a row that brought nothing, from whatever outlets
   Wait wait = Wait::automatic;
-  std::uint64_t naps = 0;  ///< so far
+  std::uint64_t naps = 0;        ///< so far
+  Control const* run = nullptr;  ///< of its stage
+  std::uint32_t stage = 0;       ///< the stage's number
+  unsigned unwinds = 0;          ///< calls of its run that were left
 };
 /// The current thread's context.
 ThreadContext& this_thread_context() noexcept;
@@ -42,6 +47,9 @@ inline constexpr std::size_t beyond_caches = std::size_t{8} << 20;
 
 /// Throws Unwind.
 [[noreturn]] void throw_unwind();
+/// Leaves a call of a CPU thread because its run does not go on: throws Unwind. A thread that is no stage's is told why,
+/// and of the tunnel.
+[[noreturn]] void leave_thread(Control& control, std::uint32_t tunnel);
 
 /// hiway's orders as std::atomic_ref takes them.
 struct HostWords {
