@@ -2,11 +2,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <exception>
 #include <limits>
 #include <string>
 #include <thread>
 
 #include "hiway/launch/stage_words.hpp"
+#include "hiway/log.hpp"
 #include "hiway/machine/on_this_device.hpp"
 #include "hiway/memory.hpp"
 
@@ -101,13 +103,46 @@ void nap(unsigned naps) noexcept {
   std::this_thread::sleep_for(nap_length(naps));
 }
 
-void throw_unwind() { throw Unwind("the pipeline is aborting"); }
+namespace {
+
+constexpr char const* leaving =
+    "the pipeline is aborting, and this exception leaves the stage; if it ended the program, it came out of a "
+    "destructor or another noexcept function that puts or gets: declare that noexcept(false)";
+constexpr unsigned told_after = 1000;
+
+/// Of a stage whose thread or lane has been left `times` before and goes on.
+void note_catcher(Control& control, std::uint32_t stage, unsigned times) {
+  if (times != told_after || ThreadMachine{}.fetch_or(control.told_of_catcher, 1u, Order::relaxed) != 0) return;
+  std::string const name = control.run != nullptr ? control.run->stage_name(stage) : std::string();
+  log(LogLevel::warning,
+      "stage '" + name + "' has caught hiway::Unwind " + std::to_string(times) +
+          " times and goes on, so the run cannot end: let it pass, and catch your own exceptions by their type");
+}
+
+}  // namespace
+
+void throw_unwind() { throw Unwind(leaving); }
 
 void leave_thread(Control& control, std::uint32_t tunnel) {
   ThreadContext& context = this_thread_context();
-  if (context.run == &control) throw Unwind("the pipeline is aborting", ++context.unwinds);
-  if (control.run != nullptr) control.run->refuse(tunnel);
-  throw_unwind();
+  if (context.run != &control) {
+    if (control.run != nullptr) control.run->refuse(tunnel);
+    throw_unwind();
+  }
+  note_catcher(control, context.stage, ++context.unwinds);
+  if (context.unwinds > told_after) nap(0);  // others need the core
+  throw Unwind(leaving, context.unwinds);
+}
+
+void leave_lane(Control& control) {
+  unsigned const times = ++simt::lane_unwinds();
+  note_catcher(control, simt::lane_mark(), times);
+  if (times > told_after) simt::wait(times);
+  throw Unwind(leaving, times);
+}
+
+bool returns_when_left(unsigned times, bool has_result) noexcept {
+  return std::uncaught_exceptions() > 0 || (has_result && times > 1);
 }
 
 void require_lane() {

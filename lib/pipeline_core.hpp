@@ -96,6 +96,7 @@ class Pipeline::Core final : public RunInfo {
 
   // ---- what open ends and stages ask (pipeline.cpp, pipeline_run.cpp)
   [[noreturn]] void refuse(std::uint32_t tunnel) override;
+  [[nodiscard]] std::string stage_name(std::uint32_t id) const override;
 
   // ---- what the user adds (pipeline.cpp, pipeline_stencil.cpp)
   void add_tunnel(std::unique_ptr<TunnelBase> tunnel);
@@ -337,7 +338,6 @@ class Pipeline::Core final : public RunInfo {
   [[nodiscard]] static std::string kernel_title(GpuKernelDescription const& k) {
     return (k.stages.size() > 1 ? "group '" : "stage '") + k.name + "'";
   }
-  [[nodiscard]] std::string stage_name(std::uint32_t id) const;
   [[nodiscard]] std::string tunnel_name(std::uint32_t id) const;
   [[nodiscard]] static char const* movement_name(TunnelState const& t);
 

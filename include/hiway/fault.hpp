@@ -11,7 +11,9 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
+#include "hiway/machine/fiber_machine.hpp"
 #include "hiway/machine/thread_machine.hpp"
 
 namespace hiway {
@@ -48,11 +50,13 @@ struct FaultRecord {
   char message[232] = {};  ///< of fail_d, cut off at the end
 };
 
-/// What CPU threads ask about their run, when it does not go on. Implemented by the pipeline.
+/// What CPU threads and emulated lanes ask about their run, when it does not go on. Implemented by the pipeline.
 class RunInfo {
  public:
   /// Throws Unwind that says why, its reason nested; `tunnel` is named where it has an open end. *Threads*: any.
   [[noreturn]] virtual void refuse(std::uint32_t tunnel) = 0;
+  /// *Threads*: the stage's own.
+  [[nodiscard]] virtual std::string stage_name(std::uint32_t stage) const = 0;
 
  protected:
   ~RunInfo() = default;
@@ -60,7 +64,8 @@ class RunInfo {
 
 struct Control {
   alignas(128) Word<std::uint32_t> aborted{0};
-  RunInfo* run = nullptr;  ///< for the CPU's eyes; null: nobody knows
+  Word<std::uint32_t> told_of_catcher{0};  ///< it was said that a stage catches Unwind
+  RunInfo* run = nullptr;                  ///< for the CPU's eyes; null: nobody knows
   alignas(128) Word<std::uint32_t> taken{0};
   Word<std::uint32_t> ready{0};
   FaultRecord record;
@@ -80,6 +85,9 @@ template <class Machine>
 }
 HIWAY_NO_SPACE_CHECK [[noreturn]] HIWAY_DEVICE inline void leave_run(ThreadMachine, Control& c, std::uint32_t tunnel) {
   leave_thread(c, tunnel);
+}
+HIWAY_NO_SPACE_CHECK [[noreturn]] HIWAY_DEVICE inline void leave_run(FiberMachine, Control& c, std::uint32_t) {
+  leave_lane(c);
 }
 
 /// Leaves the stage when the run is aborting.

@@ -369,8 +369,8 @@ class Inlet {
   Inlet() = default;
   HIWAY_DEVICE explicit Inlet(InletView const& view) : view_(view) {}
 
-  /// Puts `item`. *Waits* until the tunnel has room; is left by an exception when the run aborts. *Threads*: any
-  /// number at once.
+  /// Puts `item`. *Waits* until the tunnel has room; is left by an exception when the run aborts, but drops the item
+  /// where another is in flight already. *Threads*: any number at once.
   /// *Errors*: put_after_close, put_after_end, spill_exhausted end the run with an error that names stage and tunnel.
   void put_h(T const& item) const {
     on_this_thread([&](auto m) { detail::put(m, view_, WriteItem<T>{item}); });
@@ -387,15 +387,15 @@ class Inlet {
   /// cycle that only tries again may wait for itself, and put would say so.
   [[nodiscard]] bool try_put_h(T const& item) const {
     return on_this_thread(
-        [&](auto m) { return detail::try_put(m, view_, detail::together(m, view_), true, WriteItem<T>{item}); });
+        [&](auto m) { return detail::try_put(m, view_, detail::together(m, view_), true, WriteItem<T>{item}); }, true);
   }
   [[nodiscard]] HIWAY_DEVICE bool try_put_d(T const& item) const {
     return on_this_device(
-        [&](auto m) { return detail::try_put(m, view_, detail::together(m, view_), true, WriteItem<T>{item}); });
+        [&](auto m) { return detail::try_put(m, view_, detail::together(m, view_), true, WriteItem<T>{item}); }, true);
   }
   [[nodiscard]] HIWAY_DEVICE bool try_put(T const& item) const {
     return anywhere(
-        [&](auto m) { return detail::try_put(m, view_, detail::together(m, view_), true, WriteItem<T>{item}); });
+        [&](auto m) { return detail::try_put(m, view_, detail::together(m, view_), true, WriteItem<T>{item}); }, true);
   }
 
   /// Puts every item of `items`, in order. *Waits* like put of one. Lanes may put different numbers, also none; those

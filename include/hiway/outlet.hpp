@@ -462,24 +462,24 @@ class Outlet {
 
   /// This tunnel brings no more: its writers have closed and its tasks are ended.
   [[nodiscard]] bool has_ended_h() const {
-    return on_this_thread([&](auto m) { return detail::tunnel_ended(m, view_); });
+    return on_this_thread([&](auto m) { return detail::tunnel_ended(m, view_); }, true);
   }
   [[nodiscard]] HIWAY_DEVICE bool has_ended_d() const {
-    return on_this_device([&](auto m) { return detail::tunnel_ended(m, view_); });
+    return on_this_device([&](auto m) { return detail::tunnel_ended(m, view_); }, true);
   }
   [[nodiscard]] HIWAY_DEVICE bool has_ended() const {
-    return anywhere([&](auto m) { return detail::tunnel_ended(m, view_); });
+    return anywhere([&](auto m) { return detail::tunnel_ended(m, view_); }, true);
   }
 
   /// No outlet of this stage brings more.
   [[nodiscard]] bool is_terminate_h() const {
-    return on_this_thread([&](auto m) { return detail::stage_ended(m, view_); });
+    return on_this_thread([&](auto m) { return detail::stage_ended(m, view_); }, true);
   }
   [[nodiscard]] HIWAY_DEVICE bool is_terminate_d() const {
-    return on_this_device([&](auto m) { return detail::stage_ended(m, view_); });
+    return on_this_device([&](auto m) { return detail::stage_ended(m, view_); }, true);
   }
   [[nodiscard]] HIWAY_DEVICE bool is_terminate() const {
-    return anywhere([&](auto m) { return detail::stage_ended(m, view_); });
+    return anywhere([&](auto m) { return detail::stage_ended(m, view_); }, true);
   }
 
   /// Calls `body(item)` for every item and ends its task, until the tunnel has ended: the whole persistent loop.

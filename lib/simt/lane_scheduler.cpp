@@ -123,6 +123,7 @@ void LaneScheduler::start(PlacedBlock const& placed) {
     lane.thread = thread;
     lane.mark = 0;
     lane.misses = 0;
+    lane.unwinds = 0;
     lane.accesses_left = access_budget;
     lane.wait = Lane::Wait::none;
     lane.failure = Lane::Failure::none;
@@ -351,6 +352,7 @@ std::uint32_t converge() { return scheduler_here("converge").converge(__builtin_
 std::uint32_t& lane_mark() noexcept { return lane_here("lane_mark").mark; }
 
 unsigned& lane_misses() noexcept { return lane_here("lane_misses").misses; }
+unsigned& lane_unwinds() noexcept { return lane_here("lane_unwinds").unwinds; }
 
 std::uint32_t live_lanes() noexcept {
   Lane& lane = lane_here("live_lanes");

@@ -1,6 +1,13 @@
 // The one place that knows which machine runs the code: everything below it takes the machine as an argument.
 // The choice is inside function bodies; no type, member or template argument of a kernel depends on it.
+//
+// On a CPU thread or an emulated lane a call may be left by Unwind. With an exception in flight, in a destructor, it
+// returns instead: nothing, 0, or `if_left`, and the run, which is aborting, has lost no more than it had. So do calls with
+// a result once the stage's body has caught an Unwind, so that its loops end (returns_when_left).
 #pragma once
+#include <exception>
+#include <type_traits>
+
 #include "hiway/machine/cuda_machine.cuh"
 #include "hiway/machine/fiber_machine.hpp"
 #include "hiway/machine/thread_machine.hpp"
@@ -12,32 +19,54 @@ void require_lane();
 /// Throws WrongDevice when an emulated lane calls it.
 void require_thread();
 
+namespace detail {
+
+template <class Machine, class Body, class... Left>
+decltype(auto) call_or_leave(Machine m, Body& body, Left... if_left) {
+  using Result = decltype(body(m));
+  constexpr bool has_result = !std::is_void_v<Result>;
+  if constexpr (has_result && !std::is_arithmetic_v<Result>) {
+    return body(m);
+  } else {
+    try {
+      return body(m);
+    } catch (Unwind const& u) {
+      if (!returns_when_left(u.times, has_result)) throw;
+    } catch (MisuseError const&) {  // a lane that meets others, which have left
+      if (std::uncaught_exceptions() == 0) throw;
+    }
+    if constexpr (has_result) return Result(if_left...);
+  }
+}
+
+}  // namespace detail
+
 /// Calls `body` with the machine of device code: a GPU lane, or an emulated one. *Throws* WrongDevice on a CPU thread.
-HIWAY_NO_SPACE_CHECK template <class Body>
-HIWAY_DEVICE inline decltype(auto) on_this_device(Body&& body) {
+HIWAY_NO_SPACE_CHECK template <class Body, class... Left>
+HIWAY_DEVICE inline decltype(auto) on_this_device(Body&& body, [[maybe_unused]] Left... if_left) {
 #if defined(__CUDA_ARCH__)
   return body(CudaMachine{});
 #else
   require_lane();
-  return body(FiberMachine{});
+  return detail::call_or_leave(FiberMachine{}, body, if_left...);
 #endif
 }
 
 /// Calls `body` with the machine of a CPU thread. *Throws* WrongDevice on an emulated lane.
-template <class Body>
-inline decltype(auto) on_this_thread(Body&& body) {
+template <class Body, class... Left>
+inline decltype(auto) on_this_thread(Body&& body, Left... if_left) {
   require_thread();
-  return body(ThreadMachine{});
+  return detail::call_or_leave(ThreadMachine{}, body, if_left...);
 }
 
 /// Calls `body` with whichever machine runs the code.
-HIWAY_NO_SPACE_CHECK template <class Body>
-HIWAY_DEVICE inline decltype(auto) anywhere(Body&& body) {
+HIWAY_NO_SPACE_CHECK template <class Body, class... Left>
+HIWAY_DEVICE inline decltype(auto) anywhere(Body&& body, [[maybe_unused]] Left... if_left) {
 #if defined(__CUDA_ARCH__)
   return body(CudaMachine{});
 #else
-  if (simt::on_lane()) return body(FiberMachine{});
-  return body(ThreadMachine{});
+  if (simt::on_lane()) return detail::call_or_leave(FiberMachine{}, body, if_left...);
+  return detail::call_or_leave(ThreadMachine{}, body, if_left...);
 #endif
 }
 

@@ -47,9 +47,14 @@ inline constexpr std::size_t beyond_caches = std::size_t{8} << 20;
 
 /// Throws Unwind.
 [[noreturn]] void throw_unwind();
-/// Leaves a call of a CPU thread because its run does not go on: throws Unwind. A thread that is no stage's is told why,
-/// and of the tunnel.
+/// Leaves a call of a CPU thread, or of an emulated lane, because its run does not go on: throws Unwind. A thread that is
+/// no stage's is told why, and of the tunnel.
 [[noreturn]] void leave_thread(Control& control, std::uint32_t tunnel);
+[[noreturn]] void leave_lane(Control& control);
+/// Whether a call that was left by an Unwind of so many `times` returns instead of throwing it: an exception is in flight
+/// already, and a second one would end the program; or the stage's body has caught one, and the call `has_result`, by
+/// which it can say that no more comes.
+[[nodiscard]] bool returns_when_left(unsigned times, bool has_result) noexcept;
 
 /// hiway's orders as std::atomic_ref takes them.
 struct HostWords {

@@ -489,23 +489,23 @@ class Outlet<StencilOf<T>> {
 
   /// This tunnel brings no more.
   [[nodiscard]] bool has_ended_h() const {
-    return on_this_thread([&](auto m) { return ended_with(m); });
+    return on_this_thread([&](auto m) { return ended_with(m); }, true);
   }
   [[nodiscard]] HIWAY_DEVICE bool has_ended_d() const {
-    return on_this_device([&](auto m) { return ended_with(m); });
+    return on_this_device([&](auto m) { return ended_with(m); }, true);
   }
   [[nodiscard]] HIWAY_DEVICE bool has_ended() const {
-    return anywhere([&](auto m) { return ended_with(m); });
+    return anywhere([&](auto m) { return ended_with(m); }, true);
   }
   /// No outlet of this stage brings more.
   [[nodiscard]] bool is_terminate_h() const {
-    return on_this_thread([&](auto m) { return detail::stage_ended(m, views_.strips); });
+    return on_this_thread([&](auto m) { return detail::stage_ended(m, views_.strips); }, true);
   }
   [[nodiscard]] HIWAY_DEVICE bool is_terminate_d() const {
-    return on_this_device([&](auto m) { return detail::stage_ended(m, views_.strips); });
+    return on_this_device([&](auto m) { return detail::stage_ended(m, views_.strips); }, true);
   }
   [[nodiscard]] HIWAY_DEVICE bool is_terminate() const {
-    return anywhere([&](auto m) { return detail::stage_ended(m, views_.strips); });
+    return anywhere([&](auto m) { return detail::stage_ended(m, views_.strips); }, true);
   }
 
   /// Ends the run with an error that says `message` and names the stage. Does not return.
