@@ -35,7 +35,7 @@ Arena::Place Arena::take(std::size_t bytes, std::size_t alignment) {
   auto chunk = std::find_if(chunks_.begin(), chunks_.end(), fits);
   if (chunk == chunks_.end()) {
     std::size_t const size = std::max(bytes, chunk_bytes);
-    auto* const image = static_cast<std::byte*>(::operator new(size, image_alignment));
+    auto* const image = static_cast<std::byte*>(take_memory(size, image_alignment, what_));
     std::memset(image, 0, size);
     std::unique_ptr<std::byte[], void (*)(std::byte*)> owned(image, &free_image);
     chunk = add({nullptr, size, 0, std::move(owned), false}, what_);

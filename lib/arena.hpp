@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "hiway/backend.hpp"
+#include "lib/sizes.hpp"
 
 namespace hiway {
 
@@ -28,7 +29,7 @@ class Arena {
   template <class T>
   T* place(std::size_t count = 1) {
     static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
-    std::size_t const bytes = count * sizeof(T);
+    std::size_t const bytes = bytes_of(what_, {count, sizeof(T)});
     Place const at = take(bytes, alignof(T));
     for (std::size_t i = 0; i < count; ++i) new (at.image + i * sizeof(T)) T{};
     return reinterpret_cast<T*>(at.home);
@@ -48,7 +49,7 @@ class Arena {
   /// Room for a large array of zeros; `what` names it in an error.
   template <class T>
   T* place_zeros(std::size_t count, std::string_view what) {
-    return reinterpret_cast<T*>(take_zeros(count * sizeof(T), what));
+    return reinterpret_cast<T*>(take_zeros(bytes_of(what, {count, sizeof(T)}), what));
   }
   /// Room that nobody sets; `what` names it in an error.
   std::byte* place_raw(std::size_t bytes, std::string_view what);

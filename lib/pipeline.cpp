@@ -7,11 +7,14 @@
 #include "hiway/log.hpp"
 #include "hiway/report.hpp"
 #include "pipeline_core.hpp"
+#include "sizes.hpp"
 
 namespace hiway {
 namespace {
 
 constexpr std::size_t max_capacity = std::size_t{1} << 30;
+constexpr std::size_t max_tunnels = 65536;
+constexpr std::uint64_t most_threads = 0xffffffff;  // of a launch: what thread_count() can say
 
 void check_config(TunnelBase const& tunnel) {
   TunnelConfig const& c = tunnel.config();
@@ -174,10 +177,11 @@ Relays Pipeline::Core::make_relays(TunnelState const& t, Ring const& half) {
 void Pipeline::Core::add_tunnel(std::unique_ptr<TunnelBase> tunnel) {
   require_idle("create_tunnel");
   check_config(*tunnel);
-  for (TunnelState const& other : tunnels_) {
-    if (other.tunnel->name() == tunnel->name())
-      throw ConfigError("tunnel '" + tunnel->name() + "' is there already; names are unique");
-  }
+  if (tunnels_.size() == max_tunnels)
+    throw ConfigError("tunnel '" + tunnel->name() + "': a pipeline has at most " + std::to_string(max_tunnels) +
+                      " tunnels");
+  if (tunnel_names_.contains(tunnel->name()))
+    throw ConfigError("tunnel '" + tunnel->name() + "' is there already; names are unique");
   TunnelState s;
   s.capacity = tunnel->config().capacity_items;
   tunnels_may_grow_ = tunnels_may_grow_ || tunnel->config().grow_to_items != 0;
@@ -186,6 +190,7 @@ void Pipeline::Core::add_tunnel(std::unique_ptr<TunnelBase> tunnel) {
   if (asks_the_table && !movement_table_) movement_table_ = chosen_movement_table();  // an error now, not at prepare()
   s.tunnel = std::move(tunnel);
   tunnels_.push_back(std::move(s));
+  tunnel_names_.insert(tunnels_.back().tunnel->name());
   invalidate();
 }
 
@@ -228,7 +233,7 @@ std::byte* Pipeline::Core::place_direct(TunnelState& t, std::size_t slots) {
   Arena& arena = managed ? *managed_items_ : with_the_reader ? words(t.get_home) : *host_words_;
   std::string const what = managed ? who + ": Movement::managed" : who;
   if (t.tunnel->config().low_latency) return reinterpret_cast<std::byte*>(arena.place_zeros<TaggedSlot>(slots, what));
-  return arena.place_raw(slots * t.tunnel->item_bytes(), what);
+  return arena.place_raw(bytes_of(what, {slots, t.tunnel->item_bytes()}), what);
 }
 
 /// Gives the tunnel its memory, once.
@@ -271,7 +276,7 @@ void Pipeline::Core::place(TunnelState& s) {
     std::size_t const slots = config.shards * std::bit_ceil(each);
     std::string const who = "tunnel '" + t.name() + "'";
     std::byte* const items = tagged ? reinterpret_cast<std::byte*>(put_words.place_zeros<TaggedSlot>(slots, who))
-                                    : put_words.place_raw(slots * t.item_bytes(), who);
+                                    : put_words.place_raw(bytes_of(who, {slots, t.item_bytes()}), who);
     s.put_ring =
         make_ring(t, may_hold ? RingPart::in_order : RingPart::whole, items, each, put_words, config.shards, tagged);
     if (grow_to != 0) put_words.image(s.put_ring.words).free.bits = static_cast<std::int32_t>(s.capacity);
@@ -292,8 +297,8 @@ void Pipeline::Core::place(TunnelState& s) {
 
 /// Memory of its own for each device's side; the host's side, and what it has handed out, stays as it is.
 void Pipeline::Core::place_for_dma(TunnelState& t) {
-  std::size_t const bytes = std::bit_ceil(t.tunnel->config().capacity_items) * t.tunnel->item_bytes();
   std::string const who = "tunnel '" + t.tunnel->name() + "'";
+  std::size_t const bytes = bytes_of(who, {std::bit_ceil(t.tunnel->config().capacity_items), t.tunnel->item_bytes()});
   if (t.put_home != at_host) t.put_ring.items = words(t.put_home).place_raw(bytes, who);
   if (t.get_home != at_host) t.get_ring.items = words(t.get_home).place_raw(bytes, who);
   tell_arrivals(t);
@@ -413,9 +418,10 @@ StageDescription Pipeline::Core::with_branches(StageDescription stage) const {
   return stage;
 }
 
-void* Pipeline::Core::allocate_buffer(Memory memory, std::size_t bytes, int device) {
+void* Pipeline::Core::allocate_buffer(Memory memory, std::size_t count, std::size_t item_bytes, int device) {
   require_idle(memory == Memory::device ? "create_buffer" : "create_host_buffer");
   Home const home = home_of(device);
+  std::size_t const bytes = bytes_of("buffer", {count, item_bytes});
   buffers_.push_back({home, memory, nullptr, bytes});
   try {
     void* const address = backend(home).allocate(memory, bytes, "buffer");
@@ -533,6 +539,11 @@ void Pipeline::Core::launch(std::string_view name, DeviceKernel kernel, GpuStage
   if (options.blocks == 0 || options.threads_per_block == 0) {
     throw ConfigError("launch '" + std::string(name) + "': blocks and threads_per_block must be at least 1");
   }
+  if (std::uint64_t{options.blocks} * options.threads_per_block > most_threads) {
+    throw ConfigError("launch '" + std::string(name) + "': " + std::to_string(options.blocks) + " x " +
+                      std::to_string(options.threads_per_block) +
+                      " threads are more than thread_count() can say, 2^32 - 1");
+  }
   simt::Grid const grid{options.blocks, options.threads_per_block, options.shared_bytes};
   std::string const title = "launch '" + std::string(name) + "'";
   Home const home = home_of(options.device);
@@ -585,8 +596,8 @@ void Pipeline::add_tunnel(std::unique_ptr<TunnelBase> tunnel) { core_->add_tunne
 void Pipeline::add_stencil(std::unique_ptr<StencilTunnelBase> tunnel) { core_->add_stencil(std::move(tunnel)); }
 void Pipeline::add_cpu(CpuStageDescription description) { core_->add_cpu(std::move(description)); }
 void Pipeline::add_gpu(GpuKernelDescription description) { core_->add_gpu(std::move(description)); }
-void* Pipeline::allocate_buffer(Memory memory, std::size_t bytes, int device) {
-  return core_->allocate_buffer(memory, bytes, device);
+void* Pipeline::allocate_buffer(Memory memory, std::size_t count, std::size_t item_bytes, int device) {
+  return core_->allocate_buffer(memory, count, item_bytes, device);
 }
 void Pipeline::launch_kernel(std::string_view name, DeviceKernel kernel, GpuStageOptions options) {
   core_->launch(name, std::move(kernel), options);

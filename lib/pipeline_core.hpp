@@ -18,6 +18,7 @@
 #include <string>
 #include <thread>
 #include <tuple>
+#include <unordered_set>
 #include <vector>
 
 #include "../monitors/device_monitor.hpp"
@@ -103,7 +104,7 @@ class Pipeline::Core final : public RunInfo {
   void add_stencil(std::unique_ptr<StencilTunnelBase> tunnel);
   void add_cpu(CpuStageDescription description);
   void add_gpu(GpuKernelDescription description);
-  void* allocate_buffer(Memory memory, std::size_t bytes, int device);
+  void* allocate_buffer(Memory memory, std::size_t count, std::size_t item_bytes, int device);
   InletView open_inlet(TunnelBase const& tunnel);
   OutletView open_outlet(TunnelBase const& tunnel);
   void launch(std::string_view name, DeviceKernel kernel, GpuStageOptions options);
@@ -284,6 +285,17 @@ class Pipeline::Core final : public RunInfo {
   void find_units();
   void decide_spilling(std::vector<std::string>& problems);
   void find_cycles();
+  /// The names of the tunnels that pass `test`, those of each unit together.
+  template <class Test>
+  [[nodiscard]] std::map<std::uint32_t, std::string> names_by_unit(Test&& test) const {
+    std::map<std::uint32_t, std::string> all;
+    for (TunnelState const& t : tunnels_) {
+      if (!test(t)) continue;
+      std::string& names = all[unit_of_[t.tunnel->id()]];
+      names += (names.empty() ? "'" : ", '") + t.tunnel->name() + "'";
+    }
+    return all;
+  }
   void warn_of_cycles() const;
   [[nodiscard]] bool leads_to_itself(std::uint32_t tunnel) const;
   void choose_grids(std::vector<std::string>& found);
@@ -418,6 +430,7 @@ class Pipeline::Core final : public RunInfo {
   bool device_asks_ = false;                       ///< for the end of the whole run, at the pipeline's own
   Word<std::uint32_t>* host_all_ended_ = nullptr;  ///< every unit has ended
   std::vector<TunnelState> tunnels_;
+  std::unordered_set<std::string_view> tunnel_names_;
   std::optional<MovementTable> movement_table_;  ///< once a tunnel needs it
   std::vector<CpuStageDescription> cpu_;
   std::vector<GpuKernelDescription> gpu_;

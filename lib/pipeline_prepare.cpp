@@ -11,6 +11,7 @@
 #include "graph.hpp"
 #include "hiway/log.hpp"
 #include "pipeline_core.hpp"
+#include "sizes.hpp"
 
 namespace hiway {
 namespace {
@@ -18,6 +19,7 @@ namespace {
 constexpr std::size_t spill_bytes = std::size_t{64} << 20;
 constexpr std::size_t spill_items_least = 1024;
 constexpr std::size_t spill_items_most = std::size_t{1} << 20;
+constexpr std::size_t most_problems_told = 50;
 
 /// What a delegate is asked of a unit, of which it has this: a bit for each Question.
 std::uint8_t asked_of(UnitRecord const& unit) {
@@ -198,8 +200,10 @@ void Pipeline::Core::find_homes(std::vector<std::string>& found) {
 
 void Pipeline::Core::check_problems(std::vector<std::string> const& found) const {
   if (found.empty()) return;
+  std::size_t const told = std::min(found.size(), most_problems_told);
   std::string all = found.size() == 1 ? "" : std::to_string(found.size()) + " problems: ";
-  for (std::size_t i = 0; i < found.size(); ++i) all += (i == 0 ? "" : "; ") + found[i];
+  for (std::size_t i = 0; i < told; ++i) all += (i == 0 ? "" : "; ") + found[i];
+  if (told != found.size()) all += "; and so on";
   throw ConfigError(all);
 }
 
@@ -261,39 +265,31 @@ void Pipeline::Core::decide_spilling(std::vector<std::string>& found) {
       if (spills) tunnels_[tunnel->id()].spills = true;
     }
   }
-  for (std::uint32_t u = 0; u < units_; ++u) {
-    bool source = false;  // a tunnel without a writer is told of elsewhere
-    std::string names;
-    for (TunnelState const& t : tunnels_) {
-      if (unit_of_[t.tunnel->id()] != u) continue;
-      names += (names.empty() ? "'" : ", '") + t.tunnel->name() + "'";
-      source = source || t.open_inlets > 0 || writers(t.tunnel->id()).empty();
-      for (std::size_t w : writers(t.tunnel->id())) {
-        auto const& from = stages_[w].description.from;
-        source = source || from.empty() ||
-                 std::any_of(from.begin(), from.end(), [&](TunnelBase const* f) { return unit_of_[f->id()] != u; });
-      }
-    }
-    if (!source) found.push_back("tunnel " + names + " has no source: nothing enters the cycle from outside");
+  std::vector<bool> has_source(units_);  // a tunnel without a writer is told of elsewhere
+  for (TunnelState const& t : tunnels_) {
+    std::uint32_t const u = unit_of_[t.tunnel->id()];
+    std::vector<std::size_t> const by = writers(t.tunnel->id());
+    has_source[u] =
+        has_source[u] || t.open_inlets > 0 || by.empty() || std::ranges::any_of(by, [&](std::size_t w) {
+          auto const& from = stages_[w].description.from;
+          return from.empty() || std::ranges::any_of(from, [&](TunnelBase const* f) { return unit_of_[f->id()] != u; });
+        });
   }
+  for (auto const& [unit, names] :
+       names_by_unit([&](TunnelState const& t) { return !has_source[unit_of_[t.tunnel->id()]]; }))
+    found.push_back("tunnel " + names + " has no source: nothing enters the cycle from outside");
 }
 
 // What a cycle without a plan may spill is known to nobody.
 void Pipeline::Core::warn_of_cycles() const {
   if (!config_.warn_of_cycles) return;
-  for (std::uint32_t unit = 0; unit != units_; ++unit) {
-    std::string names;
-    for (TunnelState const& t : tunnels_) {
-      std::uint32_t const id = t.tunnel->id();
-      bool const is_open_question = t.spills && t.tunnel->config().when_full == WhenFull::automatic;
-      if (unit_of_[id] != unit || !is_open_question || !leads_to_itself(id)) continue;
-      names += (names.empty() ? "'" : ", '") + t.tunnel->name() + "'";
-    }
-    if (!names.empty()) {
-      log(LogLevel::warning, "tunnels " + names +
-                                 " are in a cycle, and no plan says what they need: items may spill, and lose their "
-                                 "order (docs/planner.md; PipelineConfig::warn_of_cycles)");
-    }
+  auto const is_open_question = [&](TunnelState const& t) {
+    return t.spills && t.tunnel->config().when_full == WhenFull::automatic && leads_to_itself(t.tunnel->id());
+  };
+  for (auto const& [unit, names] : names_by_unit(is_open_question)) {
+    log(LogLevel::warning, "tunnels " + names +
+                               " are in a cycle, and no plan says what they need: items may spill, and lose their "
+                               "order (docs/planner.md; PipelineConfig::warn_of_cycles)");
   }
 }
 bool Pipeline::Core::leads_to_itself(std::uint32_t tunnel) const {
@@ -384,7 +380,7 @@ void Pipeline::Core::load_kernels(std::vector<std::string>& found) {
   start_order_.clear();
   std::vector<unsigned> per_processor(gpu_.size(), 0);
   struct Needs {
-    unsigned processors = 1;  // the device monitor
+    std::uint64_t processors = 1;  // the device monitor
     std::string parts{};
   };
   std::vector<Needs> needs(devices_.size());
@@ -403,7 +399,7 @@ void Pipeline::Core::load_kernels(std::vector<std::string>& found) {
                       " shared bytes does not fit the device");
       continue;
     }
-    unsigned const processors = (grids_[k].blocks + per_processor[k] - 1) / per_processor[k];
+    std::uint64_t const processors = (std::uint64_t{grids_[k].blocks} + per_processor[k] - 1) / per_processor[k];
     Needs& sum = needs[home - own_device];
     sum.processors += processors;
     sum.parts += (sum.parts.empty() ? "" : ", ") + ("'" + gpu_[k].name + "' " + std::to_string(grids_[k].blocks) +
@@ -442,7 +438,9 @@ void Pipeline::Core::give_spill_memory() {
     Arena& arena = words(t.put_home);
     if (!t.spills || arena.image(t.spill).items != nullptr) continue;
     std::size_t const items = spill_items(tunnel);
-    std::byte* const memory = place_spilled(t, std::bit_ceil(items) * tunnel.item_bytes());
+    std::size_t const bytes =
+        bytes_of("tunnel '" + tunnel.name() + "': what it spills", {std::bit_ceil(items), tunnel.item_bytes()});
+    std::byte* const memory = place_spilled(t, bytes);
     Ring const pool = make_ring(tunnel, t.crosses() ? RingPart::whole : t.put_ring.part, memory, items, arena);
     if (t.crosses()) t.drained = arena.place<Word<std::uint64_t>>();
     arena.image(t.spill) = pool;  // last: says to the next prepare() that all of it is there

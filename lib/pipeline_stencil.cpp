@@ -2,6 +2,7 @@
 #include <string>
 
 #include "pipeline_core.hpp"
+#include "sizes.hpp"
 
 namespace hiway {
 
@@ -30,7 +31,7 @@ void Pipeline::Core::place_stencil(TunnelState& state) {
   // lanes on a device write across they write value by value (hiway bench stencil).
   bool const automatic_dma = from || t.value_bytes() < 16;
   bool const dma = state.crosses() && (asked == Movement::dma || (asked == Movement::automatic && automatic_dma));
-  std::size_t const bytes = plan.shape.values() * plan.shape.buffers * t.value_bytes();
+  std::size_t const bytes = bytes_of(who, {plan.shape.values(), plan.shape.buffers, t.value_bytes()});
   StencilState s;
   s.tunnel = &t;
   // Producers on a device set values where consumers read them, if they reach that. Otherwise they have a matrix of their own,

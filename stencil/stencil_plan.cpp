@@ -10,6 +10,7 @@ namespace {
 constexpr std::uint32_t most_extent = 1u << 21;  // a fault's item has 22 bits for each coordinate
 constexpr std::uint32_t most_frames = 1u << 20;
 constexpr std::uint64_t most_references = std::uint64_t{1} << 30;
+constexpr std::uint64_t most_region_values = 0xffffffff;  // what a board counts of a region
 constexpr std::size_t region_bytes_least = std::size_t{16} * 1024;
 constexpr std::size_t region_bytes_most = std::size_t{256} * 1024;
 
@@ -52,6 +53,10 @@ StripShape choose_strips(bool on_device, std::uint64_t tasks) {
   return {static_cast<std::uint32_t>(std::clamp<std::uint64_t>(tasks / many, 1, most)), on_device};
 }
 
+ConfigError too_many_references(std::string const& who) {
+  return ConfigError(who + "more than 2^30 references at once; use fewer buffers, or larger regions");
+}
+
 StencilTunnelBase::Plan make_plan(std::string const& name, Direction direction, StencilConfig const& c,
                                   std::size_t value_bytes) {
   std::string const who = "stencil tunnel '" + name + "': ";
@@ -69,6 +74,10 @@ StencilTunnelBase::Plan make_plan(std::string const& name, Direction direction, 
   s.regions_y = (s.height + s.region_height - 1) / s.region_height;
   s.frames = c.frames;
   s.buffers = std::min(c.frames, c.buffers != 0 ? c.buffers : 2);
+  std::uint64_t const regions = std::uint64_t{s.regions_x} * s.regions_y;
+  if (regions * s.buffers > most_references) throw too_many_references(who);
+  if (std::uint64_t{s.region_width} * s.region_height > most_region_values)
+    throw ConfigError(who + "a region of " + by(s.region_width, s.region_height) + " has more than 2^32 - 1 values");
   p.marks_a_row = (s.region_width + 31) / 32;
   p.x = plan_axis(s.width, s.region_width, s.left, s.right, c.edges);
   p.y = plan_axis(s.height, s.region_height, s.up, s.down, c.edges);
@@ -77,11 +86,11 @@ StencilTunnelBase::Plan make_plan(std::string const& name, Direction direction, 
   for (StencilBand const& b : p.y.bands) places[1] += b.places();
   p.frame_tasks = places[0] * places[1];
   p.strips = choose_strips(direction == Direction::cpu_to_gpu || direction == Direction::gpu_to_gpu, p.frame_tasks);
+  if (p.frame_tasks / p.strips.longest > most_references) throw too_many_references(who);  // no sum below wraps
   for (StencilBand const& y : p.y.bands) {
     for (StencilBand const& x : p.x.bands) p.frame_strips += p.strips.strips(x, y);
   }
-  if (p.frame_strips * s.buffers > most_references || std::uint64_t{s.regions()} * s.buffers > most_references)
-    throw ConfigError(who + "more than 2^30 references at once; use fewer buffers, or larger regions");
+  if (p.frame_strips * s.buffers > most_references) throw too_many_references(who);
   return p;
 }
 
@@ -106,9 +115,10 @@ PlannedAxis plan_axis(std::uint32_t extent, std::uint32_t region, std::uint32_t 
     axis.of_place[place] = static_cast<std::uint32_t>(axis.bands.size()) - 1;
   }
   std::uint32_t const regions = (extent + region - 1) / region;
+  auto first = axis.bands.begin();  // of the region's bands, which lie no further left than the region's before
   for (std::uint32_t r = 0; r < regions; ++r) {
     auto const needs = [r](StencilBand const& b) { return b.first <= r && r <= b.last; };
-    auto const first = std::ranges::find_if(axis.bands, needs);
+    first = std::find_if(first, axis.bands.end(), needs);
     auto const behind_last = std::find_if_not(first, axis.bands.end(), needs);
     axis.of_region.push_back({static_cast<std::uint32_t>(first - axis.bands.begin()),
                               static_cast<std::uint32_t>(behind_last - axis.bands.begin()) - 1});

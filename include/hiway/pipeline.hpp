@@ -63,8 +63,8 @@ class Pipeline final : private OpenEnds, private BufferAccess {
   Pipeline(Pipeline const&) = delete;
   Pipeline& operator=(Pipeline const&) = delete;
 
-  /// Makes a tunnel of items of type T: trivially copyable, at most 64 KiB, alignment at most 128. *Throws*
-  /// ConfigError.
+  /// Makes a tunnel of items of type T: trivially copyable, at most 64 KiB, alignment at most 128; one of up to 65,536 in
+  /// the pipeline. *Throws* ConfigError.
   /// *Lifetime*: the pipeline's.
   template <class T>
   Tunnel<T>& create_tunnel(std::string_view name, Direction direction, TunnelConfig config = {}) {
@@ -171,7 +171,7 @@ class Pipeline final : private OpenEnds, private BufferAccess {
                                                      segment::SegmentConfig config = {}) {
     using Made = segment::Segment<Tree, Source, shape>;
     using Code = typename Made::Code;
-    auto* const code = static_cast<Code*>(allocate_buffer(Memory::device, sizeof(Code), config.device));
+    auto* const code = static_cast<Code*>(allocate_buffer(Memory::device, 1, sizeof(Code), config.device));
     auto made = std::make_shared<Made>(std::string(name), source, tree, config, Made::collect(tree), code);
     StageKernel kernel = stage_kernel<typename Made::Runner, Unit>(typename Made::Runner{code});
     kernel.data = made;
@@ -186,7 +186,7 @@ class Pipeline final : private OpenEnds, private BufferAccess {
   /// *Throws* ConfigError, NoDevice or CudaError; not while a run is under way.
   template <class T>
   Buffer<T>& create_buffer(std::size_t count, int device = -1) {
-    T* const memory = static_cast<T*>(allocate_buffer(Memory::device, count * sizeof(T), device));
+    T* const memory = static_cast<T*>(allocate_buffer(Memory::device, count, sizeof(T), device));
     auto buffer = std::make_shared<Buffer<T>>(static_cast<BufferAccess&>(*this), memory, count);
     buffers_.push_back(buffer);
     return *buffer;
@@ -208,7 +208,7 @@ class Pipeline final : private OpenEnds, private BufferAccess {
   template <class T>
   std::span<T> create_host_buffer(std::size_t count) {
     static_assert(std::is_trivially_copyable_v<T>, "hiway: create_host_buffer<T>: T must be trivially copyable");
-    return {static_cast<T*>(allocate_buffer(Memory::pinned, count * sizeof(T))), count};
+    return {static_cast<T*>(allocate_buffer(Memory::pinned, count, sizeof(T))), count};
   }
 
   /// Starts an ordinary kernel: `body()` on every thread of options.blocks x options.threads_per_block. Launches run one
@@ -328,7 +328,7 @@ class Pipeline final : private OpenEnds, private BufferAccess {
   void add_stencil(std::unique_ptr<StencilTunnelBase> tunnel);
   void add_cpu(CpuStageDescription description);
   void add_gpu(GpuKernelDescription description);
-  void* allocate_buffer(Memory memory, std::size_t bytes, int device = -1);
+  void* allocate_buffer(Memory memory, std::size_t count, std::size_t item_bytes, int device = -1);
   void launch_kernel(std::string_view name, DeviceKernel kernel, GpuStageOptions options);
   InletView open_inlet(TunnelBase& tunnel) override;
   OutletView open_outlet(TunnelBase& tunnel) override;

@@ -363,17 +363,18 @@ class CudaBackend final : public Backend {
     Gpu::Current const here(gpu_, name());
     void* address = nullptr;
     bytes = std::max<std::size_t>(bytes, 1);
+    std::string const whose = std::string(what) + " (" + std::to_string(bytes) + " bytes)";
     switch (memory) {
       case Memory::pinned:
-        HIWAY_CUDA(cudaHostAlloc(&address, bytes, cudaHostAllocPortable | cudaHostAllocMapped), what);
+        HIWAY_CUDA(cudaHostAlloc(&address, bytes, cudaHostAllocPortable | cudaHostAllocMapped), whose);
         break;
-      case Memory::device: HIWAY_CUDA(cudaMalloc(&address, bytes), what); break;
+      case Memory::device: HIWAY_CUDA(cudaMalloc(&address, bytes), whose); break;
       case Memory::managed:
         if (properties_.concurrentManagedAccess == 0) {
           throw ConfigError(std::string(what) + ": " + name() +
                             " gives CPU threads no managed memory while kernels run; use Movement::dma or direct");
         }
-        HIWAY_CUDA(cudaMallocManaged(&address, bytes, cudaMemAttachGlobal), what);
+        HIWAY_CUDA(cudaMallocManaged(&address, bytes, cudaMemAttachGlobal), whose);
         break;
     }
     return address;

@@ -17,6 +17,7 @@
 #include "hiway/machine/thread_machine.hpp"
 #include "lib/environment.hpp"
 #include "lib/simt/sanitizers.hpp"
+#include "lib/sizes.hpp"
 
 namespace hiway {
 namespace {
@@ -114,8 +115,8 @@ class HostBackend final : public Backend {
   bool reaches(Backend&) override { return hardships_.peers; }
   [[nodiscard]] bool is_host() const override { return true; }
   [[nodiscard]] bool left_behind_by_fork() const override { return device_.left_behind_by_fork(); }
-  void* allocate(Memory, std::size_t bytes, std::string_view) override {
-    return ::operator new(std::max<std::size_t>(bytes, 1), alignment);
+  void* allocate(Memory, std::size_t bytes, std::string_view what) override {
+    return take_memory(std::max<std::size_t>(bytes, 1), alignment, what);
   }
   void release(Memory, void* address) noexcept override { ::operator delete(address, alignment); }
   void upload(void* device, void const* host, std::size_t bytes) override { std::memcpy(device, host, bytes); }

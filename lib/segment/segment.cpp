@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "hiway/error.hpp"
+#include "lib/sizes.hpp"
 
 namespace hiway::segment {
 namespace {
@@ -47,7 +48,8 @@ struct SegmentBase::Memory {
   }
   template <class T>
   T* take(std::size_t count, std::string const& what) {
-    void* const address = backend.allocate(hiway::Memory::device, std::max<std::size_t>(1, count) * sizeof(T), what);
+    std::size_t const bytes = bytes_of(what, {std::max<std::size_t>(1, count), sizeof(T)});
+    void* const address = backend.allocate(hiway::Memory::device, bytes, what);
     all.push_back(address);
     return static_cast<T*>(address);
   }
@@ -378,6 +380,8 @@ simt::Grid SegmentBase::choose_grid(Backend& backend, DeviceKernel const& kernel
   grid.shared_bytes = limit;
   backend.prepare(who, kernel, {1, grid.threads_per_block, grid.shared_bytes});
   if (grid.blocks == 0) grid.blocks = backend.full_grid(kernel, grid, sharers);
+  if (std::uint64_t{grid.blocks} * per_block > UINT32_MAX)
+    throw ConfigError(who + ": " + std::to_string(grid.blocks) + " blocks are too many");
   replicas_ = grid.blocks * per_block;
   slots = slots_for_all();
   layout(near_limit, slots);
@@ -386,7 +390,7 @@ simt::Grid SegmentBase::choose_grid(Backend& backend, DeviceKernel const& kernel
   if (config_.queue_bytes != 0 && queue_bytes_ > config_.queue_bytes)
     throw ConfigError(who + ": its queues take " + std::to_string(queue_bytes_) + " bytes, " +
                       std::to_string(config_.queue_bytes) + " are given");
-  grid.shared_bytes = placed_.block_bytes + per_block * placed_.near_bytes;
+  grid.shared_bytes = placed_.block_bytes + std::size_t{per_block} * placed_.near_bytes;
   return grid;
 }
 
@@ -497,8 +501,8 @@ void SegmentBase::layout(std::size_t near_limit, std::vector<std::uint32_t> cons
   }
   placed_.openers = 0;
   if (has_regions_) place_regions(near, far, near_limit);
-  if (far >= std::uint64_t{1} << 32)
-    throw ConfigError("segment '" + name_ + "': the queues of one replica take " + std::to_string(far) +
+  if (std::uint64_t const most = std::max(near, far); most > UINT32_MAX - near_align)
+    throw ConfigError("segment '" + name_ + "': the queues of one replica take " + std::to_string(most) +
                       " bytes, 4 GiB are the most");
   placed_.near_bytes = static_cast<std::uint32_t>(align_up(near, near_align));
   placed_.far_bytes = align_up(far, 256);
@@ -513,7 +517,7 @@ void SegmentBase::place(Backend& backend, simt::Grid grid, Control* control, std
   placed_.replicas = replicas_;
   placed_.control = control;
   placed_.stage = stage;
-  placed_.far = m.take<std::byte>(placed_.far_bytes * replicas_, who + ": queues");
+  placed_.far = m.take<std::byte>(bytes_of(who + ": queues", {replicas_, placed_.far_bytes}), who + ": queues");
   placed_.rows = m.rows = m.take<NodeRow>(rows_.size(), who);
   placed_.words = m.take<SharedWords>(1, who);
   placed_.sink_words = m.take<SinkWords>(sinks_.size(), who);
