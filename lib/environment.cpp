@@ -9,14 +9,17 @@
 
 namespace hiway {
 
-std::optional<std::int32_t> number_from_environment(char const* variable, std::string_view what, std::int32_t least,
-                                                    std::int32_t most) {
+std::optional<std::int64_t> number_from_environment(char const* variable, std::string_view what, std::int64_t least,
+                                                    std::int64_t most) {
   char const* const asked = std::getenv(variable);
   if (asked == nullptr || *asked == '\0') return std::nullopt;
-  std::int32_t number = 0;
+  std::int64_t number = 0;
   char const* const end = asked + std::strlen(asked);
   auto const parsed = std::from_chars(asked, end, number);
-  if (parsed.ec == std::errc{} && parsed.ptr == end && number >= least && number <= most) return number;
+  if (parsed.ec == std::errc::result_out_of_range) number = std::numeric_limits<std::int64_t>::max();
+  if (parsed.ec != std::errc::invalid_argument && *asked != '-' && parsed.ptr == end && number >= least &&
+      number <= most)
+    return number;
   throw ConfigError(std::string(variable).append(" must be ").append(what) + ": '" + asked + "'");
 }
 

@@ -7,11 +7,12 @@
 
 namespace hiway {
 
-/// The number from `least` to `most` that the environment's variable holds; none where it is unset or empty.
+/// The number from `least` to `most` that the environment's variable holds, one of more than 63 bits as the largest; none
+/// where it is unset or empty.
 /// *Throws* ConfigError, "VARIABLE must be WHAT: 'TEXT'", where it holds anything else.
-[[nodiscard]] std::optional<std::int32_t> number_from_environment(
-    char const* variable, std::string_view what, std::int32_t least,
-    std::int32_t most = std::numeric_limits<std::int32_t>::max());
+[[nodiscard]] std::optional<std::int64_t> number_from_environment(
+    char const* variable, std::string_view what, std::int64_t least,
+    std::int64_t most = std::numeric_limits<std::int64_t>::max());
 
 /// Devices may reach each other's memory where the system allows it (HIWAY_PEERS). *Throws* ConfigError.
 [[nodiscard]] bool peers_wanted();

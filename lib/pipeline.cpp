@@ -56,6 +56,12 @@ void check_config(TunnelBase const& tunnel) {
     throw ConfigError(who + "flush_after is negative: " + std::to_string(c.flush_after.count()) + " us");
 }
 
+std::chrono::milliseconds admit_duration(char const* what, std::chrono::milliseconds given) {
+  if (given.count() < 0)
+    throw ConfigError(std::string(what) + " is negative: " + std::to_string(given.count()) + " ms");
+  return at_most_for_ever<std::chrono::milliseconds>(given);
+}
+
 void admit_time_out(std::chrono::microseconds end_time_out) {
   if (end_time_out.count() <= 0 || end_time_out > std::chrono::hours(1))
     throw ConfigError("end_time_out must be from 1 us to 1 h: " + std::to_string(end_time_out.count()) + " us");
@@ -76,9 +82,10 @@ void check_extents(std::string_view stage, Extent grid, Extent block) {
 Pipeline::Core::Core(PipelineConfig config) : config_(std::move(config)) {
   take_report_signal();  // not in start(): the signal may come while the pipeline is made
   devices_.emplace_back().backend = make_backend(config_.device);
-  config_.stall_after = chosen_stall_after(config_.stall_after);
-  if (config_.grow_after.count() < 0)
-    throw ConfigError("grow_after is negative: " + std::to_string(config_.grow_after.count()) + " ms");
+  config_.deadline = admit_duration("deadline", config_.deadline);
+  config_.stall_after = admit_duration("stall_after", config_.stall_after);
+  if (config_.stall_after.count() == 0) config_.stall_after = stall_after_of_environment();
+  config_.grow_after = admit_duration("grow_after", config_.grow_after);
   config_.trace = chosen_trace(config_.trace);
   if (config_.end_detection == EndDetection::time_out) admit_time_out(config_.end_time_out);
   host_words_ = std::make_unique<Arena>(backend(), Memory::pinned, "tunnels' words");
@@ -614,7 +621,7 @@ void Pipeline::copy_out(void* host, void const* device, std::size_t bytes) {
 void Pipeline::prepare() { core_->prepare(); }
 void Pipeline::start() { core_->start(); }
 RunReport Pipeline::wait() { return core_->wait(); }
-bool Pipeline::wait_for(std::chrono::nanoseconds duration) { return core_->wait_for(duration); }
+bool Pipeline::wait_at_most(std::chrono::nanoseconds duration) { return core_->wait_for(duration); }
 RunReport Pipeline::run() {
   start();
   return wait();

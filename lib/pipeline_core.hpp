@@ -83,8 +83,8 @@ struct DeviceWord {
 
 /// How many items the tunnel's spill pool holds, where it has one.
 [[nodiscard]] std::size_t spill_items(TunnelBase const& tunnel);
-/// PipelineConfig::stall_after, or what the environment says where that is 0. *Throws* ConfigError.
-[[nodiscard]] std::chrono::milliseconds chosen_stall_after(std::chrono::milliseconds configured);
+/// HIWAY_STALL_AFTER, "off" as for ever; 0 where it is not set. *Throws* ConfigError.
+[[nodiscard]] std::chrono::milliseconds stall_after_of_environment();
 /// What the environment's variable says; 0 where it is not set. *Throws* ConfigError.
 [[nodiscard]] std::chrono::milliseconds milliseconds_of(char const* variable);
 /// PipelineConfig::trace, or what the environment says where that is empty.

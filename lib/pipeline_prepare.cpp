@@ -774,7 +774,7 @@ void Pipeline::Core::build_lines() {
                     .closing = t.closing,
                     .capacity_items = c.capacity_items,
                     .batch_items = c.batch_items,
-                    .flush_after = c.flush_after,
+                    .flush_after = at_most_for_ever(c.flush_after),
                     .bounds = peers ? TransferLine::between_devices : TransferLine::over_the_bus,
                     .regions = t.stencil ? t.stencil->copies : std::nullopt});
   }

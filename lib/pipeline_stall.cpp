@@ -13,8 +13,7 @@ namespace hiway {
 namespace {
 
 constexpr auto least_look_interval = std::chrono::milliseconds(10);
-constexpr auto hint_after = std::chrono::seconds(10);
-constexpr auto for_ever = std::chrono::hours(24 * 365 * 100);
+constexpr std::chrono::milliseconds hint_after{10000};
 constexpr auto stats_patience = std::chrono::milliseconds(100);
 
 /// Items of a whole ring whose slots were left: who works on an item there may hold what was taken.
@@ -35,17 +34,13 @@ TaskCounts sum(std::vector<TaskCounts> const& counts) {
 }  // namespace
 
 std::chrono::milliseconds milliseconds_of(char const* variable) {
-  return std::chrono::milliseconds(number_from_environment(variable, "a number of milliseconds", 0).value_or(0));
+  std::chrono::milliseconds const said(number_from_environment(variable, "a number of milliseconds", 0).value_or(0));
+  return at_most_for_ever<std::chrono::milliseconds>(said);
 }
 
-// "off" is for ever.
-std::chrono::milliseconds chosen_stall_after(std::chrono::milliseconds configured) {
+std::chrono::milliseconds stall_after_of_environment() {
   char const* const asked = std::getenv("HIWAY_STALL_AFTER");
-  if (configured.count() == 0 && asked != nullptr && std::string_view(asked) == "off")
-    return std::chrono::milliseconds::max();
-  if (configured.count() < 0)
-    throw ConfigError("stall_after is negative: " + std::to_string(configured.count()) + " ms");
-  return configured.count() != 0 ? configured : milliseconds_of("HIWAY_STALL_AFTER");
+  return asked != nullptr && std::string_view(asked) == "off" ? for_ever : milliseconds_of("HIWAY_STALL_AFTER");
 }
 
 PipelineSnapshot Pipeline::Core::snapshot() {
@@ -231,9 +226,7 @@ bool Pipeline::Core::has_left() const {
 
 /// Looks as stall_after has it; where nothing was asked for, for a hint.
 void Pipeline::Core::start_stall_watch() {
-  stall_watch_ = StallWatch(config_.stall_after.count() == 0 ? std::chrono::nanoseconds(hint_after)
-                            : config_.stall_after > for_ever ? std::chrono::nanoseconds(for_ever)
-                                                             : std::chrono::nanoseconds(config_.stall_after));
+  stall_watch_ = StallWatch(config_.stall_after.count() == 0 ? hint_after : config_.stall_after);
   next_look_ = started_;
   hinted_ = false;
   signals_seen_ = report_signals();

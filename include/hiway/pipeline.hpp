@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "hiway/backend.hpp"
+#include "hiway/durations.hpp"
 #include "hiway/group.hpp"
 #include "hiway/latency.hpp"
 #include "hiway/memory.hpp"
@@ -232,8 +233,11 @@ class Pipeline final : private OpenEnds, private BufferAccess {
   /// *Waits* until the run has ended. *Throws* the run's first error: StageError (a stage failed; it is named, its own
   /// exception nested), MisuseError, CudaError, Aborted.
   RunReport wait();
-  /// *Waits* at most so long; true when the run has ended (call wait() for its outcome).
-  [[nodiscard]] bool wait_for(std::chrono::nanoseconds duration);
+  /// *Waits* at most so long; true when the run has ended (call wait() for its outcome). A hundred years are for ever.
+  template <class Rep, class Period>
+  [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> duration) {
+    return wait_at_most(at_most_for_ever(duration));
+  }
   /// start() and wait(). May be called again: tunnels start empty.
   RunReport run();
   /// Ends a run under way: every wait is left, wait() throws Aborted. *Threads*: any, at any time.
@@ -324,6 +328,7 @@ class Pipeline final : private OpenEnds, private BufferAccess {
              stage_kernel<decltype(runner), Unit>(runner)});
   }
 
+  bool wait_at_most(std::chrono::nanoseconds duration);
   void add_tunnel(std::unique_ptr<TunnelBase> tunnel);
   void add_stencil(std::unique_ptr<StencilTunnelBase> tunnel);
   void add_cpu(CpuStageDescription description);

@@ -327,7 +327,9 @@ class Peeks {
 };
 
 /// As how many devices a GPU counts, which share its processors: pipelines over several devices run on one GPU, too.
-int parts_of_gpu() { return number_from_environment("HIWAY_GPU_PARTS", "a number from 1 to 8", 1, 8).value_or(1); }
+int parts_of_gpu() {
+  return static_cast<int>(number_from_environment("HIWAY_GPU_PARTS", "a number from 1 to 8", 1, 8).value_or(1));
+}
 
 class CudaBackend final : public Backend {
  public:

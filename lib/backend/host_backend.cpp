@@ -47,7 +47,7 @@ struct Hardships {
 };
 
 Hardships chosen_hardships() {
-  auto const delay = number_from_environment("HIWAY_SIMT_DELAY_US", "a number of microseconds", 0);
+  auto const delay = number_from_environment("HIWAY_SIMT_DELAY_US", "a number of microseconds", 0, INT32_MAX);
   return {std::chrono::microseconds(delay.value_or(0)), peers_wanted()};
 }
 
