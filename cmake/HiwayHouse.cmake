@@ -29,8 +29,10 @@ if(NOT DEFINED hiway_sanitizer_${HIWAY_SANITIZE})
 endif()
 set(hiway_sanitizer_flags ${hiway_sanitizer_${HIWAY_SANITIZE}})
 
-# hiway_house_rules(target): the warnings and the sanitizer of this build.
+# hiway_house_rules(target): the warnings and the sanitizer of this build; no unity build, where a project around asks for
+# one: sources have names of their own in unnamed namespaces.
 function(hiway_house_rules target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
   # nvcc writes line markers and GNU extensions into what the host compiler sees: no -Wpedantic there.
   # Fields of a config are named at the call, the others keep their defaults: no warning about that.
   set(for_host -Wall -Wextra -Wshadow -Wno-missing-field-initializers)

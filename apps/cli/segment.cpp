@@ -103,7 +103,8 @@ SegmentNumbers numbers_of(hiway::segment::SegmentBase const& segment) {
   for (std::size_t i = 0; i != segment.nodes().size(); ++i) {
     hiway::segment::NodeDescription const& node = segment.nodes()[i];
     hiway::segment::QueueSize const& queue = segment.queues()[i];
-    n.nodes.push_back({node.name, node.parent, queue.slots, node.opened.empty() ? "" : name_of(queue.context), {}, {}});
+    n.nodes.push_back(
+        {node.name, node.parent, queue.queue_slots, node.opened.empty() ? "" : name_of(queue.context), {}, {}});
   }
   std::vector<hiway::segment::CountersOfNode> const counted = segment.node_counters();
   n.counted = !counted.empty();

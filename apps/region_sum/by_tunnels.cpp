@@ -85,7 +85,7 @@ class ByTunnels {
         "sum regions", hiway::from(pieces),
         hiway::segment::chain(
             // Few pieces at once in each replica: they are long.
-            enumerate("parts", Parts{}, NodeOptions{.gain = 15, .slots = 4, .region_slots = 8}),
+            enumerate("parts", Parts{}, NodeOptions{.gain = 15, .queue_slots = 4, .region_slots = 8}),
             enumerate("open", IntsOfPart{}, NodeOptions{.gain = 128}), hiway::segment::aggregate("sum", AddUpPart{}),
             hiway::into(sums)),
         {.threads_per_block = 128, .context = options.context});

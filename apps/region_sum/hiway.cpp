@@ -88,10 +88,10 @@ class Summer {
         .threads_per_block = 128, .shared_bytes = shared_bytes, .context = options_.context, .least_claim = claim};
     segment_ = &pipe_.add_segment<shape>(
         "sum regions", hiway::segment::generate(regions_, MakeRegion{offsets_.view().data}),
-        hiway::segment::chain(
-            hiway::segment::enumerate("open", Ints{ints_.view().data}),
-            hiway::segment::aggregate("sum", AddUp{sums_.view().data}, hiway::segment::NodeOptions{.slots = slots}),
-            hiway::segment::count<std::uint64_t>("none")),
+        hiway::segment::chain(hiway::segment::enumerate("open", Ints{ints_.view().data}),
+                              hiway::segment::aggregate("sum", AddUp{sums_.view().data},
+                                                        hiway::segment::NodeOptions{.queue_slots = slots}),
+                              hiway::segment::count<std::uint64_t>("none")),
         config);
   }
 

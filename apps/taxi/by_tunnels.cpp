@@ -109,7 +109,7 @@ class ByTunnels {
     segment_ = &pipe_.add_segment<hiway::segment::Shape{hiway::segment::ReplicaOf::warp}>(
         "convert", from(pieces),
         // Few pieces at once in each replica: they are long.
-        enumerate("lines", Parts{}, NodeOptions{.gain = 7, .slots = 4, .region_slots = 8},
+        enumerate("lines", Parts{}, NodeOptions{.gain = 7, .queue_slots = 4, .region_slots = 8},
                   node("list", FindListOfPart{}, characters, into(broken))),
         {.threads_per_block = 128, .context = options.context});
     pipe_.add_cpu_stage("keep", Keep<Pair>{&found_.pairs}, from(pairs));

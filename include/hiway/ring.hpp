@@ -167,9 +167,9 @@ inline constexpr unsigned of_spill = max_shards;
 
 /// Shard `k` by itself.
 HIWAY_DEVICE inline Ring shard(Ring ring, unsigned k) {
-  std::size_t const slots = std::size_t{k} << ring.lap_shift;
-  ring.items += slots * ring.item_bytes;
-  ring.turns += slots;
+  std::size_t const before = std::size_t{k} << ring.lap_shift;
+  ring.items += before * ring.item_bytes;
+  ring.turns += before;
   ring.words += k;
   ring.shards = 1;
   return ring;
@@ -574,35 +574,35 @@ HIWAY_DEVICE inline void end_put(Machine m, Ring const& ring, Grant const& grant
 
 namespace detail {
 
-/// Writes an item and its tag into a claimed slot; `check()` comes in between, or in a half-ring behind (T5).
+/// Writes an item and its tag into a claimed slot; `look()` comes in between, or in a half-ring behind (T5).
 template <class Machine, class Write, class Check>
 HIWAY_DEVICE inline void commit_tagged(Machine m, Ring const& ring, std::uint64_t ticket, Control& control,
-                                       Write&& write, Check&& check) {
+                                       Write&& write, Check&& look) {
   TaggedSlot& slot = ring.tagged_slot(ticket);
   TaggedSlot room{};
   write(room.item);
   room.tag.bits = ring.is_half() ? ring.tag_of(ticket) : ring.full_turn(ticket);
   if (!ring.is_half()) {
     await_turn(m, slot.tag, ring.free_turn(ticket), control, tag_order<Machine>);  // A1
-    check();
+    look();
   }
   m.put_tagged(slot, room);  // R1, R4
-  if (ring.is_half()) check();
+  if (ring.is_half()) look();
 }
 
 }  // namespace detail
 
 /// Writes the items of all lanes granted together into their claimed slots, `write(std::byte*)`, and makes them visible; all
-/// of them call it. `check()` comes in between.
+/// of them call it. `look()` comes in between.
 template <class Machine, class Write, class Check>
 HIWAY_DEVICE inline void commit_put(Machine m, Ring const& ring, Grant const& grant, Control& control, Write&& write,
-                                    Check&& check) {
+                                    Check&& look) {
   if constexpr (may_be_tagged<std::remove_cvref_t<Write>>) {
-    if (ring.tagged) return detail::commit_tagged(m, ring, grant.ticket, control, write, check);
+    if (ring.tagged) return detail::commit_tagged(m, ring, grant.ticket, control, write, look);
   }
   constexpr bool ask_for_tags = !size_is_known<std::remove_cvref_t<Write>>;
   write(begin_put<ask_for_tags>(m, ring, grant.ticket, control));
-  check();
+  look();
   end_put<ask_for_tags>(m, ring, grant);
 }
 /// The same for the calling lane alone.

@@ -425,9 +425,9 @@ struct CheckRoom {
 };
 
 /// The checker's own copy of the table and its lists in `room`, where it fits, else the table. A GPU's memory is read anew
-/// behind each acquire, and a round follows many references; its shared memory is near. All lanes of the warp call it together.
+/// behind each acquire, and a round follows many references; its shared memory is near_table. All lanes of the warp call it together.
 template <class Machine>
-HIWAY_DEVICE inline TerminationTable& bring_near(Machine m, TerminationTable& far, CheckRoom room) {
+HIWAY_DEVICE inline TerminationTable& bring_near(Machine m, TerminationTable& far_table, CheckRoom room) {
   std::byte* at = room.begin;
   std::size_t left = room.bytes;
   bool fits = true;
@@ -444,19 +444,19 @@ HIWAY_DEVICE inline TerminationTable& bring_near(Machine m, TerminationTable& fa
     copy_bytes(taken, list, count * sizeof *list, m.lane(), m.count(m.lanes()));
     list = reinterpret_cast<decltype(list + 0)>(taken);
   };
-  TerminationTable near = far;
-  auto* const table = reinterpret_cast<TerminationTable*>(take(sizeof far));
-  copy(near.units, near.unit_count);
-  copy(near.stages, near.stage_count);
-  copy(near.terms, near.term_count);
-  copy(near.gates, near.gate_count);
-  copy(near.unit_list, near.listed_count);
-  copy(near.tunnels, near.tunnel_count);
-  copy(near.delegates, near.delegate_count);
-  copy(near.asks, std::size_t{near.unit_count} * near.delegate_count);
-  if (near.news != nullptr) copy(near.news, near.unit_count);
-  if (!fits) return far;
-  by_one_lane(m, [&] { *table = near; });
+  TerminationTable near_table = far_table;
+  auto* const table = reinterpret_cast<TerminationTable*>(take(sizeof far_table));
+  copy(near_table.units, near_table.unit_count);
+  copy(near_table.stages, near_table.stage_count);
+  copy(near_table.terms, near_table.term_count);
+  copy(near_table.gates, near_table.gate_count);
+  copy(near_table.unit_list, near_table.listed_count);
+  copy(near_table.tunnels, near_table.tunnel_count);
+  copy(near_table.delegates, near_table.delegate_count);
+  copy(near_table.asks, std::size_t{near_table.unit_count} * near_table.delegate_count);
+  if (near_table.news != nullptr) copy(near_table.news, near_table.unit_count);
+  if (!fits) return far_table;
+  by_one_lane(m, [&] { *table = near_table; });
   return *table;
 }
 

@@ -94,7 +94,7 @@ SegmentPlan plan_segment(SegmentProgram const& program, std::optional<std::int64
     return plan;
   }
   segment::Sizes const sizes = segment::distribute(nodes, program.lanes, budget);
-  plan.best = of_queues(sizes.slots);
+  plan.best = of_queues(sizes.queue_slots);
   plan.best_bytes = sizes.bytes;
   plan.why = std::to_string(plan.min_bytes) + " bytes are safe";
   if (memory_bytes)

@@ -340,7 +340,7 @@ std::vector<std::uint32_t> SegmentBase::slots_for_all() {
       throw too_few(least, given, std::string("; of each: ") + e.what());
     }
     for (std::size_t i = 0; i != slots.size(); ++i) {
-      slots[i] = static_cast<std::uint32_t>(std::min<std::int64_t>(sizes.slots[i], 1 << 30));
+      slots[i] = static_cast<std::uint32_t>(std::min<std::int64_t>(sizes.queue_slots[i], 1 << 30));
       // The law knows nothing of elements that a lane opens several of at once.
       if (has_regions_ && has_queue(i)) slots[i] = std::max(slots[i], least_slots(i));
     }
@@ -350,7 +350,7 @@ std::vector<std::uint32_t> SegmentBase::slots_for_all() {
       slots[i] = has_queue(i) ? std::max(least_slots(i), slots_a_lane * lanes_) : 0;
   }
   for (std::size_t i = 0; i != slots.size(); ++i) {
-    std::uint32_t const wanted = nodes_[i].options.slots;
+    std::uint32_t const wanted = nodes_[i].options.queue_slots;
     if (wanted == 0 || !has_queue(i)) continue;
     if (wanted < least_slots(i))
       throw ConfigError(who + "the queue of node '" + nodes_[i].name + "' needs at least " +
@@ -432,7 +432,7 @@ void SegmentBase::layout(std::size_t near_limit, std::vector<std::uint32_t> cons
   for (std::size_t i = 0; i != n; ++i) {
     NodeDescription const& d = nodes_[i];
     NodeRow& row = rows_[number_of(i)];
-    row.slots = slots[i];
+    row.queue_slots = slots[i];
     row.width = width_of(d);
     row.room = room_of(i);
     row.mark_slots = static_cast<std::uint16_t>(mark_slots());
@@ -517,7 +517,7 @@ void SegmentBase::place(Backend& backend, simt::Grid grid, Control* control, std
   placed_.replicas = replicas_;
   placed_.control = control;
   placed_.stage = stage;
-  placed_.far = m.take<std::byte>(bytes_of(who + ": queues", {replicas_, placed_.far_bytes}), who + ": queues");
+  placed_.far_rooms = m.take<std::byte>(bytes_of(who + ": queues", {replicas_, placed_.far_bytes}), who + ": queues");
   placed_.rows = m.rows = m.take<NodeRow>(rows_.size(), who);
   placed_.words = m.take<SharedWords>(1, who);
   placed_.sink_words = m.take<SinkWords>(sinks_.size(), who);
@@ -585,7 +585,7 @@ void SegmentBase::start(Backend& backend) {
   if (shape_.counters) backend.clear(placed_.counters, nodes_.size() * replicas_ * sizeof(NodeCounters));
   if (!guards_.empty()) {
     std::vector<std::byte> const filled(placed_.far_bytes * replicas_, guard);
-    backend.upload(placed_.far, filled.data(), filled.size());
+    backend.upload(placed_.far_rooms, filled.data(), filled.size());
   }
   upload_program(backend, placed_);
 }
@@ -593,7 +593,7 @@ void SegmentBase::start(Backend& backend) {
 void SegmentBase::check_guards(Backend& backend) const {
   std::vector<std::byte> room(guards_.empty() ? 0 : placed_.far_bytes);
   for (unsigned r = 0; r != replicas_ && !guards_.empty(); ++r) {
-    backend.download(room.data(), placed_.far + r * placed_.far_bytes, room.size());
+    backend.download(room.data(), placed_.far_rooms + r * placed_.far_bytes, room.size());
     for (auto const& [node, at] : guards_) {
       auto const begin = room.begin() + static_cast<std::ptrdiff_t>(at);
       if (std::count(begin, begin + config_.guard_bytes, guard) == config_.guard_bytes) continue;

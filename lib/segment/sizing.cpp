@@ -237,11 +237,11 @@ Sizes target_sizes(SizedNodes const& nodes, std::int64_t lanes, std::int64_t bud
   sizes.cursor_bytes = cursor_bytes_of(nodes, lanes);
   sizes.safe_slots = all_safe(nodes, lanes);
   std::int64_t const bytes = std::max<std::int64_t>(0, budget_bytes - sizes.cursor_bytes);
-  sizes.slots = Law(nodes, std::vector<std::int64_t>(nodes.size(), 0), bytes).slots();
+  sizes.queue_slots = Law(nodes, std::vector<std::int64_t>(nodes.size(), 0), bytes).slots();
   for (std::size_t n = 0; n < nodes.size(); ++n) {
-    std::int64_t const beyond = std::max<std::int64_t>(0, sizes.safe_slots[n] - sizes.slots[n]);
+    std::int64_t const beyond = std::max<std::int64_t>(0, sizes.safe_slots[n] - sizes.queue_slots[n]);
     sizes.bloat_bytes.push_back(product(beyond, nodes[n].item_bytes));
-    sizes.slots[n] += beyond;
+    sizes.queue_slots[n] += beyond;
   }
   return sizes;
 }
@@ -289,7 +289,7 @@ bool is_pessimistic(SizedNodes const& nodes, Sizes const& sizes, std::size_t n) 
   SizedNode const& node = nodes[n];
   if (node.parent >= 0 && nodes[static_cast<std::size_t>(node.parent)].interruptible) return false;
   return static_cast<double>(node.max_gain) >= pessimistic_ratio * std::max(1.0, node.gain) &&
-         2 * sizes.bloat_bytes[n] > product(sizes.slots[n], node.item_bytes);
+         2 * sizes.bloat_bytes[n] > product(sizes.queue_slots[n], node.item_bytes);
 }
 
 bool may_merge(SizedNodes const& nodes, std::size_t child) {
@@ -347,8 +347,9 @@ Sizes distribute(SizedNodes const& nodes, std::int64_t lanes, std::int64_t budge
   std::int64_t const minimum = minimum_of(nodes, lanes);
   if (minimum >= most_bytes || (budget == Budget::hard && minimum > budget_bytes)) refuse(nodes, lanes, budget_bytes);
   Sizes sizes = target_sizes(nodes, lanes, budget_bytes);
-  if (budget == Budget::hard) sizes.slots = Law(nodes, sizes.safe_slots, budget_bytes - sizes.cursor_bytes).slots();
-  sizes.bytes = bytes_of(nodes, sizes.slots) + sizes.cursor_bytes;
+  if (budget == Budget::hard)
+    sizes.queue_slots = Law(nodes, sizes.safe_slots, budget_bytes - sizes.cursor_bytes).slots();
+  sizes.bytes = bytes_of(nodes, sizes.queue_slots) + sizes.cursor_bytes;
   return sizes;
 }
 

@@ -276,7 +276,7 @@ template <Shape shape>
 inline constexpr unsigned lanes_of = shape.replica == ReplicaOf::warp ? 32 : 64;
 
 NodeOptions slots_of(Setting const& s, std::uint32_t least) {
-  return {.slots = s.spare < 0 ? 0 : least + static_cast<std::uint32_t>(s.spare)};
+  return {.queue_slots = s.spare < 0 ? 0 : least + static_cast<std::uint32_t>(s.spare)};
 }
 
 template <Shape shape>
@@ -328,7 +328,7 @@ TYPED_TEST(Regions, EndTheRunWhereAnElementFails) {
       auto& out = pipe.create_buffer<Total>(regions.size());
       pipe.add_segment<shape>("sums", load(in, regions.size()),
                               chain(enumerate("open", FailingElements{bad}),
-                                    aggregate("sum", Sum{}, NodeOptions{.slots = 2 * v - 1}), store("out", out)),
+                                    aggregate("sum", Sum{}, NodeOptions{.queue_slots = 2 * v - 1}), store("out", out)),
                               config_of({context, 0, 0, -1, 3}, v));
       EXPECT_EQ(hiway_tests::text_of_error<StageError>([&] { pipe.run(); }), "stage 'sums': a bad element came");
     }
@@ -678,8 +678,8 @@ TEST(RegionContexts, AreChosenByKindAndLength) {
   EXPECT_EQ(contexts({}, 1), (All{sparse, lane, sparse, sparse, lane}));
   EXPECT_EQ(contexts({.context = dense}, 1), (All{sparse, dense, sparse, sparse, dense}));
   EXPECT_EQ(contexts({.context = lane}, 1, {.context = sparse}), (All{sparse, sparse, sparse, sparse, lane}));
-  QueueSize const without = queues({.context = lane}, 1, {.slots = 100})[1];
-  QueueSize const with = queues({.context = dense}, 1, {.slots = 100})[1];
+  QueueSize const without = queues({.context = lane}, 1, {.queue_slots = 100})[1];
+  QueueSize const with = queues({.context = dense}, 1, {.queue_slots = 100})[1];
   EXPECT_EQ(with.bytes - without.bytes, 2u * 100);
   std::size_t const marks = (64 * sizeof(Mark<Boundary>) + 15) / 16 * 16;
   EXPECT_EQ(without.bytes, 100 * sizeof(std::uint32_t) + marks);

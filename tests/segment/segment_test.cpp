@@ -75,7 +75,8 @@ auto rows(std::uint32_t n, QueueChoice choice, std::uint32_t v, std::index_seque
     bool const parent_suspends = row == 0 || row - 1 < choice.interruptible;
     std::uint32_t const slots =
         least(parent_suspends ? 1 : Place::max_gain, v) + static_cast<std::uint32_t>(choice.spare);
-    return NodeOptions{.interruptible = row < choice.interruptible, .slots = row == 0 || choice.spare < 0 ? 0 : slots};
+    return NodeOptions{.interruptible = row < choice.interruptible,
+                       .queue_slots = row == 0 || choice.spare < 0 ? 0 : slots};
   };
   return chain(node("row " + std::to_string(Row), Place{n}, options(Row))..., segment::count<Board>("solutions"));
 }
@@ -183,7 +184,7 @@ template <class Sink>
 auto chain_of(Kinds const& k, std::uint32_t v, DropMultiples drop, Sink sink) {
   auto const options = [&](unsigned gain_of_parent) {
     std::uint32_t const slots = k.spare < 0 ? 0 : least(gain_of_parent, v) + static_cast<std::uint32_t>(k.spare);
-    return NodeOptions{.interruptible = k.interruptible, .slots = slots};
+    return NodeOptions{.interruptible = k.interruptible, .queue_slots = slots};
   };
   unsigned const few = k.interruptible ? 1 : 16;
   unsigned const many = k.interruptible ? 1 : 300;
@@ -238,7 +239,7 @@ void expect_schedule(SegmentBase const& segment, std::vector<unsigned> const& ga
       EXPECT_EQ(nodes[i].ensembles, (nodes[i].items + v - 1) / v) << name;
       EXPECT_GE(nodes[i].full + 1, nodes[i].ensembles) << name;
       // A range's root is activated by each of its claims, here of v items.
-      std::uint64_t const span = segment.queues()[i].slots - std::uint64_t{gains[i]} * v - v + 2;
+      std::uint64_t const span = segment.queues()[i].queue_slots - std::uint64_t{gains[i]} * v - v + 2;
       std::uint64_t const activations = i == 0 ? nodes[i].ensembles : nodes[i].items / span + 1;
       EXPECT_LE(nodes[i].firings, activations + below) << name;
       below = activations;
@@ -351,7 +352,7 @@ TYPED_TEST(Segments, TakeSeveralItemsALaneAndSeveralLanesAnItem) {
       config.threads_per_block = v;
       config.lend_after = never;
       auto const slots = [&](std::uint32_t least) {
-        return NodeOptions{.slots = least + static_cast<unsigned>(spare)};
+        return NodeOptions{.queue_slots = least + static_cast<unsigned>(spare)};
       };
       Pipeline pipe(bounded());
       auto& kept = pipe.create_buffer<std::uint32_t>(out.size() + 1);
@@ -370,7 +371,8 @@ TYPED_TEST(Segments, TakeSeveralItemsALaneAndSeveralLanesAnItem) {
         EXPECT_EQ(c.items, items[i]) << name;
         EXPECT_EQ(c.ensembles, (items[i] + widths[i] - 1) / widths[i]) << name;
         EXPECT_LE(c.most_outputs.bits, i == 1 ? 8u : 1u) << name;
-        EXPECT_EQ(wide.queues()[i].slots, i == 0 ? 0 : wide.queues()[i].least + static_cast<unsigned>(spare)) << name;
+        EXPECT_EQ(wide.queues()[i].queue_slots, i == 0 ? 0 : wide.queues()[i].least + static_cast<unsigned>(spare))
+            << name;
       }
     }
   }
@@ -550,7 +552,7 @@ TYPED_TEST(Segments, GoRoundLoopsAsOftenAsItemsSay) {
   expect_all_back<TypeParam::shape>(one_node, 3 * v + 1, 1000, {});
   expect_all_back<TypeParam::shape>(two_nodes, 3 * v + 1, 1000, {});
   expect_all_back<TypeParam::shape>(three_nodes, 8 * v + 5, 20, {});
-  expect_all_back<TypeParam::shape>(two_nodes, 200, 30, {.slots = 3 * v});
+  expect_all_back<TypeParam::shape>(two_nodes, 200, 30, {.queue_slots = 3 * v});
 }
 
 // ---- tunnels
@@ -861,7 +863,8 @@ TYPED_TEST(Segments, NeverTakeMoreBytesForQueuesThanTheyAreGiven) {
   Sample<shape> least(1009, {5, 1}, tight);
   least.pipe.run();
   std::uint64_t needed = 0;
-  for (QueueSize const& q : least.kinds.queues()) needed += q.bytes - std::uint64_t{q.slots - q.least} * q.item_bytes;
+  for (QueueSize const& q : least.kinds.queues())
+    needed += q.bytes - std::uint64_t{q.queue_slots - q.least} * q.item_bytes;
   needed *= least.kinds.replicas();
   for (std::uint64_t budget : {needed, needed + 1, needed + 4099, 3 * needed}) {
     SegmentConfig config = guarded();
@@ -873,7 +876,7 @@ TYPED_TEST(Segments, NeverTakeMoreBytesForQueuesThanTheyAreGiven) {
     EXPECT_GE(given.kinds.queue_bytes(), needed);
     std::uint64_t sum = 0;
     for (QueueSize const& q : given.kinds.queues()) {
-      EXPECT_GE(q.slots, q.least) << q.node;
+      EXPECT_GE(q.queue_slots, q.least) << q.node;
       sum += q.bytes;
     }
     EXPECT_EQ(sum * given.kinds.replicas(), given.kinds.queue_bytes());
@@ -921,7 +924,7 @@ TYPED_TEST(Segments, RefuseWhatCannotRun) {
       pipe.add_segment<shape>(
           "queens", load(boards),
           chain(node("first", Place{4}, NodeOptions{.interruptible = interruptible}),
-                node("second", Place{4}, NodeOptions{.slots = given}), segment::count<Board>("boards")),
+                node("second", Place{4}, NodeOptions{.queue_slots = given}), segment::count<Board>("boards")),
           guarded());
       pipe.run();
     };

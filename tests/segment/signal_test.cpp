@@ -167,7 +167,7 @@ std::vector<Between> counted(Tokens const& tokens) {
 
 std::uint64_t signals_of(SegmentBase const& segment, std::string_view node) {
   for (CountersOfNode const& c : segment.node_counters()) {
-    if (c.node == node) return c.counters.signals;
+    if (c.node == node) return c.counters.signals_heard;
   }
   return 0;
 }
@@ -216,7 +216,7 @@ void expect_stream(Stream const& s) {
   config.signal_slots = s.signal_slots;
   auto const slots = [&](std::uint32_t least) {
     return NodeOptions{.interruptible = s.interruptible,
-                       .slots = s.spare < 0 ? 0 : least + static_cast<std::uint32_t>(s.spare)};
+                       .queue_slots = s.spare < 0 ? 0 : least + static_cast<std::uint32_t>(s.spare)};
   };
   std::uint32_t const of_steps = (s.interruptible ? 1 : 4) * v;
   std::uint32_t const of_numbered = (s.interruptible ? 1 : 3) * v;

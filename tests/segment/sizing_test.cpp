@@ -125,45 +125,46 @@ TEST(SegmentSizing, MergedExpandersNeedTheProductOfTheirMosts) {
 // ---- the distribution
 TEST(SegmentSizing, SlotsGoAsTheRootOfGainOverItemBytes) {
   SizedNodes nodes = {{.name = "a"}, {.name = "b", .parent = 0, .gain = 4, .max_gain = 4}};
-  EXPECT_THAT(distribute(nodes, 1, 30).slots, ElementsAre(10, 20));
+  EXPECT_THAT(distribute(nodes, 1, 30).queue_slots, ElementsAre(10, 20));
   nodes[1].item_bytes = 4;
   Sizes const sizes = distribute(nodes, 1, 50);
-  EXPECT_THAT(sizes.slots, ElementsAre(10, 10));
+  EXPECT_THAT(sizes.queue_slots, ElementsAre(10, 10));
   EXPECT_EQ(sizes.bytes, 50);
   EXPECT_EQ(sizes.all_bloat_bytes(), 0);
 }
 
 TEST(SegmentSizing, WhatIsLeftGoesWhereItGainsMost) {
   SizedNodes nodes = {{.name = "a"}, {.name = "b", .parent = 0}};
-  EXPECT_THAT(distribute(nodes, 1, 31).slots, ElementsAre(16, 15));  // equal: the first
+  EXPECT_THAT(distribute(nodes, 1, 31).queue_slots, ElementsAre(16, 15));  // equal: the first
   nodes[1].gain = nodes[1].max_gain = 2;
   // c is 31 / (1 + sqrt 2) = 12.84: 12 and 18, and one slot more: 1 / (12 * 13) against 2 / (18 * 19).
-  EXPECT_THAT(distribute(nodes, 1, 31).slots, ElementsAre(13, 18));
+  EXPECT_THAT(distribute(nodes, 1, 31).queue_slots, ElementsAre(13, 18));
   // Per byte: 6, 2 and 3 leave 4 bytes, first for the one of `a`, then for the two of `c`, then for `a`. The two of `c`
   // are worth more than the one of `a`, but twice them is less.
   nodes = {{.name = "a"},
            {.name = "b", .parent = 0, .item_bytes = 5},
            {.name = "c", .parent = 0, .item_bytes = 2, .gain = 0.5}};
-  EXPECT_THAT(distribute(nodes, 1, 26).slots, ElementsAre(8, 2, 4));
+  EXPECT_THAT(distribute(nodes, 1, 26).queue_slots, ElementsAre(8, 2, 4));
 }
 
 TEST(SegmentSizing, ALargeBudgetIsSharedAtOnce) {  // not slot by slot
   SizedNodes const nodes = {{.name = "a"}, {.name = "b", .parent = 0, .gain = 9, .max_gain = 9}};
   Sizes const sizes = distribute(nodes, 1, std::int64_t{1} << 40);
   EXPECT_EQ(sizes.bytes, std::int64_t{1} << 40);
-  EXPECT_EQ(sizes.slots[0], std::int64_t{1} << 38);
+  EXPECT_EQ(sizes.queue_slots[0], std::int64_t{1} << 38);
 }
 
 TEST(SegmentSizing, AQueueThatNothingComesToKeepsItsMinimum) {
   SizedNodes const nodes = {{.name = "a"}, {.name = "never", .parent = 0, .gain = 0, .max_gain = 3}};
-  EXPECT_THAT(distribute(nodes, 1, 100).slots, ElementsAre(97, 3));
-  EXPECT_THAT(distribute({range_source(), {.name = "never", .parent = 0, .gain = 0}}, 1, 100).slots, ElementsAre(0, 1));
+  EXPECT_THAT(distribute(nodes, 1, 100).queue_slots, ElementsAre(97, 3));
+  EXPECT_THAT(distribute({range_source(), {.name = "never", .parent = 0, .gain = 0}}, 1, 100).queue_slots,
+              ElementsAre(0, 1));
 }
 
 TEST(SegmentSizing, SafeMinimaTakeFromTheOthersOfAHardBudget) {
   SizedNodes const nodes = {{.name = "a"}, {.name = "b", .parent = 0, .max_gain = 20}};
   Sizes const sizes = distribute(nodes, 1, 30);
-  EXPECT_THAT(sizes.slots, ElementsAre(10, 20));  // the law alone: 15 and 15
+  EXPECT_THAT(sizes.queue_slots, ElementsAre(10, 20));  // the law alone: 15 and 15
   EXPECT_THAT(sizes.bloat_bytes, ElementsAre(0, 5));
   EXPECT_EQ(sizes.bytes, 30);
 }
@@ -171,14 +172,14 @@ TEST(SegmentSizing, SafeMinimaTakeFromTheOthersOfAHardBudget) {
 TEST(SegmentSizing, SafeMinimaComeOnTopOfATarget) {
   SizedNodes const nodes = {{.name = "a"}, {.name = "b", .parent = 0, .max_gain = 20}};
   Sizes sizes = distribute(nodes, 1, 30, Budget::target);
-  EXPECT_THAT(sizes.slots, ElementsAre(15, 20));
+  EXPECT_THAT(sizes.queue_slots, ElementsAre(15, 20));
   EXPECT_THAT(sizes.bloat_bytes, ElementsAre(0, 5));
   EXPECT_EQ(sizes.bytes, 35);
   sizes = distribute(nodes, 1, 0, Budget::target);
-  EXPECT_THAT(sizes.slots, ElementsAre(1, 20));
+  EXPECT_THAT(sizes.queue_slots, ElementsAre(1, 20));
   EXPECT_EQ(sizes.all_bloat_bytes(), 21);
   sizes = distribute(nodes, 1, 50, Budget::target);
-  EXPECT_THAT(sizes.slots, ElementsAre(25, 25));
+  EXPECT_THAT(sizes.queue_slots, ElementsAre(25, 25));
   EXPECT_EQ(sizes.all_bloat_bytes(), 0);
 }
 
@@ -187,7 +188,7 @@ TEST(SegmentSizing, CursorsArePartOfTheBudget) {
                             {.name = "b", .parent = 0, .max_gain = 20}};
   for (Budget const budget : {Budget::hard, Budget::target}) {
     Sizes const sizes = distribute(nodes, 2, 26, budget);
-    EXPECT_THAT(sizes.slots, ElementsAre(10, 10));
+    EXPECT_THAT(sizes.queue_slots, ElementsAre(10, 10));
     EXPECT_EQ(sizes.cursor_bytes, 6);
     EXPECT_EQ(sizes.bytes, 26);
   }
@@ -243,7 +244,7 @@ TEST(SegmentSizing, IsTheBestThereIsWithItemsOfOneSizeAndNearItElse) {
       largest = std::max(largest, nodes.back().item_bytes);
     }
     std::int64_t const budget = minimum_bytes(nodes, lanes) + random.below(40);
-    double const found = objective(nodes, distribute(nodes, lanes, budget).slots);
+    double const found = objective(nodes, distribute(nodes, lanes, budget).queue_slots);
     double const best = least_objective(nodes, lanes, budget);
     double const rounding = 1 + 1e-12;
     auto const repeat = testing::Message() << "HIWAY_SEED=" << seed;
@@ -298,18 +299,18 @@ std::string better_slot(SizedNodes const& nodes, Sizes const& sizes, std::int64_
   std::vector<double> const gains = cumulative_gains(nodes);
   std::int64_t const left = budget - sizes.bytes;
   auto const comes = [&](std::size_t n) {
-    auto const q = static_cast<double>(sizes.slots[n]);
+    auto const q = static_cast<double>(sizes.queue_slots[n]);
     return nodes[n].has_queue ? gains[n] / q - gains[n] / (q + 1) : 0;
   };
   auto const goes = [&](std::size_t n) {
-    auto const q = static_cast<double>(sizes.slots[n]);
+    auto const q = static_cast<double>(sizes.queue_slots[n]);
     return gains[n] / (q - 1) - gains[n] / q;
   };
   std::ostringstream out;
   for (std::size_t to = 0; to < nodes.size(); ++to) {
     if (comes(to) > 0 && nodes[to].item_bytes <= left) out << "there is room for one more in " << nodes[to].name;
     for (std::size_t from = 0; from < nodes.size(); ++from) {
-      if (from == to || sizes.slots[from] <= std::max<std::int64_t>(1, sizes.safe_slots[from])) continue;
+      if (from == to || sizes.queue_slots[from] <= std::max<std::int64_t>(1, sizes.safe_slots[from])) continue;
       if (nodes[to].item_bytes > left + nodes[from].item_bytes) continue;
       if (comes(to) > goes(from) * (1 + 1e-6)) out << nodes[from].name << " should give one to " << nodes[to].name;
     }
@@ -332,15 +333,15 @@ TEST(SegmentSizing, RandomTreesKeepBudgetAndMinimaAndCannotBeBetteredByASlot) {
     std::int64_t const budget = minimum + random.below(4) * random.below(minimum + 100);
     Sizes const sizes = distribute(nodes, lanes, budget);
     ASSERT_LE(sizes.bytes, budget);
-    ASSERT_EQ(sizes.bytes, bytes_of(nodes, sizes.slots) + sizes.cursor_bytes);
-    for (std::size_t n = 0; n < nodes.size(); ++n) ASSERT_GE(sizes.slots[n], sizes.safe_slots[n]);
+    ASSERT_EQ(sizes.bytes, bytes_of(nodes, sizes.queue_slots) + sizes.cursor_bytes);
+    for (std::size_t n = 0; n < nodes.size(); ++n) ASSERT_GE(sizes.queue_slots[n], sizes.safe_slots[n]);
     ASSERT_EQ(sizes.safe_slots, safe_slots(nodes, lanes));
     ASSERT_EQ(better_slot(nodes, sizes, budget), "");
-    beyond_minima += sizes.slots != sizes.safe_slots ? 1 : 0;
+    beyond_minima += sizes.queue_slots != sizes.safe_slots ? 1 : 0;
 
     std::int64_t const target = random.below(2 * minimum + 100);
     Sizes const on_top = distribute(nodes, lanes, target, Budget::target);
-    for (std::size_t n = 0; n < nodes.size(); ++n) ASSERT_GE(on_top.slots[n], on_top.safe_slots[n]);
+    for (std::size_t n = 0; n < nodes.size(); ++n) ASSERT_GE(on_top.queue_slots[n], on_top.safe_slots[n]);
     ASSERT_LE(on_top.bytes, std::max(target, on_top.cursor_bytes) + on_top.all_bloat_bytes());
     bloated += on_top.all_bloat_bytes() > 0 ? 1 : 0;
 

@@ -46,7 +46,7 @@ class Counting {
   /// A signal was heard, for which the lane has put `put`.
   HIWAY_DEVICE void signal(Lanes& lanes, unsigned node, std::uint32_t put) const {
     if (lanes.rank() != 0) return;  // which alone puts
-    ++of_nodes_[node].signals;
+    ++of_nodes_[node].signals_heard;
     of_nodes_[node].outputs += put;
   }
   /// So many full ensembles were done, of which nothing has come yet.
@@ -58,14 +58,14 @@ class Counting {
     c.items += std::uint64_t{all} * lanes.size();
   }
   /// So many marks were passed on.
-  HIWAY_DEVICE void signals(Lanes& lanes, unsigned node, std::uint32_t all) const {
-    if (lanes.rank() == 0) of_nodes_[node].signals += all;
+  HIWAY_DEVICE void passed_on(Lanes& lanes, unsigned node, std::uint32_t all) const {
+    if (lanes.rank() == 0) of_nodes_[node].signals_heard += all;
   }
   /// So many marks were heard, for which the lane has put one or not.
   HIWAY_DEVICE void closed(Lanes& lanes, unsigned node, std::uint32_t all, bool put) const {
     std::uint32_t const outputs = lanes.tally(put).all;
     if (lanes.rank() != 0) return;
-    of_nodes_[node].signals += all;
+    of_nodes_[node].signals_heard += all;
     of_nodes_[node].outputs += outputs;
   }
   /// An item of the lane's is done, of which `made` have come.
@@ -99,7 +99,7 @@ class Counting<Lanes, false> {
   HIWAY_DEVICE void ensemble(Lanes&, unsigned, std::uint32_t, bool, bool, bool, std::uint32_t, bool) const {}
   HIWAY_DEVICE void signal(Lanes&, unsigned, std::uint32_t) const {}
   HIWAY_DEVICE void full_ensembles(Lanes&, unsigned, std::uint32_t) const {}
-  HIWAY_DEVICE void signals(Lanes&, unsigned, std::uint32_t) const {}
+  HIWAY_DEVICE void passed_on(Lanes&, unsigned, std::uint32_t) const {}
   HIWAY_DEVICE void closed(Lanes&, unsigned, std::uint32_t, bool) const {}
   HIWAY_DEVICE void item(Lanes&, unsigned, std::uint32_t) const {}
   [[nodiscard]] HIWAY_DEVICE std::uint32_t kept(Lanes&, unsigned, std::uint32_t) const { return 0; }

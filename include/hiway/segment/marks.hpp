@@ -43,7 +43,7 @@ class Marks {
   struct Writing {
     Mark<Signal>* ring = nullptr;
     std::uint32_t next = 0;
-    std::uint32_t slots = 0;
+    std::uint32_t ring_slots = 0;
     std::uint32_t free = ~0u;  ///< what leads to a sink takes any number
     std::uint32_t room = 0;
     std::uint32_t put = 0;  ///< items, before this firing
@@ -97,8 +97,8 @@ class Marks {
   HIWAY_DEVICE static bool put(Writing& w, Signal const& signal, bool brings, std::uint32_t before, std::uint32_t all,
                                std::uint32_t items) {
     std::uint32_t const at = w.next + before;
-    if (brings) w.ring[at >= w.slots ? at - w.slots : at] = {w.put + items, signal};
-    w.next = w.next + all >= w.slots ? w.next + all - w.slots : w.next + all;
+    if (brings) w.ring[at >= w.ring_slots ? at - w.ring_slots : at] = {w.put + items, signal};
+    w.next = w.next + all >= w.ring_slots ? w.next + all - w.ring_slots : w.next + all;
     w.free -= all;
     w.pushed += all;
     return w.free >= w.room;

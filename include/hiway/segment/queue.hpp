@@ -35,7 +35,7 @@ enum class Leads : std::uint8_t { queues, sinks, either };
 /// What every replica knows of a node.
 struct alignas(16) NodeRow {
   std::uint32_t queue_at = 0;  ///< its input queue's first slot: bytes from the room's begin
-  std::uint32_t slots = 0;
+  std::uint32_t queue_slots = 0;
   std::uint32_t width = 0;        ///< items of a full ensemble
   std::uint32_t room = 0;         ///< with fewer free slots the node is active, and its parent may not fire
   std::uint32_t cursors_at = 0;   ///< saved cursors, one for each lane
@@ -91,7 +91,7 @@ struct NodeCounters {
   std::uint64_t shared = 0;             ///< ensembles in which it had items of its own beside those of other nodes
   std::uint64_t steps = 0;              ///< times that lanes put together
   std::uint64_t outputs = 0;            ///< put on all channels
-  std::uint64_t signals = 0;            ///< heard or passed on
+  std::uint64_t signals_heard = 0;      ///< or passed on
   std::uint64_t cycles = 0;             ///< spent in it
   Word<std::uint32_t> most_outputs{0};  ///< of one item
 
@@ -105,9 +105,9 @@ struct NodeCounters {
     shared += other.shared;
     steps += other.steps;
     outputs += other.outputs;
-    signals += other.signals;
+    signals_heard += other.signals_heard;
     cycles += other.cycles;
-    most_outputs.bits = std::max(most_outputs.bits, other.most_outputs.bits);
+    most_outputs.bits = (std::max)(most_outputs.bits, other.most_outputs.bits);
   }
 };
 

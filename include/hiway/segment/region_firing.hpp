@@ -102,7 +102,7 @@ class RegionFiring {
   [[nodiscard]] HIWAY_DEVICE std::uint16_t tag(unsigned node, QueueState const& s, std::uint32_t k) const {
     NodeRow const& row = r_.rows_[node];
     auto const* const tags = reinterpret_cast<std::uint16_t const*>(r_.room_of(row.queue_is_far) + row.tags_at);
-    return tags[Replica::wrap(s.head + k, row.slots)];
+    return tags[Replica::wrap(s.head + k, row.queue_slots)];
   }
   /// The function with the parents of the lane's item.
   template <class F>
@@ -294,10 +294,10 @@ class RegionFiring {
     OfOne<F> e(r_, node, r_.template function_of<M>(row));
     Reading marks = r_.marks_.read(node);  // those that have not been passed
     Value* const all = values<Value>(row);
-    auto const* const slots = reinterpret_cast<In const*>(r_.room_of(row.queue_is_far) + row.queue_at);
-    auto const item = [&](std::uint32_t k) { return slots[Replica::wrap(s.head + k, row.slots)]; };
+    auto const* const queue = reinterpret_cast<In const*>(r_.room_of(row.queue_is_far) + row.queue_at);
+    auto const item = [&](std::uint32_t k) { return queue[Replica::wrap(s.head + k, row.queue_slots)]; };
     auto const take = [&](std::uint32_t n) {
-      s.head = Replica::wrap(s.head + n, row.slots);
+      s.head = Replica::wrap(s.head + n, row.queue_slots);
       s.count -= n;
       MarksOf::take(marks, n);
     };
@@ -415,18 +415,18 @@ class RegionFiring {
   struct Marked {
     unsigned node;
     MarkOf const* ring;
-    std::uint32_t slots;
+    std::uint32_t ring_slots;
     std::uint32_t opener;
 
     [[nodiscard]] HIWAY_DEVICE MarkOf const& at(Reading const& marks, std::uint32_t i) const {
-      return ring[Replica::wrap(marks.head + i, slots)];
+      return ring[Replica::wrap(marks.head + i, ring_slots)];
     }
     /// Items before the `i`-th mark that have not been taken.
     [[nodiscard]] HIWAY_DEVICE std::uint32_t ahead(Reading const& marks, std::uint32_t i) const {
       return at(marks, i).at - marks.taken;
     }
     HIWAY_DEVICE void drop(Reading& marks, std::uint32_t n) const {
-      marks.head = Replica::wrap(marks.head + n, slots);
+      marks.head = Replica::wrap(marks.head + n, ring_slots);
       marks.count -= n;
     }
     /// In which region the next item lies, behind the first `n` marks.
@@ -552,7 +552,7 @@ class RegionFiring {
     e.along.marks = 0;
   }
   HIWAY_DEVICE void drop(Marked const& q, Reading& marks, std::uint32_t n) const {
-    r_.counting_.signals(r_.lanes_, q.node, n);
+    r_.counting_.passed_on(r_.lanes_, q.node, n);
     q.drop(marks, n);
   }
 
@@ -602,7 +602,7 @@ class RegionFiring {
   /// Parents of an ensemble: a step must have room for the marks of all.
   template <class Target>
   [[nodiscard]] HIWAY_DEVICE std::uint32_t most_parents(Target const& t) const {
-    return t.is_sink() ? ~0u : t.marks.slots;
+    return t.is_sink() ? ~0u : t.marks.ring_slots;
   }
   HIWAY_ITEMS_MAY_LOOK_UNSET
   /// Opens `k` parents. Their elements are numbered through, and each lane makes every lanes-th.
@@ -621,10 +621,13 @@ class RegionFiring {
     auto& t = e.to[0];
     std::uint32_t const lanes = r_.lanes_.size();
     std::uint32_t const rank = r_.lanes_.rank();
-    std::uint32_t const slots = row.arena_slots;
+    std::uint32_t const parents_most = row.arena_slots;
     detail::ArenaState& ring = arena(e.node);
-    std::uint32_t const base = Replica::wrap(ring.next + (resumed ? slots - k : 0), slots);  // of the first parent
-    auto const place = [&](std::uint32_t i) { return static_cast<std::uint16_t>(Replica::wrap(base + i, slots)); };
+    std::uint32_t const base =
+        Replica::wrap(ring.next + (resumed ? parents_most - k : 0), parents_most);  // of the first parent
+    auto const place = [&](std::uint32_t i) {
+      return static_cast<std::uint16_t>(Replica::wrap(base + i, parents_most));
+    };
     In* const kept = parents<In>(row);
     // Elements of the parents up to each.
     auto* const sums = reinterpret_cast<std::uint32_t*>(r_.near_ + row.sums_at);
@@ -648,7 +651,7 @@ class RegionFiring {
       r_.lanes_.sync();  // all have read the ring
       sums[rank] = before + n;
       if (rank == 0) {
-        ring.next = Replica::wrap(ring.next + k, slots);
+        ring.next = Replica::wrap(ring.next + k, parents_most);
         ring.live += k;
       }
       r_.lanes_.sync();
@@ -737,9 +740,10 @@ class RegionFiring {
       if (rank < k) copy_item(kept[place(rank)], r_.template read<M, In>(node, s, rank));
     } else {
       NodeRow const& row = r_.rows_[node];
-      auto const* const slots = reinterpret_cast<In const*>(r_.room_of(row.queue_is_far) + row.queue_at);
+      auto const* const queue = reinterpret_cast<In const*>(r_.room_of(row.queue_is_far) + row.queue_at);
       for (std::uint32_t i = 0; i != k; ++i)
-        copy_bytes(kept + place(i), slots + Replica::wrap(s.head + i, row.slots), sizeof(In), rank, r_.lanes_.size());
+        copy_bytes(kept + place(i), queue + Replica::wrap(s.head + i, row.queue_slots), sizeof(In), rank,
+                   r_.lanes_.size());
     }
     r_.lanes_.sync();
   }
@@ -762,7 +766,7 @@ class RegionFiring {
     detail::unrolled<wide>([&](auto w) {
       if (w * lanes + rank >= count) return;
       std::uint32_t const at = Replica::wrap(t.at + w * lanes + rank, t.size);
-      reinterpret_cast<T*>(t.slots)[at] = out[w].value;
+      reinterpret_cast<T*>(t.queue)[at] = out[w].value;
       ++own;
     });
     t.at = Replica::wrap(t.at + count, t.size);
@@ -838,7 +842,7 @@ class RegionFiring {
     std::uint32_t const rank = r_.lanes_.rank();
     r_.lanes_.sync();  // what was joined is there
     Reading before = marks;
-    before.head = Replica::wrap(marks.head + q.slots - n, q.slots);
+    before.head = Replica::wrap(marks.head + q.ring_slots - n, q.ring_slots);
     before.count = n;
     Boundary const b = boundary(q, before, n);
     bool const is_own = rank < n && b.opener == row.opener;

@@ -92,7 +92,7 @@ class Replica {
   /// node which only puts into queues has no code of sinks.
   template <Leads leads>
   struct Target {
-    std::byte* slots = nullptr;
+    std::byte* queue = nullptr;
     std::uint32_t at = 0;    ///< the next slot to write
     std::uint32_t size = 0;  ///< slots of the queue
     std::uint32_t free = 0;
@@ -115,22 +115,23 @@ class Replica {
   /// `block`: the begin of its shared memory, with its copy of the program's rows. `near`, `far`: the replica's rooms. `turn`:
   /// the number of its own first part of a range.
   HIWAY_DEVICE Replica(Program const& program, Lanes lanes, OutletView const* outlets, InletView const* inlets,
-                       std::byte const* block, std::byte* near, std::byte* far, unsigned replica, unsigned turn)
+                       std::byte const* block, std::byte* near_room, std::byte* far_room, unsigned replica,
+                       unsigned turn)
       : p_(program),
         lanes_(lanes),
         outlets_(outlets),
         inlets_(inlets),
         block_(block),
         rows_(reinterpret_cast<NodeRow const*>(block)),
-        near_(near),
-        far_(far),
-        states_(reinterpret_cast<QueueState*>(near + program.states_at)),
-        sink_counts_(reinterpret_cast<std::uint64_t*>(near + program.sinks_at)),
-        sums_(reinterpret_cast<std::uint32_t*>(near + program.sums_at)),
+        near_(near_room),
+        far_(far_room),
+        states_(reinterpret_cast<QueueState*>(near_room + program.states_at)),
+        sink_counts_(reinterpret_cast<std::uint64_t*>(near_room + program.sinks_at)),
+        sums_(reinterpret_cast<std::uint32_t*>(near_room + program.sums_at)),
         root_(program.nodes - 1),
         replica_(replica),
         turn_(turn),
-        marks_(reinterpret_cast<MarkState*>(near + program.marks_at), rows_),
+        marks_(reinterpret_cast<MarkState*>(near_room + program.marks_at), rows_),
         counting_(program.counters, program.made, replica * program.nodes, lanes.size()) {}
 
   /// Takes from the source until it has ended and everything is done. All lanes of the replica call it.
@@ -226,7 +227,7 @@ class Replica {
     QueueState s = states_[from];
     std::byte* const letter = p_.lending.letters + std::size_t{to} * p_.lending.letter_bytes;
     if (lanes_.rank() < k) {
-      std::uint32_t const at = wrap(s.head + s.count - k + lanes_.rank(), row.slots);
+      std::uint32_t const at = wrap(s.head + s.count - k + lanes_.rank(), row.queue_slots);
       copy_bytes(letter + std::size_t{lanes_.rank()} * row.item_bytes,
                  room_of(row.queue_is_far) + row.queue_at + std::size_t{at} * row.item_bytes, row.item_bytes);
     }
@@ -323,9 +324,9 @@ class Replica {
       QueueState const s = states_[root_];
       using Item = typename Source::Item;
       NodeRow const& row = rows_[root_];
-      auto* const slots = reinterpret_cast<Item*>(room_of(row.queue_is_far) + row.queue_at);
+      auto* const queue = reinterpret_cast<Item*>(room_of(row.queue_is_far) + row.queue_at);
       for (std::uint32_t k = lanes_.rank(); k < count; k += lanes_.size())
-        slots[wrap(wrap(s.head + s.count, row.slots) + k, row.slots)] = p_.source.item(first + k);
+        queue[wrap(wrap(s.head + s.count, row.queue_slots) + k, row.queue_slots)] = p_.source.item(first + k);
       set_root_count(s.count + count);
     } else {
       window_ = first;
@@ -338,7 +339,7 @@ class Replica {
   HIWAY_DEVICE bool root_is_queued() const { return !Source::is_range || rows_[root_].loop != 0; }
   /// Room for items from the source (S5).
   HIWAY_DEVICE std::uint32_t free_of_root(QueueState const& s) const {
-    std::uint32_t const free = rows_[root_].slots - s.count;
+    std::uint32_t const free = rows_[root_].queue_slots - s.count;
     if (rows_[root_].loop == 0) return free;
     return free < lanes_.size() ? 0 : free - lanes_.size();
   }
@@ -352,9 +353,9 @@ class Replica {
     using Item = typename Source::Item;
     for (unsigned misses = 0;; m.relax(misses++)) {
       QueueState const s = states_[root_];
-      std::uint32_t const at = wrap(s.head + s.count, row.slots);
+      std::uint32_t const at = wrap(s.head + s.count, row.queue_slots);
       std::uint32_t const free = free_of_root(s);
-      std::uint32_t const straight = row.slots - at < free ? row.slots - at : free;
+      std::uint32_t const straight = row.queue_slots - at < free ? row.queue_slots - at : free;
       auto* const items = reinterpret_cast<Item*>(room_of(row.queue_is_far) + row.queue_at) + at;
       auto const [n, has_ended] = get_into(items, straight);
       tasks_ += n;
@@ -536,7 +537,7 @@ class Replica {
     for (unsigned c = 0; c != most_channels; ++c) {
       std::uint8_t const to = rows_[node].to[c];
       if (to >= first_sink || (loop >> to & 1u) == 0) continue;
-      std::uint32_t const f = rows_[to].slots - states_[to].count;
+      std::uint32_t const f = rows_[to].queue_slots - states_[to].count;
       free = f < free ? f : free;
     }
     return free;
@@ -554,9 +555,7 @@ class Replica {
   // ---- firing
 
   HIWAY_DEVICE std::byte* room_of(bool is_far) const { return is_far ? far_ : near_; }
-  HIWAY_DEVICE static std::uint32_t wrap(std::uint32_t at, std::uint32_t slots) {
-    return at >= slots ? at - slots : at;
-  }
+  HIWAY_DEVICE static std::uint32_t wrap(std::uint32_t at, std::uint32_t size) { return at >= size ? at - size : at; }
 
   template <Leads leads>
   HIWAY_DEVICE Target<leads> open(unsigned node, unsigned channel) const {
@@ -565,10 +564,10 @@ class Replica {
     if (t.is_sink()) return t;
     NodeRow const& row = rows_[t.node];
     QueueState const s = states_[t.node];
-    t.slots = room_of(row.queue_is_far) + row.queue_at;
-    t.size = row.slots;
-    t.at = wrap(s.head + s.count, row.slots);
-    t.free = row.slots - s.count;
+    t.queue = room_of(row.queue_is_far) + row.queue_at;
+    t.size = row.queue_slots;
+    t.at = wrap(s.head + s.count, row.queue_slots);
+    t.free = row.queue_slots - s.count;
     t.room = (rows_[node].loop >> t.node & 1u) != 0 ? 0 : row.room;
     if constexpr (MarksOf::exist) t.marks = marks_.write(t.node, room_of(row.queue_is_far) + row.marks_at);
     if constexpr (has_regions) {
@@ -600,7 +599,7 @@ class Replica {
       p_.sinks.template put<T>(*this, t.node - first_sink, item, brings, tally);
     } else {
       std::uint32_t const at = wrap(t.at + tally.before, t.size);
-      if (brings) reinterpret_cast<T*>(t.slots)[at] = item;
+      if (brings) reinterpret_cast<T*>(t.queue)[at] = item;
       if constexpr (has_regions) {
         if (brings && t.tags.of != nullptr) t.tags.of[at] = in.region;
       }
@@ -746,8 +745,8 @@ class Replica {
       if (node == root_ && !root_is_queued()) return p_.source.item(window_ + k);
     }
     NodeRow const& row = rows_[node];
-    auto const* const slots = reinterpret_cast<In const*>(room_of(row.queue_is_far) + row.queue_at);
-    return slots[wrap(s.head + k, row.slots)];
+    auto const* const queue = reinterpret_cast<In const*>(room_of(row.queue_is_far) + row.queue_at);
+    return queue[wrap(s.head + k, row.queue_slots)];
   }
   template <class F>
   HIWAY_DEVICE typename Function<F>::State& state_of(unsigned node) const {
@@ -989,7 +988,7 @@ class Replica {
           made = 0;
         }
         if (of_range) window_ += n;
-        if (in_order && !of_range) s.head = wrap(s.head + n, row.slots);
+        if (in_order && !of_range) s.head = wrap(s.head + n, row.queue_slots);
         s.count -= n;
         MarksOf::take(marks, n);
         taken += n;
@@ -1171,7 +1170,7 @@ class Replica {
         return;
       }
     }
-    s.head = wrap(s.head + k, rows_[node].slots);
+    s.head = wrap(s.head + k, rows_[node].queue_slots);
   }
 
   /// Fires `first` and fills its lanes up with items of other nodes of the same function type. False where no other has any

@@ -50,7 +50,7 @@ struct Shape {
 };
 
 /// SegmentConfig::lend_after: replicas never lend.
-inline constexpr std::chrono::nanoseconds never = std::chrono::nanoseconds::max();
+inline constexpr std::chrono::nanoseconds never = (std::chrono::nanoseconds::max)();
 
 /// One segment's run. 0: the library chooses.
 struct SegmentConfig {
@@ -84,7 +84,8 @@ struct NodeOptions {
   /// max_gain items for each lane.
   bool interruptible = true;
   double gain = 1;          ///< average items that come of one, for the sizes of queues and contexts
-  std::uint32_t slots = 0;  ///< of its input queue; 0: by SegmentConfig::queue_bytes. *Errors*: fewer than the least
+  /// Of its input queue; 0: by SegmentConfig::queue_bytes. *Errors*: fewer than the least.
+  std::uint32_t queue_slots = 0;
   /// Of a node in a region: how its lanes know their parents. What its kind cannot do is sparse: expanders do not know lane,
   /// and dense only where all nodes behind them in the region know it; collectives, tiles and filters of several items a lane
   /// are sparse.
@@ -222,11 +223,11 @@ struct CheckNode {
     }
   }();
   static_assert(typed, "hiway: segment: a child takes another type of item than its channel gives");
-  static constexpr bool signals = std::is_void_v<typename Fn::Heard> || std::is_void_v<typename Fn::Raised> ||
-                                  std::is_same_v<typename Fn::Heard, typename Fn::Raised>;
-  static_assert(signals, "hiway: segment: a node function hears another type of signal than it raises");
+  static constexpr bool one_signal = std::is_void_v<typename Fn::Heard> || std::is_void_v<typename Fn::Raised> ||
+                                     std::is_same_v<typename Fn::Heard, typename Fn::Raised>;
+  static_assert(one_signal, "hiway: segment: a node function hears another type of signal than it raises");
   static constexpr bool ok =
-      whole && typed && signals && Fn::channels <= most_channels && std::is_trivially_copyable_v<F>;
+      whole && typed && one_signal && Fn::channels <= most_channels && std::is_trivially_copyable_v<F>;
 };
 
 }  // namespace detail
@@ -789,7 +790,7 @@ struct Program {
   std::uint32_t block_bytes = 0;  ///< of shared memory, before the near rooms
   std::uint32_t near_bytes = 0;
   std::uint64_t far_bytes = 0;
-  std::byte* far = nullptr;
+  std::byte* far_rooms = nullptr;
   std::uint64_t least_claim = 1;
   std::uint64_t most_claim = 1;
   SharedWords* words = nullptr;
@@ -855,9 +856,9 @@ struct SegmentRunner {
     Program const& p = *program;
     unsigned const replica = m.block_index() * per_block + in_block;
     std::byte* const shared = m.shared_memory();
-    std::byte* const near = shared + p.block_bytes + in_block * p.near_bytes;
-    Replica<Program, Lanes> r(p, Lanes(m, reinterpret_cast<std::uint32_t*>(near + p.scratch_at)), outlets, inlets,
-                              shared, near, p.far + replica * p.far_bytes, replica,
+    std::byte* const near_room = shared + p.block_bytes + in_block * p.near_bytes;
+    Replica<Program, Lanes> r(p, Lanes(m, reinterpret_cast<std::uint32_t*>(near_room + p.scratch_at)), outlets, inlets,
+                              shared, near_room, p.far_rooms + replica * p.far_bytes, replica,
                               in_block * (p.replicas / per_block) + m.block_index());
     r.run();
   }
@@ -909,7 +910,7 @@ struct NodeDescription {
 /// What was chosen for a node's input queue.
 struct QueueSize {
   std::string node;
-  std::uint32_t slots = 0;
+  std::uint32_t queue_slots = 0;
   std::uint32_t least = 0;
   std::uint32_t item_bytes = 0;
   std::uint64_t bytes = 0;  ///< of one replica, with cursors
@@ -992,7 +993,7 @@ class SegmentBase : public KernelData {
     std::uint32_t stage, nodes, openers, replicas, states_at, sinks_at, marks_at, sums_at, scratch_at, block_bytes,
         near_bytes;
     std::uint64_t far_bytes, least_claim, most_claim, lend_after_ns;
-    std::byte* far;
+    std::byte* far_rooms;
   };
   virtual void upload_program(Backend& backend, Placed const& placed) = 0;
   /// The function of a node, for the next run.
@@ -1002,7 +1003,7 @@ class SegmentBase : public KernelData {
   struct Memory;
   [[nodiscard]] SizedNodes sized_nodes() const;
   [[nodiscard]] std::vector<std::uint32_t> slots_for_all();
-  void layout(std::size_t near_limit, std::vector<std::uint32_t> const& slots);
+  void layout(std::size_t near_limit, std::vector<std::uint32_t> const& queue_slots);
   [[nodiscard]] bool has_queue(std::size_t node) const { return node != 0 || root_is_queued_; }
   [[nodiscard]] bool suspends(NodeDescription const& node) const;
   [[nodiscard]] std::uint32_t width_of(NodeDescription const& node) const;
@@ -1011,7 +1012,7 @@ class SegmentBase : public KernelData {
     return config_.signal_slots != 0 ? config_.signal_slots : 2 * lanes_;
   }
   [[nodiscard]] std::uint64_t mark_bytes(std::size_t node) const;
-  [[nodiscard]] std::uint64_t tag_bytes(std::size_t node, std::uint32_t slots) const;
+  [[nodiscard]] std::uint64_t tag_bytes(std::size_t node, std::uint32_t queue_slots) const;
   [[nodiscard]] std::uint32_t arena_slots(std::size_t opener) const;
   [[nodiscard]] std::uint16_t ends_of(std::size_t opener) const;
   /// Of regions: as they were in the last run, before the first as declared; or as short as can be.
@@ -1021,7 +1022,7 @@ class SegmentBase : public KernelData {
   [[nodiscard]] bool is_mixed(std::size_t node, Lengths lengths = Lengths::known) const;
   [[nodiscard]] bool gets_mixed(std::size_t node, Lengths lengths = Lengths::known) const;
   void choose_contexts();
-  void place_regions(std::uint64_t& near, std::uint64_t& far, std::size_t near_limit);
+  void place_regions(std::uint64_t& near_room, std::uint64_t& far_room, std::size_t near_limit);
   [[nodiscard]] std::uint32_t room_of(std::size_t node) const;
   [[nodiscard]] unsigned number_of(std::size_t node) const { return numbers_[node]; }
   void number_nodes();
@@ -1240,7 +1241,7 @@ void fill_sink(SinkList<First, Rest...>& list, unsigned at, Sink const& sink) {
       list.first.size = sink.view.size;
       std::string text("'");
       text.append(sink.name, 0, 40).append("' is full: it holds ").append(std::to_string(sink.view.size));
-      std::memcpy(list.first.full, text.c_str(), std::min(text.size(), sizeof list.first.full - 1));
+      std::memcpy(list.first.full, text.c_str(), (std::min)(text.size(), sizeof list.first.full - 1));
     }
   }
 }
@@ -1364,7 +1365,7 @@ class Segment final : public SegmentBase {
     program_.block_bytes = at.block_bytes;
     program_.near_bytes = at.near_bytes;
     program_.far_bytes = at.far_bytes;
-    program_.far = at.far;
+    program_.far_rooms = at.far_rooms;
     program_.least_claim = at.least_claim;
     program_.most_claim = at.most_claim;
     program_.words = at.words;

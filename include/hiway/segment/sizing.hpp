@@ -62,7 +62,7 @@ enum class Budget {
 };
 
 struct Sizes {
-  std::vector<std::int64_t> slots;        ///< 0 where there is no queue
+  std::vector<std::int64_t> queue_slots;  ///< 0 where there is no queue
   std::vector<std::int64_t> safe_slots;   ///< likewise
   std::vector<std::int64_t> bloat_bytes;  ///< of the safe minimum, beyond the share of the law that knows no minima
   std::int64_t cursor_bytes = 0;          ///< part of the budget, with both
