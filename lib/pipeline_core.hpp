@@ -354,8 +354,12 @@ class Pipeline::Core final : public RunInfo {
   [[nodiscard]] static char const* movement_name(TunnelState const& t);
 
   // pipeline_watch.cpp
-  /// The pipeline whose stage, monitor or lane the calling thread runs; null of another thread.
-  [[nodiscard]] static Core*& core_of_this_thread() noexcept;
+  /// What the calling thread is to a pipeline.
+  struct ThreadRole {
+    Core const* core = nullptr;  ///< whose stage, lane, supervisor or watcher it runs; null of another thread
+    bool observes = false;       ///< it is the supervisor or the watcher
+  };
+  [[nodiscard]] static ThreadRole& role_of_this_thread() noexcept;
   bool supervise() noexcept;
   bool watch() noexcept;
   void look_for_the_end();
@@ -389,11 +393,12 @@ class Pipeline::Core final : public RunInfo {
   [[nodiscard]] TunnelReport tunnel_report(PipelineSnapshot const& seen, std::size_t tunnel) const;
   [[nodiscard]] StageReport stage_report(std::size_t stage, std::uint64_t tasks, double run_seconds) const;
   [[nodiscard]] RunReport report_of(PipelineSnapshot const& seen, std::chrono::steady_clock::time_point now) const;
-  void write_graph();
-  void write_stats() const;
+  void write_graph() noexcept;
+  void write_stats() const noexcept;
   [[nodiscard]] bool show_is_due(std::chrono::steady_clock::time_point now) const;
   void show(std::chrono::steady_clock::time_point now);
-  void write_trace(std::chrono::steady_clock::time_point end, RunReport const& report);
+  void write_trace(std::chrono::steady_clock::time_point end, RunReport const* report) noexcept;
+  void write_trace_of(std::chrono::steady_clock::time_point end, RunReport const& report);
 
   // pipeline_stall.cpp: the watcher's
   void start_stall_watch();

@@ -36,9 +36,9 @@ std::string Pipeline::Core::tunnel_name(std::uint32_t id) const {
   return id < tunnels_.size() ? tunnels_[id].tunnel->name() : std::string();
 }
 
-Pipeline::Core*& Pipeline::Core::core_of_this_thread() noexcept {
-  thread_local Core* core = nullptr;
-  return core;
+Pipeline::Core::ThreadRole& Pipeline::Core::role_of_this_thread() noexcept {
+  thread_local ThreadRole role;
+  return role;
 }
 
 // The first error wins; then every wait is left.
@@ -103,7 +103,7 @@ void Pipeline::Core::run_thread(std::size_t stage, unsigned thread) {
       core.threads_running_.notify_all();
     }
   };
-  core_of_this_thread() = this;
+  role_of_this_thread() = {.core = this};
   inside_[stage].fetch_add(1, std::memory_order_relaxed);
   Leaving const leaving{*this, stage};
   NamedFailure const& part = stages_[stage].failure;
@@ -142,7 +142,7 @@ void Pipeline::Core::run_body(std::size_t stage, unsigned thread) {
 // before.
 void Pipeline::Core::run_lane(std::size_t kernel, Control& control, std::function<void()> const& body) {
   FiberMachine const m;
-  core_of_this_thread() = this;
+  role_of_this_thread() = {.core = this};
   try {
     return body();
   } catch (Unwind const&) {
@@ -406,7 +406,7 @@ void Pipeline::Core::import_late_faults() {
 RunReport Pipeline::Core::wait() {
   require_own_process("wait");
   if (!running_) throw ConfigError("wait: the pipeline was not started");
-  if (core_of_this_thread() == this)
+  if (role_of_this_thread().core == this)
     throw MisuseError("wait: called on a thread of the run itself (a stage, or a log sink), which it would wait for");
   if (waiting_.exchange(true)) throw ConfigError("wait: another thread waits for this run already");
   struct Waiting {
@@ -423,7 +423,7 @@ RunReport Pipeline::Core::wait() {
   RunReport report;
   try {
     if (error_.get()) {
-      if (trace_) write_trace(end, report_of(snapshot(), end));
+      if (trace_) write_trace(end, nullptr);
     } else {
       make_reports(end);
       report = report_;
@@ -472,12 +472,12 @@ void Pipeline::Core::make_reports(std::chrono::steady_clock::time_point end) {
   }
   write_graph();
   write_stats();
-  if (trace_) write_trace(end, report_);
+  if (trace_) write_trace(end, &report_);
 }
 
 bool Pipeline::Core::must_be_left() noexcept {
   if (left_behind_by_fork()) return true;
-  if (!running_ || core_of_this_thread() != this) return false;
+  if (!running_ || role_of_this_thread().core != this) return false;
   log(LogLevel::warning,
       "the pipeline is destroyed on a thread of its own run, as by exit() in a stage: the run is aborted");
   set_error(aborted_by_destructor_);

@@ -1,4 +1,5 @@
 // Pipeline::Core's reports: what the stages and tunnels of a run did, while it runs and behind it, and the file of a traced one.
+#include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -6,12 +7,12 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <fstream>
 #include <iomanip>
+#include <optional>
 #include <sstream>
 
 #include "hiway/log.hpp"
+#include "hiway/output_file.hpp"
 #include "pipeline_core.hpp"
 #include "text.hpp"
 
@@ -27,42 +28,57 @@ std::int64_t ns_of(std::chrono::steady_clock::time_point time) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
 }
 
-/// Whole, or not at all.
-void write_file(std::string const& path, std::string const& text, char const* what) {
-  std::string const part = path + ".part" + std::to_string(getpid());
-  errno = 0;
-  {
-    std::ofstream out(part, std::ios::binary);
-    out << text;
-    out.close();
-    if (out && std::rename(part.c_str(), path.c_str()) == 0) return;
-  }
-  std::string const why = std::strerror(errno);
-  std::remove(part.c_str());
-  throw ConfigError(std::string(what) + ": '" + path + "' cannot be written: " + why);
+/// *Throws* ConfigError.
+void write_or_throw(std::string const& path, std::string const& text, char const* what) {
+  if (std::string const why = write_file(path, text); !why.empty())
+    throw ConfigError(std::string(what) + ": '" + path + "' cannot be written: " + why);
 }
 
-/// `write(path)` where the variable names a file; one that cannot be written is none of the run's faults.
-void write_where_asked(char const* variable, auto&& write) {
+/// A run that has ended keeps its outcome, report or error, when one of its files cannot be made: that is logged.
+void at_the_end(auto&& write) noexcept {
+  try {
+    write();
+  } catch (std::exception const& e) {
+    log(LogLevel::warning, e.what());
+  } catch (...) {
+    log(LogLevel::warning, "unknown exception");
+  }
+}
+
+/// `write(path)` where the variable names a file.
+void write_where_asked(char const* variable, auto&& write) noexcept {
   char const* const asked = std::getenv(variable);
   if (asked == nullptr || *asked == '\0') return;
-  try {
-    write(std::string(asked));
-  } catch (ConfigError const& e) {
-    log(LogLevel::warning, e.what());
-  }
+  at_the_end([&] { write(std::string(asked)); });
 }
 
-bool draw(std::string const& dot, std::string const& svg) {
-  std::string arguments[] = {"dot", "-Tsvg", "-o", svg, dot};
-  char* list[] = {arguments[0].data(), arguments[1].data(), arguments[2].data(),
-                  arguments[3].data(), arguments[4].data(), nullptr};
+/// The picture that Graphviz makes of the file `dot`; none where it does not.
+std::optional<std::string> drawn(std::string const& dot) {
+  int pipe_ends[2];
+  if (::pipe2(pipe_ends, O_CLOEXEC) != 0) return std::nullopt;
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, dot.c_str(), O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, pipe_ends[1], STDOUT_FILENO);
+  std::string arguments[] = {"dot", "-Tsvg"};
+  char* list[] = {arguments[0].data(), arguments[1].data(), nullptr};
   pid_t child = 0;
-  int status = -1;
-  if (posix_spawnp(&child, "dot", nullptr, nullptr, list, environ) != 0) return false;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  bool const spawned = posix_spawnp(&child, "dot", &actions, nullptr, list, environ) == 0;
+  posix_spawn_file_actions_destroy(&actions);
+  ::close(pipe_ends[1]);
+  std::string picture;
+  char part[1 << 14];
+  for (ssize_t got = 1; spawned && got != 0;) {
+    got = ::read(pipe_ends[0], part, sizeof part);
+    if (got > 0) picture.append(part, static_cast<std::size_t>(got));
+    if (got < 0 && errno != EINTR) break;
   }
-  return status == 0;
+  ::close(pipe_ends[0]);
+  int status = 0;  // stays where the program has no interest in children (SIGCHLD ignored): nothing tells then
+  while (spawned && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (status != 0 || picture.empty()) return std::nullopt;
+  return picture;
 }
 
 std::string rate(double per_second) {
@@ -101,7 +117,9 @@ void Pipeline::Core::start_trace() {
   }
   trace_.reset();
   if (!config_.trace.empty()) {
-    write_file(config_.trace, "", "trace");  // an error now, not behind the run
+    // An error now, not behind the run.
+    if (std::string const why = why_not_writable(config_.trace); !why.empty())
+      throw ConfigError("trace: '" + config_.trace + "' cannot be written: " + why);
     trace_.emplace();
   }
   for (Latency& latency : latencies_) latency.reset();
@@ -259,23 +277,23 @@ std::string Pipeline::Core::graph() {
 }
 
 /// HIWAY_GRAPH names a file: dot's language, or a picture where it ends with .svg and Graphviz is installed.
-void Pipeline::Core::write_graph() {
+void Pipeline::Core::write_graph() noexcept {
   write_where_asked("HIWAY_GRAPH", [&](std::string const& path) {
-    if (!path.ends_with(".svg")) return write_file(path, graph(), "HIWAY_GRAPH");
+    if (!path.ends_with(".svg")) return write_or_throw(path, graph(), "HIWAY_GRAPH");
     std::string const dot = path + ".dot";
-    write_file(dot, graph(), "HIWAY_GRAPH");
-    if (!draw(dot, path))
-      log(LogLevel::warning, "HIWAY_GRAPH: '" + path + "' needs Graphviz' program dot; the graph is in '" + dot + "'");
+    write_or_throw(dot, graph(), "HIWAY_GRAPH");
+    if (std::optional<std::string> const picture = drawn(dot)) return write_or_throw(path, *picture, "HIWAY_GRAPH");
+    log(LogLevel::warning, "HIWAY_GRAPH: '" + path + "' needs Graphviz' program dot; the graph is in '" + dot + "'");
   });
 }
 
 /// HIWAY_STATS names a file, whose ending says in what form: .json, .prom, else a table; "-" is stderr.
-void Pipeline::Core::write_stats() const {
+void Pipeline::Core::write_stats() const noexcept {
   write_where_asked("HIWAY_STATS", [&](std::string const& path) {
     std::string const text = path.ends_with(".json")   ? to_json(report_) + "\n"
                              : path.ends_with(".prom") ? to_prometheus(report_)
                                                        : to_text(report_);
-    if (path != "-") return write_file(path, text, "HIWAY_STATS");
+    if (path != "-") return write_or_throw(path, text, "HIWAY_STATS");
     std::fputs(text.c_str(), stderr);
   });
 }
@@ -302,7 +320,12 @@ RunReport Pipeline::Core::stats() {
   return report_of(read_counters(*copies, Kernels::not_asked), std::chrono::steady_clock::now());
 }
 
-void Pipeline::Core::write_trace(std::chrono::steady_clock::time_point end, RunReport const& report) {
+/// Of a run that has failed: without a report.
+void Pipeline::Core::write_trace(std::chrono::steady_clock::time_point end, RunReport const* report) noexcept {
+  at_the_end([&] { write_trace_of(end, report != nullptr ? *report : report_of(snapshot(), end)); });
+}
+
+void Pipeline::Core::write_trace_of(std::chrono::steady_clock::time_point end, RunReport const& report) {
   TraceParts parts;
   parts.began_ns = ns_of(started_);
   parts.ended_ns = ns_of(end);
@@ -324,7 +347,7 @@ void Pipeline::Core::write_trace(std::chrono::steady_clock::time_point end, RunR
       parts.copies.push_back({way + where, &d.lines[i]->records()});
     }
   }
-  write_file(config_.trace, chrome_trace(parts), "trace");
+  write_or_throw(config_.trace, chrome_trace(parts), "trace");
 }
 
 }  // namespace hiway

@@ -33,7 +33,7 @@ std::int64_t ns_of(std::chrono::steady_clock::time_point time) {
 
 bool Pipeline::Core::supervise() noexcept {
   ThreadMachine const m;
-  core_of_this_thread() = this;
+  role_of_this_thread() = {.core = this, .observes = true};
   bool moved = false;
   try {
     if (!error_.get()) import_faults();
@@ -63,7 +63,7 @@ void Pipeline::Core::look_for_the_end() {
 }
 
 bool Pipeline::Core::watch() noexcept {
-  core_of_this_thread() = this;
+  role_of_this_thread() = {.core = this, .observes = true};
   auto const now = std::chrono::steady_clock::now();
   driver_since_ns_.store(ns_of(now), std::memory_order_relaxed);
   try {

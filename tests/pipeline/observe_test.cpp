@@ -1,5 +1,6 @@
 // What a program sees of a run without a trace: the log, the graph with its numbers, the live table, latencies.
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
@@ -122,6 +123,23 @@ TEST(Graph, IsAPictureWhereGraphvizIsInstalled) {
   }
   std::filesystem::remove(path);
   std::filesystem::remove(path + ".dot");
+}
+
+// Whoever draws does not write the file: it is written as each other file is, behind links, too.
+TEST(Graph, OfAnotherProgramIsWrittenAsAnyFile) {
+  std::filesystem::path const folder = testing::TempDir() + "drawn_" + std::to_string(getpid());
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "dot") << "#!/bin/sh\nhead -c 7\necho ', drawn'\n";
+  std::filesystem::permissions(folder / "dot", std::filesystem::perms::owner_all);
+  std::filesystem::create_symlink("picture", folder / "graph.svg");
+  {
+    Environment const path("PATH", folder.string() + ":" + std::getenv("PATH"));
+    Environment const asked("HIWAY_GRAPH", folder / "graph.svg");
+    Line().pipe.run();
+  }
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "graph.svg"));
+  EXPECT_EQ(read(folder / "picture"), "digraph, drawn\n");
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Graph, ThatCannotBeWrittenLeavesTheRunAlone) {

@@ -1,6 +1,7 @@
 // A traced run: what its threads did is in slices where they did it, what its tunnels held in counters, and both agree with
 // the report.
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -9,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <sstream>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -338,6 +340,60 @@ TEST(Trace, AFileThatCannotBeWrittenIsSaidBeforeTheRun) {
   EXPECT_THAT(text_of_error<ConfigError>([&] { pipe.run(); }),
               HasSubstr("trace: '/nowhere/trace.json' cannot be written"));
   EXPECT_FALSE(ran);
+}
+
+// The folder is gone when the run ends. The error of that hid the stage's, or the report of a good run.
+TEST(Trace, AFileThatCannotBeWrittenBehindTheRunHidesNothing) {
+  HIWAY_NEEDS_DEVICE();
+  std::filesystem::path const folder = testing::TempDir() + "gone_" + std::to_string(getpid());
+  PipelineConfig config = bounded();
+  config.trace = folder / "trace.json";
+  for (bool const fails : {false, true}) {
+    std::filesystem::create_directories(folder);
+    Pipeline pipe(config);
+    auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_cpu);
+    pipe.add_cpu_stage(
+        "feed", [](Inlet<int> out) { out.put_h(1); }, into(numbers));
+    pipe.add_cpu_stage(
+        "sink",
+        [&](int const&) {
+          std::filesystem::remove_all(folder);
+          if (fails) throw std::runtime_error("1 is not wanted");
+        },
+        from(numbers));
+    testing::internal::CaptureStderr();
+    if (fails) {
+      EXPECT_THAT(text_of_error<StageError>([&] { pipe.run(); }), HasSubstr("1 is not wanted"));
+    } else {
+      EXPECT_EQ(pipe.run().items, 1U);
+      EXPECT_EQ(pipe.stats().items, 1U);
+    }
+    EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("trace: '" + config.trace + "' cannot be written: "));
+  }
+}
+
+// The look before the run empties nothing: a run that never ends leaves the last one's trace.
+TEST(Trace, IsWrittenBehindTheRunAndNotBefore) {
+  HIWAY_NEEDS_DEVICE();
+  std::string const path = testing::TempDir() + "kept.json";
+  std::ofstream(path) << "of before";
+  PipelineConfig config = bounded();
+  config.trace = path;
+  Pipeline pipe(config);
+  auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_cpu);
+  pipe.add_cpu_stage(
+      "feed", [](Inlet<int> out) { out.put_h(1); }, into(numbers));
+  pipe.add_cpu_stage(
+      "sink",
+      [&](int const&) {
+        std::stringstream text;
+        text << std::ifstream(path).rdbuf();
+        EXPECT_EQ(text.str(), "of before");
+      },
+      from(numbers));
+  pipe.run();
+  EXPECT_GT(std::filesystem::file_size(path), 100U);
+  std::filesystem::remove(path);
 }
 
 TEST(Report, StatsOfARunUnderWayAreWhatThereIs) {
