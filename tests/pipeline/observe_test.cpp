@@ -132,11 +132,13 @@ TEST(Graph, OfAnotherProgramIsWrittenAsAnyFile) {
   std::ofstream(folder / "dot") << "#!/bin/sh\nhead -c 7\necho ', drawn'\n";
   std::filesystem::permissions(folder / "dot", std::filesystem::perms::owner_all);
   std::filesystem::create_symlink("picture", folder / "graph.svg");
+  std::string const before = std::getenv("PATH");
   {
-    Environment const path("PATH", folder.string() + ":" + std::getenv("PATH"));
+    Environment const path("PATH", folder.string() + ":" + before);
     Environment const asked("HIWAY_GRAPH", folder / "graph.svg");
     Line().pipe.run();
   }
+  setenv("PATH", before.c_str(), 1);
   EXPECT_TRUE(std::filesystem::is_symlink(folder / "graph.svg"));
   EXPECT_EQ(read(folder / "picture"), "digraph, drawn\n");
   std::filesystem::remove_all(folder);
