@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <iomanip>
+#include <locale>
 #include <optional>
 #include <sstream>
 
@@ -83,6 +84,7 @@ std::optional<std::string> drawn(std::string const& dot) {
 
 std::string rate(double per_second) {
   std::ostringstream text;
+  text.imbue(std::locale::classic());
   text << std::setprecision(3);
   if (per_second >= 1e6) {
     text << per_second / 1e6 << " M/s";

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iomanip>
+#include <locale>
 #include <sstream>
 
 #include "text.hpp"
@@ -18,6 +19,7 @@ std::string json_list(auto const& list, auto&& one) {
 std::string percent(double fraction) {
   if (fraction < 0) return "-";
   std::ostringstream text;
+  text.imbue(std::locale::classic());
   text << std::fixed << std::setprecision(1) << 100 * fraction << " %";
   return text.str();
 }
@@ -112,6 +114,7 @@ std::string to_json(RunReport const& r) {
 
 std::string to_text(RunReport const& r) {
   std::ostringstream head;
+  head.imbue(std::locale::classic());
   head << "device " << r.device << ", " << std::fixed << std::setprecision(3) << 1000 * r.seconds << " ms, " << r.items
        << " items";
   if (r.end_detection_us >= 0) head << ", end found after " << std::setprecision(1) << r.end_detection_us << " us";
@@ -145,20 +148,20 @@ std::string to_text(RunReport const& r) {
 
 std::string to_prometheus(RunReport const& r) {
   Metric seconds("run_seconds", "gauge", "Time of the run.");
-  seconds.add("device=" + quoted_text(r.device), json_number(r.seconds));
+  seconds.add("device=" + quoted_text(r.device), prometheus_number(r.seconds));
   Metric end("end_detection_seconds", "gauge", "From the last task of the last CPU stage to the announced end.");
-  if (r.end_detection_us >= 0) end.add("", json_number(r.end_detection_us / 1e6));
+  if (r.end_detection_us >= 0) end.add("", prometheus_number(r.end_detection_us / 1e6));
   Metric tasks("stage_tasks_total", "counter", "Tasks that the stage ended.");
   Metric busy("stage_busy_ratio", "gauge", "Fraction of its time in which the stage waited for nothing.");
   Metric waits("stage_wait_seconds_total", "counter", "Time that the stage's CPU threads waited for a tunnel.");
   for (StageReport const& s : r.stages) {
     std::string const stage = "stage=" + quoted_text(s.name);
     tasks.add(stage, std::to_string(s.items));
-    if (s.busy >= 0) busy.add(stage, json_number(s.busy));
+    if (s.busy >= 0) busy.add(stage, prometheus_number(s.busy));
     for (auto const& [list, what] : {std::pair{&s.items_of, "items"}, std::pair{&s.room_in, "room"}}) {
       for (WaitReport const& w : *list) {
         if (w.seconds >= 0)
-          waits.add(stage + ",tunnel=" + quoted_text(w.tunnel) + ",for=\"" + what + "\"", json_number(w.seconds));
+          waits.add(stage + ",tunnel=" + quoted_text(w.tunnel) + ",for=\"" + what + "\"", prometheus_number(w.seconds));
       }
     }
   }
@@ -178,7 +181,7 @@ std::string to_prometheus(RunReport const& r) {
     groups.add(tunnel + ",of=\"puts\"", std::to_string(t.put_groups));
     groups.add(tunnel + ",of=\"gets\"", std::to_string(t.get_groups));
     capacity.add(tunnel, std::to_string(t.capacity_items));
-    if (t.most_items >= 0) most.add(tunnel, json_number(t.most_items));
+    if (t.most_items >= 0) most.add(tunnel, prometheus_number(t.most_items));
   }
   Metric latency("latency_seconds", "summary", "Of sampled items, from begin to end of the path.");
   for (LatencyReport const& l : r.latencies) {
@@ -186,7 +189,7 @@ std::string to_prometheus(RunReport const& r) {
     std::string const path = "path=" + quoted_text(l.path);
     for (auto const& [quantile, us] : {std::pair{"0", l.least_us}, std::pair{"0.5", l.median_us},
                                        std::pair{"0.99", l.p99_us}, std::pair{"1", l.most_us}})
-      latency.add(path + ",quantile=\"" + quantile + "\"", json_number(us / 1e6));
+      latency.add(path + ",quantile=\"" + quantile + "\"", prometheus_number(us / 1e6));
   }
   Metric holds("tunnel_items", "gauge", "Items in the tunnel now.");
   for (TunnelReport const& t : r.tunnels) holds.add("tunnel=" + quoted_text(t.name), std::to_string(t.holds));

@@ -5,18 +5,13 @@
 #include <utility>
 #include <vector>
 
+#include "lib/text.hpp"
+
 namespace hiway::plan {
 namespace {
 
 // ---- JSON. Not by operator+ of a literal and a text: g++ 12 warns of what it makes of it.
-std::string quoted(std::string const& text) {
-  std::string all(1, '"');
-  for (char c : text) {
-    if (c == '"' || c == '\\') all += '\\';
-    all += c;
-  }
-  return all += '"';
-}
+std::string quoted(std::string const& text) { return json_text(text); }
 std::string quoted(Rational const& number) { return quoted(number.str()); }
 
 template <class List, class Text>

@@ -5,6 +5,8 @@
 #include <set>
 #include <tuple>
 
+#include "lib/text.hpp"
+
 namespace hiway::plan {
 namespace {
 
@@ -54,12 +56,8 @@ std::string remedy(Tasks const& tasks, std::vector<std::string> const& streams, 
 
 /// Inside quotes of the dot language.
 std::string escaped(std::string const& text) {
-  std::string out;
-  for (char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out;
+  std::string const quoted = quoted_text(text);
+  return quoted.substr(1, quoted.size() - 2);
 }
 
 }  // namespace
