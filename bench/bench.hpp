@@ -82,6 +82,11 @@ class Bench {
   [[nodiscard]] virtual std::string listing() const { return {}; }
   /// *Throws* what the library throws.
   [[nodiscard]] virtual std::vector<Row> run(Request const& request) = 0;
+  /// What the options ask for besides, of rows that are right.
+  [[nodiscard]] virtual std::vector<cli::File> files(std::vector<Row> const& /*rows*/,
+                                                     Request const& /*request*/) const {
+    return {};
+  }
 };
 
 /// What a bench answered, and how it was asked.

@@ -72,8 +72,15 @@ class MovementBench final : public Bench {
     for (std::size_t const bytes : item_sizes) {
       if (item_bytes_ == 0 || item_bytes_ == bytes) rows.push_back(both(bytes, request));
     }
-    if (table_ && first_wrong(rows).empty()) write_table(rows, request);
     return rows;
+  }
+
+  [[nodiscard]] std::vector<cli::File> files(std::vector<Row> const& rows, Request const& request) const override {
+    if (!table_) return {};
+    Json table = Json::object();
+    table["measured"] = {{"bench", "movement"}, {"machine", cli::machine_facts(request.device)}};
+    table["rows"] = movement_table(rows);
+    return {{*table_, table.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"}};
   }
 
  private:
@@ -124,13 +131,6 @@ class MovementBench final : public Bench {
     Json row = what("throughput", Flow::both, bytes);
     row["cpu_threads"] = threads;
     return measure(std::move(row), "items/s", Better::more, "direct", variants, request);
-  }
-
-  void write_table(std::vector<Row> const& rows, Request const& request) const {
-    Json table = Json::object();
-    table["measured"] = {{"bench", "movement"}, {"machine", cli::machine_facts(request.device)}};
-    table["rows"] = movement_table(rows);
-    cli::write_whole(*table_, table.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
   }
 
   [[nodiscard]] Row latency(Flow flow, std::size_t bytes, Request const& request) const {

@@ -61,7 +61,7 @@ class BackgroundExtraction final : public cli::App {
     out.result["frames"] = shown.frames;
     out.result["foreground_bytes"] = shown.foreground_bytes;
     out.result["foreground_hash"] = cli::hex(shown.foreground_hash);
-    if (!out_.empty()) cli::write_whole(out_, encode_pnm(*video_, runs.back().last));
+    if (!out_.empty()) out.files.push_back({out_, encode_pnm(*video_, runs.back().last)});
     return out;
   }
 

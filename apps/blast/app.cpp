@@ -83,11 +83,7 @@ class Blast final : public cli::App {
       out.result["kept_exact"] = counts_.kept_exact;
     }
     if (runs.back().segment) cli::add_to(out.result, *runs.back().segment);
-    if (tsv_ == "-") {
-      cli::print(to_tsv(hits));
-    } else if (!tsv_.empty()) {
-      cli::write_whole(tsv_, to_tsv(hits));
-    }
+    if (!tsv_.empty()) out.files.push_back({tsv_, to_tsv(hits)});
     return out;
   }
 

@@ -22,6 +22,12 @@ struct RunRequest {
   bool verify = true;  ///< compare with the serial oracle, outside the measured time
 };
 
+/// A file that the options ask for. What did the work names it, and the command writes it when everything is done.
+struct File {
+  std::string path;  ///< "-": stdout
+  std::string bytes;
+};
+
 /// What one method did.
 struct MethodRun {
   std::string device;           ///< where it ran: the request's, or "cpu" for a method without a device
@@ -31,6 +37,7 @@ struct MethodRun {
   std::optional<double> end_detection_us{};    ///< median; empty where the library did not find the end
   std::vector<hiway::TunnelReport> tunnels{};  ///< of the last repeat; empty for a method without tunnels
   Json result;                                 ///< the application's own keys
+  std::vector<File> files{};                   ///< pictures, tables
 };
 
 /// The option --gpus of an application that shares its work out to several. check_gpus *throws* BadInput.

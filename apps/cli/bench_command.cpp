@@ -54,13 +54,12 @@ int run_bench(CLI::App const& command, bench::Bench& bench, BenchOptions const& 
   }
   std::string const text = as_json ? bench::to_json(result).dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
                                    : bench::to_text(result);
-  if (to_file) {
-    write_whole(options.json, text);
-  } else {
-    print(text);
-  }
+  bool all_written = write_or_print(to_file ? options.json : "", text);
   std::string const wrong = bench::first_wrong(result.rows);
-  if (wrong.empty()) return 0;
+  if (wrong.empty()) {
+    for (File const& file : bench.files(result.rows, request)) all_written = write_or_say(file) && all_written;
+    return all_written ? 0 : 1;
+  }
   std::cerr << "hiway: bench " << bench.name() << ": " << wrong << "\n";
   return 1;
 }

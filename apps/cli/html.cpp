@@ -9,6 +9,7 @@ namespace cli {
 namespace {
 
 constexpr std::string_view narrow_blank = "\u202f";
+constexpr std::string_view replacement = "\ufffd";  // of what Unicode has, but XML has not
 
 std::string formatted(char const* format, double value) {
   char text[64];
@@ -37,8 +38,13 @@ bool starts_character(char c) { return (static_cast<unsigned char>(c) & 0xc0) !=
 std::string escaped(std::string_view text) {
   std::string out;
   out.reserve(text.size());
-  for (char const c : text) {
-    switch (c) {
+  for (std::size_t i = 0; i != text.size(); ++i) {
+    if (std::string_view const three = text.substr(i, 3); three == "\uffff" || three == "\ufffe") {
+      out += replacement;
+      i += 2;
+      continue;
+    }
+    switch (char const c = text[i]) {
       case '<': out += "&lt;"; break;
       case '>': out += "&gt;"; break;
       case '&': out += "&amp;"; break;

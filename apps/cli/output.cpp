@@ -1,12 +1,7 @@
 #include "cli/output.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
+#include <hiway/output_file.hpp>
 #include <iomanip>
 #include <iostream>
 #include <numeric>
@@ -21,8 +16,6 @@
 
 namespace cli {
 namespace {
-
-namespace fs = std::filesystem;
 
 std::string milliseconds(double seconds) {
   std::ostringstream text;
@@ -78,30 +71,10 @@ std::string to_table(Json const& list) {
   return text.str();
 }
 
-/// A rename would put a file in the place of /dev/stdout, or of a pipe.
-bool is_special(fs::path const& path) {
-  std::error_code none;
-  return fs::exists(path, none) && !fs::is_regular_file(path, none);
-}
-
-/// Where a link leads, be it to a file that is not there yet: a rename would put the file in the link's place.
-fs::path behind_links(fs::path path) {
-  std::error_code none;
-  for (int links = 0; links < 40 && fs::is_symlink(path, none); ++links)
-    path = path.parent_path() / fs::read_symlink(path, none);
-  return path;
-}
-
-[[noreturn]] void fail_to_write(std::string const& path) {
-  throw std::runtime_error{path + ": cannot be written: " + std::strerror(errno)};
-}
-
-void write_or_throw(fs::path const& file, std::string const& text, std::string const& shown) {
-  errno = 0;
-  std::ofstream out{file, std::ios::binary};
-  out << text;
-  out.close();
-  if (!out) fail_to_write(shown);
+/// Whether there is no reason why the file cannot be written; else stderr has a line of it.
+bool written(std::string const& file, std::string const& why, std::string const& more) {
+  if (!why.empty()) std::cerr << "hiway: " << file << ": cannot be written: " << why << more << "\n";
+  return why.empty();
 }
 
 }  // namespace
@@ -174,29 +147,21 @@ void print(std::string const& text) {
 
 void require_writable(std::string const& option, std::string const& path) {
   if (path.empty()) throw BadInput{option + ": the file's name is empty"};
-  std::error_code none;
-  if (fs::is_directory(path, none)) throw BadInput{option + ": " + path + ": is a directory"};
-  fs::path folder = fs::path{path}.parent_path();
-  if (folder.empty()) folder = ".";
-  std::string const target = is_special(path) ? path : folder.string();
-  errno = 0;
-  if (access(target.c_str(), W_OK) != 0)
-    throw BadInput{option + ": " + path + ": cannot be written: " + std::strerror(errno)};
+  if (std::string const why = hiway::why_not_writable(path); !why.empty())
+    throw BadInput{option + ": " + path + ": cannot be written: " + why};
 }
 
-void write_whole(std::string const& path, std::string const& text) {
-  if (is_special(path)) return write_or_throw(path, text, path);
-  std::error_code error;
-  fs::path const target = behind_links(path);
-  fs::path temporary = target;
-  temporary += ".part" + std::to_string(getpid());
-  try {
-    write_or_throw(temporary, text, path);
-    fs::rename(temporary, target);
-  } catch (...) {
-    fs::remove(temporary, error);
-    throw;
-  }
+bool write_or_say(File const& file) {
+  if (file.path != "-") return written(file.path, hiway::write_file(file.path, file.bytes), "");
+  std::cout << file.bytes << std::flush;
+  return written("stdout", std::cout ? "" : "the disk is full, or it is closed", "");
+}
+
+bool write_or_print(std::string const& path, std::string const& text) {
+  bool const to_file = !path.empty();
+  bool const as_asked = !to_file || written(path, hiway::write_file(path, text), "; the result is on stdout");
+  if (!to_file || !as_asked) print(text);
+  return as_asked;
 }
 
 }  // namespace cli

@@ -20,12 +20,16 @@ std::string to_text(std::string const& app, std::string const& method, MethodRun
 /// On stdout. *Throws* std::runtime_error when it cannot be written.
 void print(std::string const& text);
 
-/// Says early what would hinder write_whole, naming the option that has the path. *Throws* BadInput when the file's folder
-/// is not there or not writable.
+/// Says before the work that the file cannot be written, naming the option that has the path. *Throws* BadInput.
 void require_writable(std::string const& option, std::string const& path);
 
-/// Writes `text` so that the file has its old content or all of the new one, never a part.
-/// *Throws* std::runtime_error with the path.
-void write_whole(std::string const& path, std::string const& text);
+// Behind the work nothing throws: one file that cannot be written must not cost the others. hiway::write_file says how they are
+// written.
+
+/// False when the file cannot be written, which stderr says.
+[[nodiscard]] bool write_or_say(File const& file);
+
+/// As write_or_say; what the command was run for goes to stdout then. Without a path it goes there at once. *Throws* as print.
+[[nodiscard]] bool write_or_print(std::string const& path, std::string const& text);
 
 }  // namespace cli

@@ -194,6 +194,7 @@ struct Answer {
   Json json;
   std::string text;
   std::string dot;
+  std::optional<File> certificate{};
 };
 Answer answer_of(Plan const& plan, PlanOptions const& options, std::string const& file) {
   return {plan.verdict, to_json(plan, options), to_text(plan, options, file), plan.dot};
@@ -235,7 +236,7 @@ void add_symbolic(Answer& answer, PlanRequest const& request, SymbolicPlan const
   if (!plan.why.empty()) line("why", plan.why);
   answer.text += text.str();
   if (!request.certificate.empty() && plan.outcome == Outcome::proven)
-    write_whole(request.certificate, plan.certificate);
+    answer.certificate = {request.certificate, plan.certificate};
 }
 
 void refuse_for_segments(CLI::App const& command) {
@@ -297,7 +298,8 @@ int run_plan(CLI::App const& command, PlanRequest const& request) {
     throw BadInput{request.file + ": " + error.what()};
   }
   std::string const json = as_json ? answer.json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n" : "";
-  if (to_file) write_whole(request.json, json);
+  bool all_written = !answer.certificate || write_or_say(*answer.certificate);
+  if (to_file) all_written = write_or_print(request.json, json) && all_written;
   if (request.dot) {
     print(answer.dot);
   } else if (as_json && !to_file) {
@@ -305,7 +307,7 @@ int run_plan(CLI::App const& command, PlanRequest const& request) {
   } else if (!as_json) {
     print(answer.text);
   }
-  return exit_code(answer.verdict);
+  return all_written ? exit_code(answer.verdict) : 1;
 }
 
 }  // namespace cli

@@ -138,6 +138,7 @@ int run(App& app, RunOptions const& options) {
   Json objects = Json::array();
   std::string text;
   bool all_verified = true;
+  bool all_written = true;
   {
     Progress progress{static_cast<unsigned>(methods.size()) * request.job.repeat};
     request.job.ran = [&] { progress.step(); };
@@ -145,6 +146,7 @@ int run(App& app, RunOptions const& options) {
       progress.say(app.name() + " " + method);
       MethodRun const result = app.run(method, request);
       all_verified = all_verified && result.verified;
+      for (File const& file : result.files) all_written = write_or_say(file) && all_written;
       objects.push_back(to_json(app.name(), method, result));
       text += to_text(app.name(), method, result, request.verify);
     }
@@ -153,14 +155,12 @@ int run(App& app, RunOptions const& options) {
     Json const& document = methods.size() == 1 ? objects.front() : objects;
     text = document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
   }
-  if (to_file) {
-    write_whole(options.json, text);
-  } else {
-    print(text);
+  all_written = write_or_print(to_file ? options.json : "", text) && all_written;
+  if (request.verify && !all_verified) {
+    std::cerr << "hiway: " << app.name() << ": the result differs from the serial reference\n";
+    return failed;
   }
-  if (!request.verify || all_verified) return done;
-  std::cerr << "hiway: " << app.name() << ": the result differs from the serial reference\n";
-  return failed;
+  return all_written ? done : failed;
 }
 
 std::string device_table() {

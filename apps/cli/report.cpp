@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "cli/app.hpp"
 #include "cli/bottleneck.hpp"
 #include "cli/graph_drawing.hpp"
 #include "cli/html.hpp"
@@ -234,7 +235,10 @@ std::string tunnel_table(RunReport const& stats) {
 
 }  // namespace
 
-std::string to_html(TraceFile const& trace, std::string const& source) {
+std::string to_html(TraceFile const& trace, std::string const& path) {
+  // All other names are of the trace, which was read as UTF-8.
+  std::string const valid = Json(path).dump(-1, ' ', false, Json::error_handler_t::replace);
+  auto const source = Json::parse(valid).get<std::string>();
   std::vector<Finding> const found = find_bottleneck(trace.stats);
   std::string const title = escaped(std::filesystem::path{source}.filename().string());
   std::string const graph =

@@ -24,11 +24,11 @@ int run_report(ReportRequest const& request) {
     print(page);
     return 0;
   }
-  write_whole(request.out, page);
+  bool const written = write_or_say({request.out, page});
   std::string text;
   for (Finding const& one : find_bottleneck(trace.stats)) text += one.text + "\n";
   print(text);
-  return 0;
+  return written ? 0 : 1;
 }
 
 }  // namespace cli

@@ -72,7 +72,7 @@ class FaceDetection final : public cli::App {
     if (last.region_copies) out.result["region_copies"] = *last.region_copies;
     if (!last.tunnels.empty()) out.result["tunnel_items"] = cli::Json::object();
     for (hiway::TunnelReport const& tunnel : last.tunnels) out.result["tunnel_items"][tunnel.name] = tunnel.items;
-    if (!out_.empty()) cli::write_whole(out_, encode_png(input_.image, shown.rectangles));
+    if (!out_.empty()) out.files.push_back({out_, encode_png(input_.image, shown.rectangles)});
     return out;
   }
 

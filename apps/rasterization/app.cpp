@@ -85,7 +85,7 @@ class Rasterization final : public cli::App {
     if (shown.tiles) out.result["tiles"] = *shown.tiles;
     out.result["covered_pixels"] = shown.summary.covered_pixels;
     out.result["image_checksum"] = cli::hex(shown.summary.image_checksum);
-    if (!out_.empty()) cli::write_whole(out_, picture::encode_for(out_, shown.last));
+    if (!out_.empty()) out.files.push_back({out_, picture::encode_for(out_, shown.last)});
     return out;
   }
 

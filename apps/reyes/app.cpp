@@ -102,7 +102,7 @@ class Reyes final : public cli::App {
     out.result["dice"] = shown.dice;
     out.result["shade"] = shown.shade;
     out.result["image_checksum"] = cli::hex(shown.checksum);
-    if (!out_.empty()) cli::write_whole(out_, picture::encode_for(out_, last_picture()));
+    if (!out_.empty()) out.files.push_back({out_, picture::encode_for(out_, last_picture())});
     return out;
   }
 

@@ -77,11 +77,7 @@ class Taxi final : public cli::App {
     out.result["pairs_checksum"] = cli::hex(summary.checksum);
     if (!conversion.broken.empty()) out.result["broken"] = reasons(conversion);
     if (runs.back().segment) cli::add_to(out.result, *runs.back().segment);
-    if (output_ == "-") {
-      cli::print(to_csv(conversion.pairs));
-    } else if (!output_.empty()) {
-      cli::write_whole(output_, to_csv(conversion.pairs));
-    }
+    if (!output_.empty()) out.files.push_back({output_, to_csv(conversion.pairs)});
     return out;
   }
 

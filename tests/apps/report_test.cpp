@@ -679,6 +679,22 @@ TEST(Report, OfAnEmptyRunIsAPage) {
   EXPECT_EQ(parsed(to_html(nothing, "t")).error, "");
 }
 
+// What names may hold is no markup, and no XML either: controls, noncharacters, ends of scripts.
+TEST(Report, OfOddNamesIsAPage) {
+  for (std::string const& name : {std::string("a\0\x1b\r\n\x7f z", 8), std::string("</script><b>&amp;]]>\"'"),
+                                  std::string("\uffff\ufffe\u0085\U0001f600"), std::string(65'536, 'n')}) {
+    TraceFile trace;
+    trace.stats =
+        run_of({cpu(name, 0.9, {}, {{name, 0.1}}), cpu(name + "2", 0.1, {{name, 0.9}}, {})}, {ring(name, 0.5, 0)});
+    trace.samples.resize(1);
+    trace.error = name;
+    trace.moments.push_back({1, "spill", name});
+    std::string const page = to_html(trace, "caf\xe9.json");
+    EXPECT_EQ(parsed(page).error, "") << name.substr(0, 100);
+    EXPECT_LT(page.size(), 3'000'000U);
+  }
+}
+
 TEST(Html, WritesNumbersForPeople) {
   EXPECT_EQ(time_text(0), "0 \u00b5s");
   EXPECT_EQ(time_text(12.34), "12.3 \u00b5s");

@@ -626,9 +626,57 @@ good run gene-alignment --json link.json
 rm -f link.json real.json
 good run gene-alignment --json /dev/null
 [[ -c /dev/null ]] || fail "$last: /dev/null was replaced"
+# What can no longer be written behind the work costs nothing else. The folder of the file, gone/, goes away while the program
+# waits for its input, which is a FIFO. without_folder INPUT ARGUMENTS...: ends with 1 and one line on stderr.
+without_folder() {
+  local input=$1
+  shift
+  last="hiway $*"
+  mkfifo input
+  mkdir gone
+  "$hiway" "$@" >out 2>err &
+  exec 3>input  # waits for the program, which has looked at its files
+  rmdir gone
+  printf '%b' "$input" >&3
+  exec 3>&-
+  wait $!
+  code=$?
+  [[ $code -eq 1 ]] || fail "$last: ended with $code, not 1"
+  [[ $(wc -l <err) -eq 1 ]] || fail "$last: not one line on stderr: $(cat err)"
+  rm -f input
+}
+without_folder '>one\nACGTACGT\n' run gene-alignment --target input --query-at 0 --query-length 4 --json gone/result.json
+is verified true
+grep -qx "hiway: gone/result.json: cannot be written: No such file or directory; the result is on stdout" err || fail "$last: $(cat err)"
+without_folder 'a,b,c,d,e,f,g,h,POLYLINE\n1,b,c,d,e,f,g,h,"[[1.5,2.5]]"\n' run taxi --input input --output gone/places.csv --json
+is verified true
+grep -qx "hiway: gone/places.csv: cannot be written: No such file or directory" err || fail "$last: $(cat err)"
+# Devices and FIFOs are written through: of the library's files, too.
+mkfifo fifo
+cat fifo >copy &
+good run gene-alignment --json fifo
+wait
+[[ -p fifo ]] && grep -q '"verified": true' copy || fail "$last: the FIFO was replaced, or got nothing"
+cat fifo >copy &
+good run gene-alignment --trace fifo
+wait
+[[ -p fifo ]] && grep -q traceEvents copy || fail "$last: the FIFO was replaced, or got nothing"
+run run gene-alignment --json fifo
+[[ $code -eq 1 ]] || fail "$last: ended with $code, not 1"
+says '"verified": true'
+grep -qx "hiway: fifo: cannot be written: is a FIFO that nobody reads; the result is on stdout" err || fail "$last: $(cat err)"
+rm -f fifo copy
+ln -s /dev/null nothing
+good run gene-alignment --trace nothing --stats nothing
+[[ -L nothing && -c /dev/null ]] || fail "$last: a link or a device was replaced"
+rm -f nothing out err
+(ulimit -f 1; run run gene-alignment --trace trace.json; exit $code) || fail "a trace that is too large ended the program with $?"
+grep -qx "hiway: trace: 'trace.json' cannot be written: File too large" err || fail "of a trace that is too large: $(cat err)"
+rm -f out err
+[[ -z $(ls -A) ]] || fail "something was left beside the files: $(ls -A)"
 bad "nowhere/result.json: cannot be written: No such file or directory" run gene-alignment --json nowhere/result.json
 mkdir folder
-bad "folder: is a directory" run gene-alignment --json folder
+bad "folder: cannot be written: Is a directory" run gene-alignment --json folder
 rmdir folder
 if [[ -c /dev/full ]]; then
   for arguments in "run gene-alignment" "run gene-alignment --json" list; do
