@@ -3,6 +3,7 @@
 #include "hiway/config.hpp"
 #include "hiway/error.hpp"
 #include "hiway/log.hpp"
+#include "hiway/output_file.hpp"
 #include "hiway/pipeline.hpp"
 #include "hiway/report.hpp"
 #include "hiway/segment/compose.hpp"
