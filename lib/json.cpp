@@ -4,13 +4,17 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <set>
 
 namespace hiway {
 namespace {
 
 class Parser {
  public:
-  explicit Parser(std::string_view text) : text_(text) {}
+  explicit Parser(std::string_view text) : text_(text) {
+    constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
+    if (text_.starts_with(byte_order_mark)) text_.remove_prefix(byte_order_mark.size());
+  }
 
   Json whole() {
     Json value = parse_value(0);
@@ -31,7 +35,7 @@ class Parser {
   void skip_blanks() {
     for (; !ends(); ++at_) {
       char const c = text_[at_];
-      if (c == '\n') {
+      if (c == '\n' || (c == '\r' && text_.substr(at_ + 1, 1) != "\n")) {
         ++line_;
         line_start_ = at_ + 1;
       } else if (c != ' ' && c != '\t' && c != '\r') {
@@ -73,14 +77,14 @@ class Parser {
       ++at_;
       return;
     }
+    std::set<std::string> keys;
     do {
       skip_blanks();
       JsonMember member;
       member.place = place();
       if (peek() != '"') fail("a key in quotes is needed");
       member.key = parse_text();
-      if (std::ranges::any_of(value.members, [&](JsonMember const& m) { return m.key == member.key; }))
-        fail_at(member.place, "", "the key '" + member.key + "' is there twice");
+      if (!keys.insert(member.key).second) fail_at(member.place, "", "the key '" + member.key + "' is there twice");
       next_of(":", "':' is needed after a key");
       member.value = parse_value(depth + 1);
       value.members.push_back(std::move(member));
@@ -150,9 +154,12 @@ class Parser {
     } else if (c == 'u') {
       ++at_;
       std::uint32_t code = parse_hex();
-      if (code >= 0xd800 && code < 0xdc00 && text_.substr(at_, 2) == "\\u") {  // the first half of a surrogate pair
-        at_ += 2;
-        code = 0x10000 + ((code - 0xd800) << 10) + ((parse_hex() - 0xdc00) & 0x3ff);
+      if (code >= 0xd800 && code < 0xe000) {
+        bool const is_first = code < 0xdc00 && text_.substr(at_, 2) == "\\u";
+        at_ += is_first ? 2 : 0;
+        std::uint32_t const other = is_first ? parse_hex() : 0;
+        if (other < 0xdc00 || other >= 0xe000) fail("half of a surrogate pair");
+        code = 0x10000 + ((code - 0xd800) << 10) + (other - 0xdc00);
       }
       append_utf8(out, code);
     } else {
@@ -213,8 +220,7 @@ void fail_at(TextPlace place, std::string const& pointer, std::string const& wha
   if (!pointer.empty()) line += pointer + ": ";
   line += what;
   // Escapes bring line breaks into keys and texts.
-  std::ranges::replace_if(
-      line, [](unsigned char c) { return c < 0x20; }, '?');
+  std::ranges::replace_if(line, [](unsigned char c) { return c < 0x20; }, '?');
   throw ConfigError{line};
 }
 
