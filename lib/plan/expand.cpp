@@ -18,12 +18,6 @@ constexpr std::size_t max_depth = 100;
 
 std::string at(std::string const& pointer, std::size_t index) { return pointer + "/" + std::to_string(index); }
 
-bool is_name(std::string const& text) {
-  auto const letter = [](unsigned char c) { return std::isalpha(c) || c == '_'; };
-  return !text.empty() && letter(text[0]) &&
-         std::ranges::all_of(text, [&](unsigned char c) { return letter(c) || std::isdigit(c); });
-}
-
 /// Walks the body twice: `compile` reads every expression once, in its scope, and checks every name; `run` then creates
 /// the tasks.
 class Expander {
@@ -97,13 +91,20 @@ class Expander {
   }
 
   Formula formula(Expression const& expression, std::string const& pointer) const {
-    return {expression, pointer, [this](std::string_view name) -> std::optional<Meaning> {
-              auto const variable = std::ranges::find(variables_, name);
-              if (variable != variables_.end()) return Meaning{Meaning::Kind::slot, variable - variables_.begin()};
-              auto const param = tasks_.params.find(std::string{name});
-              if (param != tasks_.params.end()) return Meaning{Meaning::Kind::number, param->second};
-              return std::nullopt;
-            }};
+    auto const meaning = [this](std::string_view name) -> std::optional<Meaning> {
+      auto const variable = std::ranges::find(variables_, name);
+      if (variable != variables_.end()) return Meaning{Meaning::Kind::slot, variable - variables_.begin()};
+      auto const param = tasks_.params.find(std::string{name});
+      if (param != tasks_.params.end()) return Meaning{Meaning::Kind::number, param->second};
+      return std::nullopt;
+    };
+    auto const names = [this] {
+      std::vector<std::string> all;
+      for (auto const& [name, value] : tasks_.params) all.push_back(name);
+      all.insert(all.end(), variables_.begin(), variables_.end());
+      return all;
+    };
+    return {expression, pointer, {meaning, names}};
   }
   /// The formula's value, which must lie between `least` and `most`.
   std::int64_t bounded(Formula const& f, std::int64_t least, std::int64_t most, char const* what) const {

@@ -1,27 +1,41 @@
 #include "lib/plan/expression.hpp"
 
+#include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <utility>
 
 #include "lib/json.hpp"
 
 namespace hiway::plan {
+namespace {
+
+/// Whatever the locale says.
+bool is_letter_or_digit(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+}  // namespace
 
 // By recursive descent:
 //
-//   comparison = sum [ (< <= > >= == !=) sum ]
-//   sum        = product { (+ -) product }
-//   product    = factor { (* / %) factor }
-//   factor     = - factor | integer | name | ( comparison )
+//   condition   = conjunction { (or ||) conjunction }
+//   conjunction = negation { (and &&) negation }
+//   negation    = not negation | comparison
+//   comparison  = sum [ (< <= > >= == !=) sum ]
+//   sum         = product { (+ -) product }
+//   product     = factor { (* / %) factor }
+//   factor      = (- !) factor | integer | name | ( condition )
 class FormulaParser {
  public:
   FormulaParser(Formula& formula, Scope const& scope) : formula_(formula), text_(formula.text()), scope_(scope) {}
 
   void whole() {
-    comparison();
-    if (peek() != '\0') fail("an operator is needed");
+    condition();
+    if (at_end()) return;
+    if (compared_ && is_any_of("<>=!")) fail("a comparison of a comparison: write a < b and b < c, or brackets");
+    if (is_any_of("=")) fail("== compares");
+    fail("an operator is needed: + - * / % < <= > >= == != and or");
   }
 
  private:
@@ -35,21 +49,64 @@ class FormulaParser {
     while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t')) ++at_;
     return at_ < text_.size() ? text_[at_] : '\0';
   }
+  bool at_end() {
+    peek();
+    return at_ == text_.size();
+  }
+  bool is_any_of(std::string_view signs) { return !at_end() && signs.find(text_[at_]) != signs.npos; }
   bool take(std::string_view word) {
     peek();
     if (text_.substr(at_, word.size()) != word) return false;
     at_ += word.size();
     return true;
   }
+  /// Not the beginning of a name.
+  bool take_word(std::string_view word) {
+    peek();
+    if (name_here() != word) return false;
+    at_ += word.size();
+    return true;
+  }
+  std::string_view name_here() const {
+    std::size_t end = at_;
+    while (end < text_.size() && is_letter_or_digit(text_[end])) ++end;
+    return text_.substr(at_, end - at_);
+  }
   void emit(Op op, std::int64_t value = 0) { formula_.steps_.push_back({op, value}); }
 
+  void condition() {
+    conjunction();
+    while (take_word("or") || take("||")) right_side(Op::either, [this] { conjunction(); });
+  }
+  void conjunction() {
+    negation();
+    while (take_word("and") || take("&&")) right_side(Op::both, [this] { negation(); });
+  }
+  /// Its steps follow `op`, which knows how many they are.
+  template <class Parse>
+  void right_side(Op op, Parse parse) {
+    std::size_t const at = formula_.steps_.size();
+    emit(op);
+    parse();
+    emit(Op::truth);
+    formula_.steps_[at].value = static_cast<std::int64_t>(formula_.steps_.size() - at - 1);
+  }
+  void negation() {
+    if (!take_word("not")) return comparison();
+    if (++depth_ > deepest) fail("nested more than 200 deep");
+    negation();
+    emit(Op::opposite);
+    --depth_;
+  }
   void comparison() {
     sum();
+    compared_ = false;
     // The longer word first.
     for (auto const& [word, op] :
          {std::pair{"<=", Op::le}, {">=", Op::ge}, {"==", Op::eq}, {"!=", Op::ne}, {"<", Op::lt}, {">", Op::gt}}) {
       if (!take(word)) continue;
       sum();
+      compared_ = true;
       return emit(op);
     }
   }
@@ -90,15 +147,18 @@ class FormulaParser {
     if (take("-")) {
       factor();
       emit(Op::negate);
+    } else if (text_.substr(at_, 2) != "!=" && take("!")) {
+      factor();
+      emit(Op::opposite);
     } else if (take("(")) {
-      comparison();
-      if (!take(")")) fail("')' is needed");
+      condition();
+      if (!take(")")) fail("')' or an operator is needed");
     } else if (c >= '0' && c <= '9') {
       integer();
-    } else if (std::isalpha(static_cast<unsigned char>(c)) || c == '_') {
+    } else if (is_name(name_here())) {
       name();
     } else {
-      fail("a number, a name or '(' is needed");
+      fail("a number, a name, '-', '!' or '(' is needed");
     }
     --depth_;
   }
@@ -110,13 +170,20 @@ class FormulaParser {
     emit(Op::number, value);
   }
   void name() {
-    std::size_t end = at_;
-    while (end < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[end])) || text_[end] == '_')) ++end;
-    std::string_view const name = text_.substr(at_, end - at_);
-    std::optional<Meaning> const meaning = scope_(name);
-    if (!meaning) fail("no parameter or loop variable '" + std::string{name} + "' here");
-    at_ = end;
+    std::string_view const name = name_here();
+    std::optional<Meaning> const meaning = scope_.meaning(name);
+    if (!meaning) fail("no parameter or loop variable '" + std::string{name} + "' here" + known_names());
+    at_ += name.size();
     emit(meaning->kind == Meaning::Kind::number ? Op::number : Op::slot, meaning->value);
+  }
+  /// ": N, i", or that there is none.
+  [[nodiscard]] std::string known_names() const {
+    constexpr std::size_t most = 20;
+    std::string text;
+    std::vector<std::string> const names = scope_.names();
+    for (std::size_t n = 0; n < names.size() && n < most; ++n) text += (n == 0 ? ": " : ", ") + names[n];
+    if (names.size() > most) text += ", ...";
+    return names.empty() ? ": there are none" : text;
   }
 
   Formula& formula_;
@@ -124,7 +191,13 @@ class FormulaParser {
   Scope const& scope_;
   std::size_t at_ = 0;
   int depth_ = 0;
+  bool compared_ = false;  // the last comparison had a sign
 };
+
+bool is_name(std::string_view text) {
+  return !text.empty() && !(text[0] >= '0' && text[0] <= '9') && std::ranges::all_of(text, is_letter_or_digit) &&
+         text != "and" && text != "or" && text != "not";
+}
 
 Formula::Formula(Expression const& expression, std::string pointer, Scope const& scope)
     : expression_(expression), pointer_(std::move(pointer)) {
@@ -145,6 +218,7 @@ std::int64_t Formula::value(std::vector<std::int64_t> const& slots) const {
   } stack;
   return fold(
       stack, [&](Op op, std::int64_t value) { return op == Op::slot ? slots[static_cast<std::size_t>(value)] : value; },
+      [](std::int64_t value) { return value != 0; },
       [this](Op op, std::int64_t a, std::int64_t b) { return apply(op, a, b); });
 }
 

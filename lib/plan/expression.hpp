@@ -17,8 +17,15 @@ struct Meaning {
   Kind kind = Kind::number;
   std::int64_t value = 0;  ///< the number, or the slot
 };
-/// Nothing for a name that nobody knows.
-using Scope = std::function<std::optional<Meaning>(std::string_view name)>;
+struct Scope {
+  /// Nothing for a name that nobody knows.
+  std::function<std::optional<Meaning>(std::string_view name)> meaning;
+  /// All that `meaning` knows, for a complaint.
+  std::function<std::vector<std::string>()> names;
+};
+
+/// Whether an expression may use the text as a name: letters, digits and _, not first a digit; not and, or, not.
+[[nodiscard]] bool is_name(std::string_view text);
 
 /// *Throws*, reading as well as evaluating, ConfigError with the place and the JSON pointer it was given.
 class Formula {
@@ -46,15 +53,29 @@ class Formula {
     gt,
     ge,
     eq,
-    ne
+    ne,
+    both,    ///< decided where the left side is 0: the right one's steps, as many as its value, are left out
+    either,  ///< likewise where it is not 0
+    truth,   ///< 1, or 0 for 0
+    opposite
   };
-  /// The value in another kind of number: `leaf(op, value)` of a number or slot, `apply(op, a, b)` of all else; to negate
-  /// is to subtract from 0. `stack` starts empty.
-  template <class Stack, class Leaf, class Apply>
-  [[nodiscard]] auto fold(Stack& stack, Leaf leaf, Apply apply) const {
-    for (Step const& step : steps_) {
+  /// The value in another kind of number: `leaf(op, value)` of a number or slot, `is_true(a)` whether it is not 0,
+  /// `apply(op, a, b)` of all else; to negate is to subtract from 0. `stack` starts empty.
+  template <class Stack, class Leaf, class IsTrue, class Apply>
+  [[nodiscard]] auto fold(Stack& stack, Leaf leaf, IsTrue is_true, Apply apply) const {
+    for (std::size_t s = 0; s < steps_.size(); ++s) {
+      Step const& step = steps_[s];
       if (step.op == Op::number || step.op == Op::slot) {
         stack.push_back(leaf(step.op, step.value));
+      } else if (step.op == Op::both || step.op == Op::either) {
+        bool const left = is_true(stack.back());
+        stack.pop_back();
+        if (left != (step.op == Op::either)) continue;  // the right side tells
+        stack.push_back(leaf(Op::number, left ? 1 : 0));
+        s += static_cast<std::size_t>(step.value);
+      } else if (step.op == Op::truth || step.op == Op::opposite) {
+        bool const holds = is_true(stack.back()) == (step.op == Op::truth);
+        stack.back() = leaf(Op::number, holds ? 1 : 0);
       } else if (step.op == Op::negate) {
         stack.back() = apply(Op::subtract, leaf(Op::number, 0), stack.back());
       } else {

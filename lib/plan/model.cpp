@@ -64,13 +64,20 @@ class Modeler {
 
   // ---- expressions
   Formula formula(Expression const& expression, std::string const& pointer) const {
-    return {expression, pointer, [this](std::string_view name) -> std::optional<Meaning> {
-              auto const slot = std::ranges::find(scope_, name, [](auto const& one) { return one.first; });
-              if (slot != scope_.end()) return Meaning{Meaning::Kind::slot, slot - scope_.begin()};
-              auto const number = numbers_.find(std::string{name});
-              if (number != numbers_.end()) return Meaning{Meaning::Kind::number, number->second};
-              return std::nullopt;
-            }};
+    auto const meaning = [this](std::string_view name) -> std::optional<Meaning> {
+      auto const slot = std::ranges::find(scope_, name, [](auto const& one) { return one.first; });
+      if (slot != scope_.end()) return Meaning{Meaning::Kind::slot, slot - scope_.begin()};
+      auto const number = numbers_.find(std::string{name});
+      if (number != numbers_.end()) return Meaning{Meaning::Kind::number, number->second};
+      return std::nullopt;
+    };
+    auto const names = [this] {
+      std::vector<std::string> all;
+      for (auto const& [name, number] : numbers_) all.push_back(name);
+      for (auto const& [name, value] : scope_) all.push_back(name);
+      return all;
+    };
+    return {expression, pointer, {meaning, names}};
   }
   Polynomial value(Expression const& expression, std::string const& pointer, Domain& domain) {
     using Op = Formula::Op;
@@ -81,7 +88,12 @@ class Modeler {
         [&](Op op, std::int64_t number) {
           return op == Op::slot ? scope_[static_cast<std::size_t>(number)].second : Polynomial(number);
         },
+        [&](Polynomial const& a) { return is_true(a, domain); },
         [&](Op op, Polynomial const& a, Polynomial const& b) { return apply(f, op, a, b, domain); });
+  }
+  /// *Throws* Split where it is 0 in a part of the domain only: so that `and`, `or` and `not` are numbers in each part.
+  static bool is_true(Polynomial const& p, Domain const& domain) {
+    return domain.decide(p - 1) || domain.decide(-p - 1);
   }
   Polynomial apply(Formula const& f, Formula::Op op, Polynomial const& a, Polynomial const& b, Domain& domain) {
     using Op = Formula::Op;
@@ -224,8 +236,7 @@ class Modeler {
       } else {
         If const& branch = std::get<If>(step.node->is);
         Polynomial const condition = value(branch.condition, step.pointer + "/if", domain);
-        bool const holds = domain.decide(condition - 1) || domain.decide(-condition - 1);
-        if (holds != step.then) return;
+        if (is_true(condition, domain) != step.then) return;
       }
       if (domain.empty()) return;
     }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -395,12 +396,30 @@ TEST(PlanInput, WhatIsWrongIsSaidInOneLineWithItsPlace) {
       {"index without dims", with_operation(R"({"stream": "s", "write": 1, "index": 0})"),
        "stream 's' has 0 dims, and 1 are given"},
       {"unknown name", with_operation(R"({"stream": "s", "write": "1 + n"})"),
-       "line 3, column 28: /body/0/ops/0/write: '1 + n': column 5: no parameter or loop variable 'n' here"},
+       "line 3, column 28: /body/0/ops/0/write: '1 + n': column 5: no parameter or loop variable 'n' here: there are "
+       "none"},
       {"broken expression", with_operation(R"({"stream": "s", "write": "1 + "})"),
-       "'1 + ': column 5: a number, a name or '(' is needed"},
+       "'1 + ': column 5: a number, a name, '-', '!' or '(' is needed"},
       {"two comparisons", with_operation(R"({"stream": "s", "write": "0 < 1 < 2"})"),
-       "column 7: an operator is needed"},
-      {"open bracket", with_operation(R"({"stream": "s", "write": "(1"})"), "column 3: ')' is needed"},
+       "column 7: a comparison of a comparison: write a < b and b < c, or brackets"},
+      {"an assignment", with_operation(R"({"stream": "s", "write": "1 = 1"})"), "column 3: == compares"},
+      {"no operator", with_operation(R"({"stream": "s", "write": "1 & 1"})"),
+       "column 3: an operator is needed: + - * / % < <= > >= == != and or"},
+      {"a NUL", with_operation(R"({"stream": "s", "write": "1\u0000"})"), "column 2: an operator is needed"},
+      {"nothing to negate", with_operation(R"({"stream": "s", "write": "1 and != 2"})"),
+       "column 7: a number, a name, '-', '!' or '(' is needed"},
+      {"a word run together", with_operation(R"({"stream": "s", "write": "1 and1"})"),
+       "column 3: an operator is needed"},
+      {"many negations", with_operation("{\"stream\": \"s\", \"write\": \"" + std::string(500, '!') + "1\"}"),
+       "nested more than 200 deep"},
+      {"the right side counts", with_operation(R"({"stream": "s", "write": "1 and 1 / 0"})"), "division by 0"},
+      {"open bracket", with_operation(R"({"stream": "s", "write": "(1"})"), "column 3: ')' or an operator is needed"},
+      {"a word as a name", R"({"params": {"not": 1}, "streams": [], "body": []})",
+       "/params: 'not' is no name for an expression"},
+      {"half a character", R"({"params": {"\ud83d": 1}, "streams": [], "body": []})",
+       "line 1, column 20: not JSON: half of a surrogate pair"},
+      {"lines that end with a carriage return", "{\r\"streams\": 1\r\n}",
+       "line 2, column 12: /streams: a list is needed"},
       {"deep expression", with_operation("{\"stream\": \"s\", \"write\": \"" + std::string(5000, '(') + "\"}"),
        "nested more than 200 deep"},
       {"division by 0", with_operation(R"({"stream": "s", "write": "1 / 0"})"), "'1 / 0': division by 0"},
@@ -453,6 +472,66 @@ TEST(PlanInput, ExpressionsFloorAndBindAsUsual) {
     program.body = {{Task{"w", {write("s", one.text)}}}};
     EXPECT_THAT(make_plan(program).min, ElementsAre(one.value)) << one.text;
   }
+}
+
+TEST(PlanInput, ConditionsAreJoinedAndNegated) {
+  struct {
+    char const* text;
+    std::int64_t value;
+  } const cases[] = {{"1 and 0", 0},
+                     {"N and 7", 1},
+                     {"0 or N", 1},
+                     {"0 || 0", 0},
+                     {"1 && 2", 1},
+                     {"not N", 0},
+                     {"!0", 1},
+                     {"not not 5", 1},
+                     {"1 or 0 and 0", 1},  // and before or
+                     {"(1 or 0) and 0", 0},
+                     {"not 1 or 1", 1},  // not before both
+                     {"not 1 == 2", 1},  // a comparison before not
+                     {"!1 == 2", 0},     // ! before a comparison
+                     {"!(N > 3 && N < 5)", 0},
+                     {"3 * !0 + 1", 4},
+                     {"N>0and N<9", 1},
+                     {"N != 0 and 8 % N == 0", 1},
+                     {"N == 4 or 1 / (N - 4) > 0", 1},  // what the left side decides, the right one does not
+                     {"N != 4 and 1 / (N - 4) > 0", 0},
+                     {"(0 or 0 or 3) + (1 and 1 and 1)", 2},
+                     {"android + not_ + order", 6}};
+  for (auto const& one : cases) {
+    Program program;
+    program.params = {{"N", 4}, {"android", 1}, {"not_", 2}, {"order", 3}};
+    program.streams = {{"s"}};
+    program.body = {{Task{"w", {write("s", one.text)}}}};
+    EXPECT_THAT(make_plan(program).min, ElementsAre(one.value)) << one.text;
+  }
+}
+
+TEST(PlanInput, AnUnknownNameIsToldWhatIsKnown) {
+  Program program;
+  program.params = {{"N", 4}};
+  program.streams = {{"s"}};
+  program.body = {{For{"i", 0, "N", {{Task{"w", {write("s", "n")}}}}}}};
+  EXPECT_THAT([&] { (void)make_plan(program); },
+              testing::ThrowsMessage<hiway::ConfigError>(HasSubstr("no parameter or loop variable 'n' here: N, i")));
+}
+
+TEST(PlanInput, AByteOrderMarkIsSkipped) {
+  EXPECT_EQ(planned("\xef\xbb\xbf{\"streams\": [], \"body\": []}").tasks, 0);
+  EXPECT_THAT([] { (void)planned("\xef\xbb\xbf{]"); },
+              testing::ThrowsMessage<hiway::ConfigError>(HasSubstr("line 1, column 2: not JSON")));
+}
+
+// Each key was compared with all others.
+TEST(PlanInput, AHundredThousandKeysTakeLessThanFiveSeconds) {
+  std::string json = R"({"streams": [], "body": [], "params": {"a": 1)";
+  for (int i = 0; i < 100'000; ++i) json += ",\n\"p" + std::to_string(i) + "\": 1";
+  auto const begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(planned(json + "}}").tasks, 0);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+  EXPECT_THAT([&] { (void)planned(json + ", \"p7\": 1}}"); },
+              testing::ThrowsMessage<hiway::ConfigError>(HasSubstr("the key 'p7' is there twice")));
 }
 
 TEST(PlanInput, BranchesAndStepsAreFollowed) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <iostream>
 #include <map>
 #include <random>
@@ -65,7 +66,12 @@ class Generator {
     Task other = task;
     other.name += "_first";
     switch (below(4)) {
-      case 0: program_.body.push_back({For{"i", 0, count, {{If{"i == 0", {{other}}, {{task}}}}}}}); return;
+      case 0: {
+        constexpr std::array conditions{"i == 0", "not (i > 0 and i != 0)", "not i > 0", "!(i >= 2) and i == 0"};
+        char const* const condition = conditions[static_cast<std::size_t>(below(static_cast<int>(conditions.size())))];
+        program_.body.push_back({For{"i", 0, count, {{If{condition, {{other}}, {{task}}}}}}});
+        return;
+      }
       case 1:
         if (count == "N * N") {
           program_.body.push_back({For{"i", 0, "N", {{For{"j", 0, "N", {{task}}}}}}});

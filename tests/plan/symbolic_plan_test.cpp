@@ -64,6 +64,20 @@ TEST(SymbolicPlan, SinkFirstUnderFifoIsDisprovenWithTheValues) {
   EXPECT_THAT(plan.why, HasSubstr("(fifo)"));
 }
 
+// Each side of the two comparisons is a part of its own.
+TEST(SymbolicPlan, JoinedConditionsArePartsOfAStatement) {
+  for (char const* const condition : {"i > 0 and i < N - 1", "!(i <= 0 || i >= N - 1)", "not (i < 1 or N - 2 < i)",
+                                      "not not (i != 0 and N - 1 - i and 1)"}) {
+    Program program = example("borders");
+    std::get<If>(std::get<For>(program.body[0].is).body[0].is).condition = condition;
+    SymbolicPlan const plan = make_symbolic_plan(program, {.symbols = {"N"}});
+    EXPECT_EQ(plan.outcome, Outcome::proven) << condition << ": " << plan.why;
+    EXPECT_THAT(plan.bound, ElementsAre("2")) << condition;
+    EXPECT_EQ(plan.range, "N >= 0") << condition;
+    for (std::size_t degree : {1, 2}) EXPECT_FALSE(provable(program, {{"N"}, 3}, {{"sent", "1"}}, degree)) << condition;
+  }
+}
+
 // The controls: the prover must not prove what is wrong, whatever small values say.
 TEST(SymbolicPlan, OneLessIsNotProven) {
   EXPECT_TRUE(provable(example("two_writes_four_reads"), {{"N"}, 2}, {{"s", "4"}}));

@@ -17,8 +17,8 @@ namespace hiway::plan {
 
 using Place = TextPlace;
 
-/// An integer, or text over integers, parameters, loop variables, + - * / (floor) % and comparisons. The text is read
-/// when the program is expanded.
+/// An integer, or text over integers, parameters, loop variables, + - * / (floor) %, comparisons, and, or, not. The text
+/// is read when the program is expanded.
 struct Expression {
   template <std::integral Value>
   Expression(Value value) : text(std::to_string(value)) {}
