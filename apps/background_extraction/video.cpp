@@ -10,6 +10,7 @@
 
 #include "cli/bad_input.hpp"
 #include "cli/hash.hpp"
+#include "cli/text.hpp"
 #include "face_detection/image.hpp"
 
 namespace background_extraction {
@@ -108,8 +109,8 @@ std::vector<fs::path> pictures_in(std::string const& folder) {
   std::vector<fs::path> pictures;
   std::error_code error;
   for (fs::directory_iterator entry{folder, error}, end; !error && entry != end; entry.increment(error)) {
-    fs::path const ending = entry->path().extension();
-    if (ending == ".pgm" || ending == ".ppm") pictures.push_back(entry->path());
+    std::string const name = entry->path().string();
+    if (cli::has_ending(name, ".pgm") || cli::has_ending(name, ".ppm")) pictures.push_back(entry->path());
   }
   if (error) throw cli::BadInput{folder + ": cannot be read: " + error.message()};
   if (pictures.empty()) throw cli::BadInput{folder + ": no file named .pgm or .ppm"};

@@ -68,7 +68,7 @@ struct VideoOptions {
 };
 
 /// Makes a video, in colours: a still textured scene, rectangles that move over it, a bit of noise; or reads the PGM and PPM
-/// files of a folder, in the order of their names.
+/// files of a folder (.pgm, .ppm, in upper or lower case), in the order of their names.
 /// *Throws* cli::BadInput in one line: nothing to see, more than the methods should keep, a folder that cannot be read or has no
 /// frames, a file that cannot be read as a picture, or is of another size or kind than the first.
 [[nodiscard]] Video make_video(VideoOptions const& options, std::uint64_t seed);

@@ -9,7 +9,8 @@
 
 namespace cli {
 
-std::vector<std::uint8_t> read_whole(std::string const& path, std::size_t most_bytes) {
+std::vector<std::uint8_t> read_whole(std::string const& path, std::size_t most_bytes,
+                                     std::function<void(std::span<std::uint8_t const>)> const& check_begin) {
   auto const fail = [&](std::string const& what) { throw BadInput{path + ": " + what}; };
   struct Close {
     void operator()(std::FILE* file) const { std::fclose(file); }
@@ -24,6 +25,7 @@ std::vector<std::uint8_t> read_whole(std::string const& path, std::size_t most_b
     got = std::fread(bytes.data() + before, 1, bytes.size() - before, file.get());
     bytes.resize(before + got);
     if (std::ferror(file.get()) != 0) fail(std::string{"cannot be read: "} + std::strerror(errno));
+    if (before == 0 && got > 0) check_begin(bytes);
     if (bytes.size() > most_bytes) fail("larger than " + std::to_string(most_bytes) + " bytes");
   }
   if (bytes.empty()) fail("empty");

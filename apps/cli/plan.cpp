@@ -1,17 +1,12 @@
 #include "cli/plan.hpp"
 
-#include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <hiway/error.hpp>
 #include <hiway/plan/plan.hpp>
 #include <hiway/plan/segment.hpp>
 #include <hiway/plan/symbolic.hpp>
 #include <iomanip>
-#include <iterator>
 #include <optional>
 #include <sstream>
 #include <string_view>
@@ -22,6 +17,7 @@
 #include "cli/bad_input.hpp"
 #include "cli/bytes.hpp"
 #include "cli/output.hpp"
+#include "cli/text.hpp"
 
 namespace cli {
 namespace {
@@ -43,16 +39,7 @@ Parameters parse_params(std::vector<std::string> const& texts) {
   return params;
 }
 
-std::string read_file(std::string const& path) {
-  std::error_code none;
-  if (std::filesystem::is_directory(path, none)) throw BadInput{path + ": is a directory"};
-  errno = 0;
-  std::ifstream file{path, std::ios::binary};
-  if (!file) throw BadInput{path + ": cannot be opened: " + std::strerror(errno)};
-  std::string text{std::istreambuf_iterator<char>{file}, {}};
-  if (file.bad()) throw BadInput{path + ": cannot be read: " + std::strerror(errno)};
-  return text;
-}
+constexpr std::size_t most_bytes = std::size_t{1} << 28;  ///< of a program: four million tasks one by one
 
 /// "N=4, M=2", or "" for a program without parameters.
 std::string text_of(Parameters const& params) {
@@ -282,7 +269,7 @@ int run_plan(CLI::App const& command, PlanRequest const& request) {
       throw BadInput{std::string{name} + ": goes with --symbolic"};
   }
   if (!request.certificate.empty()) require_writable("--certificate", request.certificate);
-  std::string const file = read_file(request.file);
+  std::string const file = read_text(request.file, most_bytes);
   Answer answer;
   try {
     std::optional<SegmentProgram> const segment = read_segment(file);

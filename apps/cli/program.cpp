@@ -61,7 +61,10 @@ std::vector<std::string> names(Things const& things) {
 std::string one_line(std::string_view text) {
   while (!text.empty() && text.back() == '\n') text.remove_suffix(1);
   std::string line;
-  for (char c : text) line += c == '\n' ? std::string{"; "} : std::string{c};
+  for (char c : text) {
+    bool const is_control = static_cast<unsigned char>(c) < ' ' || c == 0x7f;
+    line += c == '\n' ? std::string{"; "} : std::string{is_control ? '?' : c};
+  }
   return line;
 }
 

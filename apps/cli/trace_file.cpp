@@ -10,7 +10,7 @@
 
 #include "cli/app.hpp"
 #include "cli/bad_input.hpp"
-#include "cli/input.hpp"
+#include "cli/text.hpp"
 
 namespace cli {
 
@@ -28,7 +28,11 @@ class Reader {
  public:
   explicit Reader(std::string const& file) : file_{file} {}
 
-  [[noreturn]] void fail(std::string const& what) const { throw BadInput{file_ + ": " + what}; }
+  /// Names of the file may have line breaks.
+  [[noreturn]] void fail(std::string what) const {
+    std::ranges::replace_if(what, [](unsigned char c) { return c < ' '; }, '?');
+    throw BadInput{file_ + ": " + what};
+  }
   [[noreturn]] void fail_at(std::string const& pointer, std::string const& what) const {
     fail((pointer.empty() ? "/" : pointer) + ": " + what);
   }
@@ -342,8 +346,8 @@ TraceFile parse_trace(std::string const& name, std::string_view text) {
 }
 
 TraceFile read_trace(std::string const& path) {
-  std::vector<std::uint8_t> const bytes = read_whole(path == "-" ? "/dev/stdin" : path, most_bytes);
-  return parse_trace(path == "-" ? "stdin" : path, {reinterpret_cast<char const*>(bytes.data()), bytes.size()});
+  std::string const name = path == "-" ? "stdin" : path;
+  return parse_trace(name, read_text(name, path == "-" ? "/dev/stdin" : path, most_bytes));
 }
 
 }  // namespace cli

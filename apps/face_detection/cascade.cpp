@@ -14,6 +14,7 @@
 #include <type_traits>
 
 #include "cli/bad_input.hpp"
+#include "cli/text.hpp"
 #include "face_detection/built_in.hpp"
 
 namespace face_detection {
@@ -30,6 +31,7 @@ struct Element {
 
 constexpr std::size_t max_file_bytes = std::size_t{64} << 20;
 constexpr std::size_t max_depth = 32;
+constexpr std::size_t max_elements = 1'000'000;
 
 struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
@@ -91,6 +93,7 @@ class Document {
 
   void open(XML_Char const* name, XML_Char const** attributes) {
     if (open_.size() == max_depth) return stop("deeper than " + std::to_string(max_depth) + " elements");
+    if (++elements_ > max_elements) return stop("more than " + std::to_string(max_elements) + " elements");
     // Behind the root nothing can follow, and an open element's siblings are complete: no address in open_ gets stale.
     Element* const element = open_.empty() ? &root_ : &open_.back()->children.emplace_back();
     element->name = name;
@@ -107,6 +110,7 @@ class Document {
   std::unique_ptr<std::remove_pointer_t<XML_Parser>, Free> parser_;
   Element root_;
   std::vector<Element*> open_;
+  std::size_t elements_ = 0;
   std::string problem_;
 };
 
@@ -122,7 +126,7 @@ class Interpreter {
     if (top.type_id == "opencv-haar-classifier")
       fail(top, "a cascade in the format of OpenCV 1: only the newer one is read");
     if (top.type_id != "opencv-cascade-classifier")
-      fail(top, "not a cascade: type_id is '" + top.type_id + "', not 'opencv-cascade-classifier'");
+      fail(top, "not a cascade: type_id is " + cli::shown(top.type_id) + ", not 'opencv-cascade-classifier'");
     require_text(top, "featureType", "LBP");
     require_text(top, "stageType", "BOOST");
     Element const& categories = child(child(top, "featureParams"), "maxCatCount");
@@ -166,7 +170,7 @@ class Interpreter {
     Element const& element = child(parent, name);
     std::string const text = trimmed(element);
     if (text != wanted)
-      fail(element, std::string{name} + " is '" + text + "': only " + std::string{wanted} + " is supported");
+      fail(element, std::string{name} + " is " + cli::shown(text) + ": only " + std::string{wanted} + " is supported");
   }
 
   /// All of an element's text, as numbers.
@@ -182,8 +186,7 @@ class Interpreter {
       auto const [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
       bool good = error == std::errc{} && end == word.data() + word.size();
       if constexpr (std::is_floating_point_v<Number>) good = good && std::isfinite(static_cast<float>(value));
-      if (!good)
-        fail(element, "<" + element.name + ">: '" + std::string{word.substr(0, 40)} + "' is not a number that fits");
+      if (!good) fail(element, "<" + element.name + ">: " + cli::shown(word) + " is not a number that fits");
       values.push_back(value);
       rest.remove_prefix(word.size());
     }

@@ -42,7 +42,7 @@ class Header {
 
   std::int64_t number(std::string const& name) {
     for (bool comment = false; at_ < bytes_.size(); ++at_) {
-      comment = comment ? bytes_[at_] != '\n' : bytes_[at_] == '#';
+      comment = comment ? !ends_line(bytes_[at_]) : bytes_[at_] == '#';
       if (!comment && !is_space(bytes_[at_])) break;
     }
     if (at_ == bytes_.size()) fail(path_, "cut short in the header, before the " + name);
@@ -55,15 +55,21 @@ class Header {
     return value;
   }
 
-  /// Where the pixels begin: one space behind the last number.
-  std::size_t end() {
+  /// Where the pixels begin, so many bytes: behind the last number's comment, if it has one at once, and one space. A
+  /// header whose lines end with \r\n has two, which only the file's length can tell.
+  std::size_t end(std::size_t pixel_bytes) {
+    if (at_ < bytes_.size() && bytes_[at_] == '#') {
+      while (at_ < bytes_.size() && !ends_line(bytes_[at_])) ++at_;
+    }
     if (at_ == bytes_.size()) fail(path_, "cut short behind the header");
     if (!is_space(bytes_[at_])) fail(path_, "no space between header and pixels");
-    return at_ + 1;
+    bool const two = bytes_[at_] == '\r' && at_ + 1 < bytes_.size() && bytes_[at_ + 1] == '\n';
+    return two && bytes_.size() - at_ - 2 == pixel_bytes ? at_ + 2 : at_ + 1;
   }
 
  private:
   static bool is_space(std::uint8_t c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+  static bool ends_line(std::uint8_t c) { return c == '\n' || c == '\r'; }
   static bool is_digit(std::uint8_t c) { return c >= '0' && c <= '9'; }
 
   std::string const& path_;
@@ -71,7 +77,9 @@ class Header {
   std::size_t at_ = 2;  // behind the magic
 };
 
-bool is_pnm(Bytes const& bytes) { return bytes.size() >= 2 && bytes[0] == 'P' && (bytes[1] == '5' || bytes[1] == '6'); }
+bool is_pnm(std::span<std::uint8_t const> bytes) {
+  return bytes.size() >= 2 && bytes[0] == 'P' && (bytes[1] == '5' || bytes[1] == '6');
+}
 
 Samples read_pnm(std::string const& path, Bytes const& bytes) {
   std::int32_t const channels = bytes[1] == '6' ? 3 : 1;
@@ -81,8 +89,8 @@ Samples read_pnm(std::string const& path, Bytes const& bytes) {
   require_size(path, width, height);
   std::int64_t const maxval = header.number("maxval");
   if (maxval != 255) fail(path, "maxval " + std::to_string(maxval) + ": only 255 is read");
-  std::size_t const begin = header.end();
   std::size_t const samples = static_cast<std::size_t>(width * height * channels);
+  std::size_t const begin = header.end(samples);
   std::size_t const there = bytes.size() - begin;
   if (there != samples)
     fail(path, (there < samples ? "cut short: " : "more than one picture: ") + std::to_string(there) +
@@ -167,22 +175,29 @@ Image read_png(std::string const& path, Bytes const& bytes) {
 
 namespace {
 
+bool is_png(std::span<std::uint8_t const> bytes) {
+  return bytes.size() >= png_signature.size() && std::ranges::equal(png_signature, bytes.first(png_signature.size()));
+}
+
 Image read_bytes_of(std::string const& path, Bytes const& bytes) {
-  if (is_pnm(bytes)) return in_grey(read_pnm(path, bytes));
-  if (bytes.size() >= png_signature.size() && std::ranges::equal(png_signature, std::span{bytes}.first(8)))
-    return read_png(path, bytes);
-  fail(path, "neither a binary PGM (P5), nor a binary PPM (P6), nor a PNG");
+  return is_png(bytes) ? read_png(path, bytes) : in_grey(read_pnm(path, bytes));
 }
 
 }  // namespace
 
 Samples read_samples(std::string const& path) {
-  Bytes const bytes = cli::read_whole(path, max_file_bytes);
-  if (!is_pnm(bytes)) fail(path, "neither a binary PGM (P5), nor a binary PPM (P6)");
+  Bytes const bytes = cli::read_whole(path, max_file_bytes, [&](std::span<std::uint8_t const> begin) {
+    if (!is_pnm(begin)) fail(path, "neither a binary PGM (P5), nor a binary PPM (P6)");
+  });
   return read_pnm(path, bytes);
 }
 
-Image read_image(std::string const& path) { return read_bytes_of(path, cli::read_whole(path, max_file_bytes)); }
+Image read_image(std::string const& path) {
+  Bytes const bytes = cli::read_whole(path, max_file_bytes, [&](std::span<std::uint8_t const> begin) {
+    if (!is_pnm(begin) && !is_png(begin)) fail(path, "neither a binary PGM (P5), nor a binary PPM (P6), nor a PNG");
+  });
+  return read_bytes_of(path, bytes);
+}
 
 Image face_image() { return read_bytes_of("the picture that is built in", Bytes(face_pgm.begin(), face_pgm.end())); }
 

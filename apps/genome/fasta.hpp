@@ -16,9 +16,9 @@ struct FastaRecord {
       0;  ///< the others are checked but not used: they are other molecules, not more of this one
 };
 
-/// Reads a whole FASTA file. Blank lines and carriage returns at a line's end are skipped.
-/// *Throws* cli::BadInput in one line with the file, and the line where there is one: not readable, empty, no header,
-/// header without sequence, a letter other than ACGTN, truncated or damaged gzip, more than max_bases.
+/// Reads a whole FASTA file. Blank lines, and blanks at a line's end, are skipped; lines end with \n, \r\n or \r.
+/// *Throws* cli::BadInput in one line with the file, and the line where there is one: not readable, no text, empty, no
+/// header, a first record without sequence, a letter other than ACGTN, truncated or damaged gzip, more than max_bases.
 FastaRecord read_fasta(std::string const& path);
 
 /// The bases of the first record; of further ones a note says that they are not used. *Throws* as read_fasta does.

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "cli/bad_input.hpp"
+#include "cli/text.hpp"
 
 namespace picture {
 
@@ -29,12 +30,12 @@ std::string encode_ppm(Picture const& picture) {
 }
 
 void require_known_kind(std::string const& option, std::string const& path) {
-  if (!path.ends_with(".png") && !path.ends_with(".ppm"))
+  if (!cli::has_ending(path, ".png") && !cli::has_ending(path, ".ppm"))
     throw cli::BadInput{option + ": a name that ends in .png or .ppm, not " + path};
 }
 
 std::string encode_for(std::string const& path, Picture const& picture) {
-  return path.ends_with(".ppm") ? encode_ppm(picture) : encode_png(picture);
+  return cli::has_ending(path, ".ppm") ? encode_ppm(picture) : encode_png(picture);
 }
 
 }  // namespace picture

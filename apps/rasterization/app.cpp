@@ -59,8 +59,9 @@ class Rasterization final : public cli::App {
       picture::require_known_kind("--out", out_);
       cli::require_writable("--out", out_);
     }
-    if (!obj_.empty()) problem_.model = read_obj(obj_);
-    return {};
+    std::vector<std::string> notes;
+    if (!obj_.empty()) problem_.model = read_obj(obj_, notes);
+    return notes;
   }
 
   cli::MethodRun run(std::string const& method, cli::RunRequest const& request) override {

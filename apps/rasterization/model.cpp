@@ -1,16 +1,13 @@
 #include "rasterization/model.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <cstring>
-#include <fstream>
 #include <limits>
 #include <string_view>
 #include <system_error>
 
-#include "cli/bad_input.hpp"
+#include "cli/text.hpp"
 
 namespace rasterization {
 namespace {
@@ -28,45 +25,65 @@ std::string_view next_word(std::string_view& rest) {
   return word;
 }
 
-/// Whether all of `text` is a number of this type.
-template <class Number>
-bool parse(std::string_view text, Number& number) {
+/// Whether all of `text` is a whole number.
+bool parse_index(std::string_view text, std::int64_t& number) {
   if (text.size() > 1 && text.front() == '+' && text[1] != '-') text.remove_prefix(1);
   auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return error == std::errc{} && end == text.data() + text.size();
 }
 
+constexpr std::size_t most_bytes = std::size_t{1} << 32;
+constexpr std::size_t most_line_bytes = std::size_t{1} << 20;  ///< with the lines that it is continued in
+
+/// What says nothing about the surfaces that are drawn.
+constexpr std::array passed_over{"vt",     "vn",     "g",   "o",     "s",        "mg",       "usemtl",     "mtllib",
+                                 "usemap", "maplib", "lod", "bevel", "c_interp", "d_interp", "shadow_obj", "trace_obj"};
+
 class ObjReader {
  public:
-  explicit ObjReader(std::string const& path) : path_(path) {}
+  ObjReader(std::string const& path, std::vector<std::string>& notes)
+      : path_(path), lines_(path, most_bytes), notes_(notes) {}
 
   Model read() {
-    errno = 0;
-    std::ifstream file{path_, std::ios::binary};
-    if (!file) fail_file(std::string{"cannot be opened: "} + std::strerror(errno));
-    for (std::string line; std::getline(file, line);) {
-      ++number_;
-      std::string_view rest{line};
+    while (next_line()) {
+      std::string_view rest{line_};
       std::string_view const kind = next_word(rest);
-      if (kind == "v") add_point(rest);
-      if (kind == "f") add_face(rest);
+      if (kind == "v") {
+        add_point(rest);
+      } else if (kind == "f") {
+        add_face(rest);
+      } else if (!kind.empty() && std::ranges::find(passed_over, kind) == passed_over.end()) {
+        if (not_read_.empty()) not_read_ = "line " + std::to_string(number_) + ": keyword " + cli::shown(kind);
+        ++lines_not_read_;
+      }
     }
-    if (file.bad()) fail_file(std::string{"cannot be read: "} + std::strerror(errno));
-    if (model_.triangles.empty()) fail_file("no faces (lines 'f')");
+    not_read_ += " is not read; lines not read: " + std::to_string(lines_not_read_);
+    if (model_.triangles.empty())
+      lines_.fail_file("no faces (lines 'f')" + (lines_not_read_ == 0 ? "" : "; " + not_read_));
+    if (lines_not_read_ > 0) notes_.push_back(path_ + ": " + not_read_);
     scale();
     return std::move(model_);
   }
 
  private:
-  [[noreturn]] void fail_file(std::string const& what) const { throw cli::BadInput{path_ + ": " + what}; }
-  [[noreturn]] void fail(std::string const& what) const { fail_file("line " + std::to_string(number_) + ": " + what); }
-  /// As it may be shown in one line.
-  static std::string shown(std::string_view text) {
-    std::string out{text.substr(0, 40)};
-    for (char& c : out) {
-      if (c < ' ' || c > '~') c = '?';
+  [[noreturn]] void fail(std::string const& what) const { lines_.fail_at(number_, what); }
+
+  /// Without its comment; joined with the next where it ends with a backslash. `number_` is the first one's.
+  bool next_line() {
+    line_.clear();
+    bool any = false;
+    for (bool goes_on = true; goes_on && lines_.next();) {
+      if (!any) number_ = lines_.number();
+      any = true;
+      std::string_view part = lines_.rest();
+      part = part.substr(0, part.find('#'));
+      goes_on = part.ends_with('\\');
+      if (goes_on) part.remove_suffix(1);
+      line_ += part;
+      line_ += ' ';
+      if (line_.size() > most_line_bytes) fail("longer than " + std::to_string(most_line_bytes) + " bytes");
     }
-    return "'" + out + "'";
+    return any;
   }
 
   void add_point(std::string_view rest) {
@@ -74,7 +91,12 @@ class ObjReader {
     for (double* const number : {&p.x, &p.y, &p.z}) {
       std::string_view const word = next_word(rest);
       if (word.empty()) fail("a point has three numbers");
-      if (!parse(word, *number) || !std::isfinite(*number)) fail("not a number: " + shown(word));
+      if (!cli::parse_number(word, *number) || !std::isfinite(*number)) fail("not a number: " + cli::shown(word));
+    }
+    // A weight, or a colour, or both, which are not drawn.
+    double unused = 0;
+    for (std::string_view word = next_word(rest); !word.empty(); word = next_word(rest)) {
+      if (!cli::parse_number(word, unused)) fail("not a number: " + cli::shown(word));
     }
     if (points_.size() == std::numeric_limits<std::int32_t>::max()) fail("too many points");
     points_.push_back(p);
@@ -106,12 +128,12 @@ class ObjReader {
       std::size_t const slash = rest.find('/');
       std::string_view const text = rest.substr(0, slash);
       std::int64_t of_part = 0;
-      bool const may_be_empty = part == 1 && slash != std::string_view::npos;  // v//vn
-      if (!(text.empty() && may_be_empty) && (!parse(text, of_part) || of_part == 0))
-        fail("not a corner: " + shown(corner));
+      bool const may_be_empty = part > 0;  // v//vn; some programs write v/ and v//
+      if (!(text.empty() && may_be_empty) && (!parse_index(text, of_part) || of_part == 0))
+        fail("not a corner: " + cli::shown(corner));
       if (part == 0) number = of_part;
       if (slash == std::string_view::npos) break;
-      if (part == 2) fail("not a corner: " + shown(corner));
+      if (part == 2) fail("not a corner: " + cli::shown(corner));
       rest.remove_prefix(slash + 1);
     }
     auto const count = static_cast<std::int64_t>(points_.size());
@@ -133,8 +155,8 @@ class ObjReader {
       }
     }
     double const extent = std::max({high.x - low.x, high.y - low.y, high.z - low.z});
-    if (!(extent > 0)) fail_file("all of its faces' points are in one place");
-    if (!std::isfinite(extent)) fail_file("its points are too far apart");
+    if (!(extent > 0)) lines_.fail_file("all of its faces' points are in one place");
+    if (!std::isfinite(extent)) lines_.fail_file("its points are too far apart");
     auto const scaled = [&](double p, double a, double b) {
       return static_cast<float>((p - (a + (b - a) / 2)) / extent * model_extent);
     };
@@ -148,7 +170,12 @@ class ObjReader {
   }
 
   std::string path_;
-  std::size_t number_ = 0;
+  cli::TextLines lines_;
+  std::vector<std::string>& notes_;
+  std::string line_;
+  std::size_t number_ = 0;  // of the line, or of its first where it is continued
+  std::string not_read_;    // the first line with a keyword that is not known here
+  std::size_t lines_not_read_ = 0;
   std::uint32_t faces_ = 0;
   std::vector<Point> points_;
   Model model_;
@@ -172,6 +199,6 @@ Model make_cube() {
   return cube;
 }
 
-Model read_obj(std::string const& path) { return ObjReader{path}.read(); }
+Model read_obj(std::string const& path, std::vector<std::string>& notes) { return ObjReader{path, notes}.read(); }
 
 }  // namespace rasterization

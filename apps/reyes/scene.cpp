@@ -1,21 +1,20 @@
 #include "reyes/scene.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <string_view>
 #include <utility>
 
 #include "cli/bad_input.hpp"
-#include "cli/input.hpp"
+#include "cli/text.hpp"
 #include "reyes/built_in.hpp"
 
 namespace reyes {
 namespace {
 
-constexpr std::size_t most_bytes = std::size_t{1} << 28;
-constexpr float most_far = 1e37F;  ///< of a coordinate: differences and sums of two are finite
+constexpr std::size_t most_bytes = std::size_t{1} << 28;  ///< of a file
+constexpr double most_far = 1e37;                         ///< of a coordinate: differences and sums of two are finite
 
 /// Words of a text, with their lines.
 class Words {
@@ -24,7 +23,9 @@ class Words {
   /// Empty at the end.
   std::string_view next() {
     while (at_ < text_.size() && is_blank(text_[at_])) {
-      if (text_[at_++] == '\n') ++line_;
+      bool const ends_line = text_[at_] == '\n' || (text_[at_] == '\r' && text_.substr(at_ + 1, 1) != "\n");
+      if (ends_line) ++line_;
+      ++at_;
     }
     std::size_t const begin = at_;
     while (at_ < text_.size() && !is_blank(text_[at_])) ++at_;
@@ -62,12 +63,10 @@ Patches parse_patches(std::string const& name, std::string const& text) {
   if (words.next() != "BBP") fail("begins with the word BBP when it has bicubic patches");
   std::vector<float> numbers;
   for (std::string_view word = words.next(); !word.empty(); word = words.next()) {
-    float number = 0;
-    auto const [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-    if (error != std::errc{} || end != word.data() + word.size() || std::isnan(number))
-      fail("not a number: " + std::string(word.substr(0, 40)));
-    if (std::abs(number) > most_far) fail("larger than 1e37: " + std::string(word.substr(0, 40)));
-    numbers.push_back(number);
+    double number = 0;
+    if (!cli::parse_number(word, number)) fail("not a number: " + cli::shown(word));
+    if (std::abs(number) > most_far) fail("larger than 1e37: " + cli::shown(word));
+    numbers.push_back(static_cast<float>(number));
   }
   constexpr std::size_t of_patch = 16 * 3;
   if (numbers.empty()) fail("no patches");
@@ -85,10 +84,7 @@ Patches parse_patches(std::string const& name, std::string const& text) {
   return patches;
 }
 
-Patches read_patches(std::string const& path) {
-  std::vector<std::uint8_t> const bytes = cli::read_whole(path, most_bytes);
-  return parse_patches(path, std::string(bytes.begin(), bytes.end()));
-}
+Patches read_patches(std::string const& path) { return parse_patches(path, cli::read_text(path, most_bytes)); }
 
 Patches teapot() { return parse_patches("the teapot that is built in", teapot_bez); }
 

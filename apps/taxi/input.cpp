@@ -5,7 +5,7 @@
 
 #include "cli/bad_input.hpp"
 #include "cli/hash.hpp"
-#include "cli/input.hpp"
+#include "cli/text.hpp"
 #include "taxi/reference.hpp"
 
 namespace taxi {
@@ -60,6 +60,8 @@ Input index_lines(std::string text, std::string const& name) {
   Input input{.text = std::move(text)};
   std::uint64_t offset = 0;
   std::string_view const first = input.line(next_line(input.text, offset, 1));
+  if (first.find('\r') != first.npos)
+    throw cli::BadInput{name + ": line 1: a carriage return alone: lines end with \\n or \\r\\n"};
   std::vector<std::string_view> const fields = split_fields(first).all;
   if (fields.size() != fields_a_line || (fields.back() != "POLYLINE" && fields.back() != "\"POLYLINE\""))
     throw cli::BadInput{name + ": line 1: not a header of 9 fields, the last of them POLYLINE"};
@@ -80,8 +82,7 @@ std::string generated_trips(std::uint64_t lines, std::uint64_t seed) {
 Input make_input(InputOptions const& options) {
   if (options.file && options.lines) throw cli::BadInput{"--input and --lines exclude each other"};
   if (options.file) {
-    std::vector<std::uint8_t> const bytes = cli::read_whole(*options.file, most_bytes);
-    return index_lines({bytes.begin(), bytes.end()}, *options.file);
+    return index_lines(cli::read_text(*options.file, most_bytes), *options.file);
   }
   std::int64_t const lines = options.lines.value_or(default_lines);
   if (lines < 0 || lines > most_lines) throw cli::BadInput{"--lines must be 0 to 3000000: " + std::to_string(lines)};

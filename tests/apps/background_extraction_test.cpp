@@ -170,6 +170,13 @@ TEST_F(FramesFrom, GreyFilesHaveOneChannel) {
   EXPECT_EQ(run.last, (std::vector<std::uint8_t>{0, 'z', 0, 'z', 0, 'z'}));
   EXPECT_EQ(encode_pnm(video, bytes_of(video.frame(0), 6)), "P5\n3 2\n255\naaaaaa");
 }
+// A camera's second frame was left out.
+TEST_F(FramesFrom, FilesMayBeNamedInUpperCase) {
+  plain("a.pgm", "P5 3 1 255\naaa");
+  plain("b.PGM", "P5 3 1 255\nbbb");
+  plain("c.Pgm", "P5 3 1 255\nccc");
+  EXPECT_EQ(read().frames(), 3U);
+}
 TEST_F(FramesFrom, FilesOfAnotherSizeOrKindAreNamed) {
   plain("a.pgm", "P5 3 1 255\naaa");
   plain("b.pgm", "P5 1 3 255\naaa");

@@ -136,6 +136,21 @@ TEST_F(ImageFile, PngOfAnyKindIsRead) {
   }
 }
 
+// The pixels began at the header's last \n.
+TEST_F(ImageFile, APgmIsTheSameWhateverProgramWroteItsHeader) {
+  std::string const pixels = "\n\r#4567\n";
+  for (std::string const header :
+       {"P5\n4 2\n255\n", "P5\r\n4 2\r\n255\r\n", "P5\r4 2\r255\r", "P5 4#wide\r2 #high\n255\n",
+        "P5\r\n# by a program\r\n4 2\r\n# again\r\n255\r\n", "P5 4 2 255# no more\n"}) {
+    Image const image = read_image(plain("a.pgm", header + pixels));
+    EXPECT_EQ(std::string(image.pixels.begin(), image.pixels.end()), pixels) << header;
+  }
+}
+
+TEST_F(ImageFile, WhatNeverEndsIsRefusedAtItsBeginning) {
+  EXPECT_EQ(image_complaint("/dev/zero"), "/dev/zero: neither a binary PGM (P5), nor a binary PPM (P6), nor a PNG");
+}
+
 TEST_F(ImageFile, WhatCannotBeReadIsRefused) {
   EXPECT_EQ(image_complaint(path("absent.png")), path("absent.png") + ": cannot be opened: No such file or directory");
   EXPECT_EQ(image_complaint(path("")), path("") + ": cannot be read: Is a directory");
@@ -165,6 +180,7 @@ TEST_F(ImageFile, BrokenPgmIsRefused) {
   EXPECT_EQ(says("P5\n3 2\n255x"), "no space between header and pixels");
   EXPECT_EQ(says("P5\n3 2\n255\nabcde"), "cut short: 5 bytes of pixels, not 6");
   EXPECT_EQ(says("P6\n3 2\n255\nabcdef"), "cut short: 6 bytes of pixels, not 18");
+  EXPECT_EQ(says("P5\n3 2\r255\r\nabcdefg"), "more than one picture: 8 bytes of pixels, not 6");
   EXPECT_EQ(says("P5\n3 2\n255\nabcdefg"), "more than one picture: 7 bytes of pixels, not 6");
   EXPECT_EQ(says("P5\n3 2\n65535\nabcdefabcdef"), "maxval 65535: only 255 is read");
   EXPECT_EQ(says("P5\n3 2\n15\nabcdef"), "maxval 15: only 255 is read");

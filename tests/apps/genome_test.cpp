@@ -91,8 +91,37 @@ TEST_F(FastaFile, RefusesAnEmptyFile) {
 
 TEST_F(FastaFile, RefusesAHeaderWithoutSequence) {
   EXPECT_EQ(fasta_complaint(plain("a.fa", ">x\n")), path("a.fa") + ": line 1: header without sequence");
-  EXPECT_EQ(fasta_complaint(plain("a.fa", ">x\n\n>y\nA\n")), path("a.fa") + ": line 1: header without sequence");
-  EXPECT_EQ(fasta_complaint(plain("a.fa", ">x\nA\n>y")), path("a.fa") + ": line 3: header without sequence");
+  EXPECT_EQ(fasta_complaint(plain("a.fa", "\n>x\n\n>y\nA\n")), path("a.fa") + ": line 2: header without sequence");
+}
+
+TEST_F(FastaFile, AsksNoBasesOfRecordsThatAreNotUsed) {
+  FastaRecord const record = read_fasta(plain("a.fa", ">x\nAC\n>y\n>z\n"));
+  EXPECT_EQ(letters(record.bases), "AC");
+  EXPECT_EQ(record.records_in_file, 3U);
+}
+
+TEST_F(FastaFile, IsTheSameWhateverProgramWroteIt) {
+  for (std::string const text : {"\xef\xbb\xbf>x y\nAC\nGT\n", ">x y\r\nAC\r\nGT\r\n", ">x y\rAC\rGT\r",
+                                 ">x y \nAC \t\nGT  ", " \n\t\n>x\ty\nAC\n \nGT\n"}) {
+    FastaRecord const record = read_fasta(plain("a.fa", text));
+    EXPECT_EQ(letters(record.bases), "ACGT") << text;
+    EXPECT_EQ(record.name, "x") << text;
+  }
+  EXPECT_EQ(read_fasta(plain("a.fa", ">x\x1b[1m y\nA\n")).name, "x?[1m");
+}
+
+TEST_F(FastaFile, SaysThatFastqIsNotRead) {
+  EXPECT_EQ(fasta_complaint(plain("a.fq", "@read 1\nACGT\n+\nIIII\n")),
+            path("a.fq") + ": line 1: FASTQ, which is not read: FASTA begins with '>'");
+}
+
+// A line without an end was read until memory was used up.
+TEST_F(FastaFile, RefusesWhatNeverEndsAtItsFirstByte) {
+  EXPECT_EQ(fasta_complaint("/dev/zero"), "/dev/zero: line 1: byte 0x00 in column 1: this is no text");
+  std::string const file = zipped("bomb.fa.gz", "x" + std::string(100'000'000, 'A'));
+  EXPECT_EQ(fasta_complaint(file), file + ": line 1: not FASTA: no '>' header before the first sequence");
+  std::string const header = zipped("header.fa.gz", ">" + std::string(100'000'000, 'A'));
+  EXPECT_EQ(fasta_complaint(header), header + ": line 1: longer than 1048576 bytes");
 }
 
 TEST_F(FastaFile, RefusesASequenceWithoutHeader) {
@@ -106,7 +135,11 @@ TEST_F(FastaFile, NamesFileLineAndColumnOfAWrongLetter) {
   EXPECT_EQ(fasta_complaint(plain("a.fa", ">x\nAC GT\n")),
             path("a.fa") + ": line 2: byte 0x20 in column 3 is not one of A, C, G, T, N");
   EXPECT_EQ(fasta_complaint(plain("a.fa", std::string(">x\nA\0", 5))),
-            path("a.fa") + ": line 2: byte 0x00 in column 2 is not one of A, C, G, T, N");
+            path("a.fa") + ": line 2: byte 0x00 in column 2: this is no text");
+  EXPECT_EQ(fasta_complaint(plain("a.fa", ">x\nA\x1b\n")),
+            path("a.fa") + ": line 2: byte 0x1b in column 2 is not one of A, C, G, T, N");
+  EXPECT_EQ(fasta_complaint(plain("a.fa", ">x\nA  \tC\n")),
+            path("a.fa") + ": line 2: byte 0x20 in column 2 is not one of A, C, G, T, N");
   // Also in a record that is not used: the file is not what it says it is.
   EXPECT_THAT(fasta_complaint(plain("a.fa", ">x\nACGT\n>y\nAC-T\n")), HasSubstr("line 4: '-' in column 3"));
 }
@@ -140,6 +173,11 @@ TEST_F(PairOfLines, AreQueryAndTarget) {
   EXPECT_EQ(letters(pair.query), "ACN");
   EXPECT_EQ(letters(pair.target), "ACGTT");
   EXPECT_EQ(letters(read_pair(zipped("p.gz", "A\nC")).target), "C");
+  EXPECT_EQ(letters(read_pair(plain("p.txt",
+                                    "\xef\xbb\xbf"
+                                    "A \rCG\t\r \r"))
+                        .target),
+            "CG");
 }
 
 TEST_F(PairOfLines, RefusesAnythingElse) {

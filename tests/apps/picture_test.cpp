@@ -72,6 +72,8 @@ TEST_F(PictureFile, IsReadAgainAsItWas) {
     EXPECT_EQ(again.pixels, greys) << name;
   }
   EXPECT_NO_THROW(require_known_kind("--out", "x.ppm"));
+  EXPECT_NO_THROW(require_known_kind("--out", "X.PNG"));
+  EXPECT_EQ(encode_for("a.PPM", {1, 1, {1, 2, 3}}), encode_for("a.ppm", {1, 1, {1, 2, 3}}));
   EXPECT_THROW(require_known_kind("--out", "x.jpg"), cli::BadInput);
 }
 

@@ -288,18 +288,28 @@ TEST(PatchFile, IsReadPointByPoint) {
   }
 }
 using PatchFiles = Files;
+TEST_F(PatchFiles, AreTheSameWhateverProgramWroteThem) {
+  std::string const numbers = numbers_text(48);
+  for (std::string const& text : {"\xef\xbb\xbf"
+                                  "BBP\n" +
+                                      numbers,
+                                  "BBP\r" + numbers, "BBP 1e-50 -1e-400 +0 " + numbers_text(45)})
+    EXPECT_EQ(read_patches(plain("a.bez", text)).size(), 1U);
+  EXPECT_EQ(parse_patches("x", "BBP 1e-50 -1e-400 +0 " + numbers_text(45)).front().x[0], 0);
+}
 TEST_F(PatchFiles, ThatAreBadAreRefusedWithTheirLine) {
   std::string const good = "BBP\n" + numbers_text(48);
   std::vector<std::array<std::string, 2>> const files{
       {"", "1: begins with the word BBP when it has bicubic patches"},
       {"\n\nBEZ 1 2 3", "3: begins with the word BBP when it has bicubic patches"},
       {"BBP\n", "2: no patches"},
-      {"BBP\n1 2 3\n4 x 6\n", "3: not a number: x"},
-      {"BBP\n1 2 3x\n", "2: not a number: 3x"},
-      {"BBP\n1 2 nan\n", "2: not a number: nan"},
-      {"BBP\n1 2 inf\n", "2: larger than 1e37: inf"},
-      {"BBP\n1 2 -1e38\n", "2: larger than 1e37: -1e38"},
-      {"BBP\n1 2 1e39\n", "2: not a number: 1e39"},
+      {"BBP\n1 2 3\n4 x 6\n", "3: not a number: 'x'"},
+      {"BBP\n1 2 3x\n", "2: not a number: '3x'"},
+      {"BBP\n1 2 nan\n", "2: not a number: 'nan'"},
+      {"BBP\n1 2 inf\n", "2: not a number: 'inf'"},
+      {"BBP\n1 2 -1e38\n", "2: larger than 1e37: '-1e38'"},
+      {"BBP\n1 2 1e39\n", "2: larger than 1e37: '1e39'"},
+      {"BBP\r1 2 1e999\r", "2: larger than 1e37: '1e999'"},
       {"BBP\n" + numbers_text(47), "17: the last patch has 47 numbers instead of 48"},
       {good + "1", "18: the last patch has 1 numbers instead of 48"}};
   for (auto const& [content, expected] : files) {

@@ -289,6 +289,18 @@ TEST_F(TaxiInput, IsReadFromAFile) {
   Input const input = make_input({.file = file});
   EXPECT_EQ(to_csv(reference_conversion(input, 1).pairs), "2,2,1\n");
 }
+TEST_F(TaxiInput, MayBeginWithAByteOrderMark) {
+  Input const input =
+      make_input({.file = plain("trips.csv", "\xef\xbb\xbf" + std::string{header} + "\n" + head + "\"[[1,2]]\"\n")});
+  EXPECT_EQ(input.text.front(), header.front());
+  EXPECT_EQ(to_csv(reference_conversion(input, 1).pairs), "2,2,1\n");
+}
+TEST_F(TaxiInput, WithReturnsAloneOrWithoutAnEndIsRefused) {
+  EXPECT_EQ(complaint([&] { (void)input_of(header + "\rone\r"); }),
+            "f.csv: line 1: a carriage return alone: lines end with \\n or \\r\\n");
+  EXPECT_EQ(complaint([&] { (void)make_input({.file = "/dev/zero"}); }),
+            "/dev/zero: line 1: byte 0x00 in column 1: this is no text");
+}
 TEST_F(TaxiInput, HasAHeader) {
   EXPECT_THAT(lines_of(input_of("a,b,c,d,e,f,g,h,POLYLINE\none")), ElementsAre("one"));
   for (std::string const bad : {"", "POLYLINE", "a,b,c,d,e,f,g,h,i", "a,b,c,d,e,f,g,h,i,POLYLINE",

@@ -263,7 +263,7 @@ bad "none.bez: cannot be opened: No such file or directory" run reyes --patches 
 { echo BBP; for i in {1..168}; do echo "0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0"; done; } >dots.bez
 bad "--pictures: 100000 pictures of 168 patches, at most 16777216 patches in all" run reyes --pictures 100000 --width 1 --height 1 --patches dots.bez
 echo "1 2 x" >>sheet.bez
-bad "sheet.bez: line 18: not a number: x" run reyes --patches sheet.bez
+bad "sheet.bez: line 18: not a number: 'x'" run reyes --patches sheet.bez
 rm -f sheet.bez dots.bez
 # BLAST: every method the same hits, also of files; as TSV, in order.
 printf '>d\nACGTTCGGTCAGG\nACGTTCGGTCAA\n' >database.fa
@@ -771,7 +771,8 @@ grep -q '"verdict": "fits"' result.json || fail "$last: $(cat result.json)"
 rm -f result.json
 bad "plan needs a file" plan
 bad "absent.json: cannot be opened: No such file or directory" plan absent.json
-bad ".: is a directory" plan .
+bad ".: cannot be read: Is a directory" plan .
+bad "/dev/zero: line 1: byte 0x00 in column 1: this is no text" plan /dev/zero
 bad "--memory must be bytes" plan surface.json --memory 64miles
 bad "--memory must be bytes" plan surface.json --memory -1
 bad "--memory must be bytes" plan surface.json --memory 99999999999GiB
