@@ -268,6 +268,9 @@ TEST_F(CascadeFile, IsReadWhole) {
 
 TEST_F(CascadeFile, OfAnotherKindIsRefused) {
   EXPECT_EQ(says(">LBP<", ">HAAR<"), "line 9: featureType is 'HAAR': only LBP is supported");
+  EXPECT_EQ(says(">LBP<", ">LB\nP<"), "line 9: featureType is 'LB?P': only LBP is supported");
+  EXPECT_EQ(says("\"opencv-cascade-classifier\"", "\"a&#10;b\""),
+            "line 7: not a cascade: type_id is 'a?b', not 'opencv-cascade-classifier'");
   EXPECT_EQ(says(">BOOST<", ">FOREST<"), "line 8: stageType is 'FOREST': only BOOST is supported");
   EXPECT_EQ(says("opencv-cascade-classifier", "opencv-haar-classifier"),
             "line 7: a cascade in the format of OpenCV 1: only the newer one is read");

@@ -557,6 +557,8 @@ TEST(TraceFile, SaysWhereItIsWrong) {
   EXPECT_EQ(broken("/hiway/stats/stages/1/name", "feed"), "t.json: /hiway/stats/stages/1/name: 'feed' is there twice");
   EXPECT_EQ(broken("/hiway/stats/stages/0/into/0/tunnel", "x"),
             "t.json: /hiway/stats/stages/0/into/0/tunnel: no tunnel 'x' in the stats");
+  EXPECT_EQ(broken("/hiway/stats/stages/0/into/0/tunnel", "two\nlines"),
+            "t.json: /hiway/stats/stages/0/into/0/tunnel: no tunnel 'two?lines' in the stats");
   EXPECT_EQ(broken("/hiway/stats/tunnels/0/items", -3),
             "t.json: /hiway/stats/tunnels/0/items: a whole number, 0 or more, is needed");
   EXPECT_EQ(broken("/hiway/stats/stages/0/executors", 5'000'000'000),

@@ -6,6 +6,7 @@
 #include <random>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace hiway_tests {
@@ -94,7 +95,7 @@ class Mutation {
                                   "&#10;"s};
     std::size_t const at = below(text.size() + 1);
     std::size_t const length = below(std::min<std::size_t>(text.size() - at, 64) + 1);
-    switch (below(13)) {
+    switch (below(18)) {
       case 0:
         if (at < text.size()) text[at] = static_cast<char>(text[at] ^ (1 << below(8)));
         return;
@@ -103,7 +104,14 @@ class Mutation {
         return;
       case 2: text.resize(at); return;
       case 3: text.erase(at, length); return;
-      case 4: text.insert(at, one_of(bytes)); return;
+      case 4:
+      case 12:
+      case 13: {  // one thing, in one place or in several
+        std::string const piece = below(4) == 0 ? "\n" : one_of(bytes);
+        for (std::size_t times = 1 + (below(4) == 0 ? below(16) : 0); times > 0; --times)
+          text.insert(below(text.size() + 1), piece);
+        return;
+      }
       case 5: text.insert(0, "\xef\xbb\xbf"); return;
       case 6: {
         std::string const& other = one_of(seeds);
@@ -129,8 +137,31 @@ class Mutation {
         text = all;
         return;
       }
+      case 10:
+      case 14: {  // within quoted texts, or elements: what a complaint may repeat
+        std::string const piece = below(4) == 0 ? "\\n" : one_of(bytes);
+        for (std::size_t times = 1 + below(3); times > 0; --times) {
+          std::size_t const mark = text.find_first_of("\">", below(text.size() + 1));
+          if (mark != text.npos) text.insert(mark + 1, piece);
+        }
+        return;
+      }
+      case 11: {  // a quoted text in the place of another
+        auto const [begin, end] = quoted(text);
+        auto const [other_begin, other_end] = quoted(text);
+        std::string const other = text.substr(other_begin, other_end - other_begin);
+        text.replace(begin, end - begin, other);
+        return;
+      }
       default: change_number(text);
     }
+  }
+
+  /// Where a text in quotes begins and ends.
+  std::pair<std::size_t, std::size_t> quoted(std::string const& text) {
+    std::size_t const begin = std::min(text.find('"', below(text.size())), text.size());
+    std::size_t const end = begin == text.size() ? begin : std::min(text.find('"', begin + 1), text.size() - 1) + 1;
+    return {begin, end};
   }
 
   std::mt19937_64 random_;
