@@ -131,7 +131,10 @@ PipelineSnapshot Pipeline::Core::read_counters(WordCopies const& reader, Kernels
       auto const place = std::find(start_order_.begin(), start_order_.end(), s.owner) - start_order_.begin();
       auto const monitors = std::ranges::count_if(devices_, [](Device const& d) { return d.monitor != nullptr; });
       auto const kernel = static_cast<std::size_t>(place + monitors);
-      if (kernel < kernels_.size() && !kernels_[kernel].done) stage.inside = s.executors;
+      if (kernel < kernels_.size() && !kernels_[kernel].done) {
+        stage.inside = s.executors;
+        stage.in_sync_block = kernels_[kernel].kernel->lanes_in_sync_block();
+      }
     }
     stage.got.assign(s.executors, 0);
     for (std::size_t f = 0; f < s.description.from.size(); ++f) {

@@ -205,6 +205,18 @@ class Finder {
     }
   }
 
+  /// Of one that holds tasks, waits for no room, and has not returned.
+  [[nodiscard]] std::string why_not_ended(StageSnapshot const& s) const {
+    if (std::uint32_t const lanes = s.in_sync_block.value_or(0); lanes != 0) {
+      return std::to_string(lanes) + (lanes == 1 ? " of its lanes stands" : " of its lanes stand") +
+             " in sync_block until all of their block come: others wait elsewhere, or are at work";
+    }
+    bool const may_stand = s.gpu && !s.in_sync_block;
+    return std::string("end_task is missing, or its body is still at work") +
+           (may_stand ? ", or lanes stand in sync_block and not all of their block come" : "") +
+           (p_.asks_driver && !s.gpu ? waits_for_the_device : "");
+  }
+
   void tasks_not_ended() {
     for (StageSnapshot const& s : p_.stages) {
       if (!known(s) || !waits_for_room(s).empty()) continue;  // then it holds them rightly
@@ -217,9 +229,7 @@ class Finder {
         }
         found_.push_back("stage " + quoted(s.name) + " holds " + items(n) + " of tunnel " +
                          quoted(p_.tunnels[from.tunnel].name) + " that it got and has not ended: " +
-                         (returned(s) ? "it returned without end_task"
-                                      : "end_task is missing, or its body is still at work" + others +
-                                            (p_.asks_driver && !s.gpu ? waits_for_the_device : "")));
+                         (returned(s) ? "it returned without end_task" : why_not_ended(s) + others));
       }
     }
     for (TunnelSnapshot const& t : p_.tunnels) {

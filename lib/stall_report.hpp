@@ -36,7 +36,8 @@ struct StageSnapshot {
   std::uint32_t started = 0;
   std::uint32_t returned = 0;  ///< not counted when they leave because of an abort
   std::uint32_t inside = 0;    ///< still in the stage's code or, of a kernel that runs, all of them
-  bool ended = false;          ///< every tunnel that it reads has ended
+  std::optional<std::uint32_t> in_sync_block{};  ///< lanes of its kernel, where the device says
+  bool ended = false;                            ///< every tunnel that it reads has ended
   std::vector<From> from;
   std::vector<std::uint64_t> got;  ///< by each executor, of all tunnels together
   std::vector<Into> into;

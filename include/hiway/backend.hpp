@@ -7,6 +7,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -39,6 +40,8 @@ class RunningKernel {
   virtual bool done() = 0;
   /// Why it has failed although parts of it may still run; null when it has not.
   [[nodiscard]] virtual std::exception_ptr failure() const { return nullptr; }
+  /// Its lanes that stand in sync_block until the others of their block come; nothing where the device does not say.
+  [[nodiscard]] virtual std::optional<unsigned> lanes_in_sync_block() const { return {}; }
   /// Has the device start `kernel` when this one has left; what is asked of this one is asked of both from then on. False
   /// where somebody must wait in between.
   [[nodiscard]] virtual bool then(std::string_view, DeviceKernel const&, simt::Grid) { return false; }

@@ -171,6 +171,7 @@ struct CloseBehindBody {
 /// A user's own function as a stage's functor, where it is not a __global__ one.
 template <class Kernel, class... Args>
 struct CallKernel {
+  using Wraps = Kernel;
   Kernel kernel;
   std::tuple<Args...> arguments;
   template <class... Handles>

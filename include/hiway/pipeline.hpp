@@ -98,7 +98,7 @@ class Pipeline final : private OpenEnds, private BufferAccess {
   /// once.
   template <class F, class... Is, class... Os>
   void add_cpu_stage(std::string_view name, F body, From<Is...> in, Into<Os...> out, CpuStageOptions options = {}) {
-    if constexpr (Form<F, From<Is...>, Into<Os...>>::known) {
+    if constexpr (Form<F, From<Is...>, Into<Os...>>::fits) {
       // The body is shared, not copied, among the threads: a stage is one object.
       using Runner = StageRunner<CpuBody<F&>, From<Is...>, Into<Os...>>;
       auto shared = std::make_shared<F>(std::move(body));
@@ -218,9 +218,14 @@ class Pipeline final : private OpenEnds, private BufferAccess {
   /// *Threads*: one at a time. *Throws* ConfigError when an extent is 0.
   template <class F, class Unit = ThisUnit>
   void launch(std::string_view name, F body, GpuStageOptions options) {
-    static_assert(std::is_trivially_copyable_v<F>,
+    constexpr bool is_closure = detail::is_closure<F>;
+    static_assert(!is_closure,
+                  "hiway: launch: no lambda runs on a GPU: write a trivially copyable struct at namespace scope, its "
+                  "operator() marked HIWAY_DEVICE, with what a lambda captures as members");
+    static_assert(std::is_trivially_copyable_v<F> || is_closure,
                   "hiway: launch: the functor is copied into the kernel and must be trivially copyable");
-    launch_kernel(name, device_kernel<LaunchBody<F>, Unit>(LaunchBody<F>{std::move(body)}), options);
+    if constexpr (!is_closure)
+      launch_kernel(name, device_kernel<LaunchBody<F>, Unit>(LaunchBody<F>{std::move(body)}), options);
   }
   /// *Waits* until every launch is done. *Throws* its first error.
   void synchronize();
@@ -287,9 +292,17 @@ class Pipeline final : private OpenEnds, private BufferAccess {
   // Unit tells instantiations from units with and without nvcc apart (launch/cuda.cuh).
   template <class Unit, class F, class... Is, class... Os>
   void add_gpu_stage_of(std::string_view name, F body, From<Is...> in, Into<Os...> out, GpuStageOptions options) {
-    static_assert(std::is_trivially_copyable_v<F>,
+    constexpr bool is_closure = detail::is_closure<F>;
+    constexpr bool may_run = !is_closure && std::is_trivially_copyable_v<F>;
+    static_assert(
+        !is_closure,
+        "hiway: add_gpu_stage: no lambda runs on a GPU: write a trivially copyable struct at namespace scope, its "
+        "operator() marked HIWAY_DEVICE, with what a lambda captures as members");
+    static_assert(may_run || is_closure,
                   "hiway: add_gpu_stage: the functor is copied into the kernel and must be trivially copyable");
-    if constexpr (Form<F, From<Is...>, Into<Os...>>::known && std::is_trivially_copyable_v<F>) {
+    if constexpr (!may_run) {
+      return;
+    } else if constexpr (Form<F, From<Is...>, Into<Os...>>::fits) {
       using Runner = StageRunner<F, From<Is...>, Into<Os...>>;
       add_gpu({std::string(name),
                {describe<F>(name, in, out)},

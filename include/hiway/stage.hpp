@@ -6,6 +6,8 @@
 #pragma once
 #include <concepts>
 #include <cstddef>
+#include <initializer_list>
+#include <limits>
 #include <new>
 #include <string>
 #include <string_view>
@@ -75,34 +77,136 @@ struct OutletOf<I, From<Is...>, Into<Os...>> {
   }
 };
 
+namespace detail {
+
+/// Whether one of `parts` is in F's name, as g++, clang and nvcc write it.
+template <class F>
+[[nodiscard]] consteval bool is_called(std::initializer_list<char const*> parts) {
+  std::string_view const name = __PRETTY_FUNCTION__;
+  for (char const* const part : parts)
+    if (name.find(part) != name.npos) return true;
+  return false;
+}
+/// A lambda, or a type made of one.
+template <class F>
+inline constexpr bool is_closure = is_called<F>({"<lambda", "(lambda at ", "lambda ["});
+
+/// F's operator() may have types to deduce: it is a template, or there are several. Not one that passes on what it is given: the
+/// library's own (Wraps), and the standard library's (std::bind).
+template <class F>
+inline constexpr bool may_deduce = std::is_class_v<F> && !requires { &F::operator(); } &&
+                                   !requires { typename F::Wraps; } && !is_called<F>({"F = std::", "F=std::"});
+
+/// F can be called without a type to deduce: `{}` tells a template nothing. To ask a template itself would compile its body with
+/// types that it is not for, and end in errors there.
+template <class F, class... Ends>
+inline constexpr bool takes_ends = requires(F& f, Ends&... ends) { f({ends}...); };
+template <class F, class Item, class... Ends>
+inline constexpr bool takes_item = requires(F& f, Item const& item, Ends&... ends) { f({item}, {ends}...); } ||
+                                   requires(F& f, Ends&... ends) { f({}, {ends}...); };
+
+template <class F, class... Ends>
+[[nodiscard]] consteval bool is_loop() {
+  if constexpr (may_deduce<F> && !takes_ends<F, Ends...>) {
+    return false;
+  } else {
+    return std::invocable<F&, Ends...>;
+  }
+}
+template <class F, class Item, class... Ends>
+[[nodiscard]] consteval bool is_for_items() {
+  if constexpr (may_deduce<F> && !takes_item<F, Item, Ends...>) {
+    return false;
+  } else {
+    return std::invocable<F&, Item const&, Ends...>;
+  }
+}
+
+/// Not every value of a number of type R is one of type O.
+template <class R, class O>
+[[nodiscard]] consteval bool narrows() {
+  if constexpr (std::is_arithmetic_v<R> && std::is_arithmetic_v<O>) {
+    using Given = std::numeric_limits<R>;
+    using Kept = std::numeric_limits<O>;
+    bool const loses_sign = Given::is_signed && !Kept::is_signed;
+    bool const loses_fraction = !Given::is_integer && Kept::is_integer;
+    return loses_sign || loses_fraction || Given::digits > Kept::digits;
+  } else {
+    return false;
+  }
+}
+
+}  // namespace detail
+
 /// Which of the three forms a function has for its tunnels.
 template <class F, class In, class Out>
 struct Form;
 template <class F, class... Is, class... Os>
 struct Form<F, From<Is...>, Into<Os...>> {
-  static constexpr bool loop = std::invocable<F&, Outlet<Is>..., Inlet<Os>...>;
-  static constexpr bool each = !loop && sizeof...(Is) > 0 && (std::invocable<F&, Is const&, Inlet<Os>...> && ...);
-  template <class I>
-  static constexpr bool maps = [] {
-    if constexpr (sizeof...(Os) == 1 && std::invocable<F&, I const&>) {
-      return (std::convertible_to<std::invoke_result_t<F&, I const&>, Os> && ...);
+  static constexpr bool loop = detail::is_loop<F, Outlet<Is>..., Inlet<Os>...>();
+  static constexpr bool each = !loop && sizeof...(Is) > 0 && (detail::is_for_items<F, Is, Inlet<Os>...>() && ...);
+  template <class I, class O>
+  static constexpr bool converts = [] {
+    if constexpr (detail::is_for_items<F, I>()) {
+      return std::convertible_to<std::invoke_result_t<F&, I const&>, O>;
     } else {
       return false;
     }
   }();
+  template <class I, class O>
+  static constexpr bool narrows = [] {
+    if constexpr (converts<I, O>) {
+      return detail::narrows<std::remove_cvref_t<std::invoke_result_t<F&, I const&>>, O>();
+    } else {
+      return false;
+    }
+  }();
+  template <class I>
+  static constexpr bool maps = (sizeof...(Os) == 1) && (converts<I, Os> && ...);
   static constexpr bool value = !loop && !each && sizeof...(Is) > 0 && (maps<Is> && ...);
   static constexpr bool item = each || value;
   static constexpr bool known = loop || each || value;
-  static_assert(known,
+  static constexpr bool named = known || !detail::may_deduce<F>;
+  static constexpr bool whole = [] {
+    if constexpr (value && sizeof...(Os) == 1) {
+      return !(narrows<Is, std::tuple_element_t<0, std::tuple<Os...>>> || ...);
+    } else {
+      return true;
+    }
+  }();
+  static constexpr bool fits = known && whole;
+  static_assert(
+      named,
+      "hiway: the stage's operator() is a template (an auto parameter), or none of several fits its tunnels: "
+      "name the types, one Outlet<T> per from(...), then one Inlet<T> per into(...) (or, per item: (const T&, "
+      "Inlet<U>...), or U(const T&) with one inlet)");
+  static_assert(
+      whole,
+      "hiway: the stage returns a type whose values do not all fit the tunnel's item type (long into a tunnel "
+      "of int): return the item type, with a static_cast where that is meant, or make it a tunnel of the "
+      "larger type");
+  static_assert(known || !named,
                 "hiway: the stage cannot be called with its tunnels. Give it one Outlet<T> per from(...), then one "
                 "Inlet<T> per into(...), "
                 "in that order (or, per item: (const T&, Inlet<U>...), or U(const T&) with one inlet); T and U are the "
                 "tunnels' item types");
 };
 
+namespace detail {
+
+/// `body(arguments...)`. By this name nvcc says what is wrong with a GPU stage whose operator() is not marked.
+template <class F, class... Args>
+HIWAY_PART_OF_CALLER HIWAY_DEVICE inline std::invoke_result_t<F&, Args...> calls_what_is_marked_HIWAY_DEVICE(
+    F& body, Args&&... arguments) {
+  return body(std::forward<Args>(arguments)...);
+}
+
+}  // namespace detail
+
 /// A CPU stage's function, which may be host-only code.
 template <class F>
 struct CpuBody {
+  using Wraps = F;
   F body;
   HIWAY_NO_SPACE_CHECK template <class... Args>
   requires std::invocable<F&, Args...> HIWAY_DEVICE decltype(auto) operator()(Args&&... args) {
@@ -161,7 +265,8 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
   HIWAY_DEVICE void call_loop(OutletView const* outlets, InletView const* inlets, std::index_sequence<I...>,
                               std::index_sequence<O...>) {
     (void)outlets, (void)inlets;
-    body(OutletOf<I, From<Is...>, Into<Os...>>::open(outlets, inlets)..., Inlet<Os>(inlets[O])...);
+    detail::calls_what_is_marked_HIWAY_DEVICE(body, OutletOf<I, From<Is...>, Into<Os...>>::open(outlets, inlets)...,
+                                              Inlet<Os>(inlets[O])...);
   }
   template <class Machine, std::size_t... I>
   HIWAY_DEVICE bool step_each(Machine m, std::uint32_t group, OutletView const* outlets, InletView const* inlets,
@@ -181,13 +286,16 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
       // A large result is made in its slot: `body` neither gets nor puts, so it may hold a ticket.
       using O = std::tuple_element_t<0, std::tuple<Os...>>;
       got = detail::work_once<I>(m, outlet, group, credits, next, [&](I const& item) {
-        detail::put(m, inlets[0], [&](std::byte* slot) { ::new (slot) O(static_cast<O>(body(item))); });
+        detail::put(m, inlets[0], [&](std::byte* slot) {
+          ::new (slot) O(static_cast<O>(detail::calls_what_is_marked_HIWAY_DEVICE(body, item)));
+        });
       });
     } else {
       using O = std::tuple_element_t<0, std::tuple<Os...>>;
       ItemRoom<O> result;
-      got = detail::work_once<I>(m, outlet, group, credits, next,
-                                 [&](I const& item) { result.item() = static_cast<O>(body(item)); });
+      got = detail::work_once<I>(m, outlet, group, credits, next, [&](I const& item) {
+        result.item() = static_cast<O>(detail::calls_what_is_marked_HIWAY_DEVICE(body, item));
+      });
       detail::put_together(m, inlets[0], group, got, WriteItem<O>{result.item()});
     }
     detail::end_tasks(m, outlet, group, got);
@@ -196,7 +304,7 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
   template <class I, std::size_t... O>
   HIWAY_DEVICE void call_item(I const& item, InletView const* inlets, std::index_sequence<O...>) {
     (void)inlets;
-    body(item, Inlet<Os>(inlets[O])...);
+    detail::calls_what_is_marked_HIWAY_DEVICE(body, item, Inlet<Os>(inlets[O])...);
   }
 };
 
@@ -215,7 +323,11 @@ struct StageSpec {
 template <class F, class... Is, class... Os>
 [[nodiscard]] StageSpec<F, From<Is...>, Into<Os...>> stage(std::string_view name, F body, From<Is...> in,
                                                            Into<Os...> out) {
-  static_assert(std::is_trivially_copyable_v<F>,
+  static_assert(
+      !detail::is_closure<F>,
+      "hiway: stage: no lambda runs on a GPU: write a trivially copyable struct at namespace scope, its operator() "
+      "marked HIWAY_DEVICE, with what a lambda captures as members");
+  static_assert(std::is_trivially_copyable_v<F> || detail::is_closure<F>,
                 "hiway: stage: the functor is copied into the kernel and must be trivially copyable");
   static_assert(Form<F, From<Is...>, Into<Os...>>::item,
                 "hiway: a stage of a group is given per item, not as a loop: (const T&, Inlet<U>...) or U(const T&)");

@@ -35,6 +35,7 @@ class HostKernel final : public RunningKernel {
     return true;
   }
   [[nodiscard]] std::exception_ptr failure() const override { return launch_.start_failure(); }
+  [[nodiscard]] std::optional<unsigned> lanes_in_sync_block() const override { return launch_.lanes_in_sync_block(); }
 
  private:
   simt::Launch launch_;

@@ -104,6 +104,10 @@ void Launch::wait() const {
   if (state_ != nullptr) state_->record.wait();
 }
 
+unsigned Launch::lanes_in_sync_block() const noexcept {
+  return state_ == nullptr ? 0 : state_->record.lanes_in_sync_block();
+}
+
 struct Device::State {
   explicit State(DeviceLimits const& checked_limits)
       : limits(checked_limits), dispatcher(checked_limits, checked_limits.os_threads) {}

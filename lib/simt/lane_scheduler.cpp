@@ -251,7 +251,9 @@ void LaneScheduler::sync_block() {
     wake_barrier(block);
   } else {
     block.barrier.push(self);
+    block.placed.launch->stands_in_sync_block();
     wait_in(self, Lane::Wait::barrier);
+    block.placed.launch->goes_on();
     if (self.failure != Lane::Failure::none) throw_failure(self, "sync_block");
   }
   sanitizer::acquire(order);

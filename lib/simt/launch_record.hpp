@@ -5,6 +5,7 @@
 //   blocks_left  workers, under mutex                 workers, under mutex
 //   start_failed the first worker without memory for a block, after `error`   everyone
 //   done         the worker of the last block         everyone
+//   in_sync_block  workers, by what they add or take    everyone; orders nothing
 //   holders      the Launch and the last block, once each
 //   next_waiting, next_block, nodes   the dispatcher, under its mutex
 //
@@ -124,6 +125,11 @@ class LaunchRecord {
     let_go();
   }
 
+  /// A lane begins to stand in sync_block, or goes on. *Threads*: on a lane.
+  void stands_in_sync_block() noexcept { in_sync_block_.fetch_add(1, std::memory_order_relaxed); }
+  void goes_on() noexcept { in_sync_block_.fetch_sub(1, std::memory_order_relaxed); }
+  [[nodiscard]] unsigned lanes_in_sync_block() const noexcept { return in_sync_block_.load(std::memory_order_relaxed); }
+
   [[nodiscard]] bool done() noexcept {
     bool const ended = done_.load(std::memory_order_acquire);  // A1
     if (ended) sanitizer::acquire(&exit_order_);
@@ -155,6 +161,7 @@ class LaunchRecord {
   std::atomic<bool> start_failed_{false};
   std::atomic<bool> done_{false};
   std::atomic<int> holders_{2};
+  std::atomic<unsigned> in_sync_block_{0};
   char start_order_ = 0;
   char exit_order_ = 0;
   char holder_order_ = 0;

@@ -1,4 +1,4 @@
-// expect: calling a __host__ function.*from a
+// expect: calling a __host__ function\("Square::operator.*calls_what_is_marked_HIWAY_DEVICE
 #include <hiway/hiway.hpp>
 
 #if !defined(REPAIRED)

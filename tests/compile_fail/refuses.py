@@ -2,7 +2,8 @@
 """refuses.py FILE COMPILER [FLAGS...]: the compiler refuses FILE with the message that the file expects.
 
 A case has one line `// expect: REGEX`. Compiled as it is, it must fail and say that in its first error; compiled with
--DREPAIRED it must pass: so it is refused for the planted reason and for no other.
+-DREPAIRED it must pass: so it is refused for the planted reason and for no other. What comes behind that error, where a
+compiler says who asked, is `// expect below: REGEX`.
 """
 import re
 import subprocess
@@ -13,6 +14,9 @@ case, command = sys.argv[1], sys.argv[2:]
 expected = re.findall(r"^// expect: (.+)$", open(case).read(), re.M)
 if len(expected) != 1:
     sys.exit(f"{case}: has {len(expected)} lines '// expect: REGEX', needs one")
+
+
+below = re.findall(r"^// expect below: (.+)$", open(case).read(), re.M)
 
 
 def compile(*more):
@@ -28,6 +32,9 @@ if status == 0:
 first = next((line for line in said.splitlines() if re.search(r"\berror: ", line)), "")
 if not re.search(expected[0], first):
     sys.exit(f"{case}: is refused, but not first with: {expected[0]}\n{said}")
+for more in below:
+    if not re.search(more, said):
+        sys.exit(f"{case}: is refused, but nothing says: {more}\n{said}")
 status, said = compile("-DREPAIRED")
 if status != 0:
     sys.exit(f"{case}: is refused even with -DREPAIRED:\n{said}")

@@ -46,6 +46,21 @@ TEST(StallReport, NamesAStageThatNeverEndsItsTasks) {
                                          "end_task is missing, or its body is still at work"));
 }
 
+TEST(StallReport, SaysThatLanesStandInSyncBlockOrMay) {
+  PipelineSnapshot p;
+  p.stages = {returned(stage("feed", {}, {{0}})), stage("sum", {{0, {3, 0}}}, {})};
+  p.stages[1].gpu = true;
+  p.tunnels = {tunnel("numbers", 8, 3, 3)};
+  std::string const holds = "stage 'sum' holds 3 items of tunnel 'numbers' that it got and has not ended: ";
+  EXPECT_THAT(find_waits(p), ElementsAre(holds + "end_task is missing, or its body is still at work, or lanes stand in "
+                                                 "sync_block and not all of their block come"));
+  p.stages[1].in_sync_block = 0;
+  EXPECT_THAT(find_waits(p), ElementsAre(holds + "end_task is missing, or its body is still at work"));
+  p.stages[1].in_sync_block = 3;
+  EXPECT_THAT(find_waits(p), ElementsAre(holds + "3 of its lanes stand in sync_block until all of their block come: "
+                                                 "others wait elsewhere, or are at work"));
+}
+
 TEST(StallReport, NamesTheStageAtTheEndOfAChainOfFullTunnelsFirst) {
   PipelineSnapshot p;
   p.stages = {stage("feed", {}, {{0}}), stage("middle", {{0, {5, 4}}}, {{1}}), stage("sink", {{1, {3, 2}}}, {})};

@@ -180,6 +180,28 @@ TEST(Stall, AJoinBehindARingOfOneIsNamedAsACircle) {
   }
 }
 
+// Not on a GPU, where nothing says who stands in a barrier, and nothing makes lanes leave one.
+#if !defined(HIWAY_TEST_ON_GPU)
+/// The lane that has an item waits for lanes that wait for one.
+struct MeetsInATask {
+  HIWAY_DEVICE void operator()(Outlet<int> in) const {
+    for (int n = 0; in.next_d(n); in.end_task_d()) sync_block();
+  }
+};
+
+TEST(Stall, LanesThatStandInSyncBlockAreNamed) {
+  HIWAY_NEEDS_DEVICE();
+  Stderr const err;
+  Pipeline pipe(watched(milliseconds(300), OnStall::abort));
+  auto& items = pipe.create_tunnel<int>("items", Direction::cpu_to_gpu);
+  pipe.add_cpu_stage("feed", numbers(1), into(items));
+  pipe.add_gpu_stage("meet", MeetsInATask{}, from(items), {.blocks = 1, .threads_per_block = 4});
+  EXPECT_THAT(text_of_error<Aborted>([&] { pipe.run(); }),
+              HasSubstr("-> stage 'meet' holds 1 item of tunnel 'items' that it got and has not ended: 1 of its lanes "
+                        "stands in sync_block until all of their block come: others wait elsewhere, or are at work"));
+}
+#endif
+
 TEST(Stall, TasksOfACycleThatSpillsAreCounted) {
   HIWAY_NEEDS_DEVICE();
   Stderr const err;

@@ -38,6 +38,8 @@ class Launch {
   [[nodiscard]] std::exception_ptr start_failure() const;
   /// *Waits* until every lane has left. *Throws* the first exception that left a lane's body.
   void wait() const;
+  /// Lanes that stand in sync_block, now. Never waits.
+  [[nodiscard]] unsigned lanes_in_sync_block() const noexcept;
 
  private:
   friend class Device;

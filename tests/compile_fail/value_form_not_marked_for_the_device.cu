@@ -1,0 +1,19 @@
+// expect: calling a __host__ function.*from a __host__ __device__ function
+// expect below: calls_what_is_marked_HIWAY_DEVICE.*F=Square
+#include <hiway/hiway.hpp>
+
+#if !defined(REPAIRED)
+#undef HIWAY_DEVICE
+#define HIWAY_DEVICE  // forgotten
+#endif
+
+struct Square {
+  HIWAY_DEVICE long operator()(int x) const { return static_cast<long>(x) * x; }
+};
+
+int main() {
+  hiway::Pipeline pipe;
+  auto& numbers = pipe.create_tunnel<int>("numbers", hiway::Direction::cpu_to_gpu);
+  auto& squares = pipe.create_tunnel<long>("squares", hiway::Direction::gpu_to_cpu);
+  pipe.add_gpu_stage("square", Square{}, hiway::from(numbers), hiway::into(squares));
+}
