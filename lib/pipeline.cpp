@@ -92,6 +92,7 @@ Pipeline::Core::Core(PipelineConfig config) : config_(std::move(config)) {
   managed_items_ = std::make_unique<Arena>(backend(), Memory::managed, "Movement::managed");
   host_control_ = host_words_->place<Control>();
   host_control_->run = host_words_->image(host_control_).run = this;
+  host_words_->image(host_control_).aborted.bits = 1;  // open ends are refused until a run begins
   host_all_ended_ = host_words_->place<Word<std::uint32_t>>();
   devices_.front().number = backend().number();
   give_words(devices_.front());

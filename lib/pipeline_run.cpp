@@ -171,6 +171,7 @@ void Pipeline::Core::start() {
     std::exception_ptr const error = parts_.start.of(std::current_exception());
     monitors_.clear();
     running_ = false;
+    ThreadMachine{}.store(host_control_->aborted, 1u, Order::release);
     std::rethrow_exception(error);
   }
   {
@@ -234,6 +235,7 @@ void Pipeline::Core::reset_run() {
     asks_driver_ = asks_driver_ || is_asked_of_driver(home);
   copies_ = std::make_shared<WordCopies>(unseen_words());
   process_ = getpid();
+  ThreadMachine{}.store(host_control_->aborted, 0u, Order::release);  // open ends are taken from here on
 }
 
 Pipeline::Core::Started Pipeline::Core::start_kernel(std::string name, DeviceKernel const& kernel, simt::Grid grid,

@@ -1,7 +1,9 @@
 #include "tests/faults/nth/interpose.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
@@ -90,6 +92,53 @@ void __wrap__ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_
     std::thread* self, std::unique_ptr<std::thread::_State>* state, void (*depends)()) {
   if (fails(Resource::thread)) throw std::system_error(EAGAIN, std::generic_category());
   __real__ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE(self, state, depends);
+}
+
+// ---- files: what lib/output_file.cpp calls
+int __real_open(char const* path, int flags, ...);
+int __wrap_open(char const* path, int flags, ...) {
+  if (fails(Resource::file)) return errno = EMFILE, -1;
+  va_list more;
+  va_start(more, flags);
+  mode_t const mode = (flags & O_CREAT) != 0 ? va_arg(more, mode_t) : 0;
+  va_end(more);
+  return __real_open(path, flags, mode);
+}
+ssize_t __real_write(int file, void const* bytes, std::size_t count);
+ssize_t __wrap_write(int file, void const* bytes, std::size_t count) {
+  if (fails(Resource::file)) return errno = ENOSPC, -1;
+  return __real_write(file, bytes, count);
+}
+int __real_close(int file);
+int __wrap_close(int file) {
+  int const result = __real_close(file);
+  if (fails(Resource::file)) return errno = EIO, -1;  // the file is closed even so
+  return result;
+}
+int __real_rename(char const* from, char const* to);
+int __wrap_rename(char const* from, char const* to) {
+  if (fails(Resource::file)) return errno = EBUSY, -1;
+  return __real_rename(from, to);
+}
+int __real_lstat(char const* path, struct stat* is);
+int __wrap_lstat(char const* path, struct stat* is) {
+  if (fails(Resource::file)) return errno = EACCES, -1;
+  return __real_lstat(path, is);
+}
+int __real_fstat(int file, struct stat* is);
+int __wrap_fstat(int file, struct stat* is) {
+  if (fails(Resource::file)) return errno = EIO, -1;
+  return __real_fstat(file, is);
+}
+int __real_fchmod(int file, mode_t mode);
+int __wrap_fchmod(int file, mode_t mode) {
+  if (fails(Resource::file)) return errno = EPERM, -1;
+  return __real_fchmod(file, mode);
+}
+int __real_ftruncate(int file, off_t bytes);
+int __wrap_ftruncate(int file, off_t bytes) {
+  if (fails(Resource::file)) return errno = EIO, -1;
+  return __real_ftruncate(file, bytes);
 }
 // NOLINTEND
 }
