@@ -989,6 +989,7 @@ printf 'ACGT\nAC\n' >pair
 bad "the query (4 bases) is longer than the target (2 bases)" run gene-alignment --pair pair
 printf 'AC\nACG-T\n' >pair
 bad "pair: line 2: '-' in column 4" run gene-alignment --pair pair
+bad "/dev/zero: line 1: byte 0x00 in column 1: this is no text" run gene-alignment --target /dev/zero --query-at 0 --query-length 5
 rm -f pair
 
 if [[ $failures -eq 0 ]]; then
