@@ -314,7 +314,7 @@ class TwoDevices {
     GpuStageOptions const on_1{.blocks = 1, .threads_per_block = 32, .device = 1};
     pipe_.add_gpu_stage("set", SetAll{}, into(matrix, numbers), {.blocks = 1, .threads_per_block = 32, .device = 0});
     pipe_.add_gpu_stage("values", HandValueOn{}, from(matrix), into(values), on_1);
-    pipe_.add_gpu_stage("numbers", Forward{}, from(numbers), into(values), on_1);
+    pipe_.add_gpu_stage("numbers", HandOn{}, from(numbers), into(values), on_1);
     pipe_.add_cpu_stage(
         "sum", [this](int const& value) { sum_ += value; }, from(values));
   }
