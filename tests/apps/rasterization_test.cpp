@@ -286,7 +286,9 @@ TEST_F(Obj, ThatIsBadIsRefusedWithItsLine) {
       {three + "v 1 \\\n 2 \\\n z\n", ": line 4: not a number: 'z'"},
       {three + "\\\n\nf 1 2\n", ": line 6: a face has three corners or more, not 2"},
       {"V 0 0 0\nV 1 0 0\nF 1 2 3\n", ": no faces (lines 'f'); line 1: keyword 'V' is not read; lines not read: 3"},
-      {"# \xff\xfe\n\xff\xfe v 0 0 0\n", ": no faces (lines 'f'); line 2: keyword '??' is not read; lines not read: 1"},
+      {"# \xff\xfe\n\xff\xfe v 0 0 0\n",
+       ": no faces (lines 'f'); line 2: keyword '?"
+       "?' is not read; lines not read: 1"},
       {std::string("v 0 0 0\nv \0", 11), ": line 2: byte 0x00 in column 3: this is no text"},
       {"\xff\xfev\0 \0", ": UTF-16: only UTF-8 is read"},
       {three + "f 1 2 3/1/1/1\n", ": line 4: not a corner: '3/1/1/1'"},
