@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -527,9 +526,9 @@ TEST(PlanInput, AByteOrderMarkIsSkipped) {
 TEST(PlanInput, AHundredThousandKeysTakeLessThanFiveSeconds) {
   std::string json = R"({"streams": [], "body": [], "params": {"a": 1)";
   for (int i = 0; i < 100'000; ++i) json += ",\n\"p" + std::to_string(i) + "\": 1";
-  auto const begin = std::chrono::steady_clock::now();
+  std::clock_t const begin = std::clock();
   EXPECT_EQ(planned(json + "}}").tasks, 0);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+  EXPECT_LT(std::clock() - begin, 5 * CLOCKS_PER_SEC);
   EXPECT_THAT([&] { (void)planned(json + ", \"p7\": 1}}"); },
               testing::ThrowsMessage<hiway::ConfigError>(HasSubstr("the key 'p7' is there twice")));
 }
