@@ -356,10 +356,11 @@ class Pipeline::Core final : public RunInfo {
   // pipeline_watch.cpp
   /// What the calling thread is to a pipeline.
   struct ThreadRole {
-    Core const* core = nullptr;  ///< whose stage, lane, supervisor or watcher it runs; null of another thread
+    Core const* core = nullptr;  ///< whose stage, supervisor or watcher it runs; null of another thread
     bool observes = false;       ///< it is the supervisor or the watcher
   };
   [[nodiscard]] static ThreadRole& role_of_this_thread() noexcept;
+  [[nodiscard]] bool is_called_by_own_run() const noexcept;
   bool supervise() noexcept;
   bool watch() noexcept;
   void look_for_the_end();
@@ -393,6 +394,7 @@ class Pipeline::Core final : public RunInfo {
   [[nodiscard]] TunnelReport tunnel_report(PipelineSnapshot const& seen, std::size_t tunnel) const;
   [[nodiscard]] StageReport stage_report(std::size_t stage, std::uint64_t tasks, double run_seconds) const;
   [[nodiscard]] RunReport report_of(PipelineSnapshot const& seen, std::chrono::steady_clock::time_point now) const;
+  [[nodiscard]] std::size_t capacity_of(TunnelState const& t);
   void write_graph() noexcept;
   void write_stats() const noexcept;
   [[nodiscard]] bool show_is_due(std::chrono::steady_clock::time_point now) const;

@@ -41,15 +41,22 @@ Pipeline::Core::ThreadRole& Pipeline::Core::role_of_this_thread() noexcept {
   return role;
 }
 
+/// By a thread of it, or on an emulated lane, which runs on a thread that others need.
+bool Pipeline::Core::is_called_by_own_run() const noexcept {
+  return role_of_this_thread().core == this || simt::on_lane();
+}
+
 // The first error wins; then every wait is left.
 void Pipeline::Core::set_error(std::exception_ptr error) noexcept {
   error_.set(std::move(error));
   ThreadMachine{}.store(host_control_->aborted, 1u, Order::release);
 }
 
+// Under the lock under which the run becomes live and ends: an abort that comes late does not reach into the next run.
 void Pipeline::Core::abort() {
   require_own_process("abort");
-  if (running_) set_error(aborted_by_user_);
+  std::scoped_lock const lock(snapshots_);
+  if (live_) set_error(aborted_by_user_);
 }
 
 bool Pipeline::Core::left_behind_by_fork() const {
@@ -142,7 +149,6 @@ void Pipeline::Core::run_body(std::size_t stage, unsigned thread) {
 // before.
 void Pipeline::Core::run_lane(std::size_t kernel, Control& control, std::function<void()> const& body) {
   FiberMachine const m;
-  role_of_this_thread() = {.core = this};
   try {
     return body();
   } catch (Unwind const&) {
@@ -408,7 +414,7 @@ void Pipeline::Core::import_late_faults() {
 RunReport Pipeline::Core::wait() {
   require_own_process("wait");
   if (!running_) throw ConfigError("wait: the pipeline was not started");
-  if (role_of_this_thread().core == this)
+  if (is_called_by_own_run())
     throw MisuseError("wait: called on a thread of the run itself (a stage, or a log sink), which it would wait for");
   if (waiting_.exchange(true)) throw ConfigError("wait: another thread waits for this run already");
   struct Waiting {
@@ -479,7 +485,7 @@ void Pipeline::Core::make_reports(std::chrono::steady_clock::time_point end) {
 
 bool Pipeline::Core::must_be_left() noexcept {
   if (left_behind_by_fork()) return true;
-  if (!running_ || role_of_this_thread().core != this) return false;
+  if (!running_ || !is_called_by_own_run()) return false;
   log(LogLevel::warning,
       "the pipeline is destroyed on a thread of its own run, as by exit() in a stage: the run is aborted");
   set_error(aborted_by_destructor_);

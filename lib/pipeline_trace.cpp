@@ -230,6 +230,12 @@ RunReport Pipeline::Core::report_of(PipelineSnapshot const& seen, std::chrono::s
   return report;
 }
 
+/// While it runs a tunnel may grow.
+std::size_t Pipeline::Core::capacity_of(TunnelState const& t) {
+  std::scoped_lock const lock(snapshots_);
+  return t.capacity;
+}
+
 /// With the numbers of a run, where there is one.
 std::string Pipeline::Core::graph() {
   RunReport const now = stats();
@@ -262,7 +268,7 @@ std::string Pipeline::Core::graph() {
       if (contains(stage.into, t)) writers.push_back(stage.name);
       if (contains(stage.from, t)) readers.push_back(stage.name);
     }
-    std::string const name = t->name() + " (" + std::to_string(s.capacity) + ")";
+    std::string const name = t->name() + " (" + std::to_string(capacity_of(s)) + ")";
     std::string about = "[label=" + quoted_text(name) + "]";
     if (t->id() < now.tunnels.size() && now.seconds > 0) {
       TunnelReport const& r = now.tunnels[t->id()];

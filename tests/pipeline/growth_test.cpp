@@ -322,4 +322,15 @@ TEST(Growth, IsRefusedWhereItCannotBe) {
   EXPECT_EQ(text_of_error<ConfigError>([&] { Pipeline{config}; }), "grow_after is negative: -1 ms");
 }
 
+// The watcher lets a tunnel grow while graph() reads how much room it has: a race that TSan saw.
+TEST(Growth, TheGraphMayBeAskedForMeanwhile) {
+  ForkAndJoin run(1000, {.capacity_items = 1, .grow_to_items = 2048});
+  run.pipe.start();
+  std::string seen;
+  while (!run.pipe.wait_for(std::chrono::microseconds(50))) seen = run.pipe.graph();
+  run.pipe.wait();
+  EXPECT_EQ(run.joined, 1000);
+  EXPECT_THAT(run.pipe.graph(), HasSubstr("a (1024)"));
+}
+
 }  // namespace

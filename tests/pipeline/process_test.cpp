@@ -115,6 +115,9 @@ TEST(Process, AThreadThatEndsItselfIsNamed) {
             0);
 }
 
+// TSan calls threads that exit() leaves behind a leak, and what exit() destroys in a stage a race; and it lets no thread start
+// in a child of a process that had several.
+#if !defined(HIWAY_SANITIZED)
 TEST(Process, ExitInAStageEndsTheProcessWithItsStatus) {
   auto const exits = [](long x) {
     if (x > 50) std::exit(3);
@@ -138,7 +141,6 @@ TEST(Process, ExitInAStageEndsTheProcessWithItsStatus) {
             4);
 }
 
-#if !defined(HIWAY_SANITIZED)  // TSan lets no thread start in a child of a process that had several
 TEST(Process, AForkedChildMakesPipelinesOfItsOwn) {
   Doubles parents;
   EXPECT_TRUE(parents.runs());

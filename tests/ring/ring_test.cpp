@@ -276,11 +276,11 @@ TEST(Ring, MovesEveryItemOnceBetweenManyThreads) {
   expect_each_item_once(r);
 }
 
-/// Where a ring of `slots` starts its last laps: before its turns repeat, and before its tickets do.
+/// Where a ring of `slots` starts its last laps: before its tickets need more than 32 bits, its turns repeat, its tickets do.
 std::vector<std::uint64_t> near_wrap(std::uint64_t slots) {
   std::uint64_t const laps_of_a_turn = std::uint64_t{1} << 31;
-  return {laps_of_a_turn * slots - 5, 2 * laps_of_a_turn * slots - 5, (std::uint64_t{1} << 63) - 5,
-          std::uint64_t(0) - 5};
+  return {(std::uint64_t{1} << 32) - 5, laps_of_a_turn * slots - 5, 2 * laps_of_a_turn * slots - 5,
+          (std::uint64_t{1} << 63) - 5, std::uint64_t(0) - 5};
 }
 
 TEST(Ring, GoesOnWhereTurnsAndTicketsWrap) {
@@ -313,9 +313,10 @@ TEST(Ring, MovesEveryItemOnceWhereTurnsAndTicketsWrap) {
 
 // The tickets themselves do not wrap here: prefixes are compared, and 2^64 items are 500 years of a thousand million a
 // second.
-TEST(Ring, HalvesHandOverPrefixesWhereTurnsWrap) {
-  constexpr std::uint64_t slots = 4;
-  for (std::uint64_t start : {(std::uint64_t{1} << 31) * slots - 5, (std::uint64_t{1} << 32) * slots - 5}) {
+void expect_halves_hand_over_prefixes(std::uint64_t slots) {
+  for (std::uint64_t start : {(std::uint64_t{1} << 32) - 5, (std::uint64_t{1} << 31) * slots - 5,
+                              (std::uint64_t{1} << 32) * slots - 5, (std::uint64_t{1} << 33) * slots - 5}) {
+    SCOPED_TRACE(start);
     IntRing out(slots, RingPart::outbox);
     IntRing in(slots, RingPart::inbox);
     in.ring.items = out.ring.items;
@@ -339,6 +340,8 @@ TEST(Ring, HalvesHandOverPrefixesWhereTurnsWrap) {
     }
   }
 }
+TEST(Ring, HalvesHandOverPrefixesWhereTurnsWrap) { expect_halves_hand_over_prefixes(4); }
+TEST(Ring, HalvesWithChunksOfSeveralSlotsHandOverPrefixesWhereCountsWrap) { expect_halves_hand_over_prefixes(512); }
 
 // Lane 31 of one warp waits for lane 0 of another, both ways, through rings of one: a device that ran a warp to its end
 // before the next, or that could not switch away from a waiting lane, would hang here.

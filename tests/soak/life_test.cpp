@@ -1,29 +1,16 @@
 // A pipeline's life, many times: made, started, ended in every way, destroyed; its memory comes back. HIWAY_CYCLES: how
 // many; HIWAY_SEED: the first seed.
-#include <malloc.h>
-#include <unistd.h>
-
-#include <fstream>
 #include <random>
 #include <thread>
 
 #include "tests/device.hpp"
 #include "tests/soak/random_pipeline.hpp"
+#include "tests/soak/resident_memory.hpp"
 
 namespace {
 
 using namespace hiway_tests;
 using std::chrono::microseconds;
-
-/// Bytes of the process that lie in memory, without what the allocator holds for later.
-std::int64_t resident_bytes() {
-  malloc_trim(0);
-  std::ifstream statm("/proc/self/statm");
-  std::int64_t total = 0;
-  std::int64_t resident = 0;
-  statm >> total >> resident;
-  return resident * sysconf(_SC_PAGESIZE);
-}
 
 /// Of one life: so many that it is still under way at its moment, so few that a busy machine ends it by its deadline.
 constexpr std::uint64_t most_items = 5000;

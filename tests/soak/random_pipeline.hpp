@@ -413,11 +413,13 @@ class RandomPipeline {
   virtual hiway::Pipeline& pipeline() = 0;
   /// After a run: what the stages got.
   virtual std::vector<Seen> seen() = 0;
+  /// Before another run.
+  virtual void forget_seen() = 0;
 };
 /// In random_stages_4.cpp and its like.
 template <std::size_t Bytes>
 std::unique_ptr<RandomPipeline> build_of(PipelineSpec const& spec, hiway::PipelineConfig const& config);
-/// In random_pipeline_test.cpp: whoever sees this and build_of's body would compile the stages of all sizes.
+/// In random_pipeline.cpp: a file that sees this and build_of's body would compile the stages of all sizes.
 std::unique_ptr<RandomPipeline> build(PipelineSpec const& spec, hiway::PipelineConfig const& config);
 
 /// A failure's text on one line.

@@ -288,6 +288,10 @@ class RandomPipelineOf final : public RandomPipeline {
     }
     return all;
   }
+  void forget_seen() override {
+    std::ranges::fill(host_seen_, Seen{});
+    device_seen_.copy_in(host_seen_);
+  }
 
  private:
   [[nodiscard]] Duty<T> duty(std::size_t s) {

@@ -2,11 +2,9 @@
 // end well, fail, are aborted, stall, and are traced. The run ends in time, with an error that names what failed or with the
 // right result; the pipeline runs again, and is destroyed. HIWAY_STRIDE: only each so-manieth n.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <array>
 #include <chrono>
-#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
@@ -21,6 +19,8 @@
 #include "tests/environment.hpp"
 #include "tests/faults/faulty_device.hpp"
 #include "tests/faults/nth/interpose.hpp"
+#include "tests/faults/nth/named.hpp"
+#include "tests/faults/nth/watchdog.hpp"
 
 namespace {
 
@@ -41,12 +41,11 @@ struct Twice {
   HIWAY_DEVICE long operator()(int const& x) const { return 2L * x; }
 };
 
-/// What the watchdog says when a try takes too long.
-char under_way[256];
-void hang(int) {
-  static_cast<void>(write(STDERR_FILENO, under_way, std::char_traits<char>::length(under_way)));
-  _exit(97);
-}
+#if defined(HIWAY_SANITIZED)  // everything is 5 to 20 times slower
+constexpr auto stall_after = 300ms;
+#else
+constexpr auto stall_after = 30ms;
+#endif
 
 /// CPU -> device -> CPU, half by dma; the sum is known. A cycle on the CPU spills.
 class Program {
@@ -89,7 +88,7 @@ class Program {
   static PipelineConfig config(Kind kind, std::string const& device) {
     PipelineConfig c{.device = device};
     if (kind == Kind::stalls) {
-      c.stall_after = 30ms;
+      c.stall_after = stall_after;
       c.on_stall = OnStall::abort;
     }
     if (kind == Kind::is_traced) c.trace = "nth_fault_trace.json";
@@ -127,15 +126,6 @@ struct Tally {
   std::uint64_t errors = 0;
   std::uint64_t absorbed = 0;  ///< the run did as it should
 };
-
-bool names_something(std::string const& text) {
-  if (text.empty() || text == "std::bad_alloc" || text.find('\n') != std::string::npos) return false;
-  for (char const* name : {"stage", "the run", "tunnel", "device", "monitor", "copy stream", "copy", "trace", "buffer",
-                           "the deadline", "peeks", "streams"}) {
-    if (text.find(name) != std::string::npos) return true;
-  }
-  return false;
-}
 
 bool is_kinds_own(Kind kind, std::string const& text) {
   switch (kind) {
@@ -187,7 +177,7 @@ void live(Kind kind, std::string const& device, std::uint64_t n, std::function<v
     EXPECT_TRUE(fired) << where << ": nothing was to fail, and: " << error.value_or("no error");
     EXPECT_TRUE(error) << where << ": the run ended as if nothing had been wrong with it";
     if (error && set_up) {
-      EXPECT_TRUE(names_something(*error)) << where << " is not named: " << *error;
+      EXPECT_TRUE(nth::names_something(*error)) << where << " is not named: " << *error;
     }
     ++tally.errors;
   }
@@ -209,18 +199,14 @@ std::uint64_t chosen_stride() {
 /// Every n until none is left to fail.
 void every_n(char const* what, std::string const& device, std::uint64_t stride,
              std::function<void(std::uint64_t)> const& arm, std::function<bool()> const& disarm) {
-  std::signal(SIGALRM, hang);
   set_log_sink([](LogLevel, std::string_view) {});
   for (Kind const kind : kinds) {
     Tally tally;
     unsigned quiet = 0;
     for (std::uint64_t n = 1; quiet < 10 && !testing::Test::HasFailure(); n += stride) {
-      std::snprintf(under_way, sizeof under_way, "HANG: %s, n = %llu of a run %s\n", what,
-                    static_cast<unsigned long long>(n), name_of(kind));
-      alarm(60);
+      nth::Watchdog const watchdog(std::string(what) + ", n = " + std::to_string(n) + " of a run " + name_of(kind));
       bool fired = false;
       live(kind, device, n, [&] { arm(n); }, disarm, tally, fired);
-      alarm(0);
       quiet = fired ? 0 : quiet + 1;
     }
     std::cout << what << " of a run " << name_of(kind) << ": " << tally.tries << " n, " << tally.errors << " errors, "
@@ -261,9 +247,7 @@ TEST(NthFault, AnyCallOfTheDeviceMayFail) {
 // A stage takes all the memory there is for half a second: the run ends with an error that says so, and not before it could.
 TEST(NthFault, MemoryThatIsUsedUpForATimeEndsTheRun) {
   HIWAY_NEEDS_DEVICE();
-  std::signal(SIGALRM, hang);
-  std::snprintf(under_way, sizeof under_way, "HANG: memory used up\n");
-  alarm(60);
+  nth::Watchdog const watchdog("memory used up");
   Pipeline pipe({.device = hiway_tests::device(), .trace = "nth_fault_trace.json"});
   auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_gpu, {.capacity_items = 16});
   auto& doubles = pipe.create_tunnel<long>("doubles", Direction::gpu_to_cpu, {.capacity_items = 16});
@@ -292,7 +276,6 @@ TEST(NthFault, MemoryThatIsUsedUpForATimeEndsTheRun) {
   sum = 0;
   pipe.run();
   EXPECT_EQ(sum, 1001000);
-  alarm(0);
   set_log_sink({});
   std::remove("nth_fault_trace.json");
 }
