@@ -583,7 +583,7 @@ TerminationTable Pipeline::Core::build_termination(Home home, std::vector<std::v
   auto const add_gate = [&](Word<std::uint32_t>* word, std::uint32_t needed, Home of) {
     if (mine(of)) gates.push_back({word, needed, across(of)});
   };
-  auto const add_news = [&](std::uint32_t unit, Word<std::uint32_t>* UnitNews::*kind) {
+  auto const add_news = [&](std::uint32_t unit, Word<std::uint32_t>* UnitNews::* kind) {
     for (std::vector<UnitNews> const& of_device : news) {
       if (checks && of_device[unit].*kind != nullptr) gates.push_back({of_device[unit].*kind, 1, true});
     }

@@ -296,9 +296,8 @@ void Pipeline::Core::start_monitors() {
   for (TunnelState const& t : tunnels_) {
     if (t.host_relays == nullptr) continue;
     (t.put_home == at_host ? to_device : from_device)
-        .duties.emplace_back([relays = t.host_relays, seen = std::uint64_t{0}]() mutable {
-          return relay(*relays, seen);
-        });
+        .duties.emplace_back(
+            [relays = t.host_relays, seen = std::uint64_t{0}]() mutable { return relay(*relays, seen); });
   }
   for (Drain* drain : host_drains_)
     to_device.duties.emplace_back([this, drain] { return step(ThreadMachine{}, *drain, *host_control_); });

@@ -97,8 +97,7 @@ std::shared_ptr<WordCopies const> Pipeline::Core::copies_for_stats(std::unique_l
   if (!asks_driver_ || (role.core == this && role.observes)) return copies_;  // who fetches does not wait for itself
   std::uint64_t const asked = ++copies_asked_;
   watcher_->wake();
-  bool const came =
-      copies_came_.wait_for(snapshots, stats_patience, [&] { return copies_served_ >= asked || !live_; });
+  bool const came = copies_came_.wait_for(snapshots, stats_patience, [&] { return copies_served_ >= asked || !live_; });
   return came ? copies_ : std::make_shared<WordCopies>(unseen_words());
 }
 
@@ -260,9 +259,9 @@ void Pipeline::Core::report_stalls(std::chrono::steady_clock::time_point now) {
   auto const still = std::chrono::duration_cast<std::chrono::milliseconds>(stall_watch_.still());
   if (config_.stall_after.count() == 0) {
     if (waits_for_outside(seen) || std::exchange(hinted_, true)) return;
-    return say(LogLevel::warning, "nothing has moved for " + std::to_string(still.count() / 1000) + " s: " +
-                                      find_waits(seen).front() + " (HIWAY_STALL_AFTER=MILLISECONDS tells all, " +
-                                      "HIWAY_STALL_AFTER=off nothing)");
+    return say(LogLevel::warning,
+               "nothing has moved for " + std::to_string(still.count() / 1000) + " s: " + find_waits(seen).front() +
+                   " (HIWAY_STALL_AFTER=MILLISECONDS tells all, " + "HIWAY_STALL_AFTER=off nothing)");
   }
   std::string const text = describe_stall(seen, "no progress for " + std::to_string(still.count()) + " ms");
   say(LogLevel::error, text);

@@ -196,7 +196,7 @@ StageReport Pipeline::Core::stage_report(std::size_t stage, std::uint64_t tasks,
   }
   double waited = 0;
   auto const sum = [&](std::vector<TunnelBase*> const& tunnels, std::vector<WaitReport>& waits,
-                       Word<std::uint64_t> WaitWords::*word) {
+                       Word<std::uint64_t> WaitWords::* word) {
     for (std::size_t i = 0; i < tunnels.size(); ++i) {
       waits[i].seconds = 0;
       for (auto const& thread : s.threads) {

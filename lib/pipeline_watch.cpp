@@ -210,8 +210,7 @@ bool Pipeline::Core::have_all_started() const {
   for (Home home = own_device; home < own_device + devices_.size(); ++home) {
     if (device(home).monitor == nullptr) continue;
     DeviceNotice& notice = *device(home).notice;
-    auto const stages =
-        std::ranges::count_if(stages_, [home](StageState const& s) { return s.gpu && s.home == home; });
+    auto const stages = std::ranges::count_if(stages_, [home](StageState const& s) { return s.gpu && s.home == home; });
     if (m.load(notice.alive, Order::acquire) == 0) return false;
     if (m.load(notice.stages_started, Order::acquire) < static_cast<std::uint32_t>(stages)) return false;
   }

@@ -184,8 +184,8 @@ class Finder {
     std::string const why = ": a CUDA call that waits for the device waits for this pipeline's kernels";
     for (StageSnapshot const& s : p_.stages) {
       if (s.gpu || s.inside == 0 || (held(s) == 0 && !s.from.empty())) continue;
-      found_.push_back("stage " + quoted(s.name) + " is in user code (" + executors(s, s.inside) +
-                       "), and for " + time + " the CUDA driver has answered nobody" + why);
+      found_.push_back("stage " + quoted(s.name) + " is in user code (" + executors(s, s.inside) + "), and for " +
+                       time + " the CUDA driver has answered nobody" + why);
     }
     if (found_.empty()) found_.push_back("for " + time + " the CUDA driver has answered nobody" + why);
   }

@@ -199,8 +199,7 @@ TEST(Process, ARunThatStandsStillSaysSoInOneLineWithoutBeingAsked) {
   Pipeline pipe({.device = "simt"});
   auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_cpu);
   std::atomic<bool> enough = false;
-  pipe.add_cpu_stage(
-      "feed", [](Inlet<int> out) { out.put_h(1); }, into(numbers));
+  pipe.add_cpu_stage("feed", [](Inlet<int> out) { out.put_h(1); }, into(numbers));
   pipe.add_cpu_stage(
       "add",
       [&](Outlet<int> in) {

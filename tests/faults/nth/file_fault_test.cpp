@@ -42,7 +42,9 @@ class Folder {
     all << std::ifstream(path(name)).rdbuf();
     return all.str();
   }
-  [[nodiscard]] std::ptrdiff_t files() const { return std::distance(fs::directory_iterator(path_), fs::directory_iterator()); }
+  [[nodiscard]] std::ptrdiff_t files() const {
+    return std::distance(fs::directory_iterator(path_), fs::directory_iterator());
+  }
 
  private:
   std::string path_ = "file_fault_test";

@@ -54,8 +54,8 @@ class Program {
   static constexpr long right = 2L * numbers * (numbers + 1) / 2;
 
   Program(Kind kind, std::string const& device) : kind_(kind), pipe_(config(kind, device)) {
-    auto& in = pipe_.create_tunnel<int>("numbers", Direction::cpu_to_gpu,
-                                        {.capacity_items = 16, .movement = Movement::dma});
+    auto& in =
+        pipe_.create_tunnel<int>("numbers", Direction::cpu_to_gpu, {.capacity_items = 16, .movement = Movement::dma});
     auto& out = pipe_.create_tunnel<long>("doubles", Direction::gpu_to_cpu, {.capacity_items = 16});
     auto& again = pipe_.create_tunnel<long>("again", Direction::cpu_to_cpu, {.capacity_items = 2});
     pipe_.add_cpu_stage(
@@ -267,8 +267,7 @@ TEST(NthFault, MemoryThatIsUsedUpForATimeEndsTheRun) {
       },
       into(numbers));
   pipe.add_gpu_stage("twice", Twice{}, from(numbers), into(doubles));
-  pipe.add_cpu_stage(
-      "add", [&](long const& x) { sum += x; }, from(doubles));
+  pipe.add_cpu_stage("add", [&](long const& x) { sum += x; }, from(doubles));
   set_log_sink([](LogLevel, std::string_view) {});
   std::string const text = hiway_tests::text_of_error<Error>([&] { pipe.run(); });
   EXPECT_EQ(text, "the watcher of the run: failed, and there was no memory left to say why");
