@@ -480,7 +480,7 @@ class Pipeline::Core final : public RunInfo {
   // One run.
   std::atomic<bool> running_{false};
   std::atomic<bool> waiting_{false};  ///< a thread is in wait()
-  pid_t process_ = 0;                 ///< that has started the last run
+  std::atomic<pid_t> process_{0};     ///< that has started the last run
   FirstError error_;
   std::vector<std::unique_ptr<HostMonitor>> monitors_;
   HostMonitor* watcher_ = nullptr;  ///< one of them

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <string_view>
 
@@ -34,8 +35,7 @@ class Watchdog {
   static constexpr int interval_seconds = 3;
 
   static void look(int) {
-    left_ = left_ - interval_seconds;
-    if (left_ > 0) {
+    if ((left_ -= interval_seconds) > 0) {
       alarm(interval_seconds);
       return;
     }
@@ -45,7 +45,7 @@ class Watchdog {
   }
 
   static inline char text_[256];
-  static inline std::sig_atomic_t volatile left_ = 0;
+  static inline std::atomic<int> left_{0};
 };
 
 }  // namespace hiway_tests::nth
