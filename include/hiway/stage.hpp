@@ -194,11 +194,11 @@ struct Form<F, From<Is...>, Into<Os...>> {
 
 namespace detail {
 
-/// `body(arguments...)`. By this name nvcc says what is wrong with a GPU stage whose operator() is not marked.
+/// By this name nvcc says what is wrong with a GPU stage whose operator() is not marked. It is named, and never called: a
+/// call through it would be another shape of the kernel (docs/adr/0024).
 template <class F, class... Args>
-HIWAY_PART_OF_CALLER HIWAY_DEVICE inline std::invoke_result_t<F&, Args...> calls_what_is_marked_HIWAY_DEVICE(
-    F& body, Args&&... arguments) {
-  return body(std::forward<Args>(arguments)...);
+HIWAY_DEVICE inline void calls_what_is_marked_HIWAY_DEVICE(F& body, Args&&... arguments) {
+  body(std::forward<Args>(arguments)...);
 }
 
 }  // namespace detail
@@ -265,8 +265,9 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
   HIWAY_DEVICE void call_loop(OutletView const* outlets, InletView const* inlets, std::index_sequence<I...>,
                               std::index_sequence<O...>) {
     (void)outlets, (void)inlets;
-    detail::calls_what_is_marked_HIWAY_DEVICE(body, OutletOf<I, From<Is...>, Into<Os...>>::open(outlets, inlets)...,
-                                              Inlet<Os>(inlets[O])...);
+    (void)&detail::calls_what_is_marked_HIWAY_DEVICE<
+        F, decltype(OutletOf<I, From<Is...>, Into<Os...>>::open(outlets, inlets))..., Inlet<Os>...>;
+    body(OutletOf<I, From<Is...>, Into<Os...>>::open(outlets, inlets)..., Inlet<Os>(inlets[O])...);
   }
   template <class Machine, std::size_t... I>
   HIWAY_DEVICE bool step_each(Machine m, std::uint32_t group, OutletView const* outlets, InletView const* inlets,
@@ -279,6 +280,7 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
   HIWAY_DEVICE bool step_outlet(Machine m, std::uint32_t group, OutletView const& outlet, InletView const* inlets,
                                 Credits credits, std::uint32_t& next) {
     bool got = false;
+    if constexpr (!Shape::each) (void)&detail::calls_what_is_marked_HIWAY_DEVICE<F, I const&>;
     if constexpr (Shape::each) {
       got = detail::work_once<I>(m, outlet, group, credits, next,
                                  [&](I const& item) { call_item(item, inlets, std::index_sequence_for<Os...>{}); });
@@ -286,16 +288,13 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
       // A large result is made in its slot: `body` neither gets nor puts, so it may hold a ticket.
       using O = std::tuple_element_t<0, std::tuple<Os...>>;
       got = detail::work_once<I>(m, outlet, group, credits, next, [&](I const& item) {
-        detail::put(m, inlets[0], [&](std::byte* slot) {
-          ::new (slot) O(static_cast<O>(detail::calls_what_is_marked_HIWAY_DEVICE(body, item)));
-        });
+        detail::put(m, inlets[0], [&](std::byte* slot) { ::new (slot) O(static_cast<O>(body(item))); });
       });
     } else {
       using O = std::tuple_element_t<0, std::tuple<Os...>>;
       ItemRoom<O> result;
-      got = detail::work_once<I>(m, outlet, group, credits, next, [&](I const& item) {
-        result.item() = static_cast<O>(detail::calls_what_is_marked_HIWAY_DEVICE(body, item));
-      });
+      got = detail::work_once<I>(m, outlet, group, credits, next,
+                                 [&](I const& item) { result.item() = static_cast<O>(body(item)); });
       detail::put_together(m, inlets[0], group, got, WriteItem<O>{result.item()});
     }
     detail::end_tasks(m, outlet, group, got);
@@ -304,7 +303,8 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
   template <class I, std::size_t... O>
   HIWAY_DEVICE void call_item(I const& item, InletView const* inlets, std::index_sequence<O...>) {
     (void)inlets;
-    detail::calls_what_is_marked_HIWAY_DEVICE(body, item, Inlet<Os>(inlets[O])...);
+    (void)&detail::calls_what_is_marked_HIWAY_DEVICE<F, I const&, Inlet<Os>...>;
+    body(item, Inlet<Os>(inlets[O])...);
   }
 };
 

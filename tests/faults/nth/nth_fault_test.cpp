@@ -225,7 +225,11 @@ void every_n_of(Resource resource, char const* what, std::uint64_t stride) {
       });
 }
 
-TEST(NthFault, AnyAllocationMayFail) { every_n_of(Resource::memory, "allocation", chosen_stride()); }
+TEST(NthFault, AnyAllocationMayFail) {
+  HIWAY_NEEDS_DEVICE();
+  every_n_of(Resource::memory, "allocation", chosen_stride());
+}
+
 #if !defined(HIWAY_TEST_ON_GPU)
 TEST(NthFault, AnyCallOfTheDeviceMayFail) {
   std::optional<FaultyDevice> device;
@@ -279,6 +283,9 @@ TEST(NthFault, MemoryThatIsUsedUpForATimeEndsTheRun) {
   std::remove("nth_fault_trace.json");
 }
 
-TEST(NthFault, AnyThreadMayFailToStart) { every_n_of(Resource::thread, "thread", 1); }
+TEST(NthFault, AnyThreadMayFailToStart) {
+  HIWAY_NEEDS_DEVICE();
+  every_n_of(Resource::thread, "thread", 1);
+}
 
 }  // namespace
