@@ -85,21 +85,27 @@ TEST(Descriptors, ThatAreUsedUpMakeAnErrorOfOneLineWhereAFileIsWritten) {
   std::string const folder = testing::TempDir() + "hiway_descriptors";
   std::filesystem::create_directories(folder);
   std::vector<std::string> texts;
-  set_log_sink([](LogLevel, std::string_view) {});
+  std::string warning;  // of a file that is written behind the run
+  set_log_sink([&](LogLevel level, std::string_view said) {
+    if (level == LogLevel::warning) warning = said;
+  });
   for (unsigned left = 0; left < 4; ++left) {
     for (char const* variable : {"HIWAY_TRACE", "HIWAY_STATS", "HIWAY_GRAPH"}) {
       for (char const* name : {"file.json", "file.svg"}) {
         std::string const path = folder + "/" + name;
         std::filesystem::remove(path);
         Environment const asked(variable, path);
+        warning.clear();
         std::string text;
         {
           FewDescriptors const few(left);
           text = run("");
         }
+        if (text.empty()) text = warning;
         EXPECT_EQ(text.find('\n'), std::string::npos) << text;
         EXPECT_TRUE(left != 0 || !text.empty() || std::filesystem::exists(path)) << variable << " was forgotten";
-        if (!text.empty()) texts.push_back(std::string(variable) + ": " + text);
+        bool const without_dot = text.find("Graphviz") != std::string::npos;
+        if (!text.empty() && !without_dot) texts.push_back(std::string(variable) + ": " + text);
       }
     }
   }
