@@ -465,8 +465,10 @@ class CudaBackend final : public Backend {
   std::unique_ptr<RunningKernel> start(std::string_view name, DeviceKernel const& kernel, simt::Grid grid) override {
     require_code(name, kernel);
     std::shared_ptr<Stream> stream = streams_.lend(name);
+    auto running =
+        std::make_unique<GpuKernel>(std::string(name), stream);  // first: a launch that has begun is somebody's
     launch_on(*stream, name, kernel, grid);
-    return std::make_unique<GpuKernel>(std::string(name), std::move(stream));
+    return running;
   }
   void set_device_table(void const* table) override {
     Gpu::Current const here(gpu_, name());

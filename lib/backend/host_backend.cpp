@@ -28,7 +28,9 @@ void const* emulated_table = nullptr;
 
 class HostKernel final : public RunningKernel {
  public:
-  explicit HostKernel(simt::Launch launch) : launch_(std::move(launch)) {}
+  void start(simt::Device& device, std::string_view name, DeviceKernel const& kernel, simt::Grid grid) {
+    launch_ = device.launch(name, grid, kernel.lane_body);
+  }
   bool done() override {
     if (!launch_.done()) return false;
     launch_.wait();
@@ -147,7 +149,9 @@ class HostBackend final : public Backend {
   }
   unsigned full_grid(DeviceKernel const&, simt::Grid, unsigned) override { return 2; }  // every lane is a fiber
   std::unique_ptr<RunningKernel> start(std::string_view name, DeviceKernel const& kernel, simt::Grid grid) override {
-    return std::make_unique<HostKernel>(device_.launch(name, grid, kernel.lane_body));
+    auto running = std::make_unique<HostKernel>();  // first: a launch that has begun is somebody's
+    running->start(device_, name, kernel, grid);
+    return running;
   }
   void set_device_table(void const* table) override { emulated_table = table; }
   CudaKernel monitor_kernel(MonitorTable*) const override { return {}; }

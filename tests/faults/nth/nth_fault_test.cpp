@@ -288,4 +288,40 @@ TEST(NthFault, AnyThreadMayFailToStart) {
   every_n_of(Resource::thread, "thread", 1);
 }
 
+struct CountLanes {
+  Word<std::uint32_t>* begun;
+  HIWAY_DEVICE void operator()() const {
+    anywhere([this](auto m) { m.fetch_add(*begun, 1u, Order::relaxed); });
+  }
+};
+
+// A launch had begun when the memory for its handle was missing: nobody waited for it, and the device was destroyed under it.
+TEST(NthFault, ALaunchThatThrowsHasNotBegun) {
+  nth::Watchdog const watchdog("a launch");
+  unsigned quiet = 0;
+  unsigned thrown = 0;
+  for (std::uint64_t n = 1; quiet < 10; ++n) {
+    Word<std::uint32_t> begun{0};
+    {
+      Pipeline pipe({.device = "simt"});
+      nth::begin(Resource::memory, n);
+      try {
+        pipe.launch("count", CountLanes{&begun}, {.blocks = 1, .threads_per_block = 32});
+        nth::end();
+      } catch (std::exception const&) {
+        nth::end();
+        ++thrown;
+        std::this_thread::sleep_for(5ms);
+        EXPECT_EQ(ThreadMachine{}.load(begun, Order::acquire), 0U) << "n = " << n;
+      }
+      quiet = nth::has_failed() ? 0 : quiet + 1;
+      try {
+        pipe.synchronize();
+      } catch (std::exception const&) {  // a block had no memory to begin with
+      }
+    }
+  }
+  EXPECT_GT(thrown, 3U);
+}
+
 }  // namespace
