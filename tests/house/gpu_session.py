@@ -81,7 +81,7 @@ def main(root):
     problems = []
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
-        for name, text in [("bin/hiway_gpu_tests", TESTS), ("bin/hiway", NOTHING), ("bin/nvidia-smi", NOTHING),
+        for name, text in [("bin/hiway_gpu_tests", TESTS), ("bin/hiway_gpu_nth_tests", NOTHING), ("bin/hiway", NOTHING), ("bin/nvidia-smi", NOTHING),
                            ("bin/compute-sanitizer", SANITIZER), ("scripts/check_sass", NOTHING),
                            ("scripts/gpu_session", (pathlib.Path(root) / "scripts/gpu_session").read_text())]:
             (folder / name).parent.mkdir(exist_ok=True)
