@@ -1,4 +1,5 @@
-// expect: calling a __host__ function\("Square::operator.*calls_what_is_marked_HIWAY_DEVICE
+// expect: calling a __host__ function\("Square::operator
+// expect below: calls_what_is_marked_HIWAY_DEVICE.*Square
 #include <hiway/hiway.hpp>
 
 #if !defined(REPAIRED)
