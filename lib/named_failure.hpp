@@ -1,5 +1,5 @@
 // NamedFailure: a part of a run that may fail, with its name. The error for a failure that leaves no memory is made
-// beforehand, so a failure is told in any case.
+// beforehand, so a failure is reported even without memory.
 #pragma once
 #include <cstdint>
 #include <exception>

@@ -265,7 +265,7 @@ void Pipeline::Core::decide_spilling(std::vector<std::string>& found) {
       if (spills) tunnels_[tunnel->id()].spills = true;
     }
   }
-  std::vector<bool> has_source(units_);  // a tunnel without a writer is told of elsewhere
+  std::vector<bool> has_source(units_);  // a tunnel without a writer is another problem, found in problems()
   for (TunnelState const& t : tunnels_) {
     std::uint32_t const u = unit_of_[t.tunnel->id()];
     std::vector<std::size_t> const by = writers(t.tunnel->id());

@@ -94,7 +94,7 @@ void Pipeline::Core::fetch_copies() {
 /// The newest that the watcher can have within the patience of a caller; those that were not seen where it cannot.
 std::shared_ptr<WordCopies const> Pipeline::Core::copies_for_stats(std::unique_lock<std::mutex>& snapshots) {
   ThreadRole const& role = role_of_this_thread();
-  if (!asks_driver_ || (role.core == this && role.observes)) return copies_;  // who fetches does not wait for itself
+  if (!asks_driver_ || (role.core == this && role.observes)) return copies_;  // the thread that fetches must not wait for itself
   std::uint64_t const asked = ++copies_asked_;
   watcher_->wake();
   bool const came = copies_came_.wait_for(snapshots, stats_patience, [&] { return copies_served_ >= asked || !live_; });

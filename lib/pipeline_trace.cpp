@@ -119,7 +119,7 @@ void Pipeline::Core::start_trace() {
   }
   trace_.reset();
   if (!config_.trace.empty()) {
-    // An error now, not behind the run.
+    // An error now, not after the run.
     if (std::string const why = why_not_writable(config_.trace); !why.empty())
       throw ConfigError("trace: '" + config_.trace + "' cannot be written: " + why);
     trace_.emplace();

@@ -119,8 +119,8 @@ void Pipeline::Core::observe(std::chrono::steady_clock::time_point now, std::chr
   }
 }
 
-// What a user's own kernel has left open is closed when it has left. Not by a launch behind it in its stream, which would
-// wait there, in the driver's hands, for the whole run.
+// Closes what a user's own kernel left open, once that kernel has ended. A launch queued after it in its stream would do the
+// same, but would wait in the driver for the whole run.
 void Pipeline::Core::close_behind_own_kernels() {
   for (Started& s : kernels_) {
     if (s.close_behind == npos || s.done) continue;

@@ -5,7 +5,7 @@
 //
 // The handler is code of this library. A plugin that has the library in it takes that code with it when it is unloaded, so the
 // signal is ignored from then on, and a pending one is discarded. It does not get its default back: that kills the process,
-// and somebody who asks for reports by the signal does not know when a plugin goes.
+// and the sender of the signal cannot know when a plugin is unloaded.
 #include "lib/report_signal.hpp"
 
 #include <atomic>
@@ -21,7 +21,7 @@ static_assert(std::atomic<unsigned>::is_always_lock_free, "the signal handler mu
 
 void count_signal(int) { signals.fetch_add(1, std::memory_order_relaxed); }
 
-/// Set beside SIG_IGN, where it has no effect: the mark by which a plugin that is loaded again knows who ignores the signal.
+/// Set beside SIG_IGN, where it has no effect: by this mark a plugin that is loaded again knows that the library itself ignores the signal.
 constexpr int ignored_by_hiway = SA_NODEFER;
 
 struct Handler {

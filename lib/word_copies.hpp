@@ -12,10 +12,10 @@
 
 namespace hiway {
 
-/// Where words lie: with the host, or with a device of the pipeline's. Who is there reaches them by read-modify-writes.
+/// Where words lie: with the host, or with a device of the pipeline's. Only code at the home may use read-modify-writes on them.
 using Home = std::size_t;
 inline constexpr Home at_host = 0;
-inline constexpr Home own_device = 1;  ///< PipelineConfig::device; others behind it, as stages ask for them
+inline constexpr Home own_device = 1;  ///< PipelineConfig::device; further devices follow, as stages ask for them
 
 /// *Threads*: once it is filled, any.
 class WordCopies {

@@ -110,7 +110,7 @@ TEST_F(OutputFile, TakesThePlaceOfAnotherAndItsMode) {
   EXPECT_EQ(mode_of(at("a")), S_IFREG | 0604);
   std::stringstream old;
   old << reader.rdbuf();
-  EXPECT_EQ(old.str(), "a longer text from before");  // who has opened it sees all of the old one
+  EXPECT_EQ(old.str(), "a longer text from before");  // a reader that has opened it sees the whole old file
   EXPECT_THAT(names(), ElementsAre("a"));
 }
 
@@ -250,7 +250,7 @@ TEST_F(OutputFile, IsWholeWhereSignalsInterrupt) {
   EXPECT_EQ(fs::file_size(at("file")), text.size());
 }
 
-// As /dev/stdout: what a shell has redirected is not replaced, and later output goes on behind.
+// As /dev/stdout: what a shell has redirected is not replaced, and later output is appended.
 TEST_F(OutputFile, OfADescriptorGoesOnBehindWhatIsThere) {
   int const file = open(at("log").c_str(), O_WRONLY | O_CREAT, 0600);
   std::string const path = "/dev/fd/" + std::to_string(file);

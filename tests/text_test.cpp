@@ -125,7 +125,7 @@ TEST(Text, NamesOfAnyBytesLeaveTheFilesValid) {
   }
 }
 
-// Two names that differ in such a byte alone are two names in the file, too: who reads it finds each once.
+// Two names that differ in such a byte alone are two names in the file, too: a reader finds each once.
 TEST(Text, NamesStayDifferent) {
   EXPECT_NE(json_text("a\xe8"), json_text("a\xe9"));
   EXPECT_NE(quoted_text("a\x01"), quoted_text("a\x02"));

@@ -23,7 +23,7 @@ void print(std::string const& text);
 /// Says before the work that the file cannot be written, naming the option that has the path. *Throws* BadInput.
 void require_writable(std::string const& option, std::string const& path);
 
-// Behind the work nothing throws: one file that cannot be written must not cost the others. hiway::write_file says how they are
+// After the work nothing throws: one file that cannot be written must not cost the others. hiway::write_file says how they are
 // written.
 
 /// False when the file cannot be written, which stderr says.

@@ -55,7 +55,7 @@ class Header {
     return value;
   }
 
-  /// Where the pixels begin, so many bytes: behind the last number's comment, if it has one at once, and one space. A
+  /// The offset of the pixels in bytes: after the last number, its comment if one follows at once, and one space. A
   /// header whose lines end with \r\n has two, which only the file's length can tell.
   std::size_t end(std::size_t pixel_bytes) {
     if (at_ < bytes_.size() && bytes_[at_] == '#') {

@@ -56,7 +56,7 @@ void append(cli::TextLines& lines, std::string_view piece, Sequence& bases) {
   }
 }
 
-/// The first word behind '>', as it can be shown.
+/// The first word after '>', as it can be shown.
 std::string name_of(std::string_view header) {
   std::string name{header.substr(1, header.find_first_of(" \t", 1) - 1)};
   std::ranges::replace_if(name, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');

@@ -26,7 +26,7 @@ inline constexpr std::size_t most_triangles = std::size_t{1} << 20;  ///< of a f
 Model make_cube();
 
 /// Reads lines `v` and `f` (polygons as fans; corners v, v/vt, v//vn, v/vt/vn; negative numbers count back from the last
-/// point so far), plain or gzip. Behind # there is a comment; a line that ends with \ goes on in the next one. Normals,
+/// point so far), plain or gzip. A # begins a comment; a line that ends with \ continues in the next one. Normals,
 /// textures, names and materials are passed over; of any other keyword a note tells, with its line. The model is centred
 /// and scaled. *Throws* cli::BadInput: one line with file and line.
 Model read_obj(std::string const& path, std::vector<std::string>& notes);

@@ -157,7 +157,7 @@ struct PipelineConfig {
   std::string device =
       "auto";  ///< "simt", "cuda:N", or "auto": HIWAY_RUN_ON if set, else the first usable GPU, else simt
   std::chrono::milliseconds deadline{0};  ///< a run that takes longer is aborted; 0: none, negative: a ConfigError
-  /// After so long without progress the run prints who waits for what on stderr, once for each stall. 0: the
+  /// After so long without progress the run prints on stderr which stages wait for what, once for each stall. 0: the
   /// milliseconds in HIWAY_STALL_AFTER if set ("off": never), else one line after 10 s. SIGUSR1 asks for the same at any
   /// time (take_report_signal, hiway/report.hpp).
   std::chrono::milliseconds stall_after{0};

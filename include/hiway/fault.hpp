@@ -128,8 +128,8 @@ template <class Machine>
 
 namespace detail {
 
-/// A put or get by an open end, on a CPU thread, is refused at once when the run does not go on: nobody else may be left
-/// who would see what it puts. A stage's own is left when it waits.
+/// A put or get by an open end, on a CPU thread, is refused at once when the run does not go on: no reader may be left to
+/// see what it puts. A stage's own end leaves when it waits.
 template <class Machine, class EndView>
 HIWAY_DEVICE inline void refuse_if_over(Machine, EndView const&) {}
 HIWAY_NO_SPACE_CHECK template <class EndView>

@@ -5,7 +5,7 @@
 //                               the old text or all of the new one. Owner and mode stay.
 //   a symbolic link             It stays. The file that it leads to is written.
 //   a device, a FIFO            It is written through. A FIFO must have a reader within a second.
-//   /dev/stdout, /dev/fd/N      The text goes behind what the descriptor has written.
+//   /dev/stdout, /dev/fd/N      The text is appended to what the descriptor has written.
 //   a file that no new one      It is written in place, as a shell's `>` does: a mounted file, a file with several names or of
 //   may replace                 another owner, a file in a folder that cannot be written.
 //

@@ -72,7 +72,7 @@ HIWAY_DEVICE inline void run_persistent(Machine m, Runner& runner, Ends<Runner> 
   if (m.thread_in_block() == 0) close_block(m, ends, m.block_index(), m.block_threads());
 }
 
-/// A CPU thread's. Whoever keeps one of its inlets puts no more behind it.
+/// A CPU thread's life. An inlet that is kept after it refuses every put.
 template <class Runner>
 void run_persistent(ThreadMachine m, Runner& runner, Ends<Runner> const& ends) {
   struct Closed {

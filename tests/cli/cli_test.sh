@@ -626,7 +626,7 @@ good run gene-alignment --json link.json
 rm -f link.json real.json
 good run gene-alignment --json /dev/null
 [[ -c /dev/null ]] || fail "$last: /dev/null was replaced"
-# What can no longer be written behind the work costs nothing else. The folder of the file, gone/, goes away while the program
+# A file that cannot be written after the work costs nothing else. The folder of the file, gone/, goes away while the program
 # waits for its input, which is a FIFO. without_folder INPUT ARGUMENTS...: ends with 1 and one line on stderr.
 without_folder() {
   local input=$1

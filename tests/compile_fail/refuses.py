@@ -2,8 +2,8 @@
 """refuses.py FILE COMPILER [FLAGS...]: the compiler refuses FILE with the message that the file expects.
 
 A case has one line `// expect: REGEX`. Compiled as it is, it must fail and say that in its first error; compiled with
--DREPAIRED it must pass: so it is refused for the planted reason and for no other. What comes behind that error, where a
-compiler says who asked, is `// expect below: REGEX`.
+-DREPAIRED it must pass: so it is refused for the planted reason and for no other. What follows that error, where a
+compiler names the instantiations, is `// expect below: REGEX`.
 """
 import re
 import subprocess

@@ -85,7 +85,7 @@ TEST(Descriptors, ThatAreUsedUpMakeAnErrorOfOneLineWhereAFileIsWritten) {
   std::string const folder = testing::TempDir() + "hiway_descriptors";
   std::filesystem::create_directories(folder);
   std::vector<std::string> texts;
-  std::string warning;  // of a file that is written behind the run
+  std::string warning;  // of a file that is written after the run
   set_log_sink([&](LogLevel level, std::string_view said) {
     if (level == LogLevel::warning) warning = said;
   });

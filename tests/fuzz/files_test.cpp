@@ -39,7 +39,7 @@ using Seeds = std::vector<std::string>;
 
 class Fuzz : public Files {
  protected:
-  /// `read` takes a file's path; the file stays for who looks for what crashed.
+  /// `read` takes a file's path; the file stays, so that a crash can be looked into.
   void files(std::string const& name, Seeds const& seeds, std::function<void(std::string const& path)> const& read) {
     Outcomes outcomes{name};
     outcomes.each([&](std::uint64_t seed) { read(plain("input", Mutation{seed}.of(seeds))); });

@@ -100,7 +100,7 @@ class FuzzOptions : public Files {
     for (char const* name : {"HIWAY_TRACE", "HIWAY_STATS", "HIWAY_WATCH"}) unsetenv(name);
   }
 
-  /// The words behind `hiway`. Numbers are small, or none that is allowed: nothing large is loaded.
+  /// The words after `hiway`. Numbers are small or invalid, so nothing large is loaded.
   static std::vector<std::string> words(Mutation& mutation, Apps const& apps) {
     static std::array const commands{"run",   "run",       "run",    "run",    "run",     "run",
                                      "graph", "plan",      "plan",   "report", "devices", "list",

@@ -19,7 +19,7 @@ using namespace hiway;
 using std::chrono::milliseconds;
 using testing::ElementsAre;
 
-/// A sink for the life of this object; stderr again behind it.
+/// A sink for the life of this object; stderr again after it.
 struct Sink {
   explicit Sink(LogSink sink) { set_log_sink(std::move(sink)); }
   ~Sink() { set_log_sink({}); }

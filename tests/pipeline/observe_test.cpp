@@ -125,7 +125,7 @@ TEST(Graph, IsAPictureWhereGraphvizIsInstalled) {
   std::filesystem::remove(path + ".dot");
 }
 
-// Whoever draws does not write the file: it is written as each other file is, behind links, too.
+// Graphviz does not write the file: the library does, as it writes each other file, through links, too.
 TEST(Graph, OfAnotherProgramIsWrittenAsAnyFile) {
   std::filesystem::path const folder = testing::TempDir() + "drawn_" + std::to_string(getpid());
   std::filesystem::create_directories(folder);

@@ -1,4 +1,4 @@
-// What open ends, and inlets that are kept behind their stage, say in each phase of a run.
+// What open ends, and inlets that are kept after their stage has returned, do in each phase of a run.
 #include <gmock/gmock.h>
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Who calls a pipeline, and from where: its own stages, several threads, a process that was forked, exit(). Each call ends,
+// Calls to a pipeline from unusual places: its own stages, several threads, a process that was forked, exit(). Each call ends,
 // well or with an error that says what is wrong. Each in a child process, as what it does to one is the question.
 #include <gtest/gtest.h>
 #include <pthread.h>

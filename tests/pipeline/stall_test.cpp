@@ -180,7 +180,7 @@ TEST(Stall, AJoinBehindARingOfOneIsNamedAsACircle) {
   }
 }
 
-// Not on a GPU, where nothing says who stands in a barrier, and nothing makes lanes leave one.
+// Not on a GPU, where nothing tells which lanes stand in a barrier, and nothing makes them leave it.
 #if !defined(HIWAY_TEST_ON_GPU)
 /// The lane that has an item waits for lanes that wait for one.
 struct MeetsInATask {

@@ -1,4 +1,4 @@
-// Each n-th operation on the files of a run fails once: the check before the run, or the writing behind it. The run says so, or
+// Each n-th operation on the files of a run fails once: the check before the run, or the writing after it. The run says so, or
 // has the file in another way; it keeps its outcome, and nothing half-written is left.
 #include <gtest/gtest.h>
 
@@ -114,7 +114,7 @@ TEST(NthFault, AnyFileOperationMayFail) {
       absorbed += fired && warnings == 0 && !was_refused ? 1 : 0;
     }
     std::cout << "file operation of a run that " << (fails ? "fails: " : "ends well: ") << tries << " n, " << refused
-              << " refused before it, " << said << " told of behind it, " << absorbed << " absorbed" << std::endl;
+              << " refused before it, " << said << " reported after it, " << absorbed << " absorbed" << std::endl;
   }
 }
 
