@@ -82,7 +82,7 @@ class Bench {
   [[nodiscard]] virtual std::string listing() const { return {}; }
   /// *Throws* what the library throws.
   [[nodiscard]] virtual std::vector<Row> run(Request const& request) = 0;
-  /// What the options ask for besides, of rows that are right.
+  /// Further files that the options ask for, of rows that were verified.
   [[nodiscard]] virtual std::vector<cli::File> files(std::vector<Row> const& /*rows*/,
                                                      Request const& /*request*/) const {
     return {};

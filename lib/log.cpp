@@ -2,7 +2,7 @@
 // So nothing of the log's is locked while it is called.
 //
 //   One at a time: a thread that logs while another is in the sink leaves its message in `waiting`; the one in the sink hands
-//   it over when the sink has returned. A message that the sink itself logs goes to stderr: it would else beget another.
+//   it over when the sink has returned. A message that the sink itself logs goes to stderr; otherwise it would recur.
 //   Lifetime: set_log_sink() waits until no other thread is in the sink that it replaces.
 #include "hiway/log.hpp"
 
@@ -58,7 +58,7 @@ thread_local bool in_sink = false;
 
 Log* the_only = nullptr;
 
-/// In a child of fork() there is no thread but this one: nobody is in the sink, and what waited is the parent's to say.
+/// A child of fork() has this thread alone, so no thread is in the sink. The parent delivers what waits.
 void begin_again() {
   Log* const fresh = new Log;
   fresh->sink = the_only->sink;
@@ -99,7 +99,7 @@ void deliver(Log& log, std::unique_lock<std::mutex>& lock) {
     log.called = sink.get();
     lock.unlock();
     call(*sink, message);
-    sink.reset();  // what the last owner destroys is the user's, too
+    sink.reset();  // unlocked: its destructor is the user's code
     lock.lock();
     log.called = nullptr;
     log.returned.notify_all();

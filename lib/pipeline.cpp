@@ -448,7 +448,7 @@ Backend& Pipeline::Core::backend_of(void const* buffer) const {
   return found == buffers_.end() ? backend() : backend(found->home);
 }
 
-/// Also between two runs, when nothing but words and the last run's error may be looked at.
+/// May be called between two runs, so it reads only words and the last run's error.
 void Pipeline::Core::refuse(std::uint32_t tunnel) {
   std::string who;
   {
@@ -456,7 +456,7 @@ void Pipeline::Core::refuse(std::uint32_t tunnel) {
     if (auto const name = open_names_.find(tunnel); name != open_names_.end()) who = "tunnel '" + name->second + "': ";
   }
   for (unsigned looks = 0; looks < 100 && running_ && !error_.get(); ++looks) {
-    import_faults();  // may still be filling in what it is
+    import_faults();  // the faulting thread may still be writing its record
     if (!error_.get()) std::this_thread::yield();
   }
   if (std::exception_ptr const error = error_.get()) {
@@ -469,7 +469,7 @@ void Pipeline::Core::refuse(std::uint32_t tunnel) {
   throw Unwind(who + (running_ ? "the run has failed" : "no run is under way: start the pipeline first"));
 }
 
-/// Words of an end that is new have no value before the next start, so nobody goes on to them.
+/// The words of a new end have no value before the next start: calls are refused until then.
 void Pipeline::Core::note_open(TunnelBase const& tunnel) {
   ThreadMachine{}.store(host_control_->aborted, 1u, Order::release);
   std::scoped_lock const lock(open_names_lock_);
@@ -589,7 +589,7 @@ Latency& Pipeline::Core::create_latency(std::string path, unsigned every) {
 // ---- the facade ------------------------------------------------------------------------------
 
 Pipeline::Pipeline(PipelineConfig config) : core_(std::make_unique<Core>(std::move(config))) {}
-// What cannot be destroyed here is left to the end of the process.
+// A pipeline that cannot be destroyed here keeps its memory until the process ends.
 Pipeline::~Pipeline() {
   if (core_->must_be_left()) static_cast<void>(core_.release());
 }

@@ -130,8 +130,9 @@ class Pipeline::Core final : public RunInfo {
   bool wait_for(std::chrono::nanoseconds duration);
   void abort();
   [[nodiscard]] RunReport stats();
-  /// True where the pipeline cannot be destroyed and is left as it is: in a process that was forked while its threads ran,
-  /// and on a thread of its own run, which exit() may have brought here. That run is aborted. *Waits* for others, 1 s at most.
+  /// True if the pipeline cannot be destroyed here and its memory must be left: the process was forked while its threads ran,
+  /// or the caller is a thread of its own run (exit() in a stage). Such a run is aborted. *Waits* for its other threads, at
+  /// most 1 s.
   [[nodiscard]] bool must_be_left() noexcept;
 
  private:
@@ -410,7 +411,7 @@ class Pipeline::Core final : public RunInfo {
   [[nodiscard]] bool growth_is_due(std::chrono::steady_clock::time_point now) const;
   void grow_tunnels(std::chrono::steady_clock::time_point now);
   void grow(TunnelState& t);
-  /// By whoever observes the run, or when none is under way.
+  /// *Threads*: the observer; any when no run is under way.
   [[nodiscard]] PipelineSnapshot snapshot();
   enum class Kernels : std::uint8_t { asked, not_asked };
   [[nodiscard]] PipelineSnapshot read_counters(WordCopies const& copies, Kernels kernels);
@@ -480,7 +481,7 @@ class Pipeline::Core final : public RunInfo {
   // One run.
   std::atomic<bool> running_{false};
   std::atomic<bool> waiting_{false};  ///< a thread is in wait()
-  std::atomic<pid_t> process_{0};     ///< that has started the last run
+  std::atomic<pid_t> process_{0};     ///< the process that started the last run
   FirstError error_;
   std::vector<std::unique_ptr<HostMonitor>> monitors_;
   HostMonitor* watcher_ = nullptr;  ///< one of them
@@ -500,10 +501,10 @@ class Pipeline::Core final : public RunInfo {
   bool all_started_ = false;  ///< the supervisor's own
   bool asks_driver_ = false;  ///< a device of the run has memory that only its driver reads
   std::chrono::steady_clock::time_point next_kernel_poll_;  ///< the watcher's own
-  std::atomic<std::int64_t> driver_since_ns_{0};            ///< the watcher is in the driver's hands; 0: it is not
-  // Whoever observes the run: the watcher; while the driver holds that up, the supervisor.
+  std::atomic<std::int64_t> driver_since_ns_{0};            ///< when the watcher's call to the driver began; 0: it is in none
+  // The observer's: the watcher, or the supervisor while a call to the driver holds the watcher up.
   std::mutex observing_;
-  std::chrono::nanoseconds driver_held_{0};  ///< so long the driver has held the watcher up
+  std::chrono::nanoseconds driver_held_{0};  ///< how long the driver has held the watcher up
   bool deadline_passed_ = false;
   Progress before_deadline_;
   StallWatch stall_watch_{std::chrono::nanoseconds(0)};
@@ -514,7 +515,7 @@ class Pipeline::Core final : public RunInfo {
   unsigned signals_seen_ = 0;
   std::optional<RunTrace> trace_;
   std::chrono::steady_clock::time_point next_sample_;
-  /// Of what follows, and of what stats() reads of a run that is live: it holds the lock meanwhile.
+  /// Guards what follows, and a live run against its end while stats() reads it.
   std::mutex snapshots_;
   bool live_ = false;                         ///< a run is under way, and its watcher
   std::shared_ptr<WordCopies const> copies_;  ///< the last that were fetched

@@ -41,7 +41,7 @@ Pipeline::Core::ThreadRole& Pipeline::Core::role_of_this_thread() noexcept {
   return role;
 }
 
-/// By a thread of it, or on an emulated lane, which runs on a thread that others need.
+/// On a thread of the run, or on an emulated lane: a lane that waits would hold up the other lanes of its OS thread.
 bool Pipeline::Core::is_called_by_own_run() const noexcept {
   return role_of_this_thread().core == this || simt::on_lane();
 }
@@ -52,7 +52,7 @@ void Pipeline::Core::set_error(std::exception_ptr error) noexcept {
   ThreadMachine{}.store(host_control_->aborted, 1u, Order::release);
 }
 
-// Under the lock under which the run becomes live and ends: an abort that comes late does not reach into the next run.
+// The run becomes live and ends under this lock, so a late abort cannot hit the next run.
 void Pipeline::Core::abort() {
   require_own_process("abort");
   std::scoped_lock const lock(snapshots_);
@@ -97,7 +97,7 @@ void Pipeline::Core::import_record(FaultRecord const& record) noexcept {
   }
 }
 
-// Also a thread that pthread_exit ends counts as one that has left.
+// A thread that pthread_exit ends is counted, too.
 void Pipeline::Core::run_thread(std::size_t stage, unsigned thread) {
   struct Leaving {
     Core& core;
@@ -194,7 +194,7 @@ void Pipeline::Core::start() {
   start_threads();
 }
 
-/// Everything that the run before may have left, to how a run begins.
+/// Sets everything that the last run may have changed to its first value.
 void Pipeline::Core::reset_run() {
   error_.clear();
   start_trace();
@@ -241,7 +241,7 @@ void Pipeline::Core::reset_run() {
     asks_driver_ = asks_driver_ || is_asked_of_driver(home);
   copies_ = std::make_shared<WordCopies>(unseen_words());
   process_ = getpid();
-  ThreadMachine{}.store(host_control_->aborted, 0u, Order::release);  // open ends are taken from here on
+  ThreadMachine{}.store(host_control_->aborted, 0u, Order::release);  // open ends may be used from here on
 }
 
 Pipeline::Core::Started Pipeline::Core::start_kernel(std::string name, DeviceKernel const& kernel, simt::Grid grid,
@@ -311,7 +311,7 @@ void Pipeline::Core::start_monitors() {
       asks_driver = asks_driver || (!to && !d.backend->is_host());
     }
   }
-  // The supervisor shares a thread, but none that the driver may hold up.
+  // The supervisor shares a thread unless a call to the driver may hold that one up.
   std::vector<Duty>& with = (asks_driver ? supervisor : from_device).duties;
   with.insert(with.begin(), [this] { return supervise(); });
   watcher.duties.emplace_back([this] { return watch(); });
@@ -420,7 +420,7 @@ RunReport Pipeline::Core::wait() {
     std::atomic<bool>& flag;
     ~Waiting() { flag = false; }
   } const waiting{waiting_};
-  if (!running_) throw ConfigError("wait: the pipeline was not started");  // the other was here meanwhile
+  if (!running_) throw ConfigError("wait: the pipeline was not started");  // another thread has waited for it meanwhile
   for (unsigned n = 0; (n = threads_running_.load(std::memory_order_acquire)) != 0;)
     threads_running_.wait(n, std::memory_order_acquire);
   kernels_done_.wait(false, std::memory_order_acquire);
@@ -442,7 +442,7 @@ RunReport Pipeline::Core::wait() {
   return report;
 }
 
-/// Threads and kernels have left: whatever else of the run there is goes, and what was not told of it yet is.
+/// After threads and kernels have left: ends the monitors, and imports faults that no monitor has reported.
 void Pipeline::Core::finish_run() {
   try {
     synchronize();  // launches that use open ends

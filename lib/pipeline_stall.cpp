@@ -53,7 +53,7 @@ PipelineSnapshot Pipeline::Core::snapshot() {
   return seen;
 }
 
-/// Stands for devices whose words nobody has fetched.
+/// Of devices whose words were not fetched.
 WordCopies Pipeline::Core::unseen_words() const {
   WordCopies unseen;
   for (Home home = own_device; home < own_device + devices_.size(); ++home) {
@@ -91,7 +91,7 @@ void Pipeline::Core::fetch_copies() {
   copies_came_.notify_all();
 }
 
-/// The newest that the watcher can have within the patience of a caller; those that were not seen where it cannot.
+/// Fresh copies, if the watcher brings them in time; else none are seen.
 std::shared_ptr<WordCopies const> Pipeline::Core::copies_for_stats(std::unique_lock<std::mutex>& snapshots) {
   ThreadRole const& role = role_of_this_thread();
   if (!asks_driver_ || (role.core == this && role.observes)) return copies_;  // the thread that fetches must not wait for itself
@@ -222,12 +222,12 @@ void Pipeline::Core::grow_tunnels(std::chrono::steady_clock::time_point now) {
   if (std::optional<std::size_t> const tunnel = tunnel_to_grow(seen)) grow(tunnels_[*tunnel]);
 }
 
-/// Its threads and kernels have.
+/// All threads and kernels of the run have left.
 bool Pipeline::Core::has_left() const {
   return threads_running_.load(std::memory_order_relaxed) == 0 && kernels_done_.load(std::memory_order_relaxed);
 }
 
-/// Looks as stall_after has it; where nothing was asked for, for a hint.
+/// Watches for stall_after, or for the hint if that is not set.
 void Pipeline::Core::start_stall_watch() {
   stall_watch_ = StallWatch(config_.stall_after.count() == 0 ? hint_after : config_.stall_after);
   next_look_ = started_;
@@ -240,7 +240,7 @@ bool Pipeline::Core::stall_look_is_due(std::chrono::steady_clock::time_point now
   return report_signals() != signals_seen_ || now >= next_look_;
 }
 
-// Where nothing was asked for, a run that stands still says so once, in one line.
+// Without stall_after a run that stands still says so once, in one line.
 void Pipeline::Core::report_stalls(std::chrono::steady_clock::time_point now) {
   if (!stall_look_is_due(now)) return;
   auto const say = [&](LogLevel level, std::string const& text) {

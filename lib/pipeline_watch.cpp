@@ -7,12 +7,12 @@
 //
 //   word              written by             read by
 //   driver_since_ns_  the watcher            the supervisor
-//   observing_        a mutex: what only whoever observes reads and writes
+//   observing_        a mutex of the observer's own fields
 //
-//   W1  No call to the driver is made under observing_ or snapshots_. So a watcher that the driver holds up holds nobody else
-//       up: the supervisor observes in its place, without the devices' words, and stats() does without them.
-//   W2  Neither look ends by an exception: what one throws, for want of memory or else, is the run's error, and the look is
-//       taken again. What ends a run that aborts allocates nothing.
+//   W1  No call to the driver is made under observing_ or snapshots_. While the driver holds the watcher up, the supervisor
+//       observes in its place, and stats() returns; both without the devices' words.
+//   W2  No exception ends a look. It becomes the run's error, and the look is taken again. The code that ends an aborting run
+//       allocates nothing.
 #include <utility>
 
 #include "pipeline_core.hpp"
@@ -105,7 +105,7 @@ bool Pipeline::Core::needs_copies(std::chrono::steady_clock::time_point now) {
   return deadline_is_due(now) || sample_is_due(now) || show_is_due(now) || growth_is_due(now) || stall_look_is_due(now);
 }
 
-/// Takes every look that is due. *Threads*: with observing_. `driver_held`: the supervisor's, in the watcher's place.
+/// Takes every look that is due. Under observing_. `driver_held` is 0 on the watcher.
 void Pipeline::Core::observe(std::chrono::steady_clock::time_point now, std::chrono::nanoseconds driver_held) noexcept {
   driver_held_ = driver_held;
   try {
@@ -145,7 +145,7 @@ std::exception_ptr Pipeline::Core::ask_kernel(Started& kernel) {
     kernel.done = true;
     failure = std::current_exception();
   }
-  // Nobody else tells an emulated device that the run aborts.
+  // The failed monitor would have told the emulated device that the run aborts.
   if (failure && kernel.monitor && backend(kernel.home).is_host())
     ThreadMachine{}.store(control(kernel.home)->aborted, 1u, Order::release);
   return failure ? kernel.failure.of(failure) : nullptr;

@@ -22,7 +22,7 @@ struct RunRequest {
   bool verify = true;  ///< compare with the serial oracle, outside the measured time
 };
 
-/// A file that the options ask for. What did the work names it, and the command writes it when everything is done.
+/// A file that the options ask for. The application returns it, and the command writes it after the work.
 struct File {
   std::string path;  ///< "-": stdout
   std::string bytes;

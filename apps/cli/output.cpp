@@ -71,7 +71,7 @@ std::string to_table(Json const& list) {
   return text.str();
 }
 
-/// Whether there is no reason why the file cannot be written; else stderr has a line of it.
+/// False, with a line on stderr, if there is a reason why the file cannot be written.
 bool written(std::string const& file, std::string const& why, std::string const& more) {
   if (!why.empty()) std::cerr << "hiway: " << file << ": cannot be written: " << why << more << "\n";
   return why.empty();

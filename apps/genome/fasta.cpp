@@ -93,7 +93,7 @@ FastaRecord read_fasta(std::string const& path) {
     append(lines, piece, record.records_in_file == 1 ? record.bases : others);
   }
   if (record.records_in_file == 0) lines.fail_file("empty");
-  // Of the others nobody asks for bases.
+  // Other records may be empty.
   if (record.bases.empty()) lines.fail_at(header_line, "header without sequence");
   return record;
 }

@@ -35,7 +35,7 @@ bool parse_index(std::string_view text, std::int64_t& number) {
 constexpr std::size_t most_bytes = std::size_t{1} << 32;
 constexpr std::size_t most_line_bytes = std::size_t{1} << 20;  ///< with the lines that it is continued in
 
-/// What says nothing about the surfaces that are drawn.
+/// Keywords that do not change the surfaces drawn.
 constexpr std::array passed_over{"vt",     "vn",     "g",   "o",     "s",        "mg",       "usemtl",     "mtllib",
                                  "usemap", "maplib", "lod", "bevel", "c_interp", "d_interp", "shadow_obj", "trace_obj"};
 

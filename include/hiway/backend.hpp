@@ -38,9 +38,9 @@ class RunningKernel {
   virtual ~RunningKernel() = default;
   /// True once it has left the device. *Throws* CudaError, naming the kernel, when it failed.
   virtual bool done() = 0;
-  /// Why it has failed although parts of it may still run; null when it has not.
+  /// The failure of a kernel of which parts may still run; null when there is none.
   [[nodiscard]] virtual std::exception_ptr failure() const { return nullptr; }
-  /// Its lanes that stand in sync_block until the others of their block come; nothing where the device does not say.
+  /// How many lanes stand in sync_block and wait for others of their block; none if the device cannot tell.
   [[nodiscard]] virtual std::optional<unsigned> lanes_in_sync_block() const { return {}; }
   /// Has the device start `kernel` when this one has left; what is asked of this one is asked of both from then on. False
   /// where somebody must wait in between.
@@ -96,7 +96,7 @@ class Backend {
   [[nodiscard]] virtual bool reaches(Backend& other) = 0;
   /// Device memory is the host's.
   [[nodiscard]] virtual bool is_host() const { return false; }
-  /// It belongs to the parent of the calling process, which was forked, and cannot be used here.
+  /// The calling process is a fork() of the one that made it, and cannot use it.
   [[nodiscard]] virtual bool left_behind_by_fork() const = 0;
 
   /// Memory aligned to 256 bytes, not cleared. `what` names its user in an error. Not while kernels run.

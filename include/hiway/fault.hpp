@@ -50,10 +50,11 @@ struct FaultRecord {
   char message[232] = {};  ///< of fail_d, cut off at the end
 };
 
-/// What CPU threads and emulated lanes ask about their run, when it does not go on. Implemented by the pipeline.
+/// What CPU threads and emulated lanes ask about a run that has ended or aborts. Implemented by the pipeline.
 class RunInfo {
  public:
-  /// Throws Unwind that says why, its reason nested; `tunnel` is named where it has an open end. *Threads*: any.
+  /// Throws an Unwind that says why the run does not go on, with the reason nested. Names `tunnel` if that has an open end.
+  /// *Threads*: any.
   [[noreturn]] virtual void refuse(std::uint32_t tunnel) = 0;
   /// *Threads*: the stage's own.
   [[nodiscard]] virtual std::string stage_name(std::uint32_t stage) const = 0;
@@ -64,8 +65,8 @@ class RunInfo {
 
 struct Control {
   alignas(128) Word<std::uint32_t> aborted{0};
-  Word<std::uint32_t> told_of_catcher{0};  ///< it was said that a stage catches Unwind
-  RunInfo* run = nullptr;                  ///< for the CPU's eyes; null: nobody knows
+  Word<std::uint32_t> told_of_catcher{0};  ///< 1: a message has named a stage that catches Unwind
+  RunInfo* run = nullptr;                  ///< at the host; kernels do not read it
   alignas(128) Word<std::uint32_t> taken{0};
   Word<std::uint32_t> ready{0};
   FaultRecord record;
@@ -78,7 +79,7 @@ HIWAY_DEVICE inline bool is_aborted(Machine m, Control& control) {
   return true;
 }
 
-/// Leaves the call, and the stage. `tunnel`: whose end was called, where that is known.
+/// Leaves the stage. `tunnel`: of the end that was called, or no_id.
 template <class Machine>
 [[noreturn]] HIWAY_DEVICE inline void leave_run(Machine m, Control&, std::uint32_t) {
   m.leave();

@@ -369,8 +369,8 @@ class Inlet {
   Inlet() = default;
   HIWAY_DEVICE explicit Inlet(InletView const& view) : view_(view) {}
 
-  /// Puts `item`. *Waits* until the tunnel has room; is left by an exception when the run aborts, but drops the item
-  /// where another is in flight already. *Threads*: any number at once.
+  /// Puts `item`. *Waits* until the tunnel has room. When the run aborts it throws Unwind; if an exception is already in
+  /// flight, it drops the item and returns. *Threads*: any number at once.
   /// *Errors*: put_after_close, put_after_end, spill_exhausted end the run with an error that names stage and tunnel.
   void put_h(T const& item) const {
     on_this_thread([&](auto m) { detail::put(m, view_, WriteItem<T>{item}); });
@@ -383,7 +383,7 @@ class Inlet {
   }
 
   /// Puts `item` if there is room now, in the spill pool too. False may be said too often, when another claim is in
-  /// flight; never waits for room. When the run aborts it is left as put is. A full pool is no error here: a stage of a
+  /// flight; never waits for room. When the run aborts it does as put does. A full pool is no error here: a stage of a
   /// cycle that only tries again may wait for itself, and put would say so.
   [[nodiscard]] bool try_put_h(T const& item) const {
     return on_this_thread(

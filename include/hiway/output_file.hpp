@@ -9,8 +9,8 @@
 //   a file that no new one      It is written in place, as a shell's `>` does: a mounted file, a file with several names or of
 //   may replace                 another owner, a file in a folder that cannot be written.
 //
-// Nothing half written stays, and no SIGPIPE or SIGXFSZ comes of it. Nothing waits for the disk: after a loss of power a
-// file may be missing.
+// No half-written file stays, and the caller sees no SIGPIPE or SIGXFSZ. There is no fsync: after a loss of power a file may
+// be missing.
 #pragma once
 #include <string>
 #include <string_view>

@@ -84,7 +84,7 @@ HIWAY_DEVICE inline Table const& device_table() {
 }
 
 /// What `call` returns; its type's zero when the run has failed, or aborts meanwhile: puts do nothing. The user's threads
-/// know nothing of Unwind; shutdownService() says why.
+/// never see Unwind; shutdownService() says why.
 template <class Call>
 auto unless_aborted(Call&& call) {
   try {

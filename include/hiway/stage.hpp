@@ -91,14 +91,14 @@ template <class F>
 template <class F>
 inline constexpr bool is_closure = is_called<F>({"<lambda", "(lambda at ", "lambda ["});
 
-/// F's operator() may have types to deduce: it is a template, or there are several. Not one that passes on what it is given: the
-/// library's own (Wraps), and the standard library's (std::bind).
+/// F's operator() may have types to deduce: it is a template, or overloaded. Wrappers that forward their arguments do not count:
+/// the library's own (Wraps), and the standard library's (std::bind).
 template <class F>
 inline constexpr bool may_deduce = std::is_class_v<F> && !requires { &F::operator(); } &&
                                    !requires { typename F::Wraps; } && !is_called<F>({"F = std::", "F=std::"});
 
-/// F can be called without a type to deduce: `{}` tells a template nothing. To ask a template itself would compile its body with
-/// types that it is not for, and end in errors there.
+/// F can be called without a type to deduce: a template cannot deduce one from `{}`. Asking a template with real types would
+/// instantiate its body with types it was not written for, and the errors would be there.
 template <class F, class... Ends>
 inline constexpr bool takes_ends = requires(F& f, Ends&... ends) { f({ends}...); };
 template <class F, class Item, class... Ends>
@@ -194,8 +194,8 @@ struct Form<F, From<Is...>, Into<Os...>> {
 
 namespace detail {
 
-/// By this name nvcc says what is wrong with a GPU stage whose operator() is not marked. It is named, and never called: a
-/// call through it would be another shape of the kernel (docs/adr/0024).
+/// nvcc prints this name when a GPU stage's operator() is not marked HIWAY_DEVICE. Stages take its address and never call it: a
+/// call through it changed what nvcc made of a kernel, which then hung (docs/adr/0024).
 template <class F, class... Args>
 HIWAY_DEVICE inline void calls_what_is_marked_HIWAY_DEVICE(F& body, Args&&... arguments) {
   body(std::forward<Args>(arguments)...);

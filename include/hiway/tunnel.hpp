@@ -75,9 +75,9 @@ class Tunnel final : public TunnelBase {
 
   /// An end for the user's own threads or kernels, asked for before the start. It counts as a source until it is
   /// closed, in every run.
-  /// *Lifetime*: the pipeline's. *Throws* ConfigError while the pipeline runs. A put or get by the end, on a CPU thread,
-  /// throws Aborted at once where no run is under way or it has failed, be it for the end's own misuse; the text has the
-  /// run's first error, which is nested. close_h and end_task_h do not.
+  /// *Lifetime*: the pipeline's. *Throws* ConfigError while the pipeline runs. On a CPU thread a put or get by the
+  /// end throws Aborted at once if no run is under way or the run has failed. The text has the run's first error, which is
+  /// nested. close_h and end_task_h do not throw.
   [[nodiscard]] Inlet<T> open_inlet() { return Inlet<T>(ends_.open_inlet(*this)); }
   /// An end for the user's own threads or kernels, asked for before the start. *Lifetime*, *Throws*: like open_inlet.
   [[nodiscard]] Outlet<T> open_outlet() { return Outlet<T>(ends_.open_outlet(*this)); }

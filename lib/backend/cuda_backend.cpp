@@ -466,7 +466,7 @@ class CudaBackend final : public Backend {
     require_code(name, kernel);
     std::shared_ptr<Stream> stream = streams_.lend(name);
     auto running =
-        std::make_unique<GpuKernel>(std::string(name), stream);  // first: a launch that has begun is somebody's
+        std::make_unique<GpuKernel>(std::string(name), stream);  // before the launch, which cannot be taken back
     launch_on(*stream, name, kernel, grid);
     return running;
   }

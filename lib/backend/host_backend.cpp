@@ -149,7 +149,7 @@ class HostBackend final : public Backend {
   }
   unsigned full_grid(DeviceKernel const&, simt::Grid, unsigned) override { return 2; }  // every lane is a fiber
   std::unique_ptr<RunningKernel> start(std::string_view name, DeviceKernel const& kernel, simt::Grid grid) override {
-    auto running = std::make_unique<HostKernel>();  // first: a launch that has begun is somebody's
+    auto running = std::make_unique<HostKernel>();  // before the launch, which cannot be taken back
     running->start(device_, name, kernel, grid);
     return running;
   }

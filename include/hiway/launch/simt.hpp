@@ -34,7 +34,7 @@ class Launch {
   Launch() = default;
   /// True once every lane has left. Never waits.
   [[nodiscard]] bool done() const;
-  /// What kept a block from starting, while others may run: the launch has failed. Null when all have started so far.
+  /// The error of a block that could not start; others of the launch may run. Null when there is none so far.
   [[nodiscard]] std::exception_ptr start_failure() const;
   /// *Waits* until every lane has left. *Throws* the first exception that left a lane's body.
   void wait() const;
@@ -65,7 +65,7 @@ class Device {
   /// How many blocks of this shape fit on one processor at once (CUDA's occupancy). `grid.blocks` is not read.
   [[nodiscard]] unsigned resident_blocks(Grid grid) const noexcept;
   [[nodiscard]] DeviceLimits const& limits() const noexcept;
-  /// Its threads are the parent process's: the calling process was forked after a launch.
+  /// The calling process was forked after a launch, so it has none of the device's threads.
   [[nodiscard]] bool left_behind_by_fork() const noexcept;
 
  private:

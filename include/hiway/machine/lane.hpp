@@ -45,7 +45,7 @@ std::uint64_t meet(WarpOperation operation, std::uint32_t mask, std::uint64_t va
 [[nodiscard]] std::uint32_t& lane_mark() noexcept;
 /// Likewise: gets in a row that brought nothing. 0 at launch.
 [[nodiscard]] unsigned& lane_misses() noexcept;
-/// Likewise: calls that were left because the run aborts. 0 at launch.
+/// Likewise: Unwinds thrown because the run aborts. 0 at launch.
 [[nodiscard]] unsigned& lane_unwinds() noexcept;
 /// The warp's lanes that were launched and have not exited.
 [[nodiscard]] std::uint32_t live_lanes() noexcept;

@@ -77,7 +77,7 @@ HIWAY_DEVICE inline void by_one_lane(Machine m, Update&& update) {
 /// Thrown through stage code when a waiting call is left because the run is aborting. Stage code does not catch it.
 struct Unwind : Aborted {
   explicit Unwind(std::string const& text, unsigned how_often = 0) : Aborted(text), times(how_often) {}
-  /// So often the stage's thread or lane has been left in this run, this time included. 0: not a call of its own run.
+  /// How many Unwinds the stage's thread or lane has been thrown in this run, this one included. 0: of another run.
   unsigned times;
 };
 

@@ -1,9 +1,9 @@
 // The one place that knows which machine runs the code: everything below it takes the machine as an argument.
 // The choice is inside function bodies; no type, member or template argument of a kernel depends on it.
 //
-// On a CPU thread or an emulated lane a call may be left by Unwind. With an exception in flight, in a destructor, it
-// returns instead: nothing, 0, or `if_left`, and the run, which is aborting, has lost no more than it had. So do calls with
-// a result once the stage's body has caught an Unwind, so that its loops end (returns_when_left).
+// On a CPU thread or an emulated lane a call throws Unwind when the run aborts. It returns nothing, 0 or `if_left` instead
+// in two cases (returns_when_left): an exception is already in flight, so the call is in a destructor; or the body has caught
+// an Unwind before and the call has a result, so the body's loop can end.
 #pragma once
 #include <exception>
 #include <type_traits>

@@ -23,7 +23,7 @@ struct ThreadContext {
   std::uint64_t naps = 0;        ///< so far
   Control const* run = nullptr;  ///< of its stage
   std::uint32_t stage = 0;       ///< the stage's number
-  unsigned unwinds = 0;          ///< calls of its run that were left
+  unsigned unwinds = 0;          ///< thrown out of calls of its run
 };
 /// The current thread's context.
 ThreadContext& this_thread_context() noexcept;
@@ -47,13 +47,13 @@ inline constexpr std::size_t beyond_caches = std::size_t{8} << 20;
 
 /// Throws Unwind.
 [[noreturn]] void throw_unwind();
-/// Leaves a call of a CPU thread, or of an emulated lane, because its run does not go on: throws Unwind. A thread that is
-/// no stage's is told why, and of the tunnel.
+/// Throws Unwind out of a call of a CPU thread, or of an emulated lane, because its run has ended or aborts. On a thread that
+/// runs no stage the text says why, and names the tunnel.
 [[noreturn]] void leave_thread(Control& control, std::uint32_t tunnel);
 [[noreturn]] void leave_lane(Control& control);
-/// Whether a call that was left by an Unwind of so many `times` returns instead of throwing it: an exception is in flight
-/// already, and a second one would end the program; or the stage's body has caught one, and the call `has_result`, by
-/// which it can say that no more comes.
+/// Whether a call returns instead of throwing its Unwind, the stage's `times`-th. It does when an exception is already in
+/// flight, because a second one would end the program. It also does when the body has caught an Unwind before and the call
+/// `has_result`: the result says that no more comes.
 [[nodiscard]] bool returns_when_left(unsigned times, bool has_result) noexcept;
 
 /// hiway's orders as std::atomic_ref takes them.
