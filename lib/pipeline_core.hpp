@@ -365,7 +365,18 @@ class Pipeline::Core final : public RunInfo {
   bool supervise() noexcept;
   bool watch() noexcept;
   void look_for_the_end();
-  void ask_driver(std::chrono::steady_clock::time_point now);
+  /// Notes, while it lives, since when the watcher is in a call to the driver.
+  class DriverCall {
+   public:
+    explicit DriverCall(std::atomic<std::int64_t>& since_ns);
+    ~DriverCall();
+    DriverCall(DriverCall const&) = delete;
+    DriverCall& operator=(DriverCall const&) = delete;
+
+   private:
+    std::atomic<std::int64_t>& since_ns_;
+  };
+  void poll_kernels_when_due(std::chrono::steady_clock::time_point now);
   void observe(std::chrono::steady_clock::time_point now, std::chrono::nanoseconds driver_held) noexcept;
   [[nodiscard]] std::chrono::nanoseconds driver_held(std::chrono::steady_clock::time_point now) const;
   [[nodiscard]] bool needs_copies(std::chrono::steady_clock::time_point now);

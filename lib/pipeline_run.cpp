@@ -489,9 +489,10 @@ bool Pipeline::Core::must_be_left() noexcept {
       "the pipeline is destroyed on a thread of its own run, as by exit() in a stage: the run is aborted");
   set_error(aborted_by_destructor_);
   auto const until = std::chrono::steady_clock::now() + patience_with_others;
-  unsigned const own = 1;
+  constexpr unsigned this_one = 1;  // it cannot leave
   for (unsigned misses = 0; std::chrono::steady_clock::now() < until; ++misses) {
-    if (threads_running_.load(std::memory_order_acquire) <= own && kernels_done_.load(std::memory_order_acquire)) break;
+    if (threads_running_.load(std::memory_order_acquire) <= this_one && kernels_done_.load(std::memory_order_acquire))
+      break;
     relax_thread(misses);
   }
   return true;

@@ -75,6 +75,7 @@ void Pipeline::Core::fetch_copies() {
   }
   auto fetched = std::make_shared<WordCopies>(unseen_words());
   for (Home home = own_device; home < own_device + devices_.size(); ++home) {
+    DriverCall const call(driver_since_ns_);
     if (!is_asked_of_driver(home) || !kernels_started_.load(std::memory_order_acquire)) continue;
     std::vector<std::span<std::byte const>> spans = device(home).words->words();
     std::ranges::copy(device(home).plan->words(), std::back_inserter(spans));
@@ -94,7 +95,8 @@ void Pipeline::Core::fetch_copies() {
 /// Fresh copies, if the watcher brings them in time; else none are seen.
 std::shared_ptr<WordCopies const> Pipeline::Core::copies_for_stats(std::unique_lock<std::mutex>& snapshots) {
   ThreadRole const& role = role_of_this_thread();
-  if (!asks_driver_ || (role.core == this && role.observes)) return copies_;  // the thread that fetches must not wait for itself
+  if (!asks_driver_ || (role.core == this && role.observes))
+    return copies_;  // the thread that fetches must not wait for itself
   std::uint64_t const asked = ++copies_asked_;
   watcher_->wake();
   bool const came = copies_came_.wait_for(snapshots, stats_patience, [&] { return copies_served_ >= asked || !live_; });

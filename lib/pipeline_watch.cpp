@@ -31,6 +31,11 @@ std::int64_t ns_of(std::chrono::steady_clock::time_point time) {
 
 }  // namespace
 
+Pipeline::Core::DriverCall::DriverCall(std::atomic<std::int64_t>& since_ns) : since_ns_(since_ns) {
+  since_ns_.store(ns_of(std::chrono::steady_clock::now()), std::memory_order_relaxed);
+}
+Pipeline::Core::DriverCall::~DriverCall() { since_ns_.store(0, std::memory_order_relaxed); }
+
 bool Pipeline::Core::supervise() noexcept {
   ThreadMachine const m;
   role_of_this_thread() = {.core = this, .observes = true};
@@ -64,30 +69,26 @@ void Pipeline::Core::look_for_the_end() {
 
 bool Pipeline::Core::watch() noexcept {
   role_of_this_thread() = {.core = this, .observes = true};
-  auto const now = std::chrono::steady_clock::now();
-  driver_since_ns_.store(ns_of(now), std::memory_order_relaxed);
   try {
-    ask_driver(now);
+    auto const now = std::chrono::steady_clock::now();
+    poll_kernels_when_due(now);
+    if (asks_driver_ && needs_copies(now)) fetch_copies();
   } catch (...) {  // W2
     fail(parts_.watcher, std::current_exception());
   }
-  driver_since_ns_.store(0, std::memory_order_relaxed);
   if (std::unique_lock const looks(observing_, std::try_to_lock); looks)
     observe(std::chrono::steady_clock::now(), std::chrono::nanoseconds(0));
   return false;
 }
 
-void Pipeline::Core::ask_driver(std::chrono::steady_clock::time_point now) {
-  if (!kernels_started_.load(std::memory_order_acquire)) return;
-  if (!kernels_done_.load(std::memory_order_relaxed)) {
-    close_behind_own_kernels();
-    bool const finishing = finishing_.load(std::memory_order_acquire);
-    if (finishing || now >= next_kernel_poll_) {
-      next_kernel_poll_ = now + kernel_poll_interval;
-      poll_kernels(finishing);
-    }
-  }
-  if (asks_driver_ && needs_copies(now)) fetch_copies();
+void Pipeline::Core::poll_kernels_when_due(std::chrono::steady_clock::time_point now) {
+  if (!kernels_started_.load(std::memory_order_acquire) || kernels_done_.load(std::memory_order_relaxed)) return;
+  DriverCall const call(driver_since_ns_);
+  close_behind_own_kernels();
+  bool const finishing = finishing_.load(std::memory_order_acquire);
+  if (!finishing && now < next_kernel_poll_) return;
+  next_kernel_poll_ = now + kernel_poll_interval;
+  poll_kernels(finishing);
 }
 
 /// How long the driver has held the watcher up.
