@@ -85,8 +85,9 @@ struct DeviceWord {
 [[nodiscard]] std::size_t spill_items(TunnelBase const& tunnel);
 /// HIWAY_STALL_AFTER, "off" as for ever; 0 where it is not set. *Throws* ConfigError.
 [[nodiscard]] std::chrono::milliseconds stall_after_of_environment();
-/// What the environment's variable says; 0 where it is not set. *Throws* ConfigError.
-[[nodiscard]] std::chrono::milliseconds milliseconds_of(char const* variable);
+/// What the environment's variable says; 0 where it is not set. *Throws* ConfigError: the variable must be `what`.
+[[nodiscard]] std::chrono::milliseconds milliseconds_of(char const* variable,
+                                                        char const* what = "a number of milliseconds");
 /// PipelineConfig::trace, or what the environment says where that is empty.
 [[nodiscard]] std::string chosen_trace(std::string const& configured);
 [[nodiscard]] char const* direction_name(Direction direction);
@@ -512,7 +513,7 @@ class Pipeline::Core final : public RunInfo {
   bool all_started_ = false;  ///< the supervisor's own
   bool asks_driver_ = false;  ///< a device of the run has memory that only its driver reads
   std::chrono::steady_clock::time_point next_kernel_poll_;  ///< the watcher's own
-  std::atomic<std::int64_t> driver_since_ns_{0};            ///< when the watcher's call to the driver began; 0: it is in none
+  std::atomic<std::int64_t> driver_since_ns_{0};  ///< when the watcher's call to the driver began; 0: it is in none
   // The observer's: the watcher, or the supervisor while a call to the driver holds the watcher up.
   std::mutex observing_;
   std::chrono::nanoseconds driver_held_{0};  ///< how long the driver has held the watcher up

@@ -33,14 +33,15 @@ TaskCounts sum(std::vector<TaskCounts> const& counts) {
 
 }  // namespace
 
-std::chrono::milliseconds milliseconds_of(char const* variable) {
-  std::chrono::milliseconds const said(number_from_environment(variable, "a number of milliseconds", 0).value_or(0));
+std::chrono::milliseconds milliseconds_of(char const* variable, char const* what) {
+  std::chrono::milliseconds const said(number_from_environment(variable, what, 0).value_or(0));
   return at_most_for_ever<std::chrono::milliseconds>(said);
 }
 
 std::chrono::milliseconds stall_after_of_environment() {
   char const* const asked = std::getenv("HIWAY_STALL_AFTER");
-  return asked != nullptr && std::string_view(asked) == "off" ? for_ever : milliseconds_of("HIWAY_STALL_AFTER");
+  if (asked != nullptr && std::string_view(asked) == "off") return for_ever;
+  return milliseconds_of("HIWAY_STALL_AFTER", "a number of milliseconds, or off");
 }
 
 PipelineSnapshot Pipeline::Core::snapshot() {

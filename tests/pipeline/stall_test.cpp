@@ -364,7 +364,7 @@ TEST(Stall, TheEnvironmentAsksForReportsOfPipelinesThatDoNot) {
   Stderr const err;
   setenv("HIWAY_STALL_AFTER", "soon", 1);
   EXPECT_EQ(text_of_error<ConfigError>([] { Pipeline pipe(bounded()); }),
-            "HIWAY_STALL_AFTER must be a number of milliseconds: 'soon'");
+            "HIWAY_STALL_AFTER must be a number of milliseconds, or off: 'soon'");
   setenv("HIWAY_STALL_AFTER", "200", 1);
   Gate gate;
   Pipeline pipe(bounded());
