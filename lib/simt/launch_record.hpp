@@ -14,7 +14,7 @@
 //   L2  the second of the two holders to let go deletes the record: blocks use it by pointer until the last has ended.
 //       (No shared_ptr: its counter is code of any translation unit, of which TSan sees one half only.)
 //   Orders   start_order  launch -> each lane;   exit_order  each lane -> wait, done   (stated to TSan)
-//            holder_order  first holder's last use -> delete
+//            holder_order  first holder's last use -> delete;   start_failure_order  a worker -> start_failure, wait
 //            R1 the last block stores done -> A1 done() loads it: every lane's effects are there
 //            R2 a worker stores start_failed -> A2 start_failure() loads it: `error` is there
 #pragma once
@@ -108,11 +108,14 @@ class LaunchRecord {
   void keep_start_failure(std::exception_ptr error) noexcept {
     if (failed_.test_and_set(std::memory_order_relaxed)) return;
     error_ = std::move(error);
+    sanitizer::release(&start_failure_order_);
     start_failed_.store(true, std::memory_order_release);  // R2
   }
   /// What a block could not be started with, while others may run; null when none failed so.
   [[nodiscard]] std::exception_ptr start_failure() const noexcept {
-    return start_failed_.load(std::memory_order_acquire) ? error_ : nullptr;  // A2
+    if (!start_failed_.load(std::memory_order_acquire)) return nullptr;  // A2
+    sanitizer::acquire(&start_failure_order_);
+    return error_;
   }
   /// All lanes of one block have left; the caller does not use the record again. *Threads*: a worker, not on a lane.
   void block_ended() {
@@ -142,6 +145,7 @@ class LaunchRecord {
       ended_.wait(lock, [this] { return done_.load(std::memory_order_acquire); });
     }
     sanitizer::acquire(&exit_order_);
+    sanitizer::acquire(&start_failure_order_);
     if (error_) std::rethrow_exception(error_);
   }
 
@@ -165,6 +169,7 @@ class LaunchRecord {
   char start_order_ = 0;
   char exit_order_ = 0;
   char holder_order_ = 0;
+  mutable char start_failure_order_ = 0;
 };
 
 inline void BlockQueue::push(PlacedBlock const& block) noexcept {

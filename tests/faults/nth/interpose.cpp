@@ -58,29 +58,49 @@ Spared::~Spared() { --spared; }
 using hiway_tests::nth::fails;
 using hiway_tests::nth::Resource;
 
-// ---- memory
+// ---- memory: every form of new that there is, so that none is a sanitizer's and its delete ours
 
-void* operator new(std::size_t bytes) {
-  void* const memory = fails(Resource::memory) ? nullptr : std::malloc(bytes == 0 ? 1 : bytes);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-void* operator new(std::size_t bytes, std::align_val_t alignment) {
+namespace {
+
+void* allocate(std::size_t bytes) { return fails(Resource::memory) ? nullptr : std::malloc(bytes == 0 ? 1 : bytes); }
+void* allocate(std::size_t bytes, std::align_val_t alignment) {
   auto const at = static_cast<std::size_t>(alignment);
-  void* const memory = fails(Resource::memory) ? nullptr : std::aligned_alloc(at, (bytes + at - 1) / at * at);
+  return fails(Resource::memory) ? nullptr : std::aligned_alloc(at, (bytes + at - 1) / at * at);
+}
+void* or_throw(void* memory) {
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
-void* operator new[](std::size_t bytes) { return operator new(bytes); }
-void* operator new[](std::size_t bytes, std::align_val_t alignment) { return operator new(bytes, alignment); }
+
+}  // namespace
+
+using Alignment = std::align_val_t;
+using Nothrow = std::nothrow_t;
+
+void* operator new(std::size_t bytes) { return or_throw(allocate(bytes)); }
+void* operator new[](std::size_t bytes) { return or_throw(allocate(bytes)); }
+void* operator new(std::size_t bytes, Alignment alignment) { return or_throw(allocate(bytes, alignment)); }
+void* operator new[](std::size_t bytes, Alignment alignment) { return or_throw(allocate(bytes, alignment)); }
+void* operator new(std::size_t bytes, Nothrow const&) noexcept { return allocate(bytes); }
+void* operator new[](std::size_t bytes, Nothrow const&) noexcept { return allocate(bytes); }
+void* operator new(std::size_t bytes, Alignment alignment, Nothrow const&) noexcept {
+  return allocate(bytes, alignment);
+}
+void* operator new[](std::size_t bytes, Alignment alignment, Nothrow const&) noexcept {
+  return allocate(bytes, alignment);
+}
 void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, Alignment) noexcept { std::free(memory); }
+void operator delete[](void* memory, Alignment) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t, Alignment) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t, Alignment) noexcept { std::free(memory); }
+void operator delete(void* memory, Nothrow const&) noexcept { std::free(memory); }
+void operator delete[](void* memory, Nothrow const&) noexcept { std::free(memory); }
+void operator delete(void* memory, Alignment, Nothrow const&) noexcept { std::free(memory); }
+void operator delete[](void* memory, Alignment, Nothrow const&) noexcept { std::free(memory); }
 
 // ---- threads: std::thread, and with it std::jthread, start by this function of libstdc++
 

@@ -209,6 +209,7 @@ void every_n(char const* what, std::string const& device, std::uint64_t stride,
       live(kind, device, n, [&] { arm(n); }, disarm, tally, fired);
       quiet = fired ? 0 : quiet + 1;
     }
+    EXPECT_GT(tally.errors + tally.absorbed, 0U) << what << " of a run " << name_of(kind) << ": none failed";
     std::cout << what << " of a run " << name_of(kind) << ": " << tally.tries << " n, " << tally.errors << " errors, "
               << tally.absorbed << " absorbed" << std::endl;
   }
