@@ -29,6 +29,7 @@
 #include "hiway/pipeline.hpp"
 #include "movement_table.hpp"
 #include "named_failure.hpp"
+#include "pipeline/flow_plan.hpp"
 #include "run_trace.hpp"
 #include "stall_report.hpp"
 #include "word_copies.hpp"
@@ -187,11 +188,9 @@ class Pipeline::Core final : public RunInfo {
     std::uint32_t open_inlets = 0;
     std::vector<OutletPort*> open_outlets;   ///< at the consumers' home
     Word<std::uint64_t>* drained = nullptr;  ///< of the spill pool, where it is drained
-    bool spills = false;
-    bool spills_to_host = false;      ///< the items of its pool, for want of the device's memory
-    std::size_t throttled_by = npos;  ///< index into cycles_: that its outside writers wait for
-    std::size_t route = npos;         ///< dma: of its line
-    Home line_home = at_host;         ///< dma: the device whose line it is
+    bool spills_to_host = false;             ///< the items of its pool, for want of the device's memory
+    std::size_t route = npos;                ///< dma: of its line
+    Home line_home = at_host;                ///< dma: the device whose line it is
     std::optional<StencilState> stencil{};
     std::vector<std::uint32_t> branches{};  ///< tunnels: further ones, where its stage runs on several devices
     std::vector<int> branch_devices{};      ///< those devices; of a tunnel that is no branch itself
@@ -211,11 +210,6 @@ class Pipeline::Core final : public RunInfo {
     std::size_t close_behind = npos;  ///< index into gpu_: a user's own kernel, and nothing has closed behind it yet
     bool done = false;                ///< it has left the device, or failed
   };
-  /// A strongly connected component of the graph, a group as one node, that has pools and writers from outside.
-  struct Cycle {
-    std::vector<std::uint32_t> pools;    ///< tunnels that a stage of it spills into
-    std::vector<std::uint32_t> entries;  ///< tunnels that bring items from outside
-  };
   struct ThreadLog {
     ThreadTrace trace;
     std::vector<WaitWords> waits;  ///< for each tunnel
@@ -226,14 +220,12 @@ class Pipeline::Core final : public RunInfo {
     NamedFailure failure;
     bool gpu = false;
     Home home = at_host;
-    std::size_t owner = 0;        ///< index into cpu_ or gpu_
-    unsigned executors = 0;       ///< threads or blocks
-    std::uint32_t component = 0;  ///< of the graph with a group as one node
+    std::size_t owner = 0;   ///< index into cpu_ or gpu_
+    unsigned executors = 0;  ///< threads or blocks
     StageWords* words = nullptr;
     std::vector<OutletPort*> outlet_ports;               ///< `executors` for each tunnel in from
     std::vector<InletPort*> inlet_ports;                 ///< `executors` for each tunnel in into
     std::vector<Word<std::uint32_t>*> closed_executors;  ///< one for each tunnel in into
-    std::vector<bool> spills;                            ///< likewise
     std::vector<std::unique_ptr<ThreadLog>> threads;     ///< a CPU stage's
   };
 
@@ -284,22 +276,12 @@ class Pipeline::Core final : public RunInfo {
   void find_homes(std::vector<std::string>& found);
   [[nodiscard]] std::vector<std::string> problems() const;
   void check_problems(std::vector<std::string> const& problems) const;
-  void find_units();
-  void decide_spilling(std::vector<std::string>& problems);
-  void find_cycles();
-  /// The names of the tunnels that pass `test`, those of each unit together.
-  template <class Test>
-  [[nodiscard]] std::map<std::uint32_t, std::string> names_by_unit(Test&& test) const {
-    std::map<std::uint32_t, std::string> all;
-    for (TunnelState const& t : tunnels_) {
-      if (!test(t)) continue;
-      std::string& names = all[unit_of_[t.tunnel->id()]];
-      names += (names.empty() ? "'" : ", '") + t.tunnel->name() + "'";
-    }
-    return all;
-  }
+  [[nodiscard]] FlowGraph flow_graph() const;
   void warn_of_cycles() const;
-  [[nodiscard]] bool leads_to_itself(std::uint32_t tunnel) const;
+  /// As the last prepare() found; that of a tunnel which was added since is empty.
+  [[nodiscard]] FlowPlan::Tunnel flow(TunnelState const& t) const {
+    return t.tunnel->id() < flow_.tunnels.size() ? flow_.tunnels[t.tunnel->id()] : FlowPlan::Tunnel{};
+  }
   void choose_grids(std::vector<std::string>& found);
   void load_kernels(std::vector<std::string>& problems);
   void give_spill_memory();
@@ -463,11 +445,9 @@ class Pipeline::Core final : public RunInfo {
   bool prepared_ = false;
   std::unique_ptr<Arena> host_plan_;
   std::vector<StageState> stages_;
-  std::vector<std::uint32_t> unit_of_;  ///< for each tunnel
-  std::uint32_t units_ = 0;
+  FlowPlan flow_;
   std::vector<simt::Grid> grids_;  ///< for each kernel
   std::vector<std::size_t> start_order_;
-  std::vector<Cycle> cycles_;
   Home checker_ = at_host;                   ///< of the first device that is used, if any is
   TerminationTable* host_check_ = nullptr;   ///< when nothing of the pipeline is on a device
   ThrottleTable* host_throttles_ = nullptr;  ///< likewise

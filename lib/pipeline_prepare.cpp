@@ -72,9 +72,8 @@ void Pipeline::Core::prepare() {
   number_stages();
   std::vector<std::string> found = problems();
   find_homes(found);
-  find_units();
-  decide_spilling(found);
-  find_cycles();
+  flow_ = plan_flow(flow_graph());
+  found.insert(found.end(), flow_.problems.begin(), flow_.problems.end());
   for (Device& d : devices_)
     d.backend->reserve_streams(2 * gpu_.size() + 2);  // kernels, what closes behind them, monitor, a launch
   choose_grids(found);
@@ -207,127 +206,36 @@ void Pipeline::Core::check_problems(std::vector<std::string> const& found) const
   throw ConfigError(all);
 }
 
-// A unit of the end check is a strongly connected set of tunnels: a leads to b when a stage reads a and writes b.
-void Pipeline::Core::find_units() {
-  std::vector<std::vector<std::uint32_t>> edges(tunnels_.size());
+FlowGraph Pipeline::Core::flow_graph() const {
+  FlowGraph graph;
+  auto const ids = [](std::vector<TunnelBase*> const& tunnels) {
+    std::vector<std::uint32_t> all;
+    for (TunnelBase const* t : tunnels) all.push_back(t->id());
+    return all;
+  };
   for (StageState const& s : stages_) {
-    for (TunnelBase const* a : s.description.from) {
-      for (TunnelBase const* b : s.description.into) edges[a->id()].push_back(b->id());
-    }
+    auto const node = static_cast<std::uint32_t>(s.gpu ? cpu_.size() + s.owner : s.owner);
+    graph.stages.push_back({s.description.name, node, ids(s.description.from), ids(s.description.into)});
   }
-  unit_of_ = strong_components(edges);
-  units_ = unit_of_.empty() ? 0 : *std::max_element(unit_of_.begin(), unit_of_.end()) + 1;
+  for (TunnelState const& t : tunnels_) {
+    TunnelConfig const& c = t.tunnel->config();
+    graph.tunnels.push_back({.name = t.tunnel->name(),
+                             .when_full = c.when_full,
+                             .planned = c.planned,
+                             .may_grow = c.grow_to_items != 0,
+                             .holds_all = t.tunnel->holds_all(),
+                             .open_inlets = t.open_inlets});
+  }
+  return graph;
 }
 
-// Flow control, here with a group as one node: edges between components may wait, edges inside one must never block.
-void Pipeline::Core::decide_spilling(std::vector<std::string>& found) {
-  std::vector<std::uint32_t> node(stages_.size());
-  for (std::size_t s = 0; s < stages_.size(); ++s) {
-    node[s] = static_cast<std::uint32_t>(stages_[s].gpu ? cpu_.size() + stages_[s].owner : stages_[s].owner);
-  }
-  std::vector<std::vector<std::uint32_t>> edges(cpu_.size() + gpu_.size());
-  for (TunnelState const& t : tunnels_) {
-    for (std::size_t w : writers(t.tunnel->id())) {
-      for (std::size_t r : readers(t.tunnel->id())) edges[node[w]].push_back(node[r]);
-    }
-  }
-  std::vector<std::uint32_t> const component = strong_components(edges);
-  for (TunnelState& t : tunnels_) t.spills = false;
-  for (std::size_t s = 0; s < stages_.size(); ++s) {
-    StageState& stage = stages_[s];
-    stage.component = component[node[s]];
-    stage.spills.clear();
-    for (TunnelBase const* tunnel : stage.description.into) {
-      std::vector<std::size_t> const all = readers(tunnel->id());
-      bool const inside = !tunnel->holds_all() && std::any_of(all.begin(), all.end(), [&](std::size_t r) {
-        return component[node[r]] == component[node[s]];
-      });
-      WhenFull const wanted = tunnel->config().when_full;
-      bool const planned = tunnel->config().planned;
-      bool const may_wait = planned || tunnel->config().grow_to_items != 0;
-      if (inside && wanted == WhenFull::wait && !may_wait) {
-        std::string cycle;
-        for (std::size_t other = 0; other < stages_.size(); ++other) {
-          if (component[node[other]] == component[node[s]])
-            cycle += (cycle.empty() ? "'" : ", '") + stages_[other].description.name + "'";
-        }
-        found.push_back("tunnel '" + tunnel->name() + "': WhenFull::wait can deadlock inside the cycle or group of " +
-                        cycle + "; use automatic or spill, a plan's capacity (plan::Rings), or grow_to_items");
-      }
-      bool const in_group = std::any_of(all.begin(), all.end(), [&](std::size_t r) {
-        return r != s && node[r] == node[s] && stages_of(stages_[s].gpu, stages_[s].owner).size() > 1;
-      });
-      if (planned && in_group)
-        found.push_back("tunnel '" + tunnel->name() + "': stage '" + stage.description.name +
-                        "' is in one group with its reader, which a plan knows nothing of: use automatic or spill");
-      bool const spills = (inside && !may_wait) || wanted == WhenFull::spill;
-      stage.spills.push_back(spills);
-      if (spills) tunnels_[tunnel->id()].spills = true;
-    }
-  }
-  std::vector<bool> has_source(units_);  // a tunnel without a writer is another problem, found in problems()
-  for (TunnelState const& t : tunnels_) {
-    std::uint32_t const u = unit_of_[t.tunnel->id()];
-    std::vector<std::size_t> const by = writers(t.tunnel->id());
-    has_source[u] =
-        has_source[u] || t.open_inlets > 0 || by.empty() || std::ranges::any_of(by, [&](std::size_t w) {
-          auto const& from = stages_[w].description.from;
-          return from.empty() || std::ranges::any_of(from, [&](TunnelBase const* f) { return unit_of_[f->id()] != u; });
-        });
-  }
-  for (auto const& [unit, names] :
-       names_by_unit([&](TunnelState const& t) { return !has_source[unit_of_[t.tunnel->id()]]; }))
-    found.push_back("tunnel " + names + " has no source: nothing enters the cycle from outside");
-}
-
-// What a cycle without a plan may spill is known to nobody.
+// Nobody knows what a cycle without a plan may spill.
 void Pipeline::Core::warn_of_cycles() const {
   if (!config_.warn_of_cycles) return;
-  auto const is_open_question = [&](TunnelState const& t) {
-    return t.spills && t.tunnel->config().when_full == WhenFull::automatic && leads_to_itself(t.tunnel->id());
-  };
-  for (auto const& [unit, names] : names_by_unit(is_open_question)) {
+  for (std::string const& names : flow_.unplanned_cycles) {
     log(LogLevel::warning, "tunnels " + names +
                                " are in a cycle, and no plan says what they need: items may spill, and lose their "
                                "order (docs/planner.md; PipelineConfig::warn_of_cycles)");
-  }
-}
-bool Pipeline::Core::leads_to_itself(std::uint32_t tunnel) const {
-  return std::ranges::any_of(readers(tunnel), [&](std::size_t s) {
-    return std::ranges::any_of(stages_[s].description.into,
-                               [&](TunnelBase const* into) { return unit_of_[into->id()] == unit_of_[tunnel]; });
-  });
-}
-
-// A writer that waits for a component's pools is outside: whoever is inside spills, or a plan says that it may wait. Where
-// a tunnel's readers are of several components, the first that can holds its writers back.
-void Pipeline::Core::find_cycles() {
-  auto const spills = [&](std::size_t s, std::uint32_t tunnel) {
-    auto const& into = stages_[s].description.into;
-    auto const at = std::find(into.begin(), into.end(), tunnels_[tunnel].tunnel.get()) - into.begin();
-    return stages_[s].spills[static_cast<std::size_t>(at)];
-  };
-  cycles_.clear();
-  std::set<std::uint32_t> components;
-  for (StageState const& s : stages_) components.insert(s.component);
-  for (TunnelState& t : tunnels_) t.throttled_by = npos;
-  for (std::uint32_t const c : components) {
-    Cycle cycle;
-    for (TunnelState& t : tunnels_) {
-      std::uint32_t const id = t.tunnel->id();
-      auto const inside = [&](std::size_t s) { return stages_[s].component == c; };
-      std::vector<std::size_t> const to = readers(id);
-      if (std::none_of(to.begin(), to.end(), inside)) continue;
-      std::vector<std::size_t> const by = writers(id);
-      bool const from_inside = std::any_of(by.begin(), by.end(), inside);
-      if (from_inside && !t.tunnel->holds_all() && t.spills) cycle.pools.push_back(id);
-      bool const waits = t.open_inlets > 0 ||
-                         std::any_of(by.begin(), by.end(), [&](std::size_t s) { return !inside(s) && !spills(s, id); });
-      if (waits && t.throttled_by == npos) cycle.entries.push_back(id);
-    }
-    if (cycle.pools.empty() || cycle.entries.empty()) continue;
-    for (std::uint32_t const id : cycle.entries) tunnels_[id].throttled_by = cycles_.size();
-    cycles_.push_back(std::move(cycle));
   }
 }
 
@@ -436,7 +344,7 @@ void Pipeline::Core::give_spill_memory() {
   for (TunnelState& t : tunnels_) {
     TunnelBase const& tunnel = *t.tunnel;
     Arena& arena = words(t.put_home);
-    if (!t.spills || arena.image(t.spill).items != nullptr) continue;
+    if (!flow(t).spills || arena.image(t.spill).items != nullptr) continue;
     std::size_t const items = spill_items(tunnel);
     std::size_t const bytes =
         bytes_of("tunnel '" + tunnel.name() + "': what it spills", {std::bit_ceil(items), tunnel.item_bytes()});
@@ -494,18 +402,18 @@ bool Pipeline::Core::past_caches(TunnelState const& t) {
 InletView Pipeline::Core::inlet_view(StageState const& stage, std::size_t index, unsigned executor) const {
   TunnelState const& t = tunnels_[stage.description.into[index]->id()];
   InletView v;
+  v.stage = static_cast<std::uint32_t>(&stage - stages_.data());
   v.ring = t.put_ring;
   v.ring.grouping = chosen_grouping(stage, *t.tunnel);
-  v.spill = stage.spills[index] ? t.spill : nullptr;
+  v.spill = flow_.stages[v.stage].spills[index] ? t.spill : nullptr;
   v.relays = stage.gpu ? nullptr : t.host_relays;
   v.control = control(stage.home);
   v.end = t.put_end;
-  v.throttled = t.throttled_by != npos && v.spill == nullptr ? &v.end->throttled : nullptr;
+  v.throttled = flow(t).throttled_by != FlowPlan::none && v.spill == nullptr ? &v.end->throttled : nullptr;
   v.past_caches = !stage.gpu && past_caches(t);
   v.ports = stage.inlet_ports[index] + executor;
   v.closed_executors = stage.closed_executors[index];
   v.home = executor;
-  v.stage = static_cast<std::uint32_t>(&stage - stages_.data());
   v.tunnel = t.tunnel->id();
   return v;
 }
@@ -515,7 +423,7 @@ OutletView Pipeline::Core::outlet_view(StageState const& stage, std::size_t inde
   OutletView v;
   v.ring = t.get_ring;
   v.ring.grouping = chosen_grouping(stage, *t.tunnel);
-  v.spill = t.spills && !t.crosses() ? t.spill : nullptr;
+  v.spill = flow(t).spills && !t.crosses() ? t.spill : nullptr;
   v.relays = stage.gpu ? nullptr : t.host_relays;
   v.control = control(stage.home);
   v.end = t.get_end;
@@ -568,7 +476,7 @@ bool Pipeline::Core::is_used(Home home) const {
 TerminationTable Pipeline::Core::build_termination(Home home, std::vector<std::vector<UnitNews>>& news) {
   Arena& arena = plan(home);
   bool const checks = home == checker_;
-  std::vector<UnitRecord> units(units_);
+  std::vector<UnitRecord> units(flow_.units);
   std::vector<SumTerm> terms;
   std::vector<CountGate> gates;
   std::vector<std::uint32_t> unit_list;
@@ -588,18 +496,18 @@ TerminationTable Pipeline::Core::build_termination(Home home, std::vector<std::v
       if (checks && of_device[unit].*kind != nullptr) gates.push_back({of_device[unit].*kind, 1, true});
     }
   };
-  std::vector<UnitNews> told(units_);
+  std::vector<UnitNews> told(flow_.units);
   auto const units_read = [&](StageState const& s) {
     std::set<std::uint32_t> all;
-    for (TunnelBase const* t : s.description.from) all.insert(unit_of_[t->id()]);
+    for (TunnelBase const* t : s.description.from) all.insert(flow_.tunnels[t->id()].unit);
     return all;
   };
 
-  for (std::uint32_t u = 0; u < units_; ++u) {
+  for (std::uint32_t u = 0; u < flow_.units; ++u) {
     UnitRecord& unit = units[u];
     std::vector<TunnelState const*> members;
     for (TunnelState const& t : tunnels_) {
-      if (unit_of_[t.tunnel->id()] == u) members.push_back(&t);
+      if (flow(t).unit == u) members.push_back(&t);
     }
     unit.tunnel = members.front()->tunnel->id();
 
@@ -613,14 +521,14 @@ TerminationTable Pipeline::Core::build_termination(Home home, std::vector<std::v
         }
       }
       for (OutletPort* port : t->open_outlets) add_term(&port->finished, 1, sizeof(OutletPort), t->get_home);
-      if (t->drained != nullptr && t->spills) add_term(t->drained, 1, 8, t->put_home);
+      if (t->drained != nullptr && flow(*t).spills) add_term(t->drained, 1, 8, t->put_home);
     }
     unit.finished.end = at(terms);
 
     unit.created.begin = at(terms);
     for (TunnelState const* t : members) {
       add_term(&t->put_ring.words->claimed, t->put_ring.shards, sizeof(RingWords), t->put_home);
-      if (t->spills) add_term(&words(t->put_home).image(t->spill).words->claimed, 1, 8, t->put_home);
+      if (flow(*t).spills) add_term(&words(t->put_home).image(t->spill).words->claimed, 1, 8, t->put_home);
     }
     unit.created.end = at(terms);
 
@@ -689,7 +597,7 @@ TerminationTable Pipeline::Core::build_termination(Home home, std::vector<std::v
     stages.push_back(record);
   };
   for (StageState const& s : stages_) add_stage(&s.words->ended, s.home, units_read(s));
-  std::vector<std::uint32_t> all_units(units_);
+  std::vector<std::uint32_t> all_units(flow_.units);
   std::iota(all_units.begin(), all_units.end(), 0U);  // whoever asks for the whole run
   add_stage(host_all_ended_, at_host, all_units);
   if (checks && home != at_host) add_stage(device(home).all_ended, home, all_units);
@@ -726,7 +634,7 @@ ThrottleTable Pipeline::Core::build_throttles() {
     Home const home = tunnels_[id].put_home;
     return home == checker_ || home == at_host || is_reached(home, checker_);
   };
-  for (Cycle const& cycle : cycles_) {
+  for (FlowPlan::Cycle const& cycle : flow_.cycles) {
     CycleRecord record;
     record.pools.begin = at(pools);
     for (std::uint32_t const id : cycle.pools) {
@@ -799,7 +707,7 @@ void Pipeline::Core::build_monitors() {
   build_lines();
   host_drains_.clear();
   for (TunnelState const& t : tunnels_) {
-    if (!t.crosses() || !t.spills || t.put_home != at_host) continue;
+    if (!t.crosses() || !flow(t).spills || t.put_home != at_host) continue;
     host_drains_.push_back(host_plan_->place<Drain>());
     host_plan_->image(host_drains_.back()) = {host_words_->image(t.spill), t.put_ring, t.drained};
   }
@@ -827,7 +735,7 @@ void Pipeline::Core::build_monitors() {
     table.own.question = &told_plan(checker_, home).place<DeviceWord>()->word;
     table.own.answer = &told_plan(home, checker_).place<DeviceWord>()->word;
     delegates.push_back(table.own);
-    for (std::uint32_t u = 0; u < units_; ++u) asks.push_back(asked_of(plan(home).image(table.units + u)));
+    for (std::uint32_t u = 0; u < flow_.units; ++u) asks.push_back(asked_of(plan(home).image(table.units + u)));
     build_monitor(home, table);
   }
   TerminationTable table = build_termination(checker_, news);
@@ -852,7 +760,7 @@ void Pipeline::Core::build_monitor(Home home, TerminationTable const& terminatio
     bool const puts = t.put_home == home;
     relays.push_back(make_relays(t, puts ? t.put_ring : t.get_ring));
     if (t.stencil && puts) heard_words.insert(heard_words.end(), t.stencil->heard.begin(), t.stencil->heard.end());
-    if (t.spills && puts) drains.push_back({words(home).image(t.spill), t.put_ring, t.drained});
+    if (flow(t).spills && puts) drains.push_back({words(home).image(t.spill), t.put_ring, t.drained});
   }
   std::vector<CountGate> started;
   std::vector<CountGate> returned;

@@ -507,7 +507,8 @@ RunReport Pipeline::Core::make_report(std::chrono::steady_clock::time_point end)
     TunnelState const& t = tunnels_[i];
     TunnelReport& r = report.tunnels[i];
     r.holds = 0;  // the last items' room may not have been told of
-    if (t.throttled_by != npos) r.throttled = plan(checker_).fetch(cycle_records_ + t.throttled_by).state.times;
+    if (std::size_t const cycle = flow(t).throttled_by; cycle != FlowPlan::none)
+      r.throttled = plan(checker_).fetch(cycle_records_ + cycle).state.times;
     if (t.route != npos)
       r.batches = device(t.line_home).lines[static_cast<std::size_t>(t.direction())]->batches(t.route);
     if (t.stencil) report.stencils.push_back(stencil_report(t));

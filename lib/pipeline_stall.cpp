@@ -145,7 +145,8 @@ PipelineSnapshot Pipeline::Core::read_counters(WordCopies const& reader, Kernels
       stage.from.push_back({s.description.from[f]->id(), sum(each)});
     }
     for (std::size_t o = 0; o < s.description.into.size(); ++o)
-      stage.into.push_back({s.description.into[o]->id(), reader.read(s.closed_executors[o], s.home), s.spills[o]});
+      stage.into.push_back(
+          {s.description.into[o]->id(), reader.read(s.closed_executors[o], s.home), flow_.stages[i].spills[o]});
     all.stages.push_back(std::move(stage));
   }
   for (TunnelState const& t : tunnels_) {
@@ -174,16 +175,16 @@ PipelineSnapshot Pipeline::Core::read_counters(WordCopies const& reader, Kernels
       s.arrived = reader.read(t.arrived.word, t.arrived.home);
       s.published = reader.read(t.published.word, t.published.home);
     }
-    s.spills = t.spills;
-    if (t.spills) {
+    s.spills = flow(t).spills;
+    if (s.spills) {
       RingWords* const pool = words(from).image(t.spill).words;
       s.spill_taken = s.crosses ? reader.read(t.drained, from) : reader.read(&pool->taken, from);
       s.spill_claimed = reader.read(&pool->claimed, from);
       s.spill_capacity = spill_items(tunnel);
     }
-    if (t.throttled_by != npos) {
+    if (std::size_t const by = flow(t).throttled_by; by != FlowPlan::none) {
       s.throttled = reader.read(&t.put_end->throttled, from) != 0;
-      s.throttled_by.assign(cycles_[t.throttled_by].pools.begin(), cycles_[t.throttled_by].pools.end());
+      s.throttled_by.assign(flow_.cycles[by].pools.begin(), flow_.cycles[by].pools.end());
     }
     bool const end_at_host = to == at_host;
     EndWords* const end = end_at_host ? t.get_end : t.put_end;

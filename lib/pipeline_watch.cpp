@@ -43,7 +43,7 @@ bool Pipeline::Core::supervise() noexcept {
   try {
     if (!error_.get()) import_faults();
     look_for_the_end();
-    moved = host_throttles_ != nullptr && !cycles_.empty() && step(m, *host_throttles_, m.now_ns());
+    moved = host_throttles_ != nullptr && !flow_.cycles.empty() && step(m, *host_throttles_, m.now_ns());
     auto const now = std::chrono::steady_clock::now();
     check_started(now);
     if (std::chrono::nanoseconds const held = driver_held(now); held > driver_patience) {  // W1
