@@ -135,7 +135,7 @@ void leave_thread(Control& control, std::uint32_t tunnel) {
 }
 
 void leave_lane(Control& control) {
-  unsigned const times = ++simt::lane_unwinds();
+  unsigned const times = simt::count_lane_unwind();
   note_catcher(control, simt::lane_mark(), times);
   if (times > told_after) simt::wait(times);
   throw Unwind(leaving, times);

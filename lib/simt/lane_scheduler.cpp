@@ -351,10 +351,12 @@ std::uint64_t meet(WarpOperation operation, std::uint32_t mask, std::uint64_t va
 
 std::uint32_t converge() { return scheduler_here("converge").converge(__builtin_return_address(0)); }
 
-std::uint32_t& lane_mark() noexcept { return lane_here("lane_mark").mark; }
+// TSan sees only what callers do with a reference; the lane's record may have been an earlier lane's.
+std::uint32_t lane_mark() noexcept { return lane_here("lane_mark").mark; }
+void set_lane_mark(std::uint32_t mark) noexcept { lane_here("set_lane_mark").mark = mark; }
 
 unsigned& lane_misses() noexcept { return lane_here("lane_misses").misses; }
-unsigned& lane_unwinds() noexcept { return lane_here("lane_unwinds").unwinds; }
+unsigned count_lane_unwind() noexcept { return ++lane_here("count_lane_unwind").unwinds; }
 
 std::uint32_t live_lanes() noexcept {
   Lane& lane = lane_here("live_lanes");

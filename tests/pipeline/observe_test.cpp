@@ -48,8 +48,7 @@ struct Line {
           std::this_thread::sleep_for(sleep);
         },
         into(numbers));
-    pipe.add_cpu_stage(
-        "sink", [](int const&) {}, from(numbers));
+    pipe.add_cpu_stage("sink", [](int const&) {}, from(numbers));
   }
   Pipeline pipe;
 };
@@ -129,7 +128,8 @@ TEST(Graph, IsAPictureWhereGraphvizIsInstalled) {
 TEST(Graph, OfAnotherProgramIsWrittenAsAnyFile) {
   std::filesystem::path const folder = testing::TempDir() + "drawn_" + std::to_string(getpid());
   std::filesystem::create_directories(folder);
-  std::ofstream(folder / "dot") << "#!/bin/sh\nhead -c 7\necho ', drawn'\n";
+  std::ofstream(folder / "dot")
+      << "#!/bin/sh\nhead -c 7\necho ', drawn'\ncat > /dev/null\n";  // all: or it breaks the pipe
   std::filesystem::permissions(folder / "dot", std::filesystem::perms::owner_all);
   std::filesystem::create_symlink("picture", folder / "graph.svg");
   std::string const before = std::getenv("PATH");

@@ -237,12 +237,12 @@ TEST(Simt, HoldsEveryLaneAtTheBlocksBarrier) {
 // Two places that no compiler makes one.
 [[gnu::noinline]] std::uint32_t converge_here() {
   std::uint32_t const group = converge();
-  lane_mark() = 1;
+  set_lane_mark(1);
   return group;
 }
 [[gnu::noinline]] std::uint32_t converge_there() {
   std::uint32_t const group = converge();
-  lane_mark() = 2;
+  set_lane_mark(2);
   return group;
 }
 TEST(Simt, LanesThatComeTogetherConverge) {

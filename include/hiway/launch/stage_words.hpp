@@ -40,7 +40,7 @@ HIWAY_NO_SPACE_CHECK HIWAY_DEVICE inline void enter_block([[maybe_unused]] Contr
   if (threadIdx.x % 32 == 0) block_context().stages[threadIdx.x / 32] = stage;
   __syncthreads();
 #else
-  simt::lane_mark() = stage;
+  simt::set_lane_mark(stage);
 #endif
 }
 /// Says that the warp is in another stage of its group; all its lanes call it.
@@ -49,7 +49,7 @@ HIWAY_NO_SPACE_CHECK HIWAY_DEVICE inline void enter_stage(std::uint32_t stage) {
   if (threadIdx.x % 32 == 0) block_context().stages[threadIdx.x / 32] = stage;
   __syncwarp(CudaMachine{}.lanes());
 #else
-  if (simt::on_lane()) simt::lane_mark() = stage;  // other machines that run the loop have no mark
+  if (simt::on_lane()) simt::set_lane_mark(stage);  // other machines that run the loop have no mark
 #endif
 }
 

@@ -42,11 +42,12 @@ std::uint64_t meet(WarpOperation operation, std::uint32_t mask, std::uint64_t va
 /// the first of them lets others run, or the lane alone. Every lane of the result gets the same result.
 [[nodiscard]] std::uint32_t converge();
 /// A number that the lane's own code may keep: which stage of a group it is in. 0 at launch.
-[[nodiscard]] std::uint32_t& lane_mark() noexcept;
+[[nodiscard]] std::uint32_t lane_mark() noexcept;
+void set_lane_mark(std::uint32_t mark) noexcept;
 /// Likewise: gets in a row that brought nothing. 0 at launch.
 [[nodiscard]] unsigned& lane_misses() noexcept;
-/// Likewise: Unwinds thrown because the run aborts. 0 at launch.
-[[nodiscard]] unsigned& lane_unwinds() noexcept;
+/// Counts one more Unwind thrown because the run aborts. Returns how many that makes since launch.
+unsigned count_lane_unwind() noexcept;
 /// The warp's lanes that were launched and have not exited.
 [[nodiscard]] std::uint32_t live_lanes() noexcept;
 /// All lanes of the block that have not exited meet.
