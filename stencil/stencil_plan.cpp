@@ -10,7 +10,7 @@ namespace {
 constexpr std::uint32_t most_extent = 1u << 21;  // a fault's item has 22 bits for each coordinate
 constexpr std::uint32_t most_frames = 1u << 20;
 constexpr std::uint64_t most_references = std::uint64_t{1} << 30;
-constexpr std::uint64_t most_region_values = 0xffffffff;  // what a board counts of a region
+constexpr std::uint64_t most_region_values = 0xffffffff;  // the most that a board can count for a region
 constexpr std::size_t region_bytes_least = std::size_t{16} * 1024;
 constexpr std::size_t region_bytes_most = std::size_t{256} * 1024;
 
@@ -36,8 +36,8 @@ void check(std::string const& who, StencilConfig const& c) {
     throw ConfigError(who + "regions move by dma or direct, not by Movement::managed");
 }
 
-/// The library's choice: whole rows, in about 32 regions, so that work begins before all is there and many warps open cells,
-/// but none so small that it is not worth a copy, or so large that one is waited for.
+/// The library's choice: whole rows, in about 32 regions, so that work begins before the whole matrix has arrived, and
+/// many warps open cells. No region is so small that a copy is not worth it, or so large that consumers wait for it.
 void choose_region(StencilShape& s, StencilConfig const& c, std::size_t value_bytes) {
   s.region_width = c.region_width != 0 ? c.region_width : c.width;
   std::size_t const row = s.region_width * value_bytes;
@@ -115,7 +115,7 @@ PlannedAxis plan_axis(std::uint32_t extent, std::uint32_t region, std::uint32_t 
     axis.of_place[place] = static_cast<std::uint32_t>(axis.bands.size()) - 1;
   }
   std::uint32_t const regions = (extent + region - 1) / region;
-  auto first = axis.bands.begin();  // of the region's bands, which lie no further left than the region's before
+  auto first = axis.bands.begin();  // the region's first band; never left of the previous region's
   for (std::uint32_t r = 0; r < regions; ++r) {
     auto const needs = [r](StencilBand const& b) { return b.first <= r && r <= b.last; };
     first = std::find_if(first, axis.bands.end(), needs);

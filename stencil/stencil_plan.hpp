@@ -1,4 +1,5 @@
-// What a stencil tunnel is made of, before there is memory: bands, cells, strips; and how its regions are copied.
+// The layout of a stencil tunnel, computed before memory is allocated: bands, cells, strips. Also how its regions are
+// copied.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +17,8 @@ struct PlannedAxis {
   std::vector<BandRange> of_region;
   std::vector<std::uint32_t> of_place;
 };
-/// Cuts the places of an axis of `extent` values, of which each needs those `before` and `behind`, into bands.
+/// Cuts the places of an axis of `extent` values into bands. A place needs the `before` values in front of it and the
+/// `behind` values behind it.
 [[nodiscard]] PlannedAxis plan_axis(std::uint32_t extent, std::uint32_t region, std::uint32_t before,
                                     std::uint32_t behind, StencilEdges edges);
 
@@ -36,18 +38,18 @@ struct RegionCopies {
   std::byte* from_values = nullptr;
   std::byte* to_values = nullptr;
 
-  /// Of the largest region.
+  /// The size of the largest region.
   [[nodiscard]] std::size_t region_bytes() const {
     return std::size_t{shape.region_width} * shape.region_height * value_bytes;
   }
   [[nodiscard]] Copy copy(RegionReference const& reference) const;
 };
 
-/// "value (x, y) of frame f", of a fault's item (detail::place_item).
+/// "value (x, y) of frame f", from a fault's item (detail::place_item).
 [[nodiscard]] std::string fault_place(std::uint64_t item);
 
-/// What is wrong with the frames of a run that has ended, or does not go on: the first that was begun and is not complete.
-/// `set`: for each buffer and region. Empty when every frame that was begun is complete.
+/// For a run that has ended or is stuck: the first frame that was begun and is not complete, and what it lacks. Empty
+/// when every frame that was begun is complete. `set`: the values set, for each buffer and region.
 [[nodiscard]] std::string incomplete_frame(StencilShape const& shape, std::vector<std::uint32_t> const& set);
 
 }  // namespace hiway

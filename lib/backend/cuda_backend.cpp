@@ -1,5 +1,5 @@
-// CUDA's backend. Any failure carries file, line, call, and what it was done for. The caller's current device stays
-// (ADR 0036): what needs one is called under Gpu::Current.
+// The CUDA backend. Every error names file, line, call and purpose. The caller's current device stays (ADR 0036): a
+// call that needs a device runs under Gpu::Current.
 #include <cudaTypedefs.h>
 #include <cuda_runtime_api.h>
 #include <nvtx3/nvToolsExt.h>
@@ -27,8 +27,8 @@ void check(cudaError_t error, char const* call, std::string_view what, int line)
 }
 #define HIWAY_CUDA(call, what) check((call), #call, what, __LINE__)
 
-/// The driver's calls that the runtime lacks. By their entry points: a program linked with libcuda would not start where
-/// there is no driver.
+/// Driver calls that the runtime lacks. Their entry points are looked up: a program linked with libcuda would not start
+/// on a machine without a driver.
 struct Driver {
   PFN_cuDevicePrimaryCtxRetain_v7000 retain_primary = nullptr;
   PFN_cuCtxPushCurrent_v4000 push = nullptr;
@@ -57,23 +57,24 @@ struct Driver {
   }
 };
 
-/// A GPU by its primary context, the one that CUDA's runtime uses. Never given back, as the runtime does not either.
+/// A GPU, by its primary context, which the CUDA runtime uses, too. Never released; the runtime does not release it
+/// either.
 class Gpu {
  public:
   Gpu(int number, std::string_view what) {
-    HIWAY_CUDA(cudaInitDevice(number, 0, 0), what);  // its errors are the ones that users know
+    HIWAY_CUDA(cudaInitDevice(number, 0, 0), what);  // reports the errors that users know
     if (CUresult const result = Driver::get().retain_primary(&context_, number); result != CUDA_SUCCESS)
       throw CudaError(std::string(what) + ": cuDevicePrimaryCtxRetain failed: " + std::to_string(result));
   }
 
-  /// While it lives the GPU is the calling thread's current one; then again what was before, be it none.
+  /// While it lives, the GPU is the calling thread's current device. Afterwards the previous one is again, or none.
   class Current {
    public:
     Current(Gpu gpu, std::string_view what) : Current(gpu) {
       if (result_ != CUDA_SUCCESS)
         throw CudaError(std::string(what) + ": cuCtxPushCurrent failed: " + std::to_string(result_));
     }
-    /// For destructors: says nothing when it fails.
+    /// For destructors: a failure is ignored.
     explicit Current(Gpu gpu) noexcept : result_(Driver::get().push(gpu.context_)) {}
     ~Current() {
       CUcontext popped = nullptr;
@@ -105,7 +106,7 @@ class Stream {
   Stream& operator=(Stream const&) = delete;
   [[nodiscard]] cudaStream_t get() const { return stream_; }
   [[nodiscard]] Gpu gpu() const { return gpu_; }
-  /// True when everything given to it is done.
+  /// True when all work given to it is done.
   [[nodiscard]] bool idle(std::string_view what) const {
     Gpu::Current const here(gpu_, what);
     cudaError_t const state = cudaStreamQuery(stream_);
@@ -119,7 +120,7 @@ class Stream {
   cudaStream_t stream_ = nullptr;
 };
 
-/// Streams are made before kernels run and lent to them: making many beside running kernels blocks.
+/// Streams that are lent to kernels. They are created before kernels run: creating many beside running kernels blocks.
 /// *Threads*: any.
 class StreamPool {
  public:
@@ -183,7 +184,7 @@ struct DestroyEvent {
 };
 using Event = std::unique_ptr<CUevent_st, DestroyEvent>;
 
-/// An event without a time.
+/// An event without timing.
 Event make_event(Gpu gpu, std::string_view what) {
   Gpu::Current const here(gpu, what);
   cudaEvent_t event = nullptr;
@@ -211,10 +212,11 @@ Pinned<T> make_pinned(Gpu gpu, std::size_t count, std::string_view what) {
 
 static_assert(CUDART_VERSION >= 13000, "hiway: cudaMemcpyBatchAsync as CUDA 13 has it");
 
-// Submissions go by two streams in turn: the copies of one are under way while the other's words are set, which takes some
-// microseconds (docs/adr/0037). Submission n has event n mod most_under_way, which is its own until it has completed. Its
-// words are operations of the stream behind its copies, of which the stream makes the writes visible first, and behind the
-// event of the submission before it: words are set in their order.
+// Submissions alternate between two streams: the copies of one are under way while the other's words are set, which
+// takes some microseconds (docs/adr/0037). Submission n has event n mod most_under_way to itself until it has
+// completed. Its words are set by stream operations after its copies; the stream makes the copies' writes visible
+// first. These operations also wait for the event of the submission before, so words are set in the order of
+// submissions.
 class GpuCopies final : public CopyStream {
  public:
   explicit GpuCopies(Gpu gpu) : streams_{{gpu, what}, {gpu, what}} {
@@ -222,7 +224,7 @@ class GpuCopies final : public CopyStream {
   }
   ~GpuCopies() override {
     Gpu::Current const here(gpu());
-    for (Stream const& stream : streams_) cudaStreamSynchronize(stream.get());  // before events go
+    for (Stream const& stream : streams_) cudaStreamSynchronize(stream.get());  // before the events are destroyed
   }
 
   std::uint64_t submit(std::span<Copy const> copies, std::span<WordCopy const> words) override {
@@ -275,7 +277,7 @@ class GpuCopies final : public CopyStream {
     }
     cudaMemcpyAttributes attributes{};
     attributes.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
-    attributes.flags = cudaMemcpyFlagPreferOverlapWithCompute;  // persistent kernels leave no SM to copy with
+    attributes.flags = cudaMemcpyFlagPreferOverlapWithCompute;  // persistent kernels leave no SM free to copy with
     std::size_t of_all = 0;
     HIWAY_CUDA(cudaMemcpyBatchAsync(targets_.data(), sources_.data(), bytes_.data(), bytes_.size(), &attributes,
                                     &of_all, 1, stream),
@@ -287,13 +289,13 @@ class GpuCopies final : public CopyStream {
   Stream streams_[2];
   std::uint64_t submitted_ = 0;
   std::uint64_t completed_ = 0;
-  // One submission's, kept for their memory.
+  // The lists of one submission; they are members so that their memory is reused.
   std::vector<void*> targets_;
   std::vector<void const*> sources_;
   std::vector<std::size_t> bytes_;
 };
 
-/// Copies from device memory beside running kernels, by a stream and pinned memory made before they start.
+/// Copies from device memory beside running kernels, with a stream and pinned memory made before the kernels start.
 class Peeks {
  public:
   explicit Peeks(Gpu gpu) : stream_(gpu, "peeks"), staging_(make_pinned<std::byte>(gpu, staging_bytes, "peeks")) {}
@@ -302,7 +304,7 @@ class Peeks {
     Gpu::Current const here(stream_.gpu());
     for (std::size_t at = 0; at < bytes; at += staging_bytes) {
       std::size_t const n = std::min(staging_bytes, bytes - at);
-      // A copy given up before may still write to the staging memory.
+      // An earlier copy that was given up may still write to the staging memory.
       if (cudaStreamQuery(stream_.get()) != cudaSuccess) return false;
       if (cudaMemcpyAsync(staging_.get(), static_cast<std::byte const*>(device) + at, n, cudaMemcpyDeviceToHost,
                           stream_.get()) != cudaSuccess)
@@ -326,7 +328,8 @@ class Peeks {
   Pinned<std::byte> staging_;
 };
 
-/// As how many devices a GPU counts, which share its processors: pipelines over several devices run on one GPU, too.
+/// How many devices a GPU counts as; they share its processors. With this, pipelines over several devices run on one
+/// GPU.
 int parts_of_gpu() {
   return static_cast<int>(number_from_environment("HIWAY_GPU_PARTS", "a number from 1 to 8", 1, 8).value_or(1));
 }
@@ -348,7 +351,9 @@ class CudaBackend final : public Backend {
   }
 
   int number() const override { return number_; }
-  [[nodiscard]] bool left_behind_by_fork() const override { return process_ != getpid(); }  // as CUDA has it
+  [[nodiscard]] bool left_behind_by_fork() const override {
+    return process_ != getpid();
+  }  // CUDA does not survive fork
   bool reaches(Backend& other) override {
     if (!peers_) return false;
     int const others = other.number() / parts_;
@@ -432,7 +437,8 @@ class CudaBackend final : public Backend {
                                       static_cast<int>(grid.shared_bytes)),
                  name);
     }
-    // A first launch that needs more local memory than any before would wait for every running kernel.
+    // A launch that needs more local memory than any before would wait for every running kernel; so the limit is raised
+    // here.
     std::size_t stack = 0;
     HIWAY_CUDA(cudaDeviceGetLimit(&stack, cudaLimitStackSize), name);
     if (attributes.localSizeBytes > stack)
@@ -451,8 +457,8 @@ class CudaBackend final : public Backend {
                "occupancy");
     return static_cast<unsigned>(blocks);
   }
-  // One block an SM, shared among the kernels, two SMs left for the monitor and for copies that the driver makes with
-  // kernels.
+  // One block per SM, shared among the kernels. Two SMs are left for the monitor and for copies that the driver makes
+  // with kernels.
   simt::Grid default_grid(simt::Grid wanted, unsigned sharers) const override {
     if (wanted.threads_per_block == 0) wanted.threads_per_block = 256;
     if (wanted.blocks == 0) wanted.blocks = std::max(1u, (std::max(3u, processors()) - 2) / std::max(1u, sharers));
@@ -465,8 +471,8 @@ class CudaBackend final : public Backend {
   std::unique_ptr<RunningKernel> start(std::string_view name, DeviceKernel const& kernel, simt::Grid grid) override {
     require_code(name, kernel);
     std::shared_ptr<Stream> stream = streams_.lend(name);
-    auto running =
-        std::make_unique<GpuKernel>(std::string(name), stream);  // before the launch, which cannot be taken back
+    // Before the launch, which cannot be undone.
+    auto running = std::make_unique<GpuKernel>(std::string(name), stream);
     launch_on(*stream, name, kernel, grid);
     return running;
   }

@@ -43,9 +43,9 @@ class HostKernel final : public RunningKernel {
   simt::Launch launch_;
 };
 
-/// What emulated devices do as GPUs may; for tests.
+/// What GPUs may do and emulated devices do on request; for tests.
 struct Hardships {
-  std::chrono::microseconds longest_copy{0};  ///< a submission takes up to as long
+  std::chrono::microseconds longest_copy{0};  ///< a submission takes up to this long
   bool peers = true;                          ///< they reach each other's memory
 };
 
@@ -54,8 +54,8 @@ Hardships chosen_hardships() {
   return {std::chrono::microseconds(delay.value_or(0)), peers_wanted()};
 }
 
-// A poll does one thing: lands a copy (of a submission the last first), sets a word, or counts a submission. Whoever
-// forgets to wait, or takes a word or a copy for another, sees old bytes.
+// A poll does one thing: it lands a copy (a submission's last one first), sets a word, or counts a submission. So code
+// that forgets to wait, or takes one word or copy for another, sees old bytes.
 class HostCopies final : public CopyStream {
   using Clock = std::chrono::steady_clock;
 
@@ -69,7 +69,7 @@ class HostCopies final : public CopyStream {
     if (!under_way_.empty()) {
       Submission& next = under_way_.front();
       if (takes_us_.max() != 0 && Clock::now() < next.from) {
-        // not yet, nor what is behind it
+        // not yet, and no later submission either
       } else if (!next.copies.empty()) {
         Copy const& copy = next.copies.back();
         for (std::size_t row = 0; row < copy.rows; ++row) {
@@ -149,7 +149,7 @@ class HostBackend final : public Backend {
   }
   unsigned full_grid(DeviceKernel const&, simt::Grid, unsigned) override { return 2; }  // every lane is a fiber
   std::unique_ptr<RunningKernel> start(std::string_view name, DeviceKernel const& kernel, simt::Grid grid) override {
-    auto running = std::make_unique<HostKernel>();  // before the launch, which cannot be taken back
+    auto running = std::make_unique<HostKernel>();  // before the launch, which cannot be undone
     running->start(device_, name, kernel, grid);
     return running;
   }
@@ -175,8 +175,8 @@ std::string chosen_device() {
 
 }  // namespace
 
-// Before the first CUDA call, as units register before main. A kernel that is loaded while persistent ones run waits for
-// their end, so all are loaded at once. A user's own setting stays.
+// Sources with CUDA code register before main, so this comes before the first CUDA call. A kernel that is loaded while
+// persistent ones run waits for their end; so all kernels are loaded at once. A setting of the user's stays.
 bool register_cuda(CudaSupport support) noexcept {
   setenv("CUDA_MODULE_LOADING", "EAGER", 0);
   cuda_registry() = support;

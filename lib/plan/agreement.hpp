@@ -1,5 +1,5 @@
-// Agreement: a model says what the program does, for one choice of parameters: every task that the program creates is a
-// point of one statement, and its windows are the statement's.
+// Agreement: checks, for one choice of parameters, that a model says what the program does. Every task that the program
+// creates must be a point of exactly one statement, and its windows must be the statement's.
 #pragma once
 #include <string>
 
@@ -8,7 +8,7 @@
 
 namespace hiway::plan {
 
-/// "" when they agree, else where they do not. `symbols`: the model's first parameters' values.
+/// "" when they agree, else where they do not. `symbols`: values of the model's first parameters.
 [[nodiscard]] std::string disagreement(Program const& program, Model const& model, Tasks const& tasks,
                                        std::vector<std::int64_t> const& symbols);
 

@@ -10,7 +10,7 @@
 namespace hiway::plan {
 namespace {
 
-// ---- JSON. Not by operator+ of a literal and a text: g++ 12 warns of what it makes of it.
+// ---- JSON. Not with operator+ of a literal and a text: g++ 12 warns about the code that it makes of that.
 std::string quoted(std::string const& text) { return json_text(text); }
 std::string quoted(Rational const& number) { return quoted(number.str()); }
 
@@ -24,7 +24,7 @@ std::string list_of(List const& list, Text const& text) {
   return all += ']';
 }
 
-/// Keys, and texts of values.
+/// Keys, and values as JSON text.
 using Members = std::vector<std::pair<std::string, std::string>>;
 std::string object(Members const& members) {
   std::string all(1, '{');

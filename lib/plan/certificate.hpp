@@ -1,5 +1,5 @@
-// Certificate: a proof as text, which anybody can check: tests/plan/check_certificate.py does, and shares nothing with the
-// planner.
+// Certificate: a proof as text, for independent checks. tests/plan/check_certificate.py checks it and shares nothing
+// with the planner.
 #pragma once
 #include <string>
 #include <string_view>
@@ -10,13 +10,13 @@
 
 namespace hiway::plan {
 
-/// JSON. A polynomial is an object {"N*k": "1/2", "": "-1"}: factors of products of variables; a second task's variables
-/// end in '.
+/// JSON. A polynomial is an object {"N*k": "1/2", "": "-1"}: products of variables and their factors. A second task's
+/// variables end in '.
 [[nodiscard]] std::string certificate_of(Program const& program, Model const& model, Proven const& proven,
                                          std::size_t symbols, std::int64_t least);
 
-/// Multiplies out every proof of the text: "" when each is what it claims, else what is not. Shares nothing with what made
-/// it but the reader of JSON. *Throws* ConfigError where the text is no certificate.
+/// Multiplies out every proof of the text: "" if each shows what it claims, else which one does not. Shares nothing
+/// with the code that made the text but the reader of JSON. *Throws* ConfigError if the text is no certificate.
 [[nodiscard]] std::string fault_of(std::string_view certificate);
 
 }  // namespace hiway::plan

@@ -17,7 +17,7 @@ class Builder {
   }
 
  private:
-  static constexpr std::size_t narrow = 4;  // so many writers are waited for one by one
+  static constexpr std::size_t narrow = 4;  // up to this many writers are waited for one by one
 
   struct Edge {
     std::uint32_t earlier;
@@ -48,7 +48,8 @@ class Builder {
     }
     std::uint32_t tree = 0;  // its node j is node tree + j - 1; 0: not made yet
     for (Read const& read : channel.reads) {
-      // The writers whose windows meet the reader's: neither first nor last elements ever decrease.
+      // The writers whose windows overlap the reader's. They are found by bisection, as neither first nor last elements
+      // ever decrease.
       auto const begin =
           std::ranges::lower_bound(channel.writes, read.first, {}, &Write::last) - channel.writes.begin();
       auto const end =
@@ -69,7 +70,8 @@ class Builder {
     }
   }
 
-  /// A tree over a channel's writers: inner nodes 1 to writers - 1, the leaves `writers` and up are the tasks.
+  /// Adds a tree over a channel's writers: 1 to writers - 1 are its inner nodes, and the leaves, `writers` and up, the
+  /// tasks.
   std::uint32_t add_tree(std::uint32_t c) {
     Channel const& channel = tasks_.channels[c];
     std::uint32_t const tree = nodes_;

@@ -1,9 +1,9 @@
-// Dependences: which task runs before which, whatever the capacities. The waits for room depend on the capacities and are
-// Schedule's.
+// Dependences: which task runs before which, whatever the capacities. Waits for room depend on the capacities; Schedule
+// handles them.
 //
-// Nodes 0 to tasks - 1 are the tasks. The others join the writers of one channel in a binary tree, so that a reader with
-// a wide window waits for few of them: the edges are linear in the program, but for a factor log(writers) where windows
-// are wide.
+// Nodes 0 to tasks - 1 are the tasks. The others join the writers of one channel in a binary tree, so that a reader
+// with a wide window waits for only a few nodes. The number of edges is linear in the program, but for a factor
+// log(writers) where windows are wide.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -23,7 +23,7 @@ enum class Cause : std::uint8_t {
 
 struct Dependence {
   std::uint32_t later;    ///< node
-  std::uint32_t channel;  ///< Tasks::channels; of `process`: Tasks::processes
+  std::uint32_t channel;  ///< index into Tasks::channels; for `process` into Tasks::processes
   Cause cause;
 };
 
@@ -35,7 +35,7 @@ struct Dependences {
   [[nodiscard]] std::size_t nodes() const { return before.size(); }
 };
 
-/// Needs elements that are all written at some time: nothing starves.
+/// Every element that a task reads must be written at some time: nothing starves.
 [[nodiscard]] Dependences find_dependences(Tasks const& tasks, Discipline discipline);
 
 }  // namespace hiway::plan

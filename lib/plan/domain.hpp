@@ -9,7 +9,7 @@
 
 namespace hiway::plan {
 
-/// Thrown where part of the points lies on each side, or nobody knows.
+/// Thrown when neither all points nor none can be shown to meet it.
 struct Split {
   Polynomial at_least_0;
 };
@@ -31,9 +31,9 @@ class Domain {
   [[nodiscard]] std::vector<Polynomial> const& all() const { return all_; }
 
   [[nodiscard]] bool implies(Polynomial const& at_least_0) const;
-  /// False: there may still be no integer point.
+  /// When false, there may still be no integer point.
   [[nodiscard]] bool empty() const;
-  /// Whether it holds everywhere, or nowhere. *Throws* Split.
+  /// True if it holds everywhere, false if nowhere. *Throws* Split otherwise.
   [[nodiscard]] bool decide(Polynomial const& at_least_0) const;
 
  private:
@@ -41,7 +41,8 @@ class Domain {
   std::vector<Polynomial> all_;  // tightened
 };
 
-/// Calls `piece` with what is assumed, and again with more wherever it throws Split. *Throws* NoModel.
+/// Calls `piece` with what is assumed. Where it throws Split, calls it for each of the two sides, with that side
+/// assumed, too. *Throws* NoModel.
 void for_each_piece(std::vector<Polynomial> const& assumed,
                     std::function<void(std::vector<Polynomial> const&)> const& piece);
 

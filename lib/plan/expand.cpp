@@ -231,7 +231,7 @@ class Expander {
     std::int64_t const from = bounded(loop.from, -max_elements, max_elements, "as a loop's bound");
     std::int64_t const to = bounded(loop.to, -max_elements, max_elements, "as a loop's bound");
     std::int64_t const step_by = bounded(loop.step, 1, INT64_MAX, "as step: the loop would not end");
-    std::int64_t const by = std::min(step_by, 2 * max_elements);  // beyond the end is beyond the end
+    std::int64_t const by = std::min(step_by, 2 * max_elements);  // every step beyond the end has the same effect
     for (std::int64_t i = from; i < to; i += by) {
       count_work(step.place, step.pointer);
       slots_.push_back(i);

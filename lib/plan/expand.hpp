@@ -28,13 +28,13 @@ struct Read {
   [[nodiscard]] std::int64_t last() const { return first + reach - 1; }
 };
 
-/// One stream, or one of an array. Windows are in the order in which their tasks are created, at most one write and one
-/// read of each task, none empty; their firsts never decrease.
+/// One stream, or one stream of an array. Windows are in the order in which their tasks are created. There is at most
+/// one write and one read of each task, none is empty, and their `first` never decreases.
 struct Channel {
-  std::uint32_t stream = 0;  ///< Program::streams: whose capacity it has
+  std::uint32_t stream = 0;  ///< index into Program::streams, whose capacity it has
   std::string name;          ///< "s", or "s[2,3]"
   std::int64_t initial = 0;
-  std::int64_t written = 0;  ///< by all tasks, and initial
+  std::int64_t written = 0;  ///< by all tasks, plus initial
   std::int64_t read = 0;     ///< by all tasks
   std::vector<Write> writes{};
   std::vector<Read> reads{};
@@ -58,19 +58,19 @@ struct Tasks {
   std::vector<std::uint32_t> definition;
   std::vector<std::uint32_t> process;
   std::vector<std::int64_t> cost;
-  std::vector<std::uint64_t> first_value;  ///< into values: as many as its definition has variables
+  std::vector<std::uint64_t> first_value;  ///< index into values: as many as its definition has variables
   std::vector<std::int64_t> values;
 
   // One a stream of the program.
   std::vector<std::int64_t> elem_bytes;
-  std::vector<std::int64_t> channels_of;  ///< how many share its capacity
+  std::vector<std::int64_t> channels_of;  ///< how many channels share its capacity
 
   [[nodiscard]] std::size_t size() const { return definition.size(); }
   /// "t", or "t(i=2,k=3)".
   [[nodiscard]] std::string label(std::uint32_t task) const;
 };
 
-/// Runs the program's loops, with `params` in the place of its own. *Throws* ConfigError with the place.
+/// Runs the program's loops; `params` override its own. *Throws* ConfigError with the place.
 [[nodiscard]] Tasks expand(Program const& program, Parameters const& params);
 
 }  // namespace hiway::plan

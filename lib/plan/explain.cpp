@@ -39,7 +39,7 @@ std::string explain_wait(Tasks const& tasks, Wait const& wait) {
   return "";
 }
 
-/// What breaks a cycle: for each stream the least that takes one of its waits away.
+/// What breaks a cycle: for each stream, the least capacity that ends one of its waits.
 std::string remedy(Tasks const& tasks, std::vector<std::string> const& streams, std::vector<Wait> const& cycle) {
   std::map<std::uint32_t, std::int64_t> enough;
   for (Wait const& wait : cycle) {
@@ -54,7 +54,7 @@ std::string remedy(Tasks const& tasks, std::vector<std::string> const& streams, 
   return text;
 }
 
-/// Inside quotes of the dot language.
+/// The text as it stands inside quotes of the dot language.
 std::string escaped(std::string const& text) {
   std::string const quoted = quoted_text(text);
   return quoted.substr(1, quoted.size() - 2);
@@ -64,14 +64,14 @@ std::string escaped(std::string const& text) {
 
 std::string explain_cycle(Tasks const& tasks, std::vector<std::string> const& streams, std::vector<Wait> const& cycle) {
   constexpr std::size_t shown = 6;
-  // Told from a wait for room on, each task waiting for the next one's.
+  // Begins with a wait for room; each task waits for the next one.
   std::vector<Wait> told(cycle.rbegin(), cycle.rend());
   auto const room = std::ranges::find(told, Cause::room, &Wait::cause);
   std::ranges::rotate(told, room == told.end() ? told.begin() : room);
   std::string text;
   std::size_t left_out = 0;
   for (std::size_t i = 0; i < told.size(); ++i) {
-    // Of a long cycle its ends, and all waits for room.
+    // Of a long cycle only the ends are told, and all waits for room.
     bool const middle = told.size() > shown && i >= shown / 2 && i + shown / 2 < told.size();
     if (middle && told[i].cause != Cause::room) {
       ++left_out;

@@ -10,7 +10,7 @@
 namespace hiway::plan {
 namespace {
 
-/// Whatever the locale says.
+/// The same in every locale.
 bool is_letter_or_digit(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
@@ -60,7 +60,7 @@ class FormulaParser {
     at_ += word.size();
     return true;
   }
-  /// Not the beginning of a name.
+  /// Takes a whole word, not the beginning of a longer name.
   bool take_word(std::string_view word) {
     peek();
     if (name_here() != word) return false;
@@ -82,7 +82,7 @@ class FormulaParser {
     negation();
     while (take_word("and") || take("&&")) right_side(Op::both, [this] { negation(); });
   }
-  /// Its steps follow `op`, which knows how many they are.
+  /// The right side's steps follow `op`, whose value is their number.
   template <class Parse>
   void right_side(Op op, Parse parse) {
     std::size_t const at = formula_.steps_.size();
@@ -101,7 +101,7 @@ class FormulaParser {
   void comparison() {
     sum();
     compared_ = false;
-    // The longer word first.
+    // The longer words first.
     for (auto const& [word, op] :
          {std::pair{"<=", Op::le}, {">=", Op::ge}, {"==", Op::eq}, {"!=", Op::ne}, {"<", Op::lt}, {">", Op::gt}}) {
       if (!take(word)) continue;
@@ -176,7 +176,7 @@ class FormulaParser {
     at_ += name.size();
     emit(meaning->kind == Meaning::Kind::number ? Op::number : Op::slot, meaning->value);
   }
-  /// ": N, i", or that there is none.
+  /// ": N, i", or a note that there are none.
   [[nodiscard]] std::string known_names() const {
     constexpr std::size_t most = 20;
     std::string text;
@@ -191,7 +191,7 @@ class FormulaParser {
   Scope const& scope_;
   std::size_t at_ = 0;
   int depth_ = 0;
-  bool compared_ = false;  // the last comparison had a sign
+  bool compared_ = false;  // the last comparison had an operator
 };
 
 bool is_name(std::string_view text) {

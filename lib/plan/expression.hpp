@@ -1,4 +1,4 @@
-// Formula: an Expression read once, to be evaluated for many values of its variables.
+// Formula: an Expression parsed once, to be evaluated for many values of its variables.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -18,16 +18,16 @@ struct Meaning {
   std::int64_t value = 0;  ///< the number, or the slot
 };
 struct Scope {
-  /// Nothing for a name that nobody knows.
+  /// Nothing for a name that is not known.
   std::function<std::optional<Meaning>(std::string_view name)> meaning;
-  /// All that `meaning` knows, for a complaint.
+  /// All names that `meaning` knows, for error messages.
   std::function<std::vector<std::string>()> names;
 };
 
-/// Whether an expression may use the text as a name: letters, digits and _, not first a digit; not and, or, not.
+/// Whether an expression may use the text as a name: letters, digits and _, no digit first; not `and`, `or`, `not`.
 [[nodiscard]] bool is_name(std::string_view text);
 
-/// *Throws*, reading as well as evaluating, ConfigError with the place and the JSON pointer it was given.
+/// *Throws* ConfigError with the place and the JSON pointer it was given, in parsing as well as in evaluating.
 class Formula {
  public:
   Formula(Expression const& expression, std::string pointer, Scope const& scope);
@@ -35,7 +35,7 @@ class Formula {
   /// `slots`: the loop variables' values.
   [[nodiscard]] std::int64_t value(std::vector<std::int64_t> const& slots) const;
 
-  /// Throws with the place: the value is not what it must be.
+  /// Throws, with the place, for a value that is not what it must be.
   [[noreturn]] void fail(std::string const& what) const;
   [[nodiscard]] std::string const& text() const { return expression_.text; }
 
@@ -54,13 +54,14 @@ class Formula {
     ge,
     eq,
     ne,
-    both,    ///< decided where the left side is 0: the right one's steps, as many as its value, are left out
-    either,  ///< likewise where it is not 0
+    both,    ///< if the left side is 0, that decides: the right side's steps, as many as `value`, are skipped
+    either,  ///< the same if the left side is not 0
     truth,   ///< 1, or 0 for 0
     opposite
   };
-  /// The value in another kind of number: `leaf(op, value)` of a number or slot, `is_true(a)` whether it is not 0,
-  /// `apply(op, a, b)` of all else; to negate is to subtract from 0. `stack` starts empty.
+  /// Evaluates in another kind of number. `leaf(op, value)` gives the value of a number or slot, `is_true(a)` whether
+  /// it is not 0, and `apply(op, a, b)` the result of every other operation. Negation subtracts from 0. `stack` starts
+  /// empty.
   template <class Stack, class Leaf, class IsTrue, class Apply>
   [[nodiscard]] auto fold(Stack& stack, Leaf leaf, IsTrue is_true, Apply apply) const {
     for (std::size_t s = 0; s < steps_.size(); ++s) {
@@ -70,7 +71,7 @@ class Formula {
       } else if (step.op == Op::both || step.op == Op::either) {
         bool const left = is_true(stack.back());
         stack.pop_back();
-        if (left != (step.op == Op::either)) continue;  // the right side tells
+        if (left != (step.op == Op::either)) continue;  // the right side decides
         stack.push_back(leaf(Op::number, left ? 1 : 0));
         s += static_cast<std::size_t>(step.value);
       } else if (step.op == Op::truth || step.op == Op::opposite) {

@@ -15,7 +15,7 @@ Handelman::Handelman(std::vector<Polynomial> const& given, std::size_t degree, s
     values.push_back(std::move(value));
   };
   add({}, Polynomial(1));
-  // Each with one factor more, of a number that is not lower.
+  // Extends each product by one factor, whose number is not lower than the product's last.
   for (std::size_t k = 0; k < products_.size(); ++k) {
     for (std::size_t g = products_[k].empty() ? 0 : products_[k].back(); g < given.size(); ++g) {
       if (values[k].degree() + given[g].degree() > degree || given[g].degree() == 0) continue;
@@ -24,7 +24,7 @@ Handelman::Handelman(std::vector<Polynomial> const& given, std::size_t degree, s
       add(std::move(numbers), values[k] * given[g]);
     }
   }
-  // A number below 0 among the given: everything follows.
+  // If a number below 0 is among the given, everything follows.
   for (std::size_t g = 0; g < given.size(); ++g) {
     if (given[g].degree() == 0 && given[g].number() < Rational(0)) add({g}, given[g]);
   }
@@ -77,7 +77,7 @@ std::map<Monomial, Rational> Handelman::refutation() const {
 
 namespace {
 
-/// False, too, when nobody can tell.
+/// Also false when it would take too much work to tell.
 bool proves(Handelman& handelman, Polynomial const& target) {
   try {
     return handelman.prove(target);

@@ -1,5 +1,5 @@
-// Handelman's proofs: p >= 0 wherever all of g1, g2, ... are, because p is a sum of their products with factors >= 0. With
-// degree 1 that is Farkas' lemma. What such a sum is, a linear program finds.
+// Handelman's proofs: p >= 0 wherever all of g1, g2, ... are, because p is a sum of their products with factors >= 0.
+// With degree 1 that is Farkas' lemma. A linear program finds such a sum.
 #pragma once
 #include <map>
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace hiway::plan {
 
-/// The sum of factor times the product of the given polynomials with these numbers; a number may be there twice.
+/// A sum of terms: factor times the product of the given polynomials with these numbers. A number may occur twice.
 struct Proof {
   struct Term {
     Rational factor;
@@ -22,15 +22,15 @@ struct Proof {
 
 class Handelman {
  public:
-  /// Products up to `degree`, in the monomials of these and of `targets`.
+  /// Uses products of `given` up to `degree`, over the monomials of these products and of `targets`.
   Handelman(std::vector<Polynomial> const& given, std::size_t degree, std::vector<Polynomial> const& targets);
 
   /// *Throws* TooMuchWork.
   [[nodiscard]] bool prove(Polynomial const& target);
-  /// Of the last one, which succeeded.
+  /// The proof of the last call of prove(), which succeeded.
   [[nodiscard]] Proof proof() const;
-  /// After one that failed: what each monomial counts for. All products count for 0 or more, the target for less: so do
-  /// all that has no proof for this reason.
+  /// After a call of prove() that failed: a weight for each monomial. With these weights every product is 0 or more,
+  /// and the target is below 0. Any other target that is below 0 has no proof for the same reason.
   [[nodiscard]] std::map<Monomial, Rational> refutation() const;
 
  private:
@@ -42,7 +42,7 @@ class Handelman {
   Simplex simplex_;
 };
 
-/// With those of the given polynomials that have to do with the target.
+/// Uses only those of the given polynomials that are linked to the target by common variables.
 [[nodiscard]] std::optional<Proof> prove_at_least_0(Polynomial const& target, std::vector<Polynomial> const& given,
                                                     std::size_t degree);
 

@@ -1,5 +1,5 @@
-// From the text to statements: loops become variables, comparisons split a statement, floors become variables of their
-// own. The windows' places come in windows.cpp.
+// Turns the program's text into statements: loops become variables, comparisons split a statement, floors become
+// variables of their own. windows.cpp then places the windows.
 #include "lib/plan/model.hpp"
 
 #include <algorithm>
@@ -42,7 +42,7 @@ class Modeler {
  private:
   struct PathStep {
     Node const* node;
-    bool then;  ///< of an If
+    bool then;  ///< of an If: in its `then`, not in its `else`
     std::string pointer;
   };
 
@@ -91,7 +91,7 @@ class Modeler {
         [&](Polynomial const& a) { return is_true(a, domain); },
         [&](Op op, Polynomial const& a, Polynomial const& b) { return apply(f, op, a, b, domain); });
   }
-  /// *Throws* Split where it is 0 in a part of the domain only: so that `and`, `or` and `not` are numbers in each part.
+  /// *Throws* Split if it is 0 in only a part of the domain. So `and`, `or` and `not` are numbers in each part.
   static bool is_true(Polynomial const& p, Domain const& domain) {
     return domain.decide(p - 1) || domain.decide(-p - 1);
   }
@@ -115,7 +115,7 @@ class Modeler {
   Polynomial floor(Formula const& f, Polynomial const& of, Polynomial const& by, Domain& domain) {
     std::optional<Rational> const divisor = by.number();
     if (!divisor || *divisor <= 0) f.fail("a symbol is divided by a number above 0 only");
-    // floor((N + 3) / 2) is floor((N + 1) / 2) + 1: factors left are at least 0 and less than the divisor.
+    // floor((N + 3) / 2) is floor((N + 1) / 2) + 1, so the factors left are at least 0 and less than the divisor.
     Polynomial whole;
     Polynomial rest;
     for (auto const& [monomial, factor] : of.terms()) {
@@ -293,7 +293,7 @@ class Modeler {
       window.reach = value(*operation.horizon, pointer + "/horizon", domain);
       needs.push_back({"the horizon of " + of, {}, window.reach - window.count});
     }
-    // Operations on one stream act as one: writes add up; reads too, and each reaches as far as it says.
+    // A task's operations on one stream act as one. Writes add up. So do reads, and each reaches as far as it says.
     bool const writes = operation.access == Access::write;
     Polynomial total = window.count;
     for (Window& other : statement.windows) {

@@ -1,5 +1,5 @@
-// Model: a program whose parameters stay symbols. Statements are the text's tasks, split until every window is one
-// polynomial; a task is a point of its statement's domain.
+// Model: a program whose parameters stay symbols. Statements are the tasks of the program's text, split until every
+// window is one polynomial. A task is a point of its statement's domain.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -12,16 +12,16 @@
 
 namespace hiway::plan {
 
-/// What a task does with one stream. A task may have several reading windows in one stream, which all start at `first`;
-/// the one that reaches farthest counts.
+/// What a task does with one stream. A task may have several reading windows in one stream. They all start at `first`,
+/// and the one that reaches farthest counts.
 struct Window {
   Access access;       ///< write, or read, for peeks too
   std::size_t stream;  ///< of the program
   std::vector<Polynomial> index;
   Polynomial count;  ///< elements written, or taken off
-  Polynomial reach;  ///< a reader's: elements that it needs
+  Polynomial reach;  ///< of a reader: the elements that it needs
   Polynomial first;
-  Polynomial total;  ///< a reader's: all that is ever written
+  Polynomial total;  ///< of a reader: all elements that are ever written
 };
 
 struct Statement {
@@ -29,13 +29,13 @@ struct Statement {
   std::string process{};
   std::size_t position = 0;  ///< in the text, among the tasks
   std::vector<Variable> loops{};
-  /// The loops' variables, where a loop has a step.
+  /// The values of the loops' variables: other than `loops` where a loop has a step.
   std::vector<Polynomial> values{};
   std::vector<Polynomial> domain{};  ///< all are at least 0
   std::vector<Window> windows{};
 };
 
-/// A stream's end: what stays, in each of an array.
+/// What stays in a stream at the end, for each stream of an array.
 struct Rest {
   std::size_t stream;
   std::vector<Variable> index{};
@@ -64,10 +64,10 @@ struct Model {
   std::vector<Floor> floors;
   std::vector<Polynomial> domain;  ///< of the parameters
   std::vector<SymbolicStream> streams;
-  std::vector<Polynomial> bound;  ///< as it was given, one for each stream; empty where none was
+  std::vector<Polynomial> bound;  ///< as it was given, one for each stream; empty if none was
   std::vector<Statement> statements;
   std::vector<Rest> rests;
-  /// What the program's meaning asks for, in every statement: no count below 0, every index within its dims.
+  /// What a program must meet to have a meaning: no count below 0, every index within its dims.
   struct Need {
     std::string what;
     std::vector<Polynomial> domain;
@@ -81,14 +81,14 @@ struct Symbols {
   std::int64_t least = 0;  ///< each is at least this
 };
 
-/// `values`: of the other parameters. `bound`: capacities by streams' names, or none. *Throws* ConfigError where the
-/// program says what no model can (an index that is not affine), and NoModel.
+/// `values`: of the other parameters. `bound`: capacities by streams' names, or none. *Throws* ConfigError if the
+/// program says what no model can express (an index that is not affine), and NoModel.
 [[nodiscard]] Model make_model(Program const& program, Parameters const& values, Symbols const& symbols,
                                std::map<std::string, std::string> const& bound, std::size_t degree);
 
-/// Variables of a second task of the same model.
+/// Added to a variable, makes it the variable of a second task of the same model.
 inline constexpr Variable second = 1'000'000;
-/// The same, with all variables but the parameters being the second task's.
+/// `p` with all variables but the parameters replaced by the second task's.
 [[nodiscard]] Polynomial as_second(Model const& model, Polynomial const& p);
 [[nodiscard]] std::vector<Polynomial> as_second(Model const& model, std::vector<Polynomial> const& all);
 

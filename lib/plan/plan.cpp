@@ -15,7 +15,7 @@ namespace {
 
 std::string bytes_text(std::int64_t bytes) { return std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes"); }
 
-/// Plans a program that runs when it has as much room as it asks for.
+/// Plans a program that runs when it has unbounded room.
 class Planner {
  public:
   Planner(Program const& program, PlanOptions const& options, Tasks const& tasks, Schedule& schedule, Plan& plan)
@@ -79,7 +79,7 @@ class Planner {
     return less.empty() ? text : text + "; " + less;
   }
 
-  /// Why the corner is one: its dearest stream, one element less.
+  /// Why the corner is one: what happens with one element less in its most expensive stream.
   [[nodiscard]] std::string explain_less(Capacities less) {
     std::size_t dearest = 0;
     auto const bytes = [&](std::size_t s) { return less[s] * tasks_.elem_bytes[s] * tasks_.channels_of[s]; };

@@ -135,7 +135,7 @@ Rational Polynomial::at(std::function<Rational(Variable)> const& value) const {
 std::string Polynomial::text(std::function<std::string(Variable)> const& name) const {
   Rational const common = common_denominator(*this);
   std::vector<std::pair<Monomial, Rational>> sorted(terms_.begin(), terms_.end());
-  // Rather "N - i" than "-i + N"; higher powers first.
+  // "N - i" rather than "-i + N"; higher powers first.
   std::ranges::sort(sorted, {}, [](auto const& term) {
     return std::tuple(term.second < 0, -static_cast<std::ptrdiff_t>(term.first.size()), term.first);
   });
@@ -165,7 +165,7 @@ Polynomial tightened(Polynomial const& p) {
     if (!monomial.empty()) divisor = gcd(divisor, numerator(coefficient * common));
   }
   if (divisor == 0) return p;
-  Rational const factor = common / Rational(divisor);  // Boost 1.81 has 1 / an Integer as 1
+  Rational const factor = common / Rational(divisor);  // in Boost 1.81, 1 / an Integer gives 1
   Polynomial tight;
   for (auto const& [monomial, coefficient] : p.terms()) {
     Rational const scaled = coefficient * factor;
@@ -177,7 +177,7 @@ Polynomial tightened(Polynomial const& p) {
 std::optional<Polynomial> sum(Polynomial const& f, Variable variable, Polynomial const& low, Polynomial const& high) {
   std::vector<Polynomial> const powers = f.by_powers(variable);
   if (powers.size() > 4) return std::nullopt;
-  // The sums of v^k from 0 to n; the same polynomials for n = -1, and, as differences, for all.
+  // The sums of v^k for v from 0 to n. The polynomials also hold for n = -1, and their differences for all n.
   auto const from_zero = [](std::size_t k, Polynomial const& n) {
     Polynomial const next = n + 1;
     switch (k) {

@@ -14,7 +14,7 @@ namespace hiway::plan {
 using Rational =
     boost::multiprecision::number<boost::multiprecision::cpp_rational_backend, boost::multiprecision::et_off>;
 using Variable = std::uint32_t;
-/// In increasing order; a variable stands as often as its power says.
+/// In increasing order; a variable occurs as often as its power.
 using Monomial = std::vector<Variable>;
 
 [[nodiscard]] Rational rounded_down(Rational const& value);
@@ -31,16 +31,16 @@ class Polynomial {
   [[nodiscard]] Rational coefficient(Monomial const& monomial) const;
   [[nodiscard]] std::size_t degree() const;
   [[nodiscard]] std::set<Variable> variables() const;
-  /// The number that it is.
+  /// Its value, if it is a number.
   [[nodiscard]] std::optional<Rational> number() const;
-  /// The variable's coefficient, where it occurs in one term only, and alone.
+  /// The variable's coefficient, if it occurs in one term only, and alone.
   [[nodiscard]] std::optional<Rational> alone(Variable variable) const;
-  /// [k] is what the k-th power of the variable is multiplied by.
+  /// [k] is the factor of the variable's k-th power.
   [[nodiscard]] std::vector<Polynomial> by_powers(Variable variable) const;
 
   [[nodiscard]] Polynomial replaced(std::map<Variable, Polynomial> const& by) const;
   [[nodiscard]] Rational at(std::function<Rational(Variable)> const& value) const;
-  /// "(N*N + N) / 2", for `name` of the variables: an Expression that has the same value wherever that is an integer.
+  /// "(N*N + N) / 2", with `name` of the variables: an Expression that has the same value wherever that is an integer.
   [[nodiscard]] std::string text(std::function<std::string(Variable)> const& name) const;
 
   void add(Monomial const& monomial, Rational const& coefficient);
@@ -57,11 +57,10 @@ class Polynomial {
   std::map<Monomial, Rational> terms_;
 };
 
-/// For p >= 0 over the integers: the same with coprime integers as coefficients, and the number rounded down.
+/// For p >= 0 over the integers: an equivalent, with coprime integers as coefficients and the constant rounded down.
 [[nodiscard]] Polynomial tightened(Polynomial const& p);
 
-/// The sum of f for the variable from `low` to `high`, for high >= low - 1. Nothing where it occurs in more than its
-/// third power.
+/// The sum of f for the variable from `low` to `high`, for high >= low - 1. Nothing if the variable's power is above 3.
 [[nodiscard]] std::optional<Polynomial> sum(Polynomial const& f, Variable variable, Polynomial const& low,
                                             Polynomial const& high);
 

@@ -1,4 +1,4 @@
-// From the JSON tree to a Program. What is wrong with a value is said with its place and its JSON pointer.
+// Reads a Program from the JSON tree. An error about a value names its place and its JSON pointer.
 #include "hiway/plan/program.hpp"
 
 #include <algorithm>

@@ -102,7 +102,8 @@ class Waits {
     need.given = domain.all();
     needs_.push_back(std::move(need));
   }
-  /// A variable that is 1 or -1 times the rest: rather a second one's, never a parameter.
+  /// A variable with factor 1 or -1 in `one`, so that the rest can replace it. Rather one of the second task; never a
+  /// parameter.
   std::optional<Variable> replaceable(Polynomial const& one) const {
     std::set<Variable> const variables = one.variables();
     for (auto at = variables.rbegin(); at != variables.rend(); ++at) {
@@ -129,7 +130,7 @@ class Timer {
     }
   }
 
-  /// False: no such times. *Throws* TooMuchWork.
+  /// False when there are no such times. *Throws* TooMuchWork.
   bool find() {
     constexpr int most_entries = 4;
     std::vector<std::size_t> open(arcs_.size());
@@ -152,7 +153,7 @@ class Timer {
   }
 
   [[nodiscard]] std::vector<std::vector<Polynomial>> const& times() const { return times_; }
-  /// After find() failed: what contradicts itself.
+  /// After find() failed: the needs that contradict each other.
   [[nodiscard]] std::vector<Need const*> blamed() const {
     std::vector<Need const*> all;
     for (std::size_t a : blamed_) all.push_back(arcs_[a].need);
@@ -160,7 +161,7 @@ class Timer {
   }
 
  private:
-  /// The difference of times is the sum of coefficients times `of`.
+  /// The difference of two times is the sum of its parts: coefficient times `of`.
   struct Part {
     std::size_t coefficient;
     Polynomial of;
@@ -170,7 +171,7 @@ class Timer {
     std::vector<Part> parts;
     std::unique_ptr<Handelman> proofs;
   };
-  /// What the coefficients must meet for the arc to have a proof.
+  /// A condition that the coefficients must meet for the arc to have a proof.
   struct Cut {
     std::size_t arc;
     Simplex::Sum of_coefficients;

@@ -1,13 +1,14 @@
-// Proofs about a model under symbolic capacities: no task waits for itself, nothing starves, what stays finds its place.
+// Proofs about a model under symbolic capacities: no task waits for itself, nothing starves, leftovers have room.
 //
 //   P1  each task has a time: a list of polynomials in its loops' variables and the parameters, one for its statement
-//   P2  a task that must run before another: their times' first entries differ by 0 or more; where by 1 or more is not
-//       proven, the second entries, and so on
-//   P3  hence no cycle: around it the first entries' differences, all 0 or more, are 0 in sum, so all are 0; by P2 all
-//       second entries' then are 0 or more, and so on to an entry where one is 1 or more
+//   P2  if a task must run before another, the first entries of their times differ by 0 or more. Where 1 or more is not
+//       proven, the second entries differ by 0 or more, and so on
+//   P3  hence there is no cycle. Around a cycle the differences of first entries, all 0 or more, sum up to 0, so all
+//       are 0. By P2 all differences of second entries then are 0 or more, and so on to an entry where one is 1 or more
 //
-// Times are found by cuts: any values for their coefficients; what has no proof then says why (Handelman::refutation), and
-// the next values heed it. No values left: no times of this degree with proofs of this degree.
+// Times are found by cuts. The coefficients start with any values. A need that has no proof with these says why
+// (Handelman::refutation), and the next values heed that. When no values are left, there are no times of this degree
+// with proofs of this degree.
 #pragma once
 #include <optional>
 #include <string>
@@ -18,7 +19,7 @@
 
 namespace hiway::plan {
 
-/// `later`, whose variables are its own, waits for `earlier`, whose are the second's.
+/// `later` waits for `earlier`. The variables of `earlier` are those of the second task.
 struct Need {
   std::string what;       ///< "flow", "room", "process", "writers", "readers"
   std::size_t later = 0;  ///< statements
@@ -26,10 +27,11 @@ struct Need {
   std::size_t later_window = 0;  ///< flow, room, writers, readers: of the statements' windows
   std::size_t earlier_window = 0;
   std::size_t order = 0;  ///< process, writers, readers: of orders()
-  /// From equalities: each variable stands for a polynomial in those that are left.
+  /// From equalities: each of these variables is replaced by a polynomial in those that are left.
   std::vector<std::pair<Variable, Polynomial>> replaced{};
-  std::vector<Polynomial> given{};  ///< all at least 0: they and `replaced` say when it waits
-  /// Of the times' difference, less 1 for the last one, entry by entry. Or, where `empty`: that it never waits.
+  std::vector<Polynomial> given{};  ///< all at least 0; with `replaced` they say when it waits
+  /// Entry by entry, that the times' difference is at least 0, and for the last entry at least 1. If `empty`: one
+  /// proof, that it never waits.
   std::vector<Proof> proofs{};
   bool empty = false;
 };
@@ -48,7 +50,7 @@ struct Proven {
   std::vector<Fact> facts;
 };
 
-/// What the model asks of capacities, or what has no proof, in one line.
+/// What was proven, or in one line what has no proof.
 struct Attempt {
   std::optional<Proven> proven{};
   std::string why{};

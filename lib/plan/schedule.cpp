@@ -70,7 +70,7 @@ void Schedule::finish(std::uint32_t node) {
   for (std::uint32_t e = dependences_.first[node]; e < dependences_.first[node + 1]; ++e) {
     Dependence const& edge = dependences_.edges[e];
     Node& later = nodes_[edge.later];
-    if (end >= later.start) {  // also when equal: rather this than room, which a capacity could give
+    if (end >= later.start) {  // also when equal: prefers this cause to room, which more capacity could give
       later.start = end;
       later.via = {node, edge.channel, edge.cause};
     }
@@ -90,12 +90,13 @@ void Schedule::release(std::uint32_t channel, Capacities const& capacities) {
       state.released_at = end;
       state.released_by = task;
     }
-    // After each reader: a writer waits for no more of them than it must.
+    // After each reader, so that a writer waits for no more readers than it must.
     admit_writers(channel, capacities);
   }
 }
 
-/// A writer waits for every reader whose window starts at or before its last element minus the capacity.
+/// Admits writers in order. A writer waits for every reader whose window starts at or before its last element minus the
+/// capacity.
 void Schedule::admit_writers(std::uint32_t c, Capacities const& capacities) {
   Channel const& channel = tasks_.channels[c];
   ChannelState& state = channels_[c];
@@ -121,7 +122,8 @@ std::int64_t Schedule::enough_room(std::uint32_t c, std::uint32_t reader, std::u
   return write->last() - read->first + 1;
 }
 
-/// For each node that did not run, one that it waits for and that did not run either: rather one that no capacity helps.
+/// For each node that did not run, finds one that it waits for and that did not run either. A wait that no capacity
+/// ends is preferred.
 void Schedule::find_blockers() {
   for (Node& node : nodes_) node.via = {};
   for (std::uint32_t c = 0; c < channels_.size(); ++c) {
@@ -148,7 +150,7 @@ std::vector<Wait> Schedule::chain() {
   steps_ += static_cast<std::int64_t>(nodes_.size() + dependences_.edges.size());
   std::uint32_t node = 0;
   while (nodes_[node].done) ++node;
-  // So many steps back lead into the cycle, wherever one starts.
+  // From any start, this many steps back lead into the cycle.
   for (std::size_t i = 0; i < nodes_.size(); ++i) node = nodes_[node].via.node;
   while (node >= tasks_.size()) node = nodes_[node].via.node;
   std::uint32_t const start = node;
@@ -160,7 +162,7 @@ std::vector<Wait> Schedule::chain() {
   return waits_along(backwards);
 }
 
-/// The waits between tasks; joints of trees are left out.
+/// The waits between tasks; inner nodes of trees are left out.
 std::vector<Wait> Schedule::waits_along(std::vector<std::uint32_t> const& nodes_backwards) const {
   std::vector<Wait> waits;
   for (std::size_t i = 0; i + 1 < nodes_backwards.size();) {

@@ -1,6 +1,6 @@
-// Schedule: runs the tasks under given capacities, each as early as it can. There are no choices in it: whatever can run
-// does, and nothing that runs hinders another. So the tasks that are left are those that no schedule runs: they wait for
-// each other in a cycle.
+// Schedule: runs the tasks under given capacities, each as early as possible. It makes no choices: every task that can
+// run does, and no task that runs hinders another. So the tasks left over are those that no schedule can run: there is
+// a cycle in their waits.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -26,14 +26,14 @@ class Schedule {
  public:
   Schedule(Tasks const& tasks, Dependences const& dependences);
 
-  /// Runs the tasks; true when all ran, and with a makespan below `late`. Stops where it is late.
+  /// Runs the tasks; true when all ran, with a makespan below `late`. Stops as soon as it is late.
   bool run(Capacities const& capacities, std::int64_t late = std::numeric_limits<std::int64_t>::max());
 
   // Of the last run:
-  /// The longest chain of costs, of those that ran.
+  /// The longest chain of costs among the tasks that ran.
   [[nodiscard]] std::int64_t makespan() const { return makespan_; }
-  /// When tasks were left: a cycle of waits, the first one's earlier being the last one's later. When all ran, or it was
-  /// late: a chain as long as the makespan.
+  /// When tasks were left over: a cycle of waits; the first wait's `earlier` is the last wait's `later`. When all tasks
+  /// ran, or the run was late: a chain as long as the makespan.
   [[nodiscard]] std::vector<Wait> chain();
 
   /// Of all runs.
@@ -43,7 +43,7 @@ class Schedule {
  private:
   static constexpr std::uint32_t none = ~std::uint32_t{0};
 
-  /// What a node waits for last: an edge, or room in a channel.
+  /// What a node waited for last: an edge, or room in a channel.
   struct Via {
     std::uint32_t node = none;
     std::uint32_t channel = none;
@@ -55,7 +55,8 @@ class Schedule {
     bool done = false;
     Via via;
   };
-  /// Room is given back in the readers' order: what counts is how many of the first have run.
+  /// Room is given back in the readers' order: what counts is how many readers have run, from the first on without a
+  /// gap.
   struct ChannelState {
     std::uint32_t readers_done = 0;
     std::uint32_t writers_admitted = 0;

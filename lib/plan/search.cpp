@@ -10,7 +10,8 @@ bool at_least(Capacities const& a, Capacities const& b) {
   return std::ranges::equal(a, b, [](std::int64_t x, std::int64_t y) { return x >= y; });
 }
 
-/// The least capacity of one stream, between `low` and its own, with which the schedule runs; it runs with its own.
+/// The least capacity of one stream with which the schedule runs, from `low` to its present one. With the present one
+/// it must run.
 std::int64_t least_of(Schedule& schedule, Capacities capacities, std::size_t stream, std::int64_t low) {
   std::int64_t high = capacities[stream];
   for (std::int64_t middle = low; low < high; middle = low + (high - low) / 2) {
@@ -44,7 +45,7 @@ Capacities floor_of(Tasks const& tasks, Leftover leftover) {
   for (Channel const& channel : tasks.channels) {
     std::int64_t& own = floor[channel.stream];
     if (leftover == Leftover::hold) own = std::max({own, channel.written - channel.read, channel.initial});
-    // As if one task had written them before all others: their first reader gives no room back before that.
+    // The initial elements count as written by one task before all others: no reader gives room back before that.
     if (!channel.reads.empty()) own = std::max(own, channel.initial);
   }
   return floor;
@@ -91,7 +92,8 @@ bool Search::holds(Clause const& clause, Capacities const& capacities) const {
 
 bool Search::works(Capacities const& capacities) { return schedule_.run(capacities, below_); }
 
-/// The chain's waits for room, each stream once: what breaks the cheapest of them breaks the chain.
+/// The chain's waits for room, each stream once, with the least capacity that ends one of its waits: that breaks the
+/// chain.
 Search::Clause Search::clause_of_last_run() {
   Clause clause;
   for (Wait const& wait : schedule_.chain()) {
@@ -107,9 +109,9 @@ Search::Clause Search::clause_of_last_run() {
   return clause;
 }
 
-/// After a run that failed: learns a clause from it. A clause says that the vector one below its capacities, unbounded
-/// elsewhere, fails. When many runs have failed one after the other, that vector is raised as long as it fails, so that
-/// the clause asks for much: else thousands of clauses might ask for one element more each.
+/// Learns a clause from a run that failed. A clause says that the vector one below its capacities, unbounded elsewhere,
+/// fails. When many runs in a row have failed, that vector is raised as long as it fails, so that the clause asks for
+/// more. Otherwise there might be thousands of clauses, each of which asks for one element more.
 void Search::learn() {
   std::size_t const patience = 2 * top_.size();
   Capacities failing;
@@ -123,7 +125,7 @@ void Search::learn() {
   bool const raise = ++failures_ > patience;
   for (std::size_t s = 0; raise && s < top_.size(); ++s) {
     auto const bounded = [&] { return std::ranges::find(clause, s, &AtLeast::stream) != clause.end(); };
-    // Twice as far each time, until it works; then half as far each time.
+    // The step doubles each time until the vector works, and then halves each time.
     bool doubling = true;
     for (std::int64_t step = 1; step > 0 && bounded(); step = doubling ? step * 2 : step / 2) {
       Capacities raised = failing;

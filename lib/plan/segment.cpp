@@ -1,5 +1,5 @@
-// From the file's chain to the tree of sizing.hpp, and back. There a queue belongs to the node that takes from it; a last
-// node takes what the file's last one puts.
+// Converts the file's chain to the tree of sizing.hpp, and back. In the tree a queue belongs to the node that takes
+// from it, so the tree has one node more, which takes what the file's last node puts.
 #include "hiway/plan/segment.hpp"
 
 #include <algorithm>
@@ -46,7 +46,7 @@ SizedNodes sized(SegmentProgram const& program) {
   return all;
 }
 
-/// Without the first node's, which has no queue.
+/// The queues' slots: without those of the first node, which has no queue.
 Capacities of_queues(std::vector<std::int64_t> const& slots) { return {slots.begin() + 1, slots.end()}; }
 
 }  // namespace
@@ -78,7 +78,7 @@ SegmentPlan plan_segment(SegmentProgram const& program, std::optional<std::int64
   for (SegmentProgram::Node const& node : program.nodes) plan.nodes.push_back(node.name);
   plan.min = of_queues(segment::safe_slots(nodes, program.lanes));
   plan.min_bytes = segment::minimum_bytes(nodes, program.lanes);
-  constexpr std::int64_t most = (std::int64_t{1} << 50) - 1;  // a budget has no more
+  constexpr std::int64_t most = (std::int64_t{1} << 50) - 1;  // the largest budget
   std::int64_t const budget = std::min(memory_bytes.value_or(plan.min_bytes), most);
   segment::Advice const advice = segment::advise(nodes, program.lanes, budget, program.queue_ns);
   for (segment::InterruptProposal const& one : advice.interrupt)

@@ -52,7 +52,7 @@ bool Simplex::may_fall(Number variable) const {
   return !variables_[variable].least || variables_[variable].value > *variables_[variable].least;
 }
 
-/// A variable that is not basic.
+/// Moves a variable that is not basic.
 void Simplex::move(Number variable, Rational const& value) {
   Rational const by = value - variables_[variable].value;
   if (by == 0) return;

@@ -1,8 +1,10 @@
-// Simplex: is there a point where each variable lies within its bounds, and each row's variable is the sum it stands for?
-// In exact rationals; rows and bounds may be added after a check, and the next one starts from where the last one ended.
+// Simplex: is there a point where each variable lies within its bounds, and each row's variable is the sum it stands
+// for? In exact rationals; rows and bounds may be added after a check, and the next one starts from where the last one
+// ended.
 //
 // As Dutertre and de Moura do it for SMT solvers: every row's variable is basic at first; a basic variable outside its
-// bounds changes places with one that can move it there. The least numbers first (Bland), so it ends.
+// bounds changes places with one that can move it there. The variable with the least number goes first (Bland), so it
+// ends.
 #pragma once
 #include <optional>
 #include <utility>
@@ -27,7 +29,8 @@ class Simplex {
 
   void set_bounds(Number variable, std::optional<Rational> least, std::optional<Rational> most);
 
-  /// Checks *throw* TooMuchWork when all together change more coefficients of rows. The same on every machine.
+  /// Checks *throw* TooMuchWork when all together they change more row coefficients than that. The same on every
+  /// machine.
   void limit_work(std::int64_t most) { most_work_ = most; }
   [[nodiscard]] std::int64_t work() const { return work_; }
 
@@ -47,7 +50,7 @@ class Simplex {
   };
   struct Row {
     Number basic;
-    std::vector<Rational> of;  ///< the variables that are not basic: what they are multiplied by; shorter ones end in 0
+    std::vector<Rational> of;  ///< the factors of the variables that are not basic; those past the end are 0
   };
 
   [[nodiscard]] Rational const& coefficient(Row const& row, Number variable) const;

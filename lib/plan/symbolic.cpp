@@ -19,14 +19,14 @@ namespace {
 
 using Point = std::vector<std::int64_t>;  // the symbols' values
 
-constexpr std::int64_t most_least = 8;  // where symbols start, at most
-constexpr int most_attempts = 6;        // proofs that fail
+constexpr std::int64_t most_least = 8;  // the largest start of symbols that is tried
+constexpr int most_attempts = 6;        // proofs that may fail
 constexpr std::size_t most_symbols = 3;
 
-enum class Slope { down, up };  // rounded
+enum class Slope { down, up };  // how it is rounded
 
-/// The polynomial of least degree through all points' values, if there is one: in the symbols, else affine in these and
-/// their floors.
+/// Finds the polynomial of least degree through all points' values, if there is one: in the symbols, or else affine in
+/// the symbols and their floors.
 class Fit {
  public:
   Fit(Model const& model, std::size_t symbols, std::vector<Point> points) : points_(std::move(points)) {
@@ -56,8 +56,8 @@ class Fit {
     return floors_.empty() ? std::nullopt : solve(basis, values);
   }
 
-  /// An affine one that is nowhere below the values: as steep as they are from a symbol's least value to its most, in whole
-  /// numbers.
+  /// An affine polynomial that is nowhere below the values. In each symbol it is as steep as the values are from the
+  /// symbol's least value to its largest, rounded to a whole number.
   [[nodiscard]] Polynomial above(std::vector<std::int64_t> const& values, Slope slope) const {
     Polynomial all;
     for (std::size_t s = 0; s < symbols_.size(); ++s) {
@@ -80,7 +80,7 @@ class Fit {
     return all + Polynomial(missing);
   }
 
-  /// Of a polynomial in the symbols and their floors.
+  /// The value at a point of a polynomial in the symbols and their floors.
   [[nodiscard]] Rational at(Polynomial const& p, Point const& point) const {
     return p.at([&](Variable variable) -> Rational {
       auto const symbol = std::ranges::find(symbols_, variable);
@@ -91,7 +91,7 @@ class Fit {
   }
 
  private:
-  /// By elimination, exactly; what is not determined is 0.
+  /// By exact elimination. A coefficient that is not determined is 0.
   [[nodiscard]] std::optional<Polynomial> solve(std::vector<Polynomial> const& basis,
                                                 std::vector<std::int64_t> const& values) const {
     std::vector<std::vector<Rational>> rows;
@@ -135,10 +135,10 @@ class SymbolicPlanner {
 
   SymbolicPlan whole() {
     for (Stream const& stream : program_.streams) plan_.streams.push_back(stream.name);
-    bool everywhere = true;  // some value stands in the way, wherever the symbols start
+    bool everywhere = true;  // wherever the symbols start, some value stands in the way
     bool counterexample = false;
     for (least_only_ = true;; least_only_ = false) {
-      // What is not the least is guessed without the smallest values, which are often out of line.
+      // A bound that is not the least is guessed without the smallest values, which often do not fit the others.
       for (std::int64_t least = least_only_ ? 0 : 2; least <= most_least && failed_attempts_ < most_attempts; ++least) {
         Outcome const outcome = from(least);
         if (outcome == Outcome::proven) return std::move(plan_);
@@ -162,7 +162,7 @@ class SymbolicPlanner {
   }
 
  private:
-  /// For all symbols at least `least`. Fills in the plan when it is proven.
+  /// Plans for all symbols at least `least`. Fills in the plan when that is proven.
   Outcome from(std::int64_t least) {
     plan_.bound.clear();
     refused_ = false;
@@ -230,7 +230,7 @@ class SymbolicPlanner {
     }
   }
 
-  /// Fills in the plan when the bound has a proof that stands its check.
+  /// Fills in the plan when the bound has a proof that passes its check.
   bool show(Model const& model, std::vector<Polynomial> const& bound, std::vector<Point> const& points,
             std::int64_t least) {
     for (std::size_t degree = 1; degree <= degree_; ++degree) {
@@ -243,7 +243,7 @@ class SymbolicPlanner {
       for (Point const& point : points) {
         if (plan_.why.empty()) plan_.why = disagreement(program_, model, expand(program_, params_at(point)), point);
       }
-      if (!plan_.why.empty()) {  // a defect here, and no proof
+      if (!plan_.why.empty()) {  // a defect of the planner, and no proof
         plan_.why = "the proof does not stand its check: " + plan_.why;
         return false;
       }
@@ -264,7 +264,7 @@ class SymbolicPlanner {
     std::string refused{};  ///< bad input there
   };
   [[nodiscard]] std::vector<Point> points_from(std::int64_t least) const {
-    // One more a symbol than a polynomial needs, and more where that is cheap.
+    // For each symbol one value more than a polynomial needs, and more where that is cheap.
     std::int64_t const side = static_cast<std::int64_t>(degree_) + (options_.symbols.size() == 1 ? 4 : 2);
     std::vector<Point> points{{}};
     for (std::size_t s = 0; s < options_.symbols.size(); ++s) {
@@ -301,7 +301,7 @@ class SymbolicPlanner {
     }
     return samples_.emplace(point, std::move(sample)).first->second;
   }
-  /// With the model's bound.
+  /// Whether the program runs with the model's bound.
   [[nodiscard]] bool runs(Point const& point, Model const& model) const {
     Fit const fit(model, options_.symbols.size(), {});
     Tasks const tasks = expand(program_, params_at(point));
@@ -317,8 +317,8 @@ class SymbolicPlanner {
     return Schedule(tasks, dependences).run(capacities);
   }
 
-  /// Least capacities that are polynomials at all points; several where the points have several corners. Not only the
-  /// least: affine ones above them, where no polynomial goes through.
+  /// Guesses bounds: polynomials through the least capacities at all points; several if the points have several
+  /// corners. Unless least_only_, an affine bound above them where no polynomial goes through.
   std::vector<std::vector<Polynomial>> guess(std::vector<Point> const& points, Fit const& fit) {
     std::size_t const streams = program_.streams.size();
     // How to choose a corner: the cheapest, or the one with the least of one stream.
@@ -352,7 +352,7 @@ class SymbolicPlanner {
   SymbolicOptions const& options_;
   std::size_t degree_;
   std::map<Point, Sample> samples_;
-  std::map<Point, std::string> failing_;  // no capacities work there, and why
+  std::map<Point, std::string> failing_;  // where no capacities work, and why
   int failed_attempts_ = 0;
   bool least_only_ = true;
   bool refused_ = false;  // the last start had bad input

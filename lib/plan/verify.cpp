@@ -102,7 +102,7 @@ class Verifier {
     }
     return all;
   }
-  /// In a second task's variables.
+  /// `p` in a second task's variables.
   [[nodiscard]] Terms as_second(Terms const& p) const {
     Terms all;
     for (auto const& [product, x] : p) {
@@ -113,7 +113,7 @@ class Verifier {
     return all;
   }
 
-  /// The claim is the sum of products that the proof lists, and no factor is below 0.
+  /// Whether the claim is the sum of the products that the proof lists, and no factor is below 0.
   static bool shows(Terms claim, std::vector<Terms> const& given, Json const& proof) {
     require(proof, Json::Kind::list, "");
     for (Json const& term : proof.items) {

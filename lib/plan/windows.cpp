@@ -6,12 +6,13 @@
 namespace hiway::plan {
 namespace {
 
-/// Sums over the tasks of one statement, as the second, seen from a task of `domain`.
+/// Sums over the tasks of one statement, as the second task, seen from a task of `domain`.
 class Sum {
  public:
   Sum(Model const& model, Domain& domain, std::size_t degree) : model_(model), domain_(domain), degree_(degree) {}
 
-  /// The sum of `of` over the loops' iterations that meet `equal` (0) and `given` (at least 0). *Throws* Split, NoModel.
+  /// The sum of `of` over the loops' iterations that meet `equal` (0) and `given` (at least 0). *Throws* Split,
+  /// NoModel.
   Polynomial over(Statement const& statement, std::vector<Polynomial> equal, std::vector<Polynomial> given,
                   Polynomial of) {
     equal_ = std::move(equal);
@@ -62,7 +63,7 @@ class Sum {
     std::erase(loops_, variable);
   }
 
-  /// False: they cannot be met.
+  /// False if they cannot be met.
   bool use_equalities() {
     for (bool more = true; more;) {
       more = false;
@@ -90,7 +91,8 @@ class Sum {
     return true;
   }
 
-  /// A floor of what is now the first task's is one of its own; one that nothing else asks for says nothing.
+  /// A floor whose expression has only the first task's variables by now is replaced by the first task's floor. Bounds
+  /// of a floor that nothing else uses say nothing; they are removed.
   void use_floors() {
     for (std::size_t f = 0; f < floors_.size(); ++f) {
       auto const own = std::ranges::find_if(
@@ -113,7 +115,7 @@ class Sum {
     }
   }
 
-  /// The one of two bounds that counts everywhere: the lower one of upper bounds.
+  /// The one of two bounds that counts everywhere: of upper bounds the lower one.
   Polynomial tighter(Polynomial const& a, Polynomial const& b, bool upper, Domain const& rest) const {
     Polynomial const a_counts = upper ? b - a : a - b;
     if (rest.implies(a_counts)) return a;
@@ -150,7 +152,8 @@ class Sum {
     Polynomial high = highs[0];
     for (Polynomial const& one : lows) low = tighter(low, one, false, all);
     for (Polynomial const& one : highs) high = tighter(high, one, true, all);
-    // Where there are no iterations, the outer loops' do not count: the sum is right down to high = low - 1.
+    // The sum is right down to high = low - 1. If `high` may be lower, only those iterations of the outer loops count
+    // that have iterations of this one.
     if (!all.implies(high - low + 1)) given_.push_back(high - low);
     std::optional<Polynomial> const summed = sum(of_, variable, low, high);
     if (!summed) give_up("a count grows faster than the fourth power");
@@ -216,7 +219,7 @@ class Placer {
       window.total = initial + count(nullptr, Access::write, window.stream, window.index, domain);
     }
   }
-  /// What all tasks write or take off before one of `before`; all tasks where there is none.
+  /// What is written or taken off by the tasks created before one of `before`; by all tasks if `before` is null.
   Polynomial count(Statement const* before, Access access, std::size_t stream, std::vector<Polynomial> const& index,
                    Domain& domain) {
     Polynomial all;

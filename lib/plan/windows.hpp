@@ -1,4 +1,4 @@
-// Windows: where in its stream a task writes and reads, as a polynomial: a sum over all tasks created before it.
+// Windows: where in a stream a task writes and reads, as a polynomial. It is a sum over all tasks created before.
 #pragma once
 #include <vector>
 
@@ -7,16 +7,16 @@
 
 namespace hiway::plan {
 
-/// Sets first and total of all windows, and the rests; splits statements where one polynomial does not do. *Throws*
-/// NoModel.
+/// Sets `first` and `total` of all windows, and the rests. Splits statements where one polynomial is not enough.
+/// *Throws* NoModel.
 void place_windows(Model& model, std::size_t degree);
 
-/// A way to be created before: these are 0, and those at least 0.
+/// A way in which a task is created before another: all of `equal` are 0, and all of `at_least_0` are at least 0.
 struct Order {
   std::vector<Polynomial> equal;
   std::vector<Polynomial> at_least_0;
 };
-/// The ways in which `earlier`, as the second, is created before `later`; they share no point.
+/// The ways in which `earlier`, as the second task, is created before `later`. They share no point.
 [[nodiscard]] std::vector<Order> orders(Statement const& later, Statement const& earlier);
 
 }  // namespace hiway::plan

@@ -1,11 +1,11 @@
-// Lane and Block: the emulated device's words that belong to one resident block.
+// Lane and Block: the emulated device's state of one resident block.
 //
 //   a lane:  runnable (running or in ready_) <--> waiting (in a warp's group or at the barrier) --> left
 //
 //   B1  every word of a block is written by one OS thread only, its worker's: nothing here is atomic
 //   B2  live = lanes that have not left; runnable = live - lanes that wait
-//   B3  runnable is 0 only when live is 0: a wait that would break this fails every waiting lane of the block. What
-//       lanes wait for lies within their block, so no one else could wake them.
+//   B3  runnable is 0 only when live is 0: a wait that would break this fails every waiting lane of the block. Lanes
+//       wait only for lanes of their own block, so nothing else could wake them.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -36,7 +36,7 @@ struct Lane final : Fiber {
   unsigned misses = 0;          ///< lane_misses()
   unsigned unwinds = 0;         ///< count_lane_unwind()
   unsigned accesses_left = 0;   ///< until it must yield
-  std::uint32_t converged = 0;  ///< the group that it found in converge(); 0 while it looks
+  std::uint32_t converged = 0;  ///< the group that it converged with; 0 while it still waits for one
   Wait wait = Wait::none;
   Failure failure = Failure::none;
   Meeting meeting;  ///< while wait is warp, and until its result is read
@@ -45,7 +45,7 @@ struct Lane final : Fiber {
 };
 
 struct SharedMemoryDeleter {
-  void operator()(std::byte* bytes) const noexcept { ::operator delete (bytes, std::align_val_t{128}); }
+  void operator()(std::byte* bytes) const noexcept { ::operator delete(bytes, std::align_val_t{128}); }
 };
 
 /// One resident block.
@@ -60,7 +60,7 @@ struct Block {
   std::uint64_t shared_value = 0;  ///< of share_in_block
   alignas(16) std::byte room[block_room_bytes] = {};
   Block* next_ended = nullptr;
-  /// Orders stated to TSan: one for each parity of the barrier's phases, as a slow lane may still be leaving one phase
+  /// Orders stated to TSan. One for each parity of the barrier's phases, as a slow lane may still be leaving one phase
   /// while a fast one enters the next.
   char barrier_order[2] = {};
   unsigned barrier_phase = 0;

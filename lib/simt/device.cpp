@@ -1,4 +1,4 @@
-// Device and Launch: the emulated device's outside. dispatcher.hpp starts blocks, lane_scheduler.hpp runs lanes.
+// Device and Launch: the emulated device's interface. dispatcher.hpp starts blocks, lane_scheduler.hpp runs lanes.
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,7 +26,8 @@ namespace {
 
 constexpr std::size_t least_stack_bytes = 16 * 1024;
 
-// nvcc compiles the host body of a function that is only __device__ to exit(1). On a lane, exit means just that.
+// nvcc compiles the host body of a function that is only __device__ to exit(1). So exit() on a lane means that the lane
+// called such a function.
 void report_exit_on_lane() {
   LaneScheduler const* const scheduler = LaneScheduler::of_this_thread();
   if (scheduler == nullptr || scheduler->lane() == nullptr) return;
@@ -112,7 +113,7 @@ struct Device::State {
   explicit State(DeviceLimits const& checked_limits)
       : limits(checked_limits), dispatcher(checked_limits, checked_limits.os_threads) {}
 
-  // By the first launch: a constructor starts no threads.
+  // Called by the first launch: the constructor starts no threads.
   void start_workers() {
     std::lock_guard const lock(mutex);
     while (workers.size() < limits.os_threads) {
@@ -133,10 +134,10 @@ struct Device::State {
 
   DeviceLimits const limits;
   Dispatcher dispatcher;
-  std::mutex mutex;  // of what follows
+  std::mutex mutex;  // guards the members that follow
   std::deque<LaneScheduler> schedulers;
   std::deque<std::thread> workers;
-  pid_t process = 0;  ///< that has the workers
+  pid_t process = 0;  ///< the process that has the workers
 };
 
 Device::Device(DeviceLimits limits) : state_(std::make_unique<State>(checked(limits))) {}
@@ -159,7 +160,7 @@ Launch Device::launch(std::string_view name, Grid grid, std::function<void()> bo
   Launch launch;
   auto record = std::make_unique<LaunchRecord>(std::string(name), grid, std::move(body));
   launch.state_ = std::make_shared<Launch::State>(*record);
-  state_->dispatcher.submit(*record.release());  // its two holders from here: the Launch and its blocks
+  state_->dispatcher.submit(*record.release());  // two holders from here on: the Launch and the blocks
   return launch;
 }
 
@@ -174,8 +175,8 @@ DeviceLimits const& Device::limits() const noexcept { return state_->limits; }
 void sanitizer::copy_unseen(void* to, void const* from, std::size_t bytes) {
   auto const* const words = static_cast<std::uint32_t const*>(from);
   for (std::size_t i = 0; i < bytes / sizeof(std::uint32_t); ++i) {
-    std::uint32_t const bits =
-        __atomic_load_n(words + i, __ATOMIC_RELAXED);  // no template of a file that TSan looks at
+    // Not std::atomic_ref: its code could come from a file that TSan looks at.
+    std::uint32_t const bits = __atomic_load_n(words + i, __ATOMIC_RELAXED);
     std::memcpy(static_cast<std::byte*>(to) + i * sizeof bits, &bits, sizeof bits);
   }
 }

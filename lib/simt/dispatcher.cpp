@@ -88,7 +88,7 @@ void Dispatcher::place_all() {
   }
 }
 
-// Onto the emptiest processor and the worker with the fewest lanes: blocks spread as on a GPU.
+// Places a block on the emptiest processor and on the worker with the fewest lanes: blocks spread as on a GPU.
 bool Dispatcher::place_one(LaunchRecord& launch) {
   Grid const& grid = launch.grid();
   Occupancy* emptiest = nullptr;

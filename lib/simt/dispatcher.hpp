@@ -6,10 +6,10 @@
 //   D2  the sum over the blocks on a processor never exceeds the limits
 //   D3  blocks of one launch are placed in order. Launches are visited in order; one whose next block does not fit is
 //       passed over, so a launch can start beside older ones that run forever
-//   Starvation   a launch of large blocks may wait as long as smaller ones keep coming. A GPU's may, too.
+//   Starvation   a launch of large blocks may wait as long as smaller ones keep coming; on a GPU, too
 //   Mutex        never taken on a lane (sanitizers.hpp says why)
-//   Memory       a launch brings the nodes that queue it and its blocks (LaunchRecord): nothing here allocates once the
-//                device is made, so a launch is queued whole or not at all, and a worker cannot fail for want of memory
+//   Memory       a launch brings the nodes that queue it and its blocks (LaunchRecord), so nothing here allocates once
+//                the device is made. A launch is queued whole or not at all, and a worker cannot run out of memory
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -26,7 +26,7 @@ namespace hiway::simt {
 
 inline constexpr unsigned warp_lanes = 32;
 
-/// What is taken of one emulated processor.
+/// What is in use on one emulated processor.
 struct Occupancy {
   std::size_t warps = 0;
   std::size_t blocks = 0;
@@ -35,11 +35,11 @@ struct Occupancy {
 
 /// What one block of `grid` takes.
 [[nodiscard]] Occupancy block_occupancy(Grid const& grid) noexcept;
-/// How many blocks of `grid` fit on a processor beside what is taken. 0 for a block without threads.
+/// How many more blocks of `grid` fit on a processor with `taken` in use. 0 for a block without threads.
 [[nodiscard]] std::size_t blocks_that_fit(DeviceLimits const& limits, Occupancy const& taken,
                                           Grid const& grid) noexcept;
 
-/// *Threads*: every member may be called from any thread at any time, unless it says less.
+/// *Threads*: every member may be called from any thread at any time, unless it says otherwise.
 class Dispatcher {
  public:
   Dispatcher(DeviceLimits const& limits, std::size_t workers);
@@ -70,8 +70,8 @@ class Dispatcher {
   DeviceLimits const limits_;
   std::mutex mutex_;
   std::vector<Occupancy> processors_;
-  std::deque<Worker> workers_;  // never resized
-  LaunchRecord* waiting_ = nullptr;  // those with blocks that have no place, the first submitted first
+  std::deque<Worker> workers_;       // never resized
+  LaunchRecord* waiting_ = nullptr;  // launches with blocks that have no place, in the order of submission
   std::size_t placed_blocks_ = 0;
   bool stopped_ = false;
 };

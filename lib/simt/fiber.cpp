@@ -25,7 +25,7 @@ constexpr int stack_mapping = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_
 
 }  // namespace
 
-// The first frames of a fiber, and what each side of a switch owes the other.
+// The first frame of a fiber, and what a fiber must do when a switch arrives at it.
 struct Fiber::Trampoline {
   static void enter(boost::context::detail::transfer_t transfer) {
     Fiber& self = *static_cast<Fiber*>(transfer.data)->jumps_to_;
@@ -33,7 +33,7 @@ struct Fiber::Trampoline {
     self.entry_(self);
     std::abort();  // an entry ends in leave_to
   }
-  // The fiber that jumped here gets the place where it goes on.
+  // Stores in the fiber that jumped here where it will go on.
   static void arrive(Fiber& self, boost::context::detail::transfer_t transfer) {
     sanitizer::finish_switch(self.shadow_);
     static_cast<Fiber*>(transfer.data)->context_ = transfer.fctx;
@@ -55,7 +55,7 @@ Fiber::Fiber(std::size_t stack_bytes) : guard_bytes_(page_bytes()) {
 
 Fiber::Fiber(ThisThread) {
   sanitizer::adopt_thread(shadow_);
-  if constexpr (sanitizer::address) {  // which must know the stack that is switched back to
+  if constexpr (sanitizer::address) {  // ASan must know the stack that is switched back to
     pthread_attr_t attributes;
     void* lowest = nullptr;
     if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
@@ -84,7 +84,7 @@ void Fiber::switch_to(Fiber& next) { jump(next, &shadow_); }
 
 void Fiber::leave_to(Fiber& next) {
   jump(next, nullptr);
-  std::abort();  // nobody switches to a fiber that has left
+  std::abort();  // nothing switches to a fiber that has left
 }
 
 void Fiber::jump(Fiber& next, sanitizer::Shadow* self_shadow) {
@@ -107,7 +107,7 @@ void Fiber::retire() {
   sanitizer::destroy(shadow_);
   sanitizer::unpoison(stack_, stack_bytes_);  // red zones of frames that never returned
   if constexpr (sanitizer::thread) {
-    // A new mapping: TSan would else take the next lane's locals for races with this lane's.
+    // A new mapping: otherwise TSan would take the next lane's locals for races with this lane's.
     if (mmap(stack_, stack_bytes_, PROT_READ | PROT_WRITE, stack_mapping | MAP_FIXED, -1, 0) == MAP_FAILED)
       std::abort();
   }

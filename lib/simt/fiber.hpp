@@ -36,7 +36,8 @@ class Fiber {
   [[noreturn]] void leave_to(Fiber& next);
   /// Makes a fiber that has left ready for the next prepare. *Threads*: on another fiber of the same OS thread.
   void retire();
-  /// True for an address on this fiber's stack, or of a local variable that ASan keeps elsewhere. *Threads*: on this fiber.
+  /// True for an address on this fiber's stack, or of a local variable that ASan keeps elsewhere. *Threads*: on this
+  /// fiber.
   [[nodiscard]] bool holds(void const* address) const noexcept;
 
  private:
@@ -47,7 +48,7 @@ class Fiber {
   };
   void jump(Fiber& next, sanitizer::Shadow* self_shadow);
 
-  void* context_ = nullptr;    // where it goes on; while it does not run
+  void* context_ = nullptr;    // where it goes on, while it does not run
   Fiber* jumps_to_ = nullptr;  // during a switch away from here
   Fiber* queued_behind_ = nullptr;
   Entry entry_ = nullptr;
@@ -76,7 +77,7 @@ class FiberQueue {
     --fibers_;
     return fiber;
   }
-  /// Takes all of `others`, behind its own.
+  /// Moves all fibers of `others` to the end of this queue.
   void append(FiberQueue& others) noexcept {
     if (others.empty()) return;
     (last_ != nullptr ? last_->queued_behind_ : first_) = others.first_;

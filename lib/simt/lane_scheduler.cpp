@@ -15,13 +15,13 @@
 namespace hiway::simt {
 namespace {
 
-// Accesses between two yields. Odd, so that forced yields fall now before and now after an access (the fiber machine
-// has a schedule point on either side).
+// Accesses between two yields. Odd, so that forced yields fall sometimes before and sometimes after an access (the
+// fiber machine has a schedule point on either side).
 constexpr unsigned access_budget = 61;
 
 // Idle rounds in a row before the worker is drowsy.
 constexpr unsigned rounds_awake = 64;
-// Passes of main that lanes may be parked; far more than the device monitor needs to look at every tunnel once.
+// How many passes of main a lane may be parked; far more than the device monitor needs to look at every tunnel once.
 constexpr unsigned longest_parking = 1024;
 
 thread_local LaneScheduler* this_scheduler = nullptr;
@@ -134,11 +134,11 @@ void LaneScheduler::start(PlacedBlock const& placed) {
   }
   block->live = block->runnable = grid.threads_per_block;
   idle_rounds_ = 0;
-  block.release();  // to its lanes; the last one hands it to tidy()
+  block.release();  // its lanes own it now; the last one hands it to tidy()
 }
 
 void LaneScheduler::end(PlacedBlock const& placed) {
-  dispatcher_.ended(placed);  // first: who sees the launch done finds its place free
+  dispatcher_.ended(placed);  // first: whoever sees the launch done finds its place free
   placed.launch->block_ended();
 }
 
@@ -151,7 +151,7 @@ void LaneScheduler::tidy() {
     Block& block = *ended_;
     ended_ = block.next_ended;
     PlacedBlock const placed = block.placed;
-    sanitizer::acquire(&block.exit_order);  // its room goes with it
+    sanitizer::acquire(&block.exit_order);  // lanes' accesses to its room come before the delete
     delete &block;
     end(placed);
   }
@@ -199,7 +199,7 @@ void LaneScheduler::give_way(Lane& lane) {
   run_next();
 }
 
-// Only sync orders memory, as on a GPU: the other operations exchange values and order nothing.
+// Only sync orders memory, as on a GPU; the other operations exchange values and order nothing.
 std::uint64_t LaneScheduler::meet(WarpOperation operation, std::uint32_t mask, std::uint64_t value,
                                   unsigned source_lane) {
   Lane& self = *lane();
@@ -223,7 +223,7 @@ std::uint64_t LaneScheduler::meet(WarpOperation operation, std::uint32_t mask, s
   return meeting.result;
 }
 
-// A quarter of the calls find nobody, so that code meets every part of a warp.
+// In a quarter of the calls the lane converges alone, so that code meets every part of a warp.
 std::uint32_t LaneScheduler::converge(void const* place) {
   Lane& self = *lane();
   alone_ = alone_ * 1664525u + 1013904223u;
@@ -296,9 +296,9 @@ void LaneScheduler::leave(Lane& lane) {
 
   if (block.live == 0) {
     sanitizer::acquire(&block.exit_order);
-    block.shared.reset();  // here, where every lane's accesses are known to be over
+    block.shared.reset();  // here every lane's accesses are known to be over
     block.next_ended = std::exchange(ended_, &block);
-  } else if (block.barrier.size() == block.live) {  // those that exit are not waited for
+  } else if (block.barrier.size() == block.live) {  // lanes that exit are not waited for
     wake_barrier(block);
   } else if (block.runnable == 0) {
     fail_waiters(block);  // B3

@@ -2,24 +2,24 @@
 //
 //   main (the OS thread's own flow) --> lane --> lane --> ... --> main --> ...       one round
 //
-//   S1  one OS thread owns every word here and in its blocks: nothing is atomic, and lanes never run at the same time
-//       as others of their block
-//   S2  while a lane runs, main is in ready_; so there is always a next fiber, and each round passes main, which takes
+//   S1  one OS thread owns every word here and in its blocks. So nothing is atomic, and two lanes of a block never run
+//       at the same time
+//   S2  while a lane runs, main is in ready_. So there is always a next fiber, and each round passes main, which takes
 //       new blocks, ends old ones, and recycles lanes that have left
-//   S3  every runnable lane that does not run is in ready_ or parked_, once; a waiting lane is in no queue (in a warp's
-//       group) or in its block's barrier queue
-//   S4  ready_ is first in, first out, a lane yields after at most access_budget accesses, and lanes are parked for at
-//       most longest_parking passes of main and a nap: every runnable lane runs again, so spinning on what another lane
+//   S3  every runnable lane that is not running is in ready_ or parked_, once. A waiting lane is in its block's barrier
+//       queue, or, if it waits in a warp's group, in no queue
+//   S4  ready_ is first in, first out; a lane yields after at most access_budget accesses; a lane is parked for at most
+//       longest_parking passes of main and a nap. So every runnable lane runs again, and a spin on what another lane
 //       will do always ends
 //   S5  code on a lane takes no mutex and allocates nothing (but the text of an error): sanitizers.hpp, fiber.hpp
-//   S6  a block without runnable lanes has no live ones (block.hpp, B3); so a worker with live lanes has ready or
-//       parked ones, and main never finds both empty while a block is here
+//   S6  a block without runnable lanes has no live ones (block.hpp, B3). So a worker with live lanes has ready or
+//       parked ones, and main never finds both queues empty while a block is here
 //   Idle       when the lanes have only waited (lane.hpp, wait) for a round, the worker gives way to other OS threads.
-//              After many such rounds in a row it is drowsy: a lane that waits is parked, and when all are (a lane in a
-//              meeting or at the barrier waits for parked ones of its block) the worker naps and each looks once more.
-//              One that finds something is not parked, so no nap delays it; its next wait(0), or a long round, rouses
-//              the worker. Nothing ends a nap early: words have no hooks, so what another OS thread does meanwhile is
-//              seen as late as a nap is long (machine.cpp)
+//              After many such rounds in a row it is drowsy: a lane that waits is then parked. When all are parked, the
+//              worker naps, and each lane looks once more. (Lanes in a meeting or at the barrier do not count: they
+//              wait for parked lanes of their block.) A lane that finds something is not parked, so no nap delays it;
+//              its next wait(0), or a long round, wakes the worker up. Nothing ends a nap early, as words have no
+//              hooks: what another OS thread does meanwhile is seen up to a nap later (machine.cpp)
 //   Progress   a lane that spins without any access or yield stops its worker: stage code must not
 #pragma once
 #include <cstddef>
@@ -44,7 +44,7 @@ class LaneScheduler {
   /// Runs blocks until the dispatcher stops. *Threads*: one, once; it becomes the worker.
   void run();
 
-  /// The calling thread's scheduler; null when it is no worker.
+  /// The calling thread's scheduler; null on a thread that is no worker.
   [[nodiscard]] static LaneScheduler* of_this_thread() noexcept;
   /// The lane that runs; null while main does.
   [[nodiscard]] Lane* lane() const noexcept;
@@ -76,17 +76,17 @@ class LaneScheduler {
   Dispatcher& dispatcher_;
   std::size_t const worker_;
   std::size_t const stack_bytes_;
-  std::uint32_t alone_ = 1;  ///< pseudo-random: whether a lane converges with nobody
+  std::uint32_t alone_ = 1;  ///< pseudo-random: whether a lane converges alone
   Fiber* main_ = nullptr;
   Fiber* running_ = nullptr;
   FiberQueue ready_;          // S3
-  FiberQueue parked_;         // S3; empty unless drowsy, and until main sees that it no longer is
+  FiberQueue parked_;         // S3; in use while drowsy, and until main sees that it no longer is
   FiberQueue left_;           // lanes whose stacks main recycles
-  FiberQueue unused_;         // lanes to be used again
+  FiberQueue unused_;         // lanes for reuse
   Block* ended_ = nullptr;    // blocks whose last lane has left
   std::size_t waits_ = 0;     // in this idle round
   unsigned idle_rounds_ = 0;  // in a row
-  unsigned passes_ = 0;       // of main since the last idle round
+  unsigned passes_ = 0;       // passes of main since the last idle round
 };
 
 }  // namespace hiway::simt

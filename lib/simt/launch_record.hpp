@@ -1,18 +1,18 @@
-// LaunchRecord: what a launch is while it runs, shared by its Launch (all copies together) and by its blocks.
+// LaunchRecord: the state of a running launch, shared by its Launch (all copies together) and by its blocks.
 //
 //   word         written by                           read by
 //   error        the first lane that fails (L1)       wait, after done
 //   blocks_left  workers, under mutex                 workers, under mutex
 //   start_failed the first worker without memory for a block, after `error`   everyone
 //   done         the worker of the last block         everyone
-//   in_sync_block  workers, by what they add or take    everyone; orders nothing
+//   in_sync_block  workers, by adding or subtracting    everyone; orders nothing
 //   holders      the Launch and the last block, once each
 //   next_waiting, next_block, nodes   the dispatcher, under its mutex
 //
-//   L1  the lane that turns `failed` on writes `error`, once; its worker then ends its block (mutex) before the last
-//       block sets done
-//   L2  the second of the two holders to let go deletes the record: blocks use it by pointer until the last has ended.
-//       (No shared_ptr: its counter is code of any translation unit, of which TSan sees one half only.)
+//   L1  the lane that sets `failed` writes `error`, once. After that its worker ends the lane's block (mutex), before
+//       the last block sets done
+//   L2  the second of the two holders to let go deletes the record; blocks use it by pointer until the last has ended.
+//       (No shared_ptr: the code of its counter may come from any translation unit, and TSan sees only some of them.)
 //   Orders   start_order  launch -> each lane;   exit_order  each lane -> wait, done   (stated to TSan)
 //            holder_order  first holder's last use -> delete;   start_failure_order  a worker -> start_failure, wait
 //            R1 the last block stores done -> A1 done() loads it: every lane's effects are there
@@ -35,7 +35,7 @@ namespace hiway::simt {
 
 class LaunchRecord;
 
-/// A block that has its place.
+/// A block that has been placed.
 struct PlacedBlock {
   LaunchRecord* launch = nullptr;  ///< lives until this block has ended
   unsigned index = 0;              ///< in the grid
@@ -43,7 +43,7 @@ struct PlacedBlock {
   std::size_t worker = 0;
 };
 
-/// First in, first out, of blocks in the nodes that their launches bring: it allocates nothing.
+/// A queue of blocks, first in, first out. It uses the nodes that the launches bring, so it allocates nothing.
 class BlockQueue {
  public:
   struct Node {
@@ -72,7 +72,7 @@ class LaunchRecord {
   LaunchRecord(LaunchRecord const&) = delete;
   LaunchRecord& operator=(LaunchRecord const&) = delete;
 
-  /// One holder goes (L2). The body is freed with the record: a worker may do so shortly after wait returned.
+  /// One holder lets go (L2). The body is freed with the record; a worker may do so shortly after wait has returned.
   void let_go() noexcept {
     sanitizer::release(&holder_order_);
     if (holders_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
@@ -84,10 +84,10 @@ class LaunchRecord {
   [[nodiscard]] std::string const& name() const noexcept { return name_; }
   [[nodiscard]] Grid const& grid() const noexcept { return grid_; }
 
-  // The dispatcher's.
+  // For the dispatcher.
   LaunchRecord* next_waiting = nullptr;
   unsigned next_block = 0;  ///< the first that has no place yet
-  /// What queues a block of this launch.
+  /// The queue node for a block of this launch.
   [[nodiscard]] BlockQueue::Node& node(unsigned block) noexcept { return nodes_[block]; }
 
   /// Runs the body. *Threads*: once on each lane; takes no mutex.
@@ -104,14 +104,14 @@ class LaunchRecord {
   void keep(std::exception_ptr error) noexcept {
     if (!failed_.test_and_set(std::memory_order_relaxed)) error_ = std::move(error);  // L1
   }
-  /// Keeps what a block could not be started with. *Threads*: a worker, not on a lane.
+  /// Keeps the error because of which a block could not start. *Threads*: a worker, not on a lane.
   void keep_start_failure(std::exception_ptr error) noexcept {
     if (failed_.test_and_set(std::memory_order_relaxed)) return;
     error_ = std::move(error);
     sanitizer::release(&start_failure_order_);
     start_failed_.store(true, std::memory_order_release);  // R2
   }
-  /// What a block could not be started with, while others may run; null when none failed so.
+  /// The error because of which a block could not start; null if there is none. Other blocks may be running.
   [[nodiscard]] std::exception_ptr start_failure() const noexcept {
     if (!start_failed_.load(std::memory_order_acquire)) return nullptr;  // A2
     sanitizer::acquire(&start_failure_order_);
@@ -128,7 +128,7 @@ class LaunchRecord {
     let_go();
   }
 
-  /// A lane begins to stand in sync_block, or goes on. *Threads*: on a lane.
+  /// A lane begins to wait in sync_block, or goes on. *Threads*: on a lane.
   void stands_in_sync_block() noexcept { in_sync_block_.fetch_add(1, std::memory_order_relaxed); }
   void goes_on() noexcept { in_sync_block_.fetch_sub(1, std::memory_order_relaxed); }
   [[nodiscard]] unsigned lanes_in_sync_block() const noexcept { return in_sync_block_.load(std::memory_order_relaxed); }

@@ -2,10 +2,9 @@
 // HIWAY_SIMT_TSAN for lib/simt.
 //
 // Under TSan lib/simt itself is compiled without -fsanitize=thread, so TSan knows only the orders that are stated here:
-// launch -> lane, lanes of one sync (or sync_block) -> each other, lane -> Launch::wait. Those are CUDA's, and no more (but
-// order_leaving's, in a run that aborts):
-// fibers are switched without synchronization, so two lanes of one OS thread still count as unordered, and code that
-// runs on a lane takes no mutex.
+// launch -> lane, lanes of one sync (or sync_block) -> each other, lane -> Launch::wait. These are CUDA's orders and no
+// others, except order_leaving's, in a run that aborts: fibers are switched without synchronization, so two lanes of
+// one OS thread still count as unordered, and code that runs on a lane takes no mutex.
 #pragma once
 #include <cstddef>
 #if defined(HIWAY_SIMT_ASAN)
@@ -65,8 +64,8 @@ inline void destroy(Shadow&) {}
 inline void enter(Shadow&) {}
 #endif
 
-/// Copies words of 4 bytes, each whole, that others may write meanwhile, unseen by TSan: a copy orders nothing, and what lies
-/// between the words may be a lane's own. (device.cpp)
+/// Copies words of 4 bytes, each in one piece, that others may write meanwhile. TSan does not see it: the copy orders
+/// nothing, and what lies between shared words may be a lane's own. (device.cpp)
 void copy_unseen(void* to, void const* from, std::size_t bytes);
 
 }  // namespace hiway::simt::sanitizer

@@ -1,13 +1,13 @@
-// Warp: who of up to 32 lanes waits for whom in which operation. A state machine without threads or fibers: the lane
-// scheduler makes lanes wait and wakes them.
+// Warp: which of up to 32 lanes wait for which others, and in which operation. A state machine without threads or
+// fibers: the lane scheduler makes lanes wait and wakes them.
 //
-//   a group (one mask):   nobody --join--> some lanes joined --join of the last--> finish: results, group gone
-//                                                            --a named lane leaves--> abandon: group gone
+//   a group (one mask):   no lane --join--> some lanes joined --join of the last--> finish: results, group gone
+//                                                             --a named lane leaves--> abandon: group gone
 //
 //   W1  a lane is in one group at most, and is in that group's mask
-//   W2  masks of groups differ, so there are at most 32 groups: each has a lane of its own
+//   W2  groups have different masks, so each has a joined lane of its own, and there are at most 32 groups
 //   W3  a group's mask names live lanes only: join checks, leave abandons
-//   W4  no two groups wait for each other: join refuses the one that would close the circle. Longer circles leave no
+//   W4  no two groups wait for each other: join refuses the lane that would close the cycle. A longer cycle leaves no
 //       lane of the block runnable, which the scheduler sees.
 #pragma once
 #include <array>
@@ -26,8 +26,8 @@ struct Meeting {
   unsigned source_lane = 0;
   std::uint64_t result = 0;
   char* order = nullptr;        ///< stated to TSan by sync
-  unsigned gone_lane = 0;       ///< when abandoned: who left
-  std::uint32_t abandoned = 0;  ///< when abandoned: who waited
+  unsigned gone_lane = 0;       ///< when abandoned: the lane that left
+  std::uint32_t abandoned = 0;  ///< when abandoned: the lanes that waited
 };
 
 /// "ballot (mask 0x0000ffff)".
@@ -41,16 +41,16 @@ class Warp {
   void launch_lane(Meeting& meeting) noexcept { meetings_[lanes_++] = &meeting; }
   [[nodiscard]] std::uint32_t live() const noexcept { return launched() & ~left_; }
 
-  /// What is wrong with `lane` meeting like this now, or an empty text.
+  /// Why `lane` may not meet like this now; empty if it may.
   [[nodiscard]] std::string why_not(unsigned lane, Meeting const& meeting) const;
-  /// Adds the lane to its group and returns the lanes whose operation that completed, with their results set: 0, or
-  /// the whole mask. Only when why_not is empty.
+  /// Adds the lane to its group. Returns the lanes whose operation this completes, with their results set: 0, or the
+  /// whole mask. Call it only when why_not is empty.
   std::uint32_t join(unsigned lane);
   /// The lane leaves the launch. Returns the lanes that waited for it: they are in no group any more.
   std::uint32_t leave(unsigned lane);
-  /// Adds the lane to those that converge at `place`; true for the first, which closes.
+  /// Adds the lane to those that converge at `place`; true for the first, which must close the gathering.
   bool gather(unsigned lane, void const* place) noexcept;
-  /// Closes what `lane` has opened: the lanes that came.
+  /// Closes the gathering that `lane` has opened; returns the lanes that came.
   std::uint32_t close_gathering(unsigned lane) noexcept;
 
   /// Empties every group; returns the lanes that were in one.

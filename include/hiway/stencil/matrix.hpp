@@ -1,5 +1,5 @@
-// The numbers of a stencil tunnel: a matrix of values in row-major order, cut into regions that are moved whole. The same on
-// both sides; copied into kernels.
+// The dimensions of a stencil tunnel: a matrix of values in row-major order, cut into regions that are moved whole. The
+// same on both sides; copied into kernels.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace hiway {
 
 struct StencilShape {
   std::uint32_t width = 1, height = 1;
-  std::uint32_t left = 0, right = 0, up = 0, down = 0;  ///< how many values a place needs beside its own
+  std::uint32_t left = 0, right = 0, up = 0, down = 0;  ///< how many values a place needs on each side of its own
   std::uint32_t region_width = 1, region_height = 1;
   std::uint32_t regions_x = 1, regions_y = 1;
   std::uint32_t frames = 1;
@@ -39,7 +39,7 @@ HIWAY_DEVICE inline StencilRegion region_place(StencilShape const& s, std::uint3
   return {x, y, w < s.region_width ? w : s.region_width, h < s.region_height ? h : s.region_height};
 }
 
-/// What crosses in place of a region's values: that they are there.
+/// What crosses the tunnel in place of a region's values; it says that they are there.
 struct RegionReference {
   std::uint32_t frame;
   std::uint32_t region;

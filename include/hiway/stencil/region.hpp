@@ -1,6 +1,6 @@
-// Which places need which regions. Along one axis, places that need the same regions are a band; a cell, a band of columns
-// by a band of rows, has places that all become tasks at the same moment. With regions as large as the stencil or larger, a
-// region touches at most nine cells: its inside, and what it shares with its neighbours.
+// Which places need which regions. Along one axis, a band is a run of places that need the same regions. A cell is a
+// band of columns by a band of rows; its places all become tasks at the same moment. If regions are at least as large
+// as the stencil, a region touches at most nine cells: its inside, and those that it shares with its neighbours.
 #pragma once
 #include <cstdint>
 
@@ -8,7 +8,7 @@
 
 namespace hiway {
 
-/// Places begin .. end - 1 of one axis, which need the regions first .. last of it.
+/// Places begin .. end - 1 of one axis; each needs regions first .. last of that axis.
 struct StencilBand {
   std::uint32_t begin = 0, end = 0;
   std::uint32_t first = 0, last = 0;
@@ -24,13 +24,13 @@ struct BandRange {
 struct StencilAxis {
   StencilBand const* bands = nullptr;
   std::uint32_t count = 0;                  ///< of bands
-  BandRange const* of_region = nullptr;     ///< for each region of the axis
-  std::uint32_t const* of_place = nullptr;  ///< the band, for each place; no_band where no task is
+  BandRange const* of_region = nullptr;     ///< the bands that need it, for each region of the axis
+  std::uint32_t const* of_place = nullptr;  ///< the band, for each place; no_band where there is no task
 };
 inline constexpr std::uint32_t no_band = 0xffffffffu;
 
-/// Tasks that lie in a line: what a lane takes at once. On a GPU they go down, so that lanes beside one another read values
-/// beside one another; on a CPU along the row.
+/// Tasks in a line: what a lane takes at once. On a GPU the line goes down, so that neighbouring lanes read
+/// neighbouring values; on a CPU it goes along the row.
 struct StencilStrip {
   std::uint32_t x, y;  ///< the first task's place
   std::uint32_t frame;
@@ -39,7 +39,7 @@ struct StencilStrip {
 
 /// How a cell is cut into strips.
 struct StripShape {
-  std::uint32_t longest = 1;  ///< tasks of a strip
+  std::uint32_t longest = 1;  ///< tasks of a strip, at most
   bool goes_down = false;
 
   HIWAY_DEVICE std::uint32_t pieces(std::uint32_t length) const { return (length + longest - 1) / longest; }

@@ -1,22 +1,23 @@
-// What is known of the frames of a stencil tunnel: which values were set, which regions are whole, which places have become
-// tasks, which tasks have ended. The values themselves are written and read by others; here is what makes that safe.
+// The state of a stencil tunnel's frames: which values are set, which regions are complete, which places have become
+// tasks, which tasks have ended. The values themselves are written and read elsewhere; this protocol makes that safe.
 //
 //   producers' home                                       consumers' home
-//     marks[..]    a bit a value: set in this lap?          arrivals[..]  regions that a cell needs and that have come
-//     set[..]      values of a region that were set         arrived[..]   regions of a frame that have come
-//     whole        regions that are whole, in the run       ended[..]     tasks of a frame that have ended
-//     freed[..]    laps of a buffer that are over: written by consumers. Where it lies across from producers on a GPU, the
-//                  device monitor hears it for all of them (relay.hpp HeardWord)
+//     marks[..]    one bit per value: set in this lap?      arrivals[..]  arrived regions, of those that a cell needs
+//     set[..]      values of a region that are set          arrived[..]   arrived regions of a frame
+//     whole        complete regions in the run              ended[..]     ended tasks of a frame
+//     freed[..]    finished laps of a buffer, written by consumers. If producers on a GPU would have to read it across,
+//                  the device monitor reads it for all of them (relay.hpp HeardWord)
 //
-//   S1  values are written before their count (release); whoever counts a region's last one (acquire) has all of them, and
-//       puts the region's reference. Counts go on from lap to lap: lap k of n values ends at (k + 1) n
-//   S2  a value is marked before it is written, so that nobody writes what another has set. A mark that is as this lap
-//       leaves it was set twice: laps set marks and clear them in turn
-//   S3  a region's reference is got before its cells are counted (release); whoever counts the last region that a cell
-//       needs (acquire) has the values of all of them, and puts the cell's tasks
-//   S4  a task's values are read before it is counted as ended (release); whoever counts the last of a frame (acquire) says
-//       that the buffer is free (release); a producer acquires that before it sets a value of the next lap
-//   Words of laps are 32 bit and compared for equality; `ended` and `freed` are 64 bit
+//   S1  values are written before they are counted (release). Whoever counts a region's last value (acquire) has all of
+//       them, and puts the region's reference. Counts go on from lap to lap: lap k of n values ends at (k + 1) n
+//   S2  a value is marked before it is written, so that a value that is set is never written over. Laps set the marks
+//       and clear them in turn; a mark that already is as this lap leaves it means that the value was set twice
+//   S3  a region's reference is taken before the region is counted for its cells (release). Whoever counts the last
+//       region that a cell needs (acquire) has the values of all of them, and puts the cell's tasks
+//   S4  a task's values are read before the task is counted as ended (release). Whoever counts the last task of a frame
+//       (acquire) says that the buffer is free (release). A producer acquires that before it sets a value of the next
+//       lap
+//   Words that go on from lap to lap are 32 bits wide and compared for equality; `ended` and `freed` are 64 bits wide
 #pragma once
 #include <cstdint>
 
@@ -31,14 +32,14 @@ namespace hiway {
 struct PutBoard {
   StencilShape shape;
   std::byte* values = nullptr;    ///< `buffers` matrices
-  std::uint32_t marks_a_row = 1;  ///< words of marks that a row of a region has
+  std::uint32_t marks_a_row = 1;  ///< words of marks for one row of a region
   Word<std::uint32_t>* marks = nullptr;
   Word<std::uint32_t>* set = nullptr;
   Word<std::uint64_t>* whole = nullptr;
-  Word<std::uint64_t>* freed = nullptr;       ///< at home: consumers' own, or what was heard of it
-  Word<std::uint64_t>* begun = nullptr;       ///< a task has ended; where consumers write freed
-  Word<std::uint32_t>* overlapped = nullptr;  ///< it was so when the run's last value was set
-  bool across = false;                        ///< begun is
+  Word<std::uint64_t>* freed = nullptr;       ///< to read: the consumers' own words, or what was heard of them
+  Word<std::uint64_t>* begun = nullptr;       ///< 1: a task has ended; where consumers write freed
+  Word<std::uint32_t>* overlapped = nullptr;  ///< 1: `begun` was 1 when the run's last region was complete
+  bool across = false;                        ///< `begun` lies across
 };
 
 /// The consumers' side.
@@ -47,7 +48,7 @@ struct GetBoard {
   StencilAxis x, y;
   StripShape strips;
   std::byte* values = nullptr;        ///< `buffers` matrices
-  std::byte const* source = nullptr;  ///< the producers' ones, where consumers carry regions themselves; else null
+  std::byte const* source = nullptr;  ///< the producers' values, if consumers copy regions themselves; else null
   std::uint32_t value_bytes = 1;
   StencilTasks tasks = StencilTasks::when_ready;
   std::uint64_t frame_tasks = 1;
@@ -58,7 +59,7 @@ struct GetBoard {
   Word<std::uint64_t>* begun = nullptr;
   Word<std::uint64_t>* rounds = nullptr;   ///< strips that were put back
   Word<std::uint64_t>* carried = nullptr;  ///< regions that consumers copied themselves
-  bool across = false;                     ///< freed and begun are
+  bool across = false;                     ///< `freed` and `begun` lie across
 
   HIWAY_DEVICE std::uint32_t cells() const { return x.count * y.count; }
   HIWAY_DEVICE StencilBand const& band_x(std::uint32_t cell) const { return x.bands[cell % x.count]; }
@@ -66,13 +67,14 @@ struct GetBoard {
   HIWAY_DEVICE Word<std::uint32_t>& arrivals_of(std::uint32_t frame, std::uint32_t cell) const {
     return arrivals[std::size_t{shape.buffer(frame)} * cells() + cell];
   }
-  /// What `arrivals` is when the frame has all that the cell needs.
+  /// The value of `arrivals` once the frame has all regions that the cell needs.
   HIWAY_DEVICE std::uint32_t all_arrivals(std::uint32_t frame, std::uint32_t cell) const {
     return band_x(cell).regions() * band_y(cell).regions() * (shape.lap(frame) + 1);
   }
 };
 
-/// Waits until values of `frame` may be set (S4). Lanes that want the same frame stay together, or each would go on by itself.
+/// Waits until values of `frame` may be set (S4). Lanes that wait for the same frame stay together; otherwise each
+/// would go on by itself.
 template <class Machine>
 HIWAY_PART_OF_CALLER HIWAY_DEVICE inline void await_frame(Machine m, PutBoard const& b, std::uint32_t frame,
                                                           Control& control) {
@@ -86,7 +88,7 @@ HIWAY_PART_OF_CALLER HIWAY_DEVICE inline void await_frame(Machine m, PutBoard co
   }
 }
 
-/// Where the marks of a value are: of up to 32 of its row and region.
+/// Where a value's mark is: a bit of a word that has the marks of up to 32 values of its row and region.
 struct MarkPlace {
   std::uint32_t region;
   std::uint32_t bit;
@@ -103,14 +105,14 @@ HIWAY_DEVICE inline MarkPlace mark_place(PutBoard const& b, std::uint32_t x, std
   return {region, column % 32, rows * b.marks_a_row + column / 32};
 }
 
-/// Marks the values of `bits` as set; those that were before (S2).
+/// Marks the values of `bits` as set; returns those that were set before (S2).
 template <class Machine>
 [[nodiscard]] HIWAY_DEVICE inline std::uint32_t mark_values(Machine m, PutBoard const& b, std::size_t word,
                                                             std::uint32_t bits, std::uint32_t frame) {
   std::uint32_t const before = m.fetch_xor(b.marks[word], bits, Order::relaxed);
   return (b.shape.lap(frame) % 2 == 0 ? before : ~before) & bits;  // S2
 }
-/// Says that `n` values of a region are written; true for whoever completes it (S1).
+/// Counts `n` values of a region as written; true for the call that completes the region (S1).
 template <class Machine>
 [[nodiscard]] HIWAY_DEVICE inline bool count_values(Machine m, PutBoard const& b, std::uint32_t region,
                                                     std::uint32_t frame, std::uint32_t n) {
@@ -119,7 +121,7 @@ template <class Machine>
   return count == region_place(b.shape, region).values() * (b.shape.lap(frame) + 1);
 }
 
-/// Counts a whole region; behind the run's last one it looks whether a task has ended already.
+/// Counts a complete region. After the run's last one, notes whether a task has ended already.
 template <class Machine>
 HIWAY_DEVICE inline void count_whole(Machine m, PutBoard const& b) {
   std::uint64_t const all = std::uint64_t{b.shape.regions()} * b.shape.frames;
@@ -128,7 +130,7 @@ HIWAY_DEVICE inline void count_whole(Machine m, PutBoard const& b) {
   if (begun != 0) m.store(*b.overlapped, 1u, Order::relaxed);
 }
 
-/// Counts a region that has come for one cell that needs it; true for the last: its places are tasks now.
+/// Counts an arrived region for one cell that needs it; true for the last one: the cell's places are tasks now.
 template <class Machine>
 HIWAY_DEVICE inline bool count_arrival(Machine m, GetBoard const& b, std::uint32_t frame, std::uint32_t cell) {
   return m.fetch_add(b.arrivals_of(frame, cell), 1u, Order::acq_rel) + 1 == b.all_arrivals(frame, cell);  // S3
@@ -137,7 +139,7 @@ template <class Machine>
 HIWAY_DEVICE inline bool is_cell_ready(Machine m, GetBoard const& b, std::uint32_t frame, std::uint32_t cell) {
   return m.load(b.arrivals_of(frame, cell), Order::acquire) == b.all_arrivals(frame, cell);  // S3
 }
-/// Counts a region of the frame; true for the first.
+/// Counts an arrived region of the frame; true for the first.
 template <class Machine>
 HIWAY_DEVICE inline bool is_first_region(Machine m, GetBoard const& b, std::uint32_t frame) {
   std::uint32_t const before = m.fetch_add(b.arrived[b.shape.buffer(frame)], 1u, Order::relaxed);
@@ -158,7 +160,7 @@ HIWAY_DEVICE inline void count_ended(Machine m, GetBoard const& b, std::uint32_t
     }
   };
   bool const last = before + n == b.frame_tasks * (lap + 1);
-  if (frame == 0 && (before == 0 || last)) tell(*b.begun, 1);  // whoever sees the buffer free sees this
+  if (frame == 0 && (before == 0 || last)) tell(*b.begun, 1);  // first: whoever sees the buffer free sees this
   if (last) tell(b.freed[buffer], lap + 1);                    // S4
 }
 

@@ -1,14 +1,16 @@
-// StencilTunnel<T>: tasks that overlap share their values. Producers set the values of a matrix, in any order; each region
-// crosses once, when it is whole; a task is a reference to a place, whose values consumers fetch.
+// StencilTunnel<T>: overlapping tasks share their values. Producers set the values of a matrix in any order. Each
+// region crosses once, when it is complete. A task is a reference to a place; consumers fetch the values around it.
 //
 //   set(x, y, value) -> the producers' matrix -> the last value of a region puts its reference into a tunnel
 //     -> (dma: monitors/transfer copies the region before its reference arrives)
-//   get(task) at the consumers: takes a strip of tasks, or, where there is none, a region's reference
-//     -> (direct, set in the host's memory: copies the region) -> counts it for each cell that needs it -> a cell that has all: its strips
-//        go into a second tunnel, at home -> fetch(x, y) -> end_task: the frame's last one frees its buffer
+//   get(task) at the consumers: takes a strip of tasks, or, if there is none, a region's reference
+//     -> (direct, values set in host memory: copies the region) -> counts it for each cell that needs it
+//     -> puts the strips of each cell that has all its regions into a second tunnel, at the consumers' home
+//     -> fetch(x, y) -> end_task: the frame's last one frees its buffer
 //
-// Both tunnels are plain ones (ring.hpp, termination.hpp): one of region references, which a consumer ends behind the strips
-// that came of it, and one of strips, whose rings hold all that the buffers can make: no put into them ever waits.
+// Both are ordinary tunnels (ring.hpp, termination.hpp). One carries region references; a consumer ends a reference
+// after it has put the strips that came of it. The other carries strips; its rings hold all strips that the buffers can
+// produce, so no put into it ever waits.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -25,8 +27,8 @@
 
 namespace hiway {
 
-/// A task: a place, whose stencil's values are there. (x, y) is the stencil's centre: its values are those from
-/// (x - stencil_width / 2, y - stencil_height / 2) on.
+/// A task: a place whose stencil's values have all arrived. (x, y) is the stencil's centre; its values start at
+/// (x - stencil_width / 2, y - stencil_height / 2).
 struct StencilTask {
   std::uint32_t x = 0, y = 0;
   std::uint32_t frame = 0;
@@ -34,9 +36,9 @@ struct StencilTask {
 
 namespace detail {
 
-/// A value's place as a fault says it: frame, y and x.
+/// A value's place, packed as a fault's item: frame, y and x.
 HIWAY_DEVICE inline std::uint64_t place_item(std::int64_t x, std::int64_t y, std::uint32_t frame) {
-  constexpr std::int64_t most = (1 << 21) - 1;  // coordinates far outside are said to be just outside
+  constexpr std::int64_t most = (1 << 21) - 1;  // coordinates far outside are reported as just outside
   x = x < -most ? -most : x > most ? most : x;
   y = y < -most ? -most : y > most ? most : y;
   return std::uint64_t{frame} << 44 | (static_cast<std::uint64_t>(y) & 0x3fffff) << 22 |
@@ -48,12 +50,12 @@ template <class Machine, class View>
   raise(m, *v.control, kind, v.stage, v.tunnel, place_item(x, y, frame));
 }
 
-/// `n` bits from the `first`-th on.
+/// `n` bits, from bit `first` upwards.
 HIWAY_DEVICE constexpr std::uint32_t bits_from(std::uint32_t first, std::uint32_t n) {
   return (n == 32 ? ~0u : (1u << n) - 1u) << first;
 }
 
-/// The lowest one of `bits`, which has one.
+/// The number of the lowest set bit; `bits` is not 0.
 HIWAY_DEVICE constexpr std::uint32_t first_bit(std::uint32_t bits) {
   std::uint32_t at = 0;
   while ((bits >> at & 1u) == 0) ++at;
@@ -62,7 +64,7 @@ HIWAY_DEVICE constexpr std::uint32_t first_bit(std::uint32_t bits) {
 
 // ---- producers --------------------------------------------------------------------------------------------------
 
-/// Puts the reference of a region that is whole.
+/// Puts the reference of a complete region.
 template <class Machine>
 HIWAY_DEVICE inline void put_region(Machine m, InletView const& v, std::uint32_t region, std::uint32_t frame) {
   put(m, v, WriteItem<RegionReference>{{frame, region}});
@@ -75,8 +77,8 @@ HIWAY_DEVICE inline void begin_set(Machine m, InletView const& v, std::int64_t x
   if (!b.shape.has(x, y) || frame >= b.shape.frames) raise_at(m, v, FaultKind::outside_matrix, x, y, frame);
   await_frame(m, b, frame, *v.control);
 }
-/// Marks and counts `n` values side by side, the first of which is the lowest lane's of `group`; `write(std::byte*)` writes each
-/// lane's, or each its part of one. All lanes of `group`.
+/// Marks and counts `n` adjacent values of a row; the first is that of the lowest lane of `group`. Called by all lanes
+/// of `group`: in each, `write(std::byte*)` writes the lane's own value, or its part of a single one.
 template <class Machine, class Write>
 HIWAY_DEVICE inline void set_marked(Machine m, InletView const& v, std::uint32_t group, std::uint32_t n,
                                     MarkPlace const& place, std::size_t bytes, std::int64_t x, std::int64_t y,
@@ -91,10 +93,10 @@ HIWAY_DEVICE inline void set_marked(Machine m, InletView const& v, std::uint32_t
   write(b.values + (b.shape.buffer(frame) * b.shape.values() + in_frame) * bytes);
   m.sync_warp(group);  // S1
   if (m.lane() == leader && count_values(m, b, place.region, frame, n)) put_region(m, v, place.region, frame);
-  m.sync_warp(group);  // they go on together
+  m.sync_warp(group);  // the lanes go on together
 }
 
-/// Sets one value: `write(std::byte*)`. Lanes that set values of one word of marks side by side mark and count together.
+/// Sets one value, by `write(std::byte*)`. Lanes that set adjacent values of one word of marks mark and count together.
 template <class Machine, class Write>
 HIWAY_DEVICE inline void set_value(Machine m, InletView const& v, std::size_t bytes, std::int64_t x, std::int64_t y,
                                    std::uint32_t frame, Write&& write) {
@@ -104,11 +106,11 @@ HIWAY_DEVICE inline void set_value(Machine m, InletView const& v, std::size_t by
   std::uint32_t group = converged_on(m, &b.marks[place.word]);
   std::uint32_t const rank = m.count(group & lanes_below(m.lane()));
   bool const in_line = place.bit == m.shuffle(group, place.bit, m.lowest(group)) + rank;
-  if (m.ballot(group, in_line) != group) group = 1u << m.lane();  // rare: each by itself
+  if (m.ballot(group, in_line) != group) group = 1u << m.lane();  // rare: each lane by itself
   set_marked(m, v, group, m.count(group), place, bytes, x, y, frame, write);
 }
 
-/// Sets one value by all lanes of a warp: each writes its part.
+/// Sets one value with all lanes of a warp; each writes its part.
 template <class Machine, class Write>
 HIWAY_DEVICE inline void set_together(Machine m, InletView const& v, std::size_t bytes, std::int64_t x, std::int64_t y,
                                       std::uint32_t frame, Write&& write) {
@@ -118,7 +120,8 @@ HIWAY_DEVICE inline void set_together(Machine m, InletView const& v, std::size_t
   set_marked(m, v, m.lanes(), 1, place, bytes, x, y, frame, write);
 }
 
-/// Calls `part(place, x, n)` for each region of `n` values of row `y`, from column `x` on: n of them there, from x on.
+/// Splits `n` values of row `y`, from column `x` on, by region. Calls `part(place, x, n)` for each piece: n values from
+/// column x on.
 template <class Part>
 inline void for_each_region(PutBoard const& b, std::uint32_t x, std::uint32_t y, std::uint32_t frame, std::size_t n,
                             Part&& part) {
@@ -131,7 +134,7 @@ inline void for_each_region(PutBoard const& b, std::uint32_t x, std::uint32_t y,
   }
 }
 
-/// Sets `n` values of a row, by a CPU thread.
+/// Sets `n` values of a row. For CPU threads.
 template <class T, class Machine>
 inline void set_row(Machine m, InletView const& v, std::int64_t x, std::int64_t y, T const* values, std::size_t n,
                     std::uint32_t frame) {
@@ -166,7 +169,7 @@ inline void set_row(Machine m, InletView const& v, std::int64_t x, std::int64_t 
 
 // ---- consumers --------------------------------------------------------------------------------------------------
 
-/// The ends of one stencil tunnel that a consumer has.
+/// A consumer's ends of one stencil tunnel.
 struct StencilViews {
   OutletView regions;
   OutletView strips;
@@ -174,7 +177,7 @@ struct StencilViews {
   HIWAY_DEVICE GetBoard const& board() const { return *regions.end->get_board; }
 };
 
-/// Copies a region from across, by all lanes of `group`.
+/// Copies a region from the producers' memory, with all lanes of `group`.
 template <class Machine>
 HIWAY_DEVICE inline void carry_region(Machine m, GetBoard const& b, std::uint32_t group, RegionReference const& ref) {
   StencilRegion const place = region_place(b.shape, ref.region);
@@ -190,7 +193,7 @@ HIWAY_DEVICE inline void carry_region(Machine m, GetBoard const& b, std::uint32_
   m.sync_warp(group);  // S3
 }
 
-/// Makes tasks of a cell's places: all lanes of `group`, each some.
+/// Turns a cell's places into tasks. All lanes of `group` share the work.
 template <class Machine>
 HIWAY_DEVICE inline void put_cell(Machine m, StencilViews const& v, std::uint32_t group, std::uint32_t frame,
                                   std::uint32_t cell) {
@@ -211,7 +214,8 @@ HIWAY_DEVICE inline void put_cell(Machine m, StencilViews const& v, std::uint32_
   m.sync_warp(group);
 }
 
-/// Counts a region that has come, for every cell that needs it; all lanes of `group`. What becomes tasks is put.
+/// Counts an arrived region for every cell that needs it, and puts the tasks that result. Called by all lanes of
+/// `group`.
 template <class Machine>
 HIWAY_DEVICE inline void open_cells(Machine m, StencilViews const& v, std::uint32_t group, RegionReference const& ref) {
   GetBoard const& b = v.board();
@@ -225,8 +229,9 @@ HIWAY_DEVICE inline void open_cells(Machine m, StencilViews const& v, std::uint3
     if (m.lane() == leader) first = is_first_region(m, b, ref.frame);
     first = m.ballot(group, first) != 0;
   }
-  for (bool all = false;;
-       all = true, n = b.cells()) {  // those that need the region; behind the first region all of the frame
+  // The first round is over the cells that need the region. After the frame's first region a second round puts all
+  // cells.
+  for (bool all = false;; all = true, n = b.cells()) {
     for (std::uint32_t base = 0; base < n; base += m.count(group)) {
       std::uint32_t const i = base + rank;
       std::uint32_t cell = i;
@@ -237,7 +242,7 @@ HIWAY_DEVICE inline void open_cells(Machine m, StencilViews const& v, std::uint3
       }
       for (std::uint32_t left = m.ballot(group, put); left != 0; left &= left - 1) {
         std::uint32_t const which = m.shuffle(group, cell, m.lowest(left));
-        m.sync_warp(group);  // S3: what its lane acquired, all lanes' puts release
+        m.sync_warp(group);  // S3: all lanes' puts release what that lane acquired
         put_cell(m, v, group, ref.frame, which);
       }
     }
@@ -245,7 +250,7 @@ HIWAY_DEVICE inline void open_cells(Machine m, StencilViews const& v, std::uint3
   }
 }
 
-/// One try to take a region's reference and make tasks of it; all lanes of `group` together.
+/// Tries once to take a region's reference and make tasks of it. Called by all lanes of `group` together.
 template <class Machine>
 HIWAY_DEVICE inline bool take_region(Machine m, StencilViews const& v, std::uint32_t group) {
   unsigned const leader = m.lowest(group);
@@ -261,7 +266,8 @@ HIWAY_DEVICE inline bool take_region(Machine m, StencilViews const& v, std::uint
   return true;
 }
 
-/// One try to take a strip for each lane of `group` with `need`; all lanes of `group` together. What is not ready goes back.
+/// Tries once to take a strip for each lane of `group` that has `need`. A strip that is not ready is put back. Called
+/// by all lanes of `group` together.
 template <class Machine>
 HIWAY_DEVICE inline bool take_strip(Machine m, StencilViews const& v, std::uint32_t group, bool need, Credits credits,
                                     StencilStrip& strip) {
@@ -278,7 +284,8 @@ HIWAY_DEVICE inline bool take_strip(Machine m, StencilViews const& v, std::uint3
   return ready;
 }
 
-/// Counts `tasks` of `strips` strips of one frame as ended, for each lane of `group` with `need`; all of them together.
+/// Counts a lane's `tasks` and `strips`, all of one frame, as ended, for each lane of `group` that has `need`. Called
+/// by all lanes of `group` together.
 template <class Machine>
 HIWAY_DEVICE inline void end_strips(Machine m, StencilViews const& v, std::uint32_t group, bool need,
                                     std::uint32_t frame, std::uint32_t tasks, std::uint32_t strips) {
@@ -297,7 +304,7 @@ HIWAY_DEVICE inline void end_strips(Machine m, StencilViews const& v, std::uint3
 
 }  // namespace detail
 
-/// What a stencil tunnel of values of type T is to from(...) and into(...).
+/// Stands for a stencil tunnel of values of type T in from(...) and into(...).
 template <class T>
 struct StencilOf {};
 template <class T>
@@ -316,9 +323,9 @@ class StencilTunnelBase : public TunnelBase {
   [[nodiscard]] StencilConfig const& stencil() const { return stencil_; }
   [[nodiscard]] std::size_t value_bytes() const { return value_bytes_; }
   [[nodiscard]] TunnelBase* tasks() const override { return strips_; }
-  /// The tunnel of strips, for whoever keeps it.
+  /// Gives the tunnel of strips away; the caller keeps it.
   [[nodiscard]] std::unique_ptr<TunnelBase> release_strips() { return std::move(owned_); }
-  /// Everything that is known before there is memory.
+  /// All that is computed before memory is allocated.
   struct Plan;
   [[nodiscard]] Plan const& plan() const { return *plan_; }
 
@@ -333,7 +340,7 @@ class StencilTunnelBase : public TunnelBase {
   TunnelBase* strips_;
 };
 
-/// Made by Pipeline::create_stencil_tunnel<T>, which keeps it.
+/// Made by Pipeline::create_stencil_tunnel<T>; the pipeline keeps it.
 template <class T>
 class Tunnel<StencilOf<T>> final : public StencilTunnelBase {
  public:
@@ -344,7 +351,7 @@ class Tunnel<StencilOf<T>> final : public StencilTunnelBase {
 template <class T>
 using StencilTunnel = Tunnel<StencilOf<T>>;
 
-/// Where values go into a stencil tunnel.
+/// A producer's end of a stencil tunnel: sets values.
 template <class T>
 class Inlet<StencilOf<T>> {
  public:
@@ -353,9 +360,10 @@ class Inlet<StencilOf<T>> {
   Inlet() = default;
   HIWAY_DEVICE explicit Inlet(InletView const& view) : view_(view) {}
 
-  /// Sets the value at column `x`, row `y` of a frame, once. *Waits* until the frame has a buffer: until the tasks of the
-  /// frame `buffers` before have ended. Does not return when the run aborts. *Threads*: any number at once, in any order.
-  /// *Errors*: set_twice, outside_matrix end the run with an error that names stage, tunnel and value.
+  /// Sets the value at column `x`, row `y` of a frame, once. *Waits* until the frame has a buffer, that is, until all
+  /// tasks of the frame `buffers` earlier have ended. Does not return when the run aborts. *Threads*: any number at
+  /// once, in any order. *Errors*: set_twice, outside_matrix end the run with an error that names stage, tunnel and
+  /// value.
   void set_h(std::int64_t x, std::int64_t y, T const& value, std::uint32_t frame = 0) const {
     on_this_thread([&](auto m) { set_with(m, x, y, value, frame); });
   }
@@ -366,8 +374,9 @@ class Inlet<StencilOf<T>> {
     anywhere([&](auto m) { set_with(m, x, y, value, frame); });
   }
 
-  /// Sets one value by a whole warp, whose lanes all make the call: `fill(T& value)`, called in each, writes its part of it
-  /// where it will lie; what nobody writes is what an earlier frame left. For values that are large. A CPU thread is a warp.
+  /// Sets one value with a whole warp; all its lanes make the call. `fill(T& value)` runs in each lane and writes that
+  /// lane's part in place. A part that no lane writes keeps what an earlier frame left there. For large values. A CPU
+  /// thread counts as a warp.
   HIWAY_NO_SPACE_CHECK template <class Fill>
   HIWAY_DEVICE void set_in_place_warp_d(std::int64_t x, std::int64_t y, Fill&& fill, std::uint32_t frame = 0) const {
     on_this_device([&](auto m) { fill_with(m, x, y, fill, frame); });
@@ -406,8 +415,8 @@ template <class T>
 using StencilInlet = Inlet<StencilOf<T>>;
 
 HIWAY_ITEMS_MAY_LOOK_UNSET
-/// Where tasks come out of a stencil tunnel, and values are fetched. A lane's own: it keeps the tasks that it took and not yet
-/// gave out.
+/// A consumer's end of a stencil tunnel: gets tasks and fetches values. Each lane has its own, which keeps the tasks
+/// that were taken and not given out yet.
 template <class T>
 class Outlet<StencilOf<T>> {
  public:
@@ -417,8 +426,8 @@ class Outlet<StencilOf<T>> {
   HIWAY_DEVICE Outlet(OutletView const& regions, OutletView const& strips, InletView const& into_strips)
       : views_{regions, strips, into_strips} {}
 
-  /// Gets a task if there is one; never waits for one. A task is a task until end_task; a lane that has tasks of one frame to
-  /// end gets none of another.
+  /// Gets a task if there is one; never waits for one. The task is open until end_task. A lane with open tasks of one
+  /// frame gets none of another.
   [[nodiscard]] bool get_h(StencilTask& task) const {
     return on_this_thread([&](auto m) { return get_with(m, task); });
   }
@@ -439,8 +448,8 @@ class Outlet<StencilOf<T>> {
     return anywhere([&](auto m) { return next_with(m, task); });
   }
 
-  /// The value at column `x`, row `y`, in the frame of the task that the lane got last; it stays there until that task is
-  /// ended. Those of the task's stencil are there; others may be. *Errors*: outside_matrix.
+  /// The value at column `x`, row `y`, in the frame of the task that the lane got last. It stays there until that task
+  /// is ended. The values of the task's stencil have arrived; others may have. *Errors*: outside_matrix.
   [[nodiscard]] T const& fetch_h(std::int64_t x, std::int64_t y) const {
     return on_this_thread([&](auto m) -> T const& { return fetch_with(m, x, y); });
   }
@@ -450,8 +459,8 @@ class Outlet<StencilOf<T>> {
   [[nodiscard]] HIWAY_DEVICE T const& fetch(std::int64_t x, std::int64_t y) const {
     return anywhere([&](auto m) -> T const& { return fetch_with(m, x, y); });
   }
-  /// Whether all values of the stencil with its centre at (x, y) are there, in the same frame. *Errors*: outside_matrix, where
-  /// no task is, too.
+  /// Whether all values of the stencil centred at (x, y) have arrived, in the same frame. *Errors*: outside_matrix,
+  /// also at a place that never is a task.
   [[nodiscard]] bool is_stencil_ready_h(std::int64_t x, std::int64_t y) const {
     return on_this_thread([&](auto m) { return ready_with(m, x, y); });
   }
@@ -462,7 +471,7 @@ class Outlet<StencilOf<T>> {
     return anywhere([&](auto m) { return ready_with(m, x, y); });
   }
 
-  /// Ends one task that the lane got; its puts come before. *Errors*: end_task_too_many.
+  /// Ends one task that the lane got. The task's puts come before this call. *Errors*: end_task_too_many.
   void end_task_h() const {
     on_this_thread([&](auto m) { end_with(m); });
   }
@@ -487,7 +496,7 @@ class Outlet<StencilOf<T>> {
     anywhere([&](auto m) { each_with(m, body); });
   }
 
-  /// This tunnel brings no more.
+  /// This tunnel will bring no more tasks.
   [[nodiscard]] bool has_ended_h() const {
     return on_this_thread([&](auto m) { return ended_with(m); }, true);
   }
@@ -497,7 +506,7 @@ class Outlet<StencilOf<T>> {
   [[nodiscard]] HIWAY_DEVICE bool has_ended() const {
     return anywhere([&](auto m) { return ended_with(m); }, true);
   }
-  /// No outlet of this stage brings more.
+  /// No outlet of this stage will bring more.
   [[nodiscard]] bool is_terminate_h() const {
     return on_this_thread([&](auto m) { return detail::stage_ended(m, views_.strips); }, true);
   }
@@ -571,7 +580,7 @@ class Outlet<StencilOf<T>> {
     ++unended_;
     return true;
   }
-  /// A strip for the lane, with whichever lanes are converged.
+  /// Takes a strip for the lane, together with the lanes that are converged with it.
   template <class Machine>
   HIWAY_DEVICE bool take_with(Machine m) const {
     std::uint32_t const group = detail::together(m, views_.strips);
@@ -635,7 +644,8 @@ class Outlet<StencilOf<T>> {
   mutable std::uint32_t width_ = 0;
   mutable std::uint32_t height_ = 0;
   mutable std::uint32_t frame_ = 0;
-  // Of get: what is left of the strip; tasks given out and not ended; of how many strips, of how many tasks in all.
+  // State of get: the rest of the strip; the tasks given out and not ended; the strips taken and their tasks, until all
+  // are ended.
   mutable StencilStrip left_{};
   mutable std::uint32_t unended_ = 0;
   mutable std::uint32_t strips_ = 0;
