@@ -12,7 +12,7 @@
 namespace hiway {
 namespace {
 
-/// Room for 16384 CPUs: the kernel refuses to answer into less than it may have.
+/// Room for 16384 CPUs: the kernel refuses to answer into a set smaller than its own.
 using CpuSet = std::array<cpu_set_t, 16>;
 constexpr int most_cpus = 16 * CPU_SETSIZE;
 
@@ -42,7 +42,7 @@ std::string cpu_problem(int cpu) {
   if (cpu < 0 || cpu >= most_cpus || (there > 0 && cpu >= there))
     return "CPU " + std::to_string(cpu) + " does not exist: there are " + std::to_string(there);
   CpuSet allowed{};
-  if (sched_getaffinity(0, sizeof allowed, allowed.data()) != 0) return "";  // whoever pins will hear of it
+  if (sched_getaffinity(0, sizeof allowed, allowed.data()) != 0) return "";  // pin_this_thread() will report it
   if (contains(allowed, cpu)) return "";
   return "CPU " + std::to_string(cpu) + " is not allowed here: " + text_of(allowed);
 }

@@ -4,7 +4,7 @@
 
 namespace hiway {
 
-/// Why the calling thread, and what it starts, may not run on this CPU; empty when it may.
+/// Why the calling thread, and the threads it starts, may not run on this CPU; empty if they may.
 [[nodiscard]] std::string cpu_problem(int cpu);
 
 /// From here on the calling thread runs on this CPU alone. *Throws* Error.

@@ -15,7 +15,7 @@ Arena::~Arena() {
   for (Chunk& chunk : chunks_) backend_.release(memory_, chunk.home);
 }
 
-/// Gives the chunk its memory at home.
+/// Allocates the chunk's memory at home.
 std::vector<Arena::Chunk>::iterator Arena::add(Chunk chunk, std::string_view what) {
   chunks_.push_back(std::move(chunk));
   try {
@@ -27,8 +27,8 @@ std::vector<Arena::Chunk>::iterator Arena::add(Chunk chunk, std::string_view wha
   return chunks_.end() - 1;
 }
 
-// Offsets are aligned within a chunk. CUDA aligns a chunk to 256 bytes only, so a ring's words may lie at no multiple
-// of 1 KB there, but 1 KB apart, which is what counts.
+// Offsets are aligned within a chunk. CUDA aligns a chunk itself to 256 bytes only. So a ring's words may start at an
+// address that is no multiple of 1 KB, but they are 1 KB apart, which is what counts.
 Arena::Place Arena::take(std::size_t bytes, std::size_t alignment) {
   auto const aligned = [alignment](std::size_t n) { return (n + alignment - 1) / alignment * alignment; };
   auto fits = [&](Chunk const& c) { return c.image && aligned(c.used) + bytes <= c.bytes; };
@@ -39,7 +39,7 @@ Arena::Place Arena::take(std::size_t bytes, std::size_t alignment) {
     std::memset(image, 0, size);
     std::unique_ptr<std::byte[], void (*)(std::byte*)> owned(image, &free_image);
     chunk = add({nullptr, size, 0, std::move(owned), false}, what_);
-    if (memory_ != Memory::device) std::memset(chunk->home, 0, size);  // words may be looked at before the first reset
+    if (memory_ != Memory::device) std::memset(chunk->home, 0, size);  // words may be read before the first reset
   }
   std::size_t const offset = aligned(chunk->used);
   chunk->used = offset + bytes;

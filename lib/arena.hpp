@@ -1,5 +1,5 @@
-// Arena: the words of a pipeline at one home, with their values at the start of a run, so that a reset is a few large
-// copies.
+// Arena: the words of a pipeline at one home, with the values they have at the start of a run, so that a reset is a few
+// large copies.
 #pragma once
 #include <cstddef>
 #include <cstring>
@@ -25,7 +25,7 @@ class Arena {
   Arena(Arena const&) = delete;
   Arena& operator=(Arena const&) = delete;
 
-  /// Room for `count` objects whose value at the start is T{}; change that value through image().
+  /// Room for `count` objects that are T{} at the start of a run; image() changes that value.
   template <class T>
   T* place(std::size_t count = 1) {
     static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
@@ -34,7 +34,7 @@ class Arena {
     for (std::size_t i = 0; i < count; ++i) new (at.image + i * sizeof(T)) T{};
     return reinterpret_cast<T*>(at.home);
   }
-  /// The value that an object of this arena has at the start of a run.
+  /// The value that this object of the arena has at the start of a run.
   template <class T>
   T& image(T* placed) {
     return *reinterpret_cast<T*>(image_of(reinterpret_cast<std::byte*>(placed)));
@@ -51,13 +51,13 @@ class Arena {
   T* place_zeros(std::size_t count, std::string_view what) {
     return reinterpret_cast<T*>(take_zeros(bytes_of(what, {count, sizeof(T)}), what));
   }
-  /// Room that nobody sets; `what` names it in an error.
+  /// Room that is never initialized; `what` names it in an error.
   std::byte* place_raw(std::size_t bytes, std::string_view what);
 
-  /// Where the objects lie that have a value at the start: words, and tables for a monitor's eyes only.
+  /// The memory of the objects that have a start value: words, and tables that only monitors read.
   [[nodiscard]] std::vector<std::span<std::byte const>> words() const;
 
-  /// Gives every object its value of the start. Not while anything runs.
+  /// Gives every object its start value. Not while anything runs.
   void reset();
   /// Copies an object from its home.
   template <class T>

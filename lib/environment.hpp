@@ -1,4 +1,4 @@
-// Numbers that the environment says.
+// Numbers from environment variables.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -7,14 +7,14 @@
 
 namespace hiway {
 
-/// The number from `least` to `most` that the environment's variable holds, one of more than 63 bits as the largest; none
-/// where it is unset or empty.
-/// *Throws* ConfigError, "VARIABLE must be WHAT: 'TEXT'", where it holds anything else.
+/// The number from `least` to `most` that the environment variable holds; none if it is unset or empty. A number of
+/// more than 63 bits counts as the largest one. *Throws* ConfigError, "VARIABLE must be WHAT: 'TEXT'", if it holds
+/// anything else.
 [[nodiscard]] std::optional<std::int64_t> number_from_environment(
     char const* variable, std::string_view what, std::int64_t least,
     std::int64_t most = std::numeric_limits<std::int64_t>::max());
 
-/// Devices may reach each other's memory where the system allows it (HIWAY_PEERS). *Throws* ConfigError.
+/// True if devices may reach each other's memory where the system allows it (HIWAY_PEERS). *Throws* ConfigError.
 [[nodiscard]] bool peers_wanted();
 
 }  // namespace hiway

@@ -43,7 +43,7 @@ class Parser {
       }
     }
   }
-  /// The next character that is no blank, or what is said when it is none of `wanted`.
+  /// The next character that is not blank. Fails with `what` if it is none of `wanted`.
   char next_of(std::string_view wanted, char const* what) {
     skip_blanks();
     if (ends() || wanted.find(peek()) == std::string_view::npos) fail(what);
@@ -219,7 +219,7 @@ void fail_at(TextPlace place, std::string const& pointer, std::string const& wha
   if (place.line > 0) line = "line " + std::to_string(place.line) + ", column " + std::to_string(place.column) + ": ";
   if (!pointer.empty()) line += pointer + ": ";
   line += what;
-  // Escapes bring line breaks into keys and texts.
+  // Escapes can put line breaks into keys and texts.
   std::ranges::replace_if(line, [](unsigned char c) { return c < 0x20; }, '?');
   throw ConfigError{line};
 }

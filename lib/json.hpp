@@ -1,5 +1,5 @@
-// Json: a JSON text as a tree in which every value knows its line and column. Messages name them; the usual libraries
-// forget them (docs/adr/0015). For what users write: planner programs, movement tables.
+// Json: a JSON text as a tree in which every value has its line and column, which messages name; the usual libraries do
+// not keep them (docs/adr/0015). It is for what users write: planner programs and movement tables.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -35,17 +35,17 @@ struct JsonMember {
 /// "a list", for messages.
 [[nodiscard]] char const* name_of(Json::Kind kind);
 
-/// Throws ConfigError, in one line: "line 3, column 7: /body/0: what". No place for what was built in C++, and no pointer
-/// for what has none.
+/// Throws ConfigError, in one line: "line 3, column 7: /body/0: what". The place is left out for a value built in C++,
+/// and the pointer if it is empty.
 [[noreturn]] void fail_at(TextPlace place, std::string const& pointer, std::string const& what);
 
-/// *Throws* ConfigError with the place where the text is no JSON.
+/// *Throws* ConfigError with the place if the text is not JSON.
 [[nodiscard]] Json parse_json(std::string_view text);
 
-/// *Throws* ConfigError where the value, which the pointer leads to, is of another kind.
+/// *Throws* ConfigError if the value, at `pointer`, is of another kind.
 void require(Json const& value, Json::Kind kind, std::string const& pointer);
 
-/// The members of an object: asked for by key; a key that nobody knows is an error, "comment" is known everywhere.
+/// The members of an object, looked up by key. A key that is not in `known` is an error; "comment" is always allowed.
 /// All functions *throw* ConfigError with place and pointer. *Lifetime*: not longer than the value's.
 class JsonObject {
  public:
@@ -58,10 +58,10 @@ class JsonObject {
   /// A text that is not empty and has no control characters.
   [[nodiscard]] std::string text(std::string_view key) const;
   [[nodiscard]] std::int64_t integer(std::string_view key) const;
-  /// Also a fraction.
+  /// An integer or a fraction.
   [[nodiscard]] double number(std::string_view key) const;
   [[nodiscard]] bool boolean(std::string_view key) const;
-  /// The one of `names` that the text is.
+  /// The choice whose name is the text.
   template <class Choice>
   [[nodiscard]] Choice choice(std::string_view key, std::initializer_list<std::pair<char const*, Choice>> names) const {
     std::string const given = text(key);
@@ -78,7 +78,7 @@ class JsonObject {
   std::string pointer_;
 };
 
-/// What `read(item, its pointer)` makes of each item of a list.
+/// The results of `read(item, its pointer)` for each item of a list.
 template <class Read>
 auto read_list(Json const& list, std::string const& pointer, Read read) {
   require(list, Json::Kind::list, pointer);

@@ -1,8 +1,9 @@
-// Messages go to stderr, or to the program's sink. The sink is the user's code: it may log, run pipelines and set another sink.
-// So nothing of the log's is locked while it is called.
+// Messages go to stderr, or to the program's sink. The sink is the user's code: it may log, run pipelines and set
+// another sink. So no lock of the log is held while it is called.
 //
-//   One at a time: a thread that logs while another is in the sink leaves its message in `waiting`; the one in the sink hands
-//   it over when the sink has returned. A message that the sink itself logs goes to stderr; otherwise it would recur.
+//   One at a time: if a thread logs while another is in the sink, it leaves its message in `waiting`. The thread in the
+//   sink delivers it when the sink has returned. A message that the sink itself logs goes to stderr; otherwise it would
+//   recur.
 //   Lifetime: set_log_sink() waits until no other thread is in the sink that it replaces.
 #include "hiway/log.hpp"
 
@@ -46,7 +47,7 @@ struct Message {
 using SharedSink = std::shared_ptr<LogSink const>;
 
 struct Log {
-  std::mutex mutex;  // of everything below
+  std::mutex mutex;  // guards everything below
   SharedSink sink;   // null: stderr
   bool delivering = false;
   LogSink const* called = nullptr;   // the sink that a thread is in
@@ -58,7 +59,7 @@ thread_local bool in_sink = false;
 
 Log* the_only = nullptr;
 
-/// A child of fork() has this thread alone, so no thread is in the sink. The parent delivers what waits.
+/// A child of fork() has only this thread, so no thread is in the sink. The parent delivers what waits.
 void begin_again() {
   Log* const fresh = new Log;
   fresh->sink = the_only->sink;
@@ -85,7 +86,7 @@ void call(LogSink const& sink, Message const& message) noexcept {
   in_sink = false;
 }
 
-/// Hands over what waits, until nothing does. `lock` is held before and after, and not while the sink is called.
+/// Delivers waiting messages until there are none. `lock` is held before and after, but not while the sink is called.
 void deliver(Log& log, std::unique_lock<std::mutex>& lock) {
   log.delivering = true;
   while (!log.waiting.empty()) {

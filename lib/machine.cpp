@@ -1,4 +1,4 @@
-// What the host machines need that is not a template.
+// The parts of the host machines that are not templates.
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -60,7 +60,7 @@ void copy_past_caches(void* to, void const* from, std::size_t bytes) noexcept {
 #endif
 }
 
-// A waiting thread gives way soon where there are few cores: others need them more.
+// A waiting thread yields soon if there are few cores: others need them more.
 void relax_thread(unsigned misses) noexcept {
   Wait const wait = this_thread_context().wait;
   unsigned const awake = misses_awake(wait);
@@ -84,9 +84,9 @@ unsigned misses_awake(Wait wait) noexcept {
   return std::numeric_limits<unsigned>::max();
 }
 
-// 20 microseconds for the first millisecond, then 2 % more each time, twice as much after 35: a fiftieth of what it has waited
-// is how late a thread that naps may be. 1 ms after 50 ms of naps, and 2 ms at most, after 100 ms. A wake-up costs 6 to 20
-// microseconds of a virtual machine's core.
+// A nap takes 20 microseconds in the first millisecond, then 2 % more each time, which doubles it every 35 naps. So a
+// napping thread is late by at most a fiftieth of the time it has waited. A nap reaches 1 ms after 50 ms of naps, and
+// its maximum of 2 ms after 100 ms. A wake-up costs 6 to 20 microseconds of a virtual machine's core.
 std::chrono::microseconds nap_length(unsigned naps) noexcept {
   constexpr unsigned first_us = 20;
   constexpr unsigned short_naps = 50;
@@ -110,7 +110,7 @@ constexpr char const* leaving =
     "destructor or another noexcept function that puts or gets: declare that noexcept(false)";
 constexpr unsigned told_after = 1000;
 
-/// Of a stage whose thread or lane has been left `times` before and goes on.
+/// Warns of a stage whose thread or lane has caught Unwind `times` before and goes on.
 void note_catcher(Control& control, std::uint32_t stage, unsigned times) {
   if (times != told_after || ThreadMachine{}.fetch_or(control.told_of_catcher, 1u, Order::relaxed) != 0) return;
   std::string const name = control.run != nullptr ? control.run->stage_name(stage) : std::string();
@@ -130,7 +130,7 @@ void leave_thread(Control& control, std::uint32_t tunnel) {
     throw_unwind();
   }
   note_catcher(control, context.stage, ++context.unwinds);
-  if (context.unwinds > told_after) nap(0);  // others need the core
+  if (context.unwinds > told_after) nap(0);  // give the core to others
   throw Unwind(leaving, context.unwinds);
 }
 

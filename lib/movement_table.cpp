@@ -65,7 +65,7 @@ std::string read_file(std::string const& path) {
 
 MovementTable::MovementTable(std::string name, std::string_view json) : name_(std::move(name)) {
   Json const root = parse_json(json);
-  JsonObject const object(root, "", {"measured", "rows"});  // what stands in "measured" is for people
+  JsonObject const object(root, "", {"measured", "rows"});  // "measured" is for people only
   Json const& list = object.get("rows");
   rows_ = read_list(list, "/rows", read_row);
   std::set<std::tuple<Direction, BusUse, std::size_t>> there;
@@ -85,9 +85,9 @@ MovementTable::MovementTable(std::string name, std::string_view json) : name_(st
   std::ranges::stable_sort(rows_, {}, &MovementRow::up_to_bytes);
 }
 
-// Small items: this library on an H200, in spans, by one CPU thread (bench/results/tunnel_h200.json, round_trip_h200.json).
-// The last row over the bus: what copy engines do, and no tunnel's measurement yet. Between devices: two H100s
-// (bench/results/movement_two_h100.json).
+// Small items: measured with this library on an H200, in spans, by one CPU thread (bench/results/tunnel_h200.json,
+// round_trip_h200.json). The last row over the bus follows what copy engines do; no tunnel was measured for it. Between
+// devices: two H100s (bench/results/movement_two_h100.json).
 MovementTable MovementTable::built_in() {
   std::string const near = " times dma in items a second; round trip 14 us, not 28 (H200)";
   std::string const both = "direct 0.95" + near;

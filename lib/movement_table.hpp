@@ -1,5 +1,6 @@
-// MovementTable: what Movement::automatic takes for a tunnel across the bus, or between two devices. A table is made by measuring one machine
-// (`hiway bench movement --write-table FILE`); the built-in one rests on docs/adr/0018.
+// MovementTable: what Movement::automatic chooses for a tunnel across the bus or between two devices. A table is made
+// by measuring one machine (`hiway bench movement --write-table FILE`). docs/adr/0018 gives the reasons for the
+// built-in one.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,12 +12,12 @@
 
 namespace hiway {
 
-/// Whether a pipeline's tunnels cross the bus in one direction or in both; peer: a tunnel from one device to another.
+/// Whether a pipeline's tunnels cross the bus in one direction or in both. peer: a tunnel from one device to another.
 enum class BusUse : std::uint8_t { one_way, both_ways, peer };
 
-/// What is taken for items of up to so many bytes, behind those of the next smaller row.
+/// What is chosen for items of up to `up_to_bytes` that are larger than those of the next smaller row.
 struct MovementRow {
-  Direction direction = Direction::cpu_to_gpu;  ///< gpu_to_gpu with BusUse::peer alone, and that with nothing else
+  Direction direction = Direction::cpu_to_gpu;  ///< gpu_to_gpu if and only if bus is BusUse::peer
   BusUse bus = BusUse::one_way;
   std::size_t up_to_bytes = 0;
   Movement movement = Movement::direct;  ///< direct or dma
@@ -25,18 +26,18 @@ struct MovementRow {
 
 struct MovementChoice {
   Movement movement = Movement::direct;
-  std::string why;  ///< in one line: the table, its row, and the row's reason
+  std::string why;  ///< one line: the table, its row, and the row's reason
 };
 
 class MovementTable {
  public:
-  /// A table in JSON (docs/performance_tunnels.md). *Throws* ConfigError in one line, with the place, for whatever is wrong
-  /// with it: every item size must have a row in each direction across the bus, for either use of it. Of rows between devices
-  /// there may be none.
+  /// A table in JSON (docs/performance_tunnels.md). Every item size must have a row in each direction across the bus,
+  /// for either use of the bus. There may be no rows between devices. *Throws* ConfigError in one line, with the place,
+  /// for whatever is wrong with the table.
   MovementTable(std::string name, std::string_view json);
   [[nodiscard]] static MovementTable built_in();
 
-  /// direct, where nothing between devices was measured. *Shape and units*: as in a row, 1 to 65536 bytes.
+  /// Direct, if nothing between devices was measured. *Shape and units*: as in a row, 1 to 65536 bytes.
   [[nodiscard]] MovementChoice choose(Direction direction, std::size_t item_bytes, BusUse bus) const;
 
  private:

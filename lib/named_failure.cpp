@@ -7,7 +7,7 @@
 namespace hiway {
 namespace {
 
-/// `Kind` with `cause` nested. *Throws* std::bad_alloc.
+/// An error of type `Kind` with `cause` nested. *Throws* std::bad_alloc.
 template <class Kind>
 std::exception_ptr nested(std::string const& text, std::exception_ptr const& cause) {
   Kind const error(text);

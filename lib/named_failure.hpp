@@ -18,7 +18,7 @@ class NamedFailure {
   /// *Throws* std::bad_alloc.
   NamedFailure(Part part, std::string who);
 
-  /// `cause` as an error that names the part, with the cause nested; without memory, the error made beforehand.
+  /// An error that names the part, with `cause` nested; if there is no memory for it, the error made beforehand.
   [[nodiscard]] std::exception_ptr of(std::exception_ptr const& cause) const noexcept;
   [[nodiscard]] std::string const& who() const noexcept { return who_; }
   /// The error made beforehand.
@@ -32,7 +32,7 @@ class NamedFailure {
   std::exception_ptr without_memory_;
 };
 
-/// What an exception says; empty of none.
+/// What an exception says; empty if there is none.
 [[nodiscard]] std::string what_of(std::exception_ptr const& error);
 
 }  // namespace hiway

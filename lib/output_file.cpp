@@ -32,10 +32,10 @@ constexpr auto reader_must_take_within = std::chrono::seconds(10);
 constexpr int most_links = 40;  // as Linux
 constexpr int most_names = 100;
 
-/// For people; empty for 0.
+/// The error's text for people; empty for 0.
 std::string reason(int error) { return error == 0 ? "" : std::generic_category().message(error); }
 
-/// Calls until no signal interrupts; -1 with errno, as the call.
+/// Repeats the call until no signal interrupts it. Returns -1 with errno if the call fails.
 template <class Call>
 auto uninterrupted(Call call) {
   for (;;) {
@@ -44,7 +44,8 @@ auto uninterrupted(Call call) {
   }
 }
 
-/// A write may send its thread a signal that ends the program. It stays unseen: the write's error says the same.
+/// A write may send its thread a signal that ends the program. The signal is blocked and discarded: the write's error
+/// says the same.
 class WriteSignalsHeld {
  public:
   WriteSignalsHeld() {
@@ -74,16 +75,17 @@ int open_to_write(std::string const& path, int flags, mode_t mode = 0) {
   return uninterrupted([&] { return ::open(path.c_str(), flags | O_WRONLY | O_CLOEXEC | O_NOCTTY, mode); });
 }
 
-/// As `>` in a shell would be allowed to; else errno says why.
+/// True if `>` in a shell would be allowed to write it; otherwise errno says why.
 bool may_write(std::string const& path) { return ::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) == 0; }
 
-/// Closes, and returns `error`, or else what only closing tells: some file systems say so late that a write has failed.
+/// Closes the descriptor. Returns `error` if it is set, else the error of closing: some file systems report a failed
+/// write only then.
 int closed(int number, int error) {
-  bool const well = ::close(number) == 0 || errno == EINTR;  // Linux has closed it even so
+  bool const well = ::close(number) == 0 || errno == EINTR;  // Linux has closed it even then
   return error != 0 || well ? error : errno;
 }
 
-/// All of it; 0, or the error. `patient`: waits for ever where the descriptor takes nothing.
+/// Writes all of the text. Returns 0 or the error. `patient`: waits forever for the descriptor to take more.
 int write_all(int number, std::string_view text, bool patient) {
   while (!text.empty()) {
     ssize_t const written = uninterrupted([&] { return ::write(number, text.data(), text.size()); });
@@ -106,12 +108,13 @@ int write_all(int number, std::string_view text, bool patient) {
   return 0;
 }
 
-/// Where a path leads, with the links followed.
+/// What a path leads to when links are followed.
 struct Target {
-  std::string error{};              ///< empty where the rest holds
-  std::string path{};               ///< no link
-  std::optional<struct stat> is{};  ///< none: nothing is there yet
-  int descriptor = -1;              ///< one of this process that the path names; >= 0: the only thing that holds
+  std::string error{};              ///< empty if the other members are valid
+  std::string path{};               ///< not a link
+  std::optional<struct stat> is{};  ///< none: there is no such file yet
+  /// A descriptor of this process that the path names. If it is >= 0, no other member is valid.
+  int descriptor = -1;
 };
 
 std::optional<std::string> real_path(std::string const& path) {
@@ -122,7 +125,7 @@ std::optional<std::string> real_path(std::string const& path) {
   return text;
 }
 
-/// The number N of /proc/SELF/fd/N; else -1. Such a link cannot be followed by its text.
+/// The number N if the path is /proc/SELF/fd/N, else -1. Such a link cannot be followed by its text.
 int own_descriptor(std::string const& folder, std::string const& name) {
   if (!folder.starts_with("/proc/" + std::to_string(::getpid()) + "/") || !folder.ends_with("/fd")) return -1;
   int number = -1;
@@ -158,7 +161,7 @@ Target target_of(std::string path) {
   return {.error = reason(ELOOP)};
 }
 
-/// A new file beside another, removed at the end unless it has taken that one's path.
+/// A new file in the same folder as another. It is removed at the end unless it has taken the other's path.
 class Beside {
  public:
   explicit Beside(std::string const& path) {
@@ -178,9 +181,9 @@ class Beside {
   Beside(Beside const&) = delete;
   Beside& operator=(Beside const&) = delete;
 
-  /// Why there is none; 0: there is.
+  /// The error if the file could not be made, else 0.
   [[nodiscard]] int error() const { return error_; }
-  /// Gives it the owner, the group and the mode of the file of before; false where that is not allowed.
+  /// Gives the file the owner, group and mode of the old file; false if that is not allowed.
   [[nodiscard]] bool take_after(struct stat const& before) const {
     struct stat own{};
     if (::fstat(number_, &own) != 0) return false;
@@ -216,7 +219,7 @@ class Beside {
   bool left_behind_ = false;
 };
 
-/// As `>` in a shell does; the file is empty where that fails.
+/// Writes as `>` in a shell does; the file is empty if that fails.
 std::string write_in_place(std::string const& path, std::string_view text) {
   int const file = open_to_write(path, O_NOFOLLOW);
   if (file < 0) return reason(errno);
@@ -228,7 +231,7 @@ std::string write_in_place(std::string const& path, std::string_view text) {
 }
 
 std::string write_regular(Target const& target, std::string_view text) {
-  if (target.is && !may_write(target.path)) return reason(errno);  // a rename asks the folder only
+  if (target.is && !may_write(target.path)) return reason(errno);  // a rename needs only the folder's permission
   int why_not_beside = 0;
   if (!target.is || target.is->st_nlink == 1) {
     Beside file(target.path);
@@ -266,7 +269,7 @@ std::string why_not_writable(std::string const& path) {
   }
   if (!target.is) return reason(Beside(target.path).error());
   if (!S_ISREG(target.is->st_mode))
-    return reason(may_write(target.path) ? 0 : errno);  // opened, its reader would see an end
+    return reason(may_write(target.path) ? 0 : errno);  // not opened: its reader would see an end
   int const file = open_to_write(target.path, O_NOFOLLOW);
   return reason(file < 0 ? errno : closed(file, 0));
 }

@@ -21,9 +21,9 @@ struct Known {
 enum class State { taking, running, over };
 
 struct Service {
-  std::atomic<State> state{State::taking};  ///< the user's threads read it beside shutdownService
+  std::atomic<State> state{State::taking};  ///< the user's threads read it while shutdownService runs
   std::unique_ptr<hiway::Pipeline> pipeline;
-  std::vector<Known> known;  ///< by number; tunnels made at pipeline() itself have no entry's tunnel
+  std::vector<Known> known;  ///< by number; tunnels made directly with pipeline() leave an empty entry
   std::vector<detail::Ends> host_ends;
   detail::Table host;
 
@@ -47,7 +47,7 @@ Known const* find_known(int id) {
                                                                         : nullptr;
 }
 
-/// A table in memory of its home: `ends` of all tunnels.
+/// Builds a table for each home, in memory there: the `ends` of all tunnels.
 void build_tables() {
   Service& s = service();
   hiway::Pipeline& pipe = *s.pipeline;

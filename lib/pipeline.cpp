@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t max_capacity = std::size_t{1} << 30;
 constexpr std::size_t max_tunnels = 65536;
-constexpr std::uint64_t most_threads = 0xffffffff;  // of a launch: what thread_count() can say
+constexpr std::uint64_t most_threads = 0xffffffff;  // threads of a launch: the most that thread_count() can return
 
 void check_config(TunnelBase const& tunnel) {
   TunnelConfig const& c = tunnel.config();
@@ -80,7 +80,7 @@ void check_extents(std::string_view stage, Extent grid, Extent block) {
 }
 
 Pipeline::Core::Core(PipelineConfig config) : config_(std::move(config)) {
-  take_report_signal();  // not in start(): the signal may come while the pipeline is made
+  take_report_signal();  // not in start(): the signal may come while the pipeline is being made
   devices_.emplace_back().backend = make_backend(config_.device);
   config_.deadline = admit_duration("deadline", config_.deadline);
   config_.stall_after = admit_duration("stall_after", config_.stall_after);
@@ -92,7 +92,7 @@ Pipeline::Core::Core(PipelineConfig config) : config_(std::move(config)) {
   managed_items_ = std::make_unique<Arena>(backend(), Memory::managed, "Movement::managed");
   host_control_ = host_words_->place<Control>();
   host_control_->run = host_words_->image(host_control_).run = this;
-  host_words_->image(host_control_).aborted.bits = 1;  // open ends are refused until a run begins
+  host_words_->image(host_control_).aborted.bits = 1;  // calls on open ends are refused until a run begins
   host_all_ended_ = host_words_->place<Word<std::uint32_t>>();
   devices_.front().number = backend().number();
   give_words(devices_.front());
@@ -118,7 +118,8 @@ void Pipeline::Core::give_words(Device& device) {
   device.all_ended = device.words->place<Word<std::uint32_t>>();
 }
 
-/// Of a device by its number (GpuStageOptions::device), which becomes one of the pipeline's. *Throws* NoDevice.
+/// The home of the device with this number (GpuStageOptions::device). The device becomes one of the pipeline's.
+/// *Throws* NoDevice.
 Home Pipeline::Core::home_of(int number) {
   if (number < 0) return own_device;
   for (std::size_t i = 0; i < devices_.size(); ++i) {
@@ -202,7 +203,7 @@ void Pipeline::Core::add_tunnel(std::unique_ptr<TunnelBase> tunnel) {
   invalidate();
 }
 
-/// Where the tunnel is put, or got: with the first stage that does it, or on the pipeline's own device.
+/// The home where the tunnel is put, or got: that of the first stage that does it, else the pipeline's own device.
 Home Pipeline::Core::end_home(TunnelBase const& tunnel, bool puts) {
   if (!(puts ? tunnel.from_gpu() : tunnel.to_gpu())) return at_host;
   for (GpuKernelDescription const& k : gpu_) {
@@ -213,7 +214,7 @@ Home Pipeline::Core::end_home(TunnelBase const& tunnel, bool puts) {
   return own_device;
 }
 
-/// Before all stages are known.
+/// Places the tunnel before all stages are known.
 void Pipeline::Core::place_as_it_is(TunnelState& t) {
   if (t.placed) return;
   t.put_home = end_home(*t.tunnel, true);
@@ -221,19 +222,21 @@ void Pipeline::Core::place_as_it_is(TunnelState& t) {
   place(t);
 }
 
-/// Kernels at device `from` may read and write what lies at `home`, another device.
+/// True if kernels on device `from` can read and write memory at `home`, another device.
 bool Pipeline::Core::is_reached(Home home, Home from) const {
   return home != at_host && from != at_host && backend(from).reaches(backend(home));
 }
 
-/// A word that the device at `teller` tells the one at `hearer`, who polls it: with him, where the other reaches it.
+/// A word that `teller` writes and `hearer` polls. Placed in the poller's memory if the other side can reach it, else
+/// in host memory.
 ToldWord Pipeline::Core::place_told(Home teller, Home hearer, Word<std::uint64_t>& at_the_host) {
   if (!is_reached(hearer, teller)) return {&at_the_host};
   return {&words(hearer).place<DeviceWord>()->word, hearer};
 }
 
-/// The items of a tunnel across that both sides reach: with the device that gets them, where the one that puts them reaches
-/// its memory, else in the host's. A stencil tunnel's references are there in any case: its transfer line reads them.
+/// Memory for the items of a crossing tunnel that both sides reach: at the consumers' device if the producers' device
+/// reaches it, else at the host. A stencil tunnel's references are always at the host, because its transfer line reads
+/// them.
 std::byte* Pipeline::Core::place_direct(TunnelState& t, std::size_t slots) {
   std::string const who = "tunnel '" + t.tunnel->name() + "'";
   bool const managed = t.movement == Movement::managed;
@@ -244,14 +247,14 @@ std::byte* Pipeline::Core::place_direct(TunnelState& t, std::size_t slots) {
   return arena.place_raw(bytes_of(what, {slots, t.tunnel->item_bytes()}), what);
 }
 
-/// Gives the tunnel its memory, once.
+/// Gives the tunnel its memory, unless it has it already.
 void Pipeline::Core::place(TunnelState& s) {
   if (s.placed) return;
   TunnelBase const& t = *s.tunnel;
   TunnelConfig const& config = t.config();
   Arena& put_words = words(s.put_home);
   Arena& get_words = words(s.get_home);
-  bool const tagged = config.low_latency;  // its pool is not: that may lie across the bus, or go on as an array
+  bool const tagged = config.low_latency;  // its pool is not: it may lie across the bus, or go on as an array
   if (s.crosses()) {
     bool const peers = s.put_home != at_host && s.get_home != at_host;
     s.movement = tagged ? Movement::direct : config.movement;
@@ -265,7 +268,7 @@ void Pipeline::Core::place(TunnelState& s) {
     get_words.image(s.get_ring.words).free.bits = 0;            // an inbox's `free` is never used
     s.bus = host_words_->place<BusWords>();
     s.closing = &s.bus->closing;
-    // Where a transfer line, the host's, hears what is published, that lies with the host.
+    // If a transfer line reads `published`, the word is at the host, because the line is.
     bool const direct = s.movement == Movement::direct && !s.stencil;
     s.published = direct ? place_told(s.put_home, s.get_home, s.bus->published) : ToldWord{&s.bus->published};
     s.arrived = s.published;
@@ -275,8 +278,8 @@ void Pipeline::Core::place(TunnelState& s) {
       host_words_->image(s.host_relays) = make_relays(s, s.put_home == at_host ? s.put_ring : s.get_ring);
     }
   } else {
-    // Inside a cycle a put may be into the ring whose slot its stage holds (ring.hpp I5). Decided here: open ends copy the
-    // handle.
+    // Inside a cycle, a put may go into the same ring whose slot its stage holds (ring.hpp I5). This is decided here
+    // because open ends copy the handle.
     std::size_t const grow_to = config.grow_to_items;
     bool const in_cycle = config.when_full != WhenFull::wait || config.planned || grow_to != 0;
     bool const may_hold = t.item_bytes() > copied_bytes && in_cycle;
@@ -303,7 +306,8 @@ void Pipeline::Core::place(TunnelState& s) {
   s.placed = true;
 }
 
-/// Memory of its own for each device's side; the host's side, and what it has handed out, stays as it is.
+/// Gives each device's side memory of its own. The host's side stays as it is, because it may have handed out its
+/// memory.
 void Pipeline::Core::place_for_dma(TunnelState& t) {
   std::string const who = "tunnel '" + t.tunnel->name() + "'";
   std::size_t const bytes = bytes_of(who, {std::bit_ceil(t.tunnel->config().capacity_items), t.tunnel->item_bytes()});
@@ -312,7 +316,8 @@ void Pipeline::Core::place_for_dma(TunnelState& t) {
   tell_arrivals(t);
 }
 
-/// dma: what has arrived is not what is published. The word lies at the consumers' home.
+/// dma: `arrived` becomes a word of its own, since items arrive later than they are published. It lies at the
+/// consumers' home.
 void Pipeline::Core::tell_arrivals(TunnelState& t) {
   bool const to_host = t.get_home == at_host;
   t.arrived =
@@ -320,8 +325,9 @@ void Pipeline::Core::tell_arrivals(TunnelState& t) {
   if (to_host) host_words_->image(t.host_relays).hears.word = t.arrived.word;
 }
 
-// Not at create_tunnel: which ways the bus is used is known when all tunnels are there; between which devices one goes, when
-// its stages are, and before its items have a place.
+// Not called by create_tunnel: which ways the bus is used is known only when all tunnels are there. For a tunnel
+// between two devices, the devices are known only when its stages are; it must be settled before its items have a
+// place.
 void Pipeline::Core::settle_movement(TunnelState& t) {
   if (!t.crosses() || t.movement != Movement::automatic) return;
   std::size_t const bytes = t.tunnel->item_bytes();
@@ -353,12 +359,12 @@ void Pipeline::Core::add_gpu(GpuKernelDescription description) {
   std::vector<int> const devices = devices_of(description.options);
   if (devices.size() > 1) return add_on_each(description, devices);
   if (!devices.empty()) description.options.device = devices.front();
-  static_cast<void>(home_of(description.options.device));  // the device is one of the pipeline's from now on
+  static_cast<void>(home_of(description.options.device));  // this makes the device one of the pipeline's
   gpu_.push_back(std::move(description));
   invalidate();
 }
 
-/// Those that the stage is to run on all alike. *Throws* ConfigError.
+/// The devices on which the stage is to run alike. *Throws* ConfigError.
 std::vector<int> Pipeline::Core::devices_of(GpuStageOptions const& options) const {
   if (options.devices != all_devices) return options.devices;
   if (backend().is_host()) return {0, 1};
@@ -369,7 +375,7 @@ std::vector<int> Pipeline::Core::devices_of(GpuStageOptions const& options) cons
   return all;
 }
 
-/// A stage for each device, with branches of its tunnels.
+/// Adds a stage for each device, with branches of its tunnels.
 void Pipeline::Core::add_on_each(GpuKernelDescription const& description, std::vector<int> const& devices) {
   for (int const number : devices) {
     if (number < 0 || std::ranges::count(devices, number) != 1)
@@ -399,7 +405,7 @@ void Pipeline::Core::add_on_each(GpuKernelDescription const& description, std::v
   invalidate();
 }
 
-/// Gives the tunnel a branch for each of `devices`; it is the first's itself.
+/// Gives the tunnel a branch for each of `devices`; the tunnel itself is the first device's branch.
 void Pipeline::Core::branch_out(TunnelBase const& tunnel, std::vector<int> const& devices) {
   std::string const who = "tunnel '" + tunnel.name() + "'";
   std::uint32_t const id = tunnel.id();
@@ -416,7 +422,7 @@ void Pipeline::Core::branch_out(TunnelBase const& tunnel, std::vector<int> const
   tunnels_[id].branch_devices = devices;
 }
 
-/// A CPU stage's ends are those of all branches: behind its own come the further ones of each.
+/// A CPU stage has the ends of all branches: its own tunnels first, then the further branches of each.
 StageDescription Pipeline::Core::with_branches(StageDescription stage) const {
   for (std::vector<TunnelBase*>* const ends : {&stage.from, &stage.into}) {
     for (std::size_t i = 0, own = ends->size(); i < own; ++i) {
@@ -448,7 +454,7 @@ Backend& Pipeline::Core::backend_of(void const* buffer) const {
   return found == buffers_.end() ? backend() : backend(found->home);
 }
 
-/// May be called between two runs, so it reads only words and the last run's error.
+/// May be called between two runs, so it reads only words and the error of the last run.
 void Pipeline::Core::refuse(std::uint32_t tunnel) {
   std::string who;
   {
@@ -456,7 +462,7 @@ void Pipeline::Core::refuse(std::uint32_t tunnel) {
     if (auto const name = open_names_.find(tunnel); name != open_names_.end()) who = "tunnel '" + name->second + "': ";
   }
   for (unsigned looks = 0; looks < 100 && running_ && !error_.get(); ++looks) {
-    import_faults();  // the faulting thread may still be writing its record
+    import_faults();  // the thread at fault may still be writing its record
     if (!error_.get()) std::this_thread::yield();
   }
   if (std::exception_ptr const error = error_.get()) {
@@ -469,7 +475,7 @@ void Pipeline::Core::refuse(std::uint32_t tunnel) {
   throw Unwind(who + (running_ ? "the run has failed" : "no run is under way: start the pipeline first"));
 }
 
-/// The words of a new end have no value before the next start: calls are refused until then.
+/// The words of a new open end have no value until the next start, so calls are refused until then.
 void Pipeline::Core::note_open(TunnelBase const& tunnel) {
   ThreadMachine{}.store(host_control_->aborted, 1u, Order::release);
   std::scoped_lock const lock(open_names_lock_);
@@ -481,14 +487,14 @@ InletView Pipeline::Core::open_inlet(TunnelBase const& tunnel) {
   note_open(tunnel);
   TunnelState& s = tunnels_.at(tunnel.id());
   place_as_it_is(s);
-  if (s.put_home != at_host) settle_movement(s);  // the view keeps the place of the items
+  if (s.put_home != at_host) settle_movement(s);  // the view keeps the address of the items
   InletView v;
   v.ring = s.put_ring;
   v.relays = s.put_home == at_host ? s.host_relays : nullptr;
   v.control = control(s.put_home);
   v.end = s.put_end;
   v.past_caches = s.put_home == at_host && past_caches(s);
-  v.throttled = &v.end->throttled;  // asked for before the graph is known: stays 0 where no cycle is behind it
+  v.throttled = &v.end->throttled;  // taken before the graph is known; stays 0 if no cycle throttles it
   v.ports = words(s.put_home).place<InletPort>();
   v.closed_executors = s.open_closed;
   v.tunnel = tunnel.id();
@@ -577,7 +583,7 @@ void Pipeline::Core::synchronize() {
   if (!launched) return;
   try {
     for (unsigned misses = 0; !launched->done(); ++misses) relax_thread(misses);
-  } catch (Unwind const&) {  // left because the run whose open ends it uses aborts, which says why itself
+  } catch (Unwind const&) {  // the launch uses open ends of a run that aborts; that run reports why
   }
 }
 

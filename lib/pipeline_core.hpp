@@ -1,6 +1,7 @@
-// Pipeline::Core: everything behind the Pipeline facade. Made in files by time: pipeline.cpp (what the user adds),
-// pipeline_prepare.cpp (checks and wiring), pipeline_run.cpp (start to end), pipeline_watch.cpp (the supervisor and the
-// watcher of a run), pipeline_stall.cpp (what a run waits for), pipeline_trace.cpp (reports).
+// Pipeline::Core: everything behind the Pipeline facade. It is split into files by phase: pipeline.cpp (what the user
+// adds), pipeline_prepare.cpp (checks and wiring), pipeline_run.cpp (start to end), pipeline_watch.cpp (the supervisor
+// and the watcher of a run), pipeline_stall.cpp (what a run waits for), pipeline_stencil.cpp (stencil tunnels),
+// pipeline_trace.cpp (reports).
 #pragma once
 #include <sys/types.h>
 
@@ -39,7 +40,7 @@ namespace hiway {
 /// The first error of a run; later ones are dropped.
 class FirstError {
  public:
-  /// True for the first.
+  /// True if this is the first error.
   bool set(std::exception_ptr error) {
     std::scoped_lock const lock(mutex_);
     if (error_) return false;
@@ -64,7 +65,7 @@ class FirstError {
   return std::find(tunnels.begin(), tunnels.end(), tunnel) != tunnels.end();
 }
 
-/// A crossing tunnel's words in host memory, each in a line of its own.
+/// A crossing tunnel's words in host memory, each in a cache line of its own.
 struct BusWords {
   alignas(64) Word<std::uint64_t> published{0};
   alignas(64) Word<std::uint64_t> retired{0};
@@ -77,19 +78,19 @@ struct ToldWord {
   Word<std::uint64_t>* word = nullptr;
   Home home = at_host;
 };
-/// One that lies at a device, in a line of its own.
+/// A word at a device, in a cache line of its own.
 struct DeviceWord {
   alignas(128) Word<std::uint64_t> word{0};
 };
 
-/// How many items the tunnel's spill pool holds, where it has one.
+/// Capacity in items of the tunnel's spill pool, if it has one.
 [[nodiscard]] std::size_t spill_items(TunnelBase const& tunnel);
-/// HIWAY_STALL_AFTER, "off" as for ever; 0 where it is not set. *Throws* ConfigError.
+/// HIWAY_STALL_AFTER; "off" is for_ever, and 0 if it is not set. *Throws* ConfigError.
 [[nodiscard]] std::chrono::milliseconds stall_after_of_environment();
-/// What the environment's variable says; 0 where it is not set. *Throws* ConfigError: the variable must be `what`.
+/// The value of the environment variable; 0 if it is not set. *Throws* ConfigError: the variable must be `what`.
 [[nodiscard]] std::chrono::milliseconds milliseconds_of(char const* variable,
                                                         char const* what = "a number of milliseconds");
-/// PipelineConfig::trace, or what the environment says where that is empty.
+/// PipelineConfig::trace, or HIWAY_TRACE if that is empty.
 [[nodiscard]] std::string chosen_trace(std::string const& configured);
 [[nodiscard]] char const* direction_name(Direction direction);
 
@@ -115,7 +116,7 @@ class Pipeline::Core final : public RunInfo {
   [[nodiscard]] std::string graph();
   [[nodiscard]] std::uint32_t tunnel_count() const { return static_cast<std::uint32_t>(tunnels_.size()); }
   [[nodiscard]] Backend& backend() const { return *devices_.front().backend; }
-  /// Of the device that a buffer lies on.
+  /// The backend of the device that a buffer lies on.
   [[nodiscard]] Backend& backend_of(void const* buffer) const;
   [[nodiscard]] std::string device_names() const;
   void require_idle(char const* what) const;
@@ -132,25 +133,25 @@ class Pipeline::Core final : public RunInfo {
   bool wait_for(std::chrono::nanoseconds duration);
   void abort();
   [[nodiscard]] RunReport stats();
-  /// True if the pipeline cannot be destroyed here and its memory must be left: the process was forked while its threads ran,
-  /// or the caller is a thread of its own run (exit() in a stage). Such a run is aborted. *Waits* for its other threads, at
-  /// most 1 s.
+  /// True if the pipeline cannot be destroyed here, so its memory must be left allocated: the process was forked while
+  /// the pipeline's threads ran, or the caller is a thread of its own run (exit() in a stage). Such a run is aborted.
+  /// *Waits* for the run's other threads, at most 1 s.
   [[nodiscard]] bool must_be_left() noexcept;
 
  private:
   static constexpr std::size_t npos = static_cast<std::size_t>(-1);
   static constexpr simt::Grid one_warp{1, 32, 0};
 
-  /// What a stencil tunnel has beside its two plain ones: once it is placed.
+  /// What a stencil tunnel has besides its two plain tunnels, once it is placed.
   struct StencilState {
     StencilTunnelBase* tunnel = nullptr;
     PutBoard* put_board = nullptr;
     GetBoard* get_board = nullptr;
-    Word<std::uint32_t>* set = nullptr;  ///< at the producers' home: of each buffer and region
+    Word<std::uint32_t>* set = nullptr;  ///< at the producers' home; one for each buffer and region
     std::optional<RegionCopies> copies;  ///< dma
-    std::vector<HeardWord> heard;        ///< by the producers' device monitor
+    std::vector<HeardWord> heard;        ///< words that the producers' device monitor hears
   };
-  /// A device that the pipeline runs on, with its words.
+  /// A device that the pipeline runs on, and its words.
   struct Device {
     int number = -1;  ///< GpuStageOptions::device; -1: PipelineConfig::device
     std::unique_ptr<Backend> backend;
@@ -161,10 +162,12 @@ class Pipeline::Core final : public RunInfo {
     Word<std::uint32_t>* all_ended = nullptr;  ///< every unit has ended
     // Made by prepare().
     std::unique_ptr<Arena> plan;
-    MonitorTable* monitor = nullptr;         ///< null: nothing of the pipeline is here
-    std::unique_ptr<TransferLine> lines[2];  ///< by BusDirection, of copies to it and to the host; empty where none is
+    MonitorTable* monitor = nullptr;  ///< null: the pipeline uses nothing here
+    /// By BusDirection: lines that copy to the device, and from it; null where there is none.
+    std::unique_ptr<TransferLine> lines[2];
   };
-  /// A tunnel, with its memory once its ends' homes are known: from then on that does not move, so open ends stay valid.
+  /// A tunnel, and its memory once the homes of its ends are known. From then on the memory does not move, so open ends
+  /// stay valid.
   struct TunnelState {
     std::unique_ptr<TunnelBase> tunnel;
     Home put_home = at_host;
@@ -172,31 +175,33 @@ class Pipeline::Core final : public RunInfo {
     bool placed = false;
     Ring put_ring;             ///< the whole ring, or the outbox
     Ring get_ring;             ///< the whole ring, or the inbox
-    std::size_t capacity = 0;  ///< in items, now: a run may let it grow
-    Ring* spill = nullptr;     ///< at the producers' home; given memory by prepare() where a writer spills
+    std::size_t capacity = 0;  ///< in items, at present: a run may let it grow
+    Ring* spill = nullptr;     ///< at the producers' home; prepare() gives it memory if a writer spills
     EndWords* put_end = nullptr;
-    EndWords* get_end = nullptr;             ///< the same one where both ends have one home
-    Word<std::uint32_t>* closing = nullptr;  ///< at the host's home
+    EndWords* get_end = nullptr;             ///< the same object if both ends have one home
+    Word<std::uint32_t>* closing = nullptr;  ///< at the host
     ToldWord published;
     ToldWord arrived;
     ToldWord retired;
-    BusWords* bus = nullptr;                     ///< of one that crosses
-    Relays* host_relays = nullptr;               ///< of the half-ring at the host, where it has one
-    Movement movement = Movement::automatic;     ///< of one that crosses; automatic until it is settled
-    std::string why;                             ///< why this movement
-    Word<std::uint32_t>* open_closed = nullptr;  ///< open inlets that were closed, at the producers' home
+    BusWords* bus = nullptr;                     ///< of a tunnel that crosses
+    Relays* host_relays = nullptr;               ///< of the half-ring at the host, if there is one
+    Movement movement = Movement::automatic;     ///< of a tunnel that crosses; automatic until it is settled
+    std::string why;                             ///< why this movement was chosen
+    Word<std::uint32_t>* open_closed = nullptr;  ///< at the producers' home: how many open inlets were closed
     std::uint32_t open_inlets = 0;
     std::vector<OutletPort*> open_outlets;   ///< at the consumers' home
-    Word<std::uint64_t>* drained = nullptr;  ///< of the spill pool, where it is drained
-    bool spills_to_host = false;             ///< the items of its pool, for want of the device's memory
-    std::size_t route = npos;                ///< dma: of its line
+    Word<std::uint64_t>* drained = nullptr;  ///< counts the items drained from the spill pool, if it is drained
+    bool spills_to_host = false;             ///< the pool's items are in host memory: the device had too little
+    std::size_t route = npos;                ///< dma: its index in its transfer line
     Home line_home = at_host;                ///< dma: the device whose line it is
     std::optional<StencilState> stencil{};
-    std::vector<std::uint32_t> branches{};  ///< tunnels: further ones, where its stage runs on several devices
-    std::vector<int> branch_devices{};      ///< those devices; of a tunnel that is no branch itself
+    /// If its stage runs on several devices: the tunnels of the further devices.
+    std::vector<std::uint32_t> branches{};
+    /// Those devices, the first one's included; empty for a tunnel that is a branch itself.
+    std::vector<int> branch_devices{};
 
     [[nodiscard]] bool crosses() const { return put_home != get_home; }
-    /// Of one that crosses, in which of line_home's directions.
+    /// For a tunnel that crosses: its direction, seen from line_home.
     [[nodiscard]] BusDirection direction() const {
       return get_home != at_host ? BusDirection::to_device : BusDirection::from_device;
     }
@@ -206,9 +211,10 @@ class Pipeline::Core final : public RunInfo {
     std::unique_ptr<RunningKernel> kernel;
     NamedFailure failure;
     Home home = own_device;
-    bool monitor = false;             ///< the device's
-    std::size_t close_behind = npos;  ///< index into gpu_: a user's own kernel, and nothing has closed behind it yet
-    bool done = false;                ///< it has left the device, or failed
+    bool monitor = false;  ///< it is a device monitor
+    /// Index into gpu_: this is a user's own kernel, and what it left open is not closed yet.
+    std::size_t close_behind = npos;
+    bool done = false;  ///< it has ended, or failed
   };
   struct ThreadLog {
     ThreadTrace trace;
@@ -223,10 +229,10 @@ class Pipeline::Core final : public RunInfo {
     std::size_t owner = 0;   ///< index into cpu_ or gpu_
     unsigned executors = 0;  ///< threads or blocks
     StageWords* words = nullptr;
-    std::vector<OutletPort*> outlet_ports;               ///< `executors` for each tunnel in from
-    std::vector<InletPort*> inlet_ports;                 ///< `executors` for each tunnel in into
-    std::vector<Word<std::uint32_t>*> closed_executors;  ///< one for each tunnel in into
-    std::vector<std::unique_ptr<ThreadLog>> threads;     ///< a CPU stage's
+    std::vector<OutletPort*> outlet_ports;               ///< for each tunnel in `from`: an array of `executors`
+    std::vector<InletPort*> inlet_ports;                 ///< for each tunnel in `into`: an array of `executors`
+    std::vector<Word<std::uint32_t>*> closed_executors;  ///< for each tunnel in `into`
+    std::vector<std::unique_ptr<ThreadLog>> threads;     ///< of a CPU stage
   };
 
   // pipeline.cpp
@@ -246,9 +252,9 @@ class Pipeline::Core final : public RunInfo {
   void give_words(Device& device);
   Home home_of(int number);
   [[nodiscard]] std::string device_name(Home home) const;
-  /// Of a half-ring of the tunnel.
+  /// The relays of a half-ring of the tunnel.
   [[nodiscard]] static Relays make_relays(TunnelState const& t, Ring const& half);
-  /// `capacity`: of each of its shards.
+  /// `capacity` is that of each shard.
   Ring make_ring(TunnelBase const& tunnel, RingPart part, std::byte* items, std::size_t capacity, Arena& arena,
                  unsigned shards = 1, bool tagged = false);
   [[nodiscard]] Control* control(Home home) const { return home == at_host ? host_control_ : device(home).control; }
@@ -324,7 +330,7 @@ class Pipeline::Core final : public RunInfo {
   void import_faults() noexcept;
   void import_late_faults();
   void set_error(std::exception_ptr error) noexcept;
-  /// The run fails of what `part` has thrown.
+  /// Makes what `part` threw the run's error.
   void fail(NamedFailure const& part, std::exception_ptr const& cause) noexcept { set_error(part.of(cause)); }
   void require_own_process(char const* what) const;
   [[nodiscard]] bool left_behind_by_fork() const;
@@ -338,9 +344,9 @@ class Pipeline::Core final : public RunInfo {
   [[nodiscard]] static char const* movement_name(TunnelState const& t);
 
   // pipeline_watch.cpp
-  /// What the calling thread is to a pipeline.
+  /// The calling thread's role in a pipeline.
   struct ThreadRole {
-    Core const* core = nullptr;  ///< whose stage, supervisor or watcher it runs; null of another thread
+    Core const* core = nullptr;  ///< the pipeline whose stage, supervisor or watcher it runs, or null
     bool observes = false;       ///< it is the supervisor or the watcher
   };
   [[nodiscard]] static ThreadRole& role_of_this_thread() noexcept;
@@ -348,7 +354,7 @@ class Pipeline::Core final : public RunInfo {
   bool supervise() noexcept;
   bool watch() noexcept;
   void look_for_the_end();
-  /// Notes, while it lives, since when the watcher is in a call to the driver.
+  /// While it lives, records when the watcher's call to the driver began.
   class DriverCall {
    public:
     explicit DriverCall(std::atomic<std::int64_t>& since_ns);
@@ -397,7 +403,7 @@ class Pipeline::Core final : public RunInfo {
   void write_trace(std::chrono::steady_clock::time_point end, RunReport const* report) noexcept;
   void write_trace_of(std::chrono::steady_clock::time_point end, RunReport const& report);
 
-  // pipeline_stall.cpp: the watcher's
+  // pipeline_stall.cpp: called by the watcher
   void start_stall_watch();
   [[nodiscard]] bool has_left() const;
   [[nodiscard]] bool stall_look_is_due(std::chrono::steady_clock::time_point now) const;
@@ -417,28 +423,29 @@ class Pipeline::Core final : public RunInfo {
 
   PipelineConfig config_;
   struct BufferMemory {
-    Home home;  ///< whose backend gave it
+    Home home;  ///< the home whose backend allocated it
     Memory memory;
     std::byte* address;
     std::size_t bytes;
   };
 
-  // For the pipeline's life: devices, tunnels and control. Arenas go before the device that gave their memory.
-  std::deque<Device> devices_;  ///< the pipeline's own first
+  // Kept for the pipeline's life: devices, tunnels and control. Arenas are declared after devices_, so they are
+  // destroyed before the device that allocated their memory.
+  std::deque<Device> devices_;  ///< the pipeline's own device first
   std::vector<BufferMemory> buffers_;
   std::unique_ptr<Arena> host_words_;
   std::unique_ptr<Arena> managed_items_;
   Control* host_control_ = nullptr;
-  bool device_asks_ = false;                       ///< for the end of the whole run, at the pipeline's own
+  bool device_asks_ = false;                       ///< the pipeline's own device asks for the end of the whole run
   Word<std::uint32_t>* host_all_ended_ = nullptr;  ///< every unit has ended
   std::vector<TunnelState> tunnels_;
   std::unordered_set<std::string_view> tunnel_names_;
-  std::optional<MovementTable> movement_table_;  ///< once a tunnel needs it
+  std::optional<MovementTable> movement_table_;  ///< read when a tunnel first needs it
   std::vector<CpuStageDescription> cpu_;
   std::vector<GpuKernelDescription> gpu_;
   bool tunnels_may_grow_ = false;
   std::mutex open_names_lock_;
-  std::map<std::uint32_t, std::string> open_names_;  ///< of tunnels with open ends, which any thread may ask for
+  std::map<std::uint32_t, std::string> open_names_;  ///< names of tunnels with open ends; any thread may ask for them
   std::deque<Latency> latencies_;
 
   // Made by prepare(), dropped when the user adds something.
@@ -448,13 +455,13 @@ class Pipeline::Core final : public RunInfo {
   FlowPlan flow_;
   std::vector<simt::Grid> grids_;  ///< for each kernel
   std::vector<std::size_t> start_order_;
-  Home checker_ = at_host;                   ///< of the first device that is used, if any is
-  TerminationTable* host_check_ = nullptr;   ///< when nothing of the pipeline is on a device
+  Home checker_ = at_host;                   ///< the first device that is used, or the host
+  TerminationTable* host_check_ = nullptr;   ///< only if nothing of the pipeline is on a device
   ThrottleTable* host_throttles_ = nullptr;  ///< likewise
   CycleRecord* cycle_records_ = nullptr;     ///< at the checker's home
   std::vector<Drain*> host_drains_;
 
-  /// Parts of every run that may fail.
+  /// Parts of every run that may fail by themselves.
   struct Parts {
     NamedFailure to_device{NamedFailure::Part::library, "the monitor of tunnels to the device"};
     NamedFailure from_device{NamedFailure::Part::library, "the monitor of tunnels from the device"};
@@ -479,22 +486,22 @@ class Pipeline::Core final : public RunInfo {
   HostMonitor* watcher_ = nullptr;  ///< one of them
   std::vector<std::jthread> threads_;
   std::vector<Started> kernels_;
-  std::unique_ptr<RunningKernel> launched_;  ///< by launch(), the last one with all before it
+  std::unique_ptr<RunningKernel> launched_;  ///< the last kernel by launch(), with all before it
   Home launched_on_ = own_device;
   std::set<std::tuple<Home, void const*, unsigned, std::size_t>> prepared_launches_;
   std::atomic<bool> ended_{false};            ///< every unit has ended
-  std::atomic<bool> kernels_started_{false};  ///< from here on only the watcher touches kernels_
-  std::atomic<bool> finishing_{false};        ///< ended or aborting: kernels are about to leave
+  std::atomic<bool> kernels_started_{false};  ///< once true, only the watcher touches kernels_
+  std::atomic<bool> finishing_{false};        ///< the run has ended or is aborting: kernels are about to leave
   std::atomic<bool> kernels_done_{false};
   std::atomic<unsigned> threads_running_{0};
   std::vector<std::atomic<unsigned>> inside_;  ///< threads in each stage's code
   std::atomic<std::int64_t> last_thread_end_ns_{0};
   std::chrono::steady_clock::time_point started_;
-  bool all_started_ = false;  ///< the supervisor's own
-  bool asks_driver_ = false;  ///< a device of the run has memory that only its driver reads
-  std::chrono::steady_clock::time_point next_kernel_poll_;  ///< the watcher's own
+  bool all_started_ = false;  ///< only the supervisor uses it
+  bool asks_driver_ = false;  ///< the run has a device whose memory can only be read through its driver
+  std::chrono::steady_clock::time_point next_kernel_poll_;  ///< only the watcher uses it
   std::atomic<std::int64_t> driver_since_ns_{0};  ///< when the watcher's call to the driver began; 0: it is in none
-  // The observer's: the watcher, or the supervisor while a call to the driver holds the watcher up.
+  // Only the observer uses these: the watcher, or the supervisor while a call to the driver holds the watcher up.
   std::mutex observing_;
   std::chrono::nanoseconds driver_held_{0};  ///< how long the driver has held the watcher up
   bool deadline_passed_ = false;
@@ -507,11 +514,11 @@ class Pipeline::Core final : public RunInfo {
   unsigned signals_seen_ = 0;
   std::optional<RunTrace> trace_;
   std::chrono::steady_clock::time_point next_sample_;
-  /// Guards what follows, and a live run against its end while stats() reads it.
+  /// Guards what follows. Also keeps a live run from ending while stats() reads it.
   std::mutex snapshots_;
-  bool live_ = false;                         ///< a run is under way, and its watcher
-  std::shared_ptr<WordCopies const> copies_;  ///< the last that were fetched
-  std::uint64_t copies_asked_ = 0;            ///< by stats()
+  bool live_ = false;                         ///< a run and its watcher are active
+  std::shared_ptr<WordCopies const> copies_;  ///< the last copies that were fetched
+  std::uint64_t copies_asked_ = 0;            ///< how many copies stats() has asked for
   std::uint64_t copies_served_ = 0;
   std::condition_variable copies_came_;
   std::chrono::milliseconds show_every_{0};  ///< HIWAY_WATCH

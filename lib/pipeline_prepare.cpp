@@ -1,5 +1,5 @@
-// Pipeline::Core::prepare: checks the whole pipeline, decides what waits and what spills, and wires stages, end check
-// and monitors.
+// Pipeline::Core::prepare: checks the whole pipeline, decides which puts wait and which spill, and wires stages, end
+// check and monitors.
 #include <algorithm>
 #include <bit>
 #include <cstdio>
@@ -21,7 +21,7 @@ constexpr std::size_t spill_items_least = 1024;
 constexpr std::size_t spill_items_most = std::size_t{1} << 20;
 constexpr std::size_t most_problems_told = 50;
 
-/// What a delegate is asked of a unit, of which it has this: a bit for each Question.
+/// The questions that a delegate is asked about a unit, given the delegate's record of it: a bit for each Question.
 std::uint8_t asked_of(UnitRecord const& unit) {
   unsigned asks = 0;
   auto const add = [&](Question what, bool there) { asks |= there ? 1u << static_cast<unsigned>(what) : 0u; };
@@ -75,7 +75,7 @@ void Pipeline::Core::prepare() {
   flow_ = plan_flow(flow_graph());
   found.insert(found.end(), flow_.problems.begin(), flow_.problems.end());
   for (Device& d : devices_)
-    d.backend->reserve_streams(2 * gpu_.size() + 2);  // kernels, what closes behind them, monitor, a launch
+    d.backend->reserve_streams(2 * gpu_.size() + 2);  // kernels, their closing kernels, the monitor, a launch
   choose_grids(found);
   check_tagged(found);
   load_kernels(found);
@@ -167,7 +167,7 @@ std::vector<std::string> Pipeline::Core::problems() const {
   return found;
 }
 
-// A tunnel's end is where the stages are that put into it, or get from it.
+// A tunnel's end has the home of the stages that put into the tunnel, or get from it.
 void Pipeline::Core::find_homes(std::vector<std::string>& found) {
   for (TunnelState& t : tunnels_) {
     std::string const who = "tunnel '" + t.tunnel->name() + "'";
@@ -259,7 +259,7 @@ void Pipeline::Core::choose_grids(std::vector<std::string>& found) {
   }
 }
 
-/// One warp, or one CPU thread, is all that reads the tunnel.
+/// True if one warp or one CPU thread is the only reader of the tunnel.
 bool Pipeline::Core::is_read_alone(TunnelState const& t) const {
   std::vector<std::size_t> const all = readers(t.tunnel->id());
   if (!t.open_outlets.empty() || all.size() != 1) return false;
@@ -269,8 +269,8 @@ bool Pipeline::Core::is_read_alone(TunnelState const& t) const {
   return gpu_[stage.owner].stages.size() == 1 && grid.blocks == 1 && grid.threads_per_block <= 32;
 }
 
-// At the device an item's tag is looked at across the bus, where it does not lie there: by one warp, or the bus is soon
-// busy with looks.
+// If items lie across the bus from the device that reads them, each look at a tag crosses the bus. Only one warp may
+// look, or looks fill the bus.
 void Pipeline::Core::check_tagged(std::vector<std::string>& found) const {
   for (TunnelState const& t : tunnels_) {
     if (!t.tunnel->config().low_latency || !t.crosses() || t.get_home == at_host) continue;
@@ -282,13 +282,14 @@ void Pipeline::Core::check_tagged(std::vector<std::string>& found) const {
   }
 }
 
-// Loads the kernels. All persistent ones of a device run at once or the pipeline hangs. They start in the order of their
-// blocks' footprint, the largest first, and each is counted with whole processors, so that a placement exists.
+// Loads the kernels. All persistent kernels of a device must run at once, or the pipeline hangs. They start in the
+// order of their blocks' footprint, the largest first, and each is counted with whole processors, so that a placement
+// exists.
 void Pipeline::Core::load_kernels(std::vector<std::string>& found) {
   start_order_.clear();
   std::vector<unsigned> per_processor(gpu_.size(), 0);
   struct Needs {
-    std::uint64_t processors = 1;  // the device monitor
+    std::uint64_t processors = 1;  // one for the device monitor
     std::string parts{};
   };
   std::vector<Needs> needs(devices_.size());
@@ -326,8 +327,8 @@ void Pipeline::Core::load_kernels(std::vector<std::string>& found) {
   }
 }
 
-/// Memory for the items of a pool. The device's has a second level: where it does not suffice, they lie in the host's,
-/// mapped; the pool's words stay at the device, so that no read-modify-write crosses the bus.
+/// Memory for the items of a spill pool. If the device has too little memory, the items lie in mapped host memory. The
+/// pool's words stay at the device, so that no read-modify-write crosses the bus.
 std::byte* Pipeline::Core::place_spilled(TunnelState& t, std::size_t bytes) {
   std::string const what = "tunnel '" + t.tunnel->name() + "': what it spills";
   if (t.put_home == at_host) return host_words_->place_raw(bytes, what);
@@ -335,7 +336,7 @@ std::byte* Pipeline::Core::place_spilled(TunnelState& t, std::size_t bytes) {
     return words(t.put_home).place_raw(bytes, what);
   } catch (CudaError const&) {
     std::byte* const memory = host_words_->place_raw(bytes, what + ", in host memory");
-    t.spills_to_host = true;  // only then: a later prepare() tries the device again
+    t.spills_to_host = true;  // set only after success: otherwise a later prepare() tries the device again
     return memory;
   }
 }
@@ -351,7 +352,7 @@ void Pipeline::Core::give_spill_memory() {
     std::byte* const memory = place_spilled(t, bytes);
     Ring const pool = make_ring(tunnel, t.crosses() ? RingPart::whole : t.put_ring.part, memory, items, arena);
     if (t.crosses()) t.drained = arena.place<Word<std::uint64_t>>();
-    arena.image(t.spill) = pool;  // last: says to the next prepare() that all of it is there
+    arena.image(t.spill) = pool;  // last: tells the next prepare() that all of it is there
   }
 }
 
@@ -377,8 +378,9 @@ void Pipeline::Core::place_stage_words() {
   }
 }
 
-// Warps of a user's own kernel do not meet: only the library's kernels clear the block's places (enter_block). automatic:
-// where few threads come, to share a claim saves nothing, and to ask whether it would costs up to 5 % (docs/adr/0019).
+// Warps share claims only in the library's kernels: only these clear the block's meeting places (enter_block). With
+// automatic and few threads, sharing a claim saves nothing, and asking whether it would costs up to 5 %
+// (docs/adr/0019).
 Grouping Pipeline::Core::chosen_grouping(StageState const& stage, TunnelBase const& tunnel) const {
   Grouping const asked = tunnel.config().grouping;
   if (asked == Grouping::none) return asked;
@@ -389,7 +391,8 @@ Grouping Pipeline::Core::chosen_grouping(StageState const& stage, TunnelBase con
   return asked;
 }
 
-// A copy engine reads what CPU threads write; where that is more than their caches hold, it need not go through them.
+// A copy engine reads what CPU threads write. If that is more than their caches hold, the writes need not go through
+// the caches.
 bool Pipeline::Core::past_caches(TunnelState const& t) {
   if (t.movement != Movement::dma || t.put_home != at_host) return false;
   if (t.stencil) {
@@ -436,7 +439,7 @@ OutletView Pipeline::Core::outlet_view(StageState const& stage, std::size_t inde
   return v;
 }
 
-/// Shows each of a CPU stage's own ends its further branches (with_branches).
+/// Links each end of a CPU stage to its further branches (with_branches).
 template <class View>
 void Pipeline::Core::add_branches(std::vector<View>& views, std::vector<TunnelBase*> const& own) const {
   std::size_t at = own.size();
@@ -471,8 +474,9 @@ bool Pipeline::Core::is_used(Home home) const {
          std::ranges::any_of(tunnels_, [&](TunnelState const& t) { return t.put_home == home || t.get_home == home; });
 }
 
-/// The part of the end check that is done at `home`: by the checker all of its own and of the host's, by a delegate its own.
-/// A delegate fills `news`; the checker has them as gates.
+/// The part of the end check that is done at `home`. The checker covers its own home and the host; a delegate covers
+/// its own home. A delegate fills `news` with the flags that it sets once for each unit; the checker treats them as
+/// gates.
 TerminationTable Pipeline::Core::build_termination(Home home, std::vector<std::vector<UnitNews>>& news) {
   Arena& arena = plan(home);
   bool const checks = home == checker_;
@@ -574,7 +578,7 @@ TerminationTable Pipeline::Core::build_termination(Home home, std::vector<std::v
     unit.readers.end = at(gates);
 
     unit.tunnels.begin = at(tunnels);
-    unit.ended = checks ? 0 : 1;  // a delegate is not told of what has no end there
+    unit.ended = checks ? 0 : 1;  // a delegate gets no message about units without an end at its home
     for (TunnelState const* t : members) {
       TunnelEnds ends{nullptr, nullptr, checks ? t->closing : nullptr};
       for (auto const& [of, words] : {std::pair{t->put_home, t->put_end}, std::pair{t->get_home, t->get_end}}) {
@@ -669,7 +673,8 @@ void Pipeline::Core::build_lines() {
     t.route = npos;
     if (!t.crosses() || t.movement != Movement::dma) continue;
     TunnelConfig const& c = t.tunnel->config();
-    // Between devices that reach each other the one that has the items sends them: faster than to fetch them.
+    // Between devices that reach each other, the device that has the items sends them: that is faster than fetching
+    // them.
     bool const peers = is_reached(t.get_home, t.put_home);
     t.line_home = peers || t.get_home == at_host ? t.put_home : t.get_home;
     std::vector<TransferLine::Route>& list = routes[line(t.line_home, t.direction())];
@@ -697,12 +702,13 @@ void Pipeline::Core::build_lines() {
   }
 }
 
-/// Where a word of prepare()'s lies that the device at `teller` tells the one at `hearer`, who polls it: as place_told says.
+/// The plan arena for a word of prepare() that `teller` writes and `hearer` polls; same choice as place_told().
 Arena& Pipeline::Core::told_plan(Home teller, Home hearer) {
   return is_reached(hearer, teller) ? plan(hearer) : *host_plan_;
 }
 
-// The first device that is used checks for all; what there is at the others it asks their monitors.
+// The first device that is used is the checker for all homes. It asks the monitors of the other devices about what is
+// there.
 void Pipeline::Core::build_monitors() {
   build_lines();
   host_drains_.clear();
@@ -749,7 +755,7 @@ void Pipeline::Core::build_monitors() {
   }
 }
 
-/// The device monitor at `home`.
+/// Builds the device monitor at `home`.
 void Pipeline::Core::build_monitor(Home home, TerminationTable const& termination) {
   Arena& arena = plan(home);
   std::vector<Relays> relays;

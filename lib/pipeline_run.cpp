@@ -41,18 +41,19 @@ Pipeline::Core::ThreadRole& Pipeline::Core::role_of_this_thread() noexcept {
   return role;
 }
 
-/// On a thread of the run, or on an emulated lane: a lane that waits would hold up the other lanes of its OS thread.
+/// True on a thread of the run, or on an emulated lane: a lane that waits would hold up the other lanes of its OS
+/// thread.
 bool Pipeline::Core::is_called_by_own_run() const noexcept {
   return role_of_this_thread().core == this || simt::on_lane();
 }
 
-// The first error wins; then every wait is left.
+// The first error wins. Setting one makes every wait end.
 void Pipeline::Core::set_error(std::exception_ptr error) noexcept {
   error_.set(std::move(error));
   ThreadMachine{}.store(host_control_->aborted, 1u, Order::release);
 }
 
-// The run becomes live and ends under this lock, so a late abort cannot hit the next run.
+// A run becomes live and ends under this lock, so a late abort cannot hit the next run.
 void Pipeline::Core::abort() {
   require_own_process("abort");
   std::scoped_lock const lock(snapshots_);
@@ -97,7 +98,7 @@ void Pipeline::Core::import_record(FaultRecord const& record) noexcept {
   }
 }
 
-// A thread that pthread_exit ends is counted, too.
+// A thread ended by pthread_exit is counted, too.
 void Pipeline::Core::run_thread(std::size_t stage, unsigned thread) {
   struct Leaving {
     Core& core;
@@ -143,10 +144,10 @@ void Pipeline::Core::run_body(std::size_t stage, unsigned thread) {
   cpu_[s.owner].body(stage_ends({stage}, thread));
 }
 
-// An emulated lane's body. What it throws is kept here. What a lane throws when the device aborts already may come of it, a
-// warp operation without those that have left: the first fault counts, though whoever has it may not have filled its
-// record. Other lanes go on without one that has left, and look at `aborted` before they use what it owed them: it is set
-// before.
+// An emulated lane's body; keeps what it throws. If a lane throws while the device already aborts, that may be a
+// consequence, such as a warp operation that misses lanes that have left. So only the first fault counts, although its
+// lane may not have filled the record yet. When a lane has left, the others go on without it. They check `aborted`
+// before they use what it owed them, and it is set before the lane leaves.
 void Pipeline::Core::run_lane(std::size_t kernel, Control& control, std::function<void()> const& body) {
   FiberMachine const m;
   try {
@@ -158,7 +159,7 @@ void Pipeline::Core::run_lane(std::size_t kernel, Control& control, std::functio
       std::size_t const stage = simt::lane_mark();
       fail(stage < stages_.size() ? stages_[stage].failure : stages_[stages_of(true, kernel).front()].failure,
            std::current_exception());
-      record_fault(m, control, FaultKind::failed, simt::lane_mark(), no_id, 0);  // F1; the error is kept already
+      record_fault(m, control, FaultKind::failed, simt::lane_mark(), no_id, 0);  // F1; fail() has kept the error
     }
   }
   simt::order_leaving();
@@ -171,9 +172,9 @@ void Pipeline::Core::start() {
     synchronize();
     reset_run();
     running_ = true;
-    // Supervisor and watcher first: a launch that waits for something is ended by it, too.
+    // Supervisor and watcher start first, so that they can also end a launch that waits for something.
     start_monitors();
-  } catch (...) {  // nothing else of the run is there yet
+  } catch (...) {  // nothing else of the run has started yet
     std::exception_ptr const error = parts_.start.of(std::current_exception());
     monitors_.clear();
     running_ = false;
@@ -184,7 +185,7 @@ void Pipeline::Core::start() {
     std::scoped_lock const lock(snapshots_);
     live_ = true;
   }
-  // From here on whatever fails is the run's error.
+  // From here on every failure becomes the run's error.
   try {
     start_kernels();
   } catch (...) {
@@ -194,7 +195,7 @@ void Pipeline::Core::start() {
   start_threads();
 }
 
-/// Sets everything that the last run may have changed to its first value.
+/// Resets everything that the last run may have changed.
 void Pipeline::Core::reset_run() {
   error_.clear();
   start_trace();
@@ -241,7 +242,7 @@ void Pipeline::Core::reset_run() {
     asks_driver_ = asks_driver_ || is_asked_of_driver(home);
   copies_ = std::make_shared<WordCopies>(unseen_words());
   process_ = getpid();
-  ThreadMachine{}.store(host_control_->aborted, 0u, Order::release);  // open ends may be used from here on
+  ThreadMachine{}.store(host_control_->aborted, 0u, Order::release);  // open ends may be used from now on
 }
 
 Pipeline::Core::Started Pipeline::Core::start_kernel(std::string name, DeviceKernel const& kernel, simt::Grid grid,
@@ -273,7 +274,8 @@ void Pipeline::Core::start_kernels() {
 
 namespace {
 
-/// One step of both relays. True also when somebody else has moved them: who is helped stays awake.
+/// One step of both relays. True also if another thread has moved them, so that a monitor whose work others do stays
+/// awake.
 bool relay(Relays& relays, std::uint64_t& seen) {
   ThreadMachine const m;
   tell_if_free(m, relays.tells);
@@ -311,12 +313,12 @@ void Pipeline::Core::start_monitors() {
       asks_driver = asks_driver || (!to && !d.backend->is_host());
     }
   }
-  // The supervisor shares a thread unless a call to the driver may hold that one up.
+  // The supervisor shares a thread with a monitor, unless a call to the driver may hold that thread up.
   std::vector<Duty>& with = (asks_driver ? supervisor : from_device).duties;
   with.insert(with.begin(), [this] { return supervise(); });
   watcher.duties.emplace_back([this] { return watch(); });
   std::vector<NamedFailure const*> parts;
-  for (Post* const post : {&to_device, &from_device, &supervisor, &watcher}) {  // the watcher goes last: others wake it
+  for (Post* const post : {&to_device, &from_device, &supervisor, &watcher}) {  // the watcher last: others wake it
     if (post->duties.empty()) continue;
     parts.push_back(&post->part);
     monitors_.push_back(std::make_unique<HostMonitor>(
@@ -336,7 +338,7 @@ void Pipeline::Core::start_monitors() {
   }
 }
 
-// A duty that is left because the run aborts says nothing new.
+// A duty that ends because the run aborts adds no error.
 void Pipeline::Core::monitor_failed(NamedFailure const& part, std::exception_ptr const& error) noexcept {
   try {
     std::rethrow_exception(error);
@@ -387,7 +389,7 @@ bool Pipeline::Core::wait_for(std::chrono::nanoseconds duration) {
   return true;
 }
 
-/// What the device monitors have told, and the host's own.
+/// Imports the faults that the device monitors have reported, and the host's own.
 void Pipeline::Core::import_faults() noexcept {
   ThreadMachine const m;
   for (Device const& d : devices_) {
@@ -396,8 +398,9 @@ void Pipeline::Core::import_faults() noexcept {
   if (m.load(host_control_->ready, Order::acquire) != 0) import_record(host_control_->record);
 }
 
-// A stage that fails when every tunnel has ended, as any does where there is none: its kernels leave, and the watcher may see
-// that before the supervisor looks again. A put into an open end after the whole run had ended: no monitor was left to tell.
+// Imports faults that came too late for the monitors. A stage may fail after every tunnel has ended, or have no tunnel
+// at all: then its kernels leave, and the watcher may see that before the supervisor looks again. A put into an open
+// end may come after the whole run has ended: then no monitor is left to report its fault.
 void Pipeline::Core::import_late_faults() {
   import_faults();
   for (Home home = own_device; home < own_device + devices_.size(); ++home) {
@@ -420,7 +423,7 @@ RunReport Pipeline::Core::wait() {
     std::atomic<bool>& flag;
     ~Waiting() { flag = false; }
   } const waiting{waiting_};
-  if (!running_) throw ConfigError("wait: the pipeline was not started");  // another thread has waited for it meanwhile
+  if (!running_) throw ConfigError("wait: the pipeline was not started");  // another thread waited for it meanwhile
   for (unsigned n = 0; (n = threads_running_.load(std::memory_order_acquire)) != 0;)
     threads_running_.wait(n, std::memory_order_acquire);
   kernels_done_.wait(false, std::memory_order_acquire);
@@ -442,16 +445,16 @@ RunReport Pipeline::Core::wait() {
   return report;
 }
 
-/// After threads and kernels have left: ends the monitors, and imports faults that no monitor has reported.
+/// Called after threads and kernels have left. Ends the monitors, and imports faults that no monitor has reported.
 void Pipeline::Core::finish_run() {
   try {
-    synchronize();  // launches that use open ends
+    synchronize();  // waits for launches that use open ends
   } catch (...) {
     fail(parts_.start, std::current_exception());
   }
   {
     std::scoped_lock const lock(snapshots_);
-    live_ = false;  // stats() does not wake the watcher from here on
+    live_ = false;  // from here on stats() does not wake the watcher
   }
   copies_came_.notify_all();
   monitors_.clear();
@@ -467,7 +470,7 @@ void Pipeline::Core::finish_run() {
   }
 }
 
-/// Of a run that has ended well.
+/// Called for a run that has ended well.
 void Pipeline::Core::make_reports(std::chrono::steady_clock::time_point end) {
   for (GpuKernelDescription const& k : gpu_) {
     if (k.kernel.data) k.kernel.data->finish(backend(home_of(k.options.device)));
@@ -489,7 +492,7 @@ bool Pipeline::Core::must_be_left() noexcept {
       "the pipeline is destroyed on a thread of its own run, as by exit() in a stage: the run is aborted");
   set_error(aborted_by_destructor_);
   auto const until = std::chrono::steady_clock::now() + patience_with_others;
-  constexpr unsigned this_one = 1;  // it cannot leave
+  constexpr unsigned this_one = 1;  // the calling thread, which cannot leave
   for (unsigned misses = 0; std::chrono::steady_clock::now() < until; ++misses) {
     if (threads_running_.load(std::memory_order_acquire) <= this_one && kernels_done_.load(std::memory_order_acquire))
       break;
@@ -498,7 +501,7 @@ bool Pipeline::Core::must_be_left() noexcept {
   return true;
 }
 
-/// Of a run that has ended well.
+/// Called for a run that has ended well.
 RunReport Pipeline::Core::make_report(std::chrono::steady_clock::time_point end) {
   PipelineSnapshot const seen = snapshot();
   if (!seen.device_seen) throw Error("report: the device's counters could not be read");
@@ -506,7 +509,7 @@ RunReport Pipeline::Core::make_report(std::chrono::steady_clock::time_point end)
   for (std::size_t i = 0; i < tunnels_.size(); ++i) {
     TunnelState const& t = tunnels_[i];
     TunnelReport& r = report.tunnels[i];
-    r.holds = 0;  // the last items' room may not have been told of
+    r.holds = 0;  // the credit for the last items may not have been reported
     if (std::size_t const cycle = flow(t).throttled_by; cycle != FlowPlan::none)
       r.throttled = plan(checker_).fetch(cycle_records_ + cycle).state.times;
     if (t.route != npos)

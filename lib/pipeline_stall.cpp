@@ -1,5 +1,5 @@
-// Pipeline::Core's look at a run that stands still: reads the counters of a run under way, beside everyone who changes them,
-// says what they mean (stall_report.hpp), and gives a tunnel more room where that is what is missing.
+// Pipeline::Core's look at a run that stands still. It reads the counters of a run while others change them, says what
+// they mean (stall_report.hpp), and gives a tunnel more room if that is what is missing.
 #include <algorithm>
 #include <cstdio>
 #include <iterator>
@@ -16,7 +16,8 @@ constexpr auto least_look_interval = std::chrono::milliseconds(10);
 constexpr std::chrono::milliseconds hint_after{10000};
 constexpr auto stats_patience = std::chrono::milliseconds(100);
 
-/// Items of a whole ring whose slots were left: who works on an item there may hold what was taken.
+/// Items of a whole ring whose slots are free again. A stage that works on an item in place may still hold the slot of
+/// an item that was taken.
 std::uint64_t left(TunnelSnapshot const& s, std::uint64_t room) {
   std::uint64_t const held = s.capacity - std::min(room, s.capacity);
   return s.claimed - std::min(held, s.claimed);
@@ -54,7 +55,7 @@ PipelineSnapshot Pipeline::Core::snapshot() {
   return seen;
 }
 
-/// Of devices whose words were not fetched.
+/// Copies in which no device's words are seen.
 WordCopies Pipeline::Core::unseen_words() const {
   WordCopies unseen;
   for (Home home = own_device; home < own_device + devices_.size(); ++home) {
@@ -67,7 +68,7 @@ bool Pipeline::Core::is_asked_of_driver(Home home) const {
   return device(home).monitor != nullptr && !backend(home).is_host();
 }
 
-// A launch that waits for something may hold the driver: nothing is asked of it then.
+// Asks the driver nothing until the kernels have started: a launch that waits for something may hold the driver.
 void Pipeline::Core::fetch_copies() {
   std::uint64_t asked = 0;
   {
@@ -93,7 +94,7 @@ void Pipeline::Core::fetch_copies() {
   copies_came_.notify_all();
 }
 
-/// Fresh copies, if the watcher brings them in time; else none are seen.
+/// Fresh copies if the watcher brings them in time; otherwise copies in which no device is seen.
 std::shared_ptr<WordCopies const> Pipeline::Core::copies_for_stats(std::unique_lock<std::mutex>& snapshots) {
   ThreadRole const& role = role_of_this_thread();
   if (!asks_driver_ || (role.core == this && role.observes))
@@ -110,7 +111,7 @@ std::span<Word<std::uint32_t>> Pipeline::Core::set_words(TunnelState const& t) {
 }
 
 PipelineSnapshot Pipeline::Core::read_counters(WordCopies const& reader, Kernels kernels) {
-  auto const tasks = [&](OutletPort* ports, unsigned count, Home home) {  // of each port
+  auto const tasks = [&](OutletPort* ports, unsigned count, Home home) {  // one for each port
     std::vector<TaskCounts> all;
     for (unsigned i = 0; i < count; ++i)
       all.push_back({reader.read(&ports[i].got, home), reader.read(&ports[i].finished, home)});
@@ -170,7 +171,7 @@ PipelineSnapshot Pipeline::Core::read_counters(WordCopies const& reader, Kernels
     }
     s.retired = s.crosses ? reader.read(t.retired.word, t.retired.home) : left(s, room);
     if (tunnel.config().low_latency) {
-      s.published = s.arrived = s.claimed;  // nobody tells of items that carry tags
+      s.published = s.arrived = s.claimed;  // items with tags are not published by a relay
     } else {
       s.arrived = reader.read(t.arrived.word, t.arrived.home);
       s.published = reader.read(t.published.word, t.published.home);
@@ -204,14 +205,14 @@ PipelineSnapshot Pipeline::Core::read_counters(WordCopies const& reader, Kernels
   return all;
 }
 
-// More credit is all that a put needs: the slots are there.
+// A put needs only more credit: the slots exist already.
 void Pipeline::Core::grow(TunnelState& t) {
   std::size_t const more = std::min(t.capacity, t.tunnel->config().grow_to_items - t.capacity);
   trace_event("growth", "tunnel '" + t.tunnel->name() + "' grows",
               "from " + std::to_string(t.capacity) + " to " + std::to_string(t.capacity + more) + " items");
   std::scoped_lock const lock(snapshots_);
   t.capacity += more;
-  host_words_->image(t.put_ring.words).free.bits = static_cast<std::int32_t>(t.capacity);  // the next run's, too
+  host_words_->image(t.put_ring.words).free.bits = static_cast<std::int32_t>(t.capacity);  // also for the next run
   ThreadMachine{}.fetch_add(t.put_ring.words->free, static_cast<std::int32_t>(more), Order::relaxed);
 }
 
@@ -226,7 +227,7 @@ void Pipeline::Core::grow_tunnels(std::chrono::steady_clock::time_point now) {
   if (std::optional<std::size_t> const tunnel = tunnel_to_grow(seen)) grow(tunnels_[*tunnel]);
 }
 
-/// All threads and kernels of the run have left.
+/// True if all threads and kernels of the run have left.
 bool Pipeline::Core::has_left() const {
   return threads_running_.load(std::memory_order_relaxed) == 0 && kernels_done_.load(std::memory_order_relaxed);
 }
@@ -244,7 +245,7 @@ bool Pipeline::Core::stall_look_is_due(std::chrono::steady_clock::time_point now
   return report_signals() != signals_seen_ || now >= next_look_;
 }
 
-// Without stall_after a run that stands still says so once, in one line.
+// Without stall_after, a run that stands still says so once, in one line.
 void Pipeline::Core::report_stalls(std::chrono::steady_clock::time_point now) {
   if (!stall_look_is_due(now)) return;
   auto const say = [&](LogLevel level, std::string const& text) {

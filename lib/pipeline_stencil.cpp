@@ -1,4 +1,4 @@
-// Pipeline::Core: stencil tunnels. Their matrices and boards, beside the two plain tunnels that they are made of.
+// Pipeline::Core: stencil tunnels, that is, their matrices and boards. Each is also two plain tunnels.
 #include <string>
 
 #include "pipeline_core.hpp"
@@ -13,7 +13,7 @@ void Pipeline::Core::add_stencil(std::unique_ptr<StencilTunnelBase> tunnel) {
   tunnels_.back().stencil = StencilState{.tunnel = &t};
 }
 
-/// Matrices and boards, of a tunnel whose homes are known and whose references have their memory.
+/// Places matrices and boards. The tunnel's homes are known, and its references have their memory.
 void Pipeline::Core::place_stencil(TunnelState& state) {
   StencilTunnelBase& t = *state.stencil->tunnel;
   StencilTunnelBase::Plan const& plan = t.plan();
@@ -22,20 +22,21 @@ void Pipeline::Core::place_stencil(TunnelState& state) {
   bool const to = t.to_gpu();
   Arena& put_words = words(state.put_home);
   Arena& get_words = words(state.get_home);
-  // Consumers tell producers what is free: across the bus, and from one device to another, in the host's memory.
+  // Consumers tell producers what is free. Across the bus, and from one device to another, the words are in host
+  // memory.
   bool const told_at_host = state.crosses() || !to;
   Arena& told = words(told_at_host ? at_host : state.put_home);
 
   Movement const asked = t.stencil().movement;
-  // Warps that read the host's memory side by side beat copies there, when a value is no less than they read at once; what
-  // lanes on a device write across they write value by value (hiway bench stencil).
+  // Warps that read host memory side by side beat copies there, if a value is at least as large as one such read. But
+  // lanes on a device write across value by value (hiway bench stencil).
   bool const automatic_dma = from || t.value_bytes() < 16;
   bool const dma = state.crosses() && (asked == Movement::dma || (asked == Movement::automatic && automatic_dma));
   std::size_t const bytes = bytes_of(who, {plan.shape.values(), plan.shape.buffers, t.value_bytes()});
   StencilState s;
   s.tunnel = &t;
-  // Producers on a device set values where consumers read them, if they reach that. Otherwise they have a matrix of their own,
-  // with the host where no copy engine reads it: consumers do.
+  // Producers on a device set values where consumers read them, if the device reaches that memory. Otherwise they have
+  // a matrix of their own. It is at the host if consumers, not a copy engine, read it.
   bool const reached = from && (!to || is_reached(state.get_home, state.put_home));
   bool const carried = state.crosses() && !dma && !reached;
   std::byte* const get_values = get_words.place_raw(bytes, who);
@@ -103,7 +104,7 @@ void Pipeline::Core::place_stencil(TunnelState& state) {
   state.stencil = std::move(s);
 }
 
-/// What an incomplete frame of a stencil tunnel has; empty where all that were begun are complete.
+/// Describes an incomplete frame of a stencil tunnel; empty if all frames that were begun are complete.
 std::string Pipeline::Core::incomplete_frame_of(TunnelState const& t) {
   StencilShape const& shape = t.stencil->tunnel->plan().shape;
   std::vector<std::uint32_t> set(std::size_t{shape.regions()} * shape.buffers);
@@ -115,7 +116,7 @@ std::string Pipeline::Core::incomplete_frame_of(TunnelState const& t) {
   return incomplete_frame(shape, set);
 }
 
-/// A run that ended with a frame that was begun and is not complete has lost its values.
+/// A run that ends with an incomplete frame has lost its values: that is an error.
 void Pipeline::Core::check_frames() {
   for (TunnelState const& t : tunnels_) {
     if (!t.stencil) continue;
@@ -133,7 +134,7 @@ StencilReport Pipeline::Core::stencil_report(TunnelState const& t) {
   StencilReport r;
   r.name = t.tunnel->name();
   r.regions = put.fetch(put_board.whole).bits;
-  std::uint64_t const frames = r.regions / plan.shape.regions();  // complete ones: others are an error
+  std::uint64_t const frames = r.regions / plan.shape.regions();  // complete frames: others are an error
   r.values = frames * plan.shape.values();
   if (t.route != npos) {
     TransferLine const& line = *device(t.line_home).lines[static_cast<std::size_t>(t.direction())];

@@ -1,4 +1,5 @@
-// Pipeline::Core's reports: what the stages and tunnels of a run did, while it runs and behind it, and the file of a traced one.
+// Pipeline::Core's reports: what the stages and tunnels of a run did, while it runs and after it, and the file of a
+// traced run.
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -21,7 +22,9 @@ namespace hiway {
 namespace {
 
 constexpr auto sample_interval = std::chrono::milliseconds(1);
-constexpr int rest_after_samples = 20;  // of their time: who waits for the watcher at the end seldom meets one
+// A rest is so many times as long as a sample took, so a thread that waits for the watcher at the end seldom meets a
+// sample.
+constexpr int rest_after_samples = 20;
 
 double seconds(std::int64_t ns) { return static_cast<double>(ns) / 1e9; }
 
@@ -35,7 +38,8 @@ void write_or_throw(std::string const& path, std::string const& text, char const
     throw ConfigError(std::string(what) + ": '" + path + "' cannot be written: " + why);
 }
 
-/// A run that has ended keeps its outcome, report or error, when one of its files cannot be made: that is logged.
+/// A run that has ended keeps its outcome, report or error, even if one of its files cannot be made: that is only
+/// logged.
 void at_the_end(auto&& write) noexcept {
   try {
     write();
@@ -46,14 +50,14 @@ void at_the_end(auto&& write) noexcept {
   }
 }
 
-/// `write(path)` where the variable names a file.
+/// Calls `write(path)` if the variable names a file.
 void write_where_asked(char const* variable, auto&& write) noexcept {
   char const* const asked = std::getenv(variable);
   if (asked == nullptr || *asked == '\0') return;
   at_the_end([&] { write(std::string(asked)); });
 }
 
-/// The picture that Graphviz makes of the file `dot`; none where it does not.
+/// The picture that Graphviz makes of the file `dot`; none if it fails.
 std::optional<std::string> drawn(std::string const& dot) {
   int pipe_ends[2];
   if (::pipe2(pipe_ends, O_CLOEXEC) != 0) return std::nullopt;
@@ -75,7 +79,7 @@ std::optional<std::string> drawn(std::string const& dot) {
     if (got < 0 && errno != EINTR) break;
   }
   ::close(pipe_ends[0]);
-  int status = 0;  // stays where the program has no interest in children (SIGCHLD ignored): nothing tells then
+  int status = 0;  // stays 0 if the program ignores SIGCHLD: then there is no status
   while (spawned && waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   if (status != 0 || picture.empty()) return std::nullopt;
@@ -230,13 +234,13 @@ RunReport Pipeline::Core::report_of(PipelineSnapshot const& seen, std::chrono::s
   return report;
 }
 
-/// While it runs a tunnel may grow.
+/// Locked, because a tunnel may grow during a run.
 std::size_t Pipeline::Core::capacity_of(TunnelState const& t) {
   std::scoped_lock const lock(snapshots_);
   return t.capacity;
 }
 
-/// With the numbers of a run, where there is one.
+/// The graph, with the numbers of a run if there is one.
 std::string Pipeline::Core::graph() {
   RunReport const now = stats();
   auto const label = [&](std::string const& first, std::string const& more) {
@@ -284,7 +288,8 @@ std::string Pipeline::Core::graph() {
   return dot + "}\n";
 }
 
-/// HIWAY_GRAPH names a file: dot's language, or a picture where it ends with .svg and Graphviz is installed.
+/// HIWAY_GRAPH names a file. It gets the dot language, or a picture if the name ends with .svg and Graphviz is
+/// installed.
 void Pipeline::Core::write_graph() noexcept {
   write_where_asked("HIWAY_GRAPH", [&](std::string const& path) {
     if (!path.ends_with(".svg")) return write_or_throw(path, graph(), "HIWAY_GRAPH");
@@ -295,7 +300,7 @@ void Pipeline::Core::write_graph() noexcept {
   });
 }
 
-/// HIWAY_STATS names a file, whose ending says in what form: .json, .prom, else a table; "-" is stderr.
+/// HIWAY_STATS names a file. Its ending selects the form: .json, .prom, else a table; "-" is stderr.
 void Pipeline::Core::write_stats() const noexcept {
   write_where_asked("HIWAY_STATS", [&](std::string const& path) {
     std::string const text = path.ends_with(".json")   ? to_json(report_) + "\n"
@@ -310,7 +315,7 @@ bool Pipeline::Core::show_is_due(std::chrono::steady_clock::time_point now) cons
   return show_every_.count() != 0 && now >= next_show_;
 }
 
-/// HIWAY_WATCH: the table, anew in place of the old one on a terminal.
+/// HIWAY_WATCH: prints the table; on a terminal it replaces the previous one.
 void Pipeline::Core::show(std::chrono::steady_clock::time_point now) {
   if (!show_is_due(now)) return;
   next_show_ = now + show_every_;
@@ -318,7 +323,7 @@ void Pipeline::Core::show(std::chrono::steady_clock::time_point now) {
   std::fputs(((isatty(STDERR_FILENO) != 0 ? "\x1b[H\x1b[J" : "") + table).c_str(), stderr);
 }
 
-// Of a live run the report is made under the lock: the run's end, and the next start, wait for it.
+// The report of a live run is made under the lock, so the run's end and the next start wait for it.
 RunReport Pipeline::Core::stats() {
   require_own_process("stats");
   std::unique_lock lock(snapshots_);
@@ -328,7 +333,7 @@ RunReport Pipeline::Core::stats() {
   return report_of(read_counters(*copies, Kernels::not_asked), std::chrono::steady_clock::now());
 }
 
-/// Of a run that has failed: without a report.
+/// `report` is null for a run that has failed.
 void Pipeline::Core::write_trace(std::chrono::steady_clock::time_point end, RunReport const* report) noexcept {
   at_the_end([&] { write_trace_of(end, report != nullptr ? *report : report_of(snapshot(), end)); });
 }

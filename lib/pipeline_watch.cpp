@@ -1,18 +1,20 @@
 // Pipeline::Core's two looks at a run under way.
 //
-//   supervisor   errors of the device, the end, throttles of a pipeline without a device. It asks nothing of the driver.
-//   watcher      asks the driver: whether kernels have left, and for copies of the devices' words. Then it observes: the
-//                deadline, stalls, samples of a trace. It has a thread of its own, because a CUDA call of the process may
-//                hold the driver up until kernels have left, and kernels may need the monitors to leave (docs/adr/0009).
+//   supervisor   handles errors of the device, the end, and throttles of a pipeline without a device. It asks the
+//                driver nothing.
+//   watcher      asks the driver whether kernels have left, and for copies of the devices' words. Then it observes:
+//                deadline, stalls, samples of a trace. It has a thread of its own, because a CUDA call of the process
+//                may hold the driver up until kernels have left, and kernels may need the monitors to leave
+//                (docs/adr/0009).
 //
 //   word              written by             read by
 //   driver_since_ns_  the watcher            the supervisor
 //   observing_        a mutex of the observer's own fields
 //
-//   W1  No call to the driver is made under observing_ or snapshots_. While the driver holds the watcher up, the supervisor
-//       observes in its place, and stats() returns; both without the devices' words.
-//   W2  No exception ends a look. It becomes the run's error, and the look is taken again. The code that ends an aborting run
-//       allocates nothing.
+//   W1  No call to the driver is made under observing_ or snapshots_. While the driver holds the watcher up, the
+//       supervisor observes in its place, and stats() returns; both without the devices' words.
+//   W2  No exception ends a look. It becomes the run's error, and the look is taken again. The code that ends an
+//       aborting run allocates nothing.
 #include <utility>
 
 #include "pipeline_core.hpp"
@@ -23,7 +25,7 @@ namespace {
 constexpr auto kernel_poll_interval = std::chrono::milliseconds(1);
 constexpr auto start_patience = std::chrono::seconds(10);
 constexpr auto driver_patience = std::chrono::milliseconds(200);
-constexpr auto glance = std::chrono::milliseconds(20);  // before the deadline: do items still move?
+constexpr auto glance = std::chrono::milliseconds(20);  // looked at this long before the deadline: do items still move?
 
 std::int64_t ns_of(std::chrono::steady_clock::time_point time) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
@@ -91,7 +93,7 @@ void Pipeline::Core::poll_kernels_when_due(std::chrono::steady_clock::time_point
   poll_kernels(finishing);
 }
 
-/// How long the driver has held the watcher up.
+/// How long the watcher's current call to the driver has taken.
 std::chrono::nanoseconds Pipeline::Core::driver_held(std::chrono::steady_clock::time_point now) const {
   std::int64_t const since = driver_since_ns_.load(std::memory_order_relaxed);
   return std::chrono::nanoseconds(since == 0 || !asks_driver_ ? 0 : ns_of(now) - since);
@@ -106,7 +108,7 @@ bool Pipeline::Core::needs_copies(std::chrono::steady_clock::time_point now) {
   return deadline_is_due(now) || sample_is_due(now) || show_is_due(now) || growth_is_due(now) || stall_look_is_due(now);
 }
 
-/// Takes every look that is due. Under observing_. `driver_held` is 0 on the watcher.
+/// Takes every look that is due. Called under observing_. `driver_held` is 0 on the watcher.
 void Pipeline::Core::observe(std::chrono::steady_clock::time_point now, std::chrono::nanoseconds driver_held) noexcept {
   driver_held_ = driver_held;
   try {
@@ -120,8 +122,8 @@ void Pipeline::Core::observe(std::chrono::steady_clock::time_point now, std::chr
   }
 }
 
-// Closes what a user's own kernel left open, once that kernel has ended. A launch queued after it in its stream would do the
-// same, but would wait in the driver for the whole run.
+// Closes what a user's own kernel left open, once that kernel has ended. A launch queued after it in its stream would
+// do the same, but would wait in the driver for the whole run.
 void Pipeline::Core::close_behind_own_kernels() {
   for (Started& s : kernels_) {
     if (s.close_behind == npos || s.done) continue;
@@ -146,13 +148,14 @@ std::exception_ptr Pipeline::Core::ask_kernel(Started& kernel) {
     kernel.done = true;
     failure = std::current_exception();
   }
-  // The failed monitor would have told the emulated device that the run aborts.
+  // A failed monitor cannot tell the emulated device that the run aborts, so this does.
   if (failure && kernel.monitor && backend(kernel.home).is_host())
     ThreadMachine{}.store(control(kernel.home)->aborted, 1u, Order::release);
   return failure ? kernel.failure.of(failure) : nullptr;
 }
 
-/// Asks each kernel whether it has left, the monitors last, which are the last to blame. The first failure, if any.
+/// Asks each kernel whether it has left. The monitors come last, because they are the least likely cause. Returns the
+/// first failure, if any.
 std::exception_ptr Pipeline::Core::ask_kernels() {
   std::exception_ptr first;
   for (auto kernel = kernels_.rbegin(); kernel != kernels_.rend(); ++kernel) {
@@ -164,7 +167,7 @@ std::exception_ptr Pipeline::Core::ask_kernels() {
 
 void Pipeline::Core::poll_kernels(bool finishing) {
   if (std::exception_ptr const error = ask_kernels()) {
-    std::exception_ptr const of_earlier = ask_kernels();  // it may have taken down some that were asked before it
+    std::exception_ptr const of_earlier = ask_kernels();  // it may have taken down kernels that were asked before it
     set_error(of_earlier ? of_earlier : error);
   }
   if (finishing && std::ranges::all_of(kernels_, &Started::done)) {
@@ -173,8 +176,8 @@ void Pipeline::Core::poll_kernels(bool finishing) {
   }
 }
 
-// A kernel's failure takes its device's whole context down: every kernel there reports it, and none says that it was its
-// own.
+// A kernel's failure takes down its device's whole context. Every kernel there reports the failure, and none says that
+// it was its own.
 std::exception_ptr Pipeline::Core::kernel_failed(std::exception_ptr error, Home home) const {
   std::string names;
   std::size_t there = 0;
@@ -194,8 +197,8 @@ std::exception_ptr Pipeline::Core::kernel_failed(std::exception_ptr error, Home 
   }
 }
 
-// All persistent kernels must run at once. The residency check promises it; a tool that runs kernels one after another
-// breaks it.
+// All persistent kernels must run at once. The residency check ensures it, but a tool that runs kernels one after
+// another breaks it.
 void Pipeline::Core::check_started(std::chrono::steady_clock::time_point now) {
   if (checker_ == at_host || all_started_ || ended_.load(std::memory_order_relaxed)) return;
   all_started_ = have_all_started();
@@ -245,7 +248,8 @@ bool Pipeline::Core::deadline_is_due(std::chrono::steady_clock::time_point now) 
   return left.count() < 0 || (left <= glance && before_deadline_.empty());
 }
 
-// Whether a run that is too slow has stalled or moves on, one moment cannot tell: a glance before the deadline does.
+// One moment cannot tell whether a slow run has stalled or still moves, so there is a look shortly before the deadline,
+// too.
 void Pipeline::Core::check_deadline(std::chrono::steady_clock::time_point now) {
   if (!deadline_is_due(now)) return;
   bool const passed = now - started_ > config_.deadline;

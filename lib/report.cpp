@@ -26,7 +26,7 @@ std::string percent(double fraction) {
 
 std::uint64_t bytes(TunnelReport const& t) { return t.items * t.item_bytes; }
 
-/// Columns as wide as their longest text, the first to the left, the others to the right.
+/// Prints columns as wide as their longest text, the first aligned left, the others right.
 class Table {
  public:
   explicit Table(std::vector<std::string> head) { rows_.push_back(std::move(head)); }
@@ -49,7 +49,7 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-/// One metric: its lines, and above them what it is.
+/// One metric: a header that describes it, then its lines.
 class Metric {
  public:
   Metric(char const* name, char const* kind, char const* help) {

@@ -1,11 +1,11 @@
-// The handler of SIGUSR1 counts; the watcher of a run compares the count with what it has seen.
+// The handler of SIGUSR1 counts signals; the watcher of a run compares the count with the count at its last look.
 //
 //   word     written by                     read by
 //   signals  the handler, on any thread     watchers
 //
-// The handler is code of this library. A plugin that has the library in it takes that code with it when it is unloaded, so the
-// signal is ignored from then on, and a pending one is discarded. It does not get its default back: that kills the process,
-// and the sender of the signal cannot know when a plugin is unloaded.
+// The handler is code of this library. If a plugin contains the library, unloading the plugin removes that code. So
+// from then on the signal is ignored, and a pending signal is discarded. The default action is not restored: it kills
+// the process, and the sender of the signal cannot know when a plugin is unloaded.
 #include "lib/report_signal.hpp"
 
 #include <atomic>
@@ -21,7 +21,8 @@ static_assert(std::atomic<unsigned>::is_always_lock_free, "the signal handler mu
 
 void count_signal(int) { signals.fetch_add(1, std::memory_order_relaxed); }
 
-/// Set beside SIG_IGN, where it has no effect: by this mark a plugin that is loaded again knows that the library itself ignores the signal.
+/// A flag that has no effect on SIG_IGN, set there as a mark. It tells a plugin that is loaded again that the library
+/// itself ignores the signal.
 constexpr int ignored_by_hiway = SA_NODEFER;
 
 struct Handler {

@@ -3,7 +3,7 @@
 
 namespace hiway {
 
-/// How often the signal has come since it was taken over. *Threads*: any.
+/// How often the signal has come since take_report_signal(). *Threads*: any.
 [[nodiscard]] unsigned report_signals() noexcept;
 
 }  // namespace hiway

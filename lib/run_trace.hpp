@@ -1,5 +1,5 @@
-// RunTrace: what the watcher of a traced run saw of its tunnels and GPU stages, and all of it with what CPU threads and
-// transfer lines wrote themselves as one Chrome trace (docs/tracing.md).
+// RunTrace: what the watcher of a traced run saw of its tunnels and GPU stages. chrome_trace() writes this, and what
+// CPU threads and transfer lines recorded themselves, as one Chrome trace (docs/tracing.md).
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +24,8 @@ struct RunSample {
   };
   std::int64_t ns = 0;  ///< steady clock
   std::vector<Tunnel> tunnels;
-  std::vector<std::uint32_t> active;  ///< of each stage: executors that got something since the sample before
+  /// For each stage: executors that got something since the previous sample.
+  std::vector<std::uint32_t> active;
 };
 
 /// One tunnel over all samples.
@@ -33,14 +34,14 @@ struct TunnelLevels {
   std::uint64_t sum = 0;
   std::uint64_t most = 0;
   std::uint64_t full = 0;   ///< samples in which it was full
-  std::uint64_t empty = 0;  ///< in which it held nothing
+  std::uint64_t empty = 0;  ///< samples in which it held nothing
   std::uint64_t spilled = 0;
 };
 /// One stage over all samples.
 struct StageLevels {
-  std::uint64_t samples = 0;  ///< in which some of its blocks had started, and not all had returned
+  std::uint64_t samples = 0;  ///< samples in which some of its blocks had started and not all had returned
   std::uint64_t active = 0;
-  std::int64_t left_ns = 0;  ///< the first sample in which all had returned; 0: there was none
+  std::int64_t left_ns = 0;  ///< time of the first sample in which all had returned; 0: there was none
 };
 
 struct RunEvent {
@@ -62,7 +63,7 @@ struct ThreadTrack {
   ThreadTrace const* trace = nullptr;
 };
 
-/// *Threads*: the watcher; all of it when that has ended.
+/// *Threads*: the watcher; any thread once the watcher has ended.
 class RunTrace {
  public:
   static constexpr std::size_t most_samples = std::size_t{1} << 13;
@@ -77,19 +78,19 @@ class RunTrace {
 
  private:
   std::vector<RunSample> samples_;
-  std::size_t every_ = 1;    ///< of the moments, so many are kept as one sample
-  std::size_t moments_ = 0;  ///< so far
+  std::size_t every_ = 1;    ///< one of so many moments is kept as a sample
+  std::size_t moments_ = 0;  ///< moments so far
   std::vector<RunEvent> events_;
   std::vector<TunnelLevels> tunnels_;
   std::vector<StageLevels> stages_;
-  std::vector<std::vector<std::uint64_t>> got_;  ///< at the sample before, by stage and executor
+  std::vector<std::vector<std::uint64_t>> got_;  ///< at the previous sample, by stage and executor
 };
 
 /// All that goes into a trace file.
 struct TraceParts {
   std::int64_t began_ns = 0;
   std::int64_t ended_ns = 0;
-  std::int64_t end_detection_ns = 0;  ///< that it took, at the run's end; 0: not known
+  std::int64_t end_detection_ns = 0;  ///< time that end detection took at the run's end; 0: not known
   RunReport report;
   std::string error;
   std::vector<ThreadTrack> threads;

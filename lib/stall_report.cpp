@@ -6,12 +6,12 @@
 namespace hiway {
 namespace {
 
-/// Words are read one after another while others change them: a later one may be ahead.
+/// Words are read one after another while other threads change them, so a later word may be ahead.
 std::uint64_t minus(std::uint64_t a, std::uint64_t b) { return a > b ? a - b : 0; }
 
 }  // namespace
 
-/// Puts that wait may have their tickets already, where items carry tags.
+/// Waiting puts may have their tickets already if items carry tags, so the count is limited to the capacity.
 std::uint64_t in_ring(TunnelSnapshot const& t) { return std::min(minus(t.claimed, t.retired), t.capacity); }
 std::uint64_t in_pool(TunnelSnapshot const& t) { return minus(t.spill_claimed, t.spill_taken); }
 std::uint64_t put(TunnelSnapshot const& t) {
@@ -63,7 +63,7 @@ std::uint64_t held(StageSnapshot const& s) {
   return all;
 }
 
-/// Who may wait for whom, and for what.
+/// A possible wait of one stage for another.
 struct Link {
   enum class Wait : std::uint8_t { room, items };
   std::size_t from = 0;  ///< the stage that waits
@@ -170,13 +170,13 @@ class Finder {
     }
     return all;
   }
-  /// It reads, holds nothing, and there is nothing for it to get: it only passes a wait on.
+  /// True if the stage reads, holds nothing and has nothing to get: it only passes a wait on.
   [[nodiscard]] bool idle(StageSnapshot const& s) const {
     return !s.from.empty() && held(s) == 0 &&
            std::all_of(s.from.begin(), s.from.end(), [&](auto const& from) { return empty(p_.tunnels[from.tunnel]); });
   }
 
-  /// A CUDA call of the process, in a stage or elsewhere, has the driver's lock and waits for kernels to leave.
+  /// A CUDA call of the process, in a stage or elsewhere, holds the driver's lock and waits for kernels to leave.
   void driver_holds() {
     if (p_.driver_held.count() == 0) return;
     auto const tenths = std::chrono::duration_cast<std::chrono::milliseconds>(p_.driver_held).count() / 100;
@@ -205,7 +205,7 @@ class Finder {
     }
   }
 
-  /// Of one that holds tasks, waits for no room, and has not returned.
+  /// The reason for a stage that holds tasks, waits for no room, and has not returned.
   [[nodiscard]] std::string why_not_ended(StageSnapshot const& s) const {
     if (std::uint32_t const lanes = s.in_sync_block.value_or(0); lanes != 0) {
       return std::to_string(lanes) + (lanes == 1 ? " of its lanes stands" : " of its lanes stand") +
@@ -219,7 +219,7 @@ class Finder {
 
   void tasks_not_ended() {
     for (StageSnapshot const& s : p_.stages) {
-      if (!known(s) || !waits_for_room(s).empty()) continue;  // then it holds them rightly
+      if (!known(s) || !waits_for_room(s).empty()) continue;  // a stage that waits for room has a reason to hold tasks
       for (auto const& from : s.from) {
         std::uint64_t const n = held(from.tasks);
         if (n == 0) continue;
@@ -255,7 +255,8 @@ class Finder {
     return all;
   }
 
-  /// A circle of waits with a full tunnel in it; without one it is a cycle whose items come from elsewhere.
+  /// The shortest circle of waits with a full tunnel in it. A circle without one is a cycle whose items come from
+  /// elsewhere.
   [[nodiscard]] std::vector<Link> shortest_circle() const {
     std::vector<Link> const all = links();
     std::vector<Link> shortest;
@@ -267,7 +268,7 @@ class Finder {
     return shortest;
   }
 
-  /// A shortest one that begins with `first`; empty where there is none.
+  /// A shortest circle that begins with `first`; empty if there is none.
   [[nodiscard]] std::vector<Link> circle_through(Link const& first, std::vector<Link> const& all) const {
     std::vector<Link const*> reached_by(p_.stages.size(), nullptr);
     reached_by[first.to] = &first;
@@ -312,7 +313,7 @@ class Finder {
     }
   }
 
-  /// Who may wait for room in the tunnel.
+  /// The writers that may wait for room in the tunnel.
   [[nodiscard]] std::vector<std::string> waiting_writers(std::size_t tunnel) const {
     TunnelSnapshot const& t = p_.tunnels[tunnel];
     std::vector<std::string> all;
@@ -325,7 +326,7 @@ class Finder {
     return all;
   }
 
-  /// Who waits although there may be room: never for long, so that it is no part of a circle.
+  /// Writers that wait although there may be room. They never wait for long, so they are not part of a circle.
   void throttled_tunnels() {
     for (std::size_t i = 0; i < p_.tunnels.size(); ++i) {
       TunnelSnapshot const& t = p_.tunnels[i];
@@ -355,7 +356,7 @@ class Finder {
     }
   }
 
-  /// A put would be an error; whoever calls try_put may call it again and again.
+  /// A put would be an error; a stage that uses try_put may call it again and again.
   void full_pools() {
     for (std::size_t i = 0; i < p_.tunnels.size(); ++i) {
       TunnelSnapshot const& t = p_.tunnels[i];

@@ -11,8 +11,8 @@ namespace {
 
 constexpr char hex_digits[] = "0123456789abcdef";
 
-/// Bytes of the character that `text` begins with. 0: no character, but a byte out of place, a form that is not the shortest, half
-/// of a surrogate pair, or a number that Unicode does not have.
+/// How many bytes the character has that `text` begins with. 0: it begins with no character, but with a byte out of
+/// place, a form that is not the shortest, half of a surrogate pair, or a number that Unicode does not have.
 std::size_t character(std::string_view text) {
   auto const byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
   unsigned const first = byte(0);
@@ -27,7 +27,7 @@ std::size_t character(std::string_view text) {
   return bytes;
 }
 
-/// In quotes; each control character as `control` has it.
+/// In quotes; `control` gives the text of each control character.
 std::string escaped(std::string_view text, auto&& control) {
   std::string all(1, '"');
   while (!text.empty()) {

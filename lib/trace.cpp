@@ -8,7 +8,7 @@
 namespace hiway {
 namespace {
 
-// A look costs some 25 ns: so long at least between two of them, unless one task takes longer.
+// A look at the clock costs some 25 ns. Looks are at least this far apart, unless one task takes longer.
 constexpr std::int64_t soon_ns = 2'000;
 constexpr std::int64_t late_ns = 20'000;
 
@@ -56,10 +56,10 @@ void ThreadTrace::end_wait(std::uint32_t tunnel) {
   record({.begin_ns = waiting_ns_, .end_ns = now, .tunnel = tunnel, .kind = TraceSlice::Kind::waits_for_items});
   if (!records_) return;
   begin_task(tunnel, now);
-  ++until_look_;  // the get that ends the wait is counted behind it
+  ++until_look_;  // the get that ends the wait is counted after it
 }
 
-// What a source does before a put is its task; others wait for room in the middle of theirs.
+// What a source does before a put is its task. Other stages wait for room in the middle of their tasks.
 void ThreadTrace::begin_put(std::uint32_t tunnel) {
   push_range("waits for room");
   waits_for_room_ = true;
@@ -68,7 +68,7 @@ void ThreadTrace::begin_put(std::uint32_t tunnel) {
   if (!source_) return;
   tunnel_ = tunnel;
   end_task(waiting_ns_, 1);
-  until_look_ = never;  // the put is counted: it is none of the next task's
+  until_look_ = never;  // the put is counted here: it does not belong to the next task
 }
 
 void ThreadTrace::end_put(std::uint32_t tunnel) {
@@ -95,7 +95,7 @@ void ThreadTrace::begin_task(std::uint32_t tunnel, std::int64_t now) {
   window_ = until_look_ = between_looks_;
 }
 
-/// `begun`: 1 where the last get's task, or the next put's, ends, too.
+/// `begun`: 1 if the task of the last get, or of the next put, ends as well.
 void ThreadTrace::end_task(std::int64_t now, std::uint32_t begun) {
   if (!records_ || !in_task_) return;
   in_task_ = false;

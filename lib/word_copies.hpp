@@ -1,5 +1,5 @@
-// WordCopies: the words of a run's devices as they were when the driver was asked for them. Words of the host, and of
-// emulated devices, are read where they lie.
+// WordCopies: the words of a run's devices, as copied through the driver at one moment. Words of the host and of
+// emulated devices are read in place.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -12,20 +12,22 @@
 
 namespace hiway {
 
-/// Where words lie: with the host, or with a device of the pipeline's. Only code at the home may use read-modify-writes on them.
+/// Where words lie: at the host, or at one of the pipeline's devices. Only code at the home may use read-modify-writes
+/// on them.
 using Home = std::size_t;
 inline constexpr Home at_host = 0;
-inline constexpr Home own_device = 1;  ///< PipelineConfig::device; further devices follow, as stages ask for them
+inline constexpr Home own_device = 1;  ///< further devices follow in the order in which stages ask for them
 
 /// *Threads*: once it is filled, any.
 class WordCopies {
  public:
-  /// What is not fetched is not seen.
+  /// Announces words at `home`. Until they are fetched they count as not seen.
   void expect(Home home) {
     devices_.resize(std::max(devices_.size(), home + 1));
     devices_[home].expected = true;
   }
-  /// Copies words of device `home`, all together: each copy takes the bus's whole latency. It may wait for the driver.
+  /// Copies words of device `home` in one go, because each copy takes the bus's whole latency. It may wait for the
+  /// driver.
   void fetch(Home home, Backend& backend, std::vector<std::span<std::byte const>> const& spans) {
     expect(home);
     Seen& seen = devices_[home];
@@ -38,7 +40,7 @@ class WordCopies {
     }
   }
 
-  /// 0 where it was not seen.
+  /// The word's value; 0 if it was not seen.
   template <class T>
   [[nodiscard]] T read(Word<T>* word, Home home) const {
     if (word == nullptr) return T{0};
@@ -52,7 +54,7 @@ class WordCopies {
     }
     return value.bits;
   }
-  /// Of all devices whose words are expected.
+  /// True if the words of all expected devices were seen.
   [[nodiscard]] bool devices_seen() const {
     return std::ranges::all_of(devices_, [](Seen const& s) { return !s.expected || s.all; });
   }

@@ -1,5 +1,6 @@
-// A delegate of the end check: the monitor of a device that is not the checker's. It tells what gates have opened at its
-// home, answers the checker's questions and sets the words that end its tunnels and stages (termination.hpp T8).
+// A delegate of the end check: the monitor of a device that is not the checker's. It tells the checker which gates have
+// opened at its home, answers the checker's questions, and sets the words that end its tunnels and stages
+// (termination.hpp T8).
 #pragma once
 #include <cstdint>
 
@@ -9,7 +10,7 @@ namespace hiway {
 
 namespace detail {
 
-/// Tells it when `open`; nothing is told twice.
+/// Sets the word when `open`, once: afterwards the word is forgotten.
 template <class Machine>
 HIWAY_DEVICE inline void tell_once(Machine m, Word<std::uint32_t>*& word, bool open) {
   if (!open) return;
@@ -19,7 +20,7 @@ HIWAY_DEVICE inline void tell_once(Machine m, Word<std::uint32_t>*& word, bool o
   });
 }
 
-/// What the question asks of one unit at this home.
+/// The answer to the checker's question about one unit at this home.
 template <class Machine>
 HIWAY_DEVICE inline std::uint64_t answer_to(Machine m, TerminationTable& table, Question what, std::uint32_t u) {
   UnitRecord& unit = table.units[u];
@@ -40,8 +41,8 @@ HIWAY_DEVICE inline std::uint64_t answer_to(Machine m, TerminationTable& table, 
 
 }  // namespace detail
 
-/// One round of a delegate; all lanes of the warp call it together. `ended` when the checker has said that every unit of
-/// which something lies here has.
+/// One round of a delegate; all lanes of the warp call it together. Returns `ended` when the checker has ended every
+/// unit that has a part here.
 template <class Machine>
 HIWAY_DEVICE inline CheckResult delegate_round(Machine m, TerminationTable& table) {
   for (std::uint32_t u = 0; u < table.unit_count; ++u) {

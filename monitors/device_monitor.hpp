@@ -1,7 +1,7 @@
-// The device monitor: a kernel of its own that runs the device's half of every tunnel, relays aborts both ways, throttles,
-// and checks for the end. Where it has four warps each has a part of that, and none waits for another's looks across the
-// bus, or for what another tells to be there; where it has one, that does all of it. The same template runs on the
-// emulated device.
+// The device monitor: a kernel of its own that runs the device's half of every tunnel, relays aborts both ways,
+// throttles, and checks for the end. With four warps, each does one part of this work, so no warp waits for another's
+// reads across the bus or for another's writes to become visible. With one warp, that warp does everything. The same
+// template runs on the emulated device.
 #pragma once
 #include <cstdint>
 
@@ -18,8 +18,8 @@ struct DeviceNotice {
   alignas(64) Word<std::uint32_t> faulted{0};  ///< set after `record`
   Word<std::uint32_t> ended{0};                ///< every unit has ended
   Word<std::uint32_t> alive{0};                ///< the monitor itself runs
-  Word<std::uint32_t> stages_started{
-      0};  ///< device stages whose blocks all run, in their order, up to the first that does not
+  /// How many device stages have all their blocks running: stages in order, up to the first that does not
+  Word<std::uint32_t> stages_started{0};
   FaultRecord record;
 };
 
@@ -39,32 +39,32 @@ struct MonitorTable {
   std::uint32_t stage_count = 0;
   TerminationTable termination;
   ThrottleTable throttles;
-  Word<std::uint32_t> host_aborts{0};  ///< whoever hears has seen it, and then set the device's `aborted`
-  Word<std::uint32_t> over{0};         ///< whoever checks has left
+  Word<std::uint32_t> host_aborts{0};  ///< set by the warp that hears, just before it sets the device's `aborted`
+  Word<std::uint32_t> over{0};         ///< set when the warp that checks leaves
 };
 
 /// The parts of the monitor's work, as bits.
 enum MonitorPart : std::uint32_t { checks = 1, tells_puts = 2, tells_gets = 4, hears = 8, all_parts = 15 };
-/// Those of warp `warp` of `warps`, one or four.
+/// The parts of warp `warp`; `warps` is one or four.
 HIWAY_DEVICE constexpr std::uint32_t parts_of(unsigned warp, unsigned warps) {
   return warps == 1 ? std::uint32_t{all_parts} : 1u << warp;
 }
 
-/// A relay in its lane's registers: what lies in memory would be read again behind every acquire.
+/// A relay held in its lane's registers. In memory it would be read again after every acquire.
 struct HeldRelay {
   Ring ring;
   Word<std::uint64_t>* word = nullptr;  ///< null: the lane has none
   std::uint64_t to = 0;
 };
-/// The lane's first one.
+/// The lane's first relay.
 template <class Machine>
-HIWAY_DEVICE inline HeldRelay hold(Machine m, MonitorTable& t, Relay Relays::*way) {
+HIWAY_DEVICE inline HeldRelay hold(Machine m, MonitorTable& t, Relay Relays::* way) {
   if (m.lane() >= t.relay_count) return {};
   Relay& r = t.relays[m.lane()].*way;
   return {r.ring, r.word, m.load(r.to, Order::relaxed)};
 }
 
-/// One step of every relay that tells and belongs to `parts`, each by a lane of its own; true when something moved.
+/// One step of every relay that tells and belongs to `parts`, one lane for each. True when something moved.
 template <class Machine>
 HIWAY_DEVICE inline bool tell_all(Machine m, MonitorTable& t, std::uint32_t parts, HeldRelay& held) {
   auto const is_mine = [&](Ring const& ring) {
@@ -84,13 +84,13 @@ HIWAY_DEVICE inline bool tell_all(Machine m, MonitorTable& t, std::uint32_t part
   return m.ballot(m.lanes(), moved) != 0;
 }
 
-/// One step of every relay that hears, each by a lane of its own, so that their looks across, of which each takes the
-/// bus's whole latency, are under way at once; and an abort of the host's. True when something moved.
+/// One step of every relay that hears, one lane for each; also checks whether the host aborts. Each read across takes
+/// the bus's whole latency, so separate lanes keep all of them in flight at once. True when something moved.
 template <class Machine>
 HIWAY_DEVICE inline bool hear_all(Machine m, MonitorTable& t, HeldRelay& held) {
   unsigned const width = m.count(m.lanes());
   bool moved = false;
-  bool const host_aborts = m.load_across(t.host_control->aborted, Order::relaxed) != 0;  // under way with the others
+  bool const host_aborts = m.load_across(t.host_control->aborted, Order::relaxed) != 0;  // in flight with the others
   if (held.word != nullptr) {
     std::uint64_t const from = held.to;
     held.to = hear(m, held.ring, *held.word, from);
@@ -107,7 +107,7 @@ HIWAY_DEVICE inline bool hear_all(Machine m, MonitorTable& t, HeldRelay& held) {
   return m.ballot(m.lanes(), moved) != 0;
 }
 
-/// True when the run is aborting; a fault of the device's is told to the host.
+/// True when the run is aborting. Tells the host of a fault on the device.
 template <class Machine>
 HIWAY_DEVICE inline bool relay_abort(Machine m, MonitorTable& t) {
   if (m.ballot(m.lanes(), is_aborted(m, *t.control)) == 0) return false;
@@ -130,13 +130,13 @@ HIWAY_DEVICE inline std::uint32_t gates_reached(Machine m, CountGate const* gate
   return reached;
 }
 
-/// What whoever checks remembers.
+/// What the checking warp remembers between rounds.
 struct Checked {
   bool ended = false;
   std::uint32_t started = 0;
 };
 
-/// One round of whoever checks; true when the monitor's life is over.
+/// One round of the checking warp; true when the monitor's life is over.
 template <class Machine>
 HIWAY_DEVICE inline bool check_all(Machine m, MonitorTable& t, TerminationTable& termination, Checked& so_far,
                                    bool& moved) {
@@ -158,7 +158,8 @@ HIWAY_DEVICE inline bool check_all(Machine m, MonitorTable& t, TerminationTable&
   return over;
 }
 
-/// The life of a warp of the monitor's that has these parts; all its lanes call it. `room`: near memory for who checks.
+/// The life of one warp of the monitor, which does these parts; all its lanes call it. `room`: near memory for the warp
+/// that checks.
 template <class Machine>
 HIWAY_DEVICE inline void run_device_monitor(Machine m, MonitorTable& t, std::uint32_t parts = all_parts,
                                             CheckRoom room = {}) {
@@ -172,7 +173,7 @@ HIWAY_DEVICE inline void run_device_monitor(Machine m, MonitorTable& t, std::uin
   if (has_checks && m.lane() == 0) m.store_across(t.notice->alive, 1u, Order::release);
   for (unsigned misses = 0;;) {
     bool moved = false;
-    bool const over = !has_checks && m.load(t.over, Order::relaxed) != 0;  // under way with what follows
+    bool const over = !has_checks && m.load(t.over, Order::relaxed) != 0;  // in flight with what follows
     if (has_tells) moved = tell_all(m, t, parts, told) || moved;
     if (has_hears) moved = hear_all(m, t, heard) || moved;
     if (has_checks) {
@@ -187,7 +188,8 @@ HIWAY_DEVICE inline void run_device_monitor(Machine m, MonitorTable& t, std::uin
       misses = 0;
       continue;
     }
-    // Everybody's latency hangs on the monitor: it polls fast; who hears spares the bus when all has been still for long.
+    // Every tunnel's latency depends on the monitor, so it polls fast. Only a warp that hears backs off, to spare the
+    // bus, once nothing has moved for long.
     m.relax(!has_hears || misses < long_wait_misses ? 0 : misses);
     ++misses;
   }

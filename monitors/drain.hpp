@@ -1,4 +1,4 @@
-// The drain of a spill pool whose tunnel crosses the bus: a monitor moves what lies there into the outbox.
+// The drain of a spill pool whose tunnel crosses the bus: a monitor moves the pool's items into the outbox.
 #pragma once
 #include <cstdint>
 
@@ -7,17 +7,17 @@
 
 namespace hiway {
 
-/// Moves a spill pool at a home whose tunnel crosses the bus into its outbox. The drainer takes a ring ticket, commits,
-/// then counts.
+/// Moves the items of a spill pool into the outbox at the same home. The drain takes a ring ticket, commits, then
+/// counts.
 struct Drain {
   Ring pool;
   Ring outbox;
-  Word<std::uint64_t>* drained = nullptr;  ///< `finished` of the pool
-  std::uint64_t hand_begin = 0;            ///< pool tickets taken and not yet moved; the drain's own
+  Word<std::uint64_t>* drained = nullptr;  ///< counts as `finished` for the pool
+  std::uint64_t hand_begin = 0;            ///< pool tickets taken but not yet moved; only the drain uses them
   std::uint64_t hand_end = 0;
 };
 
-/// One step; all lanes of the monitor's warp together.
+/// One step; all lanes of the monitor's warp call it together. True when an item moved.
 template <class Machine>
 HIWAY_DEVICE inline bool step(Machine m, Drain& d, Control& control) {
   std::uint32_t const group = m.lanes();
@@ -34,7 +34,8 @@ HIWAY_DEVICE inline bool step(Machine m, Drain& d, Control& control) {
       d.hand_end = end;
     });
   }
-  // A ticket's holder may have left without its item, in a fault: the monitor, which tells of faults, waits for nobody.
+  // The holder of a ticket may have left in a fault without putting its item. The monitor must not wait for it, because
+  // the monitor is what reports faults.
   std::uint64_t const mine = begin + m.lane();
   bool const ready = mine < end && m.load(d.pool.turn(mine), Order::acquire) == d.pool.full_turn(mine);
   std::uint32_t const missing = ~m.ballot(group, ready);

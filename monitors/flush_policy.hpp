@@ -1,10 +1,11 @@
 // When a batch leaves: pure functions of numbers, tested without threads.
 //
-// A batch leaves when it has reached the threshold, when its oldest item is old enough, or when no company will come.
-// The threshold is the user's batch_items. Where that is 0 the library chooses by what of this tunnel is under way:
-//   nothing   1 item: waiting would only cost time, and company gathers while this batch is copied
+// A batch leaves when it has reached the threshold, when its oldest item is old enough, or when no more items will
+// come. The threshold is the user's batch_items. If that is 0, the library chooses by how much of this tunnel is in
+// flight:
+//   nothing   1 item: waiting would only cost time, and more items gather while this batch is copied
 //   n bytes   n, but at least 64 KiB and at most 256 KiB: the longer the copies ahead take, the larger the next one
-// and never more than half the capacity, so that one half is put while the other is copied.
+// The threshold is never more than half the capacity, so one half is put while the other is copied.
 #pragma once
 #include <algorithm>
 #include <chrono>
@@ -13,19 +14,19 @@
 namespace hiway {
 
 struct FlushState {
-  std::uint64_t pending_items = 0;    ///< published and not yet in a batch
+  std::uint64_t pending_items = 0;    ///< published but not yet in a batch
   std::uint64_t under_way_items = 0;  ///< in batches that have not arrived
   std::uint64_t batch_items = 0;      ///< the threshold; 0: the library chooses
   std::uint64_t item_bytes = 1;
   std::uint64_t capacity_items = 1;
   std::chrono::nanoseconds age{0};  ///< since the oldest pending item was seen
   std::chrono::nanoseconds flush_after{0};
-  bool closing = false;  ///< every outside writer has closed: no company will come
+  bool closing = false;  ///< every outside writer has closed, so no more items will come
 };
 
 enum class FlushDecision : std::uint8_t { wait, flush };
 
-/// Pending items that need not wait for more.
+/// How many pending items leave without waiting for more.
 [[nodiscard]] constexpr std::uint64_t flush_threshold(FlushState const& s) {
   if (s.batch_items != 0) return s.batch_items;
   if (s.under_way_items == 0) return 1;

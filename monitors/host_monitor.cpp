@@ -9,7 +9,8 @@ namespace hiway {
 
 namespace {
 
-// Looking without a rest takes from busy threads the very lines that they change: some microseconds between two looks.
+// Looking without a rest would take from busy threads the cache lines that they write. So some microseconds pass
+// between two looks.
 constexpr unsigned rests_between_looks = 128;
 
 }  // namespace
@@ -45,7 +46,7 @@ void HostMonitor::run(std::stop_token stop) {
   }
 }
 
-// As relax_thread, but a nap ends when somebody asks for it: whoever waits for the end of a run does not wait for naps.
+// Like relax_thread, but wake() ends a nap: a caller that waits for the end of a run does not wait for naps.
 void HostMonitor::idle(std::stop_token const& stop, unsigned& misses) {
   unsigned const awake = misses_awake(wait_);
   if (++misses < awake) return relax_thread(misses);

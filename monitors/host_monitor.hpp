@@ -1,5 +1,5 @@
-// Host monitors: CPU threads that run the host's half of the tunnels, one a direction, and the watcher of kernels; each
-// a list of steps and a way to idle.
+// Host monitors: CPU threads that run the host's half of the tunnels, one thread for each direction, and the watcher of
+// kernels. Each is a list of duties and a way to idle.
 #pragma once
 #include <condition_variable>
 #include <functional>
@@ -12,13 +12,13 @@
 
 namespace hiway {
 
-/// One thing a monitor does again and again: takes one step, returns whether anything moved.
+/// One thing that a monitor does again and again. A call takes one step and returns whether anything moved.
 using Duty = std::function<bool()>;
 
 class HostMonitor {
  public:
-  /// Ends by itself when `is_over()`. `on_failure` gets what a duty throws; that duty is not called again, the others
-  /// are. `wait`: between steps in which nothing moved.
+  /// The monitor ends by itself when `is_over()`. `on_failure` gets what a duty throws; that duty is not called again,
+  /// the others are. `wait` says how to wait after rounds in which nothing moved.
   HostMonitor(std::vector<Duty> duties, std::function<bool()> is_over,
               std::function<void(std::exception_ptr)> on_failure, Wait wait = Wait::automatic)
       : duties_(std::move(duties)), is_over_(std::move(is_over)), on_failure_(std::move(on_failure)), wait_(wait) {}
@@ -29,7 +29,7 @@ class HostMonitor {
   void start();
   /// *Waits* until the monitor's thread has ended.
   void stop();
-  /// Ends its nap, and the next steps follow one another without one. *Threads*: any.
+  /// Ends the monitor's nap; the next rounds follow without one. *Threads*: any.
   void wake();
 
  private:
@@ -43,7 +43,7 @@ class HostMonitor {
   std::mutex mutex_;
   std::condition_variable_any woken_;
   bool wake_ = false;    ///< under mutex_
-  std::jthread thread_;  ///< last: it uses the others
+  std::jthread thread_;  ///< last member: the thread uses the others
 };
 
 }  // namespace hiway

@@ -1,15 +1,18 @@
-// Throttles: hold writers from outside a cycle (a strongly connected component of the declared graph, a group as one node)
-// back while its spill pools are high, so that what is there is finished before more comes in (docs/adr/0013).
+// Throttles. While a cycle's spill pools are high, writers from outside it are held back, so that the items in the
+// cycle are finished before more come in (docs/adr/0013). A cycle is a strongly connected component of the declared
+// graph, with a group as one node.
+//
+// The checker is the end check's: the device monitor's warp, or the host's where nothing of the pipeline is on a
+// device. So every word has one writer. Across the bus, or to another device that the checker reaches, it makes only
+// loads and stores.
 //
 //   word                 written by                  read by
-//   claimed, taken       ring.hpp                    the checker: a pool's, at the home of its producers
+//   claimed, taken       ring.hpp                    the checker: those of a pool, at the home of its producers
 //   EndWords throttled   the checker, at one home    puts from outside, before they ask for room
-// The checker is the end check's: the device monitor's warp, or the host's where nothing of the pipeline is on the
-// device. So every word has one writer, and across the bus, or to a further device that it reaches, only loads and stores
-// are made.
-//   P1  a put that waits for a throttle has no ticket: for the end check it is like one that waits for room
-//   P2  all is advice: numbers may be old, and a put that was about to ask for room may still do so
-//   P3  decide_throttle gives up, so no wait is circular that was not before
+//
+//   P1  a put that waits for a throttle has no ticket: for the end check it is like a put that waits for room
+//   P2  throttling is advice only: counts may be stale, and a put that was about to ask for room may still do so
+//   P3  decide_throttle gives up, so throttles add no deadlock
 #pragma once
 #include <cstdint>
 
@@ -19,7 +22,7 @@
 
 namespace hiway {
 
-/// A pool of the cycle.
+/// A spill pool of the cycle.
 struct PoolWords {
   RingWords* words = nullptr;
   std::uint64_t capacity = 1;
@@ -32,11 +35,11 @@ struct ThrottledEntry {
   bool across = false;
 };
 
-/// A cycle with both.
+/// A cycle that has both pools and entries.
 struct CycleRecord {
   Range pools;
   Range entries;
-  ThrottleState state;             ///< the checker's own
+  ThrottleState state;             ///< only the checker uses it
   std::uint32_t told_percent = 0;  ///< likewise
 };
 
@@ -45,7 +48,7 @@ struct ThrottleTable {
   std::uint32_t cycle_count = 0;
   PoolWords* pools = nullptr;
   ThrottledEntry* entries = nullptr;
-  std::uint32_t moved = 0;  ///< the checker's own: what the last step returns
+  std::uint32_t moved = 0;  ///< only the checker uses it: what the last step returns
 };
 
 namespace detail {
@@ -55,7 +58,7 @@ HIWAY_DEVICE inline std::uint64_t pool_count(Machine m, Word<std::uint64_t>& wor
   return across ? m.load_across(word, Order::relaxed) : m.load(word, Order::relaxed);
 }
 
-/// One lane's work.
+/// Looks at one cycle; one lane calls it.
 template <class Machine>
 HIWAY_DEVICE inline bool look_at_cycle(Machine m, ThrottleTable const& table, CycleRecord& cycle,
                                        std::uint64_t now_ns) {
@@ -84,7 +87,8 @@ HIWAY_DEVICE inline bool look_at_cycle(Machine m, ThrottleTable const& table, Cy
       }
     }
   }
-  // Whoever idles longer the longer nothing moved looks again soon: before the level has changed by much.
+  // The caller idles longer the longer nothing moved. "Moved" makes it look again soon, before the level has changed by
+  // much.
   std::uint32_t const told = cycle.told_percent;
   bool const moved = seen.fullest_percent > told + 2 || seen.fullest_percent + 2 < told;
   if (moved) cycle.told_percent = seen.fullest_percent;
@@ -93,7 +97,7 @@ HIWAY_DEVICE inline bool look_at_cycle(Machine m, ThrottleTable const& table, Cy
 
 }  // namespace detail
 
-/// One step; true when a level or a throttle has changed. All lanes of the checker's warp together.
+/// One step; true when a level or a throttle has changed. All lanes of the checker's warp call it together.
 template <class Machine>
 HIWAY_DEVICE inline bool step(Machine m, ThrottleTable& table, std::uint64_t now_ns) {
   by_one_lane(m, [&] {

@@ -2,12 +2,12 @@
 //
 //   open       --a pool is more than half full------------------------> throttled
 //   throttled  --all pools are less than a quarter full---------------> open
-//   throttled  --nothing was taken from any pool for the patience-----> open: nobody empties them, so waiting is no help
+//   throttled  --nothing was taken from any pool for the patience-----> open: nobody empties them
 //
-// A stage may read its outside tunnel to the end before it reads what it feeds itself: it would wait for ever for a writer
-// that waits for it. So a throttle gives up, and after that many items have to be taken before the next one: a 32nd of
-// the pools after the first time in vain, then twice as many each time. It therefore delays a run that it does not help by
-// the patience times the logarithm of its items, and never stops one.
+// A stage may read its outside tunnel to the end before it reads what it feeds itself. Under a throttle it would wait
+// forever for a writer that waits for it, so a throttle gives up. Each time it gives up, more items must be taken
+// before the next throttle: first a 32nd of the pools' capacity, then twice as many each time. So where a throttle does
+// not help, it delays the run by the patience times the logarithm of its items, and never stops it.
 #pragma once
 #include <cstdint>
 
@@ -15,15 +15,15 @@
 
 namespace hiway {
 
-/// Longer than a busy machine keeps a thread from running: giving up on a stage that was about to take an item may end the
-/// run, and waiting in vain only delays it.
+/// Longer than a busy machine keeps a thread from running. Giving up on a stage that was about to take an item may end
+/// the run; waiting in vain only delays it.
 inline constexpr std::uint64_t throttle_patience_ns = 500'000'000;
 
 /// The pools of one cycle, as they are now.
 struct PoolsSeen {
-  std::uint32_t fullest_percent = 0;  ///< of the pool that is fullest
-  std::uint64_t taken = 0;            ///< items, since the start, from all of them
-  std::uint64_t capacity = 0;         ///< items, of all of them
+  std::uint32_t fullest_percent = 0;  ///< fill level of the fullest pool
+  std::uint64_t taken = 0;            ///< items taken from all pools since the start
+  std::uint64_t capacity = 0;         ///< items, all pools together
   std::uint64_t now_ns = 0;
 };
 
@@ -31,11 +31,11 @@ enum class Throttle : std::uint32_t { open, throttled };
 
 struct ThrottleState {
   Throttle throttle = Throttle::open;
-  std::uint32_t times = 0;        ///< that it was throttled
-  std::uint32_t in_vain = 0;      ///< since one that emptied the pools
-  std::uint64_t taken = 0;        ///< when it was last seen
-  std::uint64_t taken_at_ns = 0;  ///< throttled: since when that has not changed
-  std::uint64_t rests_until = 0;  ///< open until so many items were taken
+  std::uint32_t times = 0;        ///< how often it was throttled
+  std::uint32_t in_vain = 0;      ///< throttles that gave up since the last one that emptied the pools
+  std::uint64_t taken = 0;        ///< PoolsSeen::taken at the last look
+  std::uint64_t taken_at_ns = 0;  ///< while throttled: when `taken` last changed
+  std::uint64_t rests_until = 0;  ///< stays open until `taken` reaches this
 };
 
 [[nodiscard]] HIWAY_DEVICE constexpr ThrottleState decide_throttle(ThrottleState s, PoolsSeen const& seen) {

@@ -11,11 +11,12 @@ namespace {
 
 constexpr auto patience = std::chrono::seconds(2);
 
-/// What a quarter of a tunnel may be less than: copies of so much hide what a submission costs.
+/// A submission may take at least this much of a tunnel, even if that is more than a quarter: copies of this size hide
+/// the cost of a submission.
 constexpr std::size_t large_bytes = std::size_t{2} << 20;
 
-/// Of a tunnel's items in a submission: half of the bound, and no more than a quarter of a large tunnel, so that others are
-/// put, and got, meanwhile.
+/// The most items of one tunnel in a submission: half of the bound, but no more than a quarter of a large tunnel, so
+/// that other items are put and got meanwhile.
 std::uint64_t most_items(TransferLine::Route const& route, std::size_t bound) {
   std::size_t const tunnel_bytes = static_cast<std::size_t>(route.capacity_items) * route.item_bytes();
   std::size_t const bytes = std::min(bound / 2, std::max(large_bytes, tunnel_bytes / 4));
@@ -29,7 +30,7 @@ TransferLine::TransferLine(BusDirection direction, std::vector<Route> const& rou
   for (Route const& route : routes) tracks_.push_back({.route = route});
 }
 
-/// Of the bytes under way, by what is due; 0 when nothing is.
+/// The bound on bytes in flight, given by the tracks that are due; 0 when none is.
 std::size_t TransferLine::bound() const {
   auto const due = std::ranges::count_if(tracks_, &Track::due);
   std::size_t least = 0;
@@ -57,8 +58,8 @@ bool TransferLine::start() {
     std::uint64_t const most = most_items(t.route, bound);
     std::uint64_t const items = std::min(t.published - t.started_to, most);
     std::size_t const n = static_cast<std::size_t>(items) * item_bytes;
-    bool const alone = bytes + under_way_bytes_ == 0;  // then also a region that is larger than the bound
-    if (bytes + n > room && !alone) {                  // whole, later: what fits now may be next to nothing
+    bool const alone = bytes + under_way_bytes_ == 0;  // then even a region larger than the bound may go
+    if (bytes + n > room && !alone) {                  // wait and send it whole: what fits now may be next to nothing
       first_ = at;
       break;
     }
@@ -83,7 +84,7 @@ void TransferLine::add(std::size_t track, std::uint64_t items) {
     for (std::uint64_t at = t.started_to; at < to; ++at)
       copies_.push_back(t.route.regions->copy(item_in<RegionReference>(ring.item(at))));
   }
-  for (std::uint64_t at = t.started_to; at < to && !t.route.regions;) {  // X1; a run that wraps is two copies
+  for (std::uint64_t at = t.started_to; at < to && !t.route.regions;) {  // X1; a run that wraps takes 2 copies
     std::uint64_t const slot = ring.slot(at);
     std::uint64_t const n = std::min(to - at, slots - slot);
     std::size_t const offset = static_cast<std::size_t>(slot) * ring.item_bytes;
@@ -111,7 +112,7 @@ void TransferLine::add(CopyRecord& record, Batch const& batch) {
   record.bytes += batch.bytes;
 }
 
-// Submissions are done in their order: none seems to begin before the one before it was done.
+// Submissions complete in order, so none may appear to begin before the one ahead of it was done.
 void TransferLine::keep(CopyRecord& record) {
   record.end_ns = Clock::now().time_since_epoch().count();
   if (!records_.empty()) record.begin_ns = std::max(record.begin_ns, records_.back().end_ns);
