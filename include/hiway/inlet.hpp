@@ -94,9 +94,9 @@ HIWAY_NO_SPACE_CHECK HIWAY_DEVICE inline void note_room(ThreadMachine, InletView
   if (misses != 0 && v.ports->trace != nullptr) v.ports->trace->end_put(v.tunnel);
 }
 
-/// What a CPU thread does for the monitors after a put. A run is told of at once, and so is an item when nothing is
-/// under way. Other items are told of with later ones: each telling takes the word's cache line from whoever polls it
-/// from across.
+/// What a CPU thread does for the monitors after a put. It tells the other side of a run at once, and of a single item
+/// if nothing is under way. Other items are told together with later ones: each telling takes the word's cache line
+/// from whoever polls it from across.
 template <class Machine>
 HIWAY_DEVICE inline void help_to_leave(Machine m, InletView const& v, bool run) {
   if constexpr (Machine::helps_monitors) {

@@ -67,8 +67,8 @@
 //               side asks for credit (docs/adr/0035).
 //               A get from a half-ring looks at the slots from `taken` on, takes the tickets of those whose tags match
 //               their laps by a CAS, and counts them as done as usual. Nobody writes such a slot again until the relay
-//               has told of that count, so what the get saw is still there when its CAS succeeds; what it copied before
-//               a CAS that fails is discarded.
+//               has told the other side of that count, so what the get saw is still there when its CAS succeeds; what
+//               it copied before a CAS that fails is discarded.
 //               A waiting put takes its ticket before checking for room, then waits until `given` passes it. That costs
 //               no more than a look at both words, which are under way at once. A put that only tries, or has a spill
 //               pool, takes a ticket below `given` by a CAS. So tickets may run ahead of room, by the number of
