@@ -1,10 +1,10 @@
-// Branches: where a stage runs on several devices, each tunnel of its has a branch for each, a tunnel by itself. A CPU
-// thread's end is the end of all of them: what it puts goes where most room is, so that a device which works faster gets
-// more; what it gets comes from one after another. Each item is its branch's: the end check knows nothing of branches.
-//   B1  a thread ends tasks where it has got more than it has ended, whichever branch their items came by. No branch's
-//       finished passes its got, so none is told ended before as many of its items are; that all of a stage's tunnels have
-//       ended needs every task of every branch
-// A device's end is of one branch: there these functions are not there.
+// Branches: if a stage runs on several devices, each of its tunnels has one branch for each device, a tunnel by itself.
+// A CPU thread's end is the end of all branches. It puts where there is most room, so a device that works faster gets
+// more; it gets from one after another. Each item belongs to its branch: the end check knows nothing of branches.
+//   B1  a thread ends tasks of any branch from which it has got more than it has ended, whichever branch their items
+//       came by. No branch's finished passes its got, so none is told ended before as many of its items are; and all of
+//       a stage's tunnels have ended only once every task of every branch has
+// A device's end is of one branch: code for several is left out there (Machine::has_branches).
 #pragma once
 #include <cstdint>
 

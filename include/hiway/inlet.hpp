@@ -1,9 +1,10 @@
 // Inlet<T>: where items go into a tunnel. A copyable handle that owns nothing; stages get one for each tunnel in
 // into(...).
 //
-// A put takes its ticket, then reads the own lane's closed bit and the unit's closed word, then commits, or where slots
-// carry tags commits meanwhile (termination.hpp T5). Lanes that found each other converged share a claim, also for spans of different lengths.
-// Lanes of one claim part when it is granted: who got room commits and leaves, who did not waits (docs/adr/0009).
+// A put takes its ticket, then reads its own lane's closed bit and the unit's closed word, then commits; where slots
+// carry tags, it commits while these reads are under way (termination.hpp T5). Converged lanes share a claim, also for
+// spans of different lengths. Lanes of one claim part when it is granted: those that got room commit and leave, the
+// others wait (docs/adr/0009).
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -30,9 +31,9 @@ struct InletView {
   Relays* relays = nullptr;     ///< an outbox's, at the host
   Control* control = nullptr;
   EndWords* end = nullptr;
-  Word<std::uint32_t>* throttled = nullptr;  ///< of a put from outside a cycle that may spill (docs/adr/0013); or null
-  InletPort* ports = nullptr;                ///< one for each block; a CPU thread's own; an open inlet's only one
-  InletView const* branches = nullptr;       ///< further ones, a CPU thread's (branches.hpp)
+  Word<std::uint32_t>* throttled = nullptr;  ///< of puts that enter a cycle that may spill (docs/adr/0013); or null
+  InletPort* ports = nullptr;                ///< one per block; or a CPU thread's own; or an open inlet's only one
+  InletView const* branches = nullptr;       ///< a CPU thread's further branches (branches.hpp)
   Word<std::uint32_t>* closed_executors = nullptr;
   std::uint32_t stage = no_id;
   std::uint32_t tunnel = no_id;
@@ -44,7 +45,7 @@ struct InletView {
 
 namespace detail {
 
-/// What says that a put comes too late; read behind its ticket (T5). The loads and the slot's are under way together.
+/// Tells whether a put comes too late; read after its ticket (T5). These loads and the slot's are under way together.
 struct Lateness {
   std::uint32_t closed_lanes;  ///< of the lane's warp
   std::uint32_t ended;
@@ -57,7 +58,7 @@ HIWAY_DEVICE inline Lateness read_lateness(Machine m, InletView const& v) {
   std::uint32_t const closed_lanes = m.load(port.closed_lanes[thread / 32], Order::relaxed);
   return {closed_lanes, m.load(v.end->closed, Order::relaxed)};
 }
-/// Refuses the put of a lane holding a ticket.
+/// Refuses the put of a lane that holds a ticket, if it is late.
 template <class Machine>
 HIWAY_DEVICE inline void refuse_late_put(Machine m, InletView const& v, std::uint64_t ticket, Lateness late) {
   unsigned const thread = v.open ? 0 : m.thread_in_block();
@@ -70,13 +71,13 @@ HIWAY_DEVICE inline void refuse_late_put(Machine m, InletView const& v, std::uin
   refuse_late_put(m, v, ticket, read_lateness(m, v));
 }
 
-/// The cycle behind the tunnel has enough to do: puts wait as for room.
+/// The cycle that the tunnel leads into has enough to do: puts wait as they do for room.
 template <class Machine>
 HIWAY_DEVICE inline bool is_throttled(Machine m, InletView const& v) {
   return v.throttled != nullptr && m.load(*v.throttled, Order::relaxed) != 0;
 }
 
-// How a CPU thread of a stage spends its time (trace.hpp): behind a put; before it waits for room, and behind a wait.
+// How a CPU thread of a stage spends its time (trace.hpp). Called after a put, before a wait for room, and after it.
 template <class Machine>
 HIWAY_DEVICE inline void note_put(Machine, InletView const&) {}
 HIWAY_NO_SPACE_CHECK HIWAY_DEVICE inline void note_put(ThreadMachine, InletView const& v) {
@@ -93,8 +94,9 @@ HIWAY_NO_SPACE_CHECK HIWAY_DEVICE inline void note_room(ThreadMachine, InletView
   if (misses != 0 && v.ports->trace != nullptr) v.ports->trace->end_put(v.tunnel);
 }
 
-/// What a CPU thread does for the monitors behind a put: a run leaves at once, and so does an item when nothing is under way.
-/// The others leave with what comes behind them: each telling takes the word from whoever looks at it from across.
+/// What a CPU thread does for the monitors after a put. It tells the other side of a run at once, and of a single item
+/// if nothing is under way. Other items are told together with later ones: each telling takes the word's cache line
+/// from whoever polls it from across.
 template <class Machine>
 HIWAY_DEVICE inline void help_to_leave(Machine m, InletView const& v, bool run) {
   if constexpr (Machine::helps_monitors) {
@@ -118,7 +120,7 @@ HIWAY_DEVICE inline bool put_once(Machine m, InletView const& v, Ring const& rin
   return true;
 }
 
-/// Of a CPU thread's branches the one with most room.
+/// The one of a CPU thread's branches that has most room.
 template <class Machine>
 HIWAY_DEVICE inline InletView const& roomiest(Machine m, InletView const& v) {
   if constexpr (Machine::has_branches) {
@@ -141,12 +143,12 @@ HIWAY_DEVICE inline bool try_put(Machine m, InletView const& all, std::uint32_t 
   return done;
 }
 
-/// What a lane does between two tries of a put that must wait.
+/// What a lane does between two tries of a put that waits for room.
 template <class Machine>
 HIWAY_DEVICE inline void wait_for_room(Machine m, InletView const& v, unsigned misses) {
   if (misses == 0) note_full(m, v);
   bool const spilled = has_spill(v.spill);
-  // T5 also for a put that gets no ticket: after the end nobody gives room.
+  // T5 also for a put that gets no ticket: after the end no credit is given.
   if (spilled || m.load(v.end->closed, Order::relaxed) != 0)
     raise(m, *v.control, spilled ? FaultKind::spill_exhausted : FaultKind::put_after_end, v.stage, v.tunnel, 0);
   if constexpr (Machine::helps_monitors) {
@@ -159,7 +161,7 @@ HIWAY_DEVICE inline void wait_for_room(Machine m, InletView const& v, unsigned m
   m.relax(misses);
 }
 
-/// Whether a put that waits takes its ticket before there is room: where slots carry tags and it has nowhere else to go.
+/// Whether a waiting put takes its ticket before there is room: where slots carry tags and it has nowhere else to put.
 template <class Write>
 HIWAY_DEVICE inline bool takes_ticket_first(InletView const& v) {
   if constexpr (may_be_tagged<std::remove_cvref_t<Write>>) {
@@ -169,7 +171,7 @@ HIWAY_DEVICE inline bool takes_ticket_first(InletView const& v) {
   }
 }
 
-/// Puts one item for each lane of `group` with `need`, all lanes together, where tickets come first.
+/// Puts one item for each lane of `group` with `need`, all lanes together; tickets come before room.
 template <class Machine, class Write>
 HIWAY_DEVICE inline void put_tagged(Machine m, InletView const& v, std::uint32_t group, bool need, Write&& write) {
   refuse_if_over(m, v);
@@ -236,7 +238,7 @@ HIWAY_DEVICE inline void close(Machine m, InletView const& v) {
   for_each_branch(m, v, [&](InletView const& branch) { close_branch(m, branch); });
 }
 
-/// Up to `n` tickets, for a team by its first lane. Waits for room.
+/// Claims up to `n` tickets; called by a team's first lane. Waits for room.
 template <class Machine>
 HIWAY_DEVICE inline Claimed claim_room(Machine m, InletView const& v, std::uint32_t n) {
   refuse_if_over(m, v);
@@ -278,7 +280,7 @@ HIWAY_DEVICE inline void put_by_team(Team team, InletView const& all, Fill&& fil
   help_to_leave(m, v, false);
 }
 
-/// Puts `n` items for a whole team: `copy(Several)` in all its lanes, each its items. Waits for room.
+/// Puts `n` items for a whole team: `copy(Several)` in all its lanes, each for its own items. Waits for room.
 template <class Team, class Copy>
 HIWAY_DEVICE inline void put_span_by_team(Team team, InletView const& all, std::size_t n, Copy&& copy) {
   auto const m = team.m;
@@ -292,8 +294,8 @@ HIWAY_DEVICE inline void put_span_by_team(Team team, InletView const& all, std::
   }
 }
 
-/// Tries once to put up to `wanted` items of each lane of `group`, all lanes together: `copy(Several)` in those that found
-/// room. How many of the lane's are in the tunnel; before, `done` of its span were.
+/// Tries once to put up to `wanted` items of each lane of `group`, all lanes together: `copy(Several)` in those that
+/// found room. Returns how many of the lane's items it put; `done`: how many of its span were put before.
 template <class Machine, class Copy>
 HIWAY_DEVICE inline std::uint32_t put_some(Machine m, InletView const& v, Ring const& ring, std::uint32_t group,
                                            std::uint32_t wanted, std::size_t done, Credits credits, Copy&& copy) {
@@ -336,7 +338,7 @@ struct WriteItems {
   }
 };
 
-/// Up to `n` items of the calling thread, in order; returns how many found room.
+/// Puts up to `n` items of the calling thread, in order; returns how many found room.
 template <class T, class Machine>
 inline std::size_t put_run(Machine m, InletView const& v, Ring const& ring, T const* items, std::size_t n) {
   constexpr std::size_t most = std::size_t{1} << 20;
@@ -369,8 +371,8 @@ class Inlet {
   Inlet() = default;
   HIWAY_DEVICE explicit Inlet(InletView const& view) : view_(view) {}
 
-  /// Puts `item`. *Waits* until the tunnel has room. When the run aborts it throws Unwind; if an exception is already in
-  /// flight, it drops the item and returns. *Threads*: any number at once.
+  /// Puts `item`. *Waits* until the tunnel has room. When the run aborts it throws Unwind; if an exception is already
+  /// in flight, it drops the item and returns. *Threads*: any number at once.
   /// *Errors*: put_after_close, put_after_end, spill_exhausted end the run with an error that names stage and tunnel.
   void put_h(T const& item) const {
     on_this_thread([&](auto m) { detail::put(m, view_, WriteItem<T>{item}); });
@@ -382,9 +384,9 @@ class Inlet {
     anywhere([&](auto m) { detail::put(m, view_, WriteItem<T>{item}); });
   }
 
-  /// Puts `item` if there is room now, in the spill pool too. False may be said too often, when another claim is in
-  /// flight; never waits for room. When the run aborts it does as put does. A full pool is no error here: a stage of a
-  /// cycle that only tries again may wait for itself, and put would say so.
+  /// Puts `item` if there is room now, in the spill pool too. May return false although there is room, while another
+  /// claim is in flight; never waits for room. When the run aborts it does as put does. A full pool is no error here: a
+  /// stage of a cycle that only tries again may wait for itself, and put would report that.
   [[nodiscard]] bool try_put_h(T const& item) const {
     return on_this_thread(
         [&](auto m) { return detail::try_put(m, view_, detail::together(m, view_), true, WriteItem<T>{item}); }, true);
@@ -398,8 +400,8 @@ class Inlet {
         [&](auto m) { return detail::try_put(m, view_, detail::together(m, view_), true, WriteItem<T>{item}); }, true);
   }
 
-  /// Puts every item of `items`, in order. *Waits* like put of one. Lanes may put different numbers, also none; those
-  /// that are converged share a claim. On a device not for items above 256 bytes.
+  /// Puts every item of `items`, in order. *Waits* like put of one. Lanes may put different numbers, or none; converged
+  /// lanes share a claim. On a device not for items above 256 bytes.
   void put_h(std::span<T const> items) const {
     on_this_thread([&](auto m) { put_all(m, items); });
   }
@@ -410,8 +412,8 @@ class Inlet {
     anywhere([&](auto m) { put_all(m, items); });
   }
 
-  /// Puts an item that `fill(T& slot)` writes where it will lie: for large items, of which a lane has no copy. Every byte
-  /// that matters must be written; `fill` puts and gets nothing. *Waits* like put.
+  /// Puts an item that `fill(T& slot)` writes directly into its slot: for large items, of which a lane has no copy.
+  /// `fill` must write every byte that matters, and must not put or get. *Waits* like put.
   template <class Fill>
   void put_in_place_h(Fill&& fill) const {
     on_this_thread([&](auto m) { put_filled(m, fill); });
@@ -427,7 +429,7 @@ class Inlet {
 
   // For a whole warp or block: all its lanes make the call together. A CPU thread is a warp and a block of one.
 
-  /// Puts one item, equal in all lanes, each of which writes a part of it. *Waits* like put.
+  /// Puts one item, which is equal in all lanes; each lane writes a part of it. *Waits* like put.
   HIWAY_DEVICE void put_warp_d(T const& item) const {
     on_this_device([&](auto m) { put_together(WarpTeam<decltype(m)>{m}, item); });
   }
@@ -441,7 +443,7 @@ class Inlet {
     anywhere([&](auto m) { put_together(BlockTeam<decltype(m)>{m}, item); });
   }
 
-  /// Puts every item of `items`, in order: the same span in all lanes, in memory that all of them read, which they copy
+  /// Puts every item of `items`, in order. All lanes pass the same span, in memory that all of them read, and copy it
   /// side by side. *Waits* like put. Not for items above 256 bytes.
   HIWAY_DEVICE void put_warp_d(std::span<T const> items) const {
     on_this_device([&](auto m) { put_all_together(WarpTeam<decltype(m)>{m}, items); });
@@ -456,7 +458,7 @@ class Inlet {
     anywhere([&](auto m) { put_all_together(BlockTeam<decltype(m)>{m}, items); });
   }
 
-  /// Puts one item that `fill(T& slot)`, called in all lanes, writes where it will lie; each lane its part.
+  /// Puts one item: `fill(T& slot)`, called in all lanes, writes it directly into its slot, each lane its part.
   HIWAY_NO_SPACE_CHECK template <class Fill>
   HIWAY_DEVICE void put_in_place_warp_d(Fill&& fill) const {
     on_this_device([&](auto m) { fill_together(WarpTeam<decltype(m)>{m}, fill); });
@@ -487,7 +489,7 @@ class Inlet {
   }
 
   /// Ends the run with an error that says `message` and names the stage, or the tunnel of an open end. Does not return.
-  /// For a user's own kernels, where the free fail_d cannot know the run.
+  /// For a user's own kernels, where the free fail_d does not know the run.
   void fail_h(char const* message) const {
     on_this_thread([&](auto m) { detail::fail_at(m, view_, message); });
   }

@@ -1,4 +1,4 @@
-// Items in memory: how they are copied, and which of them are worked on in their slot.
+// Items in memory: how they are copied, and which of them are used in their slot.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace hiway {
 
-/// The largest item that the library's loops copy out of its slot. A larger one is worked on there: on a GPU a copy
-/// would lie in local memory, which is taken for every lane that the device can hold.
+/// The largest item that the library's loops copy out of its slot. A larger one is used in its slot: on a GPU a copy
+/// would lie in local memory, which is reserved for every lane that the device can hold.
 inline constexpr std::size_t copied_bytes = 256;
 template <class T>
 inline constexpr bool stays_in_slot = (sizeof(T) > copied_bytes);
@@ -18,7 +18,7 @@ inline constexpr bool stays_in_slot = (sizeof(T) > copied_bytes);
 HIWAY_ITEMS_MAY_LOOK_UNSET
 namespace detail {
 
-/// Copies words of `Width` bytes: the `rank`-th of `size` lanes takes every size-th.
+/// Copies words of `Width` bytes: the `rank`-th of `size` lanes takes every `size`-th word.
 template <std::size_t Width>
 HIWAY_DEVICE inline void copy_words(std::byte* to, std::byte const* from, std::size_t bytes, unsigned rank,
                                     unsigned size) {
@@ -28,8 +28,8 @@ HIWAY_DEVICE inline void copy_words(std::byte* to, std::byte const* from, std::s
 
 }  // namespace detail
 
-/// Copies `bytes`, by `size` lanes side by side of which the caller is the `rank`-th, in words as wide as the addresses
-/// allow.
+/// Copies `bytes` bytes, in words as wide as the addresses allow. `size` lanes copy side by side; the caller is the
+/// `rank`-th.
 HIWAY_DEVICE inline void copy_bytes(void* to, void const* from, std::size_t bytes, unsigned rank = 0,
                                     unsigned size = 1) {
   auto* const t = static_cast<std::byte*>(to);
@@ -46,7 +46,7 @@ HIWAY_DEVICE inline void copy_bytes(void* to, void const* from, std::size_t byte
 
 namespace detail {
 
-/// The name of T without its namespaces, where compilers agree on it: a plain identifier; else nothing.
+/// A hash of T's name without its namespaces, if the name is a plain identifier, on which compilers agree; else 0.
 template <class T>
 constexpr std::uint64_t type_name_hash() {
   char const* at = __PRETTY_FUNCTION__;  // "... [with T = a::B; ...]", "... [T = a::B]", "... [with T=a::B]"
@@ -54,7 +54,7 @@ constexpr std::uint64_t type_name_hash() {
   at += at[1] == '=' ? 2 : 4;
   std::uint64_t hash = 0;
   for (bool begins = true; *at != ']' && *at != ';' && *at != ','; ++at) {
-    if (begins && (*at == '{' || *at == '(' || *at == '<')) {  // a namespace without a name, as each compiler spells it
+    if (begins && (*at == '{' || *at == '(' || *at == '<')) {  // an unnamed namespace, as each compiler spells it
       while (*at != '}' && *at != ')' && *at != '>') ++at;
       if (*++at != ':') return 0;
     }
@@ -67,8 +67,8 @@ constexpr std::uint64_t type_name_hash() {
 
 }  // namespace detail
 
-/// A number that tells types of items apart, the same on host and device: size, alignment, kind, and the name of a type
-/// that has a plain one. Never 0.
+/// A number that tells types of items apart, the same on host and device: made of size, alignment, kind, and the type's
+/// name if that is a plain one. Never 0.
 template <class T>
 inline constexpr std::uint64_t item_type = [] {
   std::uint64_t kind = std::is_floating_point_v<T> ? 1 : std::is_signed_v<T> ? 2 : std::is_arithmetic_v<T> ? 3 : 4;

@@ -1,8 +1,8 @@
 // Outlet<T>: where items come out of a tunnel. A copyable handle that owns nothing; stages get one for each tunnel in
 // from(...).
 //
-// Every item that was got is a task until end_task; its puts come before that. end_task counts at once, in the block's
-// (thread's) own word.
+// Every item got is a task until end_task; its puts come before that. end_task counts at once, in the word of the block
+// (or thread).
 #pragma once
 #include <chrono>
 #include <cstddef>
@@ -27,19 +27,19 @@ namespace hiway {
 /// What an outlet points at. Built by the pipeline, one for each stage and tunnel.
 struct OutletView {
   Ring ring;
-  Ring const* spill = nullptr;  ///< read when the ring is empty; only where producers and consumers share a home
+  Ring const* spill = nullptr;  ///< read when the ring is empty; only if producers and consumers share a home
   Relays* relays = nullptr;     ///< an inbox's, at the host
   Control* control = nullptr;
   EndWords* end = nullptr;
-  OutletPort* ports = nullptr;                 ///< one for each block; a CPU thread's own; an open outlet's only one
-  OutletView const* branches = nullptr;        ///< further ones, a CPU thread's (branches.hpp)
+  OutletPort* ports = nullptr;                 ///< one per block; or a CPU thread's own; or an open outlet's only one
+  OutletView const* branches = nullptr;        ///< a CPU thread's further branches (branches.hpp)
   Word<std::uint32_t>* stage_ended = nullptr;  ///< every tunnel that the stage reads has ended
   std::uint32_t stage = no_id;
   std::uint32_t tunnel = no_id;
   std::uint32_t home = 0;  ///< the shard of block 0, or of this thread
   std::uint32_t further_branches = 0;
   bool open = false;   ///< belongs to the user's own threads or kernels
-  bool alone = false;  ///< nobody reads the tunnel but this one's warp, or thread
+  bool alone = false;  ///< no other warp, or thread, reads the tunnel
 };
 
 namespace detail {
@@ -55,13 +55,13 @@ HIWAY_PART_OF_CALLER HIWAY_DEVICE inline std::uint32_t together(Machine m, Outle
   return converged_on(m, v.ring.words);
 }
 
-/// `control` as in claim_get: where all that a block claims with the outlet's tally is of one ring.
+/// `control` as in claim_get; null unless all that a block claims with the outlet's tally is of one ring.
 template <class Machine, class Read>
 HIWAY_DEVICE inline bool get_from(Machine m, OutletView const& v, Ring const& ring, std::uint32_t group, bool need,
                                   Credit credit, Read&& read, Credits credits, Control* control) {
   Grant const grant = claim_get(m, ring, group, need, &port_of(m, v).got, credit, credits, control);
   if (!grant.granted) return false;
-  if (credit == Credit::late) {  // its lanes may take long, each as long as it likes
+  if (credit == Credit::late) {  // each lane may take as long as it likes
     finish_get(m, ring, grant.ticket, *v.control, credit, read);
   } else {
     finish_get(m, ring, grant, *v.control, read);
@@ -69,7 +69,7 @@ HIWAY_DEVICE inline bool get_from(Machine m, OutletView const& v, Ring const& ri
   return true;
 }
 
-/// What a CPU thread that finds nothing does for the monitors: true when items have come.
+/// A CPU thread that finds nothing does the monitors' steps here; true when items have come.
 template <class Machine>
 HIWAY_DEVICE inline bool help_to_come(Machine m, OutletView const& v) {
   if constexpr (Machine::helps_monitors) {
@@ -81,7 +81,7 @@ HIWAY_DEVICE inline bool help_to_come(Machine m, OutletView const& v) {
   }
 }
 
-/// Of a CPU thread's branches one with items, if that is known.
+/// Of a CPU thread's branches one with items, as far as that is known.
 template <class Machine>
 HIWAY_DEVICE inline OutletView const& fullest(Machine m, OutletView const& v) {
   if constexpr (Machine::has_branches) {
@@ -92,7 +92,8 @@ HIWAY_DEVICE inline OutletView const& fullest(Machine m, OutletView const& v) {
 }
 
 /// One try for the lanes of `group` with `need`; all lanes of `group` together. True for a lane that got an item.
-/// `elsewhere`: when home is empty, in other shards, too. `next`: TagReader's, kept from try to try where that pays.
+/// `elsewhere`: when the home shard is empty, try another one, too. `next`: as in TagReader, kept between tries where
+/// that pays.
 template <class Machine, class Read>
 HIWAY_DEVICE inline bool get_once(Machine m, OutletView const& all, std::uint32_t group, bool need, Credit credit,
                                   Read&& read, Credits credits, bool elsewhere, std::uint32_t& next) {
@@ -122,7 +123,7 @@ HIWAY_DEVICE inline bool get_once(Machine m, OutletView const& all, std::uint32_
   return get_once(m, all, group, need, credit, read, credits, true, next);
 }
 
-/// Remembers when a CPU thread ran out of items, for RunReport::end_detection_us, and how it spends its time.
+/// Notes when a CPU thread ran out of items, for RunReport::end_detection_us, and how it spends its time.
 inline void note_get(OutletView const& v, bool got) {
   OutletPort& port = *v.ports;
   if (port.busy && !got) port.idle_since_ns = std::chrono::steady_clock::now().time_since_epoch().count();
@@ -141,8 +142,8 @@ HIWAY_NO_SPACE_CHECK HIWAY_DEVICE inline void note_result(ThreadMachine, OutletV
 }
 
 HIWAY_ITEMS_MAY_LOOK_UNSET
-/// One try for all lanes of `group`: `work(T const&)` in each lane that got an item. Elsewhere than at home only behind a
-/// miss: who goes round disturbs others at theirs.
+/// One try for all lanes of `group`: `work(T const&)` in each lane that got an item. It looks beyond the home shard
+/// only after a miss: a look there disturbs that shard's own readers.
 template <class T, class Machine, class Work>
 HIWAY_DEVICE inline bool work_once(Machine m, OutletView const& v, std::uint32_t group, Credits credits,
                                    std::uint32_t& next, Work&& work) {
@@ -177,7 +178,7 @@ template <class Machine>
 HIWAY_DEVICE inline void count_finished(Machine m, OutletView const& v, std::uint64_t n) {
   if constexpr (Machine::has_branches) {
     for (std::uint32_t i = 0; i < v.further_branches; ++i) {  // B1
-      OutletPort& port = *v.branches[i].ports;                // the thread's own
+      OutletPort& port = *v.branches[i].ports;                // this thread's own
       std::uint64_t const open = m.load(port.got, Order::relaxed) - m.load(port.finished, Order::relaxed);
       std::uint64_t const some = open < n ? open : n;
       if (some != 0) count_finished_in(m, v.branches[i], some);
@@ -188,8 +189,8 @@ HIWAY_DEVICE inline void count_finished(Machine m, OutletView const& v, std::uin
   count_finished_in(m, v, n);
 }
 
-/// Ends one task of each lane of `group` with `need`; all lanes of `group` together. The release follows the tickets of
-/// all of them (T1).
+/// Ends one task of each lane of `group` with `need`; all lanes of `group` together. The release comes after the
+/// tickets of all of them (T1).
 template <class Machine>
 HIWAY_DEVICE inline void end_tasks(Machine m, OutletView const& v, std::uint32_t group, bool need) {
   std::uint32_t const ending = m.ballot(group, need);
@@ -197,7 +198,7 @@ HIWAY_DEVICE inline void end_tasks(Machine m, OutletView const& v, std::uint32_t
   if (ending != 0 && m.lane() == m.lowest(group)) count_finished(m, v, m.count(ending));
 }
 
-/// Ends `tasks` tasks of each lane of `group`, which may be none; all lanes of `group` together.
+/// Ends `tasks` tasks of each lane of `group`, possibly none; all lanes of `group` together.
 template <class Machine>
 HIWAY_DEVICE inline void end_several_tasks(Machine m, OutletView const& v, std::uint32_t group, std::uint64_t tasks) {
   std::uint64_t const all = sum_lanes(m, group, tasks).all;
@@ -225,7 +226,7 @@ HIWAY_DEVICE inline bool stage_ended(Machine m, OutletView const& v) {
   return false;
 }
 
-/// So many looks at a tag come before one that asks whether the tunnel has ended, which takes as long.
+/// After this many looks at a tag the loop checks whether the tunnel has ended; the check takes as long as a look.
 inline constexpr unsigned looks_at_tags = 4;
 
 /// The persistent loop of `group`: get, body, end_task, back off, until the tunnel has ended.
@@ -254,7 +255,7 @@ HIWAY_DEVICE inline void for_each(Machine m, OutletView const& v, std::uint32_t 
 /// What a team's try found.
 enum class Found : std::uint8_t { nothing, item, ended };
 
-/// Up to `n` tickets, for a team by its first lane, or none.
+/// Claims up to `n` tickets, or none; called by a team's first lane for all.
 template <class Machine>
 HIWAY_DEVICE inline Claimed claim_items(Machine m, OutletView const& v, std::uint32_t n, Credit credit) {
   refuse_if_over(m, v);
@@ -275,7 +276,7 @@ HIWAY_DEVICE inline Claimed claim_items(Machine m, OutletView const& v, std::uin
   return c;
 }
 
-/// One try of a team for one item: `work(std::byte const* slot)` in all its lanes, the item in its slot.
+/// One try of a team for one item: `work(std::byte const* slot)` in all its lanes, with the item in its slot.
 template <class Team, class Work>
 HIWAY_DEVICE inline Found work_together(Team team, OutletView const& all, Work&& work) {
   auto const m = team.m;
@@ -294,7 +295,7 @@ HIWAY_DEVICE inline Found work_together(Team team, OutletView const& all, Work&&
   return Found::item;
 }
 
-/// Like it; waits for an item or the end. True for an item.
+/// The same, but waits for an item or the end. True for an item.
 template <class Team, class Work>
 HIWAY_DEVICE inline bool await_together(Team team, OutletView const& v, Work&& work) {
   for (unsigned misses = 0;; team.m.relax(misses++)) {
@@ -303,8 +304,8 @@ HIWAY_DEVICE inline bool await_together(Team team, OutletView const& v, Work&& w
   }
 }
 
-/// One try of a team for up to `n` items: `copy(Several)` in all its lanes, each its items. What all of them got is
-/// there for every lane.
+/// One try of a team for up to `n` items: `copy(Several)` in all its lanes, each for its own items. Afterwards every
+/// lane sees all of the items.
 template <class Team, class Copy>
 HIWAY_DEVICE inline Claimed get_span_by_team(Team team, OutletView const& all, std::size_t n, Copy&& copy) {
   OutletView const& v = fullest(team.m, all);
@@ -321,8 +322,8 @@ HIWAY_DEVICE inline void end_task_together(Team team, OutletView const& v, std::
   if (team.rank() == 0) count_finished(team.m, v, tasks);
 }
 
-/// Tries once to get up to `wanted` items for each lane of `group`, all lanes together: `copy(Several)` in those that got
-/// any. How many the lane got; before, it had got `done`. `control` as in get_from.
+/// Tries once to get up to `wanted` items for each lane of `group`, all lanes together: `copy(Several)` in those that
+/// got any. Returns how many the lane got; `done`: how many it had got before. `control` as in get_from.
 template <class Machine, class Copy>
 HIWAY_DEVICE inline std::uint32_t get_some(Machine m, OutletView const& v, Ring const& ring, std::uint32_t group,
                                            std::uint32_t wanted, std::uint32_t done, Credits credits, Control* control,
@@ -332,7 +333,7 @@ HIWAY_DEVICE inline std::uint32_t get_some(Machine m, OutletView const& v, Ring 
   return run.count;
 }
 
-/// One try for up to `n` items of the calling lane, with whichever lanes are converged; how many it got.
+/// One try for up to `n` items of the calling lane, with whichever lanes are converged; returns how many it got.
 template <class Machine, class Copy>
 HIWAY_DEVICE inline std::uint32_t get_span(Machine m, OutletView const& v, std::size_t n, Credits credits,
                                            Copy&& copy) {
@@ -349,8 +350,8 @@ HIWAY_DEVICE inline std::uint32_t get_span(Machine m, OutletView const& v, std::
 }
 
 HIWAY_ITEMS_MAY_LOOK_UNSET
-/// Reads items of a span from their slots. Small ones are all on their way before the first has come: a slot may lie across
-/// the bus.
+/// Reads items of a span from their slots. Loads of small items are all under way before the first has come: a slot may
+/// lie across the bus.
 template <class T>
 struct ReadItems {
   static constexpr std::size_t bytes = sizeof(T);
@@ -370,7 +371,7 @@ struct ReadItems {
 };
 HIWAY_ITEMS_END
 
-/// Up to `n` items for the calling thread, one after another into `items`.
+/// Gets up to `n` items for the calling thread, in order; returns how many.
 template <class T, class Machine>
 HIWAY_DEVICE inline std::size_t get_run(Machine m, OutletView const& v, Ring const& ring, T* items, std::size_t n) {
   constexpr std::size_t most = std::size_t{1} << 20;
@@ -398,7 +399,7 @@ class Outlet {
 
   /// Gets an item if there is one; never waits for one, but backs off by itself after repeated misses: a CPU thread
   /// whose gets have all missed for 50 ms sleeps for 1 ms in each, after 100 ms for 2 ms.
-  /// Each item that was got is a task: end_task says that its work, puts included, is done.
+  /// Each item got is a task: end_task says that its work, puts included, is done.
   [[nodiscard]] bool get_h(T& item) const {
     return on_this_thread([&](auto m) { return get_with(m, item); });
   }
@@ -421,8 +422,8 @@ class Outlet {
   }
 
   /// Gets as many items as there are, at most items.size(), in order; returns how many. Never waits, like get of one.
-  /// Lanes may ask for different numbers, also none; those that are converged share a claim, and each gets at most 4,096.
-  /// On a device not for items above 256 bytes.
+  /// Lanes may ask for different numbers, or for none; converged lanes share a claim, and each gets at most 4,096. On a
+  /// device not for items above 256 bytes.
   [[nodiscard]] std::size_t get_h(std::span<T> items) const {
     return on_this_thread([&](auto m) { return get_all(m, items); });
   }
@@ -443,7 +444,8 @@ class Outlet {
     return anywhere([&](auto m) { return next_all(m, items); });
   }
 
-  /// Ends the tasks of `tasks` items that were got. *Errors*: one more than was got ends the run (end_task_too_many).
+  /// Ends the tasks of `tasks` items that were got. *Errors*: ending more than were got ends the run
+  /// (end_task_too_many).
   void end_task_h(std::size_t tasks = 1) const {
     on_this_thread([&](auto m) { detail::count_finished(m, view_, tasks); });
   }
@@ -460,7 +462,7 @@ class Outlet {
     anywhere([&](auto m) { detail::end_several_tasks(m, view_, detail::together(m, view_), tasks); });
   }
 
-  /// This tunnel brings no more: its writers have closed and its tasks are ended.
+  /// True when this tunnel brings no more: its writers have closed and its tasks are ended.
   [[nodiscard]] bool has_ended_h() const {
     return on_this_thread([&](auto m) { return detail::tunnel_ended(m, view_); }, true);
   }
@@ -471,7 +473,7 @@ class Outlet {
     return anywhere([&](auto m) { return detail::tunnel_ended(m, view_); }, true);
   }
 
-  /// No outlet of this stage brings more.
+  /// True when no outlet of this stage brings more.
   [[nodiscard]] bool is_terminate_h() const {
     return on_this_thread([&](auto m) { return detail::stage_ended(m, view_); }, true);
   }
@@ -496,11 +498,12 @@ class Outlet {
     anywhere([&](auto m) { detail::for_each<T>(m, view_, detail::together(m, view_), body); });
   }
 
-  // For a whole warp or block: all its lanes make the call together, and an item is one task. A CPU thread is a warp and a
-  // block of one.
+  // For a whole warp or block: all its lanes make the call together, and an item is one task. A CPU thread is a warp
+  // and a block of one.
 
-  /// Calls `body(item)` in all lanes together, for one item after another, until the tunnel has ended; the whole
-  /// persistent loop. The item lies in memory that all of them read: in its slot when it is large.
+  /// Calls `body(item)` in all lanes together for one item after another, and ends its task, until the tunnel has
+  /// ended: the whole persistent loop. A large item stays in its slot, which all lanes read; each lane has a copy of a
+  /// small one.
   HIWAY_NO_SPACE_CHECK template <class Body>
   HIWAY_DEVICE void for_each_warp_d(Body&& body) const {
     on_this_device([&](auto m) { for_each_together(WarpTeam<decltype(m)>{m}, body); });
@@ -518,8 +521,8 @@ class Outlet {
     anywhere([&](auto m) { for_each_together(BlockTeam<decltype(m)>{m}, body); });
   }
 
-  /// Gets one item for all lanes, if there is one: each lane's own `item`, or one that all name alike in shared or
-  /// device memory. Every lane has the same result.
+  /// Gets one item for all lanes, if there is one: into each lane's own `item`, or into one in shared or device memory
+  /// that all lanes name. Every lane has the same result.
   [[nodiscard]] HIWAY_DEVICE bool get_warp_d(T& item) const {
     return on_this_device([&](auto m) { return get_together(WarpTeam<decltype(m)>{m}, item); });
   }
@@ -547,9 +550,9 @@ class Outlet {
     return anywhere([&](auto m) { return next_together(BlockTeam<decltype(m)>{m}, item); });
   }
 
-  /// Gets as many items as there are, at most items.size(), in order: the same span in all lanes, in memory that all of
-  /// them reach, into which they copy side by side. Every lane has the same result, how many, and sees all of them. Never
-  /// waits, like get; at most 65,536 at once. Not for items above 256 bytes.
+  /// Gets as many items as there are, at most items.size(), in order. All lanes pass the same span, in memory that all
+  /// of them reach, and copy into it side by side. Every lane has the same result, the number got, and sees all items.
+  /// Never waits, like get; at most 65,536 at once. Not for items above 256 bytes.
   [[nodiscard]] HIWAY_DEVICE std::size_t get_warp_d(std::span<T> items) const {
     return on_this_device([&](auto m) { return get_all_together(WarpTeam<decltype(m)>{m}, items); });
   }
@@ -591,7 +594,7 @@ class Outlet {
   }
 
   /// Ends the run with an error that says `message` and names the stage, or the tunnel of an open end. Does not return.
-  /// For a user's own kernels, where the free fail_d cannot know the run.
+  /// For a user's own kernels, where the free fail_d does not know the run.
   void fail_h(char const* message) const {
     on_this_thread([&](auto m) { detail::fail_at(m, view_, message); });
   }
@@ -712,7 +715,7 @@ class Outlet {
 
   OutletView view_{};
   mutable unsigned misses_ = 0;     // where the machine keeps no count
-  mutable std::uint32_t next_ = 0;  // TagReader's
+  mutable std::uint32_t next_ = 0;  // TagReader::next
 };
 
 }  // namespace hiway

@@ -1,20 +1,21 @@
-// Relays: what each home of a tunnel across the bus tells the other, and hears from it. A half-ring tells how far the
-// holders of its tickets have got, and what it hears is credit for as many more.
+// Relays: what each home of a tunnel across the bus tells the other, and what it hears from it. A half-ring tells how
+// many of its tickets are done; what it hears is credit for as many more.
 //
 //   half     tells, across       which is                        hears, across   which is credit for
 //   outbox   published           what was committed              retired         puts
 //   inbox    retired             what was read                   arrived         gets
-// Where items carry tags (ring.hpp) only `retired` is told: who gets looks at the items themselves.
-// Direct: `arrived` is the very word `published`; dma: a word of its own, set by a later operation on the copies' stream or
-// by the host after the copy, and the transfer line reads `published`. All are monotone, with one writer, and lie where
-// both sides may read them; they are accessed across.
-//   M1  whoever tells acquires the counts of what is done before it releases the word
-//   M2  whoever hears acquires the word before it releases the credit: for who takes it, items are whole, or were read
-//   M3  a relay is one caller's at a time: the one device monitor's, or at the host whoever has `busy`. That is a try-lock:
-//       a CPU thread that has put, or found nothing to get, does the monitor's step itself, or leaves it to whoever is at
-//       it and to the monitor, which comes by in any case
-// None has counters of the end check: created is `claimed` at the producers' home, finished is ended tasks at the
-// consumers'.
+// Where items carry tags (ring.hpp) only `retired` is told: a get looks at the items themselves.
+// With a direct tunnel `arrived` is the same word as `published`. With dma it is a word of its own, which a later
+// operation on the copies' stream sets, or the host after the copy; the transfer line reads `published`.
+// All these words are monotone, have one writer, lie where both sides may read them, and are accessed across.
+//   M1  telling acquires the counts of what is done before it releases the word
+//   M2  hearing acquires the word before it releases the credit, so a claim that takes the credit finds its items
+//       whole, or its slots already read
+//   M3  a relay has one caller at a time: the one device monitor, or at the host the holder of `busy`. That is a
+//       try-lock. A CPU thread that has put, or found nothing to get, does the monitor's step itself. If the lock is
+//       held it leaves the step to the holder and to the monitor, which comes by in any case
+// Relays have no counters for the end check: created is `claimed` at the producers' home, finished is ended tasks at
+// the consumers'.
 #pragma once
 #include <cstdint>
 
@@ -22,12 +23,12 @@
 
 namespace hiway {
 
-/// One way of one half-ring: telling or hearing.
+/// One direction of one half-ring: telling or hearing.
 struct Relay {
   Ring ring;
-  Word<std::uint64_t>* word = nullptr;  ///< told, or heard; null: items carry tags, nobody tells of them
-  Word<std::uint64_t> to{0};            ///< what was told or heard last; written under M3
-  Word<std::uint32_t> busy{0};          ///< at the host
+  Word<std::uint64_t>* word = nullptr;  ///< told, or heard; null: nobody tells, since items carry tags
+  Word<std::uint64_t> to{0};            ///< the value told or heard last; written under M3
+  Word<std::uint32_t> busy{0};          ///< the lock of M3; used at the host
 };
 
 /// The two relays of a half-ring.
@@ -36,7 +37,7 @@ struct Relays {
   alignas(128) Relay hears;
 };
 
-// A step, by a single lane: what was told or heard is `from` before, what is returned behind.
+// One step, by a single lane: takes what was told or heard before, `from`, and returns what is told or heard after it.
 
 template <class Machine>
 HIWAY_DEVICE inline std::uint64_t tell(Machine m, Ring const& ring, Word<std::uint64_t>& word, std::uint64_t from) {
@@ -51,7 +52,7 @@ HIWAY_DEVICE inline std::uint64_t hear(Machine m, Ring const& ring, Word<std::ui
   return to;
 }
 
-/// The relay's step; true when there was news.
+/// The relay's step; true if there was news.
 template <class Machine>
 HIWAY_DEVICE inline bool tell(Machine m, Relay& r) {
   if (r.word == nullptr) return false;
@@ -69,13 +70,13 @@ HIWAY_DEVICE inline bool hear(Machine m, Relay& r) {
   return to != from;
 }
 
-/// A word that the other side raises, and what is known of it at home: where many would poll one word across, one hears it
-/// for all (M2).
+/// A word that the other side raises, and a copy of it at home. Where many would poll the word across, one hears it for
+/// all (M2).
 struct HeardWord {
   Word<std::uint64_t>* across = nullptr;
   Word<std::uint64_t>* home = nullptr;
 };
-/// One step, by a single lane; true when there was news.
+/// One step, by a single lane; true if there was news.
 template <class Machine>
 HIWAY_DEVICE inline bool hear(Machine m, HeardWord const& w) {
   std::uint64_t const to = m.load_across(*w.across, Order::acquire);  // M2
@@ -86,7 +87,7 @@ HIWAY_DEVICE inline bool hear(Machine m, HeardWord const& w) {
 
 namespace detail {
 
-/// `step()` for whoever finds the relay free.
+/// Runs `step()` if the relay is free.
 template <class Machine, class Step>
 HIWAY_DEVICE inline bool if_free(Machine m, Relay& r, Step&& step) {
   if (m.load(r.busy, Order::relaxed) != 0 || m.fetch_or(r.busy, 1u, Order::acquire) != 0) return false;  // M3
@@ -97,16 +98,16 @@ HIWAY_DEVICE inline bool if_free(Machine m, Relay& r, Step&& step) {
 
 }  // namespace detail
 
-// The host's steps: they take the relay only when there is news, so that who waits changes no word.
+// The host's steps. They take the relay only when there is news, so a caller that waits writes no word.
 
-/// One step, if there is news to tell and nobody else is at it; true when it was told.
+/// One step, if there is news to tell and the relay is free; true if news was told.
 template <class Machine>
 HIWAY_DEVICE inline bool tell_if_free(Machine m, Relay& r) {
   if (r.word == nullptr) return false;
   std::uint64_t const to = m.load(r.to, Order::relaxed);
   return done_prefix(m, r.ring, to) != to && detail::if_free(m, r, [&] { return tell(m, r); });
 }
-/// Likewise of news to hear.
+/// The same for news to hear.
 template <class Machine>
 HIWAY_DEVICE inline bool hear_if_free(Machine m, Relay& r) {
   return r.word != nullptr && m.load_across(*r.word, Order::relaxed) != m.load(r.to, Order::relaxed) &&

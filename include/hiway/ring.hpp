@@ -1,70 +1,81 @@
 // Ring: bounded multi-producer, multi-consumer queue of equal-sized items over memory it does not own.
 //
-//   a put   credit from `free`  -> ticket from `claimed` -> write the slot -> say so
-//   a get   credit from `avail` -> ticket from `taken`   -> read the slot  -> say so
+//   a put   credit from `free`  -> ticket from `claimed` -> write the slot -> hand it over
+//   a get   credit from `avail` -> ticket from `taken`   -> read the slot  -> hand it over
 //
-// A *whole* ring has producers and consumers at one home, who hand each slot to each other by its turn:
+// A *whole* ring has producers and consumers at one home. They hand each slot to each other by its turn:
 //   one slot, lap L:   free (turn 2L) --put--> full (turn 2L+1) --get--> free (turn 2L+2)
-// Across the bus a tunnel is two half-rings: producers put into the *outbox* at their home, consumers get from the *inbox*
-// at theirs, and the monitors do the other half of each. Nobody waits for a slot there; holders of tickets count what they
-// have done, by chunks of slots; relays (relay.hpp) look for the prefix of tickets that are all done, and give credit.
+// Across the bus a tunnel is two half-rings. Producers put into the *outbox* at their home, consumers get from the
+// *inbox* at theirs, and the monitors do the other half of each. In a half-ring a ticket's holder does not wait for its
+// slot: it counts what it has done, by chunks of slots. Relays (relay.hpp) look for the prefix of tickets that are all
+// done, and give credit.
 //
-//   word      written by                       read by               all at the ring's home; `claimed` also by the end
-//   free      whoever claims or gives credit   producers             check from across. Hot words lie 1 KB apart
-//   avail     whoever claims or gives credit   consumers             (128 B apart they collide in one L2 slice).
+//   word      written by                       read by
+//   free      claims, and givers of credit     producers
+//   avail     claims, and givers of credit     consumers
 //   claimed   producers (fetch-add)            end check, report, the outbox's prefix
 //   taken     consumers (fetch-add)            stall report
 //   left      consumers (CAS), in_order only   consumers
-//   given     who gives credit                 whoever claims           half-rings
+//   given     givers of credit                 claims                        half-rings
 //   turns[i]  holder of the slot's ticket      next holder of the slot       whole rings
 //   done[k]   holders of tickets (fetch-add)   the prefix                    half-rings
+// All words lie at the ring's home and are used there only, except that the end check also reads `claimed` from across.
+// Hot words lie 1 KB apart: at 128 B they collide in one L2 slice.
 //
-//   I1  capacity >= credits in `free` + items between put and get; `free` may be negative for a moment, while a claim
-//       that was granted less than it asked gives back
-//   I2  tickets are granted only against credits. Whole ring: ticket t waits only for the get of t - slots (granted
-//       before, because `free` counts gets' *grants*) and a get of t only for the put of t (granted before): no wait is
-//       circular
-//   I3  only the holder of a ticket touches its item: in a whole ring between its acquire of one turn and its release of
-//       the next; in a half-ring between its claim and its count (I4)
-//   I4  half-rings: a put's ticket t is granted only against credit for the retired item t - capacity; a get's only against
-//       credit for the admitted item t. The credit may be another claim's: credits name no slot, so taking one acquires
-//       nothing. `given` counts all that was given, in an outbox the capacity, too: whoever acquires more than t may
-//       touch the slot. It follows the credit, so a claim may have to look again; its writer waits for nothing in between
+//   I1  capacity >= credits in `free` + items between put and get. `free` may be negative for a moment, until a claim
+//       that was granted less than it asked for has given the rest back
+//   I2  tickets are granted only against credits. In a whole ring the put of ticket t waits only for the get of
+//       t - slots, which was granted before, because `free` counts gets' *grants*; the get of t waits only for the put
+//       of t, which was granted before. So no wait is circular
+//   I3  only the holder of a ticket touches its item: in a whole ring between its acquire of one turn and its release
+//       of the next; in a half-ring between its claim and its count (I4)
+//   I4  half-rings: a put's ticket t is granted only against credit for the retired item t - capacity, a get's only
+//       against credit for the admitted item t. The credit may be another claim's: credits name no slot, so taking one
+//       acquires nothing. `given` counts all credit ever given, in an outbox the initial capacity, too. A claim that
+//       acquires a value above t from `given` may touch the slot of t. `given` is raised after the credit, so a claim
+//       may have to look again; its writer waits for nothing between the two
 //   I5  a get that works on the item in its slot gives its credit when it is done (Credit::late), not at the grant.
-//       Where its holder may put into the same ring, also indirectly, that is not enough: credits name no slot, so one
-//       given for a later slot would grant the put the very slot that its own stage holds. There the ring is in_order:
+//       That is not enough where its holder may put into the same ring, also indirectly: credits name no slot, so
+//       credit for a later slot could grant the put the very slot that its own stage holds. There the ring is in_order:
 //       credit is given for the prefix of slots that were left, and a granted put never waits for a holder.
-//       `left` counts that prefix. Whoever leaves a slot frees its turn, then does an RMW on `left`: all of these are
-//       ordered, so the last one, or the CAS behind it, has acquired every turn freed before and goes on with the
-//       prefix; who loses a CAS leaves the rest to the winner, who has acquired his turn
-//   I6  half-rings: done[k] counts, over all laps, tickets of chunk k that are done; chunks are those of *two* laps, so that no
-//       two laps with tickets under way share a count. A chunk is done when its count says so. Of the last one,
-//       begun, the first n tickets are done when its count is n and no other ticket of it was granted, which is read later
-//   I7  a run of several tickets is granted at once, and is no longer than the ring: no two of them have one slot. I2 holds
-//       for whole runs, then: what a holder waits for was granted before his own, with all of its run, whose holders wait for
-//       what was granted before that. So he may wait for several turns at once
+//       `left` counts that prefix. A get that leaves a slot frees its turn, then does an RMW on `left`. These RMWs are
+//       ordered, so the last one, or the CAS after it, has acquired every turn freed before and goes on with the
+//       prefix. A get that loses a CAS leaves the rest to the winner, which has acquired the loser's turn
+//   I6  half-rings: done[k] counts, over all laps, tickets of chunk k that are done. The chunks are those of *two*
+//       laps, so that no two laps with tickets under way share a count. A chunk is done when its count says so. Of the
+//       last chunk, which is only begun, the first n tickets are done when its count is n and no other ticket of it was
+//       granted; the grants are read after the count
+//   I7  a run of several tickets is granted at once and is no longer than the ring, so no two of them have the same
+//       slot. I2 holds for whole runs: what a holder waits for was granted before its own run, together with all of the
+//       run it belongs to, and the holders of that run wait only for what was granted still earlier. So a holder may
+//       wait for several turns at once
 //   Orders    R1 put releases the full turn -> A2 get acquires it: the item is whole
 //             R2 get releases the free turn -> A1 put acquires it: the old item was read
-//             R3 a count is a release -> the prefix acquires it. All are read-modify-writes, so one acquires all before
-//             `given` is released -> a claim acquires it: the slot is free, or its item there (I4)
-//             R4 a tag is a release across -> A4 a look at it acquires: the item is whole. Where both are one access, they
-//             order nothing else, and need not: what is whole is the item. So R1, A1, R2 and A2 where turns are tags: who
-//             frees a slot has the item, and does so behind a branch on the turn that came with it
+//             R3 a count is a release -> the prefix acquires it. All are read-modify-writes, so one acquire covers all
+//             before it. `given` is released -> a claim acquires it: the slot is free, or its item there (I4)
+//             R4 a tag is released across -> A4 a look at it acquires: the item is whole. Where item and tag are one
+//             access, it orders nothing else, and need not: only the item must be whole. The same holds for R1, A1, R2
+//             and A2 where turns are tags: a get that frees a slot has the item already, and frees it only after a
+//             branch on the turn that came with the item
 //             A put's ticket acquires: "ticket, then closed" against "closed, then created" (termination.hpp T5)
 //   Linearizes  at the credit. `full` and `empty` are advisory: a claim in flight may hold credit it will give back.
-//   Progress    a claimant that stops between ticket and turn stalls its slot's successor, every such wait polls abort; one
-//               that stops before its count holds back the rest of its chunk and what follows
-//   Tags        rings may be tagged: a slot is an item of up to 12 bytes and a tag. Who puts writes the tag behind the item, or,
-//               where a machine has such an access, with it (Machine::tags_bring_items). In a whole ring the tag is the
-//               slot's turn. In a half-ring it is the lap's number, who puts counts nothing, and neither side asks for
-//               credit (docs/adr/0035). Who gets looks at the slots behind `taken`, then takes the tickets of those whose
-//               tags are their laps', by a CAS, and counts as ever. Nobody writes such a slot again before that count was
-//               told, so what he saw is still there when the CAS succeeds; what he copied before a CAS that fails is
-//               nobody's. Who puts and waits takes a ticket first, whether there is room or not, and waits for `given` to
-//               pass it, which takes no more than the look at both words under way at once; who only tries, or has a
-//               pool, takes one below `given`, by a CAS. Tickets may be ahead of room, then, by as many as are waiting
-//   Shards      a whole ring may be one of several, side by side in memory, each with words, credit and order of its own. Who
-//               puts keeps to one, so that his items stay in order; who gets takes from his own, then from others
+//   Progress    a claimant that stops between ticket and turn stalls its slot's successor; every such wait polls abort.
+//               One that stops before its count holds back the rest of its chunk and all later tickets
+//   Tags        rings may be tagged: a slot is an item of up to 12 bytes and a tag. A put writes the item and then the
+//               tag, or both in one access where the machine has one (Machine::tags_bring_items). In a whole ring the
+//               tag is the slot's turn. In a half-ring the tag is the lap's number, puts count nothing, and neither
+//               side asks for credit (docs/adr/0035).
+//               A get from a half-ring looks at the slots from `taken` on, takes the tickets of those whose tags match
+//               their laps by a CAS, and counts them as done as usual. Nobody writes such a slot again until the relay
+//               has told the other side of that count, so what the get saw is still there when its CAS succeeds; what
+//               it copied before a CAS that fails is discarded.
+//               A waiting put takes its ticket before checking for room, then waits until `given` passes it. That costs
+//               no more than a look at both words, which are under way at once. A put that only tries, or has a spill
+//               pool, takes a ticket below `given` by a CAS. So tickets may run ahead of room, by the number of
+//               waiting puts
+//   Shards      a whole ring may be one of several that lie side by side in memory, each with words, credit and order
+//               of its own. A producer keeps to one shard, so that its items stay in order; a consumer takes from its
+//               own shard first, then from others
 //   Wrap        tickets are 64 bit; turns and counts are 32 bit and compared for equality: 2^31 laps before one repeats
 // Early credits (given at the grant, not after the copy) and fetch-add tickets were the fastest sound variant measured.
 #pragma once
@@ -89,46 +100,47 @@ struct RingWords {
   Word<std::uint64_t> get_groups{0};
 };
 
-/// A slot of a tagged ring: an item of at most 12 bytes and its tag, or turn, both in one 16-byte access on machines that
-/// have one.
+/// A slot of a tagged ring: an item of at most 12 bytes and its tag, or turn. Machines that have a 16-byte access read
+/// or write both at once.
 struct alignas(16) TaggedSlot {
   static constexpr std::size_t most_bytes = 12;
   std::byte item[most_bytes];
   Word<std::uint32_t> tag;
 };
-/// What reads or writes one item says how large it is where that is known: those of at most 12 bytes may go by tags.
+/// A functor that reads or writes one item states the item's size, if it is known, as `bytes`. Items of at most 12
+/// bytes may be tagged.
 template <class Access>
 inline constexpr bool may_be_tagged = false;
 template <class Access>
 requires requires { Access::bytes; }
 inline constexpr bool may_be_tagged<Access> = Access::bytes <= TaggedSlot::most_bytes;
-/// Where it does not, the ring it works on is asked, which takes registers.
+/// If the size is unknown, whether the ring is tagged is decided at run time, which costs registers.
 template <class Access>
 inline constexpr bool size_is_known = false;
 template <class Access>
 requires requires { Access::bytes; }
 inline constexpr bool size_is_known<Access> = true;
 
-/// in_order: whole, and credit is given in the order of tickets (I5).
+/// in_order: a whole ring that gives credit in the order of tickets (I5).
 enum class RingPart : std::uint8_t { whole, in_order, outbox, inbox };
 
 /// The handle of a ring: copied into kernels, owns nothing.
 struct Ring {
   std::byte* items = nullptr;
-  Word<std::uint32_t>* turns = nullptr;  ///< one a slot, 0 at the start; a whole ring's that is not tagged
-  Word<std::uint32_t>* done = nullptr;   ///< one a chunk of two laps, 0 at the start; a half-ring's
-  RingWords* words = nullptr;            ///< at the start free = capacity, in an outbox given, too; the rest 0
+  Word<std::uint32_t>* turns = nullptr;  ///< one per slot, 0 at the start; of untagged whole rings
+  Word<std::uint32_t>* done = nullptr;   ///< one per chunk of two laps, 0 at the start; of half-rings
+  RingWords* words = nullptr;            ///< at the start free = capacity (in an outbox given, too), the rest 0
   std::uint32_t slots_mask = 0;          ///< slots - 1; slots = capacity rounded up to a power of two
   std::uint32_t lap_shift = 0;           ///< log2(slots)
   std::uint32_t chunk_shift = 0;         ///< log2(slots of a chunk)
   std::uint32_t item_bytes = 0;
   RingPart part = RingPart::whole;
   bool tagged = false;                 ///< slots are TaggedSlot, with tags 0 at the start
-  std::uint8_t shards = 1;             ///< this is the first of so many, a power of two
-  Grouping grouping = Grouping::warp;  ///< of the claims that are made with this handle
+  std::uint8_t shards = 1;             ///< how many shards there are, of which this is the first; a power of two
+  Grouping grouping = Grouping::warp;  ///< of claims made with this handle
 
   HIWAY_DEVICE bool is_half() const { return part == RingPart::outbox || part == RingPart::inbox; }
-  /// Who gets looks for tags, nobody counts puts.
+  /// Gets look for tags, and puts count nothing.
   HIWAY_DEVICE bool by_tags() const { return tagged && is_half(); }
 
   HIWAY_DEVICE std::size_t slot(std::uint64_t ticket) const { return static_cast<std::size_t>(ticket & slots_mask); }
@@ -155,17 +167,17 @@ struct Ring {
   HIWAY_DEVICE Word<std::uint32_t>& done_count(std::uint64_t ticket) const {
     return done[(ticket & (2 * std::uint64_t{slots_mask} + 1)) >> chunk_shift];
   }
-  /// The count of the ticket's chunk before its lap.
+  /// The value of the chunk's count when the ticket's lap began.
   HIWAY_DEVICE std::uint32_t done_before(std::uint64_t ticket) const {
     return static_cast<std::uint32_t>(ticket >> (lap_shift + 1)) << chunk_shift;
   }
 };
 
 inline constexpr unsigned max_shards = 64;
-/// Stands beside the shards' numbers for the spill pool.
+/// Means the spill pool where other numbers mean a shard.
 inline constexpr unsigned of_spill = max_shards;
 
-/// Shard `k` by itself.
+/// Shard `k` as a ring by itself.
 HIWAY_DEVICE inline Ring shard(Ring ring, unsigned k) {
   std::size_t const before = std::size_t{k} << ring.lap_shift;
   ring.items += before * ring.item_bytes;
@@ -175,7 +187,8 @@ HIWAY_DEVICE inline Ring shard(Ring ring, unsigned k) {
   return ring;
 }
 
-/// log2 of a chunk: few counts for a prefix to look at, and few slots that wait for the others of theirs.
+/// log2 of a chunk's slots: large enough that a prefix looks at few counts, small enough that few done slots wait for
+/// the rest of their chunk.
 constexpr std::uint32_t chunk_shift_of(std::uint32_t lap_shift) {
   std::uint32_t const fine = lap_shift < 6 ? 0 : lap_shift - 6;
   return fine < 12 ? fine : 12;
@@ -184,12 +197,12 @@ constexpr std::uint32_t chunk_shift_of(std::uint32_t lap_shift) {
 /// True for a spill pool that the pipeline has given memory.
 HIWAY_DEVICE inline bool has_spill(Ring const* pool) { return pool != nullptr && pool->items != nullptr; }
 
-/// What one lane got of its group's claim.
+/// What one lane was granted of its group's claim.
 struct Grant {
   bool granted = false;
   std::uint64_t ticket = 0;
   unsigned rank = 0;        ///< among the lanes that were granted one
-  std::uint32_t lanes = 0;  ///< those; their tickets follow one another
+  std::uint32_t lanes = 0;  ///< the lanes that were granted one; their tickets are consecutive
 };
 
 /// Consecutive tickets granted to one lane.
@@ -198,31 +211,33 @@ struct Run {
   std::uint32_t count = 0;
 };
 
-/// The most that one claim asks for, for each lane, or for a team: credit is a 32-bit word from which the claims of a whole
-/// grid may have taken too much for a moment.
+/// The most that one claim asks for, per lane or per team. Credit is a 32-bit word that the claims of a whole grid may
+/// overdraw for a moment.
 inline constexpr std::uint32_t most_of_lane = 1u << 12;
 inline constexpr std::uint32_t most_of_team = 1u << 16;
-/// Items of a span that a lane has under way at once, on any machine.
+/// How many items of a span a lane has under way at once, on any machine.
 inline constexpr unsigned most_at_once = 4;
 HIWAY_DEVICE constexpr std::uint32_t at_most(std::uint64_t n, std::uint32_t most) {
   return n < most ? static_cast<std::uint32_t>(n) : most;
 }
 
-/// Whether a claim looks for credit before it takes some. A look costs every claim the hot word's latency once more, and
-/// half of a full grid's rate; a claim that finds none has spoilt the word for others. counted: it looks, and takes no more
-/// than it saw; for claims of many items, which would take what is not there from many others for a moment.
+/// Whether a claim reads the credit before it takes some. The read costs every claim the hot word's latency once more,
+/// and half of a full grid's rate; but a claim that takes from an empty word has disturbed it for the others. counted:
+/// it reads, and takes no more than it saw. That is for claims of many items: one that overdraws by so much would deny
+/// credit to many others for a moment.
 enum class Credits : std::uint8_t { likely, doubtful, counted };
-/// What to expect after so many misses in a row. Of a group's lanes, the first one's counts.
+/// The Credits to use after this many misses in a row. For a group its first lane's choice counts.
 HIWAY_DEVICE constexpr Credits after_misses(unsigned misses) {
   return misses == 0 ? Credits::likely : Credits::doubtful;
 }
 
-/// When a get gives its slot's credit: at the grant, or after it has left the slot (I5). Half-rings have it from the
-/// monitors, an in_order ring always late.
+/// When a get gives its slot's credit: at the grant, or after it has left the slot (I5). In half-rings the monitors
+/// give it; in an in_order ring it is always late.
 enum class Credit : std::uint8_t { early, late };
 
-/// The ring, with its numbers in the lane's own registers. ptxas 13.0 may keep a number that all lanes share in a register of the
-/// warp over a YIELD in a loop that lanes leave one by one; whichever lanes run meanwhile change it (docs/adr/0024).
+/// The ring, with its numbers in the lane's own registers. ptxas 13.0 may keep a number that all lanes share in a
+/// register of the warp across a YIELD, in a loop that lanes leave one by one; lanes that run meanwhile overwrite that
+/// register (docs/adr/0024).
 template <class Machine>
 HIWAY_DEVICE inline Ring in_own_registers(Machine m, Ring ring) {
   std::uint32_t const zero = m.zero_of_lane();
@@ -240,7 +255,7 @@ HIWAY_DEVICE inline Ring in_own_registers(Machine m, Ring ring) {
 
 namespace detail {
 
-/// Takes up to `n` credits; what was taken beyond the balance is given back.
+/// Takes up to `n` credits; gives back what it took beyond the balance.
 template <class Machine>
 HIWAY_DEVICE inline std::int32_t take_credit(Machine m, Word<std::int32_t>& credit, std::int32_t n, Credits credits) {
   if (credits != Credits::likely) {
@@ -254,27 +269,27 @@ HIWAY_DEVICE inline std::int32_t take_credit(Machine m, Word<std::int32_t>& cred
   return granted;
 }
 
-/// The words that a claim works on: takes `credit`, then tickets; `other` receives the credit early, in a whole ring;
-/// `tally` counts what was granted. The last two may be null.
+/// The words a claim works on. It takes `credit`, then tickets. In a whole ring it then gives `other` the same number,
+/// unless credit is late. `tally` counts what was granted. `other` and `tally` may be null.
 struct ClaimWords {
   Word<std::int32_t>& credit;
   Word<std::uint64_t>& tickets;
   Word<std::int32_t>* other;
   Word<std::uint64_t>* tally;
-  Word<std::uint64_t>* given;  ///< half-rings: looked at before the slots are touched (I4)
+  Word<std::uint64_t>* given;  ///< half-rings: read before the slots are touched (I4)
   Word<std::uint64_t>& groups;
   bool puts;
   Ring const& ring;
-  bool by_tags = false;  ///< of a tagged half-ring: credit is not looked at
+  bool by_tags = false;  ///< a tagged half-ring: credit is not used
 };
 
-/// Waits until the tickets before `end`, which were granted, may be used (I4). Short: their credit was given.
+/// Waits until the granted tickets before `end` may be used (I4). The wait is short: their credit was already given.
 template <class Machine>
 HIWAY_DEVICE inline void await_given(Machine m, Word<std::uint64_t>& given, std::uint64_t end) {
   for (unsigned misses = 0; m.load(given, Order::acquire) < end; ++misses) m.relax(misses);
 }
 
-/// Up to `n` tickets of a tagged inbox whose items are there, for one lane.
+/// Takes up to `n` tickets of a tagged inbox whose items have come, for one lane.
 template <class Machine>
 HIWAY_DEVICE inline Run claim_by_tags(Machine m, Ring const& shared, std::uint32_t n, Word<std::uint64_t>* tally) {
   Ring const ring = in_own_registers(m, shared);
@@ -291,14 +306,14 @@ HIWAY_DEVICE inline Run claim_by_tags(Machine m, Ring const& shared, std::uint32
   }
 }
 
-/// What is known of a tagged outbox's `given`, besides its slots being free (I4): where item and tag are one access the store
-/// is behind a branch on it, and who read the slot has the item.
+/// After a look ahead at a tagged outbox's `given`: acquires it (I4). Where item and tag are one access that is not
+/// needed: the store into the slot comes after a branch on `given`, and whoever read the slot has the item already.
 template <class Machine>
 HIWAY_DEVICE inline void acquire_given(Machine m) {
   if constexpr (!Machine::tags_bring_items) m.acquire_ahead();
 }
 
-/// Up to `n` tickets of a tagged outbox for which there is room, for one lane.
+/// Takes up to `n` tickets of a tagged outbox for which there is room, for one lane.
 template <class Machine>
 HIWAY_DEVICE inline Run claim_below_given(Machine m, RingWords& w, std::uint32_t n) {
   std::uint64_t first = m.load_ahead(w.claimed);
@@ -311,7 +326,7 @@ HIWAY_DEVICE inline Run claim_below_given(Machine m, RingWords& w, std::uint32_t
   return {};
 }
 
-/// Up to `n` tickets for one lane.
+/// Takes up to `n` tickets, for one lane.
 template <class Machine>
 HIWAY_DEVICE inline Run claim_run(Machine m, ClaimWords const& w, std::uint32_t n, Credits credits) {
   if (w.by_tags) return w.puts ? claim_below_given(m, *w.ring.words, n) : claim_by_tags(m, w.ring, n, w.tally);
@@ -327,23 +342,23 @@ HIWAY_DEVICE inline Run claim_run(Machine m, ClaimWords const& w, std::uint32_t 
   return {first, static_cast<std::uint32_t>(granted)};
 }
 
-/// Who shares a claim.
+/// How a claim is shared.
 struct Sharing {
   Grouping grouping;
   ClaimKind kind;
-  Control* control;  ///< looked at by claims that wait for others of their block; null: none does
+  Control* control;  ///< polled by claims that wait for other warps of their block; null: none waits
 };
 
-/// block_group.hpp G4. A tally belongs to one outlet of a block, and so to one ring (and to its spill pool, which claims by
-/// warps); a credit word to one ring, and to its puts or its gets.
+/// The key of block_group.hpp G4. A tally belongs to one outlet of a block, so to one ring (and to its spill pool,
+/// which claims by warps). A credit word belongs to one ring, and to either its puts or its gets.
 HIWAY_DEVICE inline std::uint64_t key_of(ClaimWords const& w) {
   auto const one =
       w.tally != nullptr ? reinterpret_cast<std::uintptr_t>(w.tally) : reinterpret_cast<std::uintptr_t>(&w.credit);
   return static_cast<std::uint64_t>(one) | std::uint64_t{w.other != nullptr};
 }
 
-/// One claim by one lane: alone, or with other warps of its block. Whether there is credit each looks for itself: those
-/// that find none keep nobody waiting.
+/// One claim by one lane: alone, or with other warps of its block. Each warp checks for credit itself, so that one that
+/// finds none keeps no other waiting.
 template <class Machine>
 HIWAY_DEVICE inline Run claim_for_warp(Machine m, ClaimWords const& w, std::uint32_t n, Credits credits,
                                        Sharing const& sharing) {
@@ -362,7 +377,7 @@ HIWAY_DEVICE inline Run claim_for_warp(Machine m, ClaimWords const& w, std::uint
   return claim_run(m, w, n, credits);
 }
 
-/// One claim of `count()` by the first lane of `group`, for all of them. Only that lane needs the number.
+/// One claim of `count()` by the first lane of `group`, for all of them. Only that lane calls `count`.
 template <class Machine, class Count>
 HIWAY_DEVICE inline Run claim_by_first(Machine m, std::uint32_t group, Count&& count, ClaimWords const& w,
                                        Credits credits, Sharing const& sharing) {
@@ -375,8 +390,8 @@ HIWAY_DEVICE inline Run claim_by_first(Machine m, std::uint32_t group, Count&& c
   return run;
 }
 
-/// One claim for all lanes of `group` that `need` a slot (contention relief, layer 1): its first lane takes credits and
-/// tickets for all. Grouping::none: each takes its own; a CPU thread has no others.
+/// One claim for all lanes of `group` that `need` a slot (contention relief, layer 1): the group's first lane takes
+/// credits and tickets for all. Grouping::none: each lane takes its own. A CPU thread is a group of one.
 template <class Machine>
 HIWAY_DEVICE inline Grant claim(Machine m, std::uint32_t group, bool need, ClaimWords const& w, Credits credits,
                                 Sharing const& sharing) {
@@ -397,13 +412,13 @@ HIWAY_DEVICE inline Grant claim(Machine m, std::uint32_t group, bool need, Claim
   return {granted, run.first + rank, rank, lanes};
 }
 
-/// A number that each lane of a group has, summed up: of the lanes below the caller, and of all.
+/// Sums of a number that each lane of a group has: over the lanes below the caller, and over all.
 template <class N>
 struct Sums {
   N below = 0;
   N all = 0;
 };
-/// By two ballots for each bit of the largest: lanes of any group, and numbers are mostly small.
+/// Takes two ballots for each bit of the largest number: this works for any set of lanes, and numbers are mostly small.
 template <class Machine, class N>
 HIWAY_DEVICE inline Sums<N> sum_lanes(Machine m, std::uint32_t group, N mine) {
   Sums<N> sums;
@@ -415,10 +430,11 @@ HIWAY_DEVICE inline Sums<N> sum_lanes(Machine m, std::uint32_t group, N mine) {
   return sums;
 }
 
-/// From so many on a look beforehand costs a claim little.
+/// From this many items on, reading the credit first adds little to a claim's cost.
 inline constexpr std::uint32_t many_items = 128;
 
-/// One claim for all lanes of `group`, `wanted` items for each. Granted less than that, it serves the lowest lanes first.
+/// One claim for all lanes of `group`, each of which asks for its `wanted`. If it is granted less, the lowest lanes are
+/// served first.
 template <class Machine>
 HIWAY_DEVICE inline Run claim_runs(Machine m, std::uint32_t group, std::uint32_t wanted, ClaimWords const& w,
                                    Credits credits, Sharing const& sharing) {
@@ -463,11 +479,11 @@ HIWAY_DEVICE inline void give_credit_in_order(Machine m, Ring const& shared) {
   }
 }
 
-/// Where item and tag are one access, turns order nothing else, and need not.
+/// Where item and tag are one access, turns order nothing else, and need not (R4).
 template <class Machine>
 inline constexpr Order tag_order = Machine::tags_bring_items ? Order::relaxed : Order::acquire;
 
-/// Where a slot's turn is.
+/// The word that holds a slot's turn.
 template <bool ask_for_tags>
 HIWAY_DEVICE inline Word<std::uint32_t>& turn_of(Ring const& ring, std::uint64_t ticket) {
   if constexpr (ask_for_tags) {
@@ -476,7 +492,7 @@ HIWAY_DEVICE inline Word<std::uint32_t>& turn_of(Ring const& ring, std::uint64_t
   return ring.turn(ticket);
 }
 
-/// Waits until the slot's turn is `turn`. The holder of the previous ticket was granted it before (I2), so it comes.
+/// Waits until the slot's turn is `turn`. It will be: the ticket that this waits for was granted before (I2).
 template <class Machine>
 HIWAY_DEVICE inline void await_turn(Machine m, Word<std::uint32_t>& word, std::uint32_t turn, Control& control,
                                     Order order = Order::acquire) {
@@ -486,26 +502,26 @@ HIWAY_DEVICE inline void await_turn(Machine m, Word<std::uint32_t>& word, std::u
   }
 }
 
-/// Half-rings: counts the ticket and the `n` - 1 behind it, all of its chunk, as done.
+/// Half-rings: counts `n` tickets from `ticket` on, all of one chunk, as done.
 template <class Machine>
 HIWAY_DEVICE inline void count_done(Machine m, Ring const& ring, std::uint64_t ticket, std::uint32_t n) {
   m.fetch_add(ring.done_count(ticket), n, Order::release);  // R3
 }
 
-/// Says that the item of a tagged slot is there.
+/// Sets the tag of a slot: its item is there.
 template <class Machine>
 HIWAY_DEVICE inline void set_tag(Machine m, Ring const& ring, std::uint64_t ticket) {
   m.store_across(ring.tagged_slot(ticket).tag, ring.tag_of(ticket), Order::release);  // R4
 }
 
-/// How many of the `n` tickets from `ticket` on are handed on at once.
+/// How many of the `n` tickets from `ticket` on are handed over in one step.
 HIWAY_DEVICE inline std::uint32_t next_piece(Ring const& ring, std::uint64_t ticket, std::uint32_t n) {
   if (!ring.is_half() || ring.tagged) return 1;
   std::uint32_t const left = ring.chunk_slots() - ring.place_in_chunk(ticket);
   return n < left ? n : left;
 }
 
-/// Half-rings: counts what the lanes granted together have done, one lane for each chunk.
+/// Half-rings: counts the tickets of all lanes granted together as done; one lane counts for each chunk.
 template <class Machine>
 HIWAY_DEVICE inline void count_done_together(Machine m, Ring const& ring, Grant const& grant) {
   m.sync_warp(grant.lanes);  // the counting lane releases what all have done
@@ -516,8 +532,8 @@ HIWAY_DEVICE inline void count_done_together(Machine m, Ring const& ring, Grant 
   count_done(m, ring, grant.ticket, tickets < left ? tickets : left);
 }
 
-/// Tagged half-rings, by one access for item and tag: the count releases nothing, for the item is in no other memory. Each
-/// lane counts its own ticket.
+/// Tagged half-rings: counts items that were got as done. Where item and tag are one access the count releases nothing,
+/// since the item was read with its tag; each lane counts its own ticket.
 template <class Machine>
 HIWAY_DEVICE inline void count_tagged(Machine m, Ring const& ring, Grant const& grant) {
   if constexpr (Machine::tags_bring_items) {
@@ -549,7 +565,7 @@ HIWAY_DEVICE inline Run claim_put_run(Machine m, Ring const& ring, std::uint32_t
   return detail::claim_run(m, detail::put_words(ring), n, Credits::counted);
 }
 
-/// Waits for a claimed slot; the item is written there.
+/// Waits until a claimed slot is free; returns where to write the item.
 template <bool ask_for_tags = true, class Machine>
 [[nodiscard]] HIWAY_DEVICE inline std::byte* begin_put(Machine m, Ring const& ring, std::uint64_t ticket,
                                                        Control& control) {
@@ -574,7 +590,7 @@ HIWAY_DEVICE inline void end_put(Machine m, Ring const& ring, Grant const& grant
 
 namespace detail {
 
-/// Writes an item and its tag into a claimed slot; `look()` comes in between, or in a half-ring behind (T5).
+/// Writes an item and its tag into a claimed slot. `look()` is called just before, in a half-ring just after (T5).
 template <class Machine, class Write, class Check>
 HIWAY_DEVICE inline void commit_tagged(Machine m, Ring const& ring, std::uint64_t ticket, Control& control,
                                        Write&& write, Check&& look) {
@@ -592,8 +608,8 @@ HIWAY_DEVICE inline void commit_tagged(Machine m, Ring const& ring, std::uint64_
 
 }  // namespace detail
 
-/// Writes the items of all lanes granted together into their claimed slots, `write(std::byte*)`, and makes them visible; all
-/// of them call it. `look()` comes in between.
+/// Writes the items of all lanes granted together into their claimed slots by `write(std::byte*)`, calls `look()`, and
+/// makes the items visible; all of these lanes call it. In a tagged half-ring `look()` comes last (T5).
 template <class Machine, class Write, class Check>
 HIWAY_DEVICE inline void commit_put(Machine m, Ring const& ring, Grant const& grant, Control& control, Write&& write,
                                     Check&& look) {
@@ -616,8 +632,8 @@ HIWAY_DEVICE inline void commit_put(Machine m, Ring const& ring, std::uint64_t t
   write(begin_put<ask_for_tags>(m, ring, ticket, control));
   end_put<ask_for_tags>(m, ring, ticket);
 }
-/// Writes a run of claimed slots in order and makes them visible: `write(std::byte* slot, i, n)` writes items i to i + n of the
-/// run into the `n` slots from `slot` on.
+/// Writes a run of claimed slots in order and makes them visible: `write(std::byte* slot, i, n)` writes the run's items
+/// i to i + n into the `n` slots from `slot` on.
 template <class Machine, class Write>
 HIWAY_DEVICE inline void commit_put_run(Machine m, Ring const& ring, Run run, Control& control, Write&& write) {
   for (std::uint32_t i = 0; i < run.count;) {
@@ -633,8 +649,8 @@ HIWAY_DEVICE inline void commit_put_run(Machine m, Ring const& ring, Run run, Co
   }
 }
 
-/// Claims an item for each lane of `group` with `need`, as far as there are any; `tally` counts the claims. `control` as in
-/// claim_put. Not at a tagged inbox: get_tagged.
+/// Claims an item for each lane of `group` with `need`, as far as there are any; `tally` counts the claims. `control`
+/// as in claim_put. For a tagged inbox use get_tagged instead.
 template <class Machine>
 HIWAY_DEVICE inline Grant claim_get(Machine m, Ring const& ring, std::uint32_t group, bool need,
                                     Word<std::uint64_t>* tally, Credit credit, Credits credits = Credits::doubtful,
@@ -656,18 +672,18 @@ HIWAY_DEVICE inline Run claim_get_run(Machine m, Ring const& ring, std::uint32_t
   return detail::claim_run(m, detail::get_words(ring, tally, credit, ring.by_tags()), n, Credits::counted);
 }
 
-/// Tickets of a tagged outbox for all lanes of `group` with `need`, whether there is room for them or not: the lane's own
-/// waits until `given` is beyond it (await_room). All lanes of `group` call it together.
+/// Takes a ticket of a tagged outbox for each lane of `group` with `need`, whether there is room for it or not: the
+/// lane waits until `given` is beyond its ticket (has_room). All lanes of `group` call it together.
 struct Ticket {
   std::uint64_t number = 0;
-  std::uint64_t given = 0;  ///< what was seen of it
+  std::uint64_t given = 0;  ///< its value when last read
 };
 template <class Machine>
 HIWAY_DEVICE inline Ticket take_ticket(Machine m, Ring const& ring, std::uint32_t group, bool need) {
   std::uint32_t const wanting = m.ballot(group, need);
   unsigned const leader = m.lowest(group);
   Ticket t;
-  t.given = m.load_ahead(ring.words->given);  // both are under way at once
+  t.given = m.load_ahead(ring.words->given);  // both accesses are under way at once
   if (m.lane() == leader && wanting != 0)
     t.number = m.fetch_add(ring.words->claimed, std::uint64_t{m.count(wanting)}, Order::acquire);  // T5
   detail::acquire_given(m);
@@ -675,7 +691,7 @@ HIWAY_DEVICE inline Ticket take_ticket(Machine m, Ring const& ring, std::uint32_
   m.sync_warp(group);  // the leader's acquires hold for every lane
   return t;
 }
-/// Whether there is room for the ticket by now.
+/// Whether there is room for the ticket.
 template <class Machine>
 [[nodiscard]] HIWAY_DEVICE inline bool has_room(Machine m, Ring const& ring, Ticket& t) {
   if (t.number < t.given) return true;
@@ -684,17 +700,17 @@ template <class Machine>
   return t.number < t.given;
 }
 
-/// Who reads a tagged inbox, to his knowledge.
+/// What a reader of a tagged inbox knows of itself.
 struct TagReader {
   Word<std::uint64_t>* tally;  ///< counts what is got
-  /// The ticket that comes next, its low half, as far as the caller knows from his last try; he may be wrong. So the slot is
-  /// looked at while `taken` is still on its way.
+  /// The low half of the ticket that comes next: a guess from the last attempt; it may be stale. With it the slot is
+  /// read while the load of `taken` is still under way.
   std::uint32_t& next;
-  bool alone;  ///< his warp, or thread, is the only one that reads: all of its lanes together need no CAS
+  bool alone;  ///< no other warp, or thread, reads: all lanes of this one together need no CAS
 };
 
-/// One try to get an item from a tagged inbox for each lane of `group` with `need`: they look side by side. `read(std::byte
-/// const*)` in those that got one. Nobody gets one when others have taken some meanwhile.
+/// Tries once to get an item from a tagged inbox for each lane of `group` with `need`; the lanes look side by side.
+/// Calls `read(std::byte const*)` in those that got one. No lane gets one if others took tickets meanwhile.
 template <class Machine, class Read>
 HIWAY_DEVICE inline bool get_tagged(Machine m, Ring const& ring, std::uint32_t group, bool need, TagReader who,
                                     Read&& read) {
@@ -703,7 +719,7 @@ HIWAY_DEVICE inline bool get_tagged(Machine m, Ring const& ring, std::uint32_t g
   unsigned const leader = m.lowest(group);
   unsigned const rank = m.count(wanting & lanes_below(m.lane()));
   bool const alone = who.alone && group == m.lanes();
-  if (alone) m.sync_warp(group);  // one of them may have taken a ticket by itself: all see it
+  if (alone) m.sync_warp(group);  // if a lane took a ticket by itself before, all see it
   std::uint32_t next = m.shuffle(group, who.next, leader);
   std::uint64_t first = 0;
   TaggedSlot seen;
@@ -742,8 +758,8 @@ HIWAY_DEVICE inline bool get_tagged(Machine m, Ring const& ring, std::uint32_t g
 
 namespace detail {
 
-/// Waits for a claimed item of a tagged whole ring, reads it and frees its slot. On machines whose tags bring items the
-/// read is over when the look is, and the store is behind a branch on what it saw: it orders nothing else (R2).
+/// Waits for a claimed item of a tagged whole ring, reads it and frees its slot. Where item and tag are one access, the
+/// look has read the item, and the store comes after a branch on what it saw: the store need order nothing else (R2).
 template <class Machine, class Read>
 HIWAY_DEVICE inline void take_tagged(Machine m, Ring const& ring, std::uint64_t ticket, Control& control, Read&& read) {
   constexpr Order release = Machine::tags_bring_items ? Order::relaxed : Order::release;
@@ -761,7 +777,7 @@ HIWAY_DEVICE inline void take_tagged(Machine m, Ring const& ring, std::uint64_t 
 
 }  // namespace detail
 
-/// Waits for a claimed item; it is read there.
+/// Waits for a claimed item; returns where to read it.
 template <bool ask_for_tags = true, class Machine>
 [[nodiscard]] HIWAY_DEVICE inline std::byte const* begin_get(Machine m, Ring const& ring, std::uint64_t ticket,
                                                              Control& control) {
@@ -787,8 +803,8 @@ HIWAY_DEVICE inline void end_get(Machine m, Ring const& ring, Grant const& grant
   end_get<ask_for_tags>(m, ring, grant.ticket, credit);
 }
 
-/// Reads the claimed items of all lanes granted together, `read(std::byte const*)`, and frees their slots; all of them call
-/// it. The credit was given at the grant.
+/// Reads the claimed items of all lanes granted together by `read(std::byte const*)`, and frees their slots; all of
+/// these lanes call it. The credit was given at the grant.
 template <class Machine, class Read>
 HIWAY_DEVICE inline void finish_get(Machine m, Ring const& ring, Grant const& grant, Control& control, Read&& read) {
   if constexpr (may_be_tagged<std::remove_cvref_t<Read>>) {
@@ -810,8 +826,8 @@ HIWAY_DEVICE inline void finish_get(Machine m, Ring const& ring, std::uint64_t t
   read(begin_get<ask_for_tags>(m, ring, ticket, control));
   end_get<ask_for_tags>(m, ring, ticket, credit);
 }
-/// Reads a run of claimed items in order and frees their slots: `read(std::byte const* slot, i, n)` reads items i to i + n of
-/// the run from the `n` slots from `slot` on.
+/// Reads a run of claimed items in order and frees their slots: `read(std::byte const* slot, i, n)` reads the run's
+/// items i to i + n from the `n` slots from `slot` on.
 template <class Machine, class Read>
 HIWAY_DEVICE inline void finish_get_run(Machine m, Ring const& ring, Run run, Control& control, Read&& read) {
   for (std::uint32_t i = 0; i < run.count;) {
@@ -829,14 +845,15 @@ HIWAY_DEVICE inline void finish_get_run(Machine m, Ring const& ring, Run run, Co
 
 // ---- spans: items of a run that lanes copy side by side -------------------------------------------------------
 
-/// Which items of a run a lane copies: every `size`-th from the `rank`-th on. The run is a span's from `offset` on.
+/// Which items of a run a lane copies: every `size`-th from the `rank`-th on. The run is the part of a span from
+/// `offset` on.
 struct Part {
   std::uint32_t rank = 0;
   std::uint32_t size = 1;
   std::size_t offset = 0;
 };
 
-/// Some of them, which the lane copies at once.
+/// Items of the lane's part that it copies at once.
 struct Several {
   Ring const& ring;
   Run run;
@@ -847,9 +864,9 @@ struct Several {
   HIWAY_DEVICE std::uint32_t place(unsigned k) const { return at + k * part.size; }
   HIWAY_DEVICE std::uint64_t ticket(unsigned k) const { return run.first + place(k); }
   HIWAY_DEVICE std::byte* slot(unsigned k) const { return ring.item(ticket(k)); }
-  HIWAY_DEVICE std::size_t item(unsigned k) const { return part.offset + place(k); }  ///< its place in the span
+  HIWAY_DEVICE std::size_t item(unsigned k) const { return part.offset + place(k); }  ///< the item's place in the span
 };
-/// A copy(Several) of items of type T, whose size is known so.
+/// A copy(Several) of items of type T, which makes their size known (size_is_known).
 template <class T, class Copy>
 struct SizedCopy {
   static constexpr std::size_t bytes = sizeof(T);
@@ -863,7 +880,7 @@ HIWAY_DEVICE inline SizedCopy<T, Copy> sized(Copy copy) {
 
 namespace detail {
 
-/// Waits until the slots of `some` have come to their turns, all of them (I7).
+/// Waits until the slots of `some` have all come to their turns (I7).
 template <bool ask_for_tags, class Machine>
 HIWAY_DEVICE inline void await_turns(Machine m, Several const& some, ClaimKind kind, Control& control) {
   for (unsigned misses = 0;; ++misses) {
@@ -873,7 +890,7 @@ HIWAY_DEVICE inline void await_turns(Machine m, Several const& some, ClaimKind k
       std::uint64_t const t = some.ticket(k);
       std::uint32_t const awaited = kind == ClaimKind::put ? some.ring.free_turn(t) : some.ring.full_turn(t);
       come =
-          m.load_ahead(turn_of<ask_for_tags>(some.ring, t)) == awaited && come;  // no look waits for another's result
+          m.load_ahead(turn_of<ask_for_tags>(some.ring, t)) == awaited && come;  // no load waits for another's result
     }
     if (come) break;
     leave_if_aborted(m, control);
@@ -882,8 +899,8 @@ HIWAY_DEVICE inline void await_turns(Machine m, Several const& some, ClaimKind k
   m.acquire_ahead();  // A1, A2
 }
 
-/// Puts or gets a lane's part of a run: `copy(Several)` writes, or reads, the slots. In whole rings each slot is handed
-/// over. Behind it comes end_run: behind a lane's own run, or behind the parts of a whole team.
+/// Puts or gets a lane's part of a run: `copy(Several)` writes, or reads, the slots. In a whole ring this also hands
+/// each slot over. end_run must follow: after a lane's own run, or after the parts of a whole team.
 template <class Machine, class Copy>
 HIWAY_DEVICE inline void copy_part(Machine m, Ring const& shared, Run run, Part part, ClaimKind kind, Control& control,
                                    Copy&& copy) {
@@ -910,11 +927,12 @@ HIWAY_DEVICE inline void copy_part(Machine m, Ring const& shared, Run run, Part 
   }
 }
 
-/// What one lane does when every part of the run was copied: a lane for its own run, a team's first for all, which it has met.
+/// What one lane does after every part of the run was copied: a lane for its own run, or a team's first lane for all
+/// lanes, once they have met.
 template <class Machine>
 HIWAY_DEVICE inline void end_run(Machine m, Ring const& ring, Run run, ClaimKind kind, Control& control) {
   if (ring.part == RingPart::whole) return;
-  leave_if_aborted(m, control);  // a lane that has left owes its part
+  leave_if_aborted(m, control);  // a lane that has left did not copy its part
   if (ring.by_tags() && kind == ClaimKind::put) return;
   if (ring.is_half()) {
     Ring const own = in_own_registers(m, ring);
@@ -930,7 +948,7 @@ HIWAY_DEVICE inline void end_run(Machine m, Ring const& ring, Run run, ClaimKind
 
 }  // namespace detail
 
-/// Puts or gets what the lane was granted, by `copy(Several)`. `offset`: how much of its span was done before.
+/// Puts or gets what the lane was granted, by `copy(Several)`. `offset`: how many items of its span were done before.
 template <class Machine, class Copy>
 HIWAY_DEVICE inline void copy_granted(Machine m, Ring const& ring, Run run, std::size_t offset, ClaimKind kind,
                                       Control& control, Copy&& copy) {
@@ -938,7 +956,7 @@ HIWAY_DEVICE inline void copy_granted(Machine m, Ring const& ring, Run run, std:
   detail::end_run(m, ring, run, kind, control);
 }
 
-/// Items that a get would find now, about, in all shards; for choosing among rings. Where items carry tags, one or none.
+/// About how many items a get would find now, in all shards; for choosing among rings. By tags: one or none.
 template <class Machine>
 HIWAY_DEVICE inline std::int32_t items_about(Machine m, Ring const& ring) {
   if (ring.by_tags()) {
@@ -950,7 +968,7 @@ HIWAY_DEVICE inline std::int32_t items_about(Machine m, Ring const& ring) {
   return items;
 }
 
-/// Puts for which there is room now, about; none when more are waiting.
+/// About how many puts there is room for now; 0 or less when more are waiting.
 template <class Machine>
 HIWAY_DEVICE inline std::int32_t room_about(Machine m, Ring const& ring) {
   if (!ring.by_tags()) return m.load(ring.words->free, Order::relaxed);
@@ -958,8 +976,8 @@ HIWAY_DEVICE inline std::int32_t room_about(Machine m, Ring const& ring) {
                                    m.load(ring.words->claimed, Order::relaxed));
 }
 
-/// A shard that seems to hold items, the first behind `home`; `home` itself when none does. All lanes of `group` together,
-/// who look at as many shards at once.
+/// The first shard after `home` that seems to hold items; `home` itself if none does. All lanes of `group` call it
+/// together, and each looks at another shard at the same time.
 template <class Machine>
 HIWAY_DEVICE inline unsigned find_shard(Machine m, Ring const& ring, std::uint32_t group, unsigned home) {
   unsigned const width = m.count(group);
@@ -973,9 +991,9 @@ HIWAY_DEVICE inline unsigned find_shard(Machine m, Ring const& ring, std::uint32
 
 namespace detail {
 
-// Of what an inlet or an outlet points at: `ring`, `spill`, and `home`, the shard of block 0 or of the thread.
+// These take an inlet's or an outlet's view: its `ring`, `spill`, and `home`, the shard of block 0 or of the thread.
 
-/// The shard that the caller's block, or thread, puts into; and takes from first.
+/// The shard that the caller's block, or thread, puts into and takes from first.
 template <class Machine, class View>
 HIWAY_DEVICE inline unsigned home_of(Machine m, View const& v) {
   return (v.home + m.block_index()) & (v.ring.shards - 1u);
@@ -995,8 +1013,9 @@ HIWAY_DEVICE inline Ring home_ring(Machine m, View const& v) {
 
 // ---- the other half of a half-ring: one caller at a time, a single lane (relay.hpp) ---------------------------
 
-/// The end of the run of tickets from `from` that are all done, acquired (I6). Several counts are looked at at once: one
-/// after another, each would take the memory's whole latency. The first is acquired by itself: mostly it is the one.
+/// The end of the run of tickets from `from` on that are all done; their counts are acquired (I6). Several counts are
+/// read at once: one after another, each would take the memory's whole latency. The first is acquired by itself, since
+/// mostly it is the only one needed.
 template <class Machine>
 HIWAY_DEVICE inline std::uint64_t done_prefix(Machine m, Ring const& ring, std::uint64_t from) {
   constexpr unsigned looks = Machine::counts_at_once;
@@ -1012,7 +1031,7 @@ HIWAY_DEVICE inline std::uint64_t done_prefix(Machine m, Ring const& ring, std::
     }
     unsigned whole = looks;
     std::uint32_t of_last = 0;
-    for (unsigned i = looks; i-- != 0;) {  // without an index that a GPU would put into memory
+    for (unsigned i = looks; i-- != 0;) {  // no run-time index: a GPU would put the array into memory
       if (done[i] == ring.chunk_slots()) continue;
       whole = i;
       of_last = done[i];
@@ -1029,7 +1048,7 @@ HIWAY_DEVICE inline std::uint64_t done_prefix(Machine m, Ring const& ring, std::
   }
 }
 
-/// Room for `n` more puts, or `n` more items to get; what that means for their slots the caller has acquired.
+/// Gives credit for `n` more puts or gets. The caller has acquired that their slots are free, or their items there.
 template <class Machine>
 HIWAY_DEVICE inline void give_credit(Machine m, Ring const& ring, std::uint64_t n) {
   if (!ring.by_tags()) {

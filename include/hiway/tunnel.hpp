@@ -1,5 +1,5 @@
-// Tunnel<T>: what is declared between stages; made and kept by the pipeline, which owns its rings. Stages see its Inlet
-// and Outlet only.
+// Tunnel<T>: declared between stages, which see its Inlet and Outlet only. The pipeline makes and keeps it, and owns
+// its rings.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace hiway {
 
-/// What every tunnel has, whatever its items.
+/// What all tunnels have, whatever their items.
 class TunnelBase {
  public:
-  /// `holds_all`: its rings hold all that can be in it at once, so that no put into it ever waits.
+  /// `holds_all`: its rings have room for all that can be in it at once, so that no put into it ever waits.
   TunnelBase(std::string name, Direction direction, TunnelConfig config, std::size_t item_bytes, std::uint32_t id,
              bool holds_all = false)
       : name_(std::move(name)),
@@ -34,7 +34,7 @@ class TunnelBase {
   [[nodiscard]] std::size_t item_bytes() const { return item_bytes_; }
   [[nodiscard]] std::uint32_t id() const { return id_; }
   [[nodiscard]] bool holds_all() const { return holds_all_; }
-  /// The tunnel of tasks that readers of this one also read and write, where it is a stencil tunnel; else null.
+  /// For a stencil tunnel, the tunnel of tasks that its readers also read and write; else null.
   [[nodiscard]] virtual TunnelBase* tasks() const { return nullptr; }
 
   [[nodiscard]] bool from_gpu() const {
@@ -64,7 +64,7 @@ class OpenEnds {
   ~OpenEnds() = default;
 };
 
-/// What carries items of type T between stages, which see its Inlet and Outlet only. The pipeline makes and keeps it.
+/// Carries items of type T between stages, which see its Inlet and Outlet only. The pipeline makes and keeps it.
 template <class T>
 class Tunnel final : public TunnelBase {
  public:
@@ -75,9 +75,9 @@ class Tunnel final : public TunnelBase {
 
   /// An end for the user's own threads or kernels, asked for before the start. It counts as a source until it is
   /// closed, in every run.
-  /// *Lifetime*: the pipeline's. *Throws* ConfigError while the pipeline runs. On a CPU thread a put or get by the
-  /// end throws Aborted at once if no run is under way or the run has failed. The text has the run's first error, which is
-  /// nested. close_h and end_task_h do not throw.
+  /// *Lifetime*: the pipeline's. *Throws* ConfigError while the pipeline runs. On a CPU thread a put or get by the end
+  /// throws Aborted at once if no run is under way or the run has failed. Its text contains the run's first error,
+  /// which is also nested in it. close_h and end_task_h do not throw.
   [[nodiscard]] Inlet<T> open_inlet() { return Inlet<T>(ends_.open_inlet(*this)); }
   /// An end for the user's own threads or kernels, asked for before the start. *Lifetime*, *Throws*: like open_inlet.
   [[nodiscard]] Outlet<T> open_outlet() { return Outlet<T>(ends_.open_outlet(*this)); }

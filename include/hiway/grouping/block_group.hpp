@@ -1,44 +1,45 @@
 // Contention relief, layer 2: warps of a block that claim at the same ring at the same time share one claim, through
-// words in the block's own memory and without a barrier. Puts have one place in a block, gets another.
+// words in the block's own memory and without a barrier. A block has one place for puts and another for gets.
 //
 //   a warp's claim:   alone          <-- the place is held for another ring, or another group of this warp is here
-//                     holds          <-- nobody held the place: it claims at once, for whoever waits there, too
+//                     holds          <-- the place was free: it claims at once, for the warps that wait there, too
 //                     waits          <-- held for the same ring
 //                       --answered by a holder--> has what it was granted
-//                       --nobody holds the place--> holds
+//                       --the place becomes free--> holds
 //
 //   word            written by                                        read by
-//   holder          who takes and leaves the place                    everyone who claims there
+//   holder          the warp that takes and leaves the place          every warp that claims there
 //   here            each warp, its bit                                other groups of the same warp
 //   pending         each warp sets its bit, the holder clears it      holders; the warp itself      (block)
 //   entry.status    the same, a word for each warp                    holders; the warp itself      (block_scan)
 //   entry.what      the warp: its key; then the holder: its ticket    the other of the two
-//   entry.count     the warp: what it wants; then the holder: its share   the other of the two
-//   typical, together   whoever has claimed (automatic)               whoever claims: a hint, and nothing more
+//   entry.count     the warp: what it needs; then the holder: its share   the other of the two
+//   typical, together   each claim (automatic)                        each claim: only a hint
 //
-//   G1  one claim at a time is made for others in a place: by its holder, between CAS and release of `holder`
-//   G2  an entry belongs to one group of its warp from its bit in `here` to the end of that, and is in order before its
-//       status is set: until the status is cleared only holders of its key touch it, then only its group again
-//   G3  the status is cleared behind the answer, by a holder, while it holds. Who comes to hold therefore looks again
-//       whether it still waits: one that was answered meanwhile would be served twice
+//   G1  in a place one claim at a time is made for others: by its holder, between CAS and release of `holder`
+//   G2  an entry belongs to one group of its warp from when the group sets its bit in `here` until it clears it. The
+//       group fills the entry in before it sets the status. Until the status is cleared only holders of its key touch
+//       the entry, afterwards only its group again
+//   G3  a holder clears the status after it has written the answer, while it still holds. So a warp that comes to hold
+//       looks again whether it still waits: if it was answered meanwhile, it would be served twice
 //   G4  a key stands for all that a claim does: two claims of one key take the same credit and tickets, give the same
 //       credit, count in the same tally
-//   G5  nobody waits for a lane of its own warp (whose group may have parted from it), nor for who waits for anything:
-//       between holding and release a holder makes one claim, which waits for nothing
-//   G6  a warp that finds the place free waits for nobody; one that waits does so for claims that others were already
-//       making. Who cannot share claims alone
+//   G5  no lane waits for a lane of its own warp (whose group may have parted from it), nor for one that waits for
+//       anything: between taking and releasing the place a holder makes one claim, which waits for nothing
+//   G6  a warp that finds the place free waits for no other. A warp that waits does so for claims that others were
+//       already making. A warp that cannot join a shared claim makes its own
 //   Orders    status set (release) -> the holder's look (acquire): key and count are there
-//             status cleared (release) -> its warp's look (acquire): share and ticket are there; and all that the
-//             holder's ticket and credit acquired (ring.hpp I4, termination.hpp T5), and its ticket before whatever the
-//             warp releases later (T1)
-//             holder released -> holder taken (acquire): what the last one cleared is seen (G3)
+//             status cleared (release) -> its warp's look (acquire): share and ticket are there, and all that the
+//             holder's ticket and credit acquired (ring.hpp I4, termination.hpp T5); and the holder's ticket comes
+//             before whatever the warp releases later (T1)
+//             holder released -> holder taken (acquire): what the last holder cleared is seen (G3)
 //             here cleared (release) -> here set (acquire): the next group's words follow the last one's
-//             All of it in the block's scope; the claim itself is in the device's
-//   Progress  a holder that stops between CAS and release stalls those who wait; every such wait polls abort
+//             All of this is in the block's scope; the claim itself is in the device's
+//   Progress  a holder that stops between CAS and release stalls the warps that wait; every such wait polls abort
 //
-// block takes all that wait. block_scan is the paper's: from its own entry the holder goes left and right, as far as
-// statuses are set. automatic: like block, but only while claims take long; below that, waiting for one's turn to share
-// costs more than it saves.
+// block serves all warps that wait. block_scan is the paper's: from its own entry the holder goes left and right, as
+// far as statuses are set. automatic: like block, but only while claims take long; if they are short, waiting for a
+// turn to share costs more than it saves.
 #pragma once
 #include <cstdint>
 
@@ -56,15 +57,15 @@ struct GroupEntry {
 
 /// Where the warps of a block meet for one kind of claim. All words 0 when the block starts.
 struct GroupPlace {
-  Word<std::uint64_t> holder;  ///< the key of the claim that is made; 0: nobody's
+  Word<std::uint64_t> holder;  ///< the key of the claim being made; 0: the place is free
   Word<std::uint32_t> here;
   Word<std::uint32_t> pending;
-  Word<std::uint32_t> typical;   ///< cycles that a claim takes, averaged over about eight
-  Word<std::uint32_t> together;  ///< automatic: claims are shared now
+  Word<std::uint32_t> typical;   ///< cycles a claim takes, averaged over about eight
+  Word<std::uint32_t> together;  ///< automatic: whether claims are shared at present
   GroupEntry entries[32];
 };
 
-/// What is claimed: its place in the block.
+/// What is claimed. Each kind has a place of its own in the block.
 enum class ClaimKind : std::uint8_t { put, get };
 
 struct BlockGroup {
@@ -73,16 +74,17 @@ struct BlockGroup {
 
 namespace detail {
 
-/// automatic: claims are shared when one typically takes longer, until one takes less than the second. A claim that
-/// nobody disturbs takes about 1,500.
+/// automatic: claims become shared when one typically takes longer than the first, until one takes less than the
+/// second. An undisturbed claim takes about 1,500.
 inline constexpr std::uint32_t long_claim_cycles = 2500;
 inline constexpr std::uint32_t short_claim_cycles = 1700;
-/// One that is granted nothing is short, but took what others were to find: it counts as so long.
+/// A claim that is granted nothing is short, but took credit that others would have found. It counts as this long.
 inline constexpr std::uint32_t vain_claim_cycles = 12000;
-/// automatic: while claims are not shared, one of so many is measured, by chance: measuring costs few threads a tenth.
+/// automatic: while claims are not shared, one in this many is measured, at random. With few threads, measuring costs a
+/// tenth.
 inline constexpr std::uint32_t claims_a_sample = 64;
 
-/// Empties the block's places; one thread, before any claims.
+/// Empties the block's places. Called by one thread, before any claims.
 HIWAY_DEVICE inline void clear_places(BlockGroup& group) {
   for (GroupPlace& place : group.places) {
     place.holder.bits = 0;
@@ -91,7 +93,7 @@ HIWAY_DEVICE inline void clear_places(BlockGroup& group) {
   }
 }
 
-/// Who waits in a place, and how that is said: Grouping::block_scan has a status for each warp, else each has a bit of
+/// The warps that wait in a place. With Grouping::block_scan each has a status of its own, else each has a bit of
 /// `pending`.
 template <class Words>
 struct Waiting {
@@ -111,7 +113,7 @@ struct Waiting {
     if (scan) return b.load(place.entries[warp].status, Order::acquire) != 0;
     return (b.load(place.pending, Order::acquire) >> warp & 1u) != 0;
   }
-  /// The warps that wait with `key` and are served with `own`, which is not among them.
+  /// The warps that wait with `key` and are served along with `own`; `own` is not among them.
   HIWAY_DEVICE std::uint32_t with(unsigned own, std::uint64_t key) const {
     std::uint32_t found = 0;
     if (scan) {
@@ -138,11 +140,12 @@ struct Waiting {
   }
 };
 
-/// How a warp comes to its tickets; aborted: to none. Its entry stays as it is then, and the warp's next claims are alone.
+/// How a warp comes to its tickets. aborted: it gets none, its entry stays as it is, and the warp's next claims are
+/// made alone.
 enum class ClaimRole : std::uint8_t { alone, holds, answered, aborted };
 
-/// What the warp is to do about its claim of `n`: waits where it is somebody else's turn. `asked` says whether its status is
-/// set then.
+/// Decides how the warp makes its claim of `n`; waits while another warp holds the place for the same key. `asked`
+/// becomes true if the warp has set its status.
 template <class Machine, class Words>
 HIWAY_DEVICE inline ClaimRole join_place(Machine m, Waiting<Words> const& waiting, unsigned own, std::uint64_t key,
                                          std::uint32_t n, Control& control, bool& asked) {
@@ -163,13 +166,13 @@ HIWAY_DEVICE inline ClaimRole join_place(Machine m, Waiting<Words> const& waitin
       b.store(place.holder, std::uint64_t{0}, Order::release);
       break;
     }
-    if (misses % 64 == 63 && is_aborted(m, control)) return ClaimRole::aborted;  // its caller leaves
+    if (misses % 64 == 63 && is_aborted(m, control)) return ClaimRole::aborted;  // the caller leaves
     m.relax(misses);
   }
   return ClaimRole::answered;
 }
 
-/// Remembers that a claim took so long. Updates of several warps at once may be lost: it is a hint.
+/// Adds a claim's time to the average. Updates by several warps at once may be lost: it is only a hint.
 template <class Words>
 HIWAY_DEVICE inline void note_cycles(Words b, GroupPlace& place, std::uint32_t took) {
   std::uint32_t const before = b.load(place.typical, Order::relaxed);
@@ -179,7 +182,7 @@ HIWAY_DEVICE inline void note_cycles(Words b, GroupPlace& place, std::uint32_t t
     b.store(place.together, now > long_claim_cycles ? 1u : 0u, Order::relaxed);
 }
 
-/// Whether a claim is to be made in the block: always, but where claims are not shared now and this one is not measured.
+/// Whether a claim goes through the block: always, except while claims are not shared and this one is not measured.
 template <class Machine>
 HIWAY_DEVICE inline bool claims_in_block(Machine m, Grouping grouping, ClaimKind kind) {
   if (grouping != Grouping::automatic || m.cycles() / 64 % claims_a_sample == 0) return true;
@@ -187,8 +190,8 @@ HIWAY_DEVICE inline bool claims_in_block(Machine m, Grouping grouping, ClaimKind
   return m.in_block().load(place.together, Order::relaxed) != 0;
 }
 
-/// One claim of `n` by one lane of a group, with whoever claims with the same key (G4): block, block_scan or automatic.
-/// `claim(n)` takes up to n tickets: a run of `first` and `count`.
+/// One claim of `n` by one lane of a group, shared with warps that claim with the same key (G4); for block, block_scan
+/// and automatic. `claim(n)` takes up to n tickets and returns a run of `first` and `count`.
 template <class Machine, class Claim>
 HIWAY_DEVICE inline auto claim_in_block(Machine m, Grouping grouping, ClaimKind kind, std::uint64_t key,
                                         std::uint32_t n, Control& control, Claim const& claim) -> decltype(claim(n)) {

@@ -6,7 +6,7 @@
 
 namespace hiway {
 
-/// The converged lanes whose `key` is the caller's: code like (even ? a : b).put(x) brings lanes together that use
+/// The converged lanes that have the caller's `key`: code like (even ? a : b).put(x) brings together lanes that use
 /// different queues. Every lane of the result gets the same result.
 template <class Machine>
 HIWAY_PART_OF_CALLER HIWAY_DEVICE inline std::uint32_t converged_on(Machine m, void const* key) {
