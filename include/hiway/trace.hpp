@@ -2,8 +2,7 @@
 // long it waited for each tunnel, and in a traced run (PipelineConfig::trace) also when, as slices.
 //
 //   a hit          got()                    the wait, if there was one, is over; now and then a look at the clock
-//   a miss         missed()                 the sixteenth in a row starts a wait: shorter waits cost less than the
-//   clock
+//   a miss         missed()                 the sixteenth in a row starts a wait: shorter ones cost less than the clock
 //   a full tunnel  begin_put, end_put       around the tries of one put
 #pragma once
 #include <cstddef>
