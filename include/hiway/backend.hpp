@@ -1,6 +1,6 @@
-// Backend: what a pipeline asks of the device it runs on: memory, copies, and starting kernels. Two implementations, in
-// lib/backend: the emulated device and CUDA. The CUDA one registers itself from every unit that nvcc compiled
-// (launch/cuda.cuh).
+// Backend: what a pipeline needs from the device it runs on: memory, copies, and starting kernels. There are two
+// implementations in lib/backend, the emulated device and CUDA. The CUDA one registers itself from every unit that nvcc
+// compiled (launch/cuda.cuh).
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -22,32 +22,32 @@ namespace hiway {
 /// A kernel of the user's unit, for cudaLaunchKernel. Empty in a unit that nvcc did not compile.
 struct CudaKernel {
   void const* symbol = nullptr;
-  std::function<void(std::function<void(void**)> const&)>
-      with_arguments;  ///< calls the function with the kernel's arguments
+  /// Calls the function it is given with the kernel's arguments.
+  std::function<void(std::function<void(void**)> const&)> with_arguments;
 };
 
 /// One kernel with its arguments, for either device.
 struct DeviceKernel {
-  std::function<void()> lane_body;  ///< what each emulated lane runs
+  std::function<void()> lane_body;  ///< the function that each emulated lane runs
   CudaKernel cuda;
 };
 
-/// A kernel that was started. *Threads*: one at a time.
+/// A kernel that has been started. *Threads*: one at a time.
 class RunningKernel {
  public:
   virtual ~RunningKernel() = default;
-  /// True once it has left the device. *Throws* CudaError, naming the kernel, when it failed.
+  /// True once it has ended. *Throws* CudaError, naming the kernel, when it failed.
   virtual bool done() = 0;
-  /// The failure of a kernel of which parts may still run; null when there is none.
+  /// The kernel's failure, while parts of it may still run; null if it has not failed.
   [[nodiscard]] virtual std::exception_ptr failure() const { return nullptr; }
-  /// How many lanes stand in sync_block and wait for others of their block; none if the device cannot tell.
+  /// How many lanes wait in sync_block for others of their block; no value if the device cannot tell.
   [[nodiscard]] virtual std::optional<unsigned> lanes_in_sync_block() const { return {}; }
-  /// Has the device start `kernel` when this one has left; what is asked of this one is asked of both from then on. False
-  /// where somebody must wait in between.
+  /// Lets the device start `kernel` when this one has ended; from then on this object stands for both kernels. False if
+  /// the device cannot: the caller must then wait in between.
   [[nodiscard]] virtual bool then(std::string_view, DeviceKernel const&, simt::Grid) { return false; }
 };
 
-/// Which way a stream of copies goes.
+/// The direction of a stream of copies.
 enum class BusDirection : std::uint8_t { to_device, from_device };
 
 /// Bytes to copy across the bus.
@@ -64,24 +64,25 @@ struct WordCopy {
   std::uint64_t value = 0;
 };
 
-/// Submissions of copies beside running kernels. Copies of several may happen at once, but each submission has happened, and
-/// sets its words, behind the one before it. *Threads*: one at a time.
+/// A stream of submissions of copies, made while kernels run. Copies of several submissions may happen at once, but a
+/// submission completes, and sets its words, only after the one before it. *Threads*: one at a time.
 class CopyStream {
  public:
-  static constexpr std::uint64_t most_under_way = 64;  ///< submissions that have not completed
+  static constexpr std::uint64_t most_under_way = 64;  ///< limit on submissions that have not completed
 
   virtual ~CopyStream() = default;
-  /// Starts the copies, in any order among themselves, and behind all of them sets the words (none when the stream
-  /// goes from the device). Returns the submission's number, counted from 1. Sources and targets are the copies' own
-  /// until it has completed. Never waits; not while most_under_way have not completed. *Throws* CudaError.
+  /// Starts the copies, in any order among themselves, and sets the words after all of them (no words when the stream
+  /// goes from the device). Returns the submission's number, counted from 1. Nobody else may use the sources and
+  /// targets until it has completed. Never waits; must not be called while most_under_way submissions have not
+  /// completed. *Throws* CudaError.
   virtual std::uint64_t submit(std::span<Copy const> copies, std::span<WordCopy const> words) = 0;
-  /// The number of the last submission that has happened, as all before it have. *Throws* CudaError.
+  /// The number of the last submission that has completed; all before it have, too. *Throws* CudaError.
   virtual std::uint64_t completed() = 0;
 };
 
 struct MonitorTable;
 
-/// Sets one unit's pointer of launch/device_table.hpp, on the current GPU. *Throws* CudaError.
+/// Sets one unit's device table pointer (launch/device_table.hpp) on the current GPU. *Throws* CudaError.
 using TableSetter = void (*)(void const* table);
 
 class Backend {
@@ -90,51 +91,52 @@ class Backend {
   /// "simt" or "cuda:N".
   [[nodiscard]] virtual std::string name() const = 0;
   [[nodiscard]] virtual std::string description() const = 0;
-  /// GpuStageOptions::device.
+  /// The device's number, as in GpuStageOptions::device.
   [[nodiscard]] virtual int number() const = 0;
-  /// Kernels here may read and write the other device's memory from now on. False where they cannot.
+  /// Lets kernels here read and write the other device's memory from now on. False if they cannot.
   [[nodiscard]] virtual bool reaches(Backend& other) = 0;
-  /// Device memory is the host's.
+  /// Whether device memory is host memory.
   [[nodiscard]] virtual bool is_host() const { return false; }
-  /// The calling process is a fork() of the one that made it, and cannot use it.
+  /// Whether the calling process is a fork() of the one that made this object; it cannot use the object then.
   [[nodiscard]] virtual bool left_behind_by_fork() const = 0;
 
   /// Memory aligned to 256 bytes, not cleared. `what` names its user in an error. Not while kernels run.
-  /// *Throws* ConfigError for managed memory where kernels and CPU threads may not use it at the same time.
+  /// *Throws* ConfigError for managed memory if kernels and CPU threads may not use it at the same time.
   [[nodiscard]] virtual void* allocate(Memory memory, std::size_t bytes, std::string_view what) = 0;
   virtual void release(Memory memory, void* address) noexcept = 0;
-  /// To, from and in device memory; each waits until it is done.
+  /// Copies to and from device memory, and sets device memory to 0; each waits until it is done.
   virtual void upload(void* device, void const* host, std::size_t bytes) = 0;
   virtual void download(void* host, void const* device, std::size_t bytes) = 0;
   virtual void clear(void* device, std::size_t bytes) = 0;
-  /// Copies words of device memory beside the kernels that change them: each is whole, together they are of no one
-  /// moment. Address and size are multiples of 4. False when the copy did not come through within a second, or when
-  /// the device has failed. *Threads*: one at a time. After reserve_streams.
+  /// Copies words of device memory while kernels change them: each word is read whole, but not all at the same moment.
+  /// Address and size are multiples of 4. False when the copy did not come through within a second, or when the device
+  /// has failed. *Threads*: one at a time. Only after reserve_streams.
   [[nodiscard]] virtual bool peek(void* to, void const* device, std::size_t bytes) = 0;
   /// A stream of copies from or to this device. Not while kernels run.
   [[nodiscard]] virtual std::unique_ptr<CopyStream> open_stream() = 0;
 
-  /// Makes room for `kernels` to run at once, and for peek: making streams beside running kernels blocks.
+  /// Makes the streams for `kernels` kernels at once, and for peek, ahead of time: making a stream while kernels run
+  /// blocks.
   virtual void reserve_streams(std::size_t kernels) = 0;
-  /// Loads the kernel, so that starting it beside running ones does not stall them. *Throws* ConfigError when it has no
+  /// Loads the kernel, so that starting it while others run does not stall them. *Throws* ConfigError when it has no
   /// code for this device.
   virtual void prepare(std::string_view name, DeviceKernel const& kernel, simt::Grid grid) = 0;
-  /// False where a kernel that was not prepared before waits for running ones to end.
+  /// False if a kernel that was not prepared before must wait for running ones to end.
   [[nodiscard]] virtual bool loads_beside_kernels() const = 0;
-  /// SMs, and how many blocks of this kernel fit on one at once.
+  /// The number of SMs, and how many blocks of this kernel fit on one SM at once.
   [[nodiscard]] virtual unsigned processors() const = 0;
   [[nodiscard]] virtual unsigned resident_blocks(DeviceKernel const& kernel, simt::Grid grid) = 0;
-  /// The grid that the library chooses where the user left 0, for one of `sharers` kernels.
+  /// `wanted`, with the library's choice for every 0 that the user left, for one of `sharers` kernels.
   [[nodiscard]] virtual simt::Grid default_grid(simt::Grid wanted, unsigned sharers) const = 0;
-  /// The blocks of one of `sharers` kernels that is to fill the device, beside the monitor: all that are resident at once.
-  /// After prepare().
+  /// The number of blocks of a kernel that is to fill its part of the device, with `sharers` kernels and the monitor
+  /// there: all that are resident at once. Only after prepare().
   [[nodiscard]] virtual unsigned full_grid(DeviceKernel const& kernel, simt::Grid grid, unsigned sharers) = 0;
   /// Starts the kernel on a stream of its own.
   [[nodiscard]] virtual std::unique_ptr<RunningKernel> start(std::string_view name, DeviceKernel const& kernel,
                                                              simt::Grid grid) = 0;
-  /// Sets the pointer of launch/device_table.hpp in every unit. Not while kernels run. *Throws* CudaError.
+  /// Sets the device table pointer (launch/device_table.hpp) in every unit. Not while kernels run. *Throws* CudaError.
   virtual void set_device_table(void const* table) = 0;
-  /// The device monitor's kernel; empty where its lane body runs.
+  /// The device monitor's kernel; empty on the emulated device, which runs its lane body.
   [[nodiscard]] virtual CudaKernel monitor_kernel(MonitorTable* table) const = 0;
   /// Threads of the device monitor's block: one warp, or one for each of its parts.
   [[nodiscard]] virtual unsigned monitor_threads() const = 0;
@@ -150,7 +152,7 @@ struct DeviceInfo {
 /// Every device this program knows: the emulated one, and the GPUs if it was built for CUDA.
 [[nodiscard]] std::vector<DeviceInfo> devices();
 
-/// How the CUDA library makes itself known.
+/// The functions by which the CUDA library registers itself.
 struct CudaSupport {
   std::unique_ptr<Backend> (*make)(int device) = nullptr;
   std::vector<DeviceInfo> (*list)() = nullptr;
@@ -161,8 +163,8 @@ bool register_cuda(CudaSupport support) noexcept;
 [[nodiscard]] CudaSupport cuda_support() noexcept;
 [[nodiscard]] CudaKernel cuda_monitor_kernel(MonitorTable* table);
 
-/// The backend of a device's name as PipelineConfig::device takes it; an "auto" that had to choose says so on stderr
-/// once.
+/// Makes the backend for a device's name as PipelineConfig::device takes it. If "auto" had to choose, it says so on
+/// stderr once.
 /// *Throws* NoDevice when there is no such device.
 [[nodiscard]] std::unique_ptr<Backend> make_backend(std::string const& device);
 

@@ -5,7 +5,7 @@
 
 namespace hiway {
 
-/// Where something stands in a text that was read, counted from 1; line 0: it was not read from one.
+/// A place in a text that was read, counted from 1; line 0: it does not come from a text.
 struct TextPlace {
   int line = 0;
   int column = 0;
@@ -19,8 +19,8 @@ struct Error : std::runtime_error {
 struct ConfigError : Error {
   using Error::Error;
 };
-/// A call that is wrong whatever the data: a put after close, one end_task too many, a warp operation without its own
-/// lane.
+/// A call that is wrong whatever the data: a put after close, one end_task too many, a warp operation without the
+/// calling lane.
 struct MisuseError : Error {
   using Error::Error;
 };
@@ -41,7 +41,7 @@ struct CudaError : Error {
 struct Aborted : Error {
   using Error::Error;
 };
-/// No device of the name that was asked for.
+/// There is no device with the requested name.
 struct NoDevice : ConfigError {
   using ConfigError::ConfigError;
 };

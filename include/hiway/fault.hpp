@@ -1,12 +1,13 @@
 // The first error of a run, kept where it happened: one Control at each home.
 //
 //   word       written by                                      read by
-//   aborted    anyone at this home, once, never back            every wait at this home
-//   taken      whoever faults first (compare-exchange)          other faulting lanes
-//   ready      the one that took, after the record (release)    the home's monitor (acquire)
+//   aborted    anyone at this home, once, never cleared         every wait at this home
+//   taken      the first that faults (compare-exchange)         other faulting lanes
+//   ready      the winner of taken, after the record (release)  the home's monitor (acquire)
 //
 //   F1  aborted is set before anything unwinds: raise() records, sets aborted, leaves.
 //   F2  only the winner of `taken` writes `record`.
+//
 // A fault at the device reaches the host through the device monitor, which copies the record and sets a host word.
 #pragma once
 #include <cstddef>
@@ -23,22 +24,22 @@ enum class FaultKind : std::uint32_t {
   failed,  ///< fail_h, fail_d
   put_after_close,
   put_after_end,     ///< into an ended tunnel
-  put_without_task,  ///< inside a cycle, for no task that was got and not yet ended
+  put_without_task,  ///< inside a cycle, without a task that was got and has not ended
   end_task_too_many,
   items_left,          ///< every reader returned while items were left
-  time_out_too_short,  ///< EndDetection::time_out: tasks are left or under way
+  time_out_too_short,  ///< EndDetection::time_out: the time passed with tasks left or under way
   spill_exhausted,
   unknown_tunnel,  ///< paper.hpp: no tunnel of that number
   wrong_type,      ///< paper.hpp: not the type of the tunnel's items
-  set_twice,       ///< a value of a stencil tunnel, in one frame
-  outside_matrix,  ///< a value or a place that the matrix, or the run's frames, have not
-  wrong_end,       ///< paper.hpp: the tunnel is not put, or got, there, or a stage does it
+  set_twice,       ///< a value of a stencil tunnel, twice in one frame
+  outside_matrix,  ///< a value or a place outside the matrix, or in a frame that the run does not have
+  wrong_end,       ///< paper.hpp: no put, or get, at this home, or a stage does it
 };
 
-/// What an error says of it.
+/// The text for an error of this kind.
 [[nodiscard]] char const* fault_text(FaultKind kind);
 
-/// Stage and tunnel numbers of a fault that belongs to none.
+/// The stage or tunnel number of a fault that belongs to no stage or tunnel.
 inline constexpr std::uint32_t no_id = 0xffffffffu;
 
 struct FaultRecord {
@@ -47,16 +48,17 @@ struct FaultRecord {
   std::uint32_t tunnel = no_id;
   std::uint32_t lane = 0;  ///< thread_index of the faulting lane or thread
   std::uint64_t item = 0;  ///< the item's ticket in its tunnel, where the fault has one
-  char message[232] = {};  ///< of fail_d, cut off at the end
+  char message[232] = {};  ///< fail_d's message; a longer one is cut off
 };
 
-/// What CPU threads and emulated lanes ask about a run that has ended or aborts. Implemented by the pipeline.
+/// What CPU threads and emulated lanes may ask about a run that has ended or aborts. Implemented by the pipeline.
 class RunInfo {
  public:
-  /// Throws an Unwind that says why the run does not go on, with the reason nested. Names `tunnel` if that has an open end.
+  /// Throws an Unwind that says why the run does not go on, with the reason nested. The text names `tunnel` if it has
+  /// an open end.
   /// *Threads*: any.
   [[noreturn]] virtual void refuse(std::uint32_t tunnel) = 0;
-  /// *Threads*: the stage's own.
+  /// The name of stage number `stage`. *Threads*: the stage's own.
   [[nodiscard]] virtual std::string stage_name(std::uint32_t stage) const = 0;
 
  protected:
@@ -65,7 +67,7 @@ class RunInfo {
 
 struct Control {
   alignas(128) Word<std::uint32_t> aborted{0};
-  Word<std::uint32_t> told_of_catcher{0};  ///< 1: a message has named a stage that catches Unwind
+  Word<std::uint32_t> told_of_catcher{0};  ///< 1: a message has already named a stage that catches Unwind
   RunInfo* run = nullptr;                  ///< at the host; kernels do not read it
   alignas(128) Word<std::uint32_t> taken{0};
   Word<std::uint32_t> ready{0};
@@ -79,7 +81,7 @@ HIWAY_DEVICE inline bool is_aborted(Machine m, Control& control) {
   return true;
 }
 
-/// Leaves the stage. `tunnel`: of the end that was called, or no_id.
+/// Leaves the stage. `tunnel` is the number of the tunnel whose end was called, or no_id.
 template <class Machine>
 [[noreturn]] HIWAY_DEVICE inline void leave_run(Machine m, Control&, std::uint32_t) {
   m.leave();
@@ -97,7 +99,7 @@ HIWAY_DEVICE inline void leave_if_aborted(Machine m, Control& control, std::uint
   if (is_aborted(m, control)) leave_run(m, control, tunnel);
 }
 
-/// Records the fault if it is the home's first and sets `aborted`. Returns.
+/// Records the fault if it is the first at this home, sets `aborted`, and returns.
 template <class Machine>
 HIWAY_DEVICE inline void record_fault(Machine m, Control& control, FaultKind kind, std::uint32_t stage,
                                       std::uint32_t tunnel, std::uint64_t item, char const* message = nullptr) {
@@ -129,8 +131,8 @@ template <class Machine>
 
 namespace detail {
 
-/// A put or get by an open end, on a CPU thread, is refused at once when the run does not go on: no reader may be left to
-/// see what it puts. A stage's own end leaves when it waits.
+/// On a CPU thread, refuses a put or get by an open end at once when the run does not go on: perhaps no reader is left
+/// for what it puts. A stage's own end leaves only when it waits.
 template <class Machine, class EndView>
 HIWAY_DEVICE inline void refuse_if_over(Machine, EndView const&) {}
 HIWAY_NO_SPACE_CHECK template <class EndView>
@@ -138,7 +140,7 @@ HIWAY_DEVICE inline void refuse_if_over(ThreadMachine m, EndView const& v) {
   if (v.open) leave_if_aborted(m, *v.control, v.tunnel);
 }
 
-/// fail_h and fail_d of an end.
+/// Implements fail_h and fail_d of an end.
 template <class Machine, class EndView>
 HIWAY_DEVICE inline void fail_at(Machine m, EndView const& v, char const* message) {
   raise(m, *v.control, FaultKind::failed, v.stage, v.open ? v.tunnel : no_id, 0, message);

@@ -1,4 +1,4 @@
-// A group: item-form stages in one persistent kernel. Each warp takes the stage with most work, one step at a time.
+// A group: item-form stages in one persistent kernel. For each step a warp takes the stage with most work.
 #pragma once
 #include <cstdint>
 #include <utility>
@@ -8,8 +8,8 @@
 
 namespace hiway {
 
-/// Runs several StageRunners in one kernel; recursive, because std::tuple is no device type. The ends lie one after
-/// another.
+/// Runs several StageRunners in one kernel; recursive, because std::tuple is no device type. The stages' ends lie one
+/// after another in the arrays.
 template <class... Runners>
 struct GroupRunner;
 

@@ -10,19 +10,19 @@
 
 namespace hiway {
 
-/// A member of the items, or of some of them. Copied along by stages, on a GPU, too.
+/// Put it into items, all or some, as a member. Stages copy it along, also on a GPU.
 struct Stamp {
-  std::int64_t ns = 0;  ///< the CPU's steady clock at the begin; 0: not sampled
+  std::int64_t ns = 0;  ///< the CPU's steady clock at the beginning; 0: not sampled
 };
 
-/// A path's, from Pipeline::create_latency. *Threads*: any at once, on CPUs.
+/// The latency of one path, from Pipeline::create_latency. *Threads*: any CPU threads, at once.
 class Latency {
  public:
-  /// `every`: so many begin for one that is sampled, at least 1.
+  /// One of `every` items is sampled; 0 counts as 1.
   Latency(std::string path, unsigned every) : path_(std::move(path)), every_(every == 0 ? 1 : every) {}
 
   [[nodiscard]] Stamp begin_h();
-  /// Does nothing for a stamp that was not sampled.
+  /// Does nothing if the stamp was not sampled.
   void end_h(Stamp stamp);
 
   [[nodiscard]] LatencyReport report() const;
@@ -36,7 +36,7 @@ class Latency {
   std::uint64_t every_;
   std::atomic<std::uint64_t> begun_{0};
   mutable std::mutex mutex_;
-  std::vector<std::int64_t> samples_;  ///< in ns; of more than fit, each was as likely to stay
+  std::vector<std::int64_t> samples_;  ///< in ns; if there were more than fit, each was equally likely to stay
   std::uint64_t ended_ = 0;
   std::int64_t least_ = 0;
   std::int64_t most_ = 0;

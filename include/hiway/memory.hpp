@@ -12,8 +12,8 @@ namespace hiway {
 /// Memory that a pipeline allocates.
 enum class Memory : std::uint8_t {
   pinned,   ///< host memory that kernels and copies may use too
-  device,   ///< kernels only
-  managed,  ///< moves to whoever touches it
+  device,   ///< for kernels only
+  managed,  ///< moves to the side that touches it
 };
 
 /// A view of a buffer, valid in stage code on the pipeline's device. Copyable, owns nothing.
@@ -36,11 +36,11 @@ class BufferAccess {
   ~BufferAccess() = default;
 };
 
-/// Throws ConfigError when `count` elements from `offset` do not lie in a buffer of `size`.
+/// Throws ConfigError when `count` elements from `offset` on do not lie within a buffer of `size` elements.
 void check_buffer_range(std::size_t offset, std::size_t count, std::size_t size);
 
 /// A handle of memory that the pipeline owns; made by Pipeline::create_buffer. *Lifetime*: the pipeline's.
-/// *Threads*: copies wait until they are done; not while a run uses the same elements.
+/// *Threads*: copies wait until they are done; no copy while a run uses the same elements.
 template <class T>
 class Buffer {
   static_assert(std::is_trivially_copyable_v<T>, "hiway: Buffer<T>: T must be trivially copyable");
@@ -51,7 +51,7 @@ class Buffer {
   [[nodiscard]] View<T> view() const { return view_; }
   [[nodiscard]] std::size_t size() const { return view_.size; }
 
-  /// Copies `source` to the elements from `offset` on. *Throws* ConfigError when it does not fit.
+  /// Copies `source` to the elements from `offset` on. *Throws* ConfigError when the source does not fit.
   void copy_in(std::span<T const> source, std::size_t offset = 0) {
     check_buffer_range(offset, source.size(), view_.size);
     access_->copy_in(view_.data + offset, source.data(), source.size_bytes());

@@ -1,5 +1,5 @@
-// The paper's own interface (HiWayLib, ASPLOS'19): tunnels by number, over the same objects. Queues, waiting and the end are
-// the library's; here is only the way from a number to an Inlet or Outlet.
+// The paper's own interface (HiWayLib, ASPLOS'19): tunnels by number, on top of the same objects. Queues, waiting and
+// the end check are the library's; this header only leads from a number to an Inlet or Outlet.
 //
 //   int results;                                             // host                     // device, in any kernel
 //   createTunnel<float>(results, GPU_TO_CPU, true);          while (!isTerminate_h())     put_d(value, results);
@@ -7,11 +7,12 @@
 //   ... threads and kernels, as often as one likes ...           ...; endTask_h(results);
 //   shutdownService();                                         }
 //
-// There is one service in a program. Its tunnels are hiway::Tunnels of pipeline(): stages may be added there, before
-// setupService(), and both spellings used on one tunnel. An end to which no stage is connected is open to put_ and get_.
-// Kernels need not be hiway's: every kernel of a unit that includes this header may call the _d functions while the
-// service runs, as CUDA_MODULE_LOADING=EAGER, which hiway sets unless you do, has them all loaded. A kernel whose local
-// memory is larger than any before waits for the service to end: launch it once before.
+// A program has one service. Its tunnels are hiway::Tunnels of pipeline(): stages may be added there before
+// setupService(), and one tunnel may be used through both interfaces. An end to which no stage is connected is open to
+// put_ and get_. Kernels need not be hiway's: every kernel of a unit that includes this header may call the _d
+// functions while the service runs, because CUDA_MODULE_LOADING=EAGER, which hiway sets unless you set it, has loaded
+// them all. A kernel that needs more local memory than any kernel before it waits for the service to end: launch it
+// once before.
 #pragma once
 #include <cstdint>
 
@@ -25,33 +26,33 @@ inline constexpr hiway::Direction CPU_TO_GPU = hiway::Direction::cpu_to_gpu;
 inline constexpr hiway::Direction GPU_TO_CPU = hiway::Direction::gpu_to_cpu;
 inline constexpr hiway::Direction GPU_TO_GPU = hiway::Direction::gpu_to_gpu;
 
-/// Put like an item, once for each tunnel, by whoever puts last: the tunnel's open inlet closes. A type of its own, so
-/// that every value of T is a legal item.
+/// Put like an item, once per tunnel, after its last item: it closes the tunnel's open inlet. It has a type of its own,
+/// so that every value of T is a legal item.
 struct EndFlag {};
 inline constexpr EndFlag endFlag{};
 
-/// The service's pipeline; makes it, on the device that HIWAY_RUN_ON names, when there is none.
+/// The service's pipeline; made, on the device that HIWAY_RUN_ON names, if there is none.
 [[nodiscard]] hiway::Pipeline& pipeline();
 
 namespace detail {
 
-/// One tunnel at one home. An end without a control is not there, or belongs to a stage.
+/// The open ends of one tunnel at one home. An end without a control does not exist here, or belongs to a stage.
 struct Ends {
   hiway::InletView inlet;
   hiway::OutletView outlet;
   std::uint64_t type = 0;  ///< hiway::item_type of the items
 };
-/// All tunnels at one home.
+/// The open ends of all tunnels at one home.
 struct Table {
   Ends const* ends = nullptr;
   int count = 0;
-  hiway::OutletView whole;  ///< of no tunnel: has ended when the whole pipeline has
+  hiway::OutletView whole;  ///< an outlet of no tunnel: it has ended when the whole pipeline has
 };
 
-/// Keeps what setupService() needs of a tunnel.
+/// Stores what setupService() needs to know of a tunnel; returns the tunnel's number.
 int add(hiway::TunnelBase& tunnel, std::uint64_t type, hiway::InletView (*open_inlet)(hiway::TunnelBase&),
         hiway::OutletView (*open_outlet)(hiway::TunnelBase&));
-/// *Throws* MisuseError when there is no tunnel `id` of such items.
+/// *Throws* MisuseError when there is no tunnel `id` with items of this type.
 [[nodiscard]] hiway::TunnelBase& tunnel(int id, std::uint64_t type);
 /// The host's table. *Throws* ConfigError before setupService().
 [[nodiscard]] Table const& host_table();
@@ -67,7 +68,7 @@ HIWAY_NO_SPACE_CHECK [[noreturn]] HIWAY_DEVICE inline void refuse(hiway::ThreadM
   refuse_h(fault, id);
 }
 
-/// The end `Ends::*end` of tunnel `id`. *Errors*: unknown_tunnel, wrong_type and wrong_end end the run.
+/// The end `Ends::*end` of tunnel `id`. *Errors*: unknown_tunnel, wrong_type and wrong_end; each ends the run.
 template <class Machine, class View>
 HIWAY_DEVICE inline View const& find(Machine m, Table const& table, int id, std::uint64_t type, View Ends::*end) {
   using hiway::FaultKind;
@@ -83,8 +84,8 @@ HIWAY_DEVICE inline Table const& device_table() {
   return *table;
 }
 
-/// What `call` returns; its type's zero when the run has failed, or aborts meanwhile: puts do nothing. The user's threads
-/// never see Unwind; shutdownService() says why.
+/// Returns what `call` returns, or zero of that type if the run has failed or aborts meanwhile; a put then does
+/// nothing. The user's threads never see Unwind; shutdownService() throws the reason.
 template <class Call>
 auto unless_aborted(Call&& call) {
   try {
@@ -94,7 +95,7 @@ auto unless_aborted(Call&& call) {
   }
 }
 
-/// A type of item that says nothing: for calls that carry none.
+/// Stands for the item type in calls that carry no item.
 using Any = unsigned char;
 
 template <class T>
@@ -119,8 +120,8 @@ HIWAY_DEVICE inline hiway::Outlet<T> outlet_d(int id, std::uint64_t type) {
 
 }  // namespace detail
 
-/// Makes a tunnel and gives its number in `id`. `isBatched`: items cross the bus in batches by DMA, else through unified
-/// memory. *Throws* ConfigError, also while the service runs.
+/// Makes a tunnel and stores its number in `id`. `isBatched`: items cross the bus in batches by DMA, else through
+/// unified memory. *Throws* ConfigError, also when called while the service runs.
 template <class T>
 void createTunnel(int& id, hiway::Direction direction, bool isBatched, hiway::TunnelConfig config = {}) {
   config.movement = isBatched ? hiway::Movement::dma : hiway::Movement::managed;
@@ -131,7 +132,7 @@ void createTunnel(int& id, hiway::Direction direction, bool isBatched, hiway::Tu
       [](hiway::TunnelBase& t) { return static_cast<hiway::Tunnel<T>&>(t).open_outlet().view(); });
 }
 
-/// The tunnel of number `id`, for stages of pipeline(). *Throws* MisuseError when its items are no T.
+/// The tunnel with number `id`, for stages of pipeline(). *Throws* MisuseError when its items are not of type T.
 template <class T>
 [[nodiscard]] hiway::Tunnel<T>& tunnel(int id) {
   return static_cast<hiway::Tunnel<T>&>(detail::tunnel(id, hiway::item_type<T>));
@@ -140,7 +141,7 @@ template <class T>
 /// Opens the ends to which no stage is connected, starts monitors and stages, and returns. They stop by themselves when
 /// every tunnel has ended. *Throws* ConfigError.
 void setupService();
-/// Ends the service: aborts it unless it has ended by itself. Tunnels are made anew for the next one.
+/// Ends the service: aborts it unless it has ended by itself. The next service needs new tunnels.
 /// *Throws* the run's first error.
 void shutdownService();
 
@@ -158,7 +159,7 @@ inline void put_h(EndFlag, int id) {
 }
 HIWAY_DEVICE inline void put_d(EndFlag, int id) { detail::inlet_d<detail::Any>(id, 0).close_d(); }
 
-/// Gets an item from tunnel `id` if there is one.
+/// Gets an item from tunnel `id`; false if there is none.
 template <class T>
 [[nodiscard]] bool get_h(T* item, int id) {
   return detail::unless_aborted([&] { return detail::outlet_h<T>(id, hiway::item_type<T>).get_h(*item); });
@@ -174,7 +175,8 @@ inline void endTask_h(int id) {
 }
 HIWAY_DEVICE inline void endTask_d(int id) { detail::outlet_d<detail::Any>(id, 0).end_task_d(); }
 
-/// True when the whole pipeline has ended, or aborts. (The paper's text says the opposite, its figures this.)
+/// True when the whole pipeline has ended, or aborts. (The paper's figures use it in this sense, its text says the
+/// opposite.)
 [[nodiscard]] inline bool isTerminate_h() {
   return !detail::unless_aborted(
       [] { return !hiway::Outlet<detail::Any>(detail::host_table().whole).is_terminate_h(); });

@@ -1,5 +1,5 @@
-// The life of one persistent executor (a block, or a CPU thread): run the stage, meet, close what is still open, count
-// as returned.
+// The life of one persistent executor (a block, or a CPU thread): it runs the stage, its threads meet, it closes what
+// is still open, and it counts as returned.
 #pragma once
 #include <cstdint>
 #include <exception>
@@ -17,16 +17,16 @@
 
 namespace hiway {
 
-/// The ends of the stages in one kernel or CPU stage, as many as they are.
+/// The ends of the stages in one kernel or CPU stage, in any number.
 struct StageEnds {
   std::vector<OutletView> outlets;
   std::vector<InletView> inlets;
   std::vector<StageWords*> stages;
-  std::uint32_t first_stage = no_id;  ///< its number
+  std::uint32_t first_stage = no_id;  ///< number of the first of these stages
   Control* control = nullptr;
 };
 
-/// The same as a kernel takes them: passed by value, Runner gives the counts.
+/// The same in the form a kernel takes: passed by value, with the counts of Runner.
 template <class Runner>
 struct Ends {
   OutletView outlets[Runner::outlet_count == 0 ? 1 : Runner::outlet_count];
@@ -36,7 +36,7 @@ struct Ends {
   Control* control = nullptr;
 };
 
-/// All of `all` for a runner that has as many.
+/// The ends in `all`, for a Runner that has as many.
 template <class Runner>
 Ends<Runner> make_ends(StageEnds const& all) {
   Ends<Runner> ends{};
@@ -48,8 +48,8 @@ Ends<Runner> make_ends(StageEnds const& all) {
   return ends;
 }
 
-/// Closes what block `block` of a stage has left open, and counts it as returned; one thread calls it. Nothing is closed
-/// when the run is aborting (termination.hpp T6).
+/// Closes the inlets that block `block` of a stage has left open, and counts the block as returned; one thread calls
+/// it. Nothing is closed when the run is aborting (termination.hpp T6).
 template <class Machine, class Runner>
 HIWAY_DEVICE inline void close_block(Machine m, Ends<Runner> const& ends, unsigned block, unsigned block_threads) {
   if (is_aborted(m, *ends.control)) return;
@@ -61,7 +61,7 @@ HIWAY_DEVICE inline void close_block(Machine m, Ends<Runner> const& ends, unsign
   for (unsigned s = 0; s != Runner::stage_count; ++s) m.fetch_add(ends.stages[s]->returned, 1u, Order::acq_rel);
 }
 
-/// Runs `runner` and closes behind it.
+/// Runs `runner`, then closes the block.
 template <class Machine, class Runner>
 HIWAY_DEVICE inline void run_persistent(Machine m, Runner& runner, Ends<Runner> const& ends) {
   if (m.thread_in_block() == 0) {
@@ -72,7 +72,7 @@ HIWAY_DEVICE inline void run_persistent(Machine m, Runner& runner, Ends<Runner> 
   if (m.thread_in_block() == 0) close_block(m, ends, m.block_index(), m.block_threads());
 }
 
-/// A CPU thread's life. An inlet that is kept after it refuses every put.
+/// Runs `runner` on a CPU thread, then closes its inlets. An inlet that user code keeps afterwards refuses every put.
 template <class Runner>
 void run_persistent(ThreadMachine m, Runner& runner, Ends<Runner> const& ends) {
   struct Closed {
@@ -93,14 +93,14 @@ void run_persistent(ThreadMachine m, Runner& runner, Ends<Runner> const& ends) {
     runner(m, ends.outlets, ends.inlets);
   } catch (Unwind const& u) {
     if (u.times != 0) throw;
-    std::throw_with_nested(Aborted(u.what()));  // of another run, whose open end the stage calls
+    std::throw_with_nested(Aborted(u.what()));  // from another run: the stage called an open end of it
   }
   if (is_aborted(m, *ends.control)) return;
   for (unsigned i = 0; i != Runner::inlet_count; ++i) detail::close(m, ends.inlets[i]);  // T5: the bit, then the count
   for (unsigned s = 0; s != Runner::stage_count; ++s) m.fetch_add(ends.stages[s]->returned, 1u, Order::acq_rel);
 }
 
-/// What every thread of a persistent kernel calls.
+/// The function that every thread of a persistent kernel calls.
 template <class Runner>
 struct PersistentBody {
   Runner runner;
@@ -111,7 +111,7 @@ struct PersistentBody {
   }
 };
 
-/// What every thread of an ordinary launch calls.
+/// The function that every thread of an ordinary launch calls.
 template <class F>
 struct LaunchBody {
   F body;
@@ -121,30 +121,31 @@ struct LaunchBody {
   }
 };
 
-/// What a kernel keeps in device memory of its own, beside tunnels (a segment's queues). Called by the pipeline.
+/// A kernel's own data in device memory, besides tunnels (a segment's queues). Called by the pipeline.
 class KernelData {
  public:
   virtual ~KernelData() = default;
-  /// Blocks, threads and shared memory for one of `sharers` kernels. *Throws* ConfigError.
+  /// The blocks, threads and shared memory of this kernel, one of `sharers` on the device. *Throws* ConfigError.
   virtual simt::Grid choose_grid(Backend& backend, DeviceKernel const& kernel, GpuStageOptions options,
                                  unsigned sharers) = 0;
-  /// The grid is settled: takes memory, in the place of what it had.
+  /// Allocates memory for the chosen grid, and replaces the memory it had.
   virtual void place(Backend& backend, simt::Grid grid, Control* control, std::uint32_t stage) = 0;
-  /// Before each run, and after each that ended without an error.
+  /// start: before each run. finish: after each run that ended without an error.
   virtual void start(Backend& backend) = 0;
   virtual void finish(Backend& backend) = 0;
 };
 
 /// A stage's or group's kernel before its ends are known.
 struct StageKernel {
-  DeviceKernel unbound;  ///< for its code's sake: residency and loading
+  DeviceKernel unbound;  ///< without ends: for questions about its code (residency) and to load it
   std::function<DeviceKernel(StageEnds const&)> bind;
-  /// A user's own kernel does not close behind itself: one warp does, when the kernel has left. Else empty.
+  /// Only for a user's own kernel, which does not close its inlets: one warp closes them when the kernel has ended.
+  /// Else empty.
   std::function<DeviceKernel(StageEnds const&, simt::Grid)> close_behind = {};
   std::shared_ptr<KernelData> data = {};  ///< or null
 };
 
-/// The ends of a user's own kernel, by number only.
+/// The number of ends of a user's own kernel.
 template <class In, class Out>
 struct OwnKernel;
 template <class... Is, class... Os>
@@ -154,7 +155,7 @@ struct OwnKernel<From<Is...>, Into<Os...>> {
   static constexpr unsigned stage_count = 1;
 };
 
-/// What one warp calls behind a user's own kernel.
+/// The function that one warp calls after a user's own kernel.
 template <class Runner>
 struct CloseBehindBody {
   Ends<Runner> ends;
@@ -168,7 +169,7 @@ struct CloseBehindBody {
   }
 };
 
-/// A user's own function as a stage's functor, where it is not a __global__ one.
+/// A user's own function as a stage's functor, if it is not a __global__ function.
 template <class Kernel, class... Args>
 struct CallKernel {
   using Wraps = Kernel;
@@ -180,7 +181,7 @@ struct CallKernel {
   }
 };
 
-/// A user's own __global__ function, of its outlets, its inlets and `arguments`.
+/// The stage kernel of a user's own __global__ function, which takes its outlets, its inlets and `arguments`.
 template <class... Is, class... Os, class... Ps, class... Args>
 StageKernel own_kernel(From<Is...>, Into<Os...>, void (*kernel)(Ps...), Args... arguments) {
   using Own = OwnKernel<From<Is...>, Into<Os...>>;

@@ -32,8 +32,8 @@ struct StageDescription {
   std::string name;
   std::vector<TunnelBase*> from;
   std::vector<TunnelBase*> into;
-  bool item_form = false;   ///< item or value form: nothing comes after its loop
-  bool own_kernel = false;  ///< a user's own __global__ function: it neither counts its start nor closes behind itself
+  bool item_form = false;   ///< item or value form: no user code runs after its loop
+  bool own_kernel = false;  ///< a user's own __global__ function: it counts no start, and does not close its inlets
 };
 
 /// A CPU stage: what each of its threads runs.
@@ -57,15 +57,15 @@ void check_extents(std::string_view stage, Extent grid, Extent block);
 /// Owns tunnels, stages and buffers; checks, starts and ends a run.
 class Pipeline final : private OpenEnds, private BufferAccess {
  public:
-  /// *Throws* NoDevice when the device asked for is not there.
+  /// *Throws* NoDevice when the requested device does not exist.
   explicit Pipeline(PipelineConfig config = {});
   /// Aborts a run under way and waits for it.
   ~Pipeline();
   Pipeline(Pipeline const&) = delete;
   Pipeline& operator=(Pipeline const&) = delete;
 
-  /// Makes a tunnel of items of type T: trivially copyable, at most 64 KiB, alignment at most 128; one of up to 65,536 in
-  /// the pipeline. *Throws* ConfigError.
+  /// Makes a tunnel of items of type T: trivially copyable, at most 64 KiB, alignment at most 128. A pipeline has at
+  /// most 65,536 tunnels. *Throws* ConfigError.
   /// *Lifetime*: the pipeline's.
   template <class T>
   Tunnel<T>& create_tunnel(std::string_view name, Direction direction, TunnelConfig config = {}) {
@@ -80,8 +80,9 @@ class Pipeline final : private OpenEnds, private BufferAccess {
     return made;
   }
 
-  /// Makes a stencil tunnel of values of type T: like an item's, of any size. *Throws* ConfigError. *Lifetime*: the
-  /// pipeline's.
+  /// Makes a stencil tunnel of values of type T: trivially copyable, alignment at most 128, of any size. *Throws*
+  /// ConfigError.
+  /// *Lifetime*: the pipeline's.
   template <class T>
   StencilTunnel<T>& create_stencil_tunnel(std::string_view name, Direction direction, StencilConfig config) {
     static_assert(
@@ -94,8 +95,7 @@ class Pipeline final : private OpenEnds, private BufferAccess {
     return made;
   }
 
-  /// Adds a stage that runs on CPU threads; `body` in any of the three forms (stage.hpp), called by all threads at
-  /// once.
+  /// Adds a stage that runs on CPU threads. `body` has any of the three forms (stage.hpp); all threads call it at once.
   template <class F, class... Is, class... Os>
   void add_cpu_stage(std::string_view name, F body, From<Is...> in, Into<Os...> out, CpuStageOptions options = {}) {
     if constexpr (Form<F, From<Is...>, Into<Os...>>::fits) {
@@ -135,7 +135,7 @@ class Pipeline final : private OpenEnds, private BufferAccess {
     add_gpu_stage_of<Unit>(name, std::move(body), From<>(NoTunnels{}), out, options);
   }
 
-  /// Adds several item-form stages in one persistent kernel, whose warps take the stage with most work.
+  /// Adds several item-form stages in one persistent kernel; each warp works on the stage that has most work.
   template <class... Fs, class... Ins, class... Outs, class Unit = ThisUnit>
   void add_gpu_group(std::string_view name, GpuStageOptions options, StageSpec<Fs, Ins, Outs>... stages) {
     add_gpu_group_of<Unit>(name, options, stages...);
@@ -146,9 +146,9 @@ class Pipeline final : private OpenEnds, private BufferAccess {
   }
 
   /// Adds a stage that is a user's own kernel: a HIWAY_KERNEL function of one Outlet<T> per from(...), one Inlet<T> per
-  /// into(...), then `arguments`. It is started once, as `grid` blocks of `block` threads (one dimension), which must all
-  /// be resident; its inlets close when it has left. Where nvcc compiles it only a GPU runs it; elsewhere only the
-  /// emulated device does. It says why it fails by its ends' fail_d.
+  /// into(...), then `arguments`. It is started once, as `grid` blocks of `block` threads (one dimension), which must
+  /// all be resident. Its inlets close when the kernel has ended. If nvcc compiles it, only a GPU runs it; otherwise
+  /// only the emulated device does. It reports a failure by fail_d of one of its ends.
   template <class... Ps, class... Is, class... Os, class... Args, class Unit = ThisUnit>
   void add_kernel_stage(std::string_view name, void (*kernel)(Ps...), From<Is...> in, Into<Os...> out, Extent grid,
                         Extent block, Args... arguments) {
@@ -165,8 +165,9 @@ class Pipeline final : private OpenEnds, private BufferAccess {
     add_kernel_stage_of<Unit>(name, kernel, From<>(NoTunnels{}), out, grid, block, arguments...);
   }
 
-  /// Adds a stage that is a segment: a tree of nodes in one persistent kernel (segment/segment.hpp), which takes from `source`
-  /// (load, indices, generate, or from(tunnel)). *Throws* ConfigError. *Lifetime* of the result: the pipeline's.
+  /// Adds a stage that is a segment: a tree of nodes in one persistent kernel (segment/segment.hpp). It takes its items
+  /// from `source` (load, indices, generate, or from(tunnel)). *Throws* ConfigError. *Lifetime* of the result: the
+  /// pipeline's.
   template <segment::Shape shape = segment::Shape{}, class Source, class Tree, class Unit = ThisUnit>
   segment::Segment<Tree, Source, shape>& add_segment(std::string_view name, Source source, Tree tree,
                                                      segment::SegmentConfig config = {}) {
@@ -183,8 +184,8 @@ class Pipeline final : private OpenEnds, private BufferAccess {
     return *made;
   }
 
-  /// Memory for stages: `count` elements, not set, or a copy of `source`; for the stages on `device` (-1: the pipeline's).
-  /// *Throws* ConfigError, NoDevice or CudaError; not while a run is under way.
+  /// Memory for the stages on `device` (-1: the pipeline's): `count` uninitialized elements, or a copy of `source`. Not
+  /// while a run is under way. *Throws* ConfigError, NoDevice or CudaError.
   template <class T>
   Buffer<T>& create_buffer(std::size_t count, int device = -1) {
     T* const memory = static_cast<T*>(allocate_buffer(Memory::device, count, sizeof(T), device));
@@ -199,22 +200,23 @@ class Pipeline final : private OpenEnds, private BufferAccess {
     return buffer;
   }
 
-  /// A path whose sampled items are timed: begin_h() at its begin, end_h() at its end, the stamp in the item between; one of
-  /// `every` is sampled. Each run begins anew; RunReport::latencies. *Throws* ConfigError while a run is under way.
+  /// Makes a path whose items are timed: call begin_h() where it begins and end_h() where it ends; the item carries the
+  /// stamp in between. One of `every` items is sampled. Each run starts without samples; results are in
+  /// RunReport::latencies. *Throws* ConfigError while a run is under way.
   /// *Lifetime*: the pipeline's.
   Latency& create_latency(std::string path, unsigned every = 64);
 
-  /// Memory of the CPU's that is pinned: `count` elements, not set. Buffers copied from it or to it use the whole bus; from
-  /// other memory a copy goes by way of the driver's. *Throws* like create_buffer. *Lifetime*: the pipeline's.
+  /// Pinned host memory: `count` uninitialized elements. Copies between it and a buffer use the whole bus; copies of
+  /// other host memory go through the driver's own memory. *Throws* like create_buffer. *Lifetime*: the pipeline's.
   template <class T>
   std::span<T> create_host_buffer(std::size_t count) {
     static_assert(std::is_trivially_copyable_v<T>, "hiway: create_host_buffer<T>: T must be trivially copyable");
     return {static_cast<T*>(allocate_buffer(Memory::pinned, count, sizeof(T))), count};
   }
 
-  /// Starts an ordinary kernel: `body()` on every thread of options.blocks x options.threads_per_block. Launches run one
-  /// after another. It does not wait: on the emulated device for the one before. During a run, too: a launch may use open
-  /// ends.
+  /// Starts an ordinary kernel: `body()` on every thread of options.blocks x options.threads_per_block. Launches run
+  /// one after another. The call does not wait for this launch; on the emulated device it waits for the one before. It
+  /// may be called during a run, too: a launch may use open ends.
   /// *Threads*: one at a time. *Throws* ConfigError when an extent is 0.
   template <class F, class Unit = ThisUnit>
   void launch(std::string_view name, F body, GpuStageOptions options) {
@@ -230,40 +232,42 @@ class Pipeline final : private OpenEnds, private BufferAccess {
   /// *Waits* until every launch is done. *Throws* its first error.
   void synchronize();
 
-  /// Checks the pipeline, allocates and loads kernels, so that a later run does not. start() does it when nobody has.
-  /// *Throws* ConfigError with all problems in one message, CudaError.
+  /// Checks the pipeline, allocates and loads kernels, so that a later run does not. start() calls it if the program
+  /// has not. *Throws* ConfigError with all problems in one message, CudaError.
   void prepare();
-  /// prepare(), then starts every stage and returns. *Throws* also when a run is under way.
+  /// prepare(), then starts every stage and returns. *Throws* like prepare(), and when a run is under way.
   void start();
   /// *Waits* until the run has ended. *Throws* the run's first error: StageError (a stage failed; it is named, its own
   /// exception nested), MisuseError, CudaError, Aborted.
   RunReport wait();
-  /// *Waits* at most so long; true when the run has ended (call wait() for its outcome). A hundred years are for ever.
+  /// *Waits* at most this long; true when the run has ended (call wait() for its outcome). A hundred years or more mean
+  /// for ever.
   template <class Rep, class Period>
   [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> duration) {
     return wait_at_most(at_most_for_ever(duration));
   }
-  /// start() and wait(). May be called again: tunnels start empty.
+  /// start() and wait(). May be called again: tunnels then start empty.
   RunReport run();
-  /// Ends a run under way: every wait is left, wait() throws Aborted. *Threads*: any, at any time.
+  /// Ends a run under way: every wait in it ends, and wait() throws Aborted. *Threads*: any, at any time.
   void abort();
 
-  /// The last run's report; of a run under way what it has done so far. *Threads*: while it runs any.
+  /// The last run's report; during a run, what it has done so far. *Threads*: any, while it runs.
   [[nodiscard]] RunReport stats() const;
-  /// The graph of stages and tunnels in Graphviz' dot language, with the numbers of stats() once there are some.
+  /// The graph of stages and tunnels in Graphviz' dot language, with the numbers of stats() once there are any.
   [[nodiscard]] std::string graph() const;
   [[nodiscard]] std::uint32_t tunnel_count() const;
-  /// Whether a stage or an open end puts into the tunnel, or gets from it.
+  /// Whether a stage or an open end puts into the tunnel (has_writer), or gets from it (has_reader).
   [[nodiscard]] bool has_writer(TunnelBase const& tunnel) const;
   [[nodiscard]] bool has_reader(TunnelBase const& tunnel) const;
-  /// The outlet of no tunnel, whose is_terminate says that the whole run has ended: for CPU threads, and for stages and kernels on
-  /// the pipeline's own device, which has a monitor then even where it has nothing else.
+  /// An outlet of no tunnel; its is_terminate says whether the whole run has ended. whole_run_h is for CPU threads,
+  /// whole_run_d for stages and kernels on the pipeline's own device; that device then has a monitor even if nothing
+  /// else of the pipeline is on it.
   [[nodiscard]] OutletView whole_run_h() const;
   [[nodiscard]] OutletView whole_run_d();
-  /// What device_table() of launch/device_table.hpp gives to stages on the pipeline's own device, of every pipeline there. Not
-  /// while kernels run there. *Throws* CudaError.
+  /// Sets the pointer that device_table() (launch/device_table.hpp) returns to stages of every pipeline on this
+  /// pipeline's own device. Not while kernels run there. *Throws* CudaError.
   void set_device_table(void const* table);
-  /// The device it runs on: "simt" or "cuda:N"; of several, all their names.
+  /// The device it runs on, "simt" or "cuda:N"; if there are several, all their names.
   [[nodiscard]] std::string device() const;
 
  private:
@@ -280,7 +284,7 @@ class Pipeline final : private OpenEnds, private BufferAccess {
     StageDescription d{std::string(name), {}, {}};
     std::apply([&](auto*... t) { (d.from.push_back(t), ...); }, in.tunnels);
     std::apply([&](auto*... t) { (d.into.push_back(t), ...); }, out.tunnels);
-    for (std::size_t i = 0; i != sizeof...(Is); ++i) {  // as StageRunner counts them
+    for (std::size_t i = 0; i != sizeof...(Is); ++i) {  // in StageRunner's order
       TunnelBase* const tasks = d.from[i]->tasks();
       if (tasks == nullptr) continue;
       d.from.push_back(tasks);
@@ -289,7 +293,7 @@ class Pipeline final : private OpenEnds, private BufferAccess {
     return d;
   }
 
-  // Unit tells instantiations from units with and without nvcc apart (launch/cuda.cuh).
+  // The Unit parameter keeps instantiations of units compiled with and without nvcc apart (launch/cuda.cuh).
   template <class Unit, class F, class... Is, class... Os>
   void add_gpu_stage_of(std::string_view name, F body, From<Is...> in, Into<Os...> out, GpuStageOptions options) {
     constexpr bool is_closure = detail::is_closure<F>;

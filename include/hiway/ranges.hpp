@@ -1,10 +1,10 @@
-// Ranges: what a CPU thread or the bus is in, told to a profiler that is attached (NVTX, where the CUDA library is linked).
+// Ranges: tell an attached profiler what a CPU thread or the bus is doing (NVTX, if the CUDA library is linked).
 #pragma once
 #include <cstdint>
 
 namespace hiway {
 
-/// A thread's ranges nest, from push to pop; those from start to stop may lie anyhow. *Threads*: any at once.
+/// A thread's ranges from push to pop nest; ranges from start to stop may overlap in any way. *Threads*: any at once.
 struct RangeCalls {
   void (*push)(char const* name) = nullptr;
   void (*pop)() = nullptr;

@@ -1,8 +1,8 @@
-// Stages: how a user's function is called, told apart at compile time, and run on any machine.
+// Stages: how a user's function is called. Its form is found at compile time, and it runs on any machine.
 //
 //   loop    f(Outlet<I>..., Inlet<O>...)   the body is the whole persistent loop
 //   item    void f(I const&, Inlet<O>...)  the library's loop calls it for each item
-//   value   O f(I const&)                  the library's loop puts what it returns, for all lanes at once: the fastest
+//   value   O f(I const&)                  the library's loop puts its result, for all lanes at once: the fastest form
 #pragma once
 #include <concepts>
 #include <cstddef>
@@ -22,7 +22,7 @@
 
 namespace hiway {
 
-/// Says that a list of tunnels is empty; `{}` must not, or options given as `{}` would be ambiguous.
+/// Says that a list of tunnels is empty. `{}` must not say so, or options given as `{}` would be ambiguous.
 struct NoTunnels {};
 
 /// The tunnels a stage reads, in the order of its outlets.
@@ -53,17 +53,18 @@ template <class... Ts>
   return Into<Ts...>(tunnels...);
 }
 
-/// How many of Ts are stencil tunnels. Behind a stage's own ends it has those of their tasks: an outlet and an inlet each.
+/// How many of Ts are stencil tunnels. After its own ends, a stage has an outlet and an inlet for the tasks of each of
+/// them.
 template <class... Ts>
 inline constexpr unsigned stencils_among = (0 + ... + (is_stencil<Ts> ? 1 : 0));
 
-/// The `I`-th outlet of a stage, of all its views.
+/// Makes the `I`-th outlet of a stage from all its views.
 template <std::size_t I, class In, class Out>
 struct OutletOf;
 template <std::size_t I, class... Is, class... Os>
 struct OutletOf<I, From<Is...>, Into<Os...>> {
   using Item = std::tuple_element_t<I, std::tuple<Is...>>;
-  /// How many stencil tunnels come before it.
+  /// How many stencil tunnels come before it in the list.
   static constexpr unsigned before = []<std::size_t... K>(std::index_sequence<K...>) {
     return (0u + ... + (is_stencil<std::tuple_element_t<K, std::tuple<Is...>>> ? 1u : 0u));
   }
@@ -79,7 +80,7 @@ struct OutletOf<I, From<Is...>, Into<Os...>> {
 
 namespace detail {
 
-/// Whether one of `parts` is in F's name, as g++, clang and nvcc write it.
+/// Whether F's name, as g++, clang and nvcc write it, contains one of `parts`.
 template <class F>
 [[nodiscard]] consteval bool is_called(std::initializer_list<char const*> parts) {
   std::string_view const name = __PRETTY_FUNCTION__;
@@ -87,18 +88,19 @@ template <class F>
     if (name.find(part) != name.npos) return true;
   return false;
 }
-/// A lambda, or a type made of one.
+/// Whether F is a lambda, or a type made from one.
 template <class F>
 inline constexpr bool is_closure = is_called<F>({"<lambda", "(lambda at ", "lambda ["});
 
-/// F's operator() may have types to deduce: it is a template, or overloaded. Wrappers that forward their arguments do not count:
-/// the library's own (Wraps), and the standard library's (std::bind).
+/// Whether F's operator() may have types to deduce: it is a template, or overloaded. Wrappers that forward their
+/// arguments do not count: the library's own (Wraps), and the standard library's (std::bind).
 template <class F>
 inline constexpr bool may_deduce = std::is_class_v<F> && !requires { &F::operator(); } &&
                                    !requires { typename F::Wraps; } && !is_called<F>({"F = std::", "F=std::"});
 
-/// F can be called without a type to deduce: a template cannot deduce one from `{}`. Asking a template with real types would
-/// instantiate its body with types it was not written for, and the errors would be there.
+/// Whether F can be called without deducing a type: a template cannot deduce one from `{}`. A test with real types
+/// would instantiate a template's body with types it was not written for, and the compiler's errors would be in that
+/// body.
 template <class F, class... Ends>
 inline constexpr bool takes_ends = requires(F& f, Ends&... ends) { f({ends}...); };
 template <class F, class Item, class... Ends>
@@ -122,7 +124,7 @@ template <class F, class Item, class... Ends>
   }
 }
 
-/// Not every value of a number of type R is one of type O.
+/// Whether some value of number type R has no equal in number type O.
 template <class R, class O>
 [[nodiscard]] consteval bool narrows() {
   if constexpr (std::is_arithmetic_v<R> && std::is_arithmetic_v<O>) {
@@ -138,7 +140,7 @@ template <class R, class O>
 
 }  // namespace detail
 
-/// Which of the three forms a function has for its tunnels.
+/// Which of the three forms a function has, given its tunnels.
 template <class F, class In, class Out>
 struct Form;
 template <class F, class... Is, class... Os>
@@ -194,8 +196,8 @@ struct Form<F, From<Is...>, Into<Os...>> {
 
 namespace detail {
 
-/// nvcc prints this name when a GPU stage's operator() is not marked HIWAY_DEVICE. Stages take its address and never call it: a
-/// call through it changed what nvcc made of a kernel, which then hung (docs/adr/0024).
+/// nvcc prints this name when a GPU stage's operator() is not marked HIWAY_DEVICE. Stages take its address and never
+/// call it: with a call through it, nvcc made different code of a kernel, which hung (docs/adr/0024).
 template <class F, class... Args>
 HIWAY_DEVICE inline void calls_what_is_marked_HIWAY_DEVICE(F& body, Args&&... arguments) {
   body(std::forward<Args>(arguments)...);
@@ -203,7 +205,7 @@ HIWAY_DEVICE inline void calls_what_is_marked_HIWAY_DEVICE(F& body, Args&&... ar
 
 }  // namespace detail
 
-/// A CPU stage's function, which may be host-only code.
+/// Wraps a CPU stage's function, which may be host-only code.
 template <class F>
 struct CpuBody {
   using Wraps = F;
@@ -227,7 +229,7 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
 
   F body;
 
-  /// Returns when the stage has nothing more to do. All lanes of a block call it.
+  /// Runs the stage until it has nothing more to do. All lanes of a block call it.
   template <class Machine>
   HIWAY_DEVICE void operator()(Machine m, OutletView const* outlets, InletView const* inlets) {
     if constexpr (Shape::loop) {
@@ -249,11 +251,12 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
     }
   }
 
-  /// The tickets that are next at each outlet (ring.hpp TagReader).
+  /// The next ticket at each outlet (ring.hpp TagReader).
   struct Next {
     std::uint32_t at[outlet_count == 0 ? 1 : outlet_count];
   };
-  /// Item forms: one try of each outlet in turn; true when any brought an item. All lanes of `group` together.
+  /// Item forms: tries each outlet once, in turn; true when any of them gave an item. All lanes of `group` call it
+  /// together.
   template <class Machine>
   HIWAY_DEVICE bool step(Machine m, std::uint32_t group, OutletView const* outlets, InletView const* inlets,
                          Credits credits, Next& next) {
@@ -285,7 +288,7 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
       got = detail::work_once<I>(m, outlet, group, credits, next,
                                  [&](I const& item) { call_item(item, inlets, std::index_sequence_for<Os...>{}); });
     } else if constexpr (stays_in_slot<std::tuple_element_t<0, std::tuple<Os...>>>) {
-      // A large result is made in its slot: `body` neither gets nor puts, so it may hold a ticket.
+      // A large result is made in its slot: `body` neither gets nor puts, so it may run while the lane holds a ticket.
       using O = std::tuple_element_t<0, std::tuple<Os...>>;
       got = detail::work_once<I>(m, outlet, group, credits, next, [&](I const& item) {
         detail::put(m, inlets[0], [&](std::byte* slot) { ::new (slot) O(static_cast<O>(body(item))); });
@@ -310,7 +313,7 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
 
 HIWAY_ITEMS_END
 
-/// A stage of a group: made by stage(...).
+/// A stage of a group; made by stage(...).
 template <class F, class In, class Out>
 struct StageSpec {
   std::string name;

@@ -1,6 +1,6 @@
-// When a pipeline has ended. Rules and verdicts of the model check: docs/termination.md. The paper's end markers,
-// late-triggered: counting is always on and free (a ring's granted tickets are `created`), the check runs only behind
-// an open gate.
+// When a pipeline has ended. Rules and verdicts of the model check: docs/termination.md. These are the paper's end
+// markers, triggered late: counting is always on and costs nothing (a ring's granted tickets are `created`), and a unit
+// is checked only once its gate is open.
 //
 //   unit      a strongly connected set of tunnels (a leads to b when a stage reads a and writes b); checked as a whole
 //   created   tickets granted: `claimed` of each ring or outbox, and of each spill pool, at the producers' home
@@ -21,34 +21,42 @@
 //   EndWords throttled  likewise, one home (throttle.hpp)   puts from outside a cycle, before their ticket
 //   stage_ended       the checker, at the stage's home    readers (all outlets of the stage have ended)
 //
-//   T1  a task's puts take their tickets before it counts as finished; end_task releases, the check acquires
-//   T2  the check reads every finished of the unit first, then every created. Both only grow. Equal sums: at the moment
-//       the first created was read, every task that had been created was finished, so nobody was left who may create
+//   T1  a task's puts take their tickets before the task counts as finished; end_task releases, the check acquires
+//   T2  the check reads every finished of the unit first, then every created. Both only grow. If the sums are equal,
+//       then at the moment the first created was read every task created so far was finished, so no task was left that
+//       could create another
 //   T3  outside writers were closed before the first read (the gate), so no ticket comes from outside
 //   T4  an item is counted (ticket) before it is visible (turn); transfers across the bus have no counters at all
-//   T5  put: ticket, then closed. Check: closed, then every created again. One of the two sees the other (a store/load
-//       pattern: device words by read-modify-writes, of which the put's acquires and the check's is acq_rel; host words
-//       by a fence on either side). A refused put never commits; into a tagged half-ring it may have, in a run that it
-//       fails before its stage returns (docs/adr/0035)
+//   T5  A put takes its ticket, then reads closed. The check sets closed, then reads every created again. One of the
+//       two sees the other. This is a store/load pattern: device words are accessed by read-modify-writes, the put's an
+//       acquire and the check's acq_rel; host words need a fence on either side. A refused put never commits, except
+//       perhaps into a tagged half-ring, in a run that it fails before its stage returns (docs/adr/0035)
 //   T6  `aborted` is read after the gate and in every round; a recorded fault wins over an announced end
-//   T7  who acquires `ended` sees all that was done before: by writers until they closed, by readers in their tasks
-// With a time-out (EndDetection::time_out: the paper's basic scheme, unsound) a unit whose gate is open is looked at only
-// when neither sum has changed for that time. Unequal sums are a fault then, instead of items lost; equal ones go the same way.
-// One checker: the device monitor's warp, or the host monitor when nothing of the pipeline is on the device. It goes
-// round all units and never waits for one while another is open. Of several devices the first one's monitor checks; what
-// lies at another it does not touch, but asks that device's monitor, its delegate (monitors/delegate.hpp), by a word each
-// way, which lies with who polls it where the other reaches that, else in host memory:
+//   T7  acquiring `ended` makes everything done before it visible: by writers until they closed, by readers in their
+//       tasks
+//
+// With a time-out (EndDetection::time_out: the paper's basic scheme, unsound) a unit whose gate is open is decided only
+// when neither sum has changed for that time. Unequal sums are then a fault, because items would be lost; equal sums
+// are handled as without a time-out.
+//
+// There is one checker: the device monitor's warp, or the host monitor when nothing of the pipeline is on the device.
+// It goes round all units and never waits for one while another is open.
+//
+// With several devices, the first device's monitor checks. It does not touch what lies at another device, but asks that
+// device's monitor, its delegate (monitors/delegate.hpp), by one word each way. Each word lies in the memory of the
+// side that polls it if the other side can reach that memory, else in host memory:
 //
 //   word            written by     read by         bits, from the lowest on
 //   question        the checker    the delegate    its number 1, what 2, unit 32
 //   answer          the delegate   the checker     the question's number 1, sum 63: as long as rings' turns last
 //   UnitNews gates, readers   the delegate   the checker, among its gates
 //
-//   T8  a delegate reads, or sets, what the question says after it has acquired the question, and answers by a release.
-//       So T2 holds over all homes (no created is asked for before every finished is answered), and T5 at each (closed,
-//       then created, by the home's own read-modify-writes). A delegate is asked only when it has answered the question
-//       before, also where nobody waited for that, as for `end`, or the wait was left in an abort: a bit for its number
-//       is enough, and no question is lost. It is asked only for what lies at its home; the other sums there are 0
+//   T8  A delegate acquires the question, then reads or sets what it asks for, and answers by a release. So T2 holds
+//       over all homes (no created is asked for before every finished is answered), and T5 at each (closed, then
+//       created, by the home's own read-modify-writes). A delegate is asked again only after it has answered the last
+//       question, even one whose answer was not waited for (`end`, or a wait left in an abort). So one bit is enough
+//       for a question's number, and no question is lost. A delegate is asked only for what lies at its home; the other
+//       sums there are 0
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -67,8 +75,8 @@ struct EndWords {
   alignas(64) Word<std::uint32_t> closed{0};
   Word<std::uint32_t> ended{0};
   Word<std::uint32_t> throttled{0};  ///< of the tunnel, not the unit; at the producers' home
-  // A stencil tunnel's (stencil/scoreboard.hpp), at the home of each. Here, not in the views: there they cost every stage
-  // registers.
+  // The boards of a stencil tunnel (stencil/scoreboard.hpp), each at its home. They are here because in the views they
+  // would cost every stage registers.
   PutBoard const* put_board = nullptr;
   GetBoard const* get_board = nullptr;
 };
@@ -81,7 +89,7 @@ struct alignas(64) OutletPort {
   Word<std::uint64_t> finished{0};
   std::int64_t idle_since_ns = 0;  ///< CPU threads: when the last run of items ended (steady clock)
   bool busy = false;               ///< CPU threads: the last get found an item
-  std::uint32_t branch = 0;        ///< CPU threads: the last one that was chosen (branches.hpp)
+  std::uint32_t branch = 0;        ///< CPU threads: the branch chosen last (branches.hpp)
   ThreadTrace* trace = nullptr;    ///< CPU threads of stages
 };
 
@@ -89,7 +97,7 @@ struct alignas(64) OutletPort {
 struct alignas(64) InletPort {
   Word<std::uint32_t> closed_lanes[32] = {};  ///< a bit for each lane that has closed, one word a warp
   Word<std::uint32_t> closed_count{0};        ///< lanes that have closed
-  std::uint32_t branch = 0;                   ///< CPU threads: the last one that was chosen (branches.hpp)
+  std::uint32_t branch = 0;                   ///< CPU threads: the branch chosen last (branches.hpp)
   ThreadTrace* trace = nullptr;               ///< CPU threads of stages
 };
 
@@ -100,7 +108,7 @@ struct alignas(64) StageWords {
   Word<std::uint32_t> returned{0};  ///< threads or blocks that have returned
 };
 
-/// `count` equal words, `stride` bytes apart, that are summed.
+/// `count` words of one kind, `stride` bytes apart, to be summed.
 struct SumTerm {
   Word<std::uint64_t>* first = nullptr;
   std::uint32_t count = 0;
@@ -121,11 +129,11 @@ struct Range {
   std::uint32_t end = 0;
 };
 
-/// Where one tunnel's copies lie; null where there is none.
+/// Where the copies of one tunnel's words lie; null if there is no copy.
 struct TunnelEnds {
   EndWords* host = nullptr;
   EndWords* device = nullptr;
-  Word<std::uint32_t>* closing = nullptr;  ///< at the host; set when the gate opens: batches need not wait for more
+  Word<std::uint32_t>* closing = nullptr;  ///< at the host; set when the gate opens: batches no longer wait to fill
 };
 
 struct UnitRecord {
@@ -135,20 +143,20 @@ struct UnitRecord {
   Range upstream;  ///< in unit_list: read by outside writers given per item, or by inside writers
   Range readers;   ///< in gates: returned counts of the reading stages; empty when an open outlet reads
   Range tunnels;   ///< in tunnels
-  std::uint32_t reader_stage = no_id;  ///< named when items are left
-  std::uint32_t tunnel = no_id;        ///< likewise
-  std::uint32_t gate_open = 0;         ///< the checker's own
-  std::uint32_t ended = 0;             ///< the checker's own
-  // With a time-out, the checker's own: what both sums were together, at first what they never are, and since when.
-  std::uint64_t moved = ~std::uint64_t{0};
-  std::uint64_t still_since_ns = 0;
+  std::uint32_t reader_stage = no_id;  ///< the stage named in a fault of this unit
+  std::uint32_t tunnel = no_id;        ///< the tunnel named in a fault of this unit
+  std::uint32_t gate_open = 0;         ///< used by the checker only
+  std::uint32_t ended = 0;             ///< used by the checker only
+  // With a time-out, used by the checker only.
+  std::uint64_t moved = ~std::uint64_t{0};  ///< both sums together; starts at a value that they never have
+  std::uint64_t still_since_ns = 0;         ///< when `moved` last changed
 };
 
-/// What the checker asks a delegate of a unit (T8): the sum of the finished or created that lie there; to set closed, and then
-/// for created; to set ended.
+/// What the checker asks of a delegate about a unit (T8). finished, created: the sum of those words at its home. close:
+/// to set closed, then the sum of created. end: to set ended.
 enum class Question : std::uint32_t { finished, created, close, end };
 
-/// A question in a word.
+/// A question packed into a word.
 struct AskedWord {
   static constexpr unsigned number_bits = 1;
   static constexpr unsigned what_bits = 2;
@@ -158,7 +166,7 @@ struct AskedWord {
   HIWAY_DEVICE static constexpr std::uint64_t pack(std::uint32_t number, Question what, std::uint32_t unit) {
     return std::uint64_t{unit} << (number_bits + what_bits) | static_cast<std::uint64_t>(what) << number_bits | number;
   }
-  /// Of an answer, too.
+  /// Also the number of an answer.
   HIWAY_DEVICE static constexpr std::uint32_t number(std::uint64_t word) {
     return static_cast<std::uint32_t>(word & 1u);
   }
@@ -169,7 +177,7 @@ struct AskedWord {
     return static_cast<std::uint32_t>(word >> (number_bits + what_bits));
   }
 };
-/// An answer in a word.
+/// An answer packed into a word.
 struct AnswerWord {
   HIWAY_DEVICE static constexpr std::uint64_t pack(std::uint32_t number, std::uint64_t sum) {
     return sum << 1 | number;
@@ -177,16 +185,16 @@ struct AnswerWord {
   HIWAY_DEVICE static constexpr std::uint64_t sum(std::uint64_t word) { return word >> 1; }
 };
 
-/// The words between the checker and a delegate, with what either of them knows.
+/// The words between the checker and a delegate. Each side keeps a copy of its own, with its own state.
 struct DelegateWords {
   Word<std::uint64_t>* question = nullptr;
   Word<std::uint64_t>* answer = nullptr;
-  std::uint32_t number = 0;  ///< of the last question: that the checker asked, or that the delegate answered
-  std::uint32_t stands = 0;  ///< the checker's: it has not seen the answer to that yet
-  std::uint64_t sum = 0;     ///< the checker's: of the last answer
+  std::uint32_t number = 0;  ///< number of the last question: asked (checker), or answered (delegate)
+  std::uint32_t stands = 0;  ///< checker: it has not yet seen the answer to the last question
+  std::uint64_t sum = 0;     ///< checker: the sum in the last answer
 };
 
-/// What a delegate tells of a unit, once each; the checker has them as gates. Null: it has none of that kind.
+/// Flags a delegate sets once per unit; the checker treats them as gates. Null: nothing of that kind is left to report.
 struct UnitNews {
   Word<std::uint32_t>* gates = nullptr;    ///< all of the unit's gates at this device are open
   Word<std::uint32_t>* readers = nullptr;  ///< all blocks that read it here have returned
@@ -197,7 +205,7 @@ struct StageRecordWords {
   Word<std::uint32_t>* ended = nullptr;
   Range units;  ///< in unit_list
   bool across = false;
-  std::uint32_t announced = 0;  ///< the checker's own
+  std::uint32_t announced = 0;  ///< used by the checker only
 };
 
 /// Everything the checker reads, at its home.
@@ -215,16 +223,16 @@ struct TerminationTable {
   std::uint32_t listed_count = 0;  ///< in unit_list
   std::uint32_t tunnel_count = 0;
   bool host_across = false;       ///< the checker runs on the device: host words are across
-  std::uint64_t time_out_ns = 0;  ///< 0: tracked
-  std::uint32_t rounds = 0;       ///< the checker's own
-  // Of several devices, the checker's:
+  std::uint64_t time_out_ns = 0;  ///< 0: no time-out (EndDetection::tracked)
+  std::uint32_t rounds = 0;       ///< used by the checker only
+  // Used by the checker if there are several devices:
   DelegateWords* delegates = nullptr;
   std::uint8_t* asks = nullptr;      ///< for each delegate and unit: what it is asked, a bit for each Question
-  std::uint32_t delegate_count = 0;  ///< 0: it is the only device
+  std::uint32_t delegate_count = 0;  ///< 0: there is only one device
   Word<std::uint32_t>* host_aborted = nullptr;  ///< ends the wait for answers
-  // A delegate's:
+  // Used by a delegate:
   DelegateWords own;
-  UnitNews* news = nullptr;  ///< one for each unit; not null: another device's monitor checks, this one is its delegate
+  UnitNews* news = nullptr;  ///< one per unit; not null if this monitor is a delegate of another device's checker
 };
 
 namespace detail {
@@ -237,10 +245,10 @@ HIWAY_DEVICE inline std::uint64_t warp_sum(Machine m, std::uint64_t value) {
   return sum;
 }
 
-/// Which of the check's two reads a sum is.
+/// Which words a sum is over.
 enum class Sum : std::uint8_t { finished, created };
 
-/// The sum of a range of terms, read by all lanes of the warp side by side.
+/// The sum of a range of terms; the warp's lanes read the words in parallel.
 template <class Machine>
 HIWAY_DEVICE inline std::uint64_t sum_terms(Machine m, TerminationTable const& table, Range range, Sum kind) {
   unsigned const width = m.count(m.lanes());
@@ -282,8 +290,8 @@ HIWAY_DEVICE inline bool all_ended(Machine, TerminationTable const& table, Range
   return true;
 }
 
-/// Sets a word at the host's home or at the checker's. A word that stands for more than itself (T7) comes behind the
-/// check's fence, which takes as long as what it waits for and is therefore the only one.
+/// Sets a word at the host's home or at the checker's. A word across that publishes earlier writes (T7) must follow the
+/// check's fence_across(). There is only that one fence, because a fence takes as long as the accesses it waits for.
 template <class Machine>
 HIWAY_DEVICE inline void set_word(Machine m, Word<std::uint32_t>& word, bool across) {
   if (across) {
@@ -306,7 +314,7 @@ HIWAY_DEVICE inline void set_everywhere(Machine m, TerminationTable const& table
   });
 }
 
-/// Opens the unit's gate: what waits for company in a batch need wait no longer.
+/// Opens the unit's gate, and tells its transfer lines that batches no longer wait to fill.
 template <class Machine>
 HIWAY_DEVICE inline void open_gate(Machine m, TerminationTable const& table, UnitRecord& unit) {
   by_one_lane(m, [&] {
@@ -317,7 +325,7 @@ HIWAY_DEVICE inline void open_gate(Machine m, TerminationTable const& table, Uni
   });
 }
 
-/// Waits for the answer to the question that stands, if one does; false when the host aborts before. The delegate answers
+/// Waits for the answer to the open question, if there is one; false when the host aborts first. A delegate answers
 /// whatever else it does.
 template <class Machine>
 HIWAY_DEVICE inline bool await_answer(Machine m, TerminationTable const& table, DelegateWords& delegate) {
@@ -335,7 +343,8 @@ HIWAY_DEVICE inline bool await_answer(Machine m, TerminationTable const& table, 
   return true;
 }
 
-/// Calls `step(delegate)` for each that is asked this, by a lane of its own; true when all of these were.
+/// Calls `step(delegate)` for each delegate that is asked this question, spread over the lanes; true when every call
+/// returned true.
 template <class Machine, class Step>
 HIWAY_DEVICE inline bool of_all_asked(Machine m, TerminationTable const& table, Question what, std::uint32_t unit,
                                       Step&& step) {
@@ -346,11 +355,11 @@ HIWAY_DEVICE inline bool of_all_asked(Machine m, TerminationTable const& table, 
     unsigned const asks = table.asks[std::size_t{i} * table.unit_count + unit];
     if ((asks >> static_cast<unsigned>(what) & 1u) != 0) all = step(table.delegates[i]) && all;
   }
-  m.sync_warp(m.lanes());  // T2: the other lanes' reads come behind what each has acquired
+  m.sync_warp(m.lanes());  // T2: what one lane acquired comes before the other lanes' reads
   return m.ballot(m.lanes(), !all) == 0;
 }
 
-/// Asks the delegates, each once it has answered the question before; false when the host aborts before that.
+/// Asks the delegates, each as soon as it has answered its last question; false when the host aborts before that.
 template <class Machine>
 HIWAY_DEVICE inline bool ask_others(Machine m, TerminationTable const& table, Question what, std::uint32_t unit) {
   return of_all_asked(m, table, what, unit, [&](DelegateWords& delegate) {
@@ -362,12 +371,13 @@ HIWAY_DEVICE inline bool ask_others(Machine m, TerminationTable const& table, Qu
   });
 }
 
-/// A sum over all homes; `all`: false when the host aborted before every delegate had answered.
+/// A sum over all homes. `all` is false when the host aborted before every delegate had answered.
 struct Answered {
   bool all = false;
   std::uint64_t sum = 0;
 };
-/// The sum of a unit's finished or, for the other questions, created. What lies here is read while the delegates read theirs.
+/// The sum of a unit's finished or, for the other questions, created. The checker reads the words at its own home while
+/// the delegates read theirs.
 template <class Machine>
 HIWAY_DEVICE inline Answered sum_everywhere(Machine m, TerminationTable const& table, std::uint32_t unit,
                                             Question what) {
@@ -384,7 +394,7 @@ HIWAY_DEVICE inline Answered sum_everywhere(Machine m, TerminationTable const& t
   return {all, table.delegate_count == 0 ? here : here + warp_sum(m, theirs)};
 }
 
-/// Tells the stages of the table whose units have ended; true when all of them have.
+/// Sets `ended` for each stage of the table whose units have all ended; true when every stage has ended.
 template <class Machine>
 HIWAY_DEVICE inline bool announce_stages(Machine m, TerminationTable& table) {
   bool all = true;
@@ -403,8 +413,8 @@ HIWAY_DEVICE inline bool announce_stages(Machine m, TerminationTable& table) {
   return all;
 }
 
-/// Whether the unit's sums, together `moved`, have been the same for the table's time-out: both only grow. All lanes go by one
-/// clock, for they must agree.
+/// Whether the unit's sums have stayed the same for the table's time-out. `moved` is both together: it shows any
+/// change, as both only grow. All lanes use one lane's clock, so that they agree.
 template <class Machine>
 HIWAY_DEVICE inline bool is_still(Machine m, TerminationTable const& table, UnitRecord& unit, std::uint64_t moved) {
   std::uint64_t const now = m.shuffle(m.lanes(), m.now_ns(), 0);
@@ -418,14 +428,15 @@ HIWAY_DEVICE inline bool is_still(Machine m, TerminationTable const& table, Unit
 
 }  // namespace detail
 
-/// Memory that the checker's warp alone uses.
+/// Memory that only the checker's warp uses.
 struct CheckRoom {
   std::byte* begin = nullptr;
   std::size_t bytes = 0;
 };
 
-/// The checker's own copy of the table and its lists in `room`, where it fits, else the table. A GPU's memory is read anew
-/// behind each acquire, and a round follows many references; its shared memory is near_table. All lanes of the warp call it together.
+/// Copies the table and its lists to `room` and returns the copy; returns the table itself if the copy does not fit. A
+/// round follows many references, and after each acquire a GPU reads its memory anew, while its shared memory is near.
+/// All lanes of the warp call it together.
 template <class Machine>
 HIWAY_DEVICE inline TerminationTable& bring_near(Machine m, TerminationTable& far_table, CheckRoom room) {
   std::byte* at = room.begin;
@@ -464,7 +475,7 @@ HIWAY_DEVICE inline TerminationTable& bring_near(Machine m, TerminationTable& fa
 enum class CheckResult : std::uint8_t { open, ended, faulted };
 
 /// One round of the check over all units that have not ended; all lanes of the warp call it together. `ended` when
-/// every unit has ended and every stage knows. Records put_without_task, end_task_too_many, items_left and
+/// every unit has ended and every stage has been told. Records put_without_task, end_task_too_many, items_left and
 /// time_out_too_short as faults.
 template <class Machine>
 HIWAY_DEVICE inline CheckResult check_round(Machine m, TerminationTable& table, Control& control) {
@@ -514,7 +525,7 @@ HIWAY_DEVICE inline CheckResult check_round(Machine m, TerminationTable& table, 
       continue;
     }
     detail::set_everywhere(m, table, unit, &EndWords::closed);
-    // T5; and T7, for what is set across
+    // T5; and T7, for the words set across
     m.fence_across();
     detail::Answered const created_again = detail::sum_everywhere(m, table, u, Question::close);  // T5
     if (!created_again.all) return CheckResult::open;

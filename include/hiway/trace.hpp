@@ -1,8 +1,8 @@
-// ThreadTrace: what the CPU threads of stages did with their time. Each thread writes its own: how long it waited for which
-// tunnel, always; and in a traced run (PipelineConfig::trace) when, as slices.
+// ThreadTrace: what the CPU threads of stages did with their time. Each thread writes a trace of its own: always how
+// long it waited for each tunnel, and in a traced run (PipelineConfig::trace) also when, as slices.
 //
 //   a hit          got()                    the wait, if there was one, is over; now and then a look at the clock
-//   a miss         missed()                 a wait, from the sixteenth in a row on: shorter ones cost less than the clock
+//   a miss         missed()                 the sixteenth in a row starts a wait: shorter ones cost less than the clock
 //   a full tunnel  begin_put, end_put       around the tries of one put
 #pragma once
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace hiway {
 
-/// How long the calling thread waited for one tunnel, in nanoseconds; others may read it meanwhile.
+/// How long the calling thread waited for one tunnel, in nanoseconds; other threads may read it meanwhile.
 struct alignas(16) WaitWords {
   Word<std::uint64_t> items_ns{0};
   Word<std::uint64_t> room_ns{0};
@@ -24,22 +24,24 @@ struct TraceSlice {
   enum class Kind : std::uint8_t { task, waits_for_items, waits_for_room };
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
-  std::uint64_t first = 0;   ///< task: how many gets (of a source: puts) the thread had done before
-  std::uint32_t gets = 0;    ///< task: how many lie in the slice
-  std::uint32_t tunnel = 0;  ///< that the items came from (a source: go to), or that was waited for
+  std::uint64_t first = 0;   ///< task: number of gets (source: puts) by the thread before the slice
+  std::uint32_t gets = 0;    ///< task: number of gets (source: puts) in the slice
+  std::uint32_t tunnel = 0;  ///< tunnel that the items came from (source: go to), or that was waited for
   Kind kind = Kind::task;
   [[nodiscard]] std::int64_t length() const { return end_ns - begin_ns; }
 };
 
-/// *Threads*: its own; slices() when that has ended, the others at any time.
+/// *Threads*: the traced thread only; const members from any thread, slices() only after the traced thread has ended.
 class ThreadTrace {
  public:
-  /// Shorter ones are in no slice. Where slices become too many, the limits double and the short ones are dropped.
+  /// Shorter tasks and waits get no slice. When there are too many slices, the limits double and the short ones are
+  /// dropped.
   static constexpr std::int64_t least_task_ns = 100'000;
   static constexpr std::int64_t least_wait_ns = 10'000;
   static constexpr std::size_t most_slices = std::size_t{1} << 15;
 
-  /// The thread begins. source: it gets nothing, so its puts are looked at. `waits`: one for each tunnel.
+  /// The thread begins. `records`: the run is traced. `source`: the thread gets nothing, so its puts are traced.
+  /// `waits`: one for each tunnel.
   void begin(bool records, bool source, std::vector<WaitWords>& waits);
   void end();
 
@@ -58,7 +60,7 @@ class ThreadTrace {
   void end_put(std::uint32_t tunnel);
 
   [[nodiscard]] std::vector<TraceSlice> const& slices() const { return slices_; }
-  /// From begin() to end(), or to now; 0 before.
+  /// Time from begin() to end(), or to now; 0 before begin().
   [[nodiscard]] std::int64_t lived_ns() const;
   [[nodiscard]] std::int64_t began_ns() const;
   [[nodiscard]] std::int64_t ended_ns() const;
@@ -76,23 +78,23 @@ class ThreadTrace {
   void record(TraceSlice const& slice);
 
   unsigned misses_ = 0;
-  unsigned until_look_ = never;  ///< gets, or puts
+  unsigned until_look_ = never;  ///< gets (source: puts) until the next look at the clock
   bool source_ = false;
   bool records_ = false;
   bool in_task_ = false;
   bool waits_for_room_ = false;
   unsigned between_looks_ = 1;
-  unsigned window_ = 1;          ///< what until_look_ began with
-  std::uint32_t tunnel_ = 0;     ///< of the task, or of the wait
-  std::uint32_t full_ = 0;       ///< of the wait for room
-  std::uint64_t first_ = 0;      ///< the task's number
-  std::int64_t looked_ns_ = 0;   ///< when it began; with it those of the gets behind it
-  std::int64_t waiting_ns_ = 0;  ///< since
+  unsigned window_ = 1;          ///< value of until_look_ at the last look
+  std::uint32_t tunnel_ = 0;     ///< tunnel of the task, or of the wait for items
+  std::uint32_t full_ = 0;       ///< tunnel of the wait for room
+  std::uint64_t first_ = 0;      ///< number of the slice's first task
+  std::int64_t looked_ns_ = 0;   ///< when the slice's first task began
+  std::int64_t waiting_ns_ = 0;  ///< when the wait began
   WaitWords* waits_ = nullptr;
   mutable Word<std::int64_t> began_ns_{0};
   mutable Word<std::int64_t> ended_ns_{0};
   std::vector<TraceSlice> slices_;
-  std::int64_t limits_ = 1;  ///< times the least lengths
+  std::int64_t limits_ = 1;  ///< factor on the least lengths
 };
 
 }  // namespace hiway

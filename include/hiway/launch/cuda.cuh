@@ -1,13 +1,13 @@
-// Launching on a GPU: the one kernel that everything becomes. A unit that nvcc did not compile has none, and whoever
-// starts it on a GPU is told so by name.
+// Launching on a GPU: the one __global__ template of which all stages and launches are instances. A unit that nvcc did
+// not compile has no instances; starting one of its stages on a GPU is an error that names it.
 #pragma once
 #include "hiway/backend.hpp"
 #include "hiway/machine/on_this_device.hpp"
 
 namespace hiway {
 
-/// Tells units apart that nvcc did or did not compile: a default template argument, so that the same stage may be used
-/// from both without one instantiation hiding the other.
+/// Distinguishes units that nvcc compiled from others. It is a default template argument, so that one stage may be used
+/// in both kinds of units without one instantiation hiding the other.
 struct NvccUnit {};
 struct PlainUnit {};
 
@@ -25,7 +25,7 @@ inline bool const cuda_registered = register_cuda(cuda_support());
 
 }  // namespace detail
 
-/// The GPU's kernel that calls `body()` in every thread.
+/// The GPU kernel that calls `body()` in every thread.
 template <class Body, class Unit>
 CudaKernel cuda_kernel(Body const& body) {
   CudaKernel kernel;

@@ -1,6 +1,6 @@
-// One pointer that stage code of every unit finds without being handed it: for interfaces by number, like the paper's.
-// Without separable compilation each unit that nvcc compiles has device variables of its own, so each registers how to
-// set its own.
+// A pointer that stage code in every unit can read without having it passed in; for interfaces by number, like the
+// paper's. Without separable compilation each unit that nvcc compiles has device variables of its own, so each unit
+// registers a function that sets its own variable.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -11,9 +11,9 @@
 
 namespace hiway {
 
-/// What emulated lanes find.
+/// The pointer that emulated lanes read.
 [[nodiscard]] void const* emulated_device_table() noexcept;
-/// How each unit's own is set on the current GPU. *Threads*: before main. Returns true.
+/// Registers a unit's function that sets its own variable on the current GPU. *Threads*: before main. Returns true.
 bool register_device_table(TableSetter set) noexcept;
 [[nodiscard]] std::span<TableSetter const> device_table_setters() noexcept;
 
@@ -33,7 +33,7 @@ void set_unit_device_table(void const* table) {
 }  // namespace
 #endif
 
-/// The pointer, in stage code; null before it was set.
+/// The pointer, for stage code; null before it is set.
 HIWAY_NO_SPACE_CHECK HIWAY_DEVICE inline void const* device_table() {
 #if defined(__CUDA_ARCH__)
   return reinterpret_cast<void const*>(unit_device_table);

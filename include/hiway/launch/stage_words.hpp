@@ -1,4 +1,4 @@
-// Words of stage code that take no handle: thread_index, sync_block, shared_memory, fail_d and their like.
+// Functions for stage code that need no handle: thread_index, sync_block, shared_memory, fail_d and the like.
 #pragma once
 #include "hiway/fault.hpp"
 #include "hiway/grouping/block_group.hpp"
@@ -6,7 +6,7 @@
 
 namespace hiway {
 
-/// A failure that stage code reports with fail_h or fail_d, on a CPU thread or an emulated lane. Stage code does not
+/// A failure that stage code reports with fail_h or fail_d, on a CPU thread or an emulated lane. Stage code must not
 /// catch it.
 struct StageFailure : Error {
   using Error::Error;
@@ -17,9 +17,9 @@ struct StageFailure : Error {
 
 #if defined(__CUDACC__)
 struct BlockContext {
-  std::uint64_t grid;  ///< whose blocks this is set in: shared memory keeps what an earlier kernel left
+  std::uint64_t grid;  ///< the launch that set this: shared memory keeps what an earlier kernel left
   Control* control;
-  std::uint32_t stages[32];  ///< the one that each warp is in
+  std::uint32_t stages[32];  ///< the stage that each warp is in
 };
 __device__ inline BlockContext& block_context() {
   __shared__ BlockContext context;
@@ -27,9 +27,8 @@ __device__ inline BlockContext& block_context() {
 }
 #endif
 
-/// Says whom fail_d reports to, and the stage, and empties what the block's warps share claims through; all threads of a
-/// block call it first. `control` is null in an ordinary
-/// launch.
+/// Sets the control that fail_d reports to, and the stage, and clears the places through which the block's warps share
+/// claims. All threads of a block call it first. `control` is null in an ordinary launch.
 HIWAY_NO_SPACE_CHECK HIWAY_DEVICE inline void enter_block([[maybe_unused]] Control* control, std::uint32_t stage) {
 #if defined(__CUDA_ARCH__)
   if (threadIdx.x == 0) {
@@ -43,13 +42,13 @@ HIWAY_NO_SPACE_CHECK HIWAY_DEVICE inline void enter_block([[maybe_unused]] Contr
   simt::set_lane_mark(stage);
 #endif
 }
-/// Says that the warp is in another stage of its group; all its lanes call it.
+/// Sets the stage of its group that the warp is in from now on; all its lanes call it.
 HIWAY_NO_SPACE_CHECK HIWAY_DEVICE inline void enter_stage(std::uint32_t stage) {
 #if defined(__CUDA_ARCH__)
   if (threadIdx.x % 32 == 0) block_context().stages[threadIdx.x / 32] = stage;
   __syncwarp(CudaMachine{}.lanes());
 #else
-  if (simt::on_lane()) simt::set_lane_mark(stage);  // other machines that run the loop have no mark
+  if (simt::on_lane()) simt::set_lane_mark(stage);  // other machines that run the group's loop have no mark
 #endif
 }
 
@@ -57,7 +56,7 @@ HIWAY_NO_SPACE_CHECK HIWAY_DEVICE inline void enter_stage(std::uint32_t stage) {
 HIWAY_NO_SPACE_CHECK [[noreturn]] HIWAY_DEVICE inline void fail_d(char const* message) {
 #if defined(__CUDA_ARCH__)
   BlockContext const& context = block_context();
-  // An ordinary launch, or a user's own kernel: the device reports the trap.
+  // In an ordinary launch, or a user's own kernel, the device reports the trap.
   if (context.grid != CudaMachine{}.grid_id() || context.control == nullptr) __trap();
   record_fault(CudaMachine{}, *context.control, FaultKind::failed, context.stages[threadIdx.x / 32], no_id, 0, message);
   CudaMachine{}.leave();
@@ -71,7 +70,7 @@ HIWAY_NO_SPACE_CHECK [[noreturn]] HIWAY_DEVICE inline void fail_d(char const* me
   require_thread();
   throw_stage_failure(message);
 }
-/// The same wherever it runs.
+/// The same, wherever the code runs.
 HIWAY_NO_SPACE_CHECK [[noreturn]] HIWAY_DEVICE inline void fail(char const* message) {
 #if defined(__CUDA_ARCH__)
   fail_d(message);
@@ -98,8 +97,8 @@ HIWAY_NO_SPACE_CHECK [[nodiscard]] HIWAY_DEVICE inline unsigned block_index() {
 [[nodiscard]] HIWAY_DEVICE inline unsigned block_count() {
   return anywhere([](auto m) { return m.block_count(); });
 }
-/// The number of the lowest bit of `mask` that is set; of 0 whatever. In stage code std::countr_zero is not what it says: nvcc
-/// makes a constant of it, without a word.
+/// The number of the lowest set bit of `mask`; any number for 0. In stage code do not use std::countr_zero: nvcc
+/// silently compiles it to a constant.
 [[nodiscard]] HIWAY_DEVICE inline unsigned lowest_bit(std::uint32_t mask) {
   return anywhere([=](auto m) { return m.lowest(mask); });
 }

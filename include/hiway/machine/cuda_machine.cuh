@@ -1,5 +1,5 @@
-// A GPU lane as a machine: words by cuda::atomic_ref, in device scope at home and in system scope across the bus.
-// Empty unless nvcc compiles it.
+// A GPU lane as a machine. Words are accessed by cuda::atomic_ref, in device scope at home and in system scope across
+// the bus. Empty unless nvcc compiles it.
 #pragma once
 #include "hiway/machine/machine.hpp"
 
@@ -24,7 +24,7 @@ constexpr __device__ cuda::std::memory_order cuda_order(Order order) {
   return cuda::std::memory_order_seq_cst;
 }
 
-/// Words that only the lane's block uses, by cuda::atomic_ref in block scope.
+/// Operations on words that only the lane's block uses: cuda::atomic_ref in block scope.
 struct CudaBlockWords {
   template <class T>
   using InBlock = cuda::atomic_ref<T, cuda::thread_scope_block>;
@@ -64,9 +64,9 @@ __device__ inline std::size_t global(Word<T>& word) {
 
 }  // namespace detail
 
-// A read-modify-write of a 64-bit word, which lies in global memory, in device scope: PTX, its result, address and operands.
-// cuda::atomic_ref's address is a generic one, and PTX knows no 64-bit ones of shared memory: each place would have a loop
-// for it, and an addition whose result nobody uses takes 60 cycles instead of 2 (H200).
+// A read-modify-write in device scope of a 64-bit word in global memory: the PTX, its result, address and operands.
+// cuda::atomic_ref takes a generic address, and PTX has no 64-bit read-modify-writes of shared memory. Each use would
+// get a loop for that case, and an addition whose result is not used would take 60 cycles instead of 2 (H200).
 #define HIWAY_ATOM(order, operation, result, ...) \
   asm volatile("atom." order ".gpu.global." operation:result:__VA_ARGS__ : "memory")
 #define HIWAY_AT_GLOBAL_ADDRESS(order, operation, result, ...)                         \
@@ -183,7 +183,7 @@ struct CudaMachine {
   __device__ void fence_across() const {
     cuda::atomic_thread_fence(cuda::std::memory_order_seq_cst, cuda::thread_scope_system);
   }
-  __device__ void fence_behind_ticket() const {}  // what lies at the device is checked there, by read-modify-writes
+  __device__ void fence_behind_ticket() const {}  // device words are checked on the device, by read-modify-writes
 
   static constexpr unsigned warp_lanes = 32;
   __device__ unsigned lane() const { return threadIdx.x & 31u; }
@@ -192,7 +192,7 @@ struct CudaMachine {
     return rest >= 32u ? ~0u : lanes_below(rest);
   }
   __device__ std::uint32_t converged() const { return __activemask(); }
-  /// Bit 31 of the lanes below: nobody's.
+  /// Bit 31 of the mask of the lanes below: always 0.
   __device__ std::uint32_t zero_of_lane() const {
     std::uint32_t below;
     asm("mov.u32 %0, %%lanemask_lt;" : "=r"(below));
@@ -215,7 +215,7 @@ struct CudaMachine {
 
   static constexpr bool shares_blocks = true;
   __device__ CudaBlockWords in_block() const { return {}; }
-  /// Cleared by enter_block (launch/stage_words.hpp): shared memory keeps what an earlier kernel left.
+  /// Cleared by enter_block (launch/stage_words.hpp), because shared memory keeps what an earlier kernel left.
   template <class T>
   __device__ T& block_room() const {
     __shared__ T room;
@@ -261,7 +261,7 @@ struct CudaMachine {
   }
   __device__ std::uint64_t now_ns() const {
     std::uint64_t now;
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));  // read again each time
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));  // volatile: read again each time
     return now;
   }
   [[noreturn]] __device__ void leave() const {

@@ -1,5 +1,6 @@
-// A lane of the emulated device as a machine: words by std::atomic_ref with a schedule point before and after every
-// access (switching only before an access missed a planted free-before-read bug), warps and blocks by lib/simt.
+// A lane of the emulated device as a machine. Words are accessed by std::atomic_ref, with a schedule point before and
+// after every access: with points only before accesses, a planted free-before-read bug was missed. Warps and blocks are
+// those of lib/simt.
 #pragma once
 #include <bit>
 #include <cstring>
@@ -106,7 +107,7 @@ struct FiberMachine : AllAtHome<FiberMachine> {
     static_assert(sizeof(T) <= simt::block_room_bytes);
     return *static_cast<T*>(simt::block_room());
   }
-  HIWAY_DEVICE std::uint32_t cycles() const { return static_cast<std::uint32_t>(2 * now_ns()); }  // of a GPU's, about
+  HIWAY_DEVICE std::uint32_t cycles() const { return static_cast<std::uint32_t>(2 * now_ns()); }  // about a GPU's clock
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE unsigned thread_in_block() const { return simt::lane_id().thread; }
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE unsigned block_threads() const { return simt::lane_id().threads; }
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE unsigned block_index() const { return simt::lane_id().block; }

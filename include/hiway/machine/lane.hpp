@@ -1,4 +1,4 @@
-// What one lane of the emulated device may ask of it. Declared here for stage code and the fiber machine;
+// What a lane of the emulated device may ask of the device. Declared here for stage code and the fiber machine,
 // implemented in lib/simt. Nothing in this header is used on a GPU.
 #pragma once
 #include <cstddef>
@@ -14,7 +14,7 @@ struct LaneId {
   unsigned blocks = 0;
 };
 
-/// The operations in which lanes of one warp meet.
+/// The operations at which lanes of one warp meet.
 enum class WarpOperation : std::uint8_t { sync, ballot, shuffle, match };
 
 /// True on an emulated lane, false on a CPU thread.
@@ -25,23 +25,25 @@ enum class WarpOperation : std::uint8_t { sync, ballot, shuffle, match };
 [[nodiscard]] std::byte* shared_memory() noexcept;
 [[nodiscard]] std::size_t shared_memory_bytes() noexcept;
 
-/// Lets other lanes run. A lane that waits calls it in every round of its wait, with the rounds before it that brought
-/// nothing: while every lane of an OS thread has `misses` above 0, the thread naps, longer the longer that lasts.
+/// Lets other lanes run. A waiting lane calls it in every round of its wait; `misses` is the number of rounds before
+/// that brought nothing. While every lane of an OS thread has `misses` above 0, the thread naps, and longer as that
+/// goes on.
 void wait(unsigned misses);
 /// wait(0): a lane that calls it keeps its OS thread awake.
 void yield();
 /// A schedule point: the fiber machine calls it before and after every access to a shared word.
 void schedule_point();
 
-/// Lanes of `mask` meet in one operation and leave with its result: sync 0, ballot the mask of lanes whose value
-/// is not 0, shuffle the value of `source_lane`, match the mask of lanes with an equal value.
-/// *Errors*: MisuseError when the own lane is not in `mask`, when `mask` names an exited or absent lane, when lanes
-/// of one mask are in different operations, when two masks wait for each other, or the shuffle's source is outside.
+/// Lanes of `mask` meet in one operation and leave with its result: for sync 0, for ballot the mask of lanes whose
+/// value is not 0, for shuffle the value of `source_lane`, for match the mask of lanes with an equal value.
+/// *Errors*: MisuseError when the calling lane is not in `mask`, when `mask` names an exited or absent lane, when lanes
+/// of one mask are in different operations, when two masks wait for each other, or when the shuffle's source is not in
+/// `mask`.
 std::uint64_t meet(WarpOperation operation, std::uint32_t mask, std::uint64_t value, unsigned source_lane);
-/// Lanes of the warp that are at this call in the same place of the code, an arbitrary part of them: those that come while
-/// the first of them lets others run, or the lane alone. Every lane of the result gets the same result.
+/// An arbitrary part of the warp's lanes that are at this call at the same place of the code: those that come while the
+/// first of them lets others run, or the calling lane alone. Every lane in the result gets the same result.
 [[nodiscard]] std::uint32_t converge();
-/// A number that the lane's own code may keep: which stage of a group it is in. 0 at launch.
+/// A number that belongs to the lane's own code: which stage of a group it is in. 0 at launch.
 [[nodiscard]] std::uint32_t lane_mark() noexcept;
 void set_lane_mark(std::uint32_t mark) noexcept;
 /// Likewise: gets in a row that brought nothing. 0 at launch.
@@ -52,12 +54,12 @@ unsigned count_lane_unwind() noexcept;
 [[nodiscard]] std::uint32_t live_lanes() noexcept;
 /// All lanes of the block that have not exited meet.
 void sync_block();
-/// They meet, and leave with the value of the block's first lane.
+/// The same; all lanes leave with the value of the block's first lane.
 std::uint64_t share_in_block(std::uint64_t value);
-/// The calling lane leaves because the run aborts: who meets in sync_block without it comes behind all that it has done.
-/// Behind a lane that just returns nobody does, as a GPU promises no such order.
+/// Called by a lane that leaves because the run aborts: lanes that later pass sync_block() without it still see all its
+/// writes. A lane that just returns gives no such order, as a GPU promises none.
 void order_leaving() noexcept;
-/// The block's memory for the library's own words, zeroed at launch, aligned to 16 bytes.
+/// The block's memory for words of the library itself, zeroed at launch, aligned to 16 bytes.
 inline constexpr std::size_t block_room_bytes = 2048;
 [[nodiscard]] void* block_room() noexcept;
 /// True for an address on the lane's own stack.

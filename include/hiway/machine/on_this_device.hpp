@@ -1,9 +1,10 @@
 // The one place that knows which machine runs the code: everything below it takes the machine as an argument.
-// The choice is inside function bodies; no type, member or template argument of a kernel depends on it.
+// The choice is made inside function bodies; no type, member or template argument of a kernel depends on it.
 //
-// On a CPU thread or an emulated lane a call throws Unwind when the run aborts. It returns nothing, 0 or `if_left` instead
-// in two cases (returns_when_left): an exception is already in flight, so the call is in a destructor; or the body has caught
-// an Unwind before and the call has a result, so the body's loop can end.
+// On a CPU thread or an emulated lane a call throws Unwind when the run aborts. In two cases (returns_when_left) it
+// returns nothing, 0 or `if_left` instead: when an exception is already in flight, because the call is then in a
+// destructor; and when the stage's body has caught an Unwind before and the call has a result, so that the body's loop
+// can end.
 #pragma once
 #include <exception>
 #include <type_traits>
@@ -32,7 +33,7 @@ decltype(auto) call_or_leave(Machine m, Body& body, Left... if_left) {
       return body(m);
     } catch (Unwind const& u) {
       if (!returns_when_left(u.times, has_result)) throw;
-    } catch (MisuseError const&) {  // a lane that meets others, which have left
+    } catch (MisuseError const&) {  // the lane was to meet lanes that have left
       if (std::uncaught_exceptions() == 0) throw;
     }
     if constexpr (has_result) return Result(if_left...);
@@ -59,7 +60,7 @@ inline decltype(auto) on_this_thread(Body&& body, Left... if_left) {
   return detail::call_or_leave(ThreadMachine{}, body, if_left...);
 }
 
-/// Calls `body` with whichever machine runs the code.
+/// Calls `body` with the machine that runs the code.
 HIWAY_NO_SPACE_CHECK template <class Body, class... Left>
 HIWAY_DEVICE inline decltype(auto) anywhere(Body&& body, [[maybe_unused]] Left... if_left) {
 #if defined(__CUDA_ARCH__)

@@ -13,47 +13,49 @@ namespace hiway {
 
 struct Control;
 
-/// What the current CPU thread runs. Set by the pipeline around a stage's body; the defaults are a thread of the user's
-/// own.
+/// What the current CPU thread runs. The pipeline sets it around a stage's body; the defaults are for a thread of the
+/// user's own.
 struct ThreadContext {
   unsigned thread = 0;
   unsigned threads = 1;
-  unsigned misses = 0;  ///< gets in a row that brought nothing, from whatever outlets
+  unsigned misses = 0;  ///< gets in a row, of any outlets, that brought nothing
   Wait wait = Wait::automatic;
-  std::uint64_t naps = 0;        ///< so far
-  Control const* run = nullptr;  ///< of its stage
-  std::uint32_t stage = 0;       ///< the stage's number
-  unsigned unwinds = 0;          ///< thrown out of calls of its run
+  std::uint64_t naps = 0;        ///< naps so far
+  Control const* run = nullptr;  ///< its stage's run
+  std::uint32_t stage = 0;       ///< its stage's number
+  unsigned unwinds = 0;          ///< Unwinds thrown out of calls of its run
 };
 /// The current thread's context.
 ThreadContext& this_thread_context() noexcept;
 
-/// Waits a little, as the thread's context says.
+/// Waits a little, in the way that the thread's context says.
 void relax_thread(unsigned misses) noexcept;
-/// Lets the core rest so many times, each for the time of a few accesses to others' cache lines.
+/// Lets the core rest `times` times, each for as long as a few accesses to other cores' cache lines take.
 void pause_thread(unsigned times) noexcept;
-/// After how many misses a thread that waits so naps.
+/// The number of misses after which a thread that waits in this way naps.
 [[nodiscard]] unsigned misses_awake(Wait wait) noexcept;
-/// How long, longer after more naps: a fiftieth of what was waited, 2 ms at most, after 100 ms.
+/// The length of the next nap after `naps` naps: about a fiftieth of the time waited so far, and 2 ms at most, which it
+/// reaches after 100 ms.
 [[nodiscard]] std::chrono::microseconds nap_length(unsigned naps) noexcept;
-/// Sleeps so long, and counts it.
+/// Sleeps for nap_length(naps), and counts the nap.
 void nap(unsigned naps) noexcept;
 
-/// Copies past the caches where the machine can, in order with what comes behind: for much that is not read here again, such as
-/// what a copy engine takes. Writing it through caches that do not hold it moves it three times.
+/// Copies past the caches if the machine can; later stores are ordered after it. It is for large data that this side
+/// does not read again, such as the source of a copy engine. Writing such data through caches that do not hold it would
+/// move it three times.
 void copy_past_caches(void* to, void const* from, std::size_t bytes) noexcept;
-/// Memory of so many bytes is not held by the caches of the threads that write it.
+/// Memory of this size or more does not stay in the caches of the threads that write it.
 inline constexpr std::size_t beyond_caches = std::size_t{8} << 20;
 
 /// Throws Unwind.
 [[noreturn]] void throw_unwind();
-/// Throws Unwind out of a call of a CPU thread, or of an emulated lane, because its run has ended or aborts. On a thread that
-/// runs no stage the text says why, and names the tunnel.
+/// Throws Unwind out of a CPU thread's or an emulated lane's call, because its run has ended or aborts. On a thread
+/// that runs no stage the text gives the reason and names the tunnel.
 [[noreturn]] void leave_thread(Control& control, std::uint32_t tunnel);
 [[noreturn]] void leave_lane(Control& control);
-/// Whether a call returns instead of throwing its Unwind, the stage's `times`-th. It does when an exception is already in
-/// flight, because a second one would end the program. It also does when the body has caught an Unwind before and the call
-/// `has_result`: the result says that no more comes.
+/// Whether a call returns instead of throwing its Unwind, which is the stage's `times`-th. It returns when an exception
+/// is already in flight, because a second one would end the program. It also returns when the body has caught an Unwind
+/// before and the call `has_result`: the result then says that no more comes.
 [[nodiscard]] bool returns_when_left(unsigned times, bool has_result) noexcept;
 
 /// hiway's orders as std::atomic_ref takes them.
@@ -69,8 +71,8 @@ struct HostWords {
   }
 };
 
-/// What a machine of the host makes of words across, which are at home there too, and of accesses of which a GPU lane has
-/// several under way: one after another, each with its order.
+/// What the host's machines share. Words across are at home for them, too; and the accesses of which a GPU lane has
+/// several under way are done one after another, each with its own order.
 template <class Machine>
 struct AllAtHome {
   template <class T>
@@ -148,7 +150,7 @@ struct ThreadMachine : AllAtHome<ThreadMachine> {
     return std::atomic_ref<T>(word.bits).compare_exchange_strong(expected, desired, HostWords::std_order(order),
                                                                  std::memory_order_relaxed);
   }
-  /// Others' cache lines, which few are.
+  /// A look costs one cache miss, so look every round.
   static constexpr unsigned rounds_a_look_for_errors = 1;
   static constexpr unsigned looks_for_a_late_put = 256;
   static constexpr unsigned counts_at_once = 1;
@@ -181,7 +183,7 @@ struct ThreadMachine : AllAtHome<ThreadMachine> {
   static constexpr bool shares_blocks = false;
   HIWAY_DEVICE unsigned thread_in_block() const { return 0; }
   HIWAY_DEVICE unsigned block_threads() const { return 1; }
-  /// Always 0: each thread is handed the ends of its own.
+  /// Always 0: each thread is given ends of its own.
   HIWAY_DEVICE unsigned block_index() const { return 0; }
   HIWAY_DEVICE void sync_block() const {}
   HIWAY_DEVICE std::byte* shared_memory() const { return nullptr; }

@@ -1,5 +1,5 @@
-// Program: tasks and the streams between them, as the planner reads them. Plain data, from JSON or built in C++; the
-// format and what it means: docs/planner.md.
+// Program: tasks and the streams between them, as the planner reads them. Plain data, from JSON or built in C++.
+// docs/planner.md describes the format and its meaning.
 #pragma once
 #include <concepts>
 #include <cstdint>
@@ -17,8 +17,8 @@ namespace hiway::plan {
 
 using Place = TextPlace;
 
-/// An integer, or text over integers, parameters, loop variables, + - * / (floor) %, comparisons, and, or, not. The text
-/// is read when the program is expanded.
+/// An integer, or text with integers, parameters, loop variables, + - * / (floor) %, comparisons, and, or, not. The
+/// text is read when the program is expanded.
 struct Expression {
   template <std::integral Value>
   Expression(Value value) : text(std::to_string(value)) {}
@@ -32,8 +32,8 @@ struct Expression {
 struct Stream {
   std::string name;
   Expression elem_bytes = 1;
-  std::vector<Expression> dims{};  ///< an array of streams that share one capacity figure
-  Expression initial = 0;          ///< elements there at the start, in each stream of the array
+  std::vector<Expression> dims{};  ///< an array of streams that all have the same capacity
+  Expression initial = 0;          ///< elements in each stream of the array at the start
   Place place{};
 };
 
@@ -43,9 +43,9 @@ enum class Access { write, read, peek };
 struct Operation {
   Access access = Access::write;
   std::string stream;
-  Expression count = 0;                 ///< elements written, read, or (peek) looked at and left there
+  Expression count = 0;                 ///< elements written, read, or (peek) looked at and left in the stream
   std::vector<Expression> index{};      ///< which stream of an array: one for each of its dims
-  std::optional<Expression> horizon{};  ///< read: elements looked at, from the first one read; default: count
+  std::optional<Expression> horizon{};  ///< read: elements looked at, from the first one read on; default: count
   Place place{};
 };
 
@@ -60,15 +60,15 @@ inline Operation peek(std::string stream, Expression count, std::vector<Expressi
 }
 
 struct Node;
-/// Created in order: tasks, loops and branches.
+/// Tasks, loops and branches, created in this order.
 using Body = std::vector<Node>;
 
-/// Its operations on one stream act as one: counts add up, and it looks as far as the farthest of them.
+/// A task. Its operations on one stream act as one: counts add up, and it looks as far as the farthest of them.
 struct Task {
   std::string name;
   std::vector<Operation> operations;
-  std::string process{};  ///< tasks of one process run in the order in which they are created; "": of none
-  Expression cost = 1;    ///< time it takes
+  std::string process{};  ///< tasks of one process run in the order in which they are created; "": no process
+  Expression cost = 1;    ///< time that the task takes
 };
 struct For {
   std::string variable;
@@ -89,7 +89,7 @@ struct Node {
 
 /// fifo: a stream's writers run in the order in which they are created, and so do its readers.
 enum class Discipline { indexed, fifo };
-/// hold: elements that nobody reads keep their places.
+/// hold: elements that no task reads keep their places. drop: they need no place.
 enum class Leftover { hold, drop };
 
 using Parameters = std::map<std::string, std::int64_t>;
@@ -102,7 +102,7 @@ struct Program {
   Leftover leftover = Leftover::hold;
 };
 
-/// Reads the JSON input. *Throws* ConfigError, one line with the place in `json`.
+/// Reads the JSON input. *Throws* ConfigError, whose text is one line with the place in `json`.
 [[nodiscard]] Program read_program(std::string_view json);
 
 }  // namespace hiway::plan

@@ -1,4 +1,4 @@
-// What a pipeline's tunnels get of a plan (docs/planner.md).
+// How a pipeline's tunnels get their capacities from a plan (docs/planner.md).
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -21,19 +21,21 @@ struct RingOptions {
 ///   plan::Rings const rings(plan::make_plan(program));
 ///   auto& x = pipe.create_tunnel<Item>("x", Direction::cpu_to_gpu, rings.tunnel("x"));
 ///
-/// A ring's slots are a power of two: of the plan's corners the one is taken whose rings take least bytes.
+/// A ring has a power of two of slots, so the corner of the plan is taken whose rings need the fewest bytes.
 class Rings {
  public:
-  /// Of a search that was cut short the corners found so far: each of them runs. *Throws* ConfigError, one line: the program
-  /// runs in no memory, the rings of no corner fit `memory_bytes`, or `crossing` names no stream.
+  /// If the plan's search was cut short, it uses the corners found so far: each of them runs. *Throws* ConfigError with
+  /// one line of text: the program does not run in any memory, the rings of no corner fit `memory_bytes`, or `crossing`
+  /// names no stream.
   explicit Rings(Plan const& plan, RingOptions const& options = {});
 
-  /// `config` with the stream's capacity. A put into a full one waits, in a cycle, too: the plan proves that it comes to an
-  /// end. *Throws* ConfigError: no such stream; `config` asks to spill, or for shards, of which one may be full alone.
+  /// `config` with the stream's capacity. A put into a full tunnel waits, in a cycle, too: the plan proves that the
+  /// wait ends. *Throws* ConfigError: there is no such stream; or `config` asks to spill, or for shards, one of which
+  /// may be full alone.
   [[nodiscard]] TunnelConfig tunnel(std::string_view stream, TunnelConfig config = {}) const;
-  /// In the order of the program's streams.
+  /// The capacities, in the order of the program's streams.
   [[nodiscard]] Capacities const& capacities() const { return capacities_; }
-  /// Of all rings, rounded up, without their words.
+  /// The bytes of all rings, rounded up, without the rings' words.
   [[nodiscard]] std::int64_t bytes() const { return bytes_; }
 
  private:
