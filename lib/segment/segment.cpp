@@ -174,8 +174,8 @@ double SegmentBase::items_of_a_region(std::size_t node) const {
   for (std::size_t at = node; at != opener;) {
     at = static_cast<std::size_t>(nodes_[at].parent);
     items *= nodes_[at].options.gain;
-    if (nodes_[at].kind != Kind::aggregate)
-      continue;  // else go on before the inner region, whose parents give one item each
+    if (nodes_[at].kind != Kind::aggregate) continue;
+    // Of an inner region: each of its parents gives one item, so go on from its opener.
     at = static_cast<std::size_t>(nodes_[at].opened.front());
   }
   return items;
