@@ -1,4 +1,4 @@
-// A segment's host side: numbers its nodes, sizes and places its queues, and hands the kernel its tables.
+// A segment's host side: it numbers the nodes, sizes and places the queues, and fills the kernel's tables.
 #include "hiway/segment/segment.hpp"
 
 #include <algorithm>
@@ -10,32 +10,32 @@
 namespace hiway::segment {
 namespace {
 
-/// Shared memory for queues, where the user does not say: more blocks at once are worth more than queues that lie nearer
+/// Default for shared memory of queues. Small, because more blocks at once are worth more than queues in shared memory
 /// (docs/segments.md).
 constexpr std::uint64_t shared_bytes_a_thread = 128;
-/// Slots of a queue for each lane, where the user does not say: so that a node fires several times before its child must.
+/// Default for slots of a queue. Large enough for a node to fire several times before its child must.
 constexpr std::uint32_t slots_a_lane = 8;
 constexpr std::uint64_t near_align = 128;
-/// Claims of a range's items at the begin, at most, in ensembles.
+/// Default for the largest claim of a range's items.
 constexpr unsigned ensembles_a_claim = 64;
-/// What the far rooms are filled with where they are guarded.
+/// Fills the far rooms if they are guarded.
 constexpr std::byte guard{0xa5};
 
 std::uint64_t align_up(std::uint64_t at, std::uint64_t to) { return (at + to - 1) / to * to; }
 
 bool expands(NodeDescription const& n) { return n.kind == Kind::expander || n.kind == Kind::indexed; }
-/// Its lanes may hold items of several regions, each with its tag.
+/// Whether a node's lanes may hold items of several regions, each with its tag.
 bool may_be_dense(NodeDescription const& n) {
   return (n.kind == Kind::filter && n.items_per_lane == 1) || n.kind == Kind::aggregate || expands(n);
 }
-/// Or each finds the region of its item: nodes that keep the items' order.
+/// Whether each lane may find the region of its item by itself: if the node keeps the items' order.
 bool may_be_lane(NodeDescription const& n) { return may_be_dense(n) && !expands(n); }
-/// Its parents are worked on where they lie.
+/// Whether an opener's parents are too large to copy: they are worked on where they lie.
 bool opens_large(NodeDescription const& n) { return n.kind == Kind::enumerate && n.item_bytes > copied_bytes; }
 
 }  // namespace
 
-/// Device memory of one placement.
+/// The device memory of one placement.
 struct SegmentBase::Memory {
   Backend& backend;
   std::vector<void*> all{};
@@ -56,7 +56,7 @@ struct SegmentBase::Memory {
 
   NodeRow* rows = nullptr;
   std::vector<std::byte*> functions{};  ///< of each module
-  std::size_t ask_words = 0;            ///< of Lending::asks, and behind them of its idle
+  std::size_t ask_words = 0;            ///< words of Lending::asks, with Lending::idle behind them
 };
 
 SegmentBase::SegmentBase(std::string name, SegmentConfig config, Shape shape, std::vector<NodeDescription> nodes,
@@ -96,7 +96,8 @@ SegmentBase::SegmentBase(std::string name, SegmentConfig config, Shape shape, st
 
 SegmentBase::~SegmentBase() = default;
 
-// A node's number is below its parent's; those of a loop's nodes are above the numbers of what leaves the loop.
+// A node's number is below its parent's. The numbers of a loop's nodes are above those of the nodes that items leave
+// the loop to.
 void SegmentBase::number_nodes() {
   std::vector<std::size_t> order;
   auto const visit = [&](auto const& self, std::size_t node) -> void {
@@ -105,7 +106,7 @@ void SegmentBase::number_nodes() {
     auto const in_loop = [&](int child) {
       return own.loop != 0 && nodes_[static_cast<std::size_t>(child)].loop == own.loop;
     };
-    std::vector<std::size_t> loop{node};  // its nodes from here on, when this is its head
+    std::vector<std::size_t> loop{node};  // if `node` is a loop's head: the loop's nodes
     if (own.loop != 0 && own.loop_head) {
       for (std::size_t at = node;;) {
         auto const next = std::ranges::find_if(
@@ -128,12 +129,13 @@ void SegmentBase::number_nodes() {
   for (std::size_t i = 0; i != order.size(); ++i) numbers_[order[i]] = static_cast<unsigned>(nodes_.size() - 1 - i);
 }
 
-/// It may be left between two pushes, so a push of all lanes is all that its children need room for.
+/// Whether the node may be left between two pushes: then its children need room for one push of all lanes only.
 bool SegmentBase::suspends(NodeDescription const& n) const {
   return n.kind == Kind::by_hand || n.kind == Kind::enumerate || (expands(n) && n.options.interruptible);
 }
 
-/// Free slots of the node's queue with fewer of which it is active: what its parent puts at most before it looks again.
+/// With fewer free slots than this in its queue the node is active: the most that its parent puts before it looks
+/// again.
 std::uint32_t SegmentBase::room_of(std::size_t node) const {
   NodeDescription const& n = nodes_[node];
   std::uint32_t room = n.parent < 0 && opens_large(n) ? 1 : lanes_;
@@ -145,8 +147,8 @@ std::uint32_t SegmentBase::room_of(std::size_t node) const {
   return n.loop_head ? room + lanes_ : room;  // scheduler.hpp S5
 }
 
-/// Items of a full ensemble. In a loop a node fires with what there is; who opens large parents, with each: one has elements for
-/// all lanes.
+/// Items of a full ensemble. A loop's node fires with the items there are. An opener of large parents fires with each
+/// parent: one has elements for all lanes.
 std::uint32_t SegmentBase::width_of(NodeDescription const& n) const {
   if (opens_large(n)) return 1;
   return n.loop != 0 || n.kind == Kind::enumerate ? lanes_ : lanes_ * n.items_per_lane / n.lanes_per_item;
@@ -156,7 +158,7 @@ std::uint32_t SegmentBase::least_slots(std::size_t node) const {
   return std::max(room_of(node) + width_of(nodes_[node]) - 1, nodes_[node].loop != 0 ? 2 * lanes_ : 0);
 }
 
-/// Of a queue's signals. A range's root has none before it.
+/// Bytes of the marks in a node's queue. The root has none.
 std::uint64_t SegmentBase::mark_bytes(std::size_t node) const {
   NodeDescription const& d = nodes_[node];
   return node == 0 || d.mark_bytes == 0 ? 0 : align_up(std::uint64_t{mark_slots()} * d.mark_bytes, 16);
@@ -164,7 +166,7 @@ std::uint64_t SegmentBase::mark_bytes(std::size_t node) const {
 
 // ---- regions
 
-/// That come to the node.
+/// Items of one region that come to the node, on average.
 double SegmentBase::items_of_a_region(std::size_t node) const {
   if (!region_items_.empty() && region_items_[node] >= 0) return region_items_[node];
   auto const opener = static_cast<std::size_t>(nodes_[node].opened.front());
@@ -172,20 +174,21 @@ double SegmentBase::items_of_a_region(std::size_t node) const {
   for (std::size_t at = node; at != opener;) {
     at = static_cast<std::size_t>(nodes_[at].parent);
     items *= nodes_[at].options.gain;
-    if (nodes_[at].kind != Kind::aggregate) continue;  // of an inner region: one of each parent
+    if (nodes_[at].kind != Kind::aggregate) continue;
+    // Of an inner region: each of its parents gives one item, so go on from its opener.
     at = static_cast<std::size_t>(nodes_[at].opened.front());
   }
   return items;
 }
-/// How the node's lanes know their parents.
+/// The node's context: how its lanes know their parents.
 Context SegmentBase::context_of(std::size_t node, Lengths lengths) const {
   NodeDescription const& d = nodes_[node];
   if (d.opened.empty()) return Context::sparse;
-  // Behind a node that mixes regions there is no other way.
+  // Behind a node that mixes regions, only dense is possible.
   if (gets_mixed(node, lengths)) return Context::dense;
   Context wanted = d.options.context != Context::automatic ? d.options.context : config_.context;
   if (wanted == Context::automatic && expands(d)) {
-    // Tags cost two bytes an item; ensembles that end with each region, the lanes that are left idle.
+    // Dense costs tags of two bytes an item. Sparse costs idle lanes, because an ensemble ends with each region.
     bool const are_short = lengths == Lengths::shortest || items_of_a_region(node) < static_cast<double>(lanes_);
     wanted = are_short ? Context::dense : Context::sparse;
   } else if (wanted == Context::automatic) {
@@ -194,7 +197,7 @@ Context SegmentBase::context_of(std::size_t node, Lengths lengths) const {
   if (wanted == Context::lane) return may_be_lane(d) ? Context::lane : Context::sparse;
   if (wanted == Context::sparse || !may_be_dense(d)) return Context::sparse;
   if (!expands(d)) return Context::dense;
-  for (std::size_t other = node + 1; other != nodes_.size(); ++other) {  // those behind it in the same region
+  for (std::size_t other = node + 1; other != nodes_.size(); ++other) {  // the nodes behind it in the same region
     for (int at = static_cast<int>(other); at > static_cast<int>(node);) {
       NodeDescription const& o = nodes_[static_cast<std::size_t>(at)];
       at = o.parent;
@@ -204,19 +207,20 @@ Context SegmentBase::context_of(std::size_t node, Lengths lengths) const {
   }
   return Context::dense;
 }
-/// What it puts is in no order: an expander works on items of several regions, or gets them in none.
+/// Whether the node's outputs mix regions: it is an expander that works on items of several regions, or its input is
+/// mixed.
 bool SegmentBase::is_mixed(std::size_t node, Lengths lengths) const {
   NodeDescription const& d = nodes_[node];
   if (d.opened.empty() || d.kind == Kind::enumerate) return false;
   return (expands(d) && context_of(node, lengths) == Context::dense) || gets_mixed(node, lengths);
 }
-/// What comes to it is: what closes regions gives the outer ones' items in order.
+/// Whether the node's input mixes regions. An aggregate does not: it gives the outer regions' items in order.
 bool SegmentBase::gets_mixed(std::size_t node, Lengths lengths) const {
   int const parent = nodes_[node].parent;
   return parent >= 0 && nodes_[static_cast<std::size_t>(parent)].kind != Kind::aggregate &&
          is_mixed(static_cast<std::size_t>(parent), lengths);
 }
-/// There is room for tags where a later run may want them.
+/// Bytes of a queue's tags. There is room for tags if a later run may need them.
 std::uint64_t SegmentBase::tag_bytes(std::size_t node, std::uint32_t slots) const {
   return has_regions_ && context_of(node, Lengths::shortest) == Context::dense ? slots * sizeof(std::uint16_t) : 0;
 }
@@ -231,7 +235,7 @@ void SegmentBase::choose_contexts() {
     queues_[i].context = context;
   }
 }
-/// Parents at once: as many as an ensemble has, and as the queues have marks.
+/// Parents that an arena holds: by default as many as an ensemble has, and as the queues inside have slots for marks.
 std::uint32_t SegmentBase::arena_slots(std::size_t opener) const {
   if (unsigned const own = nodes_[opener].options.region_slots; own != 0) return own;
   if (config_.region_slots != 0) return config_.region_slots;
@@ -240,7 +244,7 @@ std::uint32_t SegmentBase::arena_slots(std::size_t opener) const {
   });
   return std::min<std::uint32_t>(Boundary::none - 1u, lanes_ + mark_slots() * static_cast<std::uint32_t>(inside));
 }
-/// Channels at whose ends its regions are closed.
+/// Number of channels at whose ends an opener's regions are closed.
 std::uint16_t SegmentBase::ends_of(std::size_t opener) const {
   auto const own = static_cast<int>(opener);
   unsigned ends = 0;
@@ -312,7 +316,7 @@ SizedNodes SegmentBase::sized_nodes() const {
   return all;
 }
 
-/// What each queue gets, by what the user has said.
+/// The slots of each queue, by the user's settings.
 std::vector<std::uint32_t> SegmentBase::slots_for_all() {
   std::string const who = "segment '" + name_ + "': ";
   std::vector<std::uint32_t> slots(nodes_.size());
@@ -325,7 +329,7 @@ std::vector<std::uint32_t> SegmentBase::slots_for_all() {
   bool const hard = config_.queue_target_bytes == 0;
   if (std::size_t const given = hard ? config_.queue_bytes : config_.queue_target_bytes; given != 0) {
     SizedNodes const nodes = sized_nodes();
-    // Lanes that are kept of a node that does not suspend: what is shared out knows cursors of those that do.
+    // Cursors of nodes that do not suspend, whose lanes are kept: distribute() counts only those of nodes that suspend.
     std::uint64_t kept = 0;
     for (NodeDescription const& d : nodes_) kept += suspends(d) ? 0 : std::uint64_t{lanes_} * d.cursor_bytes;
     for (std::size_t i = 0; i != nodes_.size(); ++i) kept += mark_bytes(i);
@@ -341,7 +345,7 @@ std::vector<std::uint32_t> SegmentBase::slots_for_all() {
     }
     for (std::size_t i = 0; i != slots.size(); ++i) {
       slots[i] = static_cast<std::uint32_t>(std::min<std::int64_t>(sizes.queue_slots[i], 1 << 30));
-      // The law knows nothing of elements that a lane opens several of at once.
+      // The law does not know that a lane may open several elements at once.
       if (has_regions_ && has_queue(i)) slots[i] = std::max(slots[i], least_slots(i));
     }
     bloat_bytes_ = static_cast<std::uint64_t>(sizes.all_bloat_bytes()) * replicas_;
@@ -369,7 +373,7 @@ simt::Grid SegmentBase::choose_grid(Backend& backend, DeviceKernel const& kernel
   lanes_ = shape_.replica == ReplicaOf::warp ? 32 : grid.threads_per_block;
   unsigned const per_block = grid.threads_per_block / lanes_;
   std::vector<std::uint32_t> slots(nodes_.size());
-  layout(0, slots);  // what a replica needs near anyway
+  layout(0, slots);  // what a replica needs in the near room in any case
   std::uint64_t const fixed = placed_.block_bytes + std::uint64_t{per_block} * placed_.near_bytes;
   std::uint64_t tables = 0;
   for (NodeDescription const& d : nodes_) tables += d.in_block_bytes;
@@ -394,7 +398,7 @@ simt::Grid SegmentBase::choose_grid(Backend& backend, DeviceKernel const& kernel
   return grid;
 }
 
-/// Places everything of one replica: queues near while they fit into `near_limit` bytes.
+/// Places all data of one replica. Queues lie in the near room while they fit into `near_limit` bytes.
 void SegmentBase::layout(std::size_t near_limit, std::vector<std::uint32_t> const& slots) {
   std::size_t const n = nodes_.size();
   bool const indexed = std::ranges::any_of(nodes_, [](NodeDescription const& d) { return d.kind == Kind::indexed; });
@@ -468,12 +472,12 @@ void SegmentBase::layout(std::size_t near_limit, std::vector<std::uint32_t> cons
   }
   choose_contexts();
   guards_.clear();
-  auto const place_guard = [&](std::size_t node, std::uint64_t align) {  // what is so aligned can begin at its end
+  auto const place_guard = [&](std::size_t node, std::uint64_t align) {  // its end is aligned for what follows
     if (config_.guard_bytes == 0) return;
     far = align_up(far + config_.guard_bytes, align);
     guards_.emplace_back(node, far - config_.guard_bytes);
   };
-  // The leaves' queues first: most items go through them where a segment expands.
+  // The leaves' queues come first: if a segment expands, most items go through them.
   for (std::size_t i = n; i-- != 0;) {
     NodeDescription const& d = nodes_[i];
     NodeRow& row = rows_[number_of(i)];
@@ -531,7 +535,7 @@ void SegmentBase::place(Backend& backend, simt::Grid grid, Control* control, std
       config_.most_claim != 0 ? config_.most_claim : std::uint64_t{ensembles_a_claim} * width_of(nodes_[0]));
   placed_.lending = {};
   placed_.lend_after_ns = static_cast<std::uint64_t>(std::max<std::int64_t>(0, config_.lend_after.count()));
-  bool const in_order = nodes_[0].mark_bytes != 0;  // what is lent would leave the signals behind it
+  bool const in_order = nodes_[0].mark_bytes != 0;  // lent items would leave their signals behind
   if (is_range_ && config_.lend_after != never && replicas_ > 1 && !in_order) {
     std::uint32_t item_bytes = 0;
     for (NodeDescription const& d : nodes_) item_bytes = std::max(item_bytes, d.item_bytes);
@@ -560,7 +564,7 @@ void SegmentBase::place(Backend& backend, simt::Grid grid, Control* control, std
 }
 
 void SegmentBase::start(Backend& backend) {
-  sink_items_.clear();  // a run that fails has none
+  sink_items_.clear();  // a failed run has no results
   times_.clear();
   counters_.clear();
   Memory const& m = *memory_;
@@ -667,8 +671,8 @@ SizedNodes SegmentBase::measured_nodes() const {
     if (sum.items == 0) continue;
     auto const items = static_cast<double>(sum.items);
     nodes[i].service_ns = cycles > 0 ? static_cast<double>(sum.cycles) / cycles * busy_ns / items : 0;
-    // Of several channels what a child has taken, but for a head, which also takes what comes back: as declared. So is the
-    // most, which is counted over all channels.
+    // With several channels, a child's gain is what it has taken. A loop's head also takes what comes back, so its gain
+    // stays as declared. So does max_gain, because the most outputs are counted over all channels.
     bool const one_channel = nodes_[i].to.size() == 1;
     for (std::size_t child = 0; child != nodes_.size(); ++child) {
       if (nodes_[child].parent != static_cast<int>(i) || (!one_channel && nodes_[child].loop_head)) continue;

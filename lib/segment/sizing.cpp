@@ -9,9 +9,9 @@
 namespace hiway::segment {
 namespace {
 
-constexpr std::int64_t most_bytes = std::int64_t{1} << 50;  // of one queue: a double holds them exactly
-constexpr std::size_t most_nodes = 256;                     // so that a word holds the sum
-constexpr std::int64_t most_item_bytes = 65536;             // and the last bytes are shared out in few steps
+constexpr std::int64_t most_bytes = std::int64_t{1} << 50;  // of one queue: a double holds such numbers exactly
+constexpr std::size_t most_nodes = 256;                     // 64 bits hold the sum over all nodes
+constexpr std::int64_t most_item_bytes = 65536;             // so that the last bytes are shared out in few steps
 constexpr std::int64_t most_lanes = 1024;
 constexpr int bisections = 200;
 constexpr double pessimistic_ratio = 4;
@@ -21,7 +21,7 @@ std::int64_t capped(double value) {
 }
 std::int64_t product(std::int64_t a, std::int64_t b) { return capped(static_cast<double>(a) * static_cast<double>(b)); }
 
-// ---- what was described
+// ---- checks of the nodes
 class Checker {
  public:
   explicit Checker(SizedNodes const& nodes) : nodes_(nodes) {}
@@ -141,7 +141,7 @@ std::int64_t minimum_of(SizedNodes const& nodes, std::int64_t lanes) {
 }
 
 // ---- the law
-/// Shares bytes out among queues of least capacities that fit into them.
+/// Shares bytes out among queues whose least capacities fit into these bytes.
 class Law {
  public:
   Law(SizedNodes const& nodes, std::vector<std::int64_t> least, std::int64_t bytes)
@@ -172,11 +172,11 @@ class Law {
     return slots;
   }
   void bisect() {
-    double high = std::numeric_limits<double>::infinity();  // one queue alone would take all
+    double high = std::numeric_limits<double>::infinity();  // at which one queue alone would take all bytes
     for (std::size_t n = 0; n < slots_.size(); ++n) {
       if (gains_[n] > 0) high = std::min(high, static_cast<double>(bytes_ / nodes_[n].item_bytes + 1) / weight(n));
     }
-    if (std::isinf(high)) return;  // no queue is worth more than its least
+    if (std::isinf(high)) return;  // no queue gains from more than its least
     double low = 0;
     for (int i = 0; i < bisections; ++i) {
       double const c = low + (high - low) / 2;
@@ -185,14 +185,14 @@ class Law {
     slots_ = at(low);
   }
 
-  /// By how much the sum falls with the queue's slot number q, counted from 1. Equal for a slot that comes and one that
-  /// goes, to the last bit: moves cannot go in circles.
+  /// By how much the sum of G/q falls with the queue's slot number q, counted from 1. Adding and removing the same slot
+  /// give the same number, to the last bit, so moves cannot go in circles.
   [[nodiscard]] double worth(std::size_t n, std::int64_t q) const {
     return gains_[n] == 0 ? 0 : gains_[n] / (static_cast<double>(q) * static_cast<double>(q - 1));
   }
   [[nodiscard]] double worth_of_next(std::size_t n) const { return worth(n, slots_[n] + 1); }
 
-  /// The slot that is worth most a byte, of those that fit.
+  /// Adds the slot that is worth the most per byte, of those that fit. Returns false if none is worth anything or fits.
   bool add_one() {
     std::optional<std::size_t> best;
     double most = 0;
@@ -207,7 +207,7 @@ class Law {
     left_ -= nodes_[*best].item_bytes;
     return true;
   }
-  /// A move of one slot that gains.
+  /// Moves one slot between queues if that gains.
   bool move_one() {
     for (std::size_t from = 0; from < slots_.size(); ++from) {
       if (slots_[from] == least_[from]) continue;
@@ -231,7 +231,7 @@ class Law {
   std::int64_t left_ = 0;
 };
 
-/// A target's sizes: the law's shares, safe minima where they are more.
+/// Sizes for a target: the law's shares, or the safe minima if these are more.
 Sizes target_sizes(SizedNodes const& nodes, std::int64_t lanes, std::int64_t budget_bytes) {
   Sizes sizes;
   sizes.cursor_bytes = cursor_bytes_of(nodes, lanes);
@@ -246,9 +246,9 @@ Sizes target_sizes(SizedNodes const& nodes, std::int64_t lanes, std::int64_t bud
   return sizes;
 }
 
-// ---- what would be better
-/// Makes the node interruptible that lowers `cost` most, again and again until it is `enough`, and tells each and by how
-/// much.
+// ---- advice
+/// Makes nodes interruptible, always the one that lowers `cost` the most, until the cost is at most `enough` or nothing
+/// lowers it. Returns these nodes, and by how much each lowers the cost.
 template <class Cost>
 std::vector<InterruptProposal> make_interruptible(SizedNodes& nodes, Cost const& cost, std::int64_t enough) {
   std::vector<InterruptProposal> made;
@@ -296,7 +296,7 @@ bool may_merge(SizedNodes const& nodes, std::size_t child) {
   return nodes[child].parent >= 0 && nodes[child].loop == LoopPlace::outside &&
          nodes[static_cast<std::size_t>(nodes[child].parent)].loop == LoopPlace::outside;
 }
-/// How often a merged child runs for each firing of its parent, at most.
+/// Upper bound on how often a merged child runs in each firing of its parent.
 double rounds(SizedNode const& child, std::int64_t lanes) {
   return std::min(static_cast<double>(child.max_gain), static_cast<double>(lanes) * child.gain);
 }

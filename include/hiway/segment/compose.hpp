@@ -1,4 +1,4 @@
-// Node functions made of others: two neighbours as one node, and loops as a resumable body.
+// Node functions made of others: merge() makes one node of neighbours, Loops makes an expander of nested loops.
 #pragma once
 #include <cstdint>
 #include <type_traits>
@@ -12,7 +12,8 @@ namespace detail {
 template <class F>
 inline constexpr bool expands = Function<F>::kind == Kind::expander || Function<F>::kind == Kind::indexed;
 
-/// It gives what it makes to whoever calls it, and knows nothing of signals: who would call its `on`?
+/// The function returns what it makes, and neither hears nor raises signals: in a merged node nothing would call its
+/// `on`.
 template <class F>
 inline constexpr bool may_merge = (Function<F>::returns || expands<F>)&&!Function<F>::hears && !Function<F>::raises;
 
@@ -37,7 +38,7 @@ struct AsExpander<F, Kind::indexed> {
   HIWAY_DEVICE void use(Table const& table) requires HasTable<F> { f.use(table); }
 };
 
-/// What two merged functions have in common: whose tables they are (node.hpp), and who is pointed to them.
+/// Two merged functions. Their tables (node.hpp) lie side by side; each function is pointed to its own.
 template <class A, class B>
 struct Both {
   struct Table {
@@ -139,7 +140,7 @@ struct Merge<A, B, true, true> : Both<AsExpander<A>, AsExpander<B>> {
   }
 
  private:
-  /// To the next item between the two of which something comes.
+  /// Goes to the next item of `a` from which `b` makes something.
   HIWAY_DEVICE void advance(In const& item, Cursor& c) const {
     c.live = false;
     while (!c.live && a.more(item, c.outer)) {
@@ -165,9 +166,9 @@ HIWAY_DEVICE constexpr auto as_member(F const& f) {
 
 }  // namespace detail
 
-/// Two neighbours as one node: no queue between them, and the second runs with as many lanes as the first has left. Filters and
-/// expanders of one channel. Most items that come of one: those of both multiplied. *Source*: MERCATOR; sizing.hpp says when it
-/// pays.
+/// Merges neighbours into one node. There is no queue between them, and the second runs only in the lanes that have an
+/// item after the first. For filters and expanders of one channel. Its max_gain is the product of theirs. *Source*:
+/// MERCATOR; sizing.hpp says when it pays.
 template <class A, class B>
 [[nodiscard]] auto merge(A const& a, B const& b) {
   static_assert(detail::may_merge<A> && detail::may_merge<B>,
@@ -181,11 +182,12 @@ requires(sizeof...(More) > 0) [[nodiscard]] auto merge(A const& a, B const& b, M
   return merge(a, merge(b, more...));
 }
 
-/// Nested loops as an expander that may be left in the middle. Body:
+/// Nested loops as an expander that can suspend in the middle. Body:
 ///   using Input, using Output; static constexpr unsigned levels, one or more
-///   unsigned count(Input const&, unsigned level, unsigned const* at) const   times that the loop of `level` runs; at[0] to
-///                                                                             at[level - 1]: where the loops around it are
-///   Maybe<Output> item(Input const&, unsigned const* at) const                what the innermost body gives, or nothing
+///   unsigned count(Input const&, unsigned level, unsigned const* at) const
+///       how often the loop of `level` runs; at[0] to at[level - 1] are the indices of the loops around it
+///   Maybe<Output> item(Input const&, unsigned const* at) const
+///       what the innermost body gives, or nothing
 template <class Body>
 struct Loops {
   using In = typename Body::Input;
@@ -218,7 +220,8 @@ struct Loops {
   }
 
  private:
-  /// Enters the loops from `level` on, at the first place of each; where one does not run, the loops around it go on.
+  /// Enters the loops from `level` inwards, each at index 0. If a loop has no iterations, the loops around it go on.
+  /// Returns false when no iteration is left.
   HIWAY_DEVICE bool descend(In const& item, Cursor& c, unsigned level) const {
     while (level != levels) {
       c.at[level] = 0;
@@ -232,7 +235,8 @@ struct Loops {
     }
     return true;
   }
-  /// To the next place of the innermost of the loops above `level` that has one; `level` is its number then.
+  /// Steps the innermost of the loops outside `level` that has an iteration left, and sets `level` to its number.
+  /// Returns false if none has.
   HIWAY_DEVICE static bool next_above(Cursor& c, unsigned& level) {
     while (level != 0) {
       --level;

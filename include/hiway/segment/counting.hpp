@@ -1,4 +1,4 @@
-// Counting: what a replica counts of its nodes, where Shape::counters says so. Otherwise there is nothing of it in the kernel.
+// Counting: a replica's counters of its nodes, if Shape::counters is set. If not, the kernel has no code for them.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -8,26 +8,29 @@
 
 namespace hiway::segment {
 
-/// Of one replica. All lanes call everything but kept().
+/// The counters of one replica. All lanes call each function, except item(), kept() and keep(): a lane calls these for
+/// its own item.
 template <class Lanes, bool on>
 class Counting {
  public:
-  /// `of_nodes`: the counters of all replicas, `made`: for each of them and each lane. The replica's begin at number `first`.
+  /// `of_nodes`: the node counters of all replicas. `made`: one word for each of them and each lane. The replica's own
+  /// begin at number `first`.
   HIWAY_DEVICE Counting(NodeCounters* of_nodes, std::uint32_t* made, std::size_t first, unsigned lanes)
       : of_nodes_(of_nodes + first), made_(made + first * lanes) {}
 
   HIWAY_DEVICE std::uint32_t now(Lanes& lanes) const { return lanes.machine().cycles(); }
-  /// The scheduler chose the node `began` cycles ago.
+  /// A firing of the node ends; now() was `began` when it began.
   HIWAY_DEVICE void firing(Lanes& lanes, unsigned node, std::uint32_t began) const {
     if (lanes.rank() != 0) return;
     ++of_nodes_[node].firings;
     of_nodes_[node].cycles += lanes.machine().cycles() - began;
   }
-  /// The lanes put together.
+  /// The lanes have put together, once.
   HIWAY_DEVICE void step(Lanes& lanes, unsigned node) const {
     if (lanes.rank() == 0) ++of_nodes_[node].steps;
   }
-  /// An ensemble of `k` items was left, finished or not; `put`: by the lane, since it was begun or `resumed`.
+  /// The node leaves an ensemble of `k` items, finished or not. `put`: items that the lane has put since the ensemble
+  /// was begun or `resumed`.
   HIWAY_DEVICE void ensemble(Lanes& lanes, unsigned node, std::uint32_t k, bool full, bool resumed, bool finished,
                              std::uint32_t put, bool shared) const {
     std::uint32_t all = 0;
@@ -43,13 +46,13 @@ class Counting {
     c.suspensions += finished ? 0 : 1;
     c.outputs += all;
   }
-  /// A signal was heard, for which the lane has put `put`.
+  /// A signal was heard; the lane has put `put` items for it.
   HIWAY_DEVICE void signal(Lanes& lanes, unsigned node, std::uint32_t put) const {
-    if (lanes.rank() != 0) return;  // which alone puts
+    if (lanes.rank() != 0) return;  // only the first lane puts at a signal
     ++of_nodes_[node].signals_heard;
     of_nodes_[node].outputs += put;
   }
-  /// So many full ensembles were done, of which nothing has come yet.
+  /// `all` full ensembles were done; they have put nothing yet.
   HIWAY_DEVICE void full_ensembles(Lanes& lanes, unsigned node, std::uint32_t all) const {
     if (lanes.rank() != 0) return;
     NodeCounters& c = of_nodes_[node];
@@ -57,18 +60,18 @@ class Counting {
     c.full += all;
     c.items += std::uint64_t{all} * lanes.size();
   }
-  /// So many marks were passed on.
+  /// `all` marks were passed on.
   HIWAY_DEVICE void passed_on(Lanes& lanes, unsigned node, std::uint32_t all) const {
     if (lanes.rank() == 0) of_nodes_[node].signals_heard += all;
   }
-  /// So many marks were heard, for which the lane has put one or not.
+  /// `all` marks were heard. `put`: whether the lane has put an item for its mark.
   HIWAY_DEVICE void closed(Lanes& lanes, unsigned node, std::uint32_t all, bool put) const {
     std::uint32_t const outputs = lanes.tally(put).all;
     if (lanes.rank() != 0) return;
     of_nodes_[node].signals_heard += all;
     of_nodes_[node].outputs += outputs;
   }
-  /// An item of the lane's is done, of which `made` have come.
+  /// The lane is done with an item, which gave `made` items.
   HIWAY_DEVICE void item(Lanes& lanes, unsigned node, std::uint32_t made) const {
     auto const m = lanes.machine();
     Word<std::uint32_t>& most = of_nodes_[node].most_outputs;
@@ -76,7 +79,7 @@ class Counting {
     while (made > seen && !m.compare_exchange(most, seen, made, Order::relaxed)) {
     }
   }
-  /// How many have come of the item of the node's `at`-th lane, which is left.
+  /// How many items the suspended item of the node's `at`-th lane has given so far.
   [[nodiscard]] HIWAY_DEVICE std::uint32_t kept(Lanes& lanes, unsigned node, std::uint32_t at) const {
     return made_[node * lanes.size() + at];
   }

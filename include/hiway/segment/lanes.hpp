@@ -1,4 +1,4 @@
-// The lanes of a replica: a warp, or a block. Everything here is called by all of them together.
+// The lanes of a replica: a warp, or a block. All of them together call each function here.
 #pragma once
 #include <bit>
 #include <cstdint>
@@ -22,17 +22,18 @@ HIWAY_DEVICE inline void unrolled(Body&& body) {
 
 }  // namespace detail
 
-/// What the lanes found out together.
+/// Result of a vote of all lanes.
 struct Tally {
-  std::uint32_t before = 0;  ///< lanes below the own that bring something
-  std::uint32_t all = 0;     ///< lanes that do
-  bool any = false;          ///< the other question: yes in some lane
-  /// Which: for below(), until the lanes meet again. Of a block the masks of its warps.
+  std::uint32_t before = 0;  ///< lower lanes that bring something
+  std::uint32_t all = 0;     ///< all lanes that bring something
+  bool any = false;          ///< whether any lane says yes to the other question
+  /// Masks of the lanes that bring something, for below(): of the lane's warp, and of a block's warps. `warps` is valid
+  /// until the lanes meet again.
   std::uint32_t who = 0;
   std::uint32_t const* warps = nullptr;
 };
 
-/// A warp's lanes among each other; all of it is there.
+/// The lanes of a warp, all of which take part.
 template <class Machine>
 class WholeWarp {
  public:
@@ -60,7 +61,7 @@ class WholeWarp {
   Machine m_;
 };
 
-/// A warp. A CPU thread is a warp of one.
+/// A replica's lanes that are a warp. A CPU thread is a warp of one lane.
 template <class Machine>
 class WarpLanes {
  public:
@@ -84,7 +85,7 @@ class WarpLanes {
     t.any = any(other);
     return t;
   }
-  /// The lanes that are not live. One that has left in an abort is among them: it has nothing to do, and says nothing.
+  /// A tally of the lanes that are not live. A lane that has left in an abort counts as one: it does not vote.
   HIWAY_DEVICE Tally idle(bool live) const {
     std::uint32_t const who = whole & ~m_.ballot(whole, live);
     return {m_.count(who & lanes_below(m_.lane())), m_.count(who), false, who};
@@ -93,9 +94,9 @@ class WarpLanes {
   HIWAY_DEVICE std::uint32_t below(Tally const& t, std::uint32_t lane) const {
     return lane >= size() ? t.all : m_.count(t.who & lanes_below(lane));
   }
-  /// The first lane's value, for all.
+  /// The first lane's value, in all lanes.
   HIWAY_DEVICE std::uint64_t share(std::uint64_t value) const { return m_.shuffle(whole, value, 0); }
-  /// The values of the lanes below, added up, and all of them.
+  /// The sum of the values of the lower lanes; `all`: of all lanes.
   HIWAY_DEVICE std::uint32_t sum_before(std::uint32_t value, std::uint32_t& all) const {
     std::uint32_t sum = value;
     for (unsigned d = 1; d < size(); d *= 2) {
@@ -111,8 +112,8 @@ class WarpLanes {
   Machine m_;
 };
 
-/// A block of whole warps. Its warps meet through words in shared memory, in two sets used in turn: who writes one has left
-/// the meeting behind which the other was read.
+/// A replica's lanes that are a block of whole warps. The warps exchange words in shared memory, in two sets used in
+/// turn. So a set is written again only after another meeting, before which all lanes have read it.
 template <class Machine>
 class BlockLanes {
  public:
@@ -201,7 +202,7 @@ class BlockLanes {
   unsigned turn_ = 0;
 };
 
-/// The lanes that work on one item together: `Size` neighbours of a warp.
+/// Lanes that work on one item together: `Size` neighbours of a warp.
 template <class Machine, unsigned Size>
 class Tile {
  public:
@@ -210,17 +211,17 @@ class Tile {
   [[nodiscard]] HIWAY_DEVICE unsigned rank() const { return m_.lane() - first_; }
   [[nodiscard]] HIWAY_DEVICE static constexpr unsigned size() { return Size; }
   HIWAY_DEVICE void sync() const { m_.sync_warp(lanes()); }
-  /// A bit for each lane in which `yes` holds.
+  /// A bit for each lane of the tile in which `yes` holds.
   [[nodiscard]] HIWAY_DEVICE std::uint32_t ballot(bool yes) const { return m_.ballot(lanes(), yes) >> first_; }
   [[nodiscard]] HIWAY_DEVICE bool any(bool yes) const { return ballot(yes) != 0; }
-  /// The value of the lane `from`, for all. T: 4 or 8 bytes.
+  /// The value of lane `from`, in all lanes. T: 4 or 8 bytes.
   template <class T>
   [[nodiscard]] HIWAY_DEVICE T share(T value, unsigned from = 0) const {
     using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
     static_assert(sizeof(T) == sizeof(Bits), "hiway: segment: a tile's lanes share values of 4 or 8 bytes");
     return std::bit_cast<T>(m_.shuffle(lanes(), std::bit_cast<Bits>(value), first_ + from));
   }
-  /// All lanes' values added up, for all.
+  /// The sum of all lanes' values, in all lanes.
   template <class T>
   [[nodiscard]] HIWAY_DEVICE T sum(T value) const {
     for (unsigned d = 1; d < Size; d *= 2) value += share(value, rank() ^ d);
@@ -236,7 +237,8 @@ class Tile {
   unsigned first_;
 };
 
-/// A replica's lanes as a collective has them: a copy that shares the replica's turns.
+/// A replica's lanes as a collective gets them. All copies refer to the replica's object, so its sets of words are
+/// still used in turn.
 template <class Lanes>
 class LanesView {
  public:

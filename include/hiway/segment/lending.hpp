@@ -1,25 +1,29 @@
-// Lending: replicas that have run out of work get some of others, once the source has ended. Who has nothing asks; who has
-// something sends a letter: items of one node.
+// Lending: once the source has ended, replicas that have run out of work get some from others. A replica without work
+// asks. A replica with work sends it a letter: items of one node.
 //
 //   word              written by                                    read by
 //   asks[r / 32]      replica r sets its bit, a lender clears it    lenders
-//   idle              who asks adds 1, a lender subtracts 1         lenders (a hint), who waits
+//   idle              an asker adds 1, a lender subtracts 1         lenders (a hint), waiting replicas
 //   boxes[r].full     replica r clears it before it asks, the one   replica r
 //                     lender that cleared its bit sets it
-//   letters, node, count of r    that lender, before `full`         replica r, behind `full`
+//   letters, node, count of r    that lender, before `full`         replica r, after it has seen `full`
 //
-//   L1  a replica lends only while it has work of its own: it has not asked. It clears the bit (compare-exchange: one lender a
-//       request), then subtracts 1, then writes the letter
-//   L2  who asks clears `full`, sets its bit, then adds 1. A lender may subtract between the last two: `idle` wraps below 0
-//   L3  a replica adds 1 again only behind a letter (O2), which is told of behind the lender's subtraction: in each value that
-//       `idle` has had, a replica counts 1 at most, and 0 or less while it works. idle == replicas: each counts 1, so everyone
-//       has asked, and nobody has taken a request over, for that one would still work. Nobody has work, and nobody will: all
-//       leave. An older value says so no sooner
-//   Orders   O1 `full` is cleared, and the last letter read, before the bit is set; the bit is taken over before a letter is
-//               written: it is not cleared again, nor written over while it is read
-//            O2 `full` is set behind the letter and the subtraction; it is seen before the letter is read, and before 1 is
-//               added again. The lanes of a lender and of a borrower meet in between
-//            `idle` orders nothing else: nothing is read behind it
+//   L1  A replica lends only while it has work of its own, so it has no open request. It clears the asker's bit (by
+//       compare-exchange: one lender per request), then subtracts 1, then writes the letter.
+//   L2  An asker clears `full`, sets its bit, then adds 1. A lender may subtract between the last two, so `idle` may
+//       wrap below 0.
+//   L3  A replica adds 1 again only after it has got a letter (O2), and a lender announces the letter only after its
+//       subtraction. So in every value that `idle` has had, each replica counts at most 1, and at most 0 while it
+//       works. If idle == replicas, each counts 1: every replica has asked, and no request has been taken over, because
+//       its lender would still be working. No replica has work, and none will get any: all leave. A stale value of
+//       `idle` cannot make them leave too early.
+//   Orders   O1 The asker clears `full` and has read its last letter before it sets the bit. A lender takes the bit
+//               over before it writes the letter. So `full` is not cleared again, and no letter is overwritten while it
+//               is read.
+//            O2 The lender sets `full` after it has written the letter and subtracted. The borrower sees `full` before
+//               it reads the letter, and before it adds 1 again. The lender's lanes meet before `full` is set, the
+//               borrower's lanes after it is seen.
+//            `idle` orders nothing else: nothing is read because of its value.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -29,16 +33,17 @@
 
 namespace hiway::segment {
 
-/// A replica's letter box. The items lie in its letter.
+/// A replica's letter box. The items themselves are in its letter (Lending::letters).
 struct LetterBox {
   alignas(32) Word<std::uint32_t> full{0};
   std::uint32_t node = 0;
   std::uint32_t count = 0;
 };
 
-/// What replicas lend through, in device memory. `asks`, `idle` and the boxes are zero at the start of a run.
+/// The shared words and memory of lending, in device memory. `asks`, `idle` and the boxes are zero at the start of a
+/// run.
 struct Lending {
-  Word<std::uint32_t>* idle = nullptr;  ///< null: nobody lends
+  Word<std::uint32_t>* idle = nullptr;  ///< null: no replica lends
   Word<std::uint32_t>* asks = nullptr;  ///< a bit for each replica
   LetterBox* boxes = nullptr;
   std::byte* letters = nullptr;
@@ -48,7 +53,7 @@ struct Lending {
 
 inline constexpr std::uint32_t no_replica = ~0u;
 
-// Each is called by one lane of a replica.
+// One lane of a replica calls each of these functions.
 
 template <class Machine>
 HIWAY_DEVICE inline void ask(Machine m, Lending const& l, std::uint32_t own) {
@@ -57,7 +62,7 @@ HIWAY_DEVICE inline void ask(Machine m, Lending const& l, std::uint32_t own) {
   m.fetch_add(*l.idle, 1u, Order::relaxed);                      // L2
 }
 
-/// *Waits* for a letter: true; or until nobody has work (L3), or the run aborts: false.
+/// *Waits* for a letter. Returns false when no replica has work any more (L3), or when the run aborts.
 template <class Machine>
 HIWAY_DEVICE inline bool await_letter(Machine m, Lending const& l, std::uint32_t own, Control& control) {
   for (unsigned misses = 0;; m.relax(misses++)) {
@@ -71,7 +76,8 @@ HIWAY_DEVICE inline bool anyone_asks(Machine m, Lending const& l) {
   return m.load(*l.idle, Order::relaxed) != 0;
 }
 
-/// Takes over the request of a replica, looked for from `start` on in a few words; no_replica: none found. It gets a letter.
+/// Takes over a replica's request, searched for in a few words from `start` on. Returns the replica, to which the
+/// caller must send a letter, or no_replica if it found none.
 template <class Machine>
 HIWAY_DEVICE inline std::uint32_t answer(Machine m, Lending const& l, std::uint32_t start) {
   std::uint32_t const words = (l.replicas + 31) / 32;
@@ -90,7 +96,7 @@ HIWAY_DEVICE inline std::uint32_t answer(Machine m, Lending const& l, std::uint3
   return no_replica;
 }
 
-/// The letter of `to` is written, and all lanes that wrote have met.
+/// Announces the letter to replica `to`. The letter is written, and all lanes that wrote it have met.
 template <class Machine>
 HIWAY_DEVICE inline void send(Machine m, Lending const& l, std::uint32_t to, std::uint32_t node, std::uint32_t count) {
   LetterBox& box = l.boxes[to];

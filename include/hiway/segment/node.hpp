@@ -1,44 +1,49 @@
-// Node functions of a segment: what a user writes for a node, and how the library tells its kind, the items it takes, and the
-// channels it puts into, from its members' signatures.
+// Node functions of a segment: what a user writes for a node. The library tells the kind of a function, the items that
+// it takes, and the channels that it puts into from the signatures of its members.
 //
 //   filter      Maybe<Out> operator()(In const&) const                      at most one item
 //               Out operator()(In const&) const                             exactly one
 //               void operator()(In const&, Emit<A>&, Emit<B>&...) const     several channels, at most one item on each
 //   expander    Cursor start(In const&) const                               any number of items, one after another
 //               bool more(In const&, Cursor const&) const
-//               Out next(In const&, Cursor&) const, or Maybe<Out>           called while more() says so
-//   indexed     unsigned count(In const&) const                             any number, each by its number: lanes share them
-//               Out at(In const&, unsigned k) const, or Maybe<Out>
-//   tile        template <class Tile>                                       several lanes for one item, one at most of each
-//               Maybe<Output> operator()(Tile tile, Input const&) const
+//               Out next(In const&, Cursor&) const, or Maybe<Out>           called while more() is true
+//   indexed     unsigned count(In const&) const                             any number, each by its number: lanes share
+//               Out at(In const&, unsigned k) const, or Maybe<Out>          them
+//   tile        template <class Tile>                                       several lanes for one item, each puts at
+//               Maybe<Output> operator()(Tile tile, Input const&) const     most one
 //               with the types Input and Output, and lanes_per_item: 2, 4, 8, 16 or 32
 //   collective  template <class Lanes, class Push>                          all lanes of the replica together
 //               void operator()(Lanes lanes, Input const& item, bool valid, Push push) const
-//               with the types Input and Output, and max_gain
-//               with `struct State`, one for each node and replica: init(State&) const and finish(State&) const, which its first
-//               lane calls at the begin and the end of a run; operator() takes State& as its last argument
-//   by hand     Progress operator()(Lanes lanes, Input const& item, bool valid, Saved& saved, bool resumed, Push push) const
-//               a collective that suspends by itself: it keeps what it needs in `saved`, of its own lane (MERCATOR's way)
+//               with the types Input and Output, and max_gain. It may have a `struct State`, one for each node and
+//               replica: the replica's first lane calls init(State&) const at the start of a run and
+//               finish(State&) const at its end, and operator() takes State& as its last argument
+//   by hand     Progress operator()(Lanes lanes, Input const& item, bool valid,
+//                                   Saved& saved, bool resumed, Push push) const
+//               a collective that suspends by itself: each lane keeps what it needs in its `saved` (MERCATOR's way)
 //
-// A function of any kind may have a table in the shared memory of each block, with `struct Table`: at the begin of a run all
-// threads of the block call fill(Table&, unsigned thread, unsigned threads) const, then one use(Table const&) of the copy of
-// the function that the block's lanes call: there it points its members to the table.
+// A function of any kind may have a `struct Table` in the shared memory of each block. At the start of a run all
+// threads of the block call fill(Table&, unsigned thread, unsigned threads) const. Then one thread calls
+// use(Table const&) of the copy of the function that the block's lanes call. There the function points its members to
+// the table.
 //
-// Signals stand between items. A function of any kind hears them with
+// Signals are between items. A function of any kind hears them with
 //   R on(S const& signal) const, or on(signal, State&), on(signal, Emit<A>&, ...), on(signal, State&, Emit<A>&, ...)
-// which its first lane calls when all items before the signal are done. R: void, the signal is passed on, behind what is put
-// here; bool, whether it is; Maybe<S>, another one, or none. Who has no `on` passes it on. A filter of the last form raises one
-// with a last argument EmitSignal<S>&. S is one type in a segment, trivially copyable and default-constructible.
+// The replica's first lane calls it when all items before the signal are done. If R is void, the signal is passed on,
+// behind the items that `on` puts. If R is bool, it says whether to pass the signal on. If R is Maybe<S>, it is the
+// signal to pass on instead, or none. A function without `on` passes signals on. A filter of the last form raises a
+// signal with a last argument EmitSignal<S>&. All signals of a segment have one type S, trivially copyable and
+// default-constructible.
 //
-// Regions: enumerate() and aggregate() of region.hpp. A function inside takes the parents of the regions that it is in, the
-// innermost first, as its last arguments: a filter behind the item and before its channels, an expander in start (and more, next),
-// an indexed one in count (and at). What is called begin(P const&) const or end(P const&) const is called for each region of
-// the innermost kind, by one lane: before the first of its items, and behind the last.
+// Regions: enumerate() and aggregate() of region.hpp. A function inside regions takes their parents, the innermost
+// first, as its last arguments: a filter after the item and before its channels, an expander in start (and more, next),
+// an indexed expander in count (and at). If a function has members begin(P const&) const or end(P const&) const, one
+// lane calls them for each of the innermost regions: begin before the region's first item, end after its last.
 //
-// A node function is a trivially copyable struct at namespace scope; its functions are const, marked HIWAY_DEVICE, and but for
-// a collective's and a tile's neither templates nor overloaded. `static constexpr unsigned max_gain`: the most items that come
-// of one; an expander needs it only where it is not to suspend. `static constexpr unsigned items_per_lane`, up to 8, of a filter
-// that returns its item: a lane takes so many at once, and what it reads of one may be on its way while it works on another.
+// A node function is a trivially copyable struct at namespace scope. Its member functions are const and marked
+// HIWAY_DEVICE. Except for a collective's and a tile's they are neither templates nor overloaded.
+// `static constexpr unsigned max_gain` is the most items that one item may give; an expander needs it only if it must
+// not suspend. `static constexpr unsigned items_per_lane`, up to 8, is for a filter that returns its item: a lane takes
+// so many items at once, so loads for one may be under way while it works on another.
 #pragma once
 #include <cstdint>
 #include <type_traits>
@@ -58,7 +63,7 @@ struct Maybe {
   HIWAY_DEVICE static Maybe none() { return {}; }
 };
 
-/// One lane's end of a channel, for one call: at most one item.
+/// One lane's way to put into a channel during one call: at most one item.
 template <class T>
 struct Emit {
   T value{};
@@ -69,7 +74,7 @@ struct Emit {
   }
 };
 
-/// One lane's signal, for one call: it stands behind what is put of this item, on all channels.
+/// One lane's way to raise a signal during one call. The signal goes behind the outputs of this item, on all channels.
 template <class S>
 struct EmitSignal {
   S value{};
@@ -80,17 +85,17 @@ struct EmitSignal {
   }
 };
 
-/// What a node by hand says of its ensemble.
+/// What a node by hand returns about its ensemble.
 enum class Progress : std::uint8_t { finished, suspended };
 
 enum class Kind : std::uint8_t { unknown, filter, expander, indexed, tile, collective, by_hand, enumerate, aggregate };
 
-/// The signal of a segment with regions: one ends, or one begins, or both (region.hpp).
+/// The signal of a segment with regions: one region ends, or one begins, or both (region.hpp).
 struct alignas(8) Boundary {
   static constexpr std::uint16_t none = 0xffff;
-  std::uint16_t closes = none;  ///< its place in the arena
-  std::uint16_t opens = none;
-  std::uint16_t opener = 0;  ///< the node that has opened them
+  std::uint16_t closes = none;  ///< place in the arena of the region that ends
+  std::uint16_t opens = none;   ///< likewise of the region that begins
+  std::uint16_t opener = 0;     ///< the node that opened them
 };
 
 namespace detail {
@@ -109,7 +114,7 @@ struct TypeAt<0, Types<T, Ts...>> {
 template <unsigned I, class T, class... Ts>
 struct TypeAt<I, Types<T, Ts...>> : TypeAt<I - 1, Types<Ts...>> {};
 
-/// What a function of one channel returns, whichever way it does.
+/// The result of a function of one channel, as Maybe<T> in any case.
 template <class T>
 HIWAY_DEVICE inline Maybe<T> as_maybe(Maybe<T> const& value) {
   return value;
@@ -119,7 +124,7 @@ HIWAY_DEVICE inline Maybe<T> as_maybe(T const& value) {
   return Maybe<T>(value);
 }
 
-/// A const member function's parts.
+/// The parts of a const member function's type.
 template <class Member>
 struct Signature;
 template <class F, class R, class First, class... Rest>
@@ -129,7 +134,7 @@ struct Signature<R (F::*)(First, Rest...) const> {
   using Others = Types<std::remove_cvref_t<Rest>...>;
 };
 
-/// The items of what a function returns, and whether it may return none.
+/// The type of item that a function returns, and whether it may return none.
 template <class R>
 struct Returned {
   using Item = R;
@@ -146,7 +151,7 @@ inline constexpr bool is_emit = false;
 template <class T>
 inline constexpr bool is_emit<Emit<T>> = true;
 
-/// The channels of a list of Emit<T>, and the type of the signal that may stand behind them.
+/// The channels of a list of Emit<T>, and the type of signal of an EmitSignal that may follow them.
 template <class List, class Before = Types<>>
 struct Emitted;
 template <class... Ts>
@@ -162,7 +167,7 @@ struct Emitted<Types<EmitSignal<S>>, Types<Ts...>> {
 template <class T, class... Rest, class... Ts>
 struct Emitted<Types<Emit<T>, Rest...>, Types<Ts...>> : Emitted<Types<Rest...>, Types<Ts..., T>> {};
 
-/// What stands before the channels of a filter's arguments: the parents of the regions that it is in, the innermost first.
+/// The arguments of a filter before its channels: the parents of the regions that it is in, the innermost first.
 template <class List, class Before = Types<>>
 struct ParentsIn {
   using Parents = Before;
@@ -198,7 +203,7 @@ concept HasInputAndOutput = requires {
   typename F::Output;
 };
 
-/// What enumerate() makes of a function (region.hpp), and aggregate().
+/// Functions as enumerate() and aggregate() make them (region.hpp).
 template <class F>
 concept OpensRegions = requires {
   typename F::OpensRegionsOf;
@@ -225,7 +230,7 @@ constexpr Kind kind_of() {
   return Kind::unknown;
 }
 
-/// What a node keeps in each replica from the begin of a run to its end.
+/// A State, which a node keeps in each replica from the start of a run to its end.
 template <class F>
 concept HasState = requires(F const& f, typename F::State& state) {
   f.init(state);
@@ -241,7 +246,7 @@ struct StateOf<F> {
   using type = typename F::State;
 };
 
-/// What a function keeps in the shared memory of each block.
+/// A Table, which a function keeps in the shared memory of each block.
 template <class F>
 concept HasTable = requires(F& f, F const& fixed, typename F::Table& table) {
   fixed.fill(table, 0u, 0u);
@@ -258,9 +263,10 @@ struct TableOf<F> {
   using type = typename F::Table;
 };
 
-/// Nothing kept between firings.
+/// The cursor of a function that keeps nothing between firings.
 struct NoCursor {};
-/// What a function of no kind takes. It is refused (segment.hpp), and whoever asks for its types is no second error.
+/// The item of a function of no kind. The function is refused (segment.hpp); asking for its types gives no second
+/// error.
 struct NoItem {};
 
 template <class F, Kind kind>
@@ -332,7 +338,7 @@ struct FunctionOf<F, Kind::by_hand> {
   using Outs = Types<typename F::Output>;
 };
 
-/// What stands behind the signal among the arguments of `on`.
+/// The arguments of `on` after the signal.
 template <class List>
 inline constexpr unsigned emits_in = 0;
 template <class... Ts>
@@ -355,7 +361,7 @@ struct SignalsOf<F> {
   using Heard = typename Signature<decltype(&F::on)>::Item;
   using Others = typename Signature<decltype(&F::on)>::Others;
 };
-/// Calls `on` with what it takes; whether the signal, which it may change, is passed on.
+/// Calls `on` with the arguments that it takes. It may change the signal. Returns whether to pass the signal on.
 template <class F, class S, class Outs, class State>
 HIWAY_DEVICE inline bool hear(F const& f, S& signal, Outs& out, State* state) {
   auto const call = [&]() {
@@ -396,7 +402,7 @@ struct RaisedBy<F, Kind::enumerate> {
   using type = Boundary;
 };
 
-/// The regions that a function knows of by the types of its arguments.
+/// The parents that a function takes, by the types of its arguments.
 template <class F, Kind kind>
 struct ParentsOf {
   using type = Types<>;
@@ -406,7 +412,7 @@ requires requires { typename FunctionOf<F, kind>::Parents; }
 struct ParentsOf<F, kind> {
   using type = typename FunctionOf<F, kind>::Parents;
 };
-/// What `begin` and `end` take: a region's parent.
+/// Functions with `begin` or `end`, which take a region's parent.
 template <class F>
 concept HearsBegin = requires {
   &F::begin;
@@ -418,7 +424,7 @@ concept HearsEnd = requires {
 
 }  // namespace detail
 
-/// What the library knows of a node function.
+/// What the library knows about a node function.
 template <class F>
 struct Function : detail::FunctionOf<F, detail::kind_of<F>()> {
   static constexpr Kind kind = detail::kind_of<F>();
@@ -438,7 +444,7 @@ struct Function : detail::FunctionOf<F, detail::kind_of<F>()> {
   static constexpr bool hears = !std::is_void_v<Heard> && kind != Kind::aggregate;
   static constexpr bool raises = !std::is_void_v<Raised> && kind == Kind::filter;
   static constexpr bool puts_at_signals = detail::emits_in<typename detail::SignalsOf<F>::Others> != 0;
-  /// It may be left between two items, and go on with the same ensemble.
+  /// It may be left between two items, and resume the same ensemble later.
   static constexpr bool can_suspend =
       kind == Kind::expander || kind == Kind::indexed || kind == Kind::by_hand || kind == Kind::enumerate;
   /// A filter that returns its item.
@@ -465,7 +471,7 @@ struct Function : detail::FunctionOf<F, detail::kind_of<F>()> {
       return 1u;
     }
   }();
-  /// The most items that come of one; 0: not said.
+  /// The most items that one item may give; 0: not stated.
   static constexpr unsigned max_gain = [] {
     if constexpr (kind == Kind::filter || kind == Kind::tile || kind == Kind::aggregate) {
       return lanes_per_item;

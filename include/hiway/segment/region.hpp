@@ -1,24 +1,25 @@
-// Regions: an item that is opened into a stream of elements, and what holds for all of them: their parent.
+// Regions: an item, the parent, is opened into a stream of elements. All elements of the region have this parent.
 //
 //   chain(enumerate("lines", Characters{text}),     // opens each line: count(line) elements, at(line, k)
 //         node("words", Words{}),                   // Maybe<Word> operator()(char const&, Line const& parent) const
-//         aggregate("longest", Longest{}),          // closes it: one value of all that is left of a line's elements
+//         aggregate("longest", Longest{}),          // closes it: one value of all words of a line
 //         store("out", out))
 //
-// What opens a region puts a mark before its first element and behind its last one (marks.hpp), which says where its parent
-// lies in the arena of the replica. An arena is a ring: regions are freed in the order in which they were opened, when the mark
-// has reached the end of each channel on which the region ends: an aggregate, or a sink. How a lane knows the parent of its
-// item, the node's context:
+// The opener of a region puts a mark (marks.hpp) before its first element and behind its last one. The mark says where
+// the parent lies in the replica's arena. An arena is a ring: regions are freed in the order in which they were opened.
+// A region is freed when its mark has reached the end of each channel on which the region ends: an aggregate, or a
+// sink. The context of a node is how its lanes know the parents of their items:
 //
-//   sparse   no ensemble spans a mark: all lanes have the same parent
-//   lane     ensembles span marks: each lane finds the last one before its item. Nothing is stored beside the item
-//   dense    the parent's place lies beside each item, as a tag of two bytes. Expanders may then mix the items of several regions
+//   sparse   no ensemble spans a mark, so all lanes have the same parent
+//   lane     ensembles span marks; each lane finds the last mark before its item. Nothing is stored beside the item
+//   dense    each item has a tag of two bytes beside it, the parent's place. So expanders may mix the items of several
+//            regions
 //
 //   what          written by                                   read by
-//   ArenaState    the opener's first lane; where regions       the opener
-//                 end, likewise
-//   heads         the lane that opens a region; those that     the same, and who is asked for an outer parent
-//                 close it
+//   ArenaState    the opener's first lane; the first lane      the opener
+//                 of a node where regions end
+//   heads         the lane that opens a region; the lanes      the same, and lanes that look for an outer parent
+//                 that close it
 //   parents       the lane that opens a region                 every node of the region
 //   values        an aggregate's lanes, one for a region       the lane that closes it
 #pragma once
@@ -31,14 +32,14 @@
 
 namespace hiway::segment {
 
-/// How a lane knows the parent of its item. automatic: lane. Of an expander, which cannot: dense where fewer items of a region come
-/// to it than it has lanes; else sparse. How many came is counted in each run, for the next one; before the first, by
-/// NodeOptions::gain of the nodes before it.
+/// How a lane knows the parent of its item. automatic: lane. An expander cannot use lane: for it, automatic is dense if
+/// fewer items of a region come to it than a replica has lanes, else sparse. Each run counts these items for the next
+/// run; the first run estimates them from NodeOptions::gain of the nodes before it.
 enum class Context : std::uint8_t { automatic, sparse, dense, lane };
 
-/// Of a region in its arena.
+/// A region's entry in its arena.
 struct RegionHead {
-  std::uint16_t ends = 0;                ///< channels on which it has not been closed
+  std::uint16_t ends = 0;                ///< number of channels on which it has not been closed yet
   std::uint16_t outer = Boundary::none;  ///< the region that its parent lies in
 };
 
@@ -84,12 +85,12 @@ struct ParentList<Types<P, Rest...>> {
   }
 };
 
-/// A node function with the parents that it takes behind its other arguments.
+/// A node function bound to the parents that it takes after its item, and its cursor or number.
 template <class F, class List>
 struct Bound {
   F const& f;
   ParentList<List> parents;
-  /// Whether a member takes them behind its item and its cursor or number.
+  /// Whether a member takes the parents, after its item and its cursor or number.
   template <class Member>
   static constexpr bool asks = Signature<Member>::Others::count > 1;
 
@@ -143,7 +144,7 @@ struct Bound {
 
 }  // namespace detail
 
-/// How an item moves among regions: where a lane's item lies in its arena, or nothing where the segment has no regions.
+/// The region of a lane's item: its place in the arena; none if the item is in no region.
 struct InRegion {
   std::uint16_t region = Boundary::none;
 };

@@ -1,13 +1,16 @@
-// How nodes fire that open regions, close them, or lie in them (region.hpp). A part of Replica (scheduler.hpp).
+// Firing of nodes that open regions, close them, or are inside them (region.hpp). A part of Replica (scheduler.hpp).
 //
-//   R1  a node passes a mark on when all items before it are done, to the place behind what came of them. A filter in the lane
-//       or the dense context does so for all marks of an ensemble at once, each to the place behind what the lanes before it
-//       have put
-//   R2  an expander in the dense context mixes the items of an ensemble: of the marks among them it passes on what opens
-//       before it puts anything, and what closes when it has put everything. Behind it regions overlap, and every node is dense
-//   R3  who opens regions and has no free place in its arena drains them: all nodes inside are flushed, as far as to those
-//       that close them. Behind its last element each ensemble of parents has a mark that closes, so nothing stays open
-//   R4  marks press as items do: a node is active when its ring has no room for those of a push, and passes on what it can
+//   R1  A node passes a mark on when all items before it are done, and puts it behind their outputs. A filter in the
+//       lane or the dense context does so for all marks of an ensemble at once: it puts each mark behind the outputs of
+//       the lanes before it.
+//   R2  An expander in the dense context mixes the items of an ensemble. Of the marks among them it passes the openings
+//       on before it puts anything, and the closings when it has put everything. In the nodes behind it regions
+//       overlap, so all of these are dense.
+//   R3  An opener that has no free place in its arena drains its regions: all nodes inside are flushed, down to those
+//       that close the regions. The last element of each ensemble of parents has a closing mark behind it, so no region
+//       stays open.
+//   R4  Marks drive the scheduling as items do: a node is active when its ring has no room for the marks of a push, and
+//       passes on those that it can.
 #pragma once
 #include <bit>
 #include <cstdint>
@@ -21,20 +24,20 @@
 
 namespace hiway::segment {
 
-/// Of a queue that is put into: a tag for each slot, where its node is dense.
+/// The tags of a queue that is put into, one for each slot; null unless its node is dense.
 struct QueueTags {
   std::uint16_t* of = nullptr;
 };
 struct NoTags {};
 
-/// What a lane's put passes along: the region of its item, and marks among the ensemble's items.
+/// What a lane passes along with a put: the region of its item, and a mark from among the ensemble's items.
 struct PassedAlong : InRegion {
-  std::uint32_t marks = 0;   ///< of all lanes: the lane i has the i-th
+  std::uint32_t marks = 0;   ///< how many marks all lanes have; lane i has the i-th
   std::uint32_t before = 0;  ///< items of the ensemble before the lane's mark
   Boundary boundary;
 };
 
-/// The parent of which a lane makes elements: small ones in its registers, large ones in their arena.
+/// The parent whose elements a lane makes. A small one is copied to registers, a large one stays in its arena.
 template <class P, bool large = stays_in_slot<P>>
 class ParentOfLane {
  public:
@@ -56,8 +59,8 @@ class ParentOfLane<P, true> {
 
 /// Nodes that drain because an arena is full (R3).
 struct Drains {
-  std::uint32_t nodes = 0;  ///< bits
-  std::uint32_t scope = 0;  ///< how far
+  std::uint32_t nodes = 0;  ///< bits of the nodes that drain now
+  std::uint32_t scope = 0;  ///< bits of the nodes to which draining is passed on
 
   HIWAY_DEVICE void begin(std::uint32_t children, std::uint32_t inside, std::uint32_t& active) {
     scope = (nodes != 0 ? scope : 0) | inside;
@@ -104,14 +107,14 @@ class RegionFiring {
     auto const* const tags = reinterpret_cast<std::uint16_t const*>(r_.room_of(row.queue_is_far) + row.tags_at);
     return tags[Replica::wrap(s.head + k, row.queue_slots)];
   }
-  /// The function with the parents of the lane's item.
+  /// The function bound to the parents of the lane's item.
   template <class F>
   [[nodiscard]] HIWAY_DEVICE auto bind(F const& f, unsigned node, std::uint32_t region) const {
     using Parents = typename Function<F>::Parents;
     return detail::Bound<F, Parents>{f, list_of(static_cast<Parents*>(nullptr), r_.rows_[node].opener, region)};
   }
 
-  /// Of the replica: how long regions were.
+  /// Adds the replica's counts of items, from which the host computes the lengths of regions.
   HIWAY_DEVICE void tell_lengths() const {
     auto const m = r_.lanes_.machine();
     for (unsigned i = r_.lanes_.rank(); i < r_.p_.nodes; i += r_.lanes_.size())
@@ -135,7 +138,7 @@ class RegionFiring {
     std::uint32_t const began = r_.counting_.now(r_.lanes_);
     OfOne<F> e(r_, node, r_.template function_of<M>(row));
     Reading marks = r_.marks_.read(node);
-    bool tagged = Fn::Parents::count != 0;  // the lanes' regions are asked for
+    bool tagged = Fn::Parents::count != 0;  // the regions of the lanes' items are needed
     detail::unrolled<Fn::channels>([&](auto c) { tagged = tagged || e.to[c].tags.of != nullptr; });
     for (;;) {
       std::uint32_t const most = s.count < width ? s.count : width;
@@ -165,7 +168,8 @@ class RegionFiring {
 
   // ---- other nodes inside: sparse, dense (R2)
 
-  /// Items of an ensemble in the dense context. `waits`: no mark asks for less than a full one.
+  /// How many items the next ensemble may have, in the dense context. `waits`: no mark requires less than a full
+  /// ensemble.
   template <class F>
   [[nodiscard]] HIWAY_DEVICE std::uint32_t due_in_dense(OfOne<F>& e, Reading const& marks, std::uint32_t count,
                                                         bool& waits) const {
@@ -194,7 +198,7 @@ class RegionFiring {
     }
     e.along.region = rank < k ? tag(e.node, s, rank) : Boundary::none;
   }
-  /// Behind the items that have been taken.
+  /// Passes on the closing marks among the ensemble's items, which have been taken.
   template <class F>
   HIWAY_DEVICE void end_ensemble(OfOne<F>& e, Reading& marks) {
     if (!r_.rows_[e.node].is_dense) return;
@@ -208,7 +212,7 @@ class RegionFiring {
     put_all(e, b, n);
     drop(q, marks, n);
   }
-  /// The marks before the next item.
+  /// Passes on the marks before the next item.
   template <class F>
   HIWAY_DEVICE void pass_due(OfOne<F>& e, Reading& marks) {
     Marked const q = marked(e.node);
@@ -217,14 +221,14 @@ class RegionFiring {
     put_all(e, e.along.boundary, taken.marks);
     close(e, q, marks, taken);
   }
-  /// Marks among what is pushed: behind what the lanes below `along.before` have put.
+  /// Puts the lane's mark among the items of a push, behind those of the lanes below `along.before`.
   template <class Target>
   HIWAY_DEVICE void put_along(Target& t, PassedAlong const& along, Tally const& pushed) {
     std::uint32_t const items = t.pushed - pushed.all + r_.lanes_.below(pushed, along.before);
     put(t, along.boundary, along.marks, items);
   }
 
-  // ---- who opens
+  // ---- openers
 
   template <unsigned M>
   HIWAY_DEVICE void fire_enumerate(unsigned node) {
@@ -275,7 +279,7 @@ class RegionFiring {
     }
   }
 
-  // ---- who closes
+  // ---- aggregates
 
   HIWAY_ITEMS_MAY_LOOK_UNSET
   template <unsigned M>
@@ -292,7 +296,7 @@ class RegionFiring {
     bool const flushes = r_.is_flushed(node);
     std::uint32_t const began = r_.counting_.now(r_.lanes_);
     OfOne<F> e(r_, node, r_.template function_of<M>(row));
-    Reading marks = r_.marks_.read(node);  // those that have not been passed
+    Reading marks = r_.marks_.read(node);  // the marks that have not been passed
     Value* const all = values<Value>(row);
     auto const* const queue = reinterpret_cast<In const*>(r_.room_of(row.queue_is_far) + row.queue_at);
     auto const item = [&](std::uint32_t k) { return queue[Replica::wrap(s.head + k, row.queue_slots)]; };
@@ -301,10 +305,10 @@ class RegionFiring {
       s.count -= n;
       MarksOf::take(marks, n);
     };
-    Value own = e.f.identity();  // of the lane's items in the region `now`, as far as they are not joined
+    Value own = e.f.identity();  // of the lane's items of the region marks.now, not yet joined to the region's value
     bool holds = false;
-    bool is_new = false;       // `now`, and has no value yet
-    std::uint32_t passed = 0;  // before the next item: closed together, for all lanes can
+    bool is_new = false;       // the region marks.now has no value yet
+    std::uint32_t passed = 0;  // marks passed whose regions are still to be closed: all lanes close them together
     auto const settle_own = [&] {
       if (!holds && !is_new) return;
       auto const now = static_cast<std::uint16_t>(marks.now);
@@ -339,7 +343,7 @@ class RegionFiring {
     for (;;) {
       std::uint32_t const most_marks = marks_for(e) - passed;
       std::uint32_t to_mark = marks.count != 0 ? q.ahead(marks, 0) : ~0u;
-      // Full ensembles of one region.
+      // First the full ensembles of one region.
       std::uint32_t const quiet = row.is_mixed ? 0 : to_mark < s.count ? to_mark : s.count;
       if (quiet >= lanes) {
         std::uint32_t const n = quiet / lanes;
@@ -358,12 +362,12 @@ class RegionFiring {
         r_.counting_.full_ensembles(r_.lanes_, node, n);
         if (marks.count != 0) to_mark -= n * lanes;
       }
-      // An ensemble with marks in it, or less than a full one.
+      // Then an ensemble with marks in it, or one that is not full.
       std::uint32_t const most = s.count < lanes ? s.count : lanes;
       Stretch const some = stretch(q, marks, most, most_marks, row.stops_at_marks);
       std::uint32_t taken = some.items;
       std::uint32_t passing = some.marks;
-      // Not yet full: it waits, but for marks before all of its items.
+      // The ensemble is not full yet, so it waits. Marks before all of its items do not.
       if (taken == most && waits(row, marks, most, flushes)) {
         taken = 0;
         if (to_mark != 0) passing = 0;
@@ -376,7 +380,7 @@ class RegionFiring {
         if ((row.children & r_.active_) != 0 || r_.is_late()) break;
         continue;
       }
-      constexpr std::uint32_t few = 3;  // marks: one after another, they cost less than all together
+      constexpr std::uint32_t few = 3;  // so many marks cost less one after another than all together
       bool const is_few = passing <= few && !row.is_mixed;
       Value value = e.f.identity();
       if (taken != 0) {
@@ -385,7 +389,7 @@ class RegionFiring {
         r_.counting_.ensemble(r_.lanes_, node, taken, taken == lanes, false, true, 0, false);
       }
       if (is_few) {
-        std::uint32_t done = 0;  // lanes whose values are joined
+        std::uint32_t done = 0;  // lanes whose values are joined already
         auto const join_to = [&](std::uint32_t end) {
           if (done == end) return;
           if (rank >= done && rank < end) own = e.f.join(own, value);
@@ -411,7 +415,7 @@ class RegionFiring {
   HIWAY_ITEMS_END
 
  private:
-  /// The marks before a node that fires, in registers: what lies in memory would be loaded again behind each store.
+  /// The marks of the firing node's queue, held in registers: from memory they would be loaded again after each store.
   struct Marked {
     unsigned node;
     MarkOf const* ring;
@@ -421,7 +425,7 @@ class RegionFiring {
     [[nodiscard]] HIWAY_DEVICE MarkOf const& at(Reading const& marks, std::uint32_t i) const {
       return ring[Replica::wrap(marks.head + i, ring_slots)];
     }
-    /// Items before the `i`-th mark that have not been taken.
+    /// How many items before the `i`-th mark have not been taken.
     [[nodiscard]] HIWAY_DEVICE std::uint32_t ahead(Reading const& marks, std::uint32_t i) const {
       return at(marks, i).at - marks.taken;
     }
@@ -429,11 +433,11 @@ class RegionFiring {
       marks.head = Replica::wrap(marks.head + n, ring_slots);
       marks.count -= n;
     }
-    /// In which region the next item lies, behind the first `n` marks.
+    /// Sets `marks.now` to the region of the next item behind the first `n` marks.
     HIWAY_DEVICE void advance(Reading& marks, std::uint32_t n) const {
       while (n-- != 0) {
         Boundary const b = at(marks, n).signal;
-        if (b.opener != opener) continue;  // an outer one
+        if (b.opener != opener) continue;  // the mark of an outer region
         marks.now = b.opens;
         return;
       }
@@ -443,7 +447,7 @@ class RegionFiring {
     NodeRow const& row = r_.rows_[node];
     return {node, r_.marks_of(node), row.mark_slots, row.opener};
   }
-  /// What a node takes at once: items, and the marks before, among and just behind them.
+  /// What a node takes at once: items, and the marks before, among and directly behind them.
   struct Stretch {
     std::uint32_t items = 0;
     std::uint32_t marks = 0;
@@ -464,7 +468,7 @@ class RegionFiring {
     return {parents<P>(row) + region, list_of(static_cast<detail::Types<Rest...>*>(nullptr), row.opener, outer)};
   }
 
-  /// Of the first marks, one for each lane, those for which `is` holds: the first ones.
+  /// How many of the first marks satisfy `is`. Each lane looks at one mark; those that satisfy it come first.
   template <class Is>
   [[nodiscard]] HIWAY_DEVICE std::uint32_t count_marks(Reading const& marks, Is&& is) const {
     if (marks.count == 0) return 0;
@@ -486,18 +490,18 @@ class RegionFiring {
     if (marks.count == 1 || most_marks == 1 || q.ahead(marks, 1) > k) return {k, 1};
     return {k, count_marks(marks, [&](std::uint32_t i) { return i < most_marks && q.ahead(marks, i) <= k; })};
   }
-  /// So many marks at once have room in all channels, and a lane each.
+  /// How many marks can be passed on at once: each needs room in all channels, and a lane.
   template <class F>
   [[nodiscard]] HIWAY_DEVICE std::uint32_t marks_for(OfOne<F> const& e) const {
     std::uint32_t const free = e.free_marks();
     return free < r_.lanes_.size() ? free : r_.lanes_.size();
   }
-  /// The lane's mark of the first `n`.
+  /// The lane's own of the first `n` marks, if it has one.
   [[nodiscard]] HIWAY_DEVICE Boundary boundary(Marked const& q, Reading const& marks, std::uint32_t n) const {
     std::uint32_t const i = r_.lanes_.rank();
     return i < n ? q.at(marks, i).signal : Boundary{};
   }
-  /// Whether the node waits for a full ensemble: `most` is all that it could take of one.
+  /// Whether the node waits for a full ensemble. `most`: items that it could take now.
   [[nodiscard]] HIWAY_DEVICE static bool waits(NodeRow const& row, Reading const& marks, std::uint32_t most,
                                                bool flushes) {
     return most < row.width && !flushes && !MarksOf::press(row, marks) && !(row.stops_at_marks && marks.count != 0);
@@ -533,7 +537,7 @@ class RegionFiring {
     if (b.opener == row.opener && b.closes != Boundary::none) e.f.end(parents<Parent>(r_.rows_[row.opener])[b.closes]);
   }
 
-  /// Before the ensemble: the marks of `taken` go along with what it puts.
+  /// Called before an ensemble: its puts pass along the marks of `taken`.
   template <class F>
   HIWAY_DEVICE void open(OfOne<F>& e, Marked const& q, Reading const& marks, Stretch const& taken) const {
     e.along.marks = taken.marks;
@@ -542,7 +546,7 @@ class RegionFiring {
     e.along.before = r_.lanes_.rank() < taken.marks ? q.ahead(marks, r_.lanes_.rank()) : 0;
     if constexpr (Function<F>::hears_begin) call_begin(e, e.along.boundary);
   }
-  /// Behind it.
+  /// Called after the ensemble: the marks of `taken` are passed.
   template <class F>
   HIWAY_DEVICE void close(OfOne<F>& e, Marked const& q, Reading& marks, Stretch const& taken) const {
     if (taken.marks == 0) return;
@@ -566,7 +570,7 @@ class RegionFiring {
   HIWAY_DEVICE void put(Target& t, Boundary const& b, std::uint32_t n, std::uint32_t items) {
     put_boundary(t, b, r_.lanes_.rank() < n, Tally{r_.lanes_.rank(), n, false}, items);
   }
-  /// Puts the marks of `who`. A sink ends their regions.
+  /// Puts the marks of the lanes in `who`. At a sink their regions end instead.
   template <class Target>
   HIWAY_DEVICE void put_boundary(Target& t, Boundary const& b, bool brings, Tally const& who, std::uint32_t items) {
     if (t.is_sink()) {
@@ -575,7 +579,7 @@ class RegionFiring {
       r_.put_mark(t, b, brings, who, items);
     }
   }
-  /// The region that the lane's mark closes has ended on one channel; when it has on all, its place is free.
+  /// The region that the lane's mark closes has ended on one channel. When it has ended on all, its place is free.
   HIWAY_DEVICE void release(Boundary const& b, bool ends) {
     auto const m = r_.lanes_.machine();
     bool freed = false;
@@ -599,13 +603,13 @@ class RegionFiring {
     return *reinterpret_cast<detail::ArenaState*>(r_.near_ + r_.rows_[opener].state_at);
   }
 
-  /// Parents of an ensemble: a step must have room for the marks of all.
+  /// How many parents an ensemble may have: one step must have room for all of their marks.
   template <class Target>
   [[nodiscard]] HIWAY_DEVICE std::uint32_t most_parents(Target const& t) const {
     return t.is_sink() ? ~0u : t.marks.ring_slots;
   }
   HIWAY_ITEMS_MAY_LOOK_UNSET
-  /// Opens `k` parents. Their elements are numbered through, and each lane makes every lanes-th.
+  /// Opens `k` parents. Their elements are numbered consecutively, and each lane makes every lanes-th.
   template <unsigned M>
   HIWAY_DEVICE bool enumerate(OfOne<ModuleAt<M>>& e, QueueState& s, std::uint32_t k, bool resumed, Reading const& marks,
                               std::uint32_t& put) {
@@ -613,7 +617,7 @@ class RegionFiring {
     using Fn = Function<F>;
     using In = typename Fn::In;
     using Out = typename Fn::template Out<0>;
-    // A block's lanes know who has put what until they meet again.
+    // A block's tally is valid only until its lanes meet again: if elements may be missing, a lane makes one at a time.
     constexpr std::uint32_t wide = Fn::maybe && !Lanes::is_warp ? 1 : Fn::items_per_lane;
     NodeRow const row = r_.rows_[e.node];
     if constexpr (Fn::Parents::count != 0) e.along.region = static_cast<std::uint16_t>(marks.now);
@@ -629,7 +633,7 @@ class RegionFiring {
       return static_cast<std::uint16_t>(Replica::wrap(base + i, parents_most));
     };
     In* const kept = parents<In>(row);
-    // Elements of the parents up to each.
+    // For each parent, the number of elements up to its last one.
     auto* const sums = reinterpret_cast<std::uint32_t*>(r_.near_ + row.sums_at);
     if (!resumed) {
       std::uint32_t n = 0;
@@ -648,7 +652,7 @@ class RegionFiring {
       }
       std::uint32_t all = 0;
       std::uint32_t const before = r_.lanes_.sum_before(n, all);
-      r_.lanes_.sync();  // all have read the ring
+      r_.lanes_.sync();  // all lanes have read the ring
       sums[rank] = before + n;
       if (rank == 0) {
         ring.next = Replica::wrap(ring.next + k, parents_most);
@@ -657,7 +661,7 @@ class RegionFiring {
       r_.lanes_.sync();
     }
     std::uint32_t const all = sums[k - 1];
-    std::uint32_t const first = rank == 0 ? 0 : sums[rank - 1];  // the number of the lane's parent's first element
+    std::uint32_t const first = rank == 0 ? 0 : sums[rank - 1];  // number of the first element of the lane's parent
     std::uint32_t opened = s.done == 0 ? 0 : r_.lanes_.tally(rank < k && first < s.done).all;
     auto const begin_of = [&](std::uint32_t i) { return i == 0 ? 0 : i == k ? ~0u : sums[i - 1]; };
     std::uint32_t next = begin_of(opened);  // where the next region begins
@@ -680,7 +684,7 @@ class RegionFiring {
           t.tags.of[Replica::wrap(t.at + w * lanes + rank, t.size)] = place(low);
         }
       };
-      auto const reach = [&](std::uint32_t i) {  // the parent of the element i, which is none before
+      auto const reach = [&](std::uint32_t i) {  // goes on to the parent of element i
         do {
           ++low;
           begins = ends;
@@ -690,7 +694,7 @@ class RegionFiring {
       };
       std::uint32_t const own = s.done + rank;
       if (own < all && s.done >= ends) reach(own);
-      if (ends >= s.done + lanes * wide) {  // all of the same parent
+      if (ends >= s.done + lanes * wide) {  // all elements of the step have the same parent
         detail::unrolled<wide>([&](auto w) { make(w, s.done + w * lanes + rank); });
       } else {
         detail::unrolled<wide>([&](auto w) {
@@ -702,7 +706,7 @@ class RegionFiring {
       }
       r_.counting_.step(r_.lanes_, e.node);
       std::uint32_t const end = s.done + lanes * wide;
-      std::uint32_t items = t.pushed + first - s.done;  // before the lane's region, if it begins here
+      std::uint32_t items = t.pushed + first - s.done;  // items before the lane's region, if it begins in this step
       if constexpr (Fn::maybe) {
         items = 0;
         detail::unrolled<wide>([&](auto w) {
@@ -715,7 +719,8 @@ class RegionFiring {
         put += put_rows<wide>(t, out, all - s.done);
       }
       if (next >= end) continue;
-      // Who begins among these elements: all but those that wait. A lane that has left in an abort does not.
+      // The regions that begin among these elements: all that are not open yet, except those that wait for a later
+      // step. A lane that has left in an abort does not count as waiting.
       bool const opens = rank >= opened && rank < k && first < end;
       std::uint32_t const waiting = r_.lanes_.tally(rank < k && first >= end).all;
       Boundary const b{rank == 0 ? Boundary::none : place(rank - 1), place(rank), static_cast<std::uint16_t>(e.node)};
@@ -727,12 +732,12 @@ class RegionFiring {
     if ((row.children & r_.active_) != 0) return false;
     put_all(e, Boundary{place(k - 1), Boundary::none, static_cast<std::uint16_t>(e.node)}, 1);
     s.done = 0;
-    r_.lanes_.sync();  // the sums are read
+    r_.lanes_.sync();  // all lanes have read the sums
     return true;
   }
 
   HIWAY_ITEMS_END
-  /// Copies the first `k` items, large ones, to their places in the arena: all lanes each of them.
+  /// Copies the first `k` items, which are large, to their places in the arena. All lanes copy each item together.
   template <unsigned M, class In, class Place>
   HIWAY_DEVICE void keep(unsigned node, QueueState const& s, std::uint32_t k, In* kept, Place&& place) {
     std::uint32_t const rank = r_.lanes_.rank();
@@ -747,7 +752,8 @@ class RegionFiring {
     }
     r_.lanes_.sync();
   }
-  /// Puts what the lanes have made, but for its tags, row by row: the first `count` of all. How many are the lane's.
+  /// Puts the first `count` of the items that the lanes have made, row by row, without tags. Returns how many of them
+  /// are the lane's.
   template <std::uint32_t wide, class Target, class T>
   HIWAY_DEVICE std::uint32_t put_rows(Target& t, Maybe<T> const (&out)[wide], std::uint32_t count) {
     std::uint32_t const lanes = r_.lanes_.size();
@@ -779,10 +785,10 @@ class RegionFiring {
   // ---- values
 
   using Warp = WholeWarp<decltype(std::declval<Lanes const&>().machine())>;
-  /// Lanes to go to in each round, until a warp is through.
+  /// Rounds of a reduction over a warp: each doubles the distance between lanes that join.
   static constexpr unsigned rounds = std::bit_width(Warp::size) - 1u;
 
-  /// Calls `join_own` in one warp after the other: what they join may be the same.
+  /// Calls `join_own` in one warp after the other, because several warps may join to the same region.
   template <class Join>
   HIWAY_DEVICE void warp_by_warp(Join&& join_own) {
     if constexpr (Lanes::is_warp) {
@@ -795,17 +801,18 @@ class RegionFiring {
       }
     }
   }
-  /// Joins the values of all lanes to one region's, or they are all of it.
+  /// Joins the values of all lanes to the region's value. If the region is new, their join becomes its value.
   template <class Value, class F>
   HIWAY_DEVICE void join_all(Value* all, std::uint16_t region, Value value, bool is_new, F const& f) {
     Warp const warp(r_.lanes_.machine());
-    r_.lanes_.sync();  // the region's value is there
+    r_.lanes_.sync();  // the region's value has been written
     detail::unrolled<rounds>([&](auto i) { value = f.join(value, warp.shuffle(value, warp.lane() ^ (1u << i))); });
     warp_by_warp([&](std::uint32_t w) {
       if (warp.lane() == 0) all[region] = is_new && w == 0 ? value : f.join(all[region], value);
     });
   }
-  /// Joins each lane's value to its region's. Lanes of a region lie side by side, but for those behind a node that mixes.
+  /// Joins each lane's value to the value of its region. Lanes of one region are neighbours, unless their items come
+  /// `mixed`, from a node that mixes regions.
   template <class Value, class F>
   HIWAY_DEVICE void join_runs(Value* all, std::uint16_t region, Value value, F const& f, bool mixed) {
     Warp const warp(r_.lanes_.machine());
@@ -814,7 +821,7 @@ class RegionFiring {
     std::uint32_t const right = warp.shuffle(std::uint32_t{region}, lane + 1 == Warp::size ? lane : lane + 1);
     std::uint32_t const begins = warp.ballot(lane == 0 || left != region);
     bool const ends = region != Boundary::none && (lane + 1 == Warp::size || right != region);
-    // Those that begin, at or below the own: the highest is the run's first lane.
+    // The lanes, up to this one, in which a run begins: the highest is the first lane of this lane's run.
     std::uint32_t const upto = begins & (lanes_below(lane) | 1u << lane);
     detail::unrolled<rounds>([&](auto i) {
       constexpr unsigned d = 1u << i;
@@ -832,7 +839,8 @@ class RegionFiring {
       }
     });
   }
-  /// The `n` marks before the next: what they close is put; outer ones are passed on.
+  /// Closes the regions of the `n` marks that were passed last, and puts their values. Marks of outer regions are
+  /// passed on.
   template <class F, class Value>
   HIWAY_DEVICE void close_regions(OfOne<F>& e, Marked const& q, Reading const& marks, std::uint32_t n,
                                   Value const* all) {
@@ -840,7 +848,7 @@ class RegionFiring {
     using Parent = typename Fn::Parent;
     NodeRow const& row = r_.rows_[e.node];
     std::uint32_t const rank = r_.lanes_.rank();
-    r_.lanes_.sync();  // what was joined is there
+    r_.lanes_.sync();  // the regions' values have been written
     Reading before = marks;
     before.head = Replica::wrap(marks.head + q.ring_slots - n, q.ring_slots);
     before.count = n;

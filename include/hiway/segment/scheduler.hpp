@@ -1,24 +1,26 @@
-// Replica: runs the nodes of a segment, on the lanes of a warp or a block. AFIE scheduling (active, full, inactive, empty),
-// after MERCATOR.
+// Replica: runs the nodes of a segment, on the lanes of a warp or a block. Its scheduling is MERCATOR's AFIE (active,
+// full, inactive, empty).
 //
-//   An ensemble has an item for each lane, or as many as lanes take or share (node.hpp: items_per_lane, lanes_per_item). A node
-//   is active from when its input queue could not take its parent's next push, until no full ensemble is left in it (no item,
-//   when it flushes). It may fire when no child of it is active: then each channel has room for the worst.
+// A full ensemble has one item per lane, or more or fewer if lanes take several items or share one (node.hpp:
+// items_per_lane, lanes_per_item). A node becomes active when its input queue has no room for its parent's next push.
+// It stays active until the queue holds no full ensemble, or, if the node flushes, no item. It may fire while none of
+// its children is active: then each channel has room for the worst case.
 //
-//   S1  of the active nodes the one with the lowest number fires: its children have lower numbers, so none is active
-//   S2  a node that fires takes full ensembles until a child of it becomes active, or its queue has no full one. An expander
-//       that suspends is left between two pushes when a child becomes active, and goes on with the same ensemble: a push of all
-//       lanes is what its children must have room for, not all that may come of an ensemble
-//   S3  what the source brings last is flushed: a node drains to 0, then passes the flush on. So each node has
-//       ceil(items / width) ensembles, but for the root at the end of a claim, what was lent, and expanders whose lanes take
-//       items one by one
-//   S4  a node that flushes and cannot fill its lanes fills them with items of other nodes of the same function type, where
-//       their children have room (same-module firing). Every lane then has its own node
-//   S5  loops: nodes of a loop put at most one item into it for each they take. Who enters leaves as many slots free in the
-//       head's queue as there are lanes, so the loop's queues together always have a free slot, and some node of it
-//       can fire. It fires with what there is, and with what its successor in the loop has room for
+//   S1  Of the active nodes, the one with the lowest number fires. Its children have lower numbers, so none is active.
+//   S2  A firing node takes full ensembles until one of its children becomes active, or its queue has no full ensemble.
+//       An expander that can suspend is left between two pushes when a child becomes active, and later resumes the same
+//       ensemble. So its children need room for one push of all lanes, not for everything that an ensemble may give.
+//   S3  The last items of the source are flushed: a node drains its queue to 0, then passes the flush on. So each node
+//       has ceil(items / width) ensembles. Exceptions: the root at the end of a claim, lent items, and expanders whose
+//       lanes take items one by one.
+//   S4  A flushing node that cannot fill its lanes fills the rest with items of other nodes of the same function type,
+//       if their children have room (same-module firing). Each lane then has a node of its own.
+//   S5  Loops: a loop's node puts at most one item into the loop for each item it takes. Items enter the loop only
+//       while they leave as many slots of the head's queue free as there are lanes. So the loop's queues together
+//       always have a free slot, and some node of the loop can fire. It fires with the items there are, as far as its
+//       successor in the loop has room.
 //
-// All lanes hold the same scheduling state in registers: they come to the same decisions.
+// All lanes hold the same scheduling state in registers, so they make the same decisions.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -43,7 +45,7 @@ namespace hiway::segment {
 
 namespace detail {
 
-/// One lane's ends of all channels of a function.
+/// One lane's Emit for each channel of a function.
 template <class List>
 struct Emits;
 template <>
@@ -62,7 +64,7 @@ struct Emits<Types<T, Rest...>> {
   }
 };
 
-/// What is kept of a lane whose node is left.
+/// What is saved of a lane when its node is left with the lane's item unfinished.
 template <class F>
 struct LaneOf {
   typename Function<F>::In item;
@@ -88,17 +90,17 @@ class Replica {
   template <class>
   friend class RegionFiring;
 
-  /// Where one channel of a node that fires leads. The same in all lanes. `leads`: what the tree's type says of it, so that a
-  /// node which only puts into queues has no code of sinks.
+  /// Where one channel of the firing node leads; the same in all lanes. `leads`: what the tree's type tells about it,
+  /// so that a node that puts only into queues has no code for sinks.
   template <Leads leads>
   struct Target {
     std::byte* queue = nullptr;
     std::uint32_t at = 0;    ///< the next slot to write
     std::uint32_t size = 0;  ///< slots of the queue
     std::uint32_t free = 0;
-    std::uint32_t room = 0;  ///< fewer free slots make it active; 0: never
+    std::uint32_t room = 0;  ///< with fewer free slots the node becomes active; 0: never
     std::uint32_t pushed = 0;
-    std::uint8_t node = 0;  ///< or first_sink + a sink
+    std::uint8_t node = 0;  ///< or first_sink + the sink's number
     [[no_unique_address]] typename MarksOf::Writing marks;
     [[no_unique_address]] std::conditional_t<has_regions, QueueTags, NoTags> tags;
 
@@ -112,8 +114,8 @@ class Replica {
   };
 
  public:
-  /// `block`: the begin of its shared memory, with its copy of the program's rows. `near`, `far`: the replica's rooms. `turn`:
-  /// the number of its own first part of a range.
+  /// `block`: the start of the block's shared memory, where its copy of the program's rows is. `near_room`, `far_room`:
+  /// the replica's rooms. `turn`: which part of a range is the replica's first.
   HIWAY_DEVICE Replica(Program const& program, Lanes lanes, OutletView const* outlets, InletView const* inlets,
                        std::byte const* block, std::byte* near_room, std::byte* far_room, unsigned replica,
                        unsigned turn)
@@ -134,7 +136,7 @@ class Replica {
         marks_(reinterpret_cast<MarkState*>(near_room + program.marks_at), rows_),
         counting_(program.counters, program.made, replica * program.nodes, lanes.size()) {}
 
-  /// Takes from the source until it has ended and everything is done. All lanes of the replica call it.
+  /// Takes items from the source until it has ended and all items are done. All lanes of the replica call it.
   HIWAY_DEVICE void run() {
     auto const m = lanes_.machine();
     for (unsigned i = lanes_.rank(); i < p_.nodes; i += lanes_.size()) {
@@ -158,14 +160,14 @@ class Replica {
   }
 
  private:
-  /// Whether a look is due because what fires takes long: about 20 us of a GPU's cycles since the last. Short firings are
-  /// counted instead: a clock for each costs more than it brings.
+  /// Whether a look is due because firings take long: about 20 us of a GPU's cycles have passed since the last look.
+  /// run() counts short firings instead: reading the clock for each costs more than it brings.
   HIWAY_DEVICE bool is_late() {
     constexpr std::uint32_t cycles = 32768;
     late_ = p_.lending.idle != nullptr && lanes_.share(lanes_.machine().cycles() - looked_at_ >= cycles ? 1 : 0) != 0;
     return late_;
   }
-  /// Now and then: does the run abort, does another replica ask for work?
+  /// Called now and then: looks whether the run aborts, or another replica asks for work.
   HIWAY_DEVICE void look_around() {
     auto const m = lanes_.machine();
     constexpr unsigned most_letters = 4;
@@ -177,16 +179,16 @@ class Replica {
                 m.now_ns() - p_.times[replica_].began_ns >= p_.lend_after_ns;
       }
       asked = lanes_.share(asked ? 1 : 0) != 0;
-      leave_if_aborted(m, *p_.control);  // who shares may have left instead (grouping/team.hpp E3)
+      leave_if_aborted(m, *p_.control);  // the first lane may have left instead of sharing (grouping/team.hpp E3)
       if (!asked || !lend()) break;
     }
     looked_at_ = m.cycles();
     late_ = false;
   }
 
-  /// In loops that end by what all lanes say. A lane that has left in an abort says nothing, and in a block what its warp said
-  /// last stands: the others would go round for ever. A warp's lanes are asked each time, whether any is live; a look would
-  /// cost it 6 %.
+  /// For loops that end when all lanes agree. A lane that has left in an abort does not vote. In a block the last vote
+  /// of its warp stays in memory, and the other lanes would loop for ever. A warp's replica needs no look: each round
+  /// asks its lanes afresh whether any is live. A look would cost it 6 %.
   HIWAY_DEVICE void look_for_abort(std::uint32_t& rounds) const {
     if constexpr (Lanes::is_warp) return;
     if ((++rounds & 255u) == 0) leave_if_aborted(lanes_.machine(), *p_.control);
@@ -194,12 +196,13 @@ class Replica {
 
   // ---- lending
 
-  /// Sends half of the items of the node nearest to the root to a replica that asks, where something is left for this one;
-  /// whether it did. A full ensemble of a node that does not spread is not parted: it takes as long with half the lanes.
+  /// Sends half of the items of the node nearest to the root to a replica that asks, if that leaves work for this one.
+  /// Returns whether it did. If a node does not spread and has one ensemble of items or less, they are not split: with
+  /// half of the lanes they take as long.
   HIWAY_DEVICE bool lend() {
     auto const m = lanes_.machine();
     unsigned from = most_nodes;
-    std::uint32_t free = 0;  // items of it that no suspended ensemble holds
+    std::uint32_t free = 0;  // its items that no suspended ensemble holds
     std::uint32_t others = 0;
     for (unsigned node = p_.nodes; node-- != 0;) {
       QueueState const s = states_[node];
@@ -218,9 +221,9 @@ class Replica {
     if (lanes_.rank() == 0) to = answer(m, p_.lending, replica_ / 32 + letters_);
     to = static_cast<std::uint32_t>(lanes_.share(to));
     leave_if_aborted(m, *p_.control);
-    ++letters_;  // looks elsewhere the next time
+    ++letters_;  // the next search starts elsewhere
     if (to == no_replica) return false;
-    lanes_.sync();  // O1: the letter that all lanes write is the first lane's to give
+    lanes_.sync();  // O1: the first lane has taken over the request before any lane writes the letter
     std::uint32_t k = (free + 1) / 2;
     if (k > lanes_.size()) k = lanes_.size();
     NodeRow const& row = rows_[from];
@@ -241,7 +244,7 @@ class Replica {
     return true;
   }
 
-  /// Asks for a letter and opens it. False when nobody has work any more.
+  /// Asks for a letter and opens it. Returns false when no replica has work any more.
   HIWAY_DEVICE bool borrow() {
     auto const m = lanes_.machine();
     bool got = false;
@@ -254,7 +257,7 @@ class Replica {
     got = lanes_.share(got ? 1 : 0) != 0;
     leave_if_aborted(m, *p_.control);
     if (!got) return false;
-    lanes_.sync();  // O2: what the first lane has seen of the letter, all have
+    lanes_.sync();  // O2: all lanes see the letter as the first lane does
     LetterBox const& box = p_.lending.boxes[replica_];
     std::uint32_t const node = box.node;
     std::uint32_t const k = box.count;
@@ -277,7 +280,7 @@ class Replica {
 
   // ---- the source
 
-  /// Brings items to the root, or starts the last flush. False when everything is done.
+  /// Brings items to the root, or starts the last flush. Returns false when everything is done.
   HIWAY_DEVICE bool refill() {
     if constexpr (Source::is_range) {
       if (!ended_) return claim();
@@ -287,15 +290,16 @@ class Replica {
     }
   }
 
-  /// What is claimed of a range of which `left` items are left: less towards its end.
+  /// How many items to claim when a range has `left` items left: fewer towards its end.
   HIWAY_DEVICE std::uint64_t part_of(std::uint64_t left) const {
     std::uint64_t part = left / (2 * p_.replicas);
     std::uint64_t const width = rows_[root_].width;
     if (part >= width) part -= part % width;
     return part < p_.least_claim ? p_.least_claim : part > p_.most_claim ? p_.most_claim : part;
   }
-  /// Claims a part of the range. Each replica's first is its own: where there is little, one of each block has it, not all of
-  /// the blocks that came first. A queue before the root may have no room for it.
+  /// Claims a part of the range. Each replica's first part is reserved for it: a small range then goes to one replica
+  /// of each block, not to all replicas of the blocks that started first. A queued root reserves none: its queue may
+  /// have no room for it.
   HIWAY_DEVICE bool claim() {
     auto const m = lanes_.machine();
     std::uint64_t const size = p_.source.size;
@@ -335,7 +339,7 @@ class Replica {
     active_ |= 1u << root_;
     return true;
   }
-  /// A range's items need no queue, but where others come to the root, too.
+  /// A range's items need a queue only if items of a loop come to the root, too.
   HIWAY_DEVICE bool root_is_queued() const { return !Source::is_range || rows_[root_].loop != 0; }
   /// Room for items from the source (S5).
   HIWAY_DEVICE std::uint32_t free_of_root(QueueState const& s) const {
@@ -344,8 +348,8 @@ class Replica {
     return free < lanes_.size() ? 0 : free - lanes_.size();
   }
 
-  /// Gets what there is. Where there is nothing now, what came before is flushed, and its tasks end: the source may wait for
-  /// what comes of them.
+  /// Gets the items that are there. If there are none, it flushes those that came before, and ends their tasks: the
+  /// source may be waiting for their results.
   HIWAY_DEVICE bool get() {
     auto const m = lanes_.machine();
     OutletView const& outlet = outlets_[0];
@@ -384,7 +388,7 @@ class Replica {
     std::uint32_t items;
     bool has_ended;
   };
-  /// Gets up to `n` items, or a large one, which all lanes copy.
+  /// Gets up to `n` items, or one large item, which all lanes copy together.
   template <class Item>
   HIWAY_DEVICE Got get_into(Item* items, std::uint32_t n) {
     if constexpr (stays_in_slot<Item>) {
@@ -468,7 +472,8 @@ class Replica {
     }
   }
 
-  /// A node that has fired: inactive once it has no full ensemble (no item, when it flushes, which it passes on then).
+  /// Called when a node has fired. The node becomes inactive if it has no full ensemble left, or, if it flushes, no
+  /// item; it then passes the flush on.
   HIWAY_DEVICE void settle(unsigned node, std::uint32_t left) {
     std::uint32_t const bit = 1u << node;
     bool const flushes = is_flushed(node);
@@ -478,7 +483,7 @@ class Replica {
     if ((flush_ & bit) != 0) pass_flush(bit, rows_[node].children);
     if constexpr (has_regions) drains_.pass(bit, rows_[node].children, active_);
   }
-  /// What comes now is all: the node drains to 0.
+  /// No further items are to be waited for: the node drains to 0.
   [[nodiscard]] HIWAY_DEVICE bool is_flushed(unsigned node) const {
     if constexpr (has_regions) {
       return ((flush_ | drains_.nodes) >> node & 1u) != 0;
@@ -486,7 +491,7 @@ class Replica {
       return (flush_ >> node & 1u) != 0;
     }
   }
-  /// Its marks leave no room for those of a push.
+  /// The node's marks leave no room for those of a push.
   [[nodiscard]] HIWAY_DEVICE bool presses(unsigned node) const {
     if constexpr (has_regions) {
       return MarksOf::press(rows_[node], marks_.read(node));
@@ -499,7 +504,7 @@ class Replica {
     active_ |= to;
   }
 
-  /// The node of a loop that can fire most lanes, or none.
+  /// The node of a loop that can fire the most lanes, or most_nodes if none can.
   HIWAY_DEVICE unsigned busiest(std::uint32_t loop) {
     auto const m = lanes_.machine();
     unsigned best = most_nodes;
@@ -518,7 +523,7 @@ class Replica {
       }
     }
     if (best != most_nodes || !any_full) return best;
-    // A full ensemble waits behind a full queue: the loop goes on with what can (S5).
+    // A full ensemble waits because the next queue is full. The loop goes on with whichever node can fire (S5).
     for (std::uint32_t left = loop; left != 0; left &= left - 1) {
       unsigned const node = m.lowest(left);
       std::uint32_t const count = states_[node].count;
@@ -531,7 +536,7 @@ class Replica {
     }
     return best;
   }
-  /// Free slots of the queues that the node puts into inside its loop.
+  /// The least number of free slots in the queues that the node puts into inside its loop.
   HIWAY_DEVICE std::uint32_t free_ahead(unsigned node, std::uint32_t loop) {
     std::uint32_t free = ~0u;
     for (unsigned c = 0; c != most_channels; ++c) {
@@ -575,7 +580,7 @@ class Replica {
     }
     return t;
   }
-  /// What a node has put is there for others; all lanes behind a sync().
+  /// Adds what a node has put to the counts of the queue or sink. All lanes see it after a sync().
   template <Leads leads>
   HIWAY_DEVICE void close(Target<leads> const& t) {
     if (t.is_sink()) {
@@ -586,7 +591,7 @@ class Replica {
     }
   }
 
-  /// Puts the items of all lanes that have one; `any`: whether `other` holds in any lane.
+  /// Puts the items of all lanes that bring one. Tally::any of the result: whether `other` holds in any lane.
   template <Leads leads, class T>
   HIWAY_DEVICE Tally put(Target<leads>& t, T const& item, bool brings, bool other, InRegion in = {}) {
     Tally const tally = lanes_.tally(brings, other);
@@ -609,7 +614,7 @@ class Replica {
     }
     t.pushed += tally.all;
   }
-  /// Puts the lane's signal behind the first `items` of those that have been pushed on the channel in this firing.
+  /// Puts the lane's signal behind the first `items` items that this firing has pushed on the channel.
   template <Leads leads, class S>
   HIWAY_DEVICE void put_mark(Target<leads>& t, S const& signal, bool brings, Tally const& tally, std::uint32_t items) {
     if (t.is_sink()) return;
@@ -630,7 +635,7 @@ class Replica {
     HIWAY_DEVICE OfOne(Replica& replica, unsigned n, F const& function) : r(replica), node(n), f(function) {
       detail::unrolled<Fn::channels>([&](auto c) { to[c] = r.template open<leads>(node, c); });
     }
-    /// With the parents of the lane's item, where it takes some.
+    /// The node function, bound to the parents of the lane's item if it takes any.
     HIWAY_DEVICE decltype(auto) function() const {
       if constexpr (Fn::Parents::count == 0) {
         return (f);
@@ -652,13 +657,14 @@ class Replica {
         return r.put(to[C], item, brings, other);
       }
     }
-    /// The lane's signal stands behind what it has brought with its last put, of which there are `pushed`.
+    /// Puts the lane's signal behind the item that the lane `brought` with the last put. `pushed`: the tally of that
+    /// put.
     template <unsigned C>
     HIWAY_DEVICE void raise(EmitSignal<Signal> const& signal, Tally const& pushed, bool brought) {
       std::uint32_t const items = to[C].pushed - pushed.all + pushed.before + (brought ? 1 : 0);
       r.put_mark(to[C], signal.value, signal.ok, r.lanes_.tally(signal.ok), items);
     }
-    /// Marks that all channels have room for.
+    /// How many marks every channel has room for.
     HIWAY_DEVICE std::uint32_t free_marks() const {
       std::uint32_t free = ~0u;
       detail::unrolled<Fn::channels>([&](auto c) { free = to[c].marks.free < free ? to[c].marks.free : free; });
@@ -666,7 +672,8 @@ class Replica {
     }
   };
 
-  /// An ensemble of items of several nodes whose functions have the same type: each lane's is its tag's (S4).
+  /// An ensemble with items of several nodes whose functions have the same type. `tag`: the node of the lane's item
+  /// (S4).
   template <class F, unsigned M>
   struct OfSeveral {
     using Fn = Function<F>;
@@ -703,14 +710,14 @@ class Replica {
     }
   };
 
-  /// What a collective's lanes put with.
+  /// The object with which a collective's lanes put items.
   template <class Ensemble>
   struct Push {
     Ensemble& ensemble;
     Replica& r;
     std::uint32_t& put;
     std::uint32_t rounds = 0;
-    /// All lanes call it: the items of those with `brings`. Whether another push of all lanes has room.
+    /// All lanes call it; those with `brings` put an item. Returns whether there is room for another push of all lanes.
     template <class T>
     HIWAY_DEVICE bool operator()(T const& item, bool brings) {
       r.look_for_abort(rounds);
@@ -735,10 +742,10 @@ class Replica {
       return static_cast<ModuleAt<M> const*>(p_.functions[M])[row.index];
     }
   }
-  /// A node of this module may have a range before it, not a queue.
+  /// A node of this module may take its items from a range instead of a queue.
   template <unsigned M>
   static constexpr bool reads_range = Source::is_range&& M == Program::root_module;
-  /// The `k`-th item before a node.
+  /// The `k`-th item of a node's queue or range.
   template <unsigned M, class In>
   HIWAY_DEVICE In read(unsigned node, QueueState const& s, std::uint32_t k) const {
     if constexpr (reads_range<M>) {
@@ -752,7 +759,7 @@ class Replica {
   HIWAY_DEVICE typename Function<F>::State& state_of(unsigned node) const {
     return *reinterpret_cast<typename Function<F>::State*>(near_ + rows_[node].state_at);
   }
-  /// Calls `body(function, state)` for every node that keeps a state, in the first lane.
+  /// Calls `body(function, state)` in the first lane, for every node that keeps a state.
   template <unsigned M, class Body>
   HIWAY_DEVICE void for_states(Body&& body) {
     if constexpr (M != Program::Modules::count) {
@@ -775,8 +782,8 @@ class Replica {
   }
 
   HIWAY_ITEMS_MAY_LOOK_UNSET
-  /// Works on the items of one ensemble; false when it suspends. `cursor`: where the lane's is kept. `put`: items that the
-  /// lane has put, where they are counted.
+  /// Works on the items of one ensemble. Returns false when it suspends. `kept`: where the lane's cursor is kept.
+  /// `put`: grows by the items that the lane puts.
   template <class F, class Ensemble>
   HIWAY_DEVICE bool work(Ensemble& e, typename Function<F>::In const& item, bool mine, bool resumed,
                          typename Function<F>::Cursor* kept, std::uint32_t& put) {
@@ -861,7 +868,8 @@ class Replica {
   }
   HIWAY_ITEMS_END
 
-  /// A filter's ensemble of several items a lane. All of a lane's are on their way before the first is put.
+  /// Works on an ensemble of a filter whose lanes take several items. All loads of a lane are under way before it puts
+  /// its first item.
   template <unsigned M>
   HIWAY_DEVICE void work_wide(OfOne<ModuleAt<M>>& e, QueueState const& s, std::uint32_t k, std::uint32_t& put) {
     using Fn = Function<ModuleAt<M>>;
@@ -884,7 +892,8 @@ class Replica {
     });
   }
 
-  /// An indexed expander's ensemble: its outputs are numbered through, and each lane makes every lanes-th.
+  /// Works on an indexed expander's ensemble. Its outputs are numbered consecutively, and each lane makes every
+  /// lanes-th.
   template <unsigned M>
   HIWAY_DEVICE bool work_indexed(OfOne<ModuleAt<M>>& e, QueueState& s, std::uint32_t k, std::uint32_t& put) {
     using F = ModuleAt<M>;
@@ -923,11 +932,11 @@ class Replica {
       put += out.ok ? 1 : 0;
     }
     s.done = 0;
-    lanes_.sync();  // the sums are read
+    lanes_.sync();  // all lanes have read the sums
     return true;
   }
 
-  /// By the first lane: what the node has taken and put is so for others.
+  /// The first lane writes back what the node has taken and put, for the other lanes to see.
   template <class F>
   HIWAY_DEVICE void leave(OfOne<F> const& e, QueueState const& s, typename MarksOf::Reading const& marks) {
     lanes_.sync();
@@ -940,7 +949,7 @@ class Replica {
   }
 
   HIWAY_ITEMS_MAY_LOOK_UNSET
-  /// An expander whose lanes take an item each whenever they are free.
+  /// Fires an expander whose lanes each take an item whenever they are free.
   template <unsigned M>
   HIWAY_DEVICE void fire_lanes(unsigned node) {
     using F = ModuleAt<M>;
@@ -961,7 +970,7 @@ class Replica {
     if (live) own = kept[rank];
     std::uint32_t taken = 0;
     std::uint32_t put = 0;
-    std::uint32_t made = 0;  // of the lane's item
+    std::uint32_t made = 0;  // by the lane's current item
     if (live) made = counting_.kept(lanes_, node, rank);
     Tally idle = lanes_.idle(live);
     std::uint32_t rounds = 0;
@@ -979,7 +988,7 @@ class Replica {
       if (idle.all != 0 && !blocked) {
         if (idle.all > due && !partly && !MarksOf::is_one(marks)) break;
         std::uint32_t const n = idle.all < due ? idle.all : due;
-        // The last first: what was put last is still in the caches. But not across a mark.
+        // Newest items first: they are still in the caches. With marks the order must be kept.
         constexpr bool in_order = MarksOf::exist;
         if (!live && idle.before < n) {
           own.item = read<M, typename Fn::In>(node, s, of_range || in_order ? idle.before : s.count - 1 - idle.before);
@@ -992,7 +1001,7 @@ class Replica {
         s.count -= n;
         MarksOf::take(marks, n);
         taken += n;
-        if (n != 0 && s.count != 0) {  // items of which nothing comes have left lanes idle
+        if (n != 0 && s.count != 0) {  // items that give nothing have left lanes idle
           idle = lanes_.idle(live);
           if (idle.all * 4 > lanes) continue;
         }
@@ -1010,7 +1019,7 @@ class Replica {
       if (idle.all == lanes && s.count == 0 && !MarksOf::is_one(marks)) break;
     }
     s.suspended = lanes - idle.all;
-    if (s.suspended != 0) lanes_.sync();  // all have read what was kept before
+    if (s.suspended != 0) lanes_.sync();  // all lanes have read what was kept before
     if (live) {
       kept[rank - idle.before] = own;
       counting_.keep(lanes_, node, rank - idle.before, made);
@@ -1070,7 +1079,7 @@ class Replica {
       bool const mine = place < k;
       if constexpr (has_regions) RegionFiring<Replica>(*this).begin_ensemble(e, marks, s, k, resumed);
       std::uint32_t put = 0;
-      std::uint32_t before = 0;  // of the lane's item, before the ensemble was left
+      std::uint32_t before = 0;  // what the lane's item had given before the ensemble was left
       if (resumed && mine) before = counting_.kept(lanes_, node, lanes_.rank());
       bool finished = true;
       if constexpr (Fn::kind == Kind::indexed) {
@@ -1114,7 +1123,7 @@ class Replica {
     NodeRow const& row = rows_[node];
     return reinterpret_cast<Mark<Signal> const*>(room_of(row.queue_is_far) + row.marks_at);
   }
-  /// Of `count` items those before the first mark.
+  /// How many of `count` items are before the first mark.
   template <class Reading>
   [[nodiscard]] HIWAY_DEVICE std::uint32_t due_of(unsigned node, Reading const& marks, std::uint32_t count) const {
     if constexpr (MarksOf::exist) {
@@ -1123,7 +1132,7 @@ class Replica {
       return count;
     }
   }
-  /// The node hears the first signal of its queue, all items before which are done, and passes it on. No child is active.
+  /// The node hears the first signal of its queue, and passes it on. All items before it are done; no child is active.
   template <unsigned M>
   HIWAY_DEVICE void pass_mark(OfOne<ModuleAt<M>>& e, typename MarksOf::Reading& marks) {
     if constexpr (has_regions) {
@@ -1173,8 +1182,8 @@ class Replica {
     s.head = wrap(s.head + k, rows_[node].queue_slots);
   }
 
-  /// Fires `first` and fills its lanes up with items of other nodes of the same function type. False where no other has any
-  /// that may go.
+  /// Fires `first`, and fills its free lanes with items of other nodes of the same function type. Returns false,
+  /// without firing, if no other node has items that it may work on.
   template <unsigned M>
   HIWAY_DEVICE bool fire_several(unsigned first) {
     using F = ModuleAt<M>;
@@ -1239,7 +1248,7 @@ class Replica {
       if (rank == 0) states_[node] = s;
       lanes_.sync();
       counting_.ensemble(lanes_, node, k, k == lanes, again, finished, tag == node ? put : 0, true);
-      // Others than the first were not active, or are not yet to settle: only what flushes may run empty.
+      // Only active nodes settle; the others of the ensemble need not be active.
       if (finished && ((active_ >> node & 1u) != 0)) settle(node, s.count);
     }
     counting_.firing(lanes_, first, began);
@@ -1262,7 +1271,7 @@ class Replica {
   }
 
  public:
-  // For sinks.
+  // For the sinks.
   HIWAY_DEVICE Lanes& lanes() { return lanes_; }
   HIWAY_DEVICE Control& control() { return *p_.control; }
   HIWAY_DEVICE std::uint32_t stage() const { return p_.stage; }
@@ -1288,9 +1297,9 @@ class Replica {
   std::uint32_t active_ = 0;  ///< bits of nodes
   std::uint32_t flush_ = 0;
   [[no_unique_address]] std::conditional_t<has_regions, Drains, NoTags> drains_;
-  std::uint64_t window_ = 0;     ///< a range: the first of the root's items
-  std::uint64_t tasks_ = 0;      ///< a tunnel: got and not yet ended
-  std::uint32_t looked_at_ = 0;  ///< by the lane's cycles
+  std::uint64_t window_ = 0;     ///< of a range: the number of the root's first item
+  std::uint64_t tasks_ = 0;      ///< of a tunnel: tasks got and not yet ended
+  std::uint32_t looked_at_ = 0;  ///< when it last looked around, by the lane's cycles
   std::uint32_t letters_ = 0;
   bool late_ = false;
   bool claimed_ = false;

@@ -1,5 +1,6 @@
-// Segment: a tree of nodes that runs inside one persistent kernel, fed by a tunnel, a buffer or a range, and emptied into
-// tunnels and buffers. What a user declares, how the compiler checks it, and the stage that it becomes.
+// Segment: a tree of nodes that runs inside one persistent kernel. It takes items from a tunnel, a buffer or a range,
+// and puts items into tunnels and buffers. Here are the user's declarations, their checks at compile time, and the
+// stage that a segment becomes.
 //
 //   auto rows = chain(node("row 4", Place{18}), node("row 5", Place{18}), count<Board>("solutions"));
 //   auto& queens = pipe.add_segment("queens", load(boards), rows);
@@ -34,66 +35,68 @@
 
 namespace hiway::segment {
 
-/// Who runs a copy of the tree, with queues of its own: a block, or each warp of one.
+/// What forms a replica, which runs a copy of the tree with queues of its own: a block, or each warp of a block.
 enum class ReplicaOf : std::uint8_t { block, warp };
 
-/// How the lanes of an expander are kept busy. lanes: who has put all that comes of its item takes the next one; items and
-/// cursors of all lanes are kept when the node is left. ensembles: all lanes take items together, and wait for each other
-/// (MERCATOR's way; then every node has ceil(items / lanes) ensembles).
+/// How the lanes of an expander are kept busy. lanes: a lane that has put all outputs of its item takes the next item;
+/// when the node is left, items and cursors of all lanes are kept. ensembles: all lanes take items together, and wait
+/// for each other (MERCATOR's way; then every node has ceil(items / lanes) ensembles).
 enum class Refill : std::uint8_t { lanes, ensembles };
 
 /// What a segment's kernel is compiled for.
 struct Shape {
   ReplicaOf replica = ReplicaOf::block;
   Refill refill = Refill::lanes;
-  bool counters = false;  ///< Segment::counters()
+  bool counters = false;  ///< whether it counts for Segment::counters()
 };
 
 /// SegmentConfig::lend_after: replicas never lend.
 inline constexpr std::chrono::nanoseconds never = (std::chrono::nanoseconds::max)();
 
-/// One segment's run. 0: the library chooses.
+/// Settings of one segment. 0: the library chooses.
 struct SegmentConfig {
-  unsigned blocks = 0;             ///< as many as the device holds at once
+  unsigned blocks = 0;             ///< 0: as many as the device holds at once
   unsigned threads_per_block = 0;  ///< whole warps
   int device = -1;                 ///< as GpuStageOptions::device
-  /// Bytes of all queues and saved cursors of all replicas (sizing.hpp). queue_bytes is never exceeded: fewer than they need
-  /// are refused (ConfigError). queue_target_bytes is shared out by the law alone, and what queues need beyond their shares
-  /// comes on top. Both 0: each queue has 8 slots for a lane, or the least that it needs.
+  /// Bytes for all queues and saved cursors of all replicas (sizing.hpp). queue_bytes is never exceeded: less than they
+  /// need is refused (ConfigError). queue_target_bytes is shared out by the law alone, and what queues need beyond
+  /// their shares comes on top. If both are 0, each queue has 8 slots per lane, or the least that it needs if that is
+  /// more.
   std::size_t queue_bytes = 0;
   std::size_t queue_target_bytes = 0;
-  std::size_t shared_bytes = 0;  ///< of a block: queues lie there as long as they fit
-  /// Signals that a queue holds, of a segment with some; 0: two for each lane.
+  std::size_t shared_bytes = 0;  ///< shared memory of a block, which holds queues as long as they fit
+  /// Signals that a queue holds, in a segment with signals; 0: two for each lane.
   unsigned signal_slots = 0;
-  Context context = Context::automatic;  ///< of nodes in regions, where a node does not say its own (region.hpp)
-  /// Parents that an arena holds; 0: as many as queues may have marks, and one for each lane.
+  Context context = Context::automatic;  ///< of nodes in regions that do not set their own (region.hpp)
+  /// Parents that an arena holds; 0: as many as all queues inside have slots for marks, and one for each lane.
   unsigned region_slots = 0;
-  unsigned least_claim = 0;  ///< items of a range that a replica claims at once: 0: one for each lane
-  unsigned most_claim = 0;
-  /// Replicas that have nothing left take work of others, when a range has ended and these have worked for so long. In shorter
-  /// runs it costs more than it brings: letters, and ensembles that are less full.
+  unsigned least_claim = 0;  ///< least items of a range that a replica claims at once; 0: one for each lane
+  unsigned most_claim = 0;   ///< most items that a replica claims at once
+  /// When a range has ended, replicas without work take some from others that have worked for so long. In shorter runs
+  /// this costs more than it saves: it takes letters, and ensembles are less full.
   std::chrono::nanoseconds lend_after = std::chrono::milliseconds(1);
-  /// For tests: bytes before and behind each queue and each node's cursors that nobody may write. All of these lie in device
-  /// memory then, and each run's end looks at the bytes. *Errors*: Error, which names the node.
+  /// For tests: bytes before and behind each queue and each node's cursors, which nothing may write. With them, all
+  /// queues and cursors lie in device memory, and the bytes are checked at the end of each run. *Errors*: Error, which
+  /// names the node.
   unsigned guard_bytes = 0;
 };
 
-/// One node of the tree.
+/// Options of one node of the tree.
 struct NodeOptions {
-  /// An expander may be left between two outputs. Where not, its child's queue has room for all that may come of an ensemble:
-  /// max_gain items for each lane.
+  /// Whether an expander may be left between two outputs. If not, its child's queue has room for all that an ensemble
+  /// may give: max_gain items for each lane.
   bool interruptible = true;
-  double gain = 1;          ///< average items that come of one, for the sizes of queues and contexts
-  /// Of its input queue; 0: by SegmentConfig::queue_bytes. *Errors*: fewer than the least.
+  double gain = 1;  ///< average number of items that one item gives; used to size queues and to choose contexts
+  /// Slots of its input queue; 0: by SegmentConfig::queue_bytes. *Errors*: fewer than the least.
   std::uint32_t queue_slots = 0;
-  /// Of a node in a region: how its lanes know their parents. What its kind cannot do is sparse: expanders do not know lane,
-  /// and dense only where all nodes behind them in the region know it; collectives, tiles and filters of several items a lane
-  /// are sparse.
+  /// Of a node in a region: how its lanes know their parents. If its kind does not support the context, it is sparse.
+  /// Expanders do not support lane, and support dense only if all nodes after them in the region do. Collectives, tiles
+  /// and filters of several items a lane are always sparse.
   Context context = Context::automatic;
   unsigned region_slots = 0;  ///< of an enumerate: parents that its arena holds; 0: by SegmentConfig::region_slots
 };
 
-/// Leads back to the node named by Tag, which is an ancestor: a loop.
+/// A channel's end that leads back to the ancestor named by Tag: a loop.
 template <class Tag>
 struct BackTo {};
 template <class Tag>
@@ -101,7 +104,7 @@ template <class Tag>
   return {};
 }
 
-/// Items are counted, and not kept.
+/// A sink that counts items, and does not keep them.
 template <class T>
 struct CountSink {
   using Item = T;
@@ -111,7 +114,7 @@ template <class T>
 [[nodiscard]] CountSink<T> count(std::string_view name) {
   return {std::string(name)};
 }
-/// Items go into a buffer, in no order. One more than it holds ends the run with an error.
+/// A sink that stores items in a buffer, in no particular order. More items than it holds end the run with an error.
 template <class T>
 struct StoreSink {
   using Item = T;
@@ -134,7 +137,7 @@ struct Node {
   std::tuple<Children...> children;
 };
 
-/// Nodes one behind the other, as many as the run asks for, whose functions have one type. Not empty.
+/// A chain of nodes whose functions have one type. Its length is known only at run time; it is not empty.
 template <class F, class Child>
 struct Repeat {
   using Callable = F;
@@ -159,7 +162,7 @@ inline constexpr bool is_tunnel_end = false;
 template <class T>
 inline constexpr bool is_tunnel_end<Into<T>> = true;
 
-/// What a child takes: void for a loop's end, which is checked from the root.
+/// The type of item that a child takes; void for a loop's end, which is checked from the root.
 template <class Child>
 struct Takes {
   using type = typename Child::Item;
@@ -186,11 +189,12 @@ inline constexpr bool of_no_kind = false;
 template <class Tag, class F, class... Children>
 inline constexpr bool of_no_kind<Node<Tag, F, Children...>> = !Function<F>::known;
 
-/// A child whose own function is refused takes anything: one error for one mistake.
+/// Whether a child takes Items. If its own function is refused, it takes anything: one mistake gives one error.
 template <class Child, class Item>
 inline constexpr bool takes = is_back<Child> || of_no_kind<Child> || std::is_same_v<typename Takes<Child>::type, Item>;
 
-/// Its messages are those of one node. `ok`: there was none; what depends on the node is not looked at otherwise.
+/// Checks one node, with a message for each mistake. `ok`: there was none; otherwise checks that depend on the node are
+/// skipped.
 template <class F, class... Children>
 struct CheckNode {
   using Fn = Function<F>;
@@ -235,7 +239,7 @@ struct CheckNode {
 /// A node of the tree. `Tag`: a type that names it for back_to<Tag>().
 template <class Tag = void, class F, class... Children>
 [[nodiscard]] auto node(std::string_view name, F function, NodeOptions options, Children... children) {
-  static_assert(sizeof(detail::CheckNode<F, Children...>) != 0);  // its messages
+  static_assert(sizeof(detail::CheckNode<F, Children...>) != 0);  // gives its messages
   return Node<Tag, F, Children...>{std::string(name), function, options, {std::move(children)...}};
 }
 
@@ -260,15 +264,17 @@ requires(!std::is_same_v<First, NodeOptions>)
   return node<Tag>(name, function, NodeOptions{}, std::move(first), std::move(children)...);
 }
 
-/// A node that opens each item into its elements: a region (region.hpp). F: an indexed expander; items_per_lane, up to 8, elements
-/// that a lane makes at once. `rest`: options and child, as of node().
+/// A node that opens each item into its elements: a region (region.hpp). F: an indexed expander. Its items_per_lane, up
+/// to 8, is the number of elements that a lane makes at once. `rest`: options and child, as for node().
 template <class F, class... Rest>
 [[nodiscard]] auto enumerate(std::string_view name, F function, Rest... rest) {
   return node(name, detail::Opens<F>{function}, std::move(rest)...);
 }
-/// A node that closes the regions of the innermost enumerate() above it, with one value of all items of each. F:
-///   V identity() const;  V value(In const&) const;  V join(V const&, V const&) const    V: trivially copyable. join in any order
-///   Out close(Parent const&, V const&) const, or Maybe<Out>                             once for each region
+/// A node that closes the regions of the innermost enumerate() above it, with one value of all items of each. F, where
+/// V is trivially copyable:
+///   V identity() const;  V value(In const&) const
+///   V join(V const&, V const&) const                           called in any order
+///   Out close(Parent const&, V const&) const, or Maybe<Out>    called once for each region
 template <class F, class... Rest>
 [[nodiscard]] auto aggregate(std::string_view name, F function, Rest... rest) {
   return node(name, detail::Closes<F>{function}, std::move(rest)...);
@@ -279,7 +285,7 @@ template <class F>
 struct OpenRepeat {
   std::vector<std::tuple<std::string, F, NodeOptions>> nodes;
 };
-/// For chain(): each node leads to the next, the last one on. *Throws* ConfigError where there is none.
+/// For chain(): each node leads to the next, and the last one to what follows. *Throws* ConfigError if there are none.
 template <class F>
 [[nodiscard]] OpenRepeat<F> repeat(std::vector<OpenNode<void, F>> const& nodes) {
   static_assert(std::is_same_v<typename Function<F>::In, typename Function<F>::template Out<0>>,
@@ -290,7 +296,7 @@ template <class F>
   return all;
 }
 
-/// Each node leads to the next; the last is a whole child: a node with children, or a sink.
+/// A chain: each node leads to the next. The last argument is a whole child: a node with children, or a sink.
 template <class Last>
 [[nodiscard]] Last chain(Last last) {
   return last;
@@ -309,7 +315,7 @@ requires(sizeof...(Rest) > 0) [[nodiscard]] auto chain(OpenRepeat<F> first, Rest
 
 // ---- sources
 
-/// Items by their number, from 0 on.
+/// A source that makes items from their numbers, from 0 on.
 template <class T, class Make>
 struct Range {
   using Item = T;
@@ -327,7 +333,7 @@ struct MakeLoad {
   T const* data = nullptr;
   HIWAY_DEVICE T operator()(std::uint64_t i) const { return data[i]; }
 };
-/// The numbers 0 to n - 1. *Throws* ConfigError where T does not hold them.
+/// The numbers 0 to n - 1. *Throws* ConfigError if T does not hold them.
 template <class T = std::uint32_t>
 [[nodiscard]] Range<T, MakeIndex<T>> indices(std::uint64_t n) {
   if (n != 0 && static_cast<std::uint64_t>(static_cast<T>(n - 1)) != n - 1)
@@ -344,14 +350,14 @@ template <class T>
   check_buffer_range(0, n, buffer.size());
   return {n, {buffer.view().data}};
 }
-/// What `make(i)` gives for i from 0 to n - 1: `T operator()(std::uint64_t) const`, HIWAY_DEVICE.
+/// The items `make(i)` for i from 0 to n - 1. `make` has `T operator()(std::uint64_t) const`, HIWAY_DEVICE.
 template <class Make>
 [[nodiscard]] auto generate(std::uint64_t n, Make make) {
   static_assert(std::is_trivially_copyable_v<Make>,
                 "hiway: segment: generate: the function must be trivially copyable");
   return Range<std::remove_cvref_t<std::invoke_result_t<Make const&, std::uint64_t>>, Make>{n, make};
 }
-/// A tunnel's items.
+/// A source that takes a tunnel's items.
 template <class T>
 struct TunnelSource {
   using Item = T;
@@ -389,7 +395,7 @@ struct StoreOnDevice {
   T* data = nullptr;
   std::uint64_t size = 0;
   Word<std::uint64_t>* used = nullptr;
-  char full[96] = {};  ///< what the error says
+  char full[96] = {};  ///< the error's text
   template <class Replica>
   HIWAY_DEVICE void put(Replica& r, T const& item, bool brings, Tally const& tally) const {
     if (tally.all == 0) return;
@@ -441,7 +447,7 @@ struct SinkList<First, Rest...> {
   }
 };
 
-// ---- what the tree's types say
+// ---- facts from the tree's types
 
 template <class... Lists>
 struct Join;
@@ -456,7 +462,7 @@ struct Join<Types<Ts...>> {
 template <class... As, class... Bs, class... More>
 struct Join<Types<As...>, Types<Bs...>, More...> : Join<Types<As..., Bs...>, More...> {};
 
-/// The node functions' types in a tree, from the root down, and the sinks.
+/// The types of the node functions in a tree, from the root down, and of its sinks.
 template <class Child>
 struct InTree {
   using Functions = Types<>;
@@ -499,7 +505,7 @@ template <class T, class First, class... Ts>
 inline constexpr unsigned place_in<T, Types<First, Ts...>> =
     std::is_same_v<T, First> ? 0u : 1u + place_in<T, Types<Ts...>>;
 
-/// The one type of signal that functions hear and raise; void: none does. `agree`: there is one at most.
+/// The type of signal that functions hear and raise; void if none does. `agree`: they have at most one such type.
 template <class List>
 struct SignalOf;
 template <>
@@ -519,7 +525,7 @@ struct SignalOf<Types<F, Fs...>> {
 template <class Tag>
 inline constexpr char tag_id{};
 
-/// Nodes and loops of a tree, for the compiler to check.
+/// The nodes and loops of a tree, for checks at compile time.
 struct TreeShape {
   bool nodes_ok = true;
   unsigned nodes = 0;
@@ -578,7 +584,7 @@ constexpr TreeFault fault_of(TreeShape const& s) {
   }
   return TreeFault::none;
 }
-/// The item types along a loop: the end gives what the head takes.
+/// The type of item that the node with `Tag` takes: a loop's end must give this type.
 template <class Tree, class Tag>
 struct Tagged {
   using In = void;
@@ -621,7 +627,7 @@ struct LoopTypes<Root, Node<Tag, F, Children...>> {
 template <class Root, class F, class Child>
 struct LoopTypes<Root, Repeat<F, Child>> : LoopTypes<Root, Node<void, F, Child>> {};
 
-/// What is wrong about the regions of a tree. `Open`: the parents' types, the innermost first.
+/// Faults in the regions of a tree. `Open` below: the types of the open regions' parents, the innermost first.
 enum class RegionFault { none, closes_nothing, closes_another, parents };
 template <class Some, class All>
 inline constexpr bool begins_with = false;
@@ -643,7 +649,7 @@ struct CheckRegions {
 };
 template <class F, class Open>
 struct Inside {
-  using Within = Open;  ///< of its children
+  using Within = Open;  ///< the parents' types for its children
 };
 template <class F, class... Open>
 requires(Function<F>::kind == Kind::enumerate) struct Inside<F, Types<Open...>> {
@@ -721,7 +727,7 @@ struct CheckTree {
 
 namespace detail {
 
-/// Bits of functions that have a channel to a queue, or to a sink.
+/// Bits of the functions' types with a channel to a queue, and of those with one to a sink.
 struct Ends {
   std::uint32_t queues = 0;
   std::uint32_t sinks = 0;
@@ -755,7 +761,7 @@ constexpr Ends ends_of() {
 
 }  // namespace detail
 
-/// What a segment's kernel runs, in device memory.
+/// The data of a segment's kernel, in device memory.
 template <class Source_, class Modules_, class Sinks_, Shape shape_, unsigned root_module_,
           std::uint32_t shared_modules, detail::Ends ends>
 struct Program {
@@ -766,7 +772,7 @@ struct Program {
   static constexpr Shape shape = shape_;
   static constexpr unsigned root_module = root_module_;
   static constexpr bool refills_lanes = shape.refill == Refill::lanes;
-  /// More than one node has a function of this type.
+  /// Whether more than one node has a function of this type.
   static constexpr bool may_share(unsigned module) { return (shared_modules >> module & 1u) != 0; }
   template <class F>
   static constexpr Leads leads = [] {
@@ -777,17 +783,17 @@ struct Program {
   Source source;
   Sinks sinks;
   void const* functions[Modules::count] = {};
-  std::uint32_t modules[Modules::count] = {};  ///< bits of the nodes of each
+  std::uint32_t modules[Modules::count] = {};  ///< for each module, bits of its nodes
   NodeRow const* rows = nullptr;
   std::uint32_t nodes = 0;
   std::uint32_t openers = 0;  ///< bits of the nodes that open regions
   std::uint32_t replicas = 0;
-  std::uint32_t states_at = 0;  ///< in the near room, like the next four
+  std::uint32_t states_at = 0;  ///< in the near room, as are the next four
   std::uint32_t sinks_at = 0;
   std::uint32_t marks_at = 0;
   std::uint32_t sums_at = 0;
   std::uint32_t scratch_at = 0;
-  std::uint32_t block_bytes = 0;  ///< of shared memory, before the near rooms
+  std::uint32_t block_bytes = 0;  ///< of a block's shared memory before the near rooms
   std::uint32_t near_bytes = 0;
   std::uint64_t far_bytes = 0;
   std::byte* far_rooms = nullptr;
@@ -795,17 +801,17 @@ struct Program {
   std::uint64_t most_claim = 1;
   SharedWords* words = nullptr;
   SinkWords* sink_words = nullptr;
-  RegionWords* region_words = nullptr;  ///< of each node
+  RegionWords* region_words = nullptr;  ///< one for each node
   NodeCounters* counters = nullptr;
-  std::uint32_t* made = nullptr;  ///< where counted: for each node and lane of a replica
+  std::uint32_t* made = nullptr;  ///< if the shape counts: one for each node and lane of each replica
   ReplicaTimes* times = nullptr;
   Lending lending;
-  std::uint64_t lend_after_ns = 0;  ///< of a replica's begin
+  std::uint64_t lend_after_ns = 0;  ///< after the lender's start
   Control* control = nullptr;
   std::uint32_t stage = no_id;
 };
 
-/// What every thread of a segment's kernel runs.
+/// The code that every thread of a segment's kernel runs.
 template <class Program, unsigned Outlets, unsigned Inlets>
 struct SegmentRunner {
   static constexpr unsigned outlet_count = Outlets;
@@ -864,7 +870,7 @@ struct SegmentRunner {
   }
 };
 
-/// Instead of a tree that was refused: the message is all that the compiler says of it.
+/// Stands in for the runner of a refused tree, so that the compiler prints nothing but the message.
 struct RefusedRunner {
   static constexpr unsigned outlet_count = 0;
   static constexpr unsigned inlet_count = 0;
@@ -878,11 +884,11 @@ struct RefusedRunner {
 
 // ---- the host's side
 
-/// A node as the host knows it, in the order of the declaration.
+/// A node as the host knows it. Nodes are listed in the order of declaration.
 struct NodeDescription {
   std::string name;
   int parent = -1;
-  unsigned channel = 0;  ///< of the parent
+  unsigned channel = 0;  ///< the parent's channel that leads to it
   unsigned module = 0;
   NodeOptions options;
   Kind kind = Kind::unknown;
@@ -890,24 +896,24 @@ struct NodeDescription {
   std::uint32_t item_bytes = 0;
   std::uint32_t item_align = 1;
   std::uint32_t cursor_bytes = 0;  ///< 0: it cannot suspend
-  std::uint32_t mark_bytes = 0;    ///< of a signal in its queue; 0: the segment has none
+  std::uint32_t mark_bytes = 0;    ///< of one mark in its queue; 0: the segment has no signals
   bool raises = false;
   unsigned items_per_lane = 1;
   unsigned lanes_per_item = 1;
-  std::uint32_t state_bytes = 0;  ///< 0: it keeps nothing by itself
+  std::uint32_t state_bytes = 0;  ///< 0: it keeps no state
   std::uint32_t state_align = 1;
   std::uint32_t in_block_bytes = 0;  ///< 0: it has no table
   std::uint32_t in_block_align = 1;
-  std::uint32_t value_bytes = 0;  ///< of one that closes regions: of each
+  std::uint32_t value_bytes = 0;  ///< of an aggregate: of one region's value
   std::uint32_t value_align = 1;
-  std::vector<int> opened{};  ///< the nodes that have opened the regions which it is in, the innermost first
+  std::vector<int> opened{};  ///< the openers of the regions that it is in, the innermost first
   std::vector<std::byte> function;
-  std::vector<int> to;     ///< of each channel: a node of this list, or -1 - a sink's number
-  std::uint32_t loop = 0;  ///< 1 + the loop's number that it is in
+  std::vector<int> to;     ///< where each channel leads: a node of this list, or -1 - a sink's number
+  std::uint32_t loop = 0;  ///< 1 + the number of its loop; 0: it is in none
   bool loop_head = false;
 };
 
-/// What was chosen for a node's input queue.
+/// The size and place chosen for a node's input queue.
 struct QueueSize {
   std::string node;
   std::uint32_t queue_slots = 0;
@@ -915,59 +921,60 @@ struct QueueSize {
   std::uint32_t item_bytes = 0;
   std::uint64_t bytes = 0;  ///< of one replica, with cursors
   bool in_shared_memory = false;
-  Context context = Context::sparse;  ///< of a node in a region: what was chosen
+  Context context = Context::sparse;  ///< the context chosen for a node in a region
 };
 
-/// What was counted at one node in one replica.
+/// Counters of one node in one replica.
 struct CountersOf {
   std::string node;
   unsigned replica = 0;
   NodeCounters counters;
 };
 
-/// What was counted at one node in all replicas together.
+/// Counters of one node, over all replicas together.
 struct CountersOfNode {
   std::string node;
   NodeCounters counters;
 };
 
-/// A segment that a pipeline runs, whatever its nodes. Made by Pipeline::add_segment. *Lifetime*: the pipeline's.
+/// A segment that a pipeline runs, whatever its nodes are. Made by Pipeline::add_segment. *Lifetime*: the pipeline's.
 class SegmentBase : public KernelData {
  public:
   SegmentBase(std::string name, SegmentConfig config, Shape shape, std::vector<NodeDescription> nodes,
               std::vector<std::string> sinks, unsigned modules, bool is_range, bool root_is_queued);
   ~SegmentBase() override;
 
-  /// Items that the last run has put into a sink. *Throws* ConfigError where there is none of that name.
+  /// Items that the last run has put into a sink. *Throws* ConfigError if there is no sink of that name.
   [[nodiscard]] std::uint64_t items(std::string_view sink) const;
-  /// After prepare(). Contexts are those of the last run, or before it of the first.
+  /// Valid after prepare(). Contexts are those of the last run; before any run, those of the first.
   [[nodiscard]] std::vector<QueueSize> const& queues() const { return queues_; }
   /// Bytes of queues and cursors that the device keeps for all replicas.
   [[nodiscard]] std::uint64_t queue_bytes() const { return queue_bytes_; }
-  /// Of them, what safe minima take beyond the shares of the target or budget (sizing.hpp).
+  /// The part of queue_bytes() that safe minima take beyond the shares of the target or budget (sizing.hpp).
   [[nodiscard]] std::uint64_t bloat_bytes() const { return bloat_bytes_; }
   [[nodiscard]] unsigned replicas() const { return replicas_; }
   /// Lanes of a replica.
   [[nodiscard]] unsigned lanes() const { return lanes_; }
-  /// Of the last run, node by node. Empty unless the shape asks for them.
+  /// Counters of the last run, node by node. Empty unless Shape::counters is set.
   [[nodiscard]] std::vector<CountersOf> counters() const;
-  /// The same, summed over the replicas: in the order of nodes().
+  /// The same, summed over the replicas, in the order of nodes().
   [[nodiscard]] std::vector<CountersOfNode> node_counters() const;
-  /// Of the last run, for each replica.
+  /// Times of each replica in the last run.
   [[nodiscard]] std::vector<ReplicaTimes> const& times() const { return times_; }
-  /// From the first replica's begin to the last one's end.
+  /// From the start of the first replica to the end of the last one.
   [[nodiscard]] double kernel_seconds() const;
-  /// The part of kernel_seconds() in which an average replica had no work: not begun, ended, or waiting for some.
+  /// The fraction of kernel_seconds() in which an average replica had no work: not started, ended, or waiting for work.
   [[nodiscard]] double imbalance() const;
   [[nodiscard]] std::vector<NodeDescription> const& nodes() const { return nodes_; }
-  /// The tree as sizing.hpp takes it: gains and service times as the last run has counted them (Shape::counters), else as
-  /// declared, and no times. After prepare().
+  /// The tree as sizing.hpp takes it. If the last run counted (Shape::counters), gains and service times are measured;
+  /// else gains are as declared, and there are no times. Valid after prepare().
   [[nodiscard]] SizedNodes measured_nodes() const;
-  /// Bytes that all queues and cursors of all replicas are to take: SegmentConfig's target, or its budget, or what they take.
+  /// Bytes that were asked for all queues and cursors of all replicas: SegmentConfig's target, else its budget, else
+  /// the bytes that they take.
   [[nodiscard]] std::uint64_t asked_bytes() const;
-  /// What would bring the queues nearer to the law under a budget of so many bytes for all replicas, and what would save time
-  /// (sizing.hpp); its bytes are of one replica. `queue_ns`: what an item costs in a queue; the default was measured on an
-  /// H200. *Throws* ConfigError.
+  /// Proposes what brings the queues nearer to the law, and what saves time (sizing.hpp). `budget_bytes` is for all
+  /// replicas; the bytes in the result are of one replica. `queue_ns`: the cost of an item in a queue; the default was
+  /// measured on an H200. *Throws* ConfigError.
   [[nodiscard]] Advice advice(std::uint64_t budget_bytes, double queue_ns = 2) const;
 
   simt::Grid choose_grid(Backend& backend, DeviceKernel const& kernel, GpuStageOptions options,
@@ -977,11 +984,11 @@ class SegmentBase : public KernelData {
   void finish(Backend& backend) override;
 
  protected:
-  /// What the typed part fills its program with.
+  /// The values that the typed part copies into its program.
   struct Placed {
     NodeRow const* rows;
     std::vector<void const*> functions;  ///< of each module
-    std::vector<std::uint32_t> modules;  ///< bits of its nodes
+    std::vector<std::uint32_t> modules;  ///< of each module, bits of its nodes
     SinkWords* sink_words;
     RegionWords* region_words;
     SharedWords* words;
@@ -996,7 +1003,7 @@ class SegmentBase : public KernelData {
     std::byte* far_rooms;
   };
   virtual void upload_program(Backend& backend, Placed const& placed) = 0;
-  /// The function of a node, for the next run.
+  /// Sets the function of a node for the next runs.
   void set_function(std::string_view node, unsigned module, void const* function, std::size_t bytes);
 
  private:
@@ -1015,7 +1022,7 @@ class SegmentBase : public KernelData {
   [[nodiscard]] std::uint64_t tag_bytes(std::size_t node, std::uint32_t queue_slots) const;
   [[nodiscard]] std::uint32_t arena_slots(std::size_t opener) const;
   [[nodiscard]] std::uint16_t ends_of(std::size_t opener) const;
-  /// Of regions: as they were in the last run, before the first as declared; or as short as can be.
+  /// Lengths of regions. known: as in the last run; before any run, as declared. shortest: as short as possible.
   enum class Lengths : std::uint8_t { known, shortest };
   [[nodiscard]] double items_of_a_region(std::size_t node) const;
   [[nodiscard]] Context context_of(std::size_t node, Lengths lengths = Lengths::known) const;
@@ -1038,11 +1045,11 @@ class SegmentBase : public KernelData {
   bool is_range_;
   bool root_is_queued_;
   bool has_regions_;
-  std::vector<unsigned> numbers_;  ///< of each node on the device
+  std::vector<unsigned> numbers_;  ///< each node's number on the device
   std::vector<NodeRow> rows_;      ///< by number
   std::vector<QueueSize> queues_;
   std::vector<std::pair<std::size_t, std::uint64_t>>
-      guards_;  ///< the node that each is of, and where in a replica's far room
+      guards_;  ///< of each guard: its node, and its place in a replica's far room
   std::uint64_t queue_bytes_ = 0;
   std::uint64_t bloat_bytes_ = 0;
   unsigned replicas_ = 0;
@@ -1052,7 +1059,7 @@ class SegmentBase : public KernelData {
   std::vector<std::uint64_t> sink_items_;
   std::vector<NodeCounters> counters_;
   std::vector<ReplicaTimes> times_;
-  std::vector<double> region_items_;  ///< of each node, in the last run: items of a region; below 0: there was none
+  std::vector<double> region_items_;  ///< for each node, average items of a region in the last run; negative: no region
 };
 
 namespace detail {
@@ -1062,7 +1069,7 @@ template <class Modules, Refill refill>
 struct Collector {
   std::vector<NodeDescription> nodes;
   std::vector<std::string> sinks;
-  std::vector<std::pair<void const*, void const*>> sink_kinds;  ///< type, and memory of a buffer
+  std::vector<std::pair<void const*, void const*>> sink_kinds;  ///< each sink's type, and its buffer's memory
   std::vector<std::pair<void const*, int>> tags;
   unsigned loops = 0;
 
@@ -1168,7 +1175,7 @@ struct Collector {
     nodes.push_back(std::move(d));
     return static_cast<int>(nodes.size()) - 1;
   }
-  /// Sinks of one name are one: several channels may lead to it.
+  /// Sinks of the same name are one sink, to which several channels lead.
   template <class Sink>
   int add_sink(std::string const& name, void const* memory = nullptr) {
     auto const place = static_cast<std::size_t>(std::ranges::find(sinks, name) - sinks.begin());
@@ -1218,7 +1225,7 @@ struct ListOf<Types<Ts...>> {
   using type = SinkList<Ts...>;
 };
 
-/// All sinks of a tree, in the order of the declaration.
+/// Calls `visit` for all sinks of a tree, in the order of declaration.
 template <class Child, class Visit>
 void for_sinks(Child const& child, Visit&& visit) {
   if constexpr (is_node<Child>) {
@@ -1254,7 +1261,7 @@ void place_sink(SinkList<First, Rest...>& list, SinkWords* words) {
 
 }  // namespace detail
 
-/// A segment of nodes that the compiler knows.
+/// A segment whose nodes are known at compile time.
 template <class Tree, class Source, Shape shape>
 class Segment final : public SegmentBase {
   static_assert(detail::is_node<Tree>,
@@ -1317,20 +1324,20 @@ class Segment final : public SegmentBase {
     }
   }
 
-  /// The function of a node in the next runs. *Throws* ConfigError where there is no such node.
+  /// Sets the function of a node for the next runs. *Throws* ConfigError if there is no such node.
   template <class F>
   void set(std::string_view node, F const& function) {
     static_assert(detail::times_in<F, Modules> == 1, "hiway: segment: set: no node has a function of this type");
     set_function(node, detail::place_in<F, Modules>, &function, sizeof(F));
   }
-  /// The function of every node whose function is of this type.
+  /// Sets the function of every node whose function has this type.
   template <class F>
   void set_all(F const& function) {
     for (NodeDescription const& n : nodes()) {
       if (n.module == detail::place_in<F, Modules>) set(n.name, function);
     }
   }
-  /// The source of the next runs: another buffer, or another number of items.
+  /// Sets the source of the next runs: another buffer, or another number of items.
   void set_source(Source source) { program_.source = Traits::device(source); }
 
  private:

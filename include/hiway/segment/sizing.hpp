@@ -1,20 +1,21 @@
-// Sizing: how many slots the queues of a segment's nodes get. Pure functions of numbers that were declared or measured;
-// one replica's queues.
+// Sizing: how many slots the queues of a segment's nodes get. Pure functions of declared or measured numbers, for the
+// queues of one replica.
 //
-// A node fires `lanes` lanes (v below) at once; each lane puts at most max_gain (a) items for its own. Every node but a
-// range source has one input queue.
+// A node fires `lanes` lanes (v below) at once; each lane puts at most max_gain (a) items for its own item. Every node
+// has one input queue, except a root whose source is a range.
 //
-//   safe     A parent fires when the queue can take its worst case, a*v items; up to v-1 items, too few for a full
-//            vector, may lie there: a*v + v-1 slots. An interruptible parent suspends between outputs, one a lane:
-//            2v-1. Where an ensemble has another width w than v, a parent puts a*w, and w-1 may lie there. In a loop nodes fire on occupancy: at least 2v. A loop's head keeps v slots that its tree edge
-//            may not take, for what comes back: v more.
-//   law      A node is activated in proportion to G/q: G items come to its queue of q slots for each item of the
-//            root. The sum of G/q under z bytes an item and a budget is least at q = c*sqrt(G/z).
+//   safe     A parent fires when the queue can take its worst case, a*v items. Up to v-1 items, too few for a full
+//            vector, may be in the queue already. So it needs a*v + v-1 slots. An interruptible parent suspends between
+//            outputs, one per lane, so 2v-1 are enough. If ensembles have another width w than v, a parent puts a*w
+//            items, and w-1 may be in the queue. In a loop nodes fire on occupancy, which needs at least 2v slots. A
+//            loop's head needs v more: its tree edge may not take these, they are for what comes back.
+//   law      A node is activated in proportion to G/q: for each item of the root, G items come to its queue of q slots.
+//            With z bytes an item and a given budget, the sum of G/q is least at q = c*sqrt(G/z).
 //   bloat    What a safe minimum takes beyond the law's share.
 //
-// The law is the continuous one, in whole slots: the greatest c that fits, then the slots that gain most a byte, then
-// the moves of one slot from queue to queue that gain. Where all items have one size this is the best there is; else no
-// worse than the best of a budget that is one largest item, less one byte, smaller.
+// The law is continuous; slots are whole. First the greatest c that fits is taken, then the slots that gain the most
+// per byte, then moves of one slot between queues that gain. If all items have one size, the result is optimal.
+// Otherwise it is no worse than the optimum of a budget that is smaller by one largest item less one byte.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -27,64 +28,65 @@ namespace hiway::segment {
 
 enum class LoopPlace { outside, head, body };
 
-/// A node, the queue into it, and the channel to that queue. Interruptible is the node itself, not each of its
-/// children's channels, which could differ. Whether a node is in a loop and at its head is one question.
+/// A node, its input queue, and the channel to that queue. `interruptible` belongs to the node, not to the channels to
+/// its children, which could differ.
 struct SizedNode {
   std::string name{};
-  std::int32_t parent = -1;       ///< -1: the root, the first of all. Parents stand before their children.
+  std::int32_t parent = -1;       ///< -1: the root, which is the first node. Parents come before their children.
   std::int64_t item_bytes = 1;    ///< of its queue
   double gain = 1;                ///< average outputs on the channel to it, per item of its parent; root: 1
-  std::int64_t max_gain = 1;      ///< the most of them. Of an interruptible parent 1 counts.
-  std::int64_t width = 0;         ///< items of an ensemble of it; 0: one for each lane
+  std::int64_t max_gain = 1;      ///< the most of these outputs; counts as 1 if the parent is interruptible
+  std::int64_t width = 0;         ///< items of its ensembles; 0: one for each lane
   bool interruptible = false;     ///< it suspends between outputs
   bool may_suspend = true;        ///< its kind can be made interruptible
-  std::int64_t cursor_bytes = 0;  ///< saved for each lane where it is interruptible
+  std::int64_t cursor_bytes = 0;  ///< saved for each lane if it is interruptible
   double service_ns = 0;          ///< measured, per item of full vectors; 0: unknown
   LoopPlace loop = LoopPlace::outside;
-  double loop_gain = 0;   ///< a loop's head: items that come back, per item that it takes
-  bool has_queue = true;  ///< false: the root is a range source, which keeps none
+  double loop_gain = 0;   ///< of a loop's head: items that come back, per item that it takes
+  bool has_queue = true;  ///< false for a root whose source is a range
 };
-/// In the order in which every result lists them.
+/// All results list nodes in this order.
 using SizedNodes = std::vector<SizedNode>;
 
-/// Items that come to each node, per item of the root; what a loop brings back counts. *Throws* ConfigError.
+/// Items that come to each node, per item of the root. Items that a loop brings back count. *Throws* ConfigError.
 [[nodiscard]] std::vector<double> cumulative_gains(SizedNodes const& nodes);
 
-/// The least capacities in which nothing can get stuck. 2^50 stands for all above. *Throws* ConfigError.
+/// The least capacities with which no node can get stuck. Larger values are given as 2^50. *Throws* ConfigError.
 [[nodiscard]] std::vector<std::int64_t> safe_slots(SizedNodes const& nodes, std::int64_t lanes);
 
-/// Bytes of these, and of the cursors. 2^50 stands for all above. *Throws* ConfigError.
+/// Bytes of these slots and of the cursors. Larger values are given as 2^50. *Throws* ConfigError.
 [[nodiscard]] std::int64_t minimum_bytes(SizedNodes const& nodes, std::int64_t lanes);
 
 enum class Budget {
-  hard,   ///< never exceeded: refused where it is below the minimum
+  hard,   ///< never exceeded; refused if it is below the minimum
   target  ///< shared by the law alone; safe minima beyond their shares come on top, as bloat
 };
 
 struct Sizes {
-  std::vector<std::int64_t> queue_slots;  ///< 0 where there is no queue
+  std::vector<std::int64_t> queue_slots;  ///< 0 for a node without a queue
   std::vector<std::int64_t> safe_slots;   ///< likewise
-  std::vector<std::int64_t> bloat_bytes;  ///< of the safe minimum, beyond the share of the law that knows no minima
-  std::int64_t cursor_bytes = 0;          ///< part of the budget, with both
+  std::vector<std::int64_t> bloat_bytes;  ///< of the safe minimum, beyond the law's share, which knows no minima
+  std::int64_t cursor_bytes = 0;          ///< part of the budget, hard or target
   std::int64_t bytes = 0;                 ///< of all slots and cursors
 
   [[nodiscard]] std::int64_t all_bloat_bytes() const;
 };
 
-/// Shares out one replica's budget. *Throws* ConfigError, with the bytes that are needed and the nodes that would lower
-/// them if they were interruptible, where a hard budget is too small.
+/// Shares out one replica's budget. *Throws* ConfigError. If a hard budget is too small, the error names the bytes that
+/// are needed, and the nodes that would lower them if they were interruptible.
 [[nodiscard]] Sizes distribute(SizedNodes const& nodes, std::int64_t lanes, std::int64_t budget_bytes,
                                Budget budget = Budget::hard);
 
-/// The tree with `child` run inside its parent's firings: its queue is gone, gains on its children's channels are
-/// multiplied. The two suspend if both did. *Throws* ConfigError for the root, and in a loop, whose edges must stay.
+/// The tree with `child` run inside its parent's firings: the child's queue is gone, and the gains on the channels to
+/// its children are multiplied by its own. The merged node suspends if both did. *Throws* ConfigError for the root, and
+/// in a loop, whose edges must stay.
 ///
-/// Time per item of the parent, s a node's service time, g and a the channel's gain and most, `queue_ns` what one item
-/// costs in a queue:
+/// Time per item of the parent, where s is a node's service time, g and a are the channel's gain and max_gain, and
+/// `queue_ns` is the cost of one item in a queue:
 ///   apart    s_parent + g * (s_child + queue_ns)   vectors are full
 ///   merged   s_parent + r * s_child                the child runs r times a firing, with g/r of the lanes at work
-/// r is the most outputs that any of the v lanes has: on average at most a, and at most the sum of all, v*g. With
-/// r = min(a, v*g) a merge is never praised too much, whatever the distribution.
+/// r is the most outputs that any of the v lanes has. On average it is at most a, and at most the sum over all lanes,
+/// v*g. r = min(a, v*g) therefore never overstates the gain of a merge, whatever the distribution of outputs.
 [[nodiscard]] SizedNodes merged(SizedNodes const& nodes, std::size_t child, std::int64_t lanes);
 
 struct InterruptProposal {
@@ -92,21 +94,24 @@ struct InterruptProposal {
   std::int64_t freed_bytes = 0;  ///< bloat, less the cursors
 };
 struct MergeProposal {
-  std::size_t child = 0;           ///< into its parent
-  double saved_ns = 0;             ///< at least, per item of the root
-  std::int64_t minimum_bytes = 0;  ///< of the whole tree then
+  std::size_t child = 0;           ///< to be merged into its parent
+  double saved_ns = 0;             ///< saved at least, per item of the root
+  std::int64_t minimum_bytes = 0;  ///< of the whole tree after the merge
 };
 struct Advice {
-  /// Whose queue is mostly bloat because max_gain is at least 4 times the gain, or 4 where the gain is below 1.
+  /// Nodes whose queue is mostly bloat because max_gain is at least 4 times the gain, or at least 4 if the gain is
+  /// below 1.
   std::vector<std::size_t> pessimistic;
-  /// One after the other, each the one that frees most, until the law is met or nothing more is freed.
+  /// Nodes to make interruptible, one after the other: always the one that frees the most, until the law is met or
+  /// nothing more is freed.
   std::vector<InterruptProposal> interrupt;
-  std::int64_t left_bytes = 0;  ///< bloat after all of these
-  /// Each for itself, whose minimum the budget holds; the one that saves most first. Unmeasured children are left out.
+  std::int64_t left_bytes = 0;  ///< bloat that is left after all of these
+  /// Single merges whose minimum fits the budget; the one that saves the most comes first. Children without measured
+  /// times are left out.
   std::vector<MergeProposal> merge;
 };
 
-/// What would bring the queues nearer to the law, and what would save time. *Throws* ConfigError.
+/// Proposes what brings the queues nearer to the law, and what saves time. *Throws* ConfigError.
 [[nodiscard]] Advice advise(SizedNodes const& nodes, std::int64_t lanes, std::int64_t budget_bytes, double queue_ns);
 
 }  // namespace hiway::segment
