@@ -1,11 +1,12 @@
-// FlowPlan: which tunnels end together, which puts may wait for room, which spill, and whom a full pool holds back. A pure
-// function of the declared graph: it needs no device and no memory.
+// FlowPlan: which tunnels end together, which puts may wait for room, which spill, and which writers a full pool holds
+// back. A pure function of the declared graph: it needs no device and no memory.
 //
-//   unit       a strongly connected set of tunnels (a leads to b where a stage reads a and writes b); it ends as a whole
-//   component  a strongly connected set of stages, a group counted as one node. A put into a tunnel that is read in its own
-//              component must never wait: it spills, unless a plan or room to grow says that waiting is safe.
-//   cycle      a component that has spill pools, and writers outside that may wait. Those are held back while a pool is
-//              more than half full (docs/adr/0013).
+//   unit       a strongly connected set of tunnels (a leads to b where a stage reads a and writes b); it ends as a
+//              whole
+//   component  a strongly connected set of stages, a group counted as one node. A put into a tunnel that is read in
+//              its own component must never wait: it spills, unless a plan or room to grow makes waiting safe.
+//   cycle      a component that has spill pools, and writers outside that may wait. Those are held back while a pool
+//              is more than half full (docs/adr/0013).
 #pragma once
 #include <cstddef>
 #include <cstdint>
