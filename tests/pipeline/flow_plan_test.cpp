@@ -1,4 +1,5 @@
-// Flow control of a declared graph, decided without a device: units, spilling, cycles that hold their sources back, refusals.
+// Flow control of a declared graph, decided without a device: units, spilling, cycles that hold their sources back,
+// refusals.
 #include "lib/pipeline/flow_plan.hpp"
 
 #include <gmock/gmock.h>
@@ -30,7 +31,7 @@ class Graph {
   }
   std::uint32_t grouped_stage(std::uint32_t node, Ids from, Ids into) {
     auto const id = static_cast<std::uint32_t>(graph_.stages.size());
-    graph_.stages.push_back({"s" + std::to_string(id), node, std::move(from), std::move(into)});
+    graph_.stages.push_back({std::string("s") + std::to_string(id), node, std::move(from), std::move(into)});
     return id;
   }
   [[nodiscard]] FlowPlan plan() const { return plan_flow(graph_); }
