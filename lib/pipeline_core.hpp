@@ -513,7 +513,7 @@ class Pipeline::Core final : public RunInfo {
   bool all_started_ = false;  ///< the supervisor's own
   bool asks_driver_ = false;  ///< a device of the run has memory that only its driver reads
   std::chrono::steady_clock::time_point next_kernel_poll_;  ///< the watcher's own
-  std::atomic<std::int64_t> driver_since_ns_{0};  ///< when the watcher's call to the driver began; 0: it is in none
+  std::atomic<std::int64_t> driver_since_ns_{0};            ///< when the watcher's call to the driver began; 0: it is in none
   // The observer's: the watcher, or the supervisor while a call to the driver holds the watcher up.
   std::mutex observing_;
   std::chrono::nanoseconds driver_held_{0};  ///< how long the driver has held the watcher up
