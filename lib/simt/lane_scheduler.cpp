@@ -351,7 +351,7 @@ std::uint64_t meet(WarpOperation operation, std::uint32_t mask, std::uint64_t va
 
 std::uint32_t converge() { return scheduler_here("converge").converge(__builtin_return_address(0)); }
 
-// TSan sees only what callers do with a reference; the lane's record may have been an earlier lane's.
+// By value: a caller that wrote through a reference would show TSan a race with the lane that had this record before.
 std::uint32_t lane_mark() noexcept { return lane_here("lane_mark").mark; }
 void set_lane_mark(std::uint32_t mark) noexcept { lane_here("set_lane_mark").mark = mark; }
 

@@ -48,7 +48,8 @@ struct Line {
           std::this_thread::sleep_for(sleep);
         },
         into(numbers));
-    pipe.add_cpu_stage("sink", [](int const&) {}, from(numbers));
+    pipe.add_cpu_stage(
+        "sink", [](int const&) {}, from(numbers));
   }
   Pipeline pipe;
 };
@@ -128,8 +129,8 @@ TEST(Graph, IsAPictureWhereGraphvizIsInstalled) {
 TEST(Graph, OfAnotherProgramIsWrittenAsAnyFile) {
   std::filesystem::path const folder = testing::TempDir() + "drawn_" + std::to_string(getpid());
   std::filesystem::create_directories(folder);
-  std::ofstream(folder / "dot")
-      << "#!/bin/sh\nhead -c 7\necho ', drawn'\ncat > /dev/null\n";  // all: or it breaks the pipe
+  // It reads all of its input: if it ended early, writing the graph could fail.
+  std::ofstream(folder / "dot") << "#!/bin/sh\nhead -c 7\necho ', drawn'\ncat > /dev/null\n";
   std::filesystem::permissions(folder / "dot", std::filesystem::perms::owner_all);
   std::filesystem::create_symlink("picture", folder / "graph.svg");
   std::string const before = std::getenv("PATH");

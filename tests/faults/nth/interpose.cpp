@@ -58,7 +58,7 @@ Spared::~Spared() { --spared; }
 using hiway_tests::nth::fails;
 using hiway_tests::nth::Resource;
 
-// ---- memory: every form of new that there is, so that none is a sanitizer's and its delete ours
+// ---- memory: every form of new. A form left to a sanitizer's runtime would not match the delete below.
 
 namespace {
 
