@@ -80,13 +80,6 @@ HIWAY_DEVICE inline Run claim_run(Machine m, ClaimWords const& w, std::uint32_t 
   return {first, static_cast<std::uint32_t>(granted)};
 }
 
-/// How a claim is shared.
-struct Sharing {
-  Grouping grouping;
-  ClaimKind kind;
-  Control* control;  ///< polled by claims that wait for other warps of their block; null: none waits
-};
-
 /// The key of block_group.hpp G4. A tally belongs to one outlet of a block, so to one ring (and to its spill pool,
 /// which claims by warps). A credit word belongs to one ring, and to either its puts or its gets.
 HIWAY_DEVICE inline std::uint64_t key_of(ClaimWords const& w) {
@@ -104,12 +97,11 @@ HIWAY_DEVICE inline Run claim_for_warp(Machine m, ClaimWords const& w, std::uint
     if (sharing.control != nullptr && sharing.grouping != Grouping::warp && m.block_threads() > 32 &&
         claims_in_block(m, sharing.grouping, sharing.kind)) {
       if (!w.by_tags && credits != Credits::likely && m.load(w.credit, Order::relaxed) <= 0) return {};
-      return claim_in_block(m, sharing.grouping, sharing.kind, key_of(w), n, *sharing.control,
-                            [&](std::uint32_t wanted) {
-                              Run const run = claim_run(m, w, wanted, Credits::likely);
-                              if (wanted != n) m.fetch_add(w.groups, std::uint64_t{1}, Order::relaxed);
-                              return run;
-                            });
+      return claim_in_block(m, sharing, key_of(w), n, [&](std::uint32_t wanted) {
+        Run const run = claim_run(m, w, wanted, Credits::likely);
+        if (wanted != n) m.fetch_add(w.groups, std::uint64_t{1}, Order::relaxed);
+        return run;
+      });
     }
   }
   return claim_run(m, w, n, credits);

@@ -162,6 +162,59 @@ struct TagReader {
   bool alone;  ///< no other warp, or thread, reads: all lanes of this one together need no CAS
 };
 
+namespace detail {
+
+/// The lanes of one try, and the caller's place among them.
+struct TagLanes {
+  std::uint32_t group;
+  unsigned leader;
+  unsigned rank;  ///< among those that want an item
+  bool alone;     ///< nobody else takes tickets
+};
+/// What the lanes saw side by side.
+struct TagLook {
+  std::uint64_t first = 0;  ///< `taken`
+  TaggedSlot seen;          ///< the lane's own slot, `rank` behind it
+};
+
+/// Looks at `taken` and at the slots from there on, all at once, since `next` says where they begin. If it was stale
+/// the lanes look again; false if it is stale once more.
+template <class Machine>
+HIWAY_DEVICE inline bool look_side_by_side(Machine m, Ring const& ring, TagLanes const& lanes, bool need,
+                                           std::uint32_t& known_next, TagLook& look) {
+  std::uint32_t next = m.shuffle(lanes.group, known_next, lanes.leader);
+  for (unsigned looks = 0;; ++looks) {
+    if (m.lane() == lanes.leader) look.first = m.load_ahead(ring.words->taken);
+    if (need) look.seen = m.look_tagged(ring.tagged_slot(next + lanes.rank));  // A4
+    look.first = m.shuffle(lanes.group, look.first, lanes.leader);
+    known_next = static_cast<std::uint32_t>(look.first);
+    if (known_next == next) return true;
+    if (looks != 0) return false;
+    next = known_next;
+  }
+}
+
+/// Takes the tickets from `first` up to `after` for the lanes, which leave it together; false if others took tickets
+/// meanwhile.
+template <class Machine>
+HIWAY_DEVICE inline bool take_side_by_side(Machine m, Ring const& ring, TagLanes const& lanes, std::uint64_t first,
+                                           std::uint64_t after, Word<std::uint64_t>* tally) {
+  std::uint32_t won = 0;
+  if (m.lane() == lanes.leader) {
+    if (lanes.alone) {
+      m.store(ring.words->taken, after, Order::relaxed);
+    } else {
+      won = m.compare_exchange(ring.words->taken, first, after, Order::relaxed) ? 1u : 0u;
+    }
+    if ((lanes.alone || won != 0) && tally != nullptr) m.fetch_add(*tally, after - first, Order::relaxed);
+  }
+  if (!lanes.alone && m.shuffle(lanes.group, won, lanes.leader) == 0) return false;
+  m.sync_warp(lanes.group);
+  return true;
+}
+
+}  // namespace detail
+
 /// Tries once to get an item from a tagged inbox for each lane of `group` with `need`; the lanes look side by side.
 /// Calls `read(std::byte const*)` in those that got one. No lane gets one if others took tickets meanwhile.
 template <class Machine, class Read>
@@ -169,43 +222,21 @@ HIWAY_DEVICE inline bool get_tagged(Machine m, Ring const& ring, std::uint32_t g
                                     Read&& read) {
   std::uint32_t const wanting = m.ballot(group, need);
   if (wanting == 0) return false;
-  unsigned const leader = m.lowest(group);
-  unsigned const rank = m.count(wanting & lanes_below(m.lane()));
   bool const alone = who.alone && group == m.lanes();
+  detail::TagLanes const all{group, m.lowest(group), m.count(wanting & lanes_below(m.lane())), alone};
   if (alone) m.sync_warp(group);  // if a lane took a ticket by itself before, all see it
-  std::uint32_t next = m.shuffle(group, who.next, leader);
-  std::uint64_t first = 0;
-  TaggedSlot seen;
-  for (unsigned looks = 0;; ++looks) {
-    if (m.lane() == leader) first = m.load_ahead(ring.words->taken);
-    if (need) seen = m.look_tagged(ring.tagged_slot(next + rank));  // A4
-    first = m.shuffle(group, first, leader);
-    who.next = static_cast<std::uint32_t>(first);
-    if (who.next == next) break;
-    if (looks != 0) return false;
-    next = who.next;
-  }
-  std::uint64_t const ticket = first + rank;
-  std::uint32_t const missing = wanting & ~m.ballot(group, need && seen.tag.bits == ring.tag_of(ticket));
+  detail::TagLook look;
+  if (!detail::look_side_by_side(m, ring, all, need, who.next, look)) return false;
+  std::uint64_t const ticket = look.first + all.rank;
+  std::uint32_t const missing = wanting & ~m.ballot(group, need && look.seen.tag.bits == ring.tag_of(ticket));
   std::uint32_t const lanes = missing == 0 ? wanting : wanting & lanes_below(m.lowest(missing));
   if (lanes == 0) return false;
-  std::uint64_t const after = first + m.count(lanes);
-  std::uint32_t won = 0;
-  if (m.lane() == leader) {
-    if (alone) {
-      m.store(ring.words->taken, after, Order::relaxed);
-    } else {
-      won = m.compare_exchange(ring.words->taken, first, after, Order::relaxed) ? 1u : 0u;
-    }
-    if ((alone || won != 0) && who.tally != nullptr)
-      m.fetch_add(*who.tally, std::uint64_t{m.count(lanes)}, Order::relaxed);
-  }
-  if (!alone && m.shuffle(group, won, leader) == 0) return false;
-  m.sync_warp(group);
+  std::uint64_t const after = look.first + m.count(lanes);
+  if (!detail::take_side_by_side(m, ring, all, look.first, after, who.tally)) return false;
   who.next = static_cast<std::uint32_t>(after);
   if ((lanes >> m.lane() & 1u) == 0) return false;
-  read(Machine::tags_bring_items ? static_cast<std::byte const*>(seen.item) : ring.item(ticket));
-  detail::count_tagged(m, ring, Grant{true, ticket, rank, lanes});
+  read(Machine::tags_bring_items ? static_cast<std::byte const*>(look.seen.item) : ring.item(ticket));
+  detail::count_tagged(m, ring, Grant{true, ticket, all.rank, lanes});
   return true;
 }
 
