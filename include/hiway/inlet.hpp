@@ -78,20 +78,23 @@ HIWAY_DEVICE inline bool is_throttled(Machine m, InletView const& v) {
 }
 
 // How a CPU thread of a stage spends its time (trace.hpp). Called after a put, before a wait for room, and after it.
-template <class Machine>
-HIWAY_DEVICE inline void note_put(Machine, InletView const&) {}
-HIWAY_NO_SPACE_CHECK HIWAY_DEVICE inline void note_put(ThreadMachine, InletView const& v) {
-  if (v.ports->trace != nullptr) v.ports->trace->put(v.tunnel);
+HIWAY_NO_SPACE_CHECK template <class Machine>
+HIWAY_DEVICE inline void note_put(Machine, [[maybe_unused]] InletView const& v) {
+  if constexpr (RoleOf<Machine>::keeps_trace) {
+    if (v.ports->trace != nullptr) v.ports->trace->put(v.tunnel);
+  }
 }
-template <class Machine>
-HIWAY_DEVICE inline void note_full(Machine, InletView const&) {}
-HIWAY_NO_SPACE_CHECK HIWAY_DEVICE inline void note_full(ThreadMachine, InletView const& v) {
-  if (v.ports->trace != nullptr) v.ports->trace->begin_put(v.tunnel);
+HIWAY_NO_SPACE_CHECK template <class Machine>
+HIWAY_DEVICE inline void note_full(Machine, [[maybe_unused]] InletView const& v) {
+  if constexpr (RoleOf<Machine>::keeps_trace) {
+    if (v.ports->trace != nullptr) v.ports->trace->begin_put(v.tunnel);
+  }
 }
-template <class Machine>
-HIWAY_DEVICE inline void note_room(Machine, InletView const&, unsigned) {}
-HIWAY_NO_SPACE_CHECK HIWAY_DEVICE inline void note_room(ThreadMachine, InletView const& v, unsigned misses) {
-  if (misses != 0 && v.ports->trace != nullptr) v.ports->trace->end_put(v.tunnel);
+HIWAY_NO_SPACE_CHECK template <class Machine>
+HIWAY_DEVICE inline void note_room(Machine, [[maybe_unused]] InletView const& v, [[maybe_unused]] unsigned misses) {
+  if constexpr (RoleOf<Machine>::keeps_trace) {
+    if (misses != 0 && v.ports->trace != nullptr) v.ports->trace->end_put(v.tunnel);
+  }
 }
 
 /// What a CPU thread does for the monitors after a put. It tells the other side of a run at once, and of a single item
@@ -99,7 +102,7 @@ HIWAY_NO_SPACE_CHECK HIWAY_DEVICE inline void note_room(ThreadMachine, InletView
 /// from whoever polls it from across.
 template <class Machine>
 HIWAY_DEVICE inline void help_to_leave(Machine m, InletView const& v, bool run) {
-  if constexpr (Machine::helps_monitors) {
+  if constexpr (RoleOf<Machine>::helps_monitors) {
     if (v.relays == nullptr || v.ring.tagged) return;
     Relays& r = *v.relays;
     if (run || m.load(r.tells.to, Order::relaxed) == m.load_across(*r.hears.word, Order::relaxed))
@@ -123,7 +126,7 @@ HIWAY_DEVICE inline bool put_once(Machine m, InletView const& v, Ring const& rin
 /// The one of a CPU thread's branches that has most room.
 template <class Machine>
 HIWAY_DEVICE inline InletView const& roomiest(Machine m, InletView const& v) {
-  if constexpr (Machine::has_branches) {
+  if constexpr (RoleOf<Machine>::has_branches) {
     if (v.further_branches != 0) {
       return choose_branch(
           v, [&](InletView const& branch) { return is_throttled(m, branch) ? 0 : room_about(m, branch.ring); });
@@ -151,7 +154,7 @@ HIWAY_DEVICE inline void wait_for_room(Machine m, InletView const& v, unsigned m
   // T5 also for a put that gets no ticket: after the end no credit is given.
   if (spilled || m.load(v.end->closed, Order::relaxed) != 0)
     raise(m, *v.control, spilled ? FaultKind::spill_exhausted : FaultKind::put_after_end, v.stage, v.tunnel, 0);
-  if constexpr (Machine::helps_monitors) {
+  if constexpr (RoleOf<Machine>::helps_monitors) {
     bool heard = false;
     for_each_branch(m, v, [&](InletView const& branch) {
       heard = (branch.relays != nullptr && hear_if_free(m, branch.relays->hears)) || heard;
@@ -511,7 +514,7 @@ class Inlet {
     refuse_spans_of_large_items();
     detail::put_span(m, view_, items.size(), detail::WriteItems<T>{items.data()});
   }
-  HIWAY_NO_SPACE_CHECK HIWAY_DEVICE void put_all(ThreadMachine m, std::span<T const> items) const {
+  HIWAY_NO_SPACE_CHECK HIWAY_DEVICE void put_all(StageThread m, std::span<T const> items) const {
     for (unsigned misses = 0; !items.empty();) {
       InletView const& v = detail::roomiest(m, view_);
       detail::refuse_if_over(m, v);

@@ -72,7 +72,7 @@ HIWAY_DEVICE inline bool get_from(Machine m, OutletView const& v, Ring const& ri
 /// A CPU thread that finds nothing does the monitors' steps here; true when items have come.
 template <class Machine>
 HIWAY_DEVICE inline bool help_to_come(Machine m, OutletView const& v) {
-  if constexpr (Machine::helps_monitors) {
+  if constexpr (RoleOf<Machine>::helps_monitors) {
     if (v.relays == nullptr) return false;
     tell_if_free(m, v.relays->tells);
     return hear_if_free(m, v.relays->hears);
@@ -84,7 +84,7 @@ HIWAY_DEVICE inline bool help_to_come(Machine m, OutletView const& v) {
 /// Of a CPU thread's branches one with items, as far as that is known.
 template <class Machine>
 HIWAY_DEVICE inline OutletView const& fullest(Machine m, OutletView const& v) {
-  if constexpr (Machine::has_branches) {
+  if constexpr (RoleOf<Machine>::has_branches) {
     if (v.further_branches != 0)
       return choose_branch(v, [&](OutletView const& branch) { return items_about(m, branch.ring) > 0 ? 1 : 0; });
   }
@@ -135,10 +135,11 @@ inline void note_get(OutletView const& v, bool got) {
     port.trace->missed(v.tunnel);
   }
 }
-template <class Machine>
-HIWAY_DEVICE inline void note_result(Machine, OutletView const&, bool) {}
-HIWAY_NO_SPACE_CHECK HIWAY_DEVICE inline void note_result(ThreadMachine, OutletView const& v, bool got) {
-  if (!v.open) note_get(v, got);
+HIWAY_NO_SPACE_CHECK template <class Machine>
+HIWAY_DEVICE inline void note_result(Machine, [[maybe_unused]] OutletView const& v, [[maybe_unused]] bool got) {
+  if constexpr (RoleOf<Machine>::keeps_trace) {
+    if (!v.open) note_get(v, got);
+  }
 }
 
 HIWAY_ITEMS_MAY_LOOK_UNSET
@@ -176,7 +177,7 @@ HIWAY_DEVICE inline void count_finished_in(Machine m, OutletView const& v, std::
 /// Counts `n` tasks of the calling lane's block as ended.
 template <class Machine>
 HIWAY_DEVICE inline void count_finished(Machine m, OutletView const& v, std::uint64_t n) {
-  if constexpr (Machine::has_branches) {
+  if constexpr (RoleOf<Machine>::has_branches) {
     for (std::uint32_t i = 0; i < v.further_branches; ++i) {  // B1
       OutletPort& port = *v.branches[i].ports;                // this thread's own
       std::uint64_t const open = m.load(port.got, Order::relaxed) - m.load(port.finished, Order::relaxed);
@@ -209,7 +210,7 @@ HIWAY_DEVICE inline void end_several_tasks(Machine m, OutletView const& v, std::
 template <class Machine>
 HIWAY_DEVICE inline bool tunnel_ended(Machine m, OutletView const& v) {
   bool ended = m.load_ahead(v.end->ended) != 0;
-  if constexpr (Machine::has_branches) {
+  if constexpr (RoleOf<Machine>::has_branches) {
     for (std::uint32_t i = 0; i < v.further_branches; ++i) ended = m.load_ahead(v.branches[i].end->ended) != 0 && ended;
   }
   bool const aborted = m.load_ahead(v.control->aborted) != 0;
@@ -670,7 +671,7 @@ class Outlet {
     after_get(m, n != 0);
     return n;
   }
-  HIWAY_NO_SPACE_CHECK HIWAY_DEVICE std::size_t get_all(ThreadMachine m, std::span<T> items) const {
+  HIWAY_NO_SPACE_CHECK HIWAY_DEVICE std::size_t get_all(StageThread m, std::span<T> items) const {
     OutletView const& v = detail::fullest(m, view_);
     detail::refuse_if_over(m, v);
     auto const take = [&](Ring const& ring) { return detail::get_run(m, v, ring, items.data(), items.size()); };

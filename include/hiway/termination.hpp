@@ -52,6 +52,7 @@
 
 #include "hiway/fault.hpp"
 #include "hiway/machine/machine.hpp"
+#include "hiway/machine/tuning.hpp"
 #include "hiway/termination/sums.hpp"
 #include "hiway/termination/table.hpp"
 #include "hiway/termination/words.hpp"
@@ -164,7 +165,7 @@ HIWAY_DEVICE inline UnitCheck end_unit(Machine m, TerminationTable const& table,
   if (!created_again.all) return UnitCheck::unanswered;
   if (created_again.sum != created) {
     by_one_lane(m, [&] {
-      for (unsigned looks = 0; looks < Machine::looks_for_a_late_put && !is_aborted(m, control); ++looks)
+      for (unsigned looks = 0; looks < TuningOf<Machine>::looks_for_a_late_put && !is_aborted(m, control); ++looks)
         m.relax(looks);
       record_fault(m, control, FaultKind::put_without_task, no_id, unit.tunnel, created);
     });
@@ -180,7 +181,7 @@ HIWAY_DEVICE inline UnitCheck end_unit(Machine m, TerminationTable const& table,
 template <class Machine>
 HIWAY_DEVICE inline UnitCheck check_unit(Machine m, TerminationTable const& table, std::uint32_t u, Control& control) {
   UnitRecord& unit = table.units[u];
-  bool const readers_gone = table.rounds % Machine::rounds_a_look_for_errors == 0 &&
+  bool const readers_gone = table.rounds % TuningOf<Machine>::rounds_a_look_for_errors == 0 &&
                             unit.readers.begin != unit.readers.end && gates_open(m, table, unit.readers);
   if (unit.gate_open == 0 && gates_open(m, table, unit.gates) && all_ended(m, table, unit.upstream))  // T3
     open_gate(m, table, unit);

@@ -10,6 +10,7 @@
 
 #include "hiway/fault.hpp"
 #include "hiway/machine/machine.hpp"
+#include "hiway/machine/tuning.hpp"
 #include "hiway/termination/question.hpp"
 #include "hiway/termination/table.hpp"
 
@@ -79,7 +80,8 @@ HIWAY_DEVICE inline bool await_answer(Machine m, TerminationTable const& table, 
       delegate.stands = 0;
       break;
     }
-    if (misses % Machine::rounds_a_look_for_errors == 0 && m.load_across(*table.host_aborted, Order::relaxed) != 0)
+    if (misses % TuningOf<Machine>::rounds_a_look_for_errors == 0 &&
+        m.load_across(*table.host_aborted, Order::relaxed) != 0)
       return false;
     m.relax(misses);
   }
