@@ -143,8 +143,10 @@ HIWAY_DEVICE inline UnitCheck fault_of_unit(Machine m, Control& control, UnitRec
 template <class Machine>
 HIWAY_DEVICE inline UnitCheck judge_sums(Machine m, TerminationTable const& table, UnitRecord& unit, Control& control,
                                          std::uint64_t finished, std::uint64_t created, bool readers_gone) {
-  if (finished > created) return fault_of_unit(m, control, unit, FaultKind::end_task_too_many, finished);
-  if (readers_gone && finished < created) return fault_of_unit(m, control, unit, FaultKind::items_left, created);
+  if (finished > created || (readers_gone && finished < created)) {
+    FaultKind const kind = finished > created ? FaultKind::end_task_too_many : FaultKind::items_left;
+    return fault_of_unit(m, control, unit, kind, finished > created ? finished : created);
+  }
   if (table.time_out_ns != 0 && unit.gate_open != 0) {
     if (!is_still(m, table, unit, finished + created)) return UnitCheck::open;
     if (finished != created) return fault_of_unit(m, control, unit, FaultKind::time_out_too_short, created - finished);
