@@ -79,7 +79,7 @@ HIWAY_DEVICE inline void set_everywhere(Machine m, TerminationTable const& table
   by_one_lane(m, [&] {
     for (std::uint32_t i = unit.tunnels.begin; i < unit.tunnels.end; ++i) {
       TunnelEnds const& ends = table.tunnels[i];
-      if (ends.device != nullptr) set_word(m, ends.device->*word, false);
+      if (ends.device != nullptr) m.store(ends.device->*word, 1u, Order::release);
       if (ends.host != nullptr) set_word(m, ends.host->*word, table.host_across);
     }
   });

@@ -64,15 +64,15 @@ class Inlet<StencilOf<T>> {
  private:
   template <class Machine>
   HIWAY_DEVICE void set_with(Machine m, std::int64_t x, std::int64_t y, T const& value, std::uint32_t frame) const {
-    detail::set_value(m, view_, sizeof(T), x, y, frame, WriteItem<T>{value});
+    detail::set_value(m, view_, sizeof(T), {x, y, frame}, WriteItem<T>{value});
   }
   HIWAY_NO_SPACE_CHECK template <class Machine, class Fill>
   HIWAY_DEVICE void fill_with(Machine m, std::int64_t x, std::int64_t y, Fill&& fill, std::uint32_t frame) const {
-    detail::set_together(m, view_, sizeof(T), x, y, frame, [&](std::byte* slot) { fill(item_in<T>(slot)); });
+    detail::set_together(m, view_, sizeof(T), {x, y, frame}, [&](std::byte* slot) { fill(item_in<T>(slot)); });
   }
   template <class Machine>
   void row_with(Machine m, std::int64_t x, std::int64_t y, std::span<T const> values, std::uint32_t frame) const {
-    detail::set_row(m, view_, x, y, values.data(), values.size(), frame);
+    detail::set_row(m, view_, {x, y, frame}, values);
   }
   template <class Machine>
   HIWAY_DEVICE void fail_with(Machine m, char const* message) const {

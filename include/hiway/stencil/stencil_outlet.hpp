@@ -144,7 +144,7 @@ class Outlet<StencilOf<T>> {
   template <class Machine>
   HIWAY_DEVICE T const& fetch_with(Machine m, std::int64_t x, std::int64_t y) const {
     if (x < 0 || x >= width_ || y < 0 || y >= height_)
-      detail::raise_at(m, views_.strips, FaultKind::outside_matrix, x, y, frame_);
+      detail::raise_at(m, views_.strips, FaultKind::outside_matrix, {x, y, frame_});
     return values_[static_cast<std::size_t>(y) * width_ + static_cast<std::size_t>(x)];
   }
   template <class Machine>
@@ -157,7 +157,7 @@ class Outlet<StencilOf<T>> {
       row = b.y.of_place[y];
     }
     if (column == no_band || row == no_band)
-      detail::raise_at(m, views_.strips, FaultKind::outside_matrix, x, y, frame_);
+      detail::raise_at(m, views_.strips, FaultKind::outside_matrix, {x, y, frame_});
     return is_cell_ready(m, b, frame_, row * b.x.count + column);
   }
   template <class Machine>

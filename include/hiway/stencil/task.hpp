@@ -23,18 +23,24 @@ inline constexpr bool is_stencil<StencilOf<T>> = true;
 
 namespace detail {
 
+/// A value's place. It may lie outside of the matrix.
+struct ValuePlace {
+  std::int64_t x;
+  std::int64_t y;
+  std::uint32_t frame;
+};
+
 /// A value's place, packed as a fault's item: frame, y and x.
-HIWAY_DEVICE inline std::uint64_t place_item(std::int64_t x, std::int64_t y, std::uint32_t frame) {
+HIWAY_DEVICE inline std::uint64_t place_item(ValuePlace at) {
   constexpr std::int64_t most = (1 << 21) - 1;  // coordinates far outside are reported as just outside
-  x = x < -most ? -most : x > most ? most : x;
-  y = y < -most ? -most : y > most ? most : y;
-  return std::uint64_t{frame} << 44 | (static_cast<std::uint64_t>(y) & 0x3fffff) << 22 |
+  std::int64_t const x = at.x < -most ? -most : at.x > most ? most : at.x;
+  std::int64_t const y = at.y < -most ? -most : at.y > most ? most : at.y;
+  return std::uint64_t{at.frame} << 44 | (static_cast<std::uint64_t>(y) & 0x3fffff) << 22 |
          (static_cast<std::uint64_t>(x) & 0x3fffff);
 }
 template <class Machine, class View>
-[[noreturn]] HIWAY_DEVICE inline void raise_at(Machine m, View const& v, FaultKind kind, std::int64_t x, std::int64_t y,
-                                               std::uint32_t frame) {
-  raise(m, *v.control, kind, v.stage, v.tunnel, place_item(x, y, frame));
+[[noreturn]] HIWAY_DEVICE inline void raise_at(Machine m, View const& v, FaultKind kind, ValuePlace at) {
+  raise(m, *v.control, kind, v.stage, v.tunnel, place_item(at));
 }
 
 }  // namespace detail
