@@ -1,6 +1,6 @@
 // A delegate of the end check: the monitor of a device that is not the checker's. It tells the checker which gates have
 // opened at its home, answers the checker's questions, and sets the words that end its tunnels and stages
-// (termination.hpp T8).
+// (termination/question.hpp T8).
 #pragma once
 #include <cstdint>
 

@@ -175,14 +175,14 @@ StencilTunnelBase::StencilTunnelBase(std::string name, Direction direction, Sten
 StencilTunnelBase::StencilTunnelBase(std::string const& name, Direction direction, StencilConfig const& config,
                                      std::size_t value_bytes, std::uint32_t first_id, std::unique_ptr<Plan> plan)
     : TunnelBase(name, direction, references(std::uint64_t{plan->shape.regions()} * plan->shape.buffers),
-                 sizeof(RegionReference), first_id + 1, true),
+                 sizeof(RegionReference), first_id + 1, Puts::never_wait),
       stencil_(config),
       value_bytes_(value_bytes),
       plan_(std::move(plan)),
       owned_(std::make_unique<TunnelBase>(
           name + " tasks", to_gpu() ? Direction::gpu_to_gpu : Direction::cpu_to_cpu,
           TunnelConfig{.capacity_items = static_cast<std::size_t>(plan_->frame_strips * plan_->shape.buffers)},
-          sizeof(StencilStrip), first_id, true)),
+          sizeof(StencilStrip), first_id, Puts::never_wait)),
       strips_(owned_.get()) {}
 
 StencilTunnelBase::~StencilTunnelBase() = default;

@@ -4,12 +4,12 @@
 //   B1  a thread ends tasks of any branch from which it has got more than it has ended, whichever branch their items
 //       came by. No branch's finished passes its got, so none is told ended before as many of its items are; and all of
 //       a stage's tunnels have ended only once every task of every branch has
-// A device's end is of one branch: code for several is left out there (Machine::has_branches).
+// A device's end is of one branch: code for several is left out there (RoleOf<Machine>::has_branches).
 #pragma once
 #include <cstdint>
 
 #include "hiway/config.hpp"
-#include "hiway/machine/machine.hpp"
+#include "hiway/machine/stage_thread.hpp"
 
 namespace hiway::detail {
 
@@ -22,7 +22,7 @@ HIWAY_DEVICE inline View const& branch(View const& v, std::uint32_t number) {
 template <class Machine, class View, class Work>
 HIWAY_DEVICE inline void for_each_branch(Machine, View const& v, Work&& work) {
   work(v);
-  if constexpr (Machine::has_branches) {
+  if constexpr (RoleOf<Machine>::has_branches) {
     for (std::uint32_t i = 0; i < v.further_branches; ++i) work(v.branches[i]);
   }
 }

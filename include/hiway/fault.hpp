@@ -14,8 +14,7 @@
 #include <cstdint>
 #include <string>
 
-#include "hiway/machine/fiber_machine.hpp"
-#include "hiway/machine/thread_machine.hpp"
+#include "hiway/machine/stage_thread.hpp"
 
 namespace hiway {
 
@@ -83,14 +82,8 @@ HIWAY_DEVICE inline bool is_aborted(Machine m, Control& control) {
 
 /// Leaves the stage. `tunnel` is the number of the tunnel whose end was called, or no_id.
 template <class Machine>
-[[noreturn]] HIWAY_DEVICE inline void leave_run(Machine m, Control&, std::uint32_t) {
-  m.leave();
-}
-HIWAY_NO_SPACE_CHECK [[noreturn]] HIWAY_DEVICE inline void leave_run(ThreadMachine, Control& c, std::uint32_t tunnel) {
-  leave_thread(c, tunnel);
-}
-HIWAY_NO_SPACE_CHECK [[noreturn]] HIWAY_DEVICE inline void leave_run(FiberMachine, Control& c, std::uint32_t) {
-  leave_lane(c);
+[[noreturn]] HIWAY_DEVICE inline void leave_run(Machine m, Control& control, std::uint32_t tunnel) {
+  m.leave_run(control, tunnel);
 }
 
 /// Leaves the stage when the run is aborting.
@@ -134,10 +127,10 @@ namespace detail {
 /// On a CPU thread, refuses a put or get by an open end at once when the run does not go on: perhaps no reader is left
 /// for what it puts. A stage's own end leaves only when it waits.
 template <class Machine, class EndView>
-HIWAY_DEVICE inline void refuse_if_over(Machine, EndView const&) {}
-HIWAY_NO_SPACE_CHECK template <class EndView>
-HIWAY_DEVICE inline void refuse_if_over(ThreadMachine m, EndView const& v) {
-  if (v.open) leave_if_aborted(m, *v.control, v.tunnel);
+HIWAY_DEVICE inline void refuse_if_over(Machine m, EndView const& v) {
+  if constexpr (RoleOf<Machine>::outlives_runs) {
+    if (v.open) leave_if_aborted(m, *v.control, v.tunnel);
+  }
 }
 
 /// Implements fail_h and fail_d of an end.

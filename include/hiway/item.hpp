@@ -46,19 +46,27 @@ HIWAY_DEVICE inline void copy_bytes(void* to, void const* from, std::size_t byte
 
 namespace detail {
 
+/// Where T's name begins in a __PRETTY_FUNCTION__: "... [with T = a::B; ...]", "... [T = a::B]", "... [with T=a::B]".
+constexpr char const* name_of_type(char const* pretty) {
+  while (!(pretty[0] == 'T' && (pretty[1] == '=' || (pretty[1] == ' ' && pretty[2] == '=')))) ++pretty;
+  return pretty + (pretty[1] == '=' ? 2 : 4);
+}
+constexpr bool is_one_of(char c, char const* characters) {
+  while (*characters != '\0' && *characters != c) ++characters;
+  return *characters != '\0';
+}
+
 /// A hash of T's name without its namespaces, if the name is a plain identifier, on which compilers agree; else 0.
 template <class T>
 constexpr std::uint64_t type_name_hash() {
-  char const* at = __PRETTY_FUNCTION__;  // "... [with T = a::B; ...]", "... [T = a::B]", "... [with T=a::B]"
-  while (!(at[0] == 'T' && (at[1] == '=' || (at[1] == ' ' && at[2] == '=')))) ++at;
-  at += at[1] == '=' ? 2 : 4;
   std::uint64_t hash = 0;
-  for (bool begins = true; *at != ']' && *at != ';' && *at != ','; ++at) {
-    if (begins && (*at == '{' || *at == '(' || *at == '<')) {  // an unnamed namespace, as each compiler spells it
-      while (*at != '}' && *at != ')' && *at != '>') ++at;
+  bool begins = true;
+  for (char const* at = name_of_type(__PRETTY_FUNCTION__); !is_one_of(*at, "];,"); ++at) {
+    if (begins && is_one_of(*at, "{(<")) {  // an unnamed namespace, as each compiler spells it
+      while (!is_one_of(*at, "})>")) ++at;
       if (*++at != ':') return 0;
     }
-    if (*at == '<' || *at == '(' || *at == '{' || *at == ' ') return 0;
+    if (is_one_of(*at, "<({ ")) return 0;
     begins = *at == ':';
     hash = begins ? 0 : (hash ^ static_cast<unsigned char>(*at)) * 1099511628211u + 1;
   }

@@ -63,7 +63,7 @@ template <class Machine>
 [[noreturn]] HIWAY_DEVICE inline void refuse(Machine m, Table const& table, hiway::FaultKind fault, int id) {
   hiway::raise(m, *table.whole.control, fault, hiway::no_id, static_cast<std::uint32_t>(id), 0);
 }
-HIWAY_NO_SPACE_CHECK [[noreturn]] HIWAY_DEVICE inline void refuse(hiway::ThreadMachine, Table const&,
+HIWAY_NO_SPACE_CHECK [[noreturn]] HIWAY_DEVICE inline void refuse(hiway::StageThread, Table const&,
                                                                   hiway::FaultKind fault, int id) {
   refuse_h(fault, id);
 }

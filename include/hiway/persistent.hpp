@@ -74,13 +74,13 @@ HIWAY_DEVICE inline void run_persistent(Machine m, Runner& runner, Ends<Runner> 
 
 /// Runs `runner` on a CPU thread, then closes its inlets. An inlet that user code keeps afterwards refuses every put.
 template <class Runner>
-void run_persistent(ThreadMachine m, Runner& runner, Ends<Runner> const& ends) {
+void run_persistent(StageThread m, Runner& runner, Ends<Runner> const& ends) {
   struct Closed {
     Ends<Runner> const& ends;
     ~Closed() {
       for (unsigned i = 0; i != Runner::inlet_count; ++i) {
-        detail::for_each_branch(ThreadMachine{}, ends.inlets[i], [](InletView const& inlet) {
-          ThreadMachine{}.fetch_or(inlet.ports->closed_lanes[0], 1u, Order::acq_rel);
+        detail::for_each_branch(StageThread{}, ends.inlets[i], [](InletView const& inlet) {
+          StageThread{}.fetch_or(inlet.ports->closed_lanes[0], 1u, Order::acq_rel);
         });
       }
     }

@@ -106,7 +106,7 @@ class Pipeline final : private OpenEnds, private BufferAccess {
       d.body = [shared](StageEnds const& all) {
         Runner runner{CpuBody<F&>{*shared}};
         Ends<Runner> const ends = make_ends<Runner>(all);
-        run_persistent(ThreadMachine{}, runner, ends);
+        run_persistent(StageThread{}, runner, ends);
       };
       add_cpu(std::move(d));
     }

@@ -12,18 +12,15 @@
 
 namespace hiway {
 
+/// Whether a put may have to wait for room, or the rings have room for all that can be in the tunnel at once.
+enum class Puts : std::uint8_t { may_wait, never_wait };
+
 /// What all tunnels have, whatever their items.
 class TunnelBase {
  public:
-  /// `holds_all`: its rings have room for all that can be in it at once, so that no put into it ever waits.
   TunnelBase(std::string name, Direction direction, TunnelConfig config, std::size_t item_bytes, std::uint32_t id,
-             bool holds_all = false)
-      : name_(std::move(name)),
-        direction_(direction),
-        config_(config),
-        item_bytes_(item_bytes),
-        id_(id),
-        holds_all_(holds_all) {}
+             Puts puts = Puts::may_wait)
+      : name_(std::move(name)), direction_(direction), config_(config), item_bytes_(item_bytes), id_(id), puts_(puts) {}
   virtual ~TunnelBase() = default;
   TunnelBase(TunnelBase const&) = delete;
   TunnelBase& operator=(TunnelBase const&) = delete;
@@ -33,7 +30,7 @@ class TunnelBase {
   [[nodiscard]] TunnelConfig const& config() const { return config_; }
   [[nodiscard]] std::size_t item_bytes() const { return item_bytes_; }
   [[nodiscard]] std::uint32_t id() const { return id_; }
-  [[nodiscard]] bool holds_all() const { return holds_all_; }
+  [[nodiscard]] bool holds_all() const { return puts_ == Puts::never_wait; }
   /// For a stencil tunnel, the tunnel of tasks that its readers also read and write; else null.
   [[nodiscard]] virtual TunnelBase* tasks() const { return nullptr; }
 
@@ -51,7 +48,7 @@ class TunnelBase {
   TunnelConfig config_;
   std::size_t item_bytes_;
   std::uint32_t id_;
-  bool holds_all_;
+  Puts puts_;
 };
 
 /// Hands out a tunnel's open ends; implemented by the pipeline.

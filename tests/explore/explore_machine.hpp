@@ -5,7 +5,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "hiway/machine/thread_machine.hpp"
+#include "hiway/machine/stage_thread.hpp"
 #include "tests/explore/explorer.hpp"
 
 namespace hiway::explore {
@@ -15,6 +15,13 @@ namespace hiway::explore {
 enum class Atomics : std::uint8_t { of_gpu, of_x86, of_cpu };
 
 struct ExploreMachine {
+  struct Tuning : EmulatedTuning {
+    static constexpr unsigned looks_for_a_late_put = 0;  // a wait here is one for something that comes
+  };
+  struct Role : NoRole {
+    static constexpr bool helps_monitors = true;
+  };
+
   /// Where lanes may converge: those of one site only. A world gives each of its loops another.
   unsigned site = 0;
   Atomics atomics = Atomics::of_gpu;
@@ -59,11 +66,6 @@ struct ExploreMachine {
   void store_across(Word<T>& word, T value, Order order) const {
     store(word, value, order);
   }
-  static constexpr unsigned rounds_a_look_for_errors = 1;
-  static constexpr unsigned looks_for_a_late_put = 0;  // a wait here is one for something that comes
-  static constexpr unsigned counts_at_once = 2;
-  static constexpr bool helps_monitors = true;
-  static constexpr bool has_branches = false;
   template <class T>
   T load_ahead(Word<T>& word) const {
     return load(word, Order::relaxed);
@@ -148,6 +150,7 @@ struct ExploreMachine {
   void relax(unsigned) const { Explorer::here().relax(); }
   [[nodiscard]] std::uint64_t now_ns() const { return 0; }  // a world reads no clock (explorer.hpp S1)
   [[noreturn]] void leave() const { throw_unwind(); }
+  [[noreturn]] void leave_run(Control&, std::uint32_t) const { leave(); }
 
  private:
   template <class T>

@@ -83,11 +83,11 @@ struct Board {
         continue;
       }
       for (unsigned x = producer; x < Width; x += Producers * Lanes)
-        detail::set_value(m, inlet, sizeof(Torn), x, 0, f, WriteTorn{m, value(f, x)});
+        detail::set_value(m, inlet, sizeof(Torn), {x, 0, f}, WriteTorn{m, value(f, x)});
     }
   }
   void set_half(ExploreMachine m, unsigned x, unsigned frame) {
-    detail::set_together(m, inlet, sizeof(Torn), x, 0, frame, [&](std::byte* slot) {
+    detail::set_together(m, inlet, sizeof(Torn), {x, 0, frame}, [&](std::byte* slot) {
       std::uint32_t const half = m.lane() == 0 ? value(frame, x) : ~value(frame, x);
       m.point();
       if (m.lane() == 0) m.writes(slot);
@@ -178,7 +178,7 @@ struct SetTwice {
     inlet.open = true;
   }
   void run(unsigned warp, ExploreMachine m) {
-    detail::set_value(m, inlet, sizeof(Torn), warp == 0 ? m.lane() : 1, 0, 0, WriteTorn{m, warp * 2 + m.lane()});
+    detail::set_value(m, inlet, sizeof(Torn), {warp == 0 ? m.lane() : 1, 0, 0}, WriteTorn{m, warp * 2 + m.lane()});
     m.fetch_add(written, 1u, Order::relaxed);
   }
   void check() const {

@@ -75,8 +75,8 @@ struct Tagged {
     std::uint32_t next = 0;
     get_until(m, got, total, [&] {
       std::uint32_t x = 0;
-      if (!detail::get_once(g, v, detail::together(g, v), true, Credit::early, ReadTorn{m, x}, Credits::doubtful, true,
-                            next))
+      if (!detail::get_once(g, v, detail::together(g, v), true, Credit::early, ReadTorn{m, x}, Credits::doubtful,
+                            detail::LookIn::all, next))
         return 0u;
       if (Pooled != 0) last = {};
       ledger.got(x, last);

@@ -11,6 +11,7 @@
 
 #include "hiway/machine/fiber_machine.hpp"
 #include "hiway/machine/thread_machine.hpp"
+#include "hiway/termination.hpp"
 #include "tests/device.hpp"
 #include "tests/pipeline/tree.hpp"
 

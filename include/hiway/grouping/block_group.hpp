@@ -190,13 +190,57 @@ HIWAY_DEVICE inline bool claims_in_block(Machine m, Grouping grouping, ClaimKind
   return m.in_block().load(place.together, Order::relaxed) != 0;
 }
 
+/// How a claim is shared.
+struct Sharing {
+  Grouping grouping;
+  ClaimKind kind;
+  Control* control;  ///< polled by claims that wait for other warps of their block; null: none waits
+};
+
+/// One claim of `n` for the caller and of what the `served` warps ask for.
+template <class Machine, class Words, class Claim>
+HIWAY_DEVICE inline auto claim_for_all(Machine m, Waiting<Words> const& waiting, Grouping grouping, std::uint32_t n,
+                                       std::uint32_t served, Claim const& claim) -> decltype(claim(n)) {
+  Words const& b = waiting.b;
+  GroupPlace& place = waiting.place;
+  std::uint32_t wanted = n;
+  for (std::uint32_t rest = served; rest != 0; rest &= rest - 1)
+    wanted += b.load(place.entries[b.lowest(rest)].count, Order::relaxed);
+  std::uint32_t const start = grouping == Grouping::automatic ? m.cycles() : 0;
+  auto const run = claim(wanted);
+  if (grouping == Grouping::automatic) note_cycles(b, place, run.count != 0 ? m.cycles() - start : vain_claim_cycles);
+  return run;
+}
+
+/// Gives the caller, as its result, and then each of the `served` warps its part of `run`.
+template <class Words, class Granted>
+HIWAY_DEVICE inline Granted hand_out(Words const& b, GroupPlace& place, Granted run, std::uint32_t n,
+                                     std::uint32_t served) {
+  auto const share = [&run](std::uint32_t most) {
+    auto part = run;
+    if (part.count > most) part.count = most;
+    run.first += part.count;
+    run.count -= part.count;
+    return part;
+  };
+  Granted const mine = share(n);
+  for (std::uint32_t rest = served; rest != 0; rest &= rest - 1) {
+    GroupEntry& entry = place.entries[b.lowest(rest)];
+    auto const part = share(b.load(entry.count, Order::relaxed));
+    b.store(entry.what, part.first, Order::relaxed);
+    b.store(entry.count, part.count, Order::relaxed);
+  }
+  return mine;
+}
+
 /// One claim of `n` by one lane of a group, shared with warps that claim with the same key (G4); for block, block_scan
-/// and automatic. `claim(n)` takes up to n tickets and returns a run of `first` and `count`.
+/// and automatic. `claim(n)` takes up to n tickets and returns a run of `first` and `count`. `sharing` has a control.
 template <class Machine, class Claim>
-HIWAY_DEVICE inline auto claim_in_block(Machine m, Grouping grouping, ClaimKind kind, std::uint64_t key,
-                                        std::uint32_t n, Control& control, Claim const& claim) -> decltype(claim(n)) {
+HIWAY_DEVICE inline auto claim_in_block(Machine m, Sharing const& sharing, std::uint64_t key, std::uint32_t n,
+                                        Claim const& claim) -> decltype(claim(n)) {
   using Words = decltype(m.in_block());
-  GroupPlace& place = m.template block_room<BlockGroup>().places[static_cast<unsigned>(kind)];
+  Grouping const grouping = sharing.grouping;
+  GroupPlace& place = m.template block_room<BlockGroup>().places[static_cast<unsigned>(sharing.kind)];
   Waiting<Words> const waiting{m.in_block(), place, grouping == Grouping::block_scan, (m.block_threads() + 31) / 32};
   Words const& b = waiting.b;
   unsigned const own = m.thread_in_block() / 32;
@@ -206,7 +250,7 @@ HIWAY_DEVICE inline auto claim_in_block(Machine m, Grouping grouping, ClaimKind 
   bool here = false;
   if (grouping != Grouping::automatic || b.load(place.together, Order::relaxed) != 0) {
     here = (b.fetch_or(place.here, bit, Order::acquire) & bit) == 0;  // G5
-    if (here) role = join_place(m, waiting, own, key, n, control, asked);
+    if (here) role = join_place(m, waiting, own, key, n, *sharing.control, asked);
   }
   decltype(claim(n)) mine{};
   if (role == ClaimRole::aborted) return mine;
@@ -215,26 +259,8 @@ HIWAY_DEVICE inline auto claim_in_block(Machine m, Grouping grouping, ClaimKind 
     mine.count = b.load(place.entries[own].count, Order::relaxed);
   } else {
     std::uint32_t const served = role == ClaimRole::holds ? waiting.with(own, key) : 0;
-    std::uint32_t wanted = n;
-    for (std::uint32_t rest = served; rest != 0; rest &= rest - 1)
-      wanted += b.load(place.entries[b.lowest(rest)].count, Order::relaxed);
-    std::uint32_t const start = grouping == Grouping::automatic ? m.cycles() : 0;
-    auto run = claim(wanted);
-    if (grouping == Grouping::automatic) note_cycles(b, place, run.count != 0 ? m.cycles() - start : vain_claim_cycles);
-    auto const share = [&run](std::uint32_t most) {
-      auto part = run;
-      if (part.count > most) part.count = most;
-      run.first += part.count;
-      run.count -= part.count;
-      return part;
-    };
-    mine = share(n);
-    for (std::uint32_t rest = served; rest != 0; rest &= rest - 1) {
-      GroupEntry& entry = place.entries[b.lowest(rest)];
-      auto const part = share(b.load(entry.count, Order::relaxed));
-      b.store(entry.what, part.first, Order::relaxed);
-      b.store(entry.count, part.count, Order::relaxed);
-    }
+    auto const run = claim_for_all(m, waiting, grouping, n, served, claim);
+    mine = hand_out(b, place, run, n, served);
     waiting.clear(asked ? served | bit : served);  // G3
     if (role == ClaimRole::holds) b.store(place.holder, std::uint64_t{0}, Order::release);
   }

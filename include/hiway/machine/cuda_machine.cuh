@@ -2,6 +2,7 @@
 // the bus. Empty unless nvcc compiles it.
 #pragma once
 #include "hiway/machine/machine.hpp"
+#include "hiway/machine/tuning.hpp"
 
 #if defined(__CUDACC__)
 #include <cstddef>
@@ -78,6 +79,8 @@ __device__ inline std::size_t global(Word<T>& word) {
   }
 
 struct CudaMachine {
+  using Tuning = GpuTuning;
+
   template <class T>
   using Home = cuda::atomic_ref<T, cuda::thread_scope_device>;
   template <class T>
@@ -138,11 +141,6 @@ struct CudaMachine {
   __device__ void store_fenced_across(Word<T>& word, T value) const {
     store_across(word, value, Order::relaxed);
   }
-  static constexpr unsigned rounds_a_look_for_errors = 16;
-  static constexpr unsigned looks_for_a_late_put = 256;
-  static constexpr unsigned counts_at_once = 8;
-  static constexpr bool helps_monitors = false;
-  static constexpr bool has_branches = false;
   template <class T>
   __device__ T load_ahead(Word<T>& word) const {
     return load(word, Order::relaxed);
@@ -268,7 +266,9 @@ struct CudaMachine {
     asm("exit;");  // an asm without outputs is never removed
     __builtin_unreachable();
   }
+  [[noreturn]] __device__ void leave_run(Control&, std::uint32_t) const { leave(); }
 };
+static_assert(Machine<CudaMachine>);
 
 #undef HIWAY_AT_GLOBAL_ADDRESS
 #undef HIWAY_ATOM

@@ -12,6 +12,8 @@
 namespace hiway {
 
 struct FiberMachine : AllAtHome<FiberMachine> {
+  using Tuning = EmulatedTuning;
+
   HIWAY_NO_SPACE_CHECK template <class T>
   HIWAY_DEVICE T load(Word<T>& word, Order order) const {
     simt::schedule_point();
@@ -60,11 +62,6 @@ struct FiberMachine : AllAtHome<FiberMachine> {
     simt::schedule_point();
     return won;
   }
-  static constexpr unsigned rounds_a_look_for_errors = 1;
-  static constexpr unsigned looks_for_a_late_put = 256;
-  static constexpr unsigned counts_at_once = 2;
-  static constexpr bool helps_monitors = false;
-  static constexpr bool has_branches = false;
   HIWAY_DEVICE void fence_across() const { ThreadMachine{}.fence_across(); }
   HIWAY_DEVICE void fence_behind_ticket() const { ThreadMachine{}.fence_behind_ticket(); }
 
@@ -126,6 +123,10 @@ struct FiberMachine : AllAtHome<FiberMachine> {
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE void relax(unsigned misses) const { simt::wait(misses); }
   HIWAY_DEVICE std::uint64_t now_ns() const { return ThreadMachine{}.now_ns(); }
   HIWAY_NO_SPACE_CHECK [[noreturn]] HIWAY_DEVICE void leave() const { throw_unwind(); }
+  HIWAY_NO_SPACE_CHECK [[noreturn]] HIWAY_DEVICE void leave_run(Control& control, std::uint32_t) const {
+    leave_lane(control);
+  }
 };
+static_assert(Machine<FiberMachine>);
 
 }  // namespace hiway

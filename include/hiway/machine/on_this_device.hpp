@@ -11,7 +11,7 @@
 
 #include "hiway/machine/cuda_machine.cuh"
 #include "hiway/machine/fiber_machine.hpp"
-#include "hiway/machine/thread_machine.hpp"
+#include "hiway/machine/stage_thread.hpp"
 
 namespace hiway {
 
@@ -57,7 +57,7 @@ HIWAY_DEVICE inline decltype(auto) on_this_device(Body&& body, [[maybe_unused]] 
 template <class Body, class... Left>
 inline decltype(auto) on_this_thread(Body&& body, Left... if_left) {
   require_thread();
-  return detail::call_or_leave(ThreadMachine{}, body, if_left...);
+  return detail::call_or_leave(StageThread{}, body, if_left...);
 }
 
 /// Calls `body` with the machine that runs the code.
@@ -67,7 +67,7 @@ HIWAY_DEVICE inline decltype(auto) anywhere(Body&& body, [[maybe_unused]] Left..
   return body(CudaMachine{});
 #else
   if (simt::on_lane()) return detail::call_or_leave(FiberMachine{}, body, if_left...);
-  return detail::call_or_leave(ThreadMachine{}, body, if_left...);
+  return detail::call_or_leave(StageThread{}, body, if_left...);
 #endif
 }
 

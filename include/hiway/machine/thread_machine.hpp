@@ -8,10 +8,9 @@
 #include <cstring>
 
 #include "hiway/machine/machine.hpp"
+#include "hiway/machine/tuning.hpp"
 
 namespace hiway {
-
-struct Control;
 
 /// What the current CPU thread runs. The pipeline sets it around a stage's body; the defaults are for a thread of the
 /// user's own.
@@ -116,6 +115,8 @@ struct AllAtHome {
 };
 
 struct ThreadMachine : AllAtHome<ThreadMachine> {
+  using Tuning = ThreadTuning;
+
   HIWAY_NO_SPACE_CHECK template <class T>
   HIWAY_DEVICE T load(Word<T>& word, Order order) const {
     return std::atomic_ref<T>(word.bits).load(HostWords::std_order(order));
@@ -150,12 +151,6 @@ struct ThreadMachine : AllAtHome<ThreadMachine> {
     return std::atomic_ref<T>(word.bits).compare_exchange_strong(expected, desired, HostWords::std_order(order),
                                                                  std::memory_order_relaxed);
   }
-  /// A look costs one cache miss, so look every round.
-  static constexpr unsigned rounds_a_look_for_errors = 1;
-  static constexpr unsigned looks_for_a_late_put = 256;
-  static constexpr unsigned counts_at_once = 1;
-  static constexpr bool helps_monitors = true;
-  static constexpr bool has_branches = true;
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE void fence_across() const { std::atomic_thread_fence(std::memory_order_seq_cst); }
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE void fence_behind_ticket() const {
 #if defined(__x86_64__)  // a locked addition is a full fence already
@@ -201,6 +196,10 @@ struct ThreadMachine : AllAtHome<ThreadMachine> {
                                       std::chrono::nanoseconds(1));
   }
   HIWAY_NO_SPACE_CHECK [[noreturn]] HIWAY_DEVICE void leave() const { throw_unwind(); }
+  HIWAY_NO_SPACE_CHECK [[noreturn]] HIWAY_DEVICE void leave_run(Control& control, std::uint32_t tunnel) const {
+    leave_thread(control, tunnel);
+  }
 };
+static_assert(Machine<ThreadMachine>);
 
 }  // namespace hiway

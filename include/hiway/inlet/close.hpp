@@ -1,0 +1,32 @@
+// How an inlet closes: each lane or thread sets its bit, and the last one of a block counts the block as closed
+// (termination.hpp T3, T5).
+#pragma once
+#include <cstdint>
+
+#include "hiway/branches.hpp"
+#include "hiway/inlet/view.hpp"
+#include "hiway/machine/machine.hpp"
+
+namespace hiway::detail {
+
+/// Counts one executor (thread or block) of a stage as closed.
+template <class Machine>
+HIWAY_DEVICE inline void count_closed(Machine m, InletView const& v) {
+  m.fetch_add(*v.closed_executors, 1u, Order::acq_rel);
+}
+
+template <class Machine>
+HIWAY_DEVICE inline void close_branch(Machine m, InletView const& v) {
+  InletPort& port = v.open ? *v.ports : v.ports[m.block_index()];
+  unsigned const thread = v.open ? 0 : m.thread_in_block();
+  std::uint32_t const bit = 1u << (thread % 32);
+  if ((m.fetch_or(port.closed_lanes[thread / 32], bit, Order::acq_rel) & bit) != 0) return;
+  std::uint32_t const lanes = v.open ? 1 : m.block_threads();
+  if (m.fetch_add(port.closed_count, 1u, Order::acq_rel) + 1 == lanes) count_closed(m, v);
+}
+template <class Machine>
+HIWAY_DEVICE inline void close(Machine m, InletView const& v) {
+  for_each_branch(m, v, [&](InletView const& branch) { close_branch(m, branch); });
+}
+
+}  // namespace hiway::detail

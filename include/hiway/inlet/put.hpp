@@ -1,0 +1,200 @@
+// Puts of single items.
+//
+// A put takes its ticket, then reads its own lane's closed bit and the unit's closed word, then commits; where slots
+// carry tags, it commits while these reads are under way (termination.hpp T5). Converged lanes share a claim. Lanes of
+// one claim part when it is granted: those that got room commit and leave, the others wait (docs/adr/0009).
+#pragma once
+#include <cstdint>
+#include <type_traits>
+
+#include "hiway/branches.hpp"
+#include "hiway/fault.hpp"
+#include "hiway/grouping/warp_group.hpp"
+#include "hiway/inlet/view.hpp"
+#include "hiway/machine/stage_thread.hpp"
+#include "hiway/relay.hpp"
+#include "hiway/ring.hpp"
+#include "hiway/trace.hpp"
+
+namespace hiway::detail {
+
+/// Tells whether a put comes too late; read after its ticket (T5). These loads and the slot's are under way together.
+struct Lateness {
+  std::uint32_t closed_lanes;  ///< of the lane's warp
+  std::uint32_t ended;
+};
+template <class Machine>
+HIWAY_DEVICE inline Lateness read_lateness(Machine m, InletView const& v) {
+  m.fence_behind_ticket();  // T5
+  InletPort& port = v.open ? *v.ports : v.ports[m.block_index()];
+  unsigned const thread = v.open ? 0 : m.thread_in_block();
+  std::uint32_t const closed_lanes = m.load(port.closed_lanes[thread / 32], Order::relaxed);
+  return {closed_lanes, m.load(v.end->closed, Order::relaxed)};
+}
+/// Refuses the put of a lane that holds a ticket, if it is late.
+template <class Machine>
+HIWAY_DEVICE inline void refuse_late_put(Machine m, InletView const& v, std::uint64_t ticket, Lateness late) {
+  unsigned const thread = v.open ? 0 : m.thread_in_block();
+  bool const closed = (late.closed_lanes >> (thread % 32) & 1u) != 0;
+  if (!closed && late.ended == 0) return;
+  raise(m, *v.control, closed ? FaultKind::put_after_close : FaultKind::put_after_end, v.stage, v.tunnel, ticket);
+}
+template <class Machine>
+HIWAY_DEVICE inline void refuse_late_put(Machine m, InletView const& v, std::uint64_t ticket) {
+  refuse_late_put(m, v, ticket, read_lateness(m, v));
+}
+
+/// The cycle that the tunnel leads into has enough to do: puts wait as they do for room.
+template <class Machine>
+HIWAY_DEVICE inline bool is_throttled(Machine m, InletView const& v) {
+  return v.throttled != nullptr && m.load(*v.throttled, Order::relaxed) != 0;
+}
+
+// How a CPU thread of a stage spends its time (trace.hpp). Called after a put, before a wait for room, and after it.
+HIWAY_NO_SPACE_CHECK template <class Machine>
+HIWAY_DEVICE inline void note_put(Machine, [[maybe_unused]] InletView const& v) {
+  if constexpr (RoleOf<Machine>::keeps_trace) {
+    if (v.ports->trace != nullptr) v.ports->trace->put(v.tunnel);
+  }
+}
+HIWAY_NO_SPACE_CHECK template <class Machine>
+HIWAY_DEVICE inline void note_full(Machine, [[maybe_unused]] InletView const& v) {
+  if constexpr (RoleOf<Machine>::keeps_trace) {
+    if (v.ports->trace != nullptr) v.ports->trace->begin_put(v.tunnel);
+  }
+}
+HIWAY_NO_SPACE_CHECK template <class Machine>
+HIWAY_DEVICE inline void note_room(Machine, [[maybe_unused]] InletView const& v, [[maybe_unused]] unsigned misses) {
+  if constexpr (RoleOf<Machine>::keeps_trace) {
+    if (misses != 0 && v.ports->trace != nullptr) v.ports->trace->end_put(v.tunnel);
+  }
+}
+
+/// What has been put.
+enum class Sent : std::uint8_t { item, span };
+
+/// What a CPU thread does for the monitors after a put. It tells the other side of a span at once, and of a single item
+/// if nothing is under way. Other items are told together with later ones: each telling takes the word's cache line
+/// from whoever polls it from across.
+template <class Machine>
+HIWAY_DEVICE inline void help_to_leave(Machine m, InletView const& v, Sent sent) {
+  if constexpr (RoleOf<Machine>::helps_monitors) {
+    if (v.relays == nullptr || v.ring.tagged) return;
+    Relays& r = *v.relays;
+    if (sent == Sent::span || m.load(r.tells.to, Order::relaxed) == m.load_across(*r.hears.word, Order::relaxed))
+      tell_if_free(m, r.tells);
+  }
+}
+
+/// Tries to put once for the lanes of `group` with `need`. True for a lane whose item is in the tunnel.
+template <class Machine, class Write>
+HIWAY_DEVICE inline bool put_once(Machine m, InletView const& v, Ring const& ring, std::uint32_t group, bool need,
+                                  Credits credits, Write&& write) {
+  Grant const grant = claim_put(m, ring, group, need, credits, v.control);
+  if (!grant.granted) return false;
+  Lateness const late = read_lateness(m, v);
+  commit_put(m, ring, grant, *v.control, write, [&] { refuse_late_put(m, v, grant.ticket, late); });
+  note_put(m, v);
+  help_to_leave(m, v, Sent::item);
+  return true;
+}
+
+/// The one of a CPU thread's branches that has most room.
+template <class Machine>
+HIWAY_DEVICE inline InletView const& roomiest(Machine m, InletView const& v) {
+  if constexpr (RoleOf<Machine>::has_branches) {
+    if (v.further_branches != 0) {
+      return choose_branch(
+          v, [&](InletView const& branch) { return is_throttled(m, branch) ? 0 : room_about(m, branch.ring); });
+    }
+  }
+  return v;
+}
+
+template <class Machine, class Write>
+HIWAY_DEVICE inline bool try_put(Machine m, InletView const& all, std::uint32_t group, bool need, Write&& write,
+                                 Credits credits = Credits::doubtful) {
+  InletView const& v = roomiest(m, all);
+  refuse_if_over(m, v);
+  bool done = put_once(m, v, home_ring(m, v), group, need && !is_throttled(m, v), credits, write);
+  if (has_spill(v.spill)) done = put_once(m, v, *v.spill, group, need && !done, Credits::doubtful, write) || done;
+  if (need && !done) leave_if_aborted(m, *v.control, v.tunnel);
+  return done;
+}
+
+/// What a lane does between two tries of a put that waits for room.
+template <class Machine>
+HIWAY_DEVICE inline void wait_for_room(Machine m, InletView const& v, unsigned misses) {
+  if (misses == 0) note_full(m, v);
+  bool const spilled = has_spill(v.spill);
+  // T5 also for a put that gets no ticket: after the end no credit is given.
+  if (spilled || m.load(v.end->closed, Order::relaxed) != 0)
+    raise(m, *v.control, spilled ? FaultKind::spill_exhausted : FaultKind::put_after_end, v.stage, v.tunnel, 0);
+  if constexpr (RoleOf<Machine>::helps_monitors) {
+    bool heard = false;
+    for_each_branch(m, v, [&](InletView const& branch) {
+      heard = (branch.relays != nullptr && hear_if_free(m, branch.relays->hears)) || heard;
+    });
+    if (heard) return;
+  }
+  m.relax(misses);
+}
+
+/// Whether a waiting put takes its ticket before there is room: where slots carry tags and it has nowhere else to put.
+template <class Write>
+HIWAY_DEVICE inline bool takes_ticket_first(InletView const& v) {
+  if constexpr (may_be_tagged<std::remove_cvref_t<Write>>) {
+    return v.ring.by_tags() && !has_spill(v.spill) && v.further_branches == 0;
+  } else {
+    return false;
+  }
+}
+
+/// Puts one item for each lane of `group` with `need`, all lanes together; tickets come before room.
+template <class Machine, class Write>
+HIWAY_DEVICE inline void put_tagged(Machine m, InletView const& v, std::uint32_t group, bool need, Write&& write) {
+  refuse_if_over(m, v);
+  unsigned misses = 0;
+  Ticket ticket;
+  for (bool taken = false;; wait_for_room(m, v, misses++)) {
+    if (!taken && (v.throttled == nullptr || m.ballot(group, is_throttled(m, v)) == 0)) {
+      ticket = take_ticket(m, v.ring, group, need);
+      if (!need) return;
+      taken = true;
+    }
+    if (taken && has_room(m, v.ring, ticket)) break;
+    leave_if_aborted(m, *v.control, v.tunnel);
+  }
+  Lateness const late = read_lateness(m, v);
+  commit_tagged(m, v.ring, ticket.number, *v.control, write, [&] { refuse_late_put(m, v, ticket.number, late); });
+  note_put(m, v);
+  note_room(m, v, misses);
+}
+
+/// The converged lanes that put into the same tunnel.
+template <class Machine>
+HIWAY_PART_OF_CALLER HIWAY_DEVICE inline std::uint32_t together(Machine m, InletView const& v) {
+  return converged_on(m, v.ring.words);
+}
+
+/// Puts one item for the calling lane, with whichever lanes are converged; waits for room.
+template <class Machine, class Write>
+HIWAY_DEVICE inline void put(Machine m, InletView const& v, Write&& write) {
+  if (takes_ticket_first<Write>(v)) return put_tagged(m, v, together(m, v), true, write);
+  unsigned misses = 0;
+  for (; !try_put(m, v, together(m, v), true, write, after_misses(misses)); ++misses) wait_for_room(m, v, misses);
+  note_room(m, v, misses);
+}
+
+/// Puts for every lane of `group` with `need`, all lanes of `group` together; waits for room.
+template <class Machine, class Write>
+HIWAY_DEVICE inline void put_together(Machine m, InletView const& v, std::uint32_t group, bool need, Write&& write) {
+  if (takes_ticket_first<Write>(v)) return put_tagged(m, v, group, need, write);
+  for (unsigned misses = 0;; ++misses) {
+    if (try_put(m, v, group, need, write, after_misses(misses))) need = false;
+    if (m.ballot(group, need) == 0) return;
+    if (need) wait_for_room(m, v, misses);
+  }
+}
+
+}  // namespace hiway::detail

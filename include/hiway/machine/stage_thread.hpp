@@ -1,0 +1,39 @@
+// StageThread: a CPU thread in its role at the ends of tunnels, as a stage's or as one of the user's own. The role says
+// what a machine does there besides moving items. It is no property of a processor: the library's own threads and a
+// GPU's lanes have none of it, so code for it is left out there.
+#pragma once
+#include "hiway/machine/thread_machine.hpp"
+
+namespace hiway {
+
+/// The role of a machine that names no other.
+struct NoRole {
+  /// Does the monitors' steps itself where they would hold it up (relay.hpp M3).
+  static constexpr bool helps_monitors = false;
+  /// Its ends may have several branches (branches.hpp).
+  static constexpr bool has_branches = false;
+  /// Notes how it spends its time (trace.hpp).
+  static constexpr bool keeps_trace = false;
+  /// Copies spans in one piece for each lap of the ring, not item by item.
+  static constexpr bool copies_pieces = false;
+  /// Calls open ends while no run is under way; such a call is refused.
+  static constexpr bool outlives_runs = false;
+};
+
+struct StageThread : ThreadMachine {
+  struct Role {
+    static constexpr bool helps_monitors = true;
+    static constexpr bool has_branches = true;
+    static constexpr bool keeps_trace = true;
+    static constexpr bool copies_pieces = true;
+    static constexpr bool outlives_runs = true;
+  };
+};
+
+template <class Machine>
+struct RoleOf : NoRole {};
+template <class Machine>
+requires requires { typename Machine::Role; }
+struct RoleOf<Machine> : Machine::Role {};
+
+}  // namespace hiway

@@ -1,0 +1,139 @@
+// Gets of single items. Converged lanes share a claim, and each reads its own item.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <type_traits>
+
+#include "hiway/branches.hpp"
+#include "hiway/fault.hpp"
+#include "hiway/grouping/warp_group.hpp"
+#include "hiway/item.hpp"
+#include "hiway/machine/stage_thread.hpp"
+#include "hiway/outlet/view.hpp"
+#include "hiway/relay.hpp"
+#include "hiway/ring.hpp"
+#include "hiway/trace.hpp"
+
+namespace hiway::detail {
+
+/// The converged lanes that get from the same tunnel.
+template <class Machine>
+HIWAY_PART_OF_CALLER HIWAY_DEVICE inline std::uint32_t together(Machine m, OutletView const& v) {
+  return converged_on(m, v.ring.words);
+}
+
+/// `control` as in claim_get; null unless all that a block claims with the outlet's tally is of one ring.
+template <class Machine, class Read>
+HIWAY_DEVICE inline bool get_from(Machine m, OutletView const& v, Ring const& ring, std::uint32_t group, bool need,
+                                  Credit credit, Read&& read, Credits credits, Control* control) {
+  Grant const grant = claim_get(m, ring, group, need, &port_of(m, v).got, credit, credits, control);
+  if (!grant.granted) return false;
+  if (credit == Credit::late) {  // each lane may take as long as it likes
+    finish_get(m, ring, grant.ticket, *v.control, credit, read);
+  } else {
+    finish_get(m, ring, grant, *v.control, read);
+  }
+  return true;
+}
+
+/// A CPU thread that finds nothing does the monitors' steps here; true when items have come.
+template <class Machine>
+HIWAY_DEVICE inline bool help_to_come(Machine m, OutletView const& v) {
+  if constexpr (RoleOf<Machine>::helps_monitors) {
+    if (v.relays == nullptr) return false;
+    tell_if_free(m, v.relays->tells);
+    return hear_if_free(m, v.relays->hears);
+  } else {
+    return false;
+  }
+}
+
+/// Of a CPU thread's branches one with items, as far as that is known.
+template <class Machine>
+HIWAY_DEVICE inline OutletView const& fullest(Machine m, OutletView const& v) {
+  if constexpr (RoleOf<Machine>::has_branches) {
+    if (v.further_branches != 0)
+      return choose_branch(v, [&](OutletView const& branch) { return items_about(m, branch.ring) > 0 ? 1 : 0; });
+  }
+  return v;
+}
+
+/// Where a try looks for items: in the caller's home shard, or in another one, too, when that is empty.
+enum class LookIn : std::uint8_t { home, all };
+
+/// One try for the lanes of `group` with `need`; all lanes of `group` together. True for a lane that got an item.
+/// `next`: as in TagReader, kept between tries where that pays.
+template <class Machine, class Read>
+HIWAY_DEVICE inline bool get_once(Machine m, OutletView const& all, std::uint32_t group, bool need, Credit credit,
+                                  Read&& read, Credits credits, LookIn shards, std::uint32_t& next) {
+  constexpr Credits doubtful = Credits::doubtful;
+  OutletView const& v = fullest(m, all);
+  refuse_if_over(m, v);
+  if constexpr (may_be_tagged<std::remove_cvref_t<Read>>) {
+    if (v.ring.by_tags()) {
+      bool const got = get_tagged(m, v.ring, group, need, TagReader{&port_of(m, v).got, next, v.alone}, read);
+      if (!got) (void)help_to_come(m, v);
+      return got;
+    }
+  }
+  bool got = get_from(m, v, home_ring(m, v), group, need, credit, read, credits, v.control);
+  if (!got && help_to_come(m, v)) got = get_from(m, v, v.ring, group, need, credit, read, credits, v.control);
+  if (v.ring.shards > 1 && shards == LookIn::all && m.ballot(group, got) == 0) {
+    Ring const other = shard(v.ring, find_shard(m, v.ring, group, home_of(m, v)));
+    got = get_from(m, v, other, group, need, credit, read, doubtful, nullptr);
+  }
+  if (has_spill(v.spill)) got = get_from(m, v, *v.spill, group, need && !got, credit, read, doubtful, v.control) || got;
+  return got;
+}
+template <class Machine, class Read>
+HIWAY_DEVICE inline bool get_once(Machine m, OutletView const& all, std::uint32_t group, bool need, Credit credit,
+                                  Read&& read, Credits credits = Credits::doubtful) {
+  std::uint32_t next = 0;
+  return get_once(m, all, group, need, credit, read, credits, LookIn::all, next);
+}
+
+/// Notes when a CPU thread ran out of items, for RunReport::end_detection_us, and how it spends its time.
+inline void note_get(OutletView const& v, bool got) {
+  OutletPort& port = *v.ports;
+  if (port.busy && !got) port.idle_since_ns = std::chrono::steady_clock::now().time_since_epoch().count();
+  port.busy = got;
+  if (port.trace == nullptr) return;
+  if (got) {
+    port.trace->got(v.tunnel);
+  } else {
+    port.trace->missed(v.tunnel);
+  }
+}
+HIWAY_NO_SPACE_CHECK template <class Machine>
+HIWAY_DEVICE inline void note_result(Machine, [[maybe_unused]] OutletView const& v, [[maybe_unused]] bool got) {
+  if constexpr (RoleOf<Machine>::keeps_trace) {
+    if (!v.open) note_get(v, got);
+  }
+}
+
+HIWAY_ITEMS_MAY_LOOK_UNSET
+/// One try for all lanes of `group`: `work(T const&)` in each lane that got an item. It looks beyond the home shard
+/// only after a miss: a look there disturbs that shard's own readers.
+template <class T, class Machine, class Work>
+HIWAY_DEVICE inline bool work_once(Machine m, OutletView const& v, std::uint32_t group, Credits credits,
+                                   std::uint32_t& next, Work&& work) {
+  LookIn const shards = credits == Credits::doubtful ? LookIn::all : LookIn::home;
+  bool got = false;
+  auto const begin = [&](T const& item) {
+    note_result(m, v, true);
+    work(item);
+  };
+  if constexpr (stays_in_slot<T>) {
+    auto const read = [&](std::byte const* slot) { begin(item_in<T>(slot)); };
+    got = get_once(m, v, group, true, Credit::late, read, credits, shards, next);  // I5
+  } else {
+    ItemRoom<T> room;
+    got = get_once(m, v, group, true, Credit::early, ReadItem<T>{room.item()}, credits, shards, next);
+    if (got) begin(room.item());
+  }
+  if (!got) note_result(m, v, false);
+  return got;
+}
+HIWAY_ITEMS_END
+
+}  // namespace hiway::detail

@@ -1,0 +1,74 @@
+// Tasks: every item got is one until end_task; its puts come before that. end_task counts at once, in the word of the
+// block (or thread). Whether a tunnel, or a stage, has ended (termination.hpp T1, T7).
+#pragma once
+#include <cstdint>
+
+#include "hiway/branches.hpp"
+#include "hiway/fault.hpp"
+#include "hiway/grouping/lane_sums.hpp"
+#include "hiway/machine/stage_thread.hpp"
+#include "hiway/outlet/view.hpp"
+
+namespace hiway::detail {
+
+template <class Machine>
+HIWAY_DEVICE inline void count_finished_in(Machine m, OutletView const& v, std::uint64_t n) {
+  OutletPort& port = port_of(m, v);
+  std::uint64_t const finished = m.fetch_add(port.finished, n, Order::acq_rel) + n;  // T1; acquires the siblings' got
+  if (finished > m.load(port.got, Order::relaxed))
+    raise(m, *v.control, FaultKind::end_task_too_many, v.stage, v.tunnel, finished);
+}
+/// Counts `n` tasks of the calling lane's block as ended.
+template <class Machine>
+HIWAY_DEVICE inline void count_finished(Machine m, OutletView const& v, std::uint64_t n) {
+  if constexpr (RoleOf<Machine>::has_branches) {
+    for (std::uint32_t i = 0; i < v.further_branches; ++i) {  // B1
+      OutletPort& port = *v.branches[i].ports;                // this thread's own
+      std::uint64_t const open = m.load(port.got, Order::relaxed) - m.load(port.finished, Order::relaxed);
+      std::uint64_t const some = open < n ? open : n;
+      if (some != 0) count_finished_in(m, v.branches[i], some);
+      n -= some;
+    }
+    if (n == 0) return;
+  }
+  count_finished_in(m, v, n);
+}
+
+/// Ends one task of each lane of `group` with `need`; all lanes of `group` together. The release comes after the
+/// tickets of all of them (T1).
+template <class Machine>
+HIWAY_DEVICE inline void end_tasks(Machine m, OutletView const& v, std::uint32_t group, bool need) {
+  std::uint32_t const ending = m.ballot(group, need);
+  m.sync_warp(group);
+  if (ending != 0 && m.lane() == m.lowest(group)) count_finished(m, v, m.count(ending));
+}
+
+/// Ends `tasks` tasks of each lane of `group`, possibly none; all lanes of `group` together.
+template <class Machine>
+HIWAY_DEVICE inline void end_several_tasks(Machine m, OutletView const& v, std::uint32_t group, std::uint64_t tasks) {
+  std::uint64_t const all = sum_lanes(m, group, tasks).all;
+  m.sync_warp(group);  // T1
+  if (all != 0 && m.lane() == m.lowest(group)) count_finished(m, v, all);
+}
+
+template <class Machine>
+HIWAY_DEVICE inline bool tunnel_ended(Machine m, OutletView const& v) {
+  bool ended = m.load_ahead(v.end->ended) != 0;
+  if constexpr (RoleOf<Machine>::has_branches) {
+    for (std::uint32_t i = 0; i < v.further_branches; ++i) ended = m.load_ahead(v.branches[i].end->ended) != 0 && ended;
+  }
+  bool const aborted = m.load_ahead(v.control->aborted) != 0;
+  if (!ended && !aborted) return false;
+  m.acquire_ahead();
+  if (!ended) leave_run(m, *v.control, v.tunnel);
+  return true;
+}
+
+template <class Machine>
+HIWAY_DEVICE inline bool stage_ended(Machine m, OutletView const& v) {
+  if (m.load(*v.stage_ended, Order::acquire) != 0) return true;
+  leave_if_aborted(m, *v.control, v.tunnel);
+  return false;
+}
+
+}  // namespace hiway::detail

@@ -1,0 +1,51 @@
+// What tunnels and stages say about their end, in words: written by stages and by the checker (termination.hpp has the
+// table of who writes what, and why that is enough).
+#pragma once
+#include <cstdint>
+
+#include "hiway/machine/machine.hpp"
+
+namespace hiway {
+
+struct PutBoard;
+struct GetBoard;
+
+/// A unit's state, one copy for each of its tunnels at each home.
+struct EndWords {
+  alignas(64) Word<std::uint32_t> closed{0};
+  Word<std::uint32_t> ended{0};
+  Word<std::uint32_t> throttled{0};  ///< of the tunnel, not the unit; at the producers' home
+  // The boards of a stencil tunnel (stencil/scoreboard.hpp), each at its home. They are here because in the views they
+  // would cost every stage registers.
+  PutBoard const* put_board = nullptr;
+  GetBoard const* get_board = nullptr;
+};
+
+class ThreadTrace;
+
+/// One reader's count of a tunnel, one per thread or block.
+struct alignas(64) OutletPort {
+  Word<std::uint64_t> got{0};
+  Word<std::uint64_t> finished{0};
+  std::int64_t idle_since_ns = 0;  ///< CPU threads: when the last run of items ended (steady clock)
+  bool busy = false;               ///< CPU threads: the last get found an item
+  std::uint32_t branch = 0;        ///< CPU threads: the branch chosen last (branches.hpp)
+  ThreadTrace* trace = nullptr;    ///< CPU threads of stages
+};
+
+/// One writer's state of a tunnel, one per thread or block.
+struct alignas(64) InletPort {
+  Word<std::uint32_t> closed_lanes[32] = {};  ///< a bit for each lane that has closed, one word a warp
+  Word<std::uint32_t> closed_count{0};        ///< lanes that have closed
+  std::uint32_t branch = 0;                   ///< CPU threads: the branch chosen last (branches.hpp)
+  ThreadTrace* trace = nullptr;               ///< CPU threads of stages
+};
+
+/// One stage's state at its home.
+struct alignas(64) StageWords {
+  Word<std::uint32_t> ended{0};     ///< every unit that the stage reads has ended
+  Word<std::uint32_t> started{0};   ///< blocks that have started
+  Word<std::uint32_t> returned{0};  ///< threads or blocks that have returned
+};
+
+}  // namespace hiway
