@@ -178,9 +178,10 @@ Ring Pipeline::Core::make_ring(TunnelBase const& tunnel, RingPart part, std::byt
 Relays Pipeline::Core::make_relays(TunnelState const& t, Ring const& half) {
   bool const puts = half.part == RingPart::outbox;
   if (half.tagged)
-    return puts ? Relays{.tells = {half}, .hears = {half, t.retired.word}}
-                : Relays{.tells = {half, t.retired.word}, .hears = {half}};
-  return {.tells = {half, (puts ? t.published : t.retired).word}, .hears = {half, (puts ? t.retired : t.arrived).word}};
+    return puts ? Relays{.tells = {half}, .hears = {half, {t.retired.word}}}
+                : Relays{.tells = {half, {t.retired.word}}, .hears = {half}};
+  return {.tells = {half, {(puts ? t.published : t.retired).word}},
+          .hears = {half, {(puts ? t.retired : t.arrived).word}}};
 }
 
 void Pipeline::Core::add_tunnel(std::unique_ptr<TunnelBase> tunnel) {
@@ -322,7 +323,7 @@ void Pipeline::Core::tell_arrivals(TunnelState& t) {
   bool const to_host = t.get_home == at_host;
   t.arrived =
       to_host ? ToldWord{&t.bus->arrived} : ToldWord{words(t.get_home).place<Word<std::uint64_t>>(), t.get_home};
-  if (to_host) host_words_->image(t.host_relays).hears.word = t.arrived.word;
+  if (to_host) host_words_->image(t.host_relays).hears.link = {t.arrived.word};
 }
 
 // Not called by create_tunnel: which ways the bus is used is known only when all tunnels are there. For a tunnel

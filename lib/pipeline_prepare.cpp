@@ -738,8 +738,8 @@ void Pipeline::Core::build_monitors() {
   std::vector<std::uint8_t> asks;
   for (Home const home : std::span(used).subspan(1)) {
     TerminationTable table = build_termination(home, news);
-    table.own.question = &told_plan(checker_, home).place<DeviceWord>()->word;
-    table.own.answer = &told_plan(home, checker_).place<DeviceWord>()->word;
+    table.own.question = {&told_plan(checker_, home).place<DeviceWord>()->word};
+    table.own.answer = {&told_plan(home, checker_).place<DeviceWord>()->word};
     delegates.push_back(table.own);
     for (std::uint32_t u = 0; u < flow_.units; ++u) asks.push_back(asked_of(plan(home).image(table.units + u)));
     build_monitor(home, table);

@@ -53,15 +53,14 @@ HIWAY_DEVICE inline CheckResult delegate_round(Machine m, TerminationTable& tabl
     if (news.readers != nullptr) detail::tell_once(m, news.readers, detail::gates_open(m, table, unit.readers));
   }
   DelegateWords& own = table.own;
-  std::uint64_t const asked =
-      m.shuffle(m.lanes(), m.lane() == 0 ? m.load_across(*own.question, Order::acquire) : 0, 0);  // T8
+  std::uint64_t const asked = m.shuffle(m.lanes(), m.lane() == 0 ? own.question.hear(m) : 0, 0);  // T8
   std::uint32_t const number = AskedWord::number(asked);
   if (number != own.number) {
     m.sync_warp(m.lanes());
     std::uint64_t const sum = detail::answer_to(m, table, AskedWord::what(asked), AskedWord::unit(asked));
     by_one_lane(m, [&] {
       own.number = number;
-      m.store_across(*own.answer, AnswerWord::pack(number, sum), Order::release);  // T8
+      own.answer.tell(m, AnswerWord::pack(number, sum));  // T8
     });
   }
   bool all = detail::announce_stages(m, table);

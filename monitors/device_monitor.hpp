@@ -53,7 +53,7 @@ HIWAY_DEVICE constexpr std::uint32_t parts_of(unsigned warp, unsigned warps) {
 /// A relay held in its lane's registers. In memory it would be read again after every acquire.
 struct HeldRelay {
   Ring ring;
-  Word<std::uint64_t>* word = nullptr;  ///< null: the lane has none
+  WordLink link{};  ///< not set: the lane has none
   std::uint64_t to = 0;
 };
 /// The lane's first relay.
@@ -61,7 +61,7 @@ template <class Machine>
 HIWAY_DEVICE inline HeldRelay hold(Machine m, MonitorTable& t, Relay Relays::* way) {
   if (m.lane() >= t.relay_count) return {};
   Relay& r = t.relays[m.lane()].*way;
-  return {r.ring, r.word, m.load(r.to, Order::relaxed)};
+  return {r.ring, r.link, m.load(r.to, Order::relaxed)};
 }
 
 /// One step of every relay that tells and belongs to `parts`, one lane for each. True when something moved.
@@ -72,9 +72,9 @@ HIWAY_DEVICE inline bool tell_all(Machine m, MonitorTable& t, std::uint32_t part
   };
   unsigned const width = m.count(m.lanes());
   bool moved = false;
-  if (held.word != nullptr && is_mine(held.ring)) {
+  if (held.link.is_set() && is_mine(held.ring)) {
     std::uint64_t const from = held.to;
-    held.to = tell(m, held.ring, *held.word, from);
+    held.to = tell(m, held.ring, held.link, from);
     moved = held.to != from;
   }
   for (std::uint32_t i = m.lane() + width; i < t.relay_count; i += width) {
@@ -91,9 +91,9 @@ HIWAY_DEVICE inline bool hear_all(Machine m, MonitorTable& t, HeldRelay& held) {
   unsigned const width = m.count(m.lanes());
   bool moved = false;
   bool const host_aborts = m.load_across(t.host_control->aborted, Order::relaxed) != 0;  // in flight with the others
-  if (held.word != nullptr) {
+  if (held.link.is_set()) {
     std::uint64_t const from = held.to;
-    held.to = hear(m, held.ring, *held.word, from);
+    held.to = hear(m, held.ring, held.link, from);
     moved = held.to != from;
   }
   for (std::uint32_t i = m.lane() + width; i < t.relay_count; i += width) moved = hear(m, t.relays[i].hears) || moved;

@@ -7,10 +7,10 @@
 // Where items carry tags (ring.hpp) only `retired` is told: a get looks at the items themselves.
 // With a direct tunnel `arrived` is the same word as `published`. With dma it is a word of its own, which a later
 // operation on the copies' stream sets, or the host after the copy; the transfer line reads `published`.
-// All these words are monotone, have one writer, lie where both sides may read them, and are accessed across.
-//   M1  telling acquires the counts of what is done before it releases the word
-//   M2  hearing acquires the word before it releases the credit, so a claim that takes the credit finds its items
-//       whole, or its slots already read
+// All these numbers grow, and go by a link (link.hpp), which is a word of one writer where both homes share memory.
+//   M1  telling acquires the counts of what is done before it tells (L1)
+//   M2  hearing acquires what was told (L1) before it releases the credit, so a claim that takes the credit finds its
+//       items whole, or its slots already read
 //   M3  a relay has one caller at a time: the one device monitor, or at the host the holder of `busy`. That is a
 //       try-lock. A CPU thread that has put, or found nothing to get, does the monitor's step itself. If the lock is
 //       held it leaves the step to the holder and to the monitor, which comes by in any case
@@ -19,17 +19,20 @@
 #pragma once
 #include <cstdint>
 
+#include "hiway/link.hpp"
 #include "hiway/ring.hpp"
 
 namespace hiway {
 
 /// One direction of one half-ring: telling or hearing.
-struct Relay {
+template <class L>
+struct RelayBy {
   Ring ring;
-  Word<std::uint64_t>* word = nullptr;  ///< told, or heard; null: nobody tells, since items carry tags
-  Word<std::uint64_t> to{0};            ///< the value told or heard last; written under M3
-  Word<std::uint32_t> busy{0};          ///< the lock of M3; used at the host
+  L link{};                     ///< is_set() is false: nobody tells, since items carry tags
+  Word<std::uint64_t> to{0};    ///< the value told or heard last; written under M3
+  Word<std::uint32_t> busy{0};  ///< the lock of M3; used at the host
 };
+using Relay = RelayBy<WordLink>;
 
 /// The two relays of a half-ring.
 struct Relays {
@@ -39,47 +42,47 @@ struct Relays {
 
 // One step, by a single lane: takes what was told or heard before, `from`, and returns what is told or heard after it.
 
-template <class Machine>
-HIWAY_DEVICE inline std::uint64_t tell(Machine m, Ring const& ring, Word<std::uint64_t>& word, std::uint64_t from) {
-  std::uint64_t const to = done_prefix(m, ring, from);       // M1
-  if (to != from) m.store_across(word, to, Order::release);  // M1
+template <class Machine, class L>
+HIWAY_DEVICE inline std::uint64_t tell(Machine m, Ring const& ring, L const& link, std::uint64_t from) {
+  std::uint64_t const to = done_prefix(m, ring, from);  // M1
+  if (to != from) link.tell(m, to);                     // M1
   return to;
 }
-template <class Machine>
-HIWAY_DEVICE inline std::uint64_t hear(Machine m, Ring const& ring, Word<std::uint64_t>& word, std::uint64_t from) {
-  std::uint64_t const to = m.load_across(word, Order::acquire);  // M2: before the credit
+template <class Machine, class L>
+HIWAY_DEVICE inline std::uint64_t hear(Machine m, Ring const& ring, L const& link, std::uint64_t from) {
+  std::uint64_t const to = link.hear(m);  // M2: before the credit
   if (to != from) give_credit(m, ring, to - from);
   return to;
 }
 
 /// The relay's step; true if there was news.
-template <class Machine>
-HIWAY_DEVICE inline bool tell(Machine m, Relay& r) {
-  if (r.word == nullptr) return false;
+template <class Machine, class L>
+HIWAY_DEVICE inline bool tell(Machine m, RelayBy<L>& r) {
+  if (!r.link.is_set()) return false;
   std::uint64_t const from = m.load(r.to, Order::relaxed);
-  std::uint64_t const to = tell(m, r.ring, *r.word, from);
+  std::uint64_t const to = tell(m, r.ring, r.link, from);
   if (to != from) m.store(r.to, to, Order::relaxed);
   return to != from;
 }
-template <class Machine>
-HIWAY_DEVICE inline bool hear(Machine m, Relay& r) {
-  if (r.word == nullptr) return false;
+template <class Machine, class L>
+HIWAY_DEVICE inline bool hear(Machine m, RelayBy<L>& r) {
+  if (!r.link.is_set()) return false;
   std::uint64_t const from = m.load(r.to, Order::relaxed);
-  std::uint64_t const to = hear(m, r.ring, *r.word, from);
+  std::uint64_t const to = hear(m, r.ring, r.link, from);
   if (to != from) m.store(r.to, to, Order::relaxed);
   return to != from;
 }
 
-/// A word that the other side raises, and a copy of it at home. Where many would poll the word across, one hears it for
-/// all (M2).
+/// A number that the other side raises, and a copy of it at home. Where many would ask the link, one hears it for all
+/// (M2).
 struct HeardWord {
-  Word<std::uint64_t>* across = nullptr;
+  WordLink across;
   Word<std::uint64_t>* home = nullptr;
 };
 /// One step, by a single lane; true if there was news.
 template <class Machine>
 HIWAY_DEVICE inline bool hear(Machine m, HeardWord const& w) {
-  std::uint64_t const to = m.load_across(*w.across, Order::acquire);  // M2
+  std::uint64_t const to = w.across.hear(m);  // M2
   if (to == m.load(*w.home, Order::relaxed)) return false;
   m.store(*w.home, to, Order::release);  // M2
   return true;
@@ -88,8 +91,8 @@ HIWAY_DEVICE inline bool hear(Machine m, HeardWord const& w) {
 namespace detail {
 
 /// Runs `step()` if the relay is free.
-template <class Machine, class Step>
-HIWAY_DEVICE inline bool if_free(Machine m, Relay& r, Step&& step) {
+template <class Machine, class L, class Step>
+HIWAY_DEVICE inline bool if_free(Machine m, RelayBy<L>& r, Step&& step) {
   if (m.load(r.busy, Order::relaxed) != 0 || m.fetch_or(r.busy, 1u, Order::acquire) != 0) return false;  // M3
   bool const news = step();
   m.store(r.busy, 0u, Order::release);  // M3
@@ -101,16 +104,16 @@ HIWAY_DEVICE inline bool if_free(Machine m, Relay& r, Step&& step) {
 // The host's steps. They take the relay only when there is news, so a caller that waits writes no word.
 
 /// One step, if there is news to tell and the relay is free; true if news was told.
-template <class Machine>
-HIWAY_DEVICE inline bool tell_if_free(Machine m, Relay& r) {
-  if (r.word == nullptr) return false;
+template <class Machine, class L>
+HIWAY_DEVICE inline bool tell_if_free(Machine m, RelayBy<L>& r) {
+  if (!r.link.is_set()) return false;
   std::uint64_t const to = m.load(r.to, Order::relaxed);
   return done_prefix(m, r.ring, to) != to && detail::if_free(m, r, [&] { return tell(m, r); });
 }
 /// The same for news to hear.
-template <class Machine>
-HIWAY_DEVICE inline bool hear_if_free(Machine m, Relay& r) {
-  return r.word != nullptr && m.load_across(*r.word, Order::relaxed) != m.load(r.to, Order::relaxed) &&
+template <class Machine, class L>
+HIWAY_DEVICE inline bool hear_if_free(Machine m, RelayBy<L>& r) {
+  return r.link.is_set() && r.link.peek(m) != m.load(r.to, Order::relaxed) &&
          detail::if_free(m, r, [&] { return hear(m, r); });
 }
 

@@ -310,7 +310,7 @@ struct Dma {
   static constexpr std::array warps = {1u, 1u, 1u, 1u, 1u};
   static constexpr unsigned total = 4;
   Dma() {
-    t.in.hears.word = &t.arrived;
+    t.in.hears.link = {&t.arrived};
     TransferLine::Route route;
     route.from_items = t.outbox.ring.items;
     route.to_items = t.inbox.ring.items;

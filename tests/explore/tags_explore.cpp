@@ -18,7 +18,7 @@ struct TaggedTunnel : CrossingTunnel {
       ring->item_bytes = sizeof(TaggedSlot);
       ring->chunk_shift = capacity == 1 ? 0 : 1;
     }
-    out.tells.word = in.hears.word = nullptr;
+    out.tells.link = in.hears.link = {};
   }
   /// The monitor of one home, until all of `items` were read and their credit has come.
   void monitor_inbox(ExploreMachine m, unsigned items) {

@@ -16,7 +16,7 @@ import tempfile
 FLOORS = [
     (0, r"include/hiway/(config|version|durations|error|fault|item|latency|log|output_file|ranges|report|trace)\.hpp|lib/(environment|named_failure|report_signal|sizes|text)\.[ch]pp"),
     (0, r"include/hiway/machine/.*"),
-    (1, r"include/hiway/(ring|relay|memory|backend)\.hpp"),
+    (1, r"include/hiway/(link|ring|relay|memory|backend)\.hpp"),
     (1, r"include/hiway/(grouping|launch|ring)/.*"),
     (1, r"lib/(backend|simt)/.*|lib/(affinity|arena|machine|word_copies)\.[ch]pp"),
     (2, r"include/hiway/(branches|tunnel|inlet|outlet|stage|group|persistent|termination)\.hpp"),

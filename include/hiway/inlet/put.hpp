@@ -81,7 +81,7 @@ HIWAY_DEVICE inline void help_to_leave(Machine m, InletView const& v, Sent sent)
   if constexpr (RoleOf<Machine>::helps_monitors) {
     if (v.relays == nullptr || v.ring.tagged) return;
     Relays& r = *v.relays;
-    if (sent == Sent::span || m.load(r.tells.to, Order::relaxed) == m.load_across(*r.hears.word, Order::relaxed))
+    if (sent == Sent::span || m.load(r.tells.to, Order::relaxed) == r.hears.link.peek(m))
       tell_if_free(m, r.tells);
   }
 }

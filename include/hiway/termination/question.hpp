@@ -19,6 +19,7 @@
 #pragma once
 #include <cstdint>
 
+#include "hiway/link.hpp"
 #include "hiway/machine/machine.hpp"
 
 namespace hiway {
@@ -58,8 +59,8 @@ struct AnswerWord {
 
 /// The words between the checker and a delegate. Each side keeps a copy of its own, with its own state.
 struct DelegateWords {
-  Word<std::uint64_t>* question = nullptr;
-  Word<std::uint64_t>* answer = nullptr;
+  WordLink question;
+  WordLink answer;
   std::uint32_t number = 0;  ///< number of the last question: asked (checker), or answered (delegate)
   std::uint32_t stands = 0;  ///< checker: it has not yet seen the answer to the last question
   std::uint64_t sum = 0;     ///< checker: the sum in the last answer

@@ -74,7 +74,7 @@ HIWAY_DEVICE inline bool all_ended(Machine, TerminationTable const& table, Range
 template <class Machine>
 HIWAY_DEVICE inline bool await_answer(Machine m, TerminationTable const& table, DelegateWords& delegate) {
   for (unsigned misses = 1; delegate.stands != 0; ++misses) {
-    std::uint64_t const answer = m.load_across(*delegate.answer, Order::acquire);  // T8
+    std::uint64_t const answer = delegate.answer.hear(m);  // T8
     if (AskedWord::number(answer) == delegate.number) {
       delegate.sum = AnswerWord::sum(answer);
       delegate.stands = 0;
@@ -111,7 +111,7 @@ HIWAY_DEVICE inline bool ask_others(Machine m, TerminationTable const& table, Qu
     if (!await_answer(m, table, delegate)) return false;  // T8
     delegate.number ^= 1u;
     delegate.stands = 1;
-    m.store_across(*delegate.question, AskedWord::pack(delegate.number, what, unit), Order::release);  // T8
+    delegate.question.tell(m, AskedWord::pack(delegate.number, what, unit));  // T8
     return true;
   });
 }
