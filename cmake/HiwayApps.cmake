@@ -29,6 +29,10 @@ file(READ ${page}/report.js report_js)
 configure_file(${page}/report_assets.cpp.in ${PROJECT_BINARY_DIR}/apps/report_assets.cpp @ONLY)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${page}/report.css ${page}/report.js)
 list(APPEND hiway_app_sources ${PROJECT_BINARY_DIR}/apps/report_assets.cpp)
+if(HIWAY_WITH_CUDA)  # baselines that call the toolkit itself; a program without it refuses these methods
+  file(GLOB hiway_app_cuda_only CONFIGURE_DEPENDS apps/*/*.cu)
+  list(APPEND hiway_app_sources ${hiway_app_cuda_only})
+endif()
 include(HiwayBench)
 
 add_library(hiway_apps OBJECT)

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/bad_input.hpp"
+#include "region_sum/cub.hpp"
 #include "region_sum/methods.hpp"
 
 namespace region_sum {
@@ -14,7 +15,7 @@ class RegionSum final : public cli::App {
  public:
   std::string name() const override { return "region-sum"; }
   std::string summary() const override { return "many regions of ints, the sum of each (on the GPU)"; }
-  std::vector<std::string> methods() const override { return {"hiway", "baseline", "reference"}; }
+  std::vector<std::string> methods() const override { return {"hiway", "baseline", "cub", "reference"}; }
 
   void add_options(CLI::App& command) override {
     command.add_option("--ints", ints_, "32-bit ints (1048576)")->type_name("N");
@@ -42,17 +43,17 @@ class RegionSum final : public cli::App {
 
   cli::MethodRun run(std::string const& method, cli::RunRequest const& request) override {
     bool const is_reference = method == "reference";
+    bool const is_segment = method == "hiway";
+    if (!is_segment && (segment_.counters || segment_.feed != cli::Feed::buffer))
+      throw cli::BadInput{"--counters, --feed tunnel: of method hiway, not " + method};
+    if (method == "cub" && (cub_method() == nullptr || request.job.device == "simt"))
+      throw cli::BadInput{"--method cub: for a GPU, by a program that was built with CUDA; the device is " +
+                          request.job.device};
     if (request.verify && !oracle_) {
       Sums sums;
       oracle_ = run_reference(problem_, {}, sums).back().summary;
     }
-    Sums sums;
-    bool const is_segment = method == "hiway";
-    if (!is_segment && (segment_.counters || segment_.feed != cli::Feed::buffer))
-      throw cli::BadInput{"--counters, --feed tunnel: of method hiway, not " + method};
-    std::vector<Measurement> const runs = is_reference ? run_reference(problem_, request.job, sums)
-                                          : is_segment ? run_hiway(problem_, segment_, request.job, sums)
-                                                       : run_baseline(problem_, request.job, sums);
+    std::vector<Measurement> const runs = measure(method, request.job);
     Summary shown = runs.back().summary;
     cli::MethodRun out = cli::method_run(runs);
     if (request.verify) {
@@ -69,6 +70,14 @@ class RegionSum final : public cli::App {
   std::string graph(std::string const& device) override { return hiway_graph(problem_, device); }
 
  private:
+  [[nodiscard]] std::vector<Measurement> measure(std::string const& method, cli::Job const& job) const {
+    Sums sums;
+    if (method == "reference") return run_reference(problem_, job, sums);
+    if (method == "hiway") return run_hiway(problem_, segment_, job, sums);
+    if (method == "cub") return cub_method()(problem_, job, sums);
+    return run_baseline(problem_, job, sums);
+  }
+
   std::int64_t ints_ = 1 << 20;
   std::string region_ = "128";
   SegmentOptions segment_;

@@ -342,6 +342,7 @@ is verified true
 is contexts '{"open":"sparse","sum":"lane"}'
 bad "--feed: buffer or tunnel, not file" run region-sum --feed file
 bad "--counters and --replicas block go with --feed buffer" run region-sum --feed tunnel --counters
+bad "--method cub: for a GPU, by a program that was built with CUDA; the device is simt" run region-sum --method cub --device simt
 bad "--counters, --feed tunnel: of method hiway, not baseline" run region-sum --counters --method baseline
 bad "--counters, --feed tunnel: of method hiway, not reference" run region-sum --feed tunnel --method reference
 good graph region-sum
@@ -389,6 +390,7 @@ bad "--context: sparse, dense, lane or automatic, not wide" run taxi --context w
 bad "--replicas: warp or block, not grid" run taxi --replicas grid
 bad "--feed: buffer or tunnel, not file" run taxi --feed file
 bad "--counters and --replicas block go with --feed buffer" run taxi --feed tunnel --replicas block
+bad "--method cub: for a GPU, by a program that was built with CUDA; the device is simt" run region-sum --method cub --device simt
 bad "--counters, --feed tunnel: of method hiway, not baseline" run taxi --counters --method baseline
 bad "--counters, --feed tunnel: of method hiway, not reference" run taxi --feed tunnel --method reference
 good graph taxi

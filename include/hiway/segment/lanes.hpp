@@ -8,6 +8,7 @@
 
 #include "hiway/grouping/team.hpp"
 #include "hiway/machine/machine.hpp"
+#include "hiway/machine/warp_sum.hpp"
 
 namespace hiway::segment {
 
@@ -98,11 +99,7 @@ class WarpLanes {
   HIWAY_DEVICE std::uint64_t share(std::uint64_t value) const { return m_.shuffle(whole, value, 0); }
   /// The sum of the values of the lower lanes; `all`: of all lanes.
   HIWAY_DEVICE std::uint32_t sum_before(std::uint32_t value, std::uint32_t& all) const {
-    std::uint32_t sum = value;
-    for (unsigned d = 1; d < size(); d *= 2) {
-      std::uint32_t const below = m_.shuffle(whole, sum, m_.lane() >= d ? m_.lane() - d : m_.lane());
-      if (m_.lane() >= d) sum += below;
-    }
+    std::uint32_t const sum = sum_up_to_lane(m_, value);
     all = m_.shuffle(whole, sum, size() - 1);
     return sum - value;
   }
@@ -170,15 +167,9 @@ class BlockLanes {
     return words[0] | std::uint64_t{words[1]} << 32;
   }
   HIWAY_DEVICE std::uint32_t sum_before(std::uint32_t value, std::uint32_t& all) {
-    std::uint32_t sum = value;
-    std::uint32_t const lanes = m_.lanes();
-    unsigned const size = m_.count(lanes);
-    for (unsigned d = 1; d < size; d *= 2) {
-      std::uint32_t const below = m_.shuffle(lanes, sum, m_.lane() >= d ? m_.lane() - d : m_.lane());
-      if (m_.lane() >= d) sum += below;
-    }
+    std::uint32_t const sum = sum_up_to_lane(m_, value);
     std::uint32_t* const words = turn();
-    if (m_.lane() == size - 1) words[warp_] = sum;
+    if (m_.lane() == Machine::warp_lanes - 1) words[warp_] = sum;
     m_.sync_block();
     std::uint32_t before = sum - value;
     all = 0;
