@@ -83,16 +83,19 @@ class CudaBackend final : public Backend {
   [[nodiscard]] bool left_behind_by_fork() const override {
     return process_ != getpid();
   }  // CUDA does not survive fork
-  bool reaches(Backend& other) override {
-    if (!peers_) return false;
+  void enable_peer_access(Backend const& other) override {
     int const others = other.number() / parts_;
-    if (others == device_) return true;
     int possible = 0;
-    if (cudaDeviceCanAccessPeer(&possible, device_, others) != cudaSuccess || possible == 0) return false;
+    if (!peers_ || reaches(other)) return;
+    if (cudaDeviceCanAccessPeer(&possible, device_, others) != cudaSuccess || possible == 0) return;
     Gpu::Current const here(gpu_, name());
     cudaError_t const error = cudaDeviceEnablePeerAccess(others, 0);
     if (error == cudaErrorPeerAccessAlreadyEnabled) static_cast<void>(cudaGetLastError());
-    return error == cudaSuccess || error == cudaErrorPeerAccessAlreadyEnabled;
+    if (error == cudaSuccess || error == cudaErrorPeerAccessAlreadyEnabled) reached_.push_back(others);
+  }
+  bool reaches(Backend const& other) const override {
+    int const others = other.number() / parts_;
+    return peers_ && (others == device_ || std::ranges::find(reached_, others) != reached_.end());
   }
 
   void* allocate(Memory memory, std::size_t bytes, std::string_view what) override {
@@ -238,6 +241,7 @@ class CudaBackend final : public Backend {
   int parts_;
   int device_;  ///< CUDA's number
   bool peers_;
+  std::vector<int> reached_;  ///< CUDA's numbers of the other devices whose memory is reached
   cudaDeviceProp properties_;
   Gpu gpu_;
   std::unique_ptr<GpuStream> copies_;
