@@ -42,11 +42,8 @@ struct StageSnapshot {
   std::vector<Into> into;
 };
 
-struct TunnelSnapshot {
-  std::string name;
-  std::string kind;  ///< direction and movement, for people
-  bool crosses = false;
-  bool on_device = false;  ///< some of its words are at the device's home
+/// A tunnel's ring, or its two rings across the bus.
+struct RingCounts {
   std::uint64_t capacity = 0;
   std::uint64_t may_grow_to = 0;                 ///< 0: it does not grow
   std::uint64_t claimed = 0;                     ///< the ring's, or the outbox's
@@ -54,18 +51,30 @@ struct TunnelSnapshot {
   std::uint64_t retired = 0;                     ///< items whose room in the ring is free again
   std::uint64_t published = 0, arrived = 0;      ///< crossing tunnels only
   std::uint64_t put_groups = 0, get_groups = 0;  ///< claims that the warps of a block made together
+};
+/// A tunnel's spill pool, and those whose items hold its writers back.
+struct PoolCounts {
   bool spills = false;
   std::uint64_t spill_claimed = 0;
   std::uint64_t spill_taken = 0;  ///< taken by readers; in a crossing tunnel, moved on into the ring
   std::uint64_t spill_capacity = 0;
   bool throttled = false;                   ///< writers that do not spill wait until the pools have emptied
   std::vector<std::size_t> throttled_by{};  ///< the tunnels that own these pools
+};
+/// Whether anything can still come, and the user's own ends.
+struct EndCounts {
   bool closed = false;
   bool ended = false;
   std::uint32_t open_inlets = 0;
   std::uint32_t open_inlets_closed = 0;
   std::vector<TaskCounts> open_outlets;
-  std::string frames{};  ///< of a stencil tunnel: what a frame that was begun lacks
+};
+struct TunnelSnapshot : RingCounts, PoolCounts, EndCounts {
+  std::string name;
+  std::string kind;  ///< direction and movement, for people
+  bool crosses = false;
+  bool on_device = false;  ///< some of its words are at the device's home
+  std::string frames{};    ///< of a stencil tunnel: what a frame that was begun lacks
 };
 
 struct PipelineSnapshot {
