@@ -65,34 +65,28 @@ def code_of(source):
 
 
 class Tokens:
-    """Tokens of C++ code. Brackets are matched: `end[i]` is the token that closes the one at i."""
+    """Tokens of C++ code. `text` and `at` have each one and its place in the code; `end[i]` is the token that closes the
+    bracket at i."""
 
     OPENS = {"(": ")", "[": "]", "{": "}", "[[": "]]"}
 
     def __init__(self, code):
-        self.text, self.line, self.end = [], [], {}
-        open_ones = []
+        self.text, self.at, self.end = [], [], {}
+        self.open = []
         for match in TOKEN.finditer(code):
             token = match[0]
-            if token in (")", "]", "}", "]]"):
-                if token == "]]" and open_ones and self.text[open_ones[-1]] == "[":  # a[b[i]]: two brackets
-                    for _ in range(2):
-                        self.close(open_ones, "]", code, match.start())
-                    continue
-                self.close(open_ones, token, code, match.start())
-                continue
-            if token in self.OPENS:
-                open_ones.append(len(self.text))
-            self.add(token, code, match.start())
+            if token == "]]" and self.open and self.text[self.open[-1]] == "[":  # a[b[i]]: two brackets
+                self.add("]", match.start())
+                token = "]"
+            self.add(token, match.start())
 
-    def add(self, token, code, at):
+    def add(self, token, at):
+        if self.open and self.OPENS[self.text[self.open[-1]]] == token:
+            self.end[self.open.pop()] = len(self.text)
+        elif token in self.OPENS:
+            self.open.append(len(self.text))
         self.text.append(token)
-        self.line.append(at)
-
-    def close(self, open_ones, token, code, at):
-        if open_ones and self.OPENS[self.text[open_ones[-1]]] == token:
-            self.end[open_ones.pop()] = len(self.text)
-        self.add(token, code, at)
+        self.at.append(at)
 
     def after_angles(self, i):
         """The place after the template arguments that begin at i; after i if they have no end: it compares."""
@@ -104,7 +98,6 @@ class Tokens:
             if depth == 0:
                 return at
         return i + 1
-
 
     def after_requires(self, i):
         """The place after the bracketed condition, or the expression, that follows `requires` at i."""
@@ -169,7 +162,7 @@ def member_kind(tokens, first, last):
             return 1 if text[i + 1] in ("*", "&") and not is_static else 0 if text[i + 1] in ("*", "&") else "method"
         elif token in ("=", "{"):
             while i < last and text[i] != ",":  # an initializer
-                i = tokens.end.get(i, i) + 1 if text[i] in Tokens.OPENS else tokens.after_angles(i) if text[i] == "<" else i + 1
+                i = tokens.after_angles(i) if text[i] == "<" else tokens.end.get(i, i) + 1
             continue
         elif token == ",":
             fields += 1
@@ -284,7 +277,7 @@ def check_classes(path, code, needless):
     tokens = Tokens(code)
     for name, brace in class_heads(tokens):
         fields, methods = members(tokens, brace)
-        who = f"{path}:{code.count(chr(10), 0, tokens.line[brace]) + 1}: {name or 'a class without a name'}"
+        who = f"{path}:{code.count(chr(10), 0, tokens.at[brace]) + 1}: {name or 'a class without a name'}"
         problems = []
         if fields > LIMITS["fields of a class"]:
             problems.append(f"{who} has {fields} fields, more than {LIMITS['fields of a class']}")
