@@ -19,7 +19,7 @@ function(hiway_cuda_sources target)
     get_target_property(files ${target} SOURCES)
     list(FILTER files INCLUDE REGEX "\\.cpp$")
     # The toolkit's runtime API needs no nvcc.
-    list(FILTER files EXCLUDE REGEX "/cuda_backend\\.cpp$|_stub\\.cpp$")
+    list(FILTER files EXCLUDE REGEX "/lib/backend/cuda_[a-z]+\\.cpp$|_stub\\.cpp$")
   endif()
   get_target_property(folder ${target} SOURCE_DIR)
   list(TRANSFORM files PREPEND "${folder}/" REGEX "^[^/]")

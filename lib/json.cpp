@@ -220,7 +220,8 @@ void fail_at(TextPlace place, std::string const& pointer, std::string const& wha
   if (!pointer.empty()) line += pointer + ": ";
   line += what;
   // Escapes can put line breaks into keys and texts.
-  std::ranges::replace_if(line, [](unsigned char c) { return c < 0x20; }, '?');
+  std::ranges::replace_if(
+      line, [](unsigned char c) { return c < 0x20; }, '?');
   throw ConfigError{line};
 }
 

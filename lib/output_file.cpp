@@ -133,30 +133,51 @@ int own_descriptor(std::string const& folder, std::string const& name) {
   return error == std::errc{} && end == name.data() + name.size() ? number : -1;
 }
 
+/// A path, cut before its last name.
+struct Cut {
+  std::string folder;
+  std::string name;
+};
+
+Cut cut(std::string const& path) {
+  std::size_t const slash = path.rfind('/');
+  if (slash == std::string::npos) return {".", path};
+  return {path.substr(0, std::max<std::size_t>(slash, 1)), path.substr(slash + 1)};
+}
+
+/// The path that a symbolic link holds; nothing, with errno, if it cannot be read.
+std::optional<std::string> text_of_link(std::string const& path) {
+  char text[PATH_MAX];
+  ssize_t const bytes = ::readlink(path.c_str(), text, sizeof text);
+  if (bytes < 0) return std::nullopt;
+  return std::string(text, static_cast<std::size_t>(bytes));
+}
+
+/// A file that is there and is no link.
+Target existing(std::string const& path, struct stat const& is) {
+  if (S_ISDIR(is.st_mode)) return {.error = reason(EISDIR)};
+  if (S_ISSOCK(is.st_mode)) return {.error = "is a socket, which is not opened by its name"};
+  return {.path = path, .is = is};
+}
+
 Target target_of(std::string path) {
   if (path.find('\0') != std::string::npos) return {.error = "a file's name cannot hold a NUL"};
   if (path.empty()) return {.error = reason(ENOENT)};
   for (int links = 0; links < most_links; ++links) {
-    std::size_t const slash = path.rfind('/');
-    std::string const name = slash == std::string::npos ? path : path.substr(slash + 1);
-    std::optional<std::string> const folder =
-        real_path(slash == std::string::npos ? "." : path.substr(0, std::max<std::size_t>(slash, 1)));
+    auto const [own_folder, name] = cut(path);
+    std::optional<std::string> const folder = real_path(own_folder);
     if (!folder) return {.error = reason(errno)};
     if (int const number = own_descriptor(*folder, name); number >= 0) return {.descriptor = number};
     path = *folder + (folder->ends_with('/') ? "" : "/") + name;
-    struct stat is{};
+    struct stat is {};
     if (::lstat(path.c_str(), &is) != 0) {
       if (errno != ENOENT || name.empty()) return {.error = reason(errno)};
       return {.path = path};
     }
-    if (S_ISDIR(is.st_mode)) return {.error = reason(EISDIR)};
-    if (S_ISSOCK(is.st_mode)) return {.error = "is a socket, which is not opened by its name"};
-    if (!S_ISLNK(is.st_mode)) return {.path = path, .is = is};
-    char leads_to[PATH_MAX];
-    ssize_t const bytes = ::readlink(path.c_str(), leads_to, sizeof leads_to);
-    if (bytes < 0) return {.error = reason(errno)};
-    std::string const next(leads_to, static_cast<std::size_t>(bytes));
-    path = next.starts_with('/') ? next : *folder + "/" + next;
+    if (!S_ISLNK(is.st_mode)) return existing(path, is);
+    std::optional<std::string> const next = text_of_link(path);
+    if (!next) return {.error = reason(errno)};
+    path = next->starts_with('/') ? *next : *folder + "/" + *next;
   }
   return {.error = reason(ELOOP)};
 }
@@ -185,7 +206,7 @@ class Beside {
   [[nodiscard]] int error() const { return error_; }
   /// Gives the file the owner, group and mode of the old file; false if that is not allowed.
   [[nodiscard]] bool take_after(struct stat const& before) const {
-    struct stat own{};
+    struct stat own {};
     if (::fstat(number_, &own) != 0) return false;
     bool const same = own.st_uid == before.st_uid && own.st_gid == before.st_gid;
     if (!same && ::fchown(number_, before.st_uid, before.st_gid) != 0) return false;

@@ -129,6 +129,10 @@ Home Pipeline::Core::home_of(int number) {
   Device made;
   made.number = number;
   made.backend = make_backend(backend().is_host() ? "simt" : "cuda:" + std::to_string(number));
+  for (Device const& earlier : devices_) {
+    made.backend->enable_peer_access(*earlier.backend);
+    earlier.backend->enable_peer_access(*made.backend);
+  }
   give_words(made);
   devices_.push_back(std::move(made));
   invalidate();

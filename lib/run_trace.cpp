@@ -151,20 +151,30 @@ void RunTrace::sample(std::int64_t ns, PipelineSnapshot const& seen) {
   tunnels_.resize(seen.tunnels.size());
   stages_.resize(seen.stages.size());
   got_.resize(seen.stages.size());
-  RunSample sample{.ns = ns, .tunnels = std::vector<RunSample::Tunnel>(seen.tunnels.size()), .active = {}};
+  RunSample sample{.ns = ns, .tunnels = {}, .active = {}};
+  sample_tunnels(sample, seen);
+  sample_stages(sample, seen);
+  if (moments_++ % every_ == 0) keep(std::move(sample));
+}
+
+void RunTrace::sample_tunnels(RunSample& sample, PipelineSnapshot const& seen) {
   for (std::size_t t = 0; t < seen.tunnels.size(); ++t) {
     TunnelSnapshot const& tunnel = seen.tunnels[t];
     std::uint64_t const items = in_ring(tunnel);
-    sample.tunnels[t] = {items, in_pool(tunnel), put(tunnel), tasks(seen, t).finished};
+    sample.tunnels.push_back({items, in_pool(tunnel), put(tunnel), tasks(seen, t).finished});
     TunnelLevels& levels = tunnels_[t];
     ++levels.samples;
     levels.sum += items;
     levels.most = std::max(levels.most, items);
     levels.full += items >= tunnel.capacity ? 1 : 0;
     levels.empty += items == 0 ? 1 : 0;
-    if (tunnel.spill_claimed != 0 && levels.spilled == 0) event({ns, "spill", "'" + tunnel.name + "' spills", ""});
+    if (tunnel.spill_claimed != 0 && levels.spilled == 0)
+      event({sample.ns, "spill", "'" + tunnel.name + "' spills", ""});
     levels.spilled = tunnel.spill_claimed;
   }
+}
+
+void RunTrace::sample_stages(RunSample& sample, PipelineSnapshot const& seen) {
   for (std::size_t s = 0; s < seen.stages.size(); ++s) {
     StageSnapshot const& stage = seen.stages[s];
     std::uint32_t active = 0;
@@ -173,12 +183,14 @@ void RunTrace::sample(std::int64_t ns, PipelineSnapshot const& seen) {
     got_[s] = stage.got;
     sample.active.push_back(active);
     bool const returned = stage.returned >= stage.executors;
-    if (returned && stages_[s].left_ns == 0) stages_[s].left_ns = ns;
+    if (returned && stages_[s].left_ns == 0) stages_[s].left_ns = sample.ns;
     if (returned || stage.started == 0) continue;
     ++stages_[s].samples;
     stages_[s].active += active;
   }
-  if (moments_++ % every_ != 0) return;
+}
+
+void RunTrace::keep(RunSample sample) {
   samples_.push_back(std::move(sample));
   if (samples_.size() < most_samples) return;
   for (std::size_t i = 0; 2 * i < samples_.size(); ++i) samples_[i] = std::move(samples_[2 * i]);

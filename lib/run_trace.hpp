@@ -77,6 +77,12 @@ class RunTrace {
   [[nodiscard]] std::vector<StageLevels> const& stages() const { return stages_; }
 
  private:
+  /// Each writes its part of the sample and counts it among the levels.
+  void sample_tunnels(RunSample& sample, PipelineSnapshot const& seen);
+  void sample_stages(RunSample& sample, PipelineSnapshot const& seen);
+  /// Keeps every other sample only when there are too many.
+  void keep(RunSample sample);
+
   std::vector<RunSample> samples_;
   std::size_t every_ = 1;    ///< one of so many moments is kept as a sample
   std::size_t moments_ = 0;  ///< moments so far

@@ -11,20 +11,41 @@ namespace {
 
 constexpr char hex_digits[] = "0123456789abcdef";
 
-/// How many bytes the character has that `text` begins with. 0: it begins with no character, but with a byte out of
-/// place, a form that is not the shortest, half of a surrogate pair, or a number that Unicode does not have.
+/// The bytes from one value to another.
+struct Bytes {
+  unsigned least;
+  unsigned most;
+  [[nodiscard]] bool hold(unsigned byte) const { return least <= byte && byte <= most; }
+};
+constexpr Bytes continuation{0x80, 0xbf};
+/// How a character of several bytes begins, and how many bytes it has. Bytes after the second are any continuation
+/// bytes (The Unicode Standard, table 3-7).
+struct Form {
+  Bytes first;
+  Bytes second;
+  std::size_t bytes;
+};
+constexpr Form forms[] = {
+    {{0xc2, 0xdf}, continuation, 2},  // 0xc0 and 0xc1: not the shortest form
+    {{0xe0, 0xe0}, {0xa0, 0xbf}, 3},  // a smaller second byte: not the shortest form
+    {{0xe1, 0xec}, continuation, 3},
+    {{0xed, 0xed}, {0x80, 0x9f}, 3},  // a larger second byte: half of a surrogate pair
+    {{0xee, 0xef}, continuation, 3},
+    {{0xf0, 0xf0}, {0x90, 0xbf}, 4},  // a smaller second byte: not the shortest form
+    {{0xf1, 0xf3}, continuation, 4},
+    {{0xf4, 0xf4}, {0x80, 0x8f}, 4},  // a larger second byte: a number that Unicode does not have
+};
+
+/// How many bytes the character has that `text` begins with. 0: it begins with a byte that is not part of a character.
 std::size_t character(std::string_view text) {
   auto const byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
-  unsigned const first = byte(0);
-  unsigned const second = byte(1);
-  if (first < 0x80) return 1;
-  if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f)) return 0;
-  if ((first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f)) return 0;
-  std::size_t const bytes = first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
-  for (std::size_t i = 1; i < bytes; ++i) {
-    if ((byte(i) & 0xc0U) != 0x80) return 0;
+  if (byte(0) < 0x80) return 1;
+  auto const form = std::ranges::find_if(forms, [&](Form const& one) { return one.first.hold(byte(0)); });
+  if (form == std::ranges::end(forms) || !form->second.hold(byte(1))) return 0;
+  for (std::size_t i = 2; i < form->bytes; ++i) {
+    if (!continuation.hold(byte(i))) return 0;
   }
-  return bytes;
+  return form->bytes;
 }
 
 /// In quotes; `control` gives the text of each control character.

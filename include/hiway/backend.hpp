@@ -93,8 +93,10 @@ class Backend {
   [[nodiscard]] virtual std::string description() const = 0;
   /// The device's number, as in GpuStageOptions::device.
   [[nodiscard]] virtual int number() const = 0;
-  /// Lets kernels here read and write the other device's memory from now on. False if they cannot.
-  [[nodiscard]] virtual bool reaches(Backend& other) = 0;
+  /// Lets kernels here read and write the other device's memory from now on, if the devices are able to.
+  virtual void enable_peer_access(Backend const& other) = 0;
+  /// Whether kernels here can read and write the other device's memory.
+  [[nodiscard]] virtual bool reaches(Backend const& other) const = 0;
   /// Whether device memory is host memory.
   [[nodiscard]] virtual bool is_host() const { return false; }
   /// Whether the calling process is a fork() of the one that made this object; it cannot use the object then.

@@ -115,7 +115,8 @@ class HostBackend final : public Backend {
   }
 
   int number() const override { return 0; }
-  bool reaches(Backend&) override { return hardships_.peers; }
+  void enable_peer_access(Backend const&) override {}
+  bool reaches(Backend const&) const override { return hardships_.peers; }
   [[nodiscard]] bool is_host() const override { return true; }
   [[nodiscard]] bool left_behind_by_fork() const override { return device_.left_behind_by_fork(); }
   void* allocate(Memory, std::size_t bytes, std::string_view what) override {

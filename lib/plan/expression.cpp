@@ -222,6 +222,19 @@ std::int64_t Formula::value(std::vector<std::int64_t> const& slots) const {
       [this](Op op, std::int64_t a, std::int64_t b) { return apply(op, a, b); });
 }
 
+std::int64_t Formula::rounded_down(std::int64_t a, std::int64_t b) const {
+  std::int64_t const rest = remainder(a, b);
+  if (b == -1) return apply(Op::subtract, 0, a);
+  return rest == a % b ? a / b : a / b - 1;
+}
+
+std::int64_t Formula::remainder(std::int64_t a, std::int64_t b) const {
+  if (b == 0) fail("division by 0");
+  if (b == -1) return 0;
+  std::int64_t const rest = a % b;
+  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
 std::int64_t Formula::apply(Op op, std::int64_t a, std::int64_t b) const {
   std::int64_t result = 0;
   bool overflow = false;
@@ -229,13 +242,8 @@ std::int64_t Formula::apply(Op op, std::int64_t a, std::int64_t b) const {
     case Op::add: overflow = __builtin_add_overflow(a, b, &result); break;
     case Op::subtract: overflow = __builtin_sub_overflow(a, b, &result); break;
     case Op::multiply: overflow = __builtin_mul_overflow(a, b, &result); break;
-    case Op::divide:
-    case Op::modulo: {
-      if (b == 0) fail("division by 0");
-      if (b == -1) return op == Op::modulo ? 0 : apply(Op::subtract, 0, a);
-      std::int64_t const floor = a / b - ((a % b != 0 && (a % b < 0) != (b < 0)) ? 1 : 0);
-      return op == Op::divide ? floor : a - floor * b;
-    }
+    case Op::divide: return rounded_down(a, b);
+    case Op::modulo: return remainder(a, b);
     case Op::lt: return a < b;
     case Op::le: return a <= b;
     case Op::gt: return a > b;

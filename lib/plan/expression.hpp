@@ -95,6 +95,9 @@ class Formula {
     std::int64_t value;
   };
   [[nodiscard]] std::int64_t apply(Op op, std::int64_t a, std::int64_t b) const;
+  /// a / b rounded down, and what is left then: it has the sign of b.
+  [[nodiscard]] std::int64_t rounded_down(std::int64_t a, std::int64_t b) const;
+  [[nodiscard]] std::int64_t remainder(std::int64_t a, std::int64_t b) const;
 
   Expression expression_;
   std::string pointer_;

@@ -283,24 +283,32 @@ class Modeler {
       needs.push_back({"the index of " + of, {}, model_.streams[stream].dims[d] - index - 1});
       window.index.push_back(index);
     }
-    char const* const name = operation.access == Access::write  ? "/write"
-                             : operation.access == Access::read ? "/read"
-                                                                : "/peek";
-    window.reach = value(operation.count, pointer + name, domain);
+    window.reach = value(operation.count, pointer + member_of(operation.access), domain);
     if (operation.access != Access::peek) window.count = window.reach;
     needs.push_back({"elements of " + of, {}, window.reach});
     if (operation.horizon) {
       window.reach = value(*operation.horizon, pointer + "/horizon", domain);
       needs.push_back({"the horizon of " + of, {}, window.reach - window.count});
     }
-    // A task's operations on one stream act as one. Writes add up. So do reads, and each reaches as far as it says.
-    bool const writes = operation.access == Access::write;
+    add_window(std::move(window), statement, domain);
+  }
+  /// The member of an operation in the program's text that says how many elements it is about.
+  static char const* member_of(Access access) {
+    switch (access) {
+      case Access::write: return "/write";
+      case Access::read: return "/read";
+      case Access::peek: return "/peek";
+    }
+    return "";
+  }
+  /// A task's operations on one stream act as one. Writes add up. So do reads, and each reaches as far as it says.
+  static void add_window(Window window, Statement& statement, Domain const& domain) {
     Polynomial total = window.count;
     for (Window& other : statement.windows) {
-      if (other.stream != stream || other.access != window.access || window.count == Polynomial{} ||
+      if (other.stream != window.stream || other.access != window.access || window.count == Polynomial{} ||
           other.count == Polynomial{} || !same(window.index, other.index, domain))
         continue;
-      if (writes) {
+      if (window.access == Access::write) {
         other.count += window.count;
         return;
       }

@@ -135,45 +135,63 @@ class SymbolicPlanner {
 
   SymbolicPlan whole() {
     for (Stream const& stream : program_.streams) plan_.streams.push_back(stream.name);
-    bool everywhere = true;  // wherever the symbols start, some value stands in the way
-    bool counterexample = false;
-    for (least_only_ = true;; least_only_ = false) {
+    least_only_ = true;
+    bool proven = proven_from_some(0);
+    if (!proven && !everywhere_ && options_.bound.empty()) {
       // A bound that is not the least is guessed without the smallest values, which often do not fit the others.
-      for (std::int64_t least = least_only_ ? 0 : 2; least <= most_least && failed_attempts_ < most_attempts; ++least) {
-        Outcome const outcome = from(least);
-        if (outcome == Outcome::proven) return std::move(plan_);
-        if (outcome == Outcome::disproven) {
-          counterexample = true;
-        } else if (!refused_ || counterexample) {  // bad input below some value says nothing
-          everywhere = false;
-        }
-      }
-      if (!least_only_ || everywhere || !options_.bound.empty()) break;
+      least_only_ = false;
+      proven = proven_from_some(2);
     }
-    if (everywhere && counterexample) {
-      plan_.outcome = Outcome::disproven;
-      for (auto const& [point, why] : failing_) {
-        plan_.range += (plan_.range.empty() ? "" : "; ") + text_of(point);
-        plan_.why = "no finite capacities: for " + text_of(point) + ", " + why;
-      }
-      if (!options_.bound.empty()) plan_.why = "the bound is too little for " + plan_.range;
-    }
+    if (!proven && everywhere_ && counterexample_) disprove();
     return std::move(plan_);
   }
 
  private:
+  /// Tries one least value of the symbols after another. True as soon as a plan is proven.
+  bool proven_from_some(std::int64_t first) {
+    for (std::int64_t least = first; least <= most_least && failed_attempts_ < most_attempts; ++least) {
+      Outcome const outcome = from(least);
+      if (outcome == Outcome::proven) return true;
+      if (outcome == Outcome::disproven) {
+        counterexample_ = true;
+      } else if (!refused_ || counterexample_) {  // bad input below some value says nothing
+        everywhere_ = false;
+      }
+    }
+    return false;
+  }
+
+  void disprove() {
+    plan_.outcome = Outcome::disproven;
+    for (auto const& [point, why] : failing_) {
+      plan_.range += (plan_.range.empty() ? "" : "; ") + text_of(point);
+      plan_.why = "no finite capacities: for " + text_of(point) + ", " + why;
+    }
+    if (!options_.bound.empty()) plan_.why = "the bound is too little for " + plan_.range;
+  }
+
   /// Plans for all symbols at least `least`. Fills in the plan when that is proven.
   Outcome from(std::int64_t least) {
     plan_.bound.clear();
-    refused_ = false;
     std::vector<Point> const points = points_from(least);
-    bool disproven = false;
-    std::optional<Model> model;
+    std::optional<Model> const model = model_from(least);
+    if (auto const decided = decided_by_samples(points, model)) return *decided;
+    return model && proven_by_a_guess(*model, points, least) ? Outcome::proven : Outcome::unknown;
+  }
+
+  std::optional<Model> model_from(std::int64_t least) {
     try {
-      model = make_model(program_, options_.params, {options_.symbols, least}, options_.bound, degree_);
+      return make_model(program_, options_.params, {options_.symbols, least}, options_.bound, degree_);
     } catch (NoModel const& no) {
       plan_.why = no.why;
+      return std::nullopt;
     }
+  }
+
+  /// What exact plans at the points show already: disproven, or unknown where the program refuses its parameters.
+  std::optional<Outcome> decided_by_samples(std::vector<Point> const& points, std::optional<Model> const& model) {
+    refused_ = false;
+    bool disproven = false;
     for (Point const& point : points) {
       Sample const& sample = sample_at(point);
       if (!sample.refused.empty()) {
@@ -187,35 +205,36 @@ class SymbolicPlanner {
       failing_.insert_or_assign(point, why);
       disproven = true;
     }
-    if (disproven) return Outcome::disproven;
-    if (!model) return Outcome::unknown;
-    Fit const fit(*model, options_.symbols.size(), points);
+    return disproven ? std::optional(Outcome::disproven) : std::nullopt;
+  }
+
+  /// Tries to prove the given bound, or guesses from the points.
+  bool proven_by_a_guess(Model const& model, std::vector<Point> const& points, std::int64_t least) {
+    Fit const fit(model, options_.symbols.size(), points);
     std::vector<std::vector<Polynomial>> const guesses =
-        model->bound.empty() ? guess(points, fit) : std::vector<std::vector<Polynomial>>(1, model->bound);
+        model.bound.empty() ? guess(points, fit) : std::vector<std::vector<Polynomial>>(1, model.bound);
     if (guesses.empty())
       plan_.why = "the least capacities for small values are no polynomials of degree " + std::to_string(degree_);
     for (std::vector<Polynomial> const& bound : guesses) {
       plan_.bound.clear();
       for (Polynomial const& one : bound)
-        plan_.bound.push_back(one.text([&](Variable variable) { return model->names[variable]; }));
-      if (!show(*model, bound, points, least)) {
-        if (++failed_attempts_ >= most_attempts) break;
-        continue;
+        plan_.bound.push_back(one.text([&](Variable variable) { return model.names[variable]; }));
+      if (show(model, bound, points, least)) {
+        if (options_.bound.empty()) extend_below(least, points);
+        return true;
       }
-      if (options_.bound.empty()) {
-        std::string const why =
-            (least_only_ ? "exact plans need no less for " : "enough; exact plans need less for some of ") +
-            text_of(points.front()) + " to " + text_of(points.back());
-        bool further = false;
-        for (std::int64_t lower = 0; lower < least && !further; ++lower) further = extend(lower);
-        plan_.why = why;
-      }
-      return Outcome::proven;
+      if (++failed_attempts_ >= most_attempts) break;
     }
-    return Outcome::unknown;
+    return false;
   }
 
   /// A bound that was guessed from larger values may suffice for smaller ones, too.
+  void extend_below(std::int64_t least, std::vector<Point> const& points) {
+    bool further = false;
+    for (std::int64_t lower = 0; lower < least && !further; ++lower) further = extend(lower);
+    plan_.why = (least_only_ ? "exact plans need no less for " : "enough; exact plans need less for some of ") +
+                text_of(points.front()) + " to " + text_of(points.back());
+  }
   bool extend(std::int64_t least) {
     std::map<std::string, std::string> bound;
     for (std::size_t s = 0; s < plan_.bound.size(); ++s) bound[plan_.streams[s]] = plan_.bound[s];
@@ -355,7 +374,9 @@ class SymbolicPlanner {
   std::map<Point, std::string> failing_;  // where no capacities work, and why
   int failed_attempts_ = 0;
   bool least_only_ = true;
-  bool refused_ = false;  // the last start had bad input
+  bool refused_ = false;    // the last start had bad input
+  bool everywhere_ = true;  // wherever the symbols start, some value stands in the way
+  bool counterexample_ = false;
   SymbolicPlan plan_;
 };
 

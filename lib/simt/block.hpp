@@ -45,7 +45,7 @@ struct Lane final : Fiber {
 };
 
 struct SharedMemoryDeleter {
-  void operator()(std::byte* bytes) const noexcept { ::operator delete(bytes, std::align_val_t{128}); }
+  void operator()(std::byte* bytes) const noexcept { ::operator delete (bytes, std::align_val_t{128}); }
 };
 
 /// One resident block.

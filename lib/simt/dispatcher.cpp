@@ -26,7 +26,7 @@ Dispatcher::Dispatcher(DeviceLimits const& limits, std::size_t workers)
 void Dispatcher::submit(LaunchRecord& launch) noexcept {
   std::lock_guard const lock(mutex_);
   LaunchRecord** last = &waiting_;
-  while (*last != nullptr) last = &(*last)->next_waiting;
+  while (*last != nullptr) last = &(*last)->waiting.next;
   *last = &launch;
   place_all();
 }
@@ -78,12 +78,12 @@ bool Dispatcher::idle() {
 void Dispatcher::place_all() {
   for (LaunchRecord** at = &waiting_; *at != nullptr;) {  // D3
     LaunchRecord& launch = **at;
-    while (launch.next_block < launch.grid().blocks && place_one(launch)) {
+    while (launch.waiting.first_block < launch.grid().blocks && place_one(launch)) {
     }
-    if (launch.next_block < launch.grid().blocks) {
-      at = &launch.next_waiting;
+    if (launch.waiting.first_block < launch.grid().blocks) {
+      at = &launch.waiting.next;
     } else {
-      *at = launch.next_waiting;
+      *at = launch.waiting.next;
     }
   }
 }
@@ -107,7 +107,7 @@ bool Dispatcher::place_one(LaunchRecord& launch) {
                                        [](Worker const& a, Worker const& b) { return a.warps < b.warps; });
   worker->warps += block.warps;
   worker->inbox.push({.launch = &launch,
-                      .index = launch.next_block++,
+                      .index = launch.waiting.first_block++,
                       .processor = static_cast<std::size_t>(emptiest - processors_.data()),
                       .worker = static_cast<std::size_t>(worker - workers_.begin())});
   worker->news.store(true, std::memory_order_relaxed);

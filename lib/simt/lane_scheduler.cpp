@@ -100,7 +100,7 @@ void LaneScheduler::start(PlacedBlock const& placed) {
     block = std::make_unique<Block>();
     block->placed = placed;
     if (grid.shared_bytes != 0) {
-      block->shared.reset(static_cast<std::byte*>(::operator new(grid.shared_bytes, std::align_val_t{128})));
+      block->shared.reset(static_cast<std::byte*>(::operator new (grid.shared_bytes, std::align_val_t{128})));
       std::memset(block->shared.get(), 0, grid.shared_bytes);
     }
     block->warps.resize(block_occupancy(grid).warps);

@@ -7,14 +7,15 @@
 //   done         the worker of the last block         everyone
 //   in_sync_block  workers, by adding or subtracting    everyone; orders nothing
 //   holders      the Launch and the last block, once each
-//   next_waiting, next_block, nodes   the dispatcher, under its mutex
+//   waiting, nodes  the dispatcher, under its mutex
 //
 //   L1  the lane that sets `failed` writes `error`, once. After that its worker ends the lane's block (mutex), before
 //       the last block sets done
 //   L2  the second of the two holders to let go deletes the record; blocks use it by pointer until the last has ended.
 //       (No shared_ptr: the code of its counter may come from any translation unit, and TSan sees only some of them.)
-//   Orders   start_order  launch -> each lane;   exit_order  each lane -> wait, done   (stated to TSan)
-//            holder_order  first holder's last use -> delete;   start_failure_order  a worker -> start_failure, wait
+//   Orders   start   launch -> each lane                exit           each lane -> wait, done
+//            holder  first holder's last use -> delete  start_failure  a worker -> start_failure, wait
+//            (these four are stated to TSan; `orders_` has an address for each)
 //            R1 the last block stores done -> A1 done() loads it: every lane's effects are there
 //            R2 a worker stores start_failed -> A2 start_failure() loads it: `error` is there
 #pragma once
@@ -67,38 +68,41 @@ class LaunchRecord {
  public:
   LaunchRecord(std::string name, Grid grid, std::function<void()> body)
       : name_(std::move(name)), grid_(grid), body_(std::move(body)), nodes_(grid.blocks), blocks_left_(grid.blocks) {
-    sanitizer::release(&start_order_);
+    sanitizer::release(&orders_.start);
   }
   LaunchRecord(LaunchRecord const&) = delete;
   LaunchRecord& operator=(LaunchRecord const&) = delete;
 
   /// One holder lets go (L2). The body is freed with the record; a worker may do so shortly after wait has returned.
   void let_go() noexcept {
-    sanitizer::release(&holder_order_);
+    sanitizer::release(&orders_.holder);
     if (holders_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-    sanitizer::acquire(&holder_order_);
-    sanitizer::acquire(&exit_order_);  // lanes have read the body
+    sanitizer::acquire(&orders_.holder);
+    sanitizer::acquire(&orders_.exit);  // lanes have read the body
     delete this;
   }
 
   [[nodiscard]] std::string const& name() const noexcept { return name_; }
   [[nodiscard]] Grid const& grid() const noexcept { return grid_; }
 
-  // For the dispatcher.
-  LaunchRecord* next_waiting = nullptr;
-  unsigned next_block = 0;  ///< the first that has no place yet
+  /// For the dispatcher: this launch among those that have blocks without a place.
+  struct Waiting {
+    LaunchRecord* next = nullptr;
+    unsigned first_block = 0;  ///< the first that has no place yet
+  };
+  Waiting waiting;
   /// The queue node for a block of this launch.
   [[nodiscard]] BlockQueue::Node& node(unsigned block) noexcept { return nodes_[block]; }
 
   /// Runs the body. *Threads*: once on each lane; takes no mutex.
   void run_lane() noexcept {
-    sanitizer::acquire(&start_order_);
+    sanitizer::acquire(&orders_.start);
     try {
       body_();
     } catch (...) {
       keep(std::current_exception());
     }
-    sanitizer::release(&exit_order_);
+    sanitizer::release(&orders_.exit);
   }
   /// Keeps the first exception.
   void keep(std::exception_ptr error) noexcept {
@@ -108,13 +112,13 @@ class LaunchRecord {
   void keep_start_failure(std::exception_ptr error) noexcept {
     if (failed_.test_and_set(std::memory_order_relaxed)) return;
     error_ = std::move(error);
-    sanitizer::release(&start_failure_order_);
+    sanitizer::release(&orders_.start_failure);
     start_failed_.store(true, std::memory_order_release);  // R2
   }
   /// The error because of which a block could not start; null if there is none. Other blocks may be running.
   [[nodiscard]] std::exception_ptr start_failure() const noexcept {
     if (!start_failed_.load(std::memory_order_acquire)) return nullptr;  // A2
-    sanitizer::acquire(&start_failure_order_);
+    sanitizer::acquire(&orders_.start_failure);
     return error_;
   }
   /// All lanes of one block have left; the caller does not use the record again. *Threads*: a worker, not on a lane.
@@ -135,7 +139,7 @@ class LaunchRecord {
 
   [[nodiscard]] bool done() noexcept {
     bool const ended = done_.load(std::memory_order_acquire);  // A1
-    if (ended) sanitizer::acquire(&exit_order_);
+    if (ended) sanitizer::acquire(&orders_.exit);
     return ended;
   }
   /// *Waits* for the last block. *Throws* the first exception that left a lane.
@@ -144,14 +148,22 @@ class LaunchRecord {
       std::unique_lock lock(mutex_);
       ended_.wait(lock, [this] { return done_.load(std::memory_order_acquire); });
     }
-    sanitizer::acquire(&exit_order_);
-    sanitizer::acquire(&start_failure_order_);
+    sanitizer::acquire(&orders_.exit);
+    sanitizer::acquire(&orders_.start_failure);
     if (error_) std::rethrow_exception(error_);
   }
 
  private:
   friend struct std::default_delete<LaunchRecord>;
   ~LaunchRecord() = default;
+
+  /// TSan knows each order by an address.
+  struct Orders {
+    char start = 0;
+    char exit = 0;
+    char holder = 0;
+    char start_failure = 0;
+  };
 
   std::string const name_;
   Grid const grid_;
@@ -166,10 +178,7 @@ class LaunchRecord {
   std::atomic<bool> done_{false};
   std::atomic<int> holders_{2};
   std::atomic<unsigned> in_sync_block_{0};
-  char start_order_ = 0;
-  char exit_order_ = 0;
-  char holder_order_ = 0;
-  mutable char start_failure_order_ = 0;
+  mutable Orders orders_;
 };
 
 inline void BlockQueue::push(PlacedBlock const& block) noexcept {

@@ -99,7 +99,8 @@ class FaultyBackend final : public Backend {
   std::string name() const override { return "cuda:" + std::to_string(number_); }
   int number() const override { return number_; }
   [[nodiscard]] bool left_behind_by_fork() const override { return device_->left_behind_by_fork(); }
-  bool reaches(Backend&) override { return !faulty->plan.apart; }
+  void enable_peer_access(Backend const& other) override { device_->enable_peer_access(other); }
+  bool reaches(Backend const&) const override { return !faulty->plan.apart; }
   std::string description() const override { return device_->description() + ", faulty"; }
   void* allocate(Memory memory, std::size_t bytes, std::string_view what) override {
     faulty->count_call(std::string(what));

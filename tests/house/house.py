@@ -21,7 +21,7 @@ FLOORS = [
     (1, r"lib/(backend|simt)/.*|lib/(affinity|arena|machine|word_copies)\.[ch]pp"),
     (2, r"include/hiway/(branches|tunnel|inlet|outlet|stage|group|persistent|termination)\.hpp"),
     (2, r"include/hiway/(inlet|outlet|segment|stencil|plan|termination)/.*"),
-    (3, r"(monitors|stencil|lib/(plan|segment))/.*|lib/(pipeline/flow_plan|graph|json|movement_table|run_trace|stall_report)\.[ch]pp"),
+    (3, r"(monitors|stencil|lib/(plan|segment))/.*|lib/(pipeline/flow_plan|graph|json|movement_table|run_trace|snapshot|stall_report|waits)\.[ch]pp"),
     (4, r"include/hiway/(hiway|paper|pipeline)\.hpp|lib/pipeline_[^/]*"),
     (5, r"(apps|bench|examples)/.*"),
 ]

@@ -141,7 +141,10 @@ TEST(Devices, AnItemPassesEachOnce) {
 /// Why items cannot lie with who gets them on another device; empty when they can.
 std::string missing_peers() {
   auto const backend = [](int number) { return make_backend(device() == "simt" ? "simt" : name_of_device(number)); };
-  return backend(0)->reaches(*backend(1)) ? "" : "the devices do not reach each other's memory";
+  auto const reader = backend(0);
+  auto const owner = backend(1);
+  reader->enable_peer_access(*owner);
+  return reader->reaches(*owner) ? "" : "the devices do not reach each other's memory";
 }
 #define HIWAY_NEEDS_PEERS() \
   HIWAY_NEEDS_DEVICES(2);   \

@@ -473,6 +473,19 @@ TEST(PlanInput, ExpressionsFloorAndBindAsUsual) {
   }
 }
 
+/// The remainder was once found by a product that left 64 bits.
+TEST(PlanInput, RemaindersHaveTheDivisorsSignUpToTheLeastNumber) {
+  std::string const least = "(0 - 9223372036854775807 - 1)";
+  std::pair<std::string, std::int64_t> const cases[] = {
+      {"7 % -4 + 2", 1}, {"-7 / -2", 3}, {least + " % 3", 1}, {least + " % -1 + 2", 2}};
+  for (auto const& [text, value] : cases) {
+    Program program;
+    program.streams = {{"s"}};
+    program.body = {{Task{"w", {write("s", text)}}}};
+    EXPECT_THAT(make_plan(program).min, ElementsAre(value)) << text;
+  }
+}
+
 TEST(PlanInput, ConditionsAreJoinedAndNegated) {
   struct {
     char const* text;
