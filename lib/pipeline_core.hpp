@@ -30,6 +30,7 @@
 #include "hiway/pipeline.hpp"
 #include "movement_table.hpp"
 #include "named_failure.hpp"
+#include "pipeline/end_check.hpp"
 #include "pipeline/flow_plan.hpp"
 #include "run_trace.hpp"
 #include "stall_report.hpp"
@@ -293,6 +294,7 @@ class Pipeline::Core final : public RunInfo {
   void give_spill_memory();
   std::byte* place_spilled(TunnelState& t, std::size_t bytes);
   void place_stage_words();
+  [[nodiscard]] CountedGraph counted_graph();
   [[nodiscard]] TerminationTable build_termination(Home home, std::vector<std::vector<UnitNews>>& news);
   [[nodiscard]] ThrottleTable build_throttles();
   void build_lines();

@@ -21,17 +21,6 @@ constexpr std::size_t spill_items_least = 1024;
 constexpr std::size_t spill_items_most = std::size_t{1} << 20;
 constexpr std::size_t most_problems_told = 50;
 
-/// The questions that a delegate is asked about a unit, given the delegate's record of it: a bit for each Question.
-std::uint8_t asked_of(UnitRecord const& unit) {
-  unsigned asks = 0;
-  auto const add = [&](Question what, bool there) { asks |= there ? 1u << static_cast<unsigned>(what) : 0u; };
-  add(Question::finished, unit.finished.begin != unit.finished.end);
-  add(Question::created, unit.created.begin != unit.created.end);
-  add(Question::close, unit.created.begin != unit.created.end);
-  add(Question::end, unit.ended == 0);
-  return static_cast<std::uint8_t>(asks);
-}
-
 }  // namespace
 
 std::size_t spill_items(TunnelBase const& tunnel) {
@@ -474,158 +463,53 @@ bool Pipeline::Core::is_used(Home home) const {
          std::ranges::any_of(tunnels_, [&](TunnelState const& t) { return t.put_home == home || t.get_home == home; });
 }
 
-/// The part of the end check that is done at `home`. The checker covers its own home and the host; a delegate covers
-/// its own home. A delegate fills `news` with the flags that it sets once for each unit; the checker treats them as
-/// gates.
-TerminationTable Pipeline::Core::build_termination(Home home, std::vector<std::vector<UnitNews>>& news) {
-  Arena& arena = plan(home);
-  bool const checks = home == checker_;
-  std::vector<UnitRecord> units(flow_.units);
-  std::vector<SumTerm> terms;
-  std::vector<CountGate> gates;
-  std::vector<std::uint32_t> unit_list;
-  std::vector<TunnelEnds> tunnels;
-  std::vector<StageRecordWords> stages;
-  auto const at = [](auto const& list) { return static_cast<std::uint32_t>(list.size()); };
-  auto const across = [&](Home other) { return other != home; };
-  auto const mine = [&](Home other) { return other == home || (checks && other == at_host); };
-  auto const add_term = [&](Word<std::uint64_t>* first, std::uint32_t count, std::size_t stride, Home of) {
-    if (mine(of)) terms.push_back({first, count, static_cast<std::uint32_t>(stride), across(of)});
-  };
-  auto const add_gate = [&](Word<std::uint32_t>* word, std::uint32_t needed, Home of) {
-    if (mine(of)) gates.push_back({word, needed, across(of)});
-  };
-  auto const add_news = [&](std::uint32_t unit, Word<std::uint32_t>* UnitNews::* kind) {
-    for (std::vector<UnitNews> const& of_device : news) {
-      if (checks && of_device[unit].*kind != nullptr) gates.push_back({of_device[unit].*kind, 1, true});
+/// What the end check needs of the tunnels and stages.
+CountedGraph Pipeline::Core::counted_graph() {
+  CountedGraph graph;
+  graph.units = flow_.units;
+  graph.checker = checker_;
+  graph.host_all_ended = host_all_ended_;
+  if (checker_ != at_host) graph.checker_all_ended = device(checker_).all_ended;
+  for (TunnelState const& t : tunnels_) {
+    CountedTunnel c;
+    c.unit = flow(t).unit;
+    c.put_home = t.put_home;
+    c.get_home = t.get_home;
+    c.claimed = {&t.put_ring.words->claimed, t.put_ring.shards, sizeof(RingWords)};
+    if (flow(t).spills) {
+      c.spilled = &words(t.put_home).image(t.spill).words->claimed;
+      c.drained = t.drained;
     }
-  };
-  std::vector<UnitNews> told(flow_.units);
-  auto const units_read = [&](StageState const& s) {
-    std::set<std::uint32_t> all;
-    for (TunnelBase const* t : s.description.from) all.insert(flow_.tunnels[t->id()].unit);
+    c.open_closed = t.open_closed;
+    c.open_inlets = t.open_inlets;
+    c.open_outlets = t.open_outlets;
+    c.put_end = t.put_end;
+    c.get_end = t.get_end;
+    c.closing = t.closing;
+    graph.tunnels.push_back(std::move(c));
+  }
+  auto const ids = [](std::vector<TunnelBase*> const& tunnels) {
+    std::vector<std::uint32_t> all;
+    for (TunnelBase const* t : tunnels) all.push_back(t->id());
     return all;
   };
+  for (StageState const& s : stages_)
+    graph.stages.push_back({s.home, s.executors, s.description.item_form, s.words, ids(s.description.from),
+                            ids(s.description.into), s.outlet_ports, s.closed_executors});
+  return graph;
+}
 
-  for (std::uint32_t u = 0; u < flow_.units; ++u) {
-    UnitRecord& unit = units[u];
-    std::vector<TunnelState const*> members;
-    for (TunnelState const& t : tunnels_) {
-      if (flow(t).unit == u) members.push_back(&t);
-    }
-    unit.tunnel = members.front()->tunnel->id();
-
-    unit.finished.begin = at(terms);
-    for (TunnelState const* t : members) {
-      for (std::size_t r : readers(t->tunnel->id())) {
-        StageState const& stage = stages_[r];
-        for (std::size_t i = 0; i < stage.description.from.size(); ++i) {
-          if (stage.description.from[i] == t->tunnel.get())
-            add_term(&stage.outlet_ports[i]->finished, stage.executors, sizeof(OutletPort), stage.home);
-        }
-      }
-      for (OutletPort* port : t->open_outlets) add_term(&port->finished, 1, sizeof(OutletPort), t->get_home);
-      if (t->drained != nullptr && flow(*t).spills) add_term(t->drained, 1, 8, t->put_home);
-    }
-    unit.finished.end = at(terms);
-
-    unit.created.begin = at(terms);
-    for (TunnelState const* t : members) {
-      add_term(&t->put_ring.words->claimed, t->put_ring.shards, sizeof(RingWords), t->put_home);
-      if (flow(*t).spills) add_term(&words(t->put_home).image(t->spill).words->claimed, 1, 8, t->put_home);
-    }
-    unit.created.end = at(terms);
-
-    std::set<std::uint32_t> upstream;
-    unit.gates.begin = at(gates);
-    for (TunnelState const* t : members) {
-      if (t->open_inlets > 0) add_gate(t->open_closed, t->open_inlets, t->put_home);
-      for (std::size_t w : writers(t->tunnel->id())) {
-        StageState const& stage = stages_[w];
-        std::set<std::uint32_t> const reads = units_read(stage);
-        if (reads.contains(u) || stage.description.item_form) {
-          upstream.insert(reads.begin(), reads.end());
-          continue;
-        }
-        for (std::size_t i = 0; i < stage.description.into.size(); ++i) {
-          if (stage.description.into[i] == t->tunnel.get())
-            add_gate(stage.closed_executors[i], stage.executors, stage.home);
-        }
-      }
-    }
-    if (!checks && at(gates) != unit.gates.begin)
-      told[u].gates = told_plan(home, checker_).place<Word<std::uint32_t>>();
-    add_news(u, &UnitNews::gates);
-    unit.gates.end = at(gates);
-    upstream.erase(u);
-    unit.upstream.begin = at(unit_list);
-    unit_list.insert(unit_list.end(), upstream.begin(), upstream.end());
-    unit.upstream.end = at(unit_list);
-
-    bool open = false;
-    unit.readers.begin = at(gates);
-    for (TunnelState const* t : members) {
-      open = open || !t->open_outlets.empty();
-      for (std::size_t r : readers(t->tunnel->id())) {
-        add_gate(&stages_[r].words->returned, stages_[r].executors, stages_[r].home);
-        if (unit.reader_stage == no_id) unit.reader_stage = static_cast<std::uint32_t>(r);  // it reads unit.tunnel
-      }
-    }
-    if (open) gates.resize(unit.readers.begin);
-    if (!checks && at(gates) != unit.readers.begin)
-      told[u].readers = told_plan(home, checker_).place<Word<std::uint32_t>>();
-    add_news(u, &UnitNews::readers);
-    unit.readers.end = at(gates);
-
-    unit.tunnels.begin = at(tunnels);
-    unit.ended = checks ? 0 : 1;  // a delegate gets no message about units without an end at its home
-    for (TunnelState const* t : members) {
-      TunnelEnds ends{nullptr, nullptr, checks ? t->closing : nullptr};
-      for (auto const& [of, words] : {std::pair{t->put_home, t->put_end}, std::pair{t->get_home, t->get_end}}) {
-        if (!mine(of)) continue;
-        (of == at_host ? ends.host : ends.device) = words;
-        unit.ended = 0;
-      }
-      tunnels.push_back(ends);
-    }
-    unit.tunnels.end = at(tunnels);
-  }
-  auto const add_stage = [&](Word<std::uint32_t>* ended, Home of, auto const& reads) {
-    if (!mine(of)) return;
-    StageRecordWords record;
-    record.ended = ended;
-    record.across = across(of);
-    record.units.begin = at(unit_list);
-    unit_list.insert(unit_list.end(), reads.begin(), reads.end());
-    record.units.end = at(unit_list);
-    stages.push_back(record);
-  };
-  for (StageState const& s : stages_) add_stage(&s.words->ended, s.home, units_read(s));
-  std::vector<std::uint32_t> all_units(flow_.units);
-  std::iota(all_units.begin(), all_units.end(), 0U);  // whoever asks for the whole run
-  add_stage(host_all_ended_, at_host, all_units);
-  if (checks && home != at_host) add_stage(device(home).all_ended, home, all_units);
-
-  TerminationTable table;
-  table.units = arena.place_list(units);
-  table.unit_count = at(units);
-  table.stages = arena.place_list(stages);
-  table.stage_count = at(stages);
-  table.terms = arena.place_list(terms);
-  table.gates = arena.place_list(gates);
-  table.unit_list = arena.place_list(unit_list);
-  table.tunnels = arena.place_list(tunnels);
-  table.term_count = at(terms);
-  table.gate_count = at(gates);
-  table.listed_count = at(unit_list);
-  table.tunnel_count = at(tunnels);
+/// The part of the end check that is done at `home`. A delegate adds its news.
+TerminationTable Pipeline::Core::build_termination(Home home, std::vector<std::vector<UnitNews>>& news) {
+  CountedGraph const graph = counted_graph();
+  auto const place_flag = [&] { return told_plan(home, checker_).place<Word<std::uint32_t>>(); };
+  EndCheckLists lists = EndCheckBuilder(graph, home, place_flag, news).build();
+  TerminationTable table = place_lists(plan(home), lists);
   table.host_across = home != at_host;
   if (config_.end_detection == EndDetection::time_out)
     table.time_out_ns = static_cast<std::uint64_t>(std::chrono::nanoseconds(config_.end_time_out).count());
   table.host_aborted = &host_control_->aborted;
-  if (checks) return table;
-  table.news = arena.place_list(told);
-  news.push_back(std::move(told));
+  if (lists.delegates) news.push_back(std::move(lists.news));
   return table;
 }
 
