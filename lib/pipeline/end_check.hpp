@@ -1,9 +1,9 @@
 // EndCheckBuilder: the lists that the end check of one home reads (termination.hpp). Each unit has the words that count
 // its items, the gates that must open first, and the words that tell its end.
 //
-// The checker covers its own home and the host; a delegate covers its own home. A delegate also gets flags, one for each
-// unit and kind of gate, that it sets once; the checker has these among its gates (T8). The lists are a pure function of
-// what is given here: no word is read, so a test needs neither a device nor memory.
+// The checker covers its own home and the host; a delegate covers its own home. A delegate also gets flags, one for
+// each unit and kind of gate, that it sets once; the checker has these among its gates (T8). The lists are a pure
+// function of what is given here: no word is read, so a test needs neither a device nor memory.
 #pragma once
 #include <cstdint>
 #include <functional>

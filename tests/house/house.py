@@ -21,7 +21,7 @@ FLOORS = [
     (1, r"lib/(backend|simt)/.*|lib/(affinity|arena|machine|word_copies)\.[ch]pp"),
     (2, r"include/hiway/(branches|tunnel|inlet|outlet|stage|group|persistent|termination)\.hpp"),
     (2, r"include/hiway/(segment|stencil|plan)/.*"),
-    (3, r"(monitors|stencil|lib/(plan|segment))/.*|lib/movement/.*|lib/(pipeline/(flow_plan|end_check|homes|residency)|graph|json|movement_table|run_trace|stall_report)\.[ch]pp"),
+    (3, r"(monitors|stencil|lib/(plan|segment))/.*|lib/movement/.*|lib/(pipeline/(flow_plan|end_check|homes|placed_tunnel|residency)|graph|json|movement_table|run_trace|stall_report)\.[ch]pp"),
     (4, r"include/hiway/(hiway|paper|pipeline)\.hpp|lib/pipeline_[^/]*|lib/pipeline/.*"),
     (5, r"(apps|bench|examples)/.*"),
 ]
