@@ -21,8 +21,8 @@ FLOORS = [
     (1, r"lib/(backend|simt)/.*|lib/(affinity|arena|machine|word_copies)\.[ch]pp"),
     (2, r"include/hiway/(branches|tunnel|inlet|outlet|stage|group|persistent|termination)\.hpp"),
     (2, r"include/hiway/(inlet|outlet|segment|stencil|plan|termination)/.*"),
-    (3, r"(monitors|stencil|lib/(plan|segment))/.*|lib/(pipeline/flow_plan|graph|json|movement_table|run_trace|snapshot|stall_report|waits)\.[ch]pp"),
-    (4, r"include/hiway/(hiway|paper|pipeline)\.hpp|lib/pipeline_[^/]*"),
+    (3, r"(monitors|stencil|lib/(plan|segment))/.*|lib/movement/.*|lib/(pipeline/(flow_plan|end_check|homes|placed_tunnel|residency)|graph|json|movement_table|run_trace|snapshot|stall_report|waits)\.[ch]pp"),
+    (4, r"include/hiway/(hiway|paper|pipeline)\.hpp|lib/pipeline_[^/]*|lib/pipeline/.*"),
     (5, r"(apps|bench|examples)/.*"),
 ]
 ROOMS = ["include", "lib", "monitors", "stencil", "apps", "bench", "examples"]

@@ -1,0 +1,161 @@
+#include "check.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <set>
+
+#include "lib/affinity.hpp"
+
+namespace hiway {
+namespace {
+
+constexpr std::size_t max_capacity = std::size_t{1} << 30;
+constexpr std::size_t most_problems_told = 50;
+
+/// The checks of one tunnel's configuration.
+class ConfigCheck {
+ public:
+  explicit ConfigCheck(TunnelBase const& tunnel)
+      : tunnel_(tunnel), config_(tunnel.config()), who_("tunnel '" + tunnel.name() + "': ") {}
+
+  void sizes() const {
+    if (config_.capacity_items == 0 || config_.capacity_items > max_capacity)
+      refuse("capacity_items must be from 1 to 2^30: " + std::to_string(config_.capacity_items));
+    if (config_.batch_items > config_.capacity_items) {
+      refuse("batch_items (" + std::to_string(config_.batch_items) + ") is larger than the ring, capacity_items (" +
+             std::to_string(config_.capacity_items) + ")");
+    }
+  }
+  void shards() const {
+    if (!std::has_single_bit(config_.shards) || config_.shards > max_shards)
+      refuse("shards must be a power of two up to 64: " + std::to_string(config_.shards));
+    if (config_.shards > config_.capacity_items)
+      refuse(std::to_string(config_.shards) + " shards share a capacity_items of " +
+             std::to_string(config_.capacity_items));
+    if (config_.shards > 1 && tunnel_.crosses()) refuse("shards are for tunnels that do not cross the bus");
+  }
+  void low_latency() const {
+    if (!config_.low_latency) return;
+    if (!tunnel_.from_gpu() && !tunnel_.to_gpu()) refuse("low_latency is for tunnels with an end on the device");
+    if (tunnel_.item_bytes() > TaggedSlot::most_bytes)
+      refuse("low_latency is for items of at most 12 bytes: " + std::to_string(tunnel_.item_bytes()));
+    if (config_.movement != Movement::automatic && config_.movement != Movement::direct)
+      refuse("low_latency needs Movement::direct");
+    if (config_.shards > 1) refuse("low_latency is for tunnels of one shard: " + std::to_string(config_.shards));
+  }
+  void growth() const {
+    if (config_.grow_to_items == 0) return;
+    if (tunnel_.from_gpu() || tunnel_.to_gpu()) refuse("grow_to_items is for tunnels from CPU to CPU");
+    if (config_.shards > 1) refuse("grow_to_items is for tunnels of one shard: " + std::to_string(config_.shards));
+    if (config_.when_full == WhenFull::spill)
+      refuse("grow_to_items makes a put wait for room: it goes with WhenFull::wait or automatic");
+    if (config_.grow_to_items < config_.capacity_items || config_.grow_to_items > max_capacity) {
+      refuse("grow_to_items must be from capacity_items (" + std::to_string(config_.capacity_items) +
+             ") to 2^30: " + std::to_string(config_.grow_to_items));
+    }
+  }
+  void rest() const {
+    if (config_.spill_items > max_capacity)
+      refuse("spill_items must be at most 2^30: " + std::to_string(config_.spill_items));
+    if (config_.flush_after.count() < 0)
+      refuse("flush_after is negative: " + std::to_string(config_.flush_after.count()) + " us");
+  }
+
+ private:
+  [[noreturn]] void refuse(std::string const& why) const { throw ConfigError(who_ + why); }
+
+  TunnelBase const& tunnel_;
+  TunnelConfig const& config_;
+  std::string who_;
+};
+
+using Problems = std::vector<std::string>;
+
+void check_side(Problems& found, Stage const& stage, TunnelBase const& tunnel, EndOf end) {
+  bool const puts = end == EndOf::writers;
+  if ((puts ? tunnel.from_gpu() : tunnel.to_gpu()) == stage.gpu) return;
+  found.push_back(stage.title() + " runs on the " + (stage.gpu ? "GPU" : "CPU") + ", but tunnel '" + tunnel.name() +
+                  "' is " + (puts ? "put" : "got") + " on the " + (stage.gpu ? "CPU" : "GPU"));
+}
+
+void check_stages(Problems& found, std::vector<Stage> const& stages) {
+  std::set<std::string> names;
+  for (Stage const& s : stages) {
+    if (!names.insert(s.description.name).second) found.push_back(s.title() + " is there already; names are unique");
+    if (!s.gpu && s.executors == 0) found.push_back(s.title() + ": threads must be at least 1");
+    for (TunnelBase const* t : s.description.into) check_side(found, s, *t, EndOf::writers);
+    for (TunnelBase const* t : s.description.from) check_side(found, s, *t, EndOf::readers);
+  }
+}
+
+void check_pins(Problems& found, Graph const& graph) {
+  for (CpuStageDescription const& c : graph.cpu()) {
+    for (int const cpu : c.options.pin) {
+      if (std::string const why = cpu_problem(cpu); !why.empty())
+        found.push_back("stage '" + c.stage.name + "': pin: " + why);
+    }
+  }
+}
+
+void check_branches(Problems& found, Graph const& graph, std::vector<Stage> const& stages, DeclaredTunnel const& t) {
+  if (t.branches.empty()) return;
+  if (t.open_inlets != 0 || t.open_outlets != 0)
+    found.push_back(t.title() + " has an open end, which leads to one device, and a stage on several");
+  for (Stage const& s : stages) {
+    bool const names_it = contains(s.description.from, t.base.get()) || contains(s.description.into, t.base.get());
+    if (names_it && s.gpu && graph.kernels()[s.owner].description.options.devices.size() < 2)
+      found.push_back(t.title() + " has a stage on several devices, and " + s.title() + " on one");
+  }
+}
+
+void check_ends(Problems& found, std::vector<Stage> const& stages, DeclaredTunnel const& t) {
+  if (t.open_inlets == 0 && stages_at(stages, *t.base, EndOf::writers).empty())
+    found.push_back(t.title() + " has no writer: name it in a stage's into(...) or ask for an open inlet");
+  if (t.open_outlets == 0 && stages_at(stages, *t.base, EndOf::readers).empty())
+    found.push_back(t.title() + " has no reader: name it in a stage's from(...) or ask for an open outlet");
+}
+
+}  // namespace
+
+void check_config(TunnelBase const& tunnel) {
+  ConfigCheck const check(tunnel);
+  check.sizes();
+  check.shards();
+  check.low_latency();
+  check.growth();
+  check.rest();
+}
+
+std::vector<std::string> find_problems(Graph const& graph, std::vector<Stage> const& stages) {
+  Problems found;
+  if (stages.empty() && graph.tunnels().empty()) found.emplace_back("the pipeline has no stage");
+  check_stages(found, stages);
+  check_pins(found, graph);
+  for (DeclaredTunnel const& t : graph.tunnels()) {
+    check_branches(found, graph, stages, t);
+    check_ends(found, stages, t);
+  }
+  return found;
+}
+
+void refuse_problems(std::vector<std::string> const& problems) {
+  if (problems.empty()) return;
+  std::size_t const told = std::min(problems.size(), most_problems_told);
+  std::string all = problems.size() == 1 ? "" : std::to_string(problems.size()) + " problems: ";
+  for (std::size_t i = 0; i < told; ++i) all += (i == 0 ? "" : "; ") + problems[i];
+  if (told != problems.size()) all += "; and so on";
+  throw ConfigError(all);
+}
+
+bool is_read_alone(Graph const& graph, std::vector<Stage> const& stages, std::vector<simt::Grid> const& grids,
+                   DeclaredTunnel const& tunnel) {
+  std::vector<std::size_t> const all = stages_at(stages, *tunnel.base, EndOf::readers);
+  if (tunnel.open_outlets != 0 || all.size() != 1) return false;
+  Stage const& stage = stages[all.front()];
+  if (!stage.gpu) return stage.executors == 1;
+  simt::Grid const& grid = grids[stage.owner];
+  bool const no_group = graph.kernels()[stage.owner].description.stages.size() == 1;
+  return no_group && grid.blocks == 1 && grid.threads_per_block <= 32;
+}
+
+}  // namespace hiway

@@ -1,0 +1,23 @@
+// What cannot run, said before anything is allocated: pure functions of what was declared.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "graph.hpp"
+
+namespace hiway {
+
+/// *Throws* ConfigError if the tunnel's configuration is refused.
+void check_config(TunnelBase const& tunnel);
+
+/// What is wrong with the graph, a sentence each.
+[[nodiscard]] std::vector<std::string> find_problems(Graph const& graph, std::vector<Stage> const& stages);
+
+/// *Throws* ConfigError with all of them in one message; returns if there are none.
+void refuse_problems(std::vector<std::string> const& problems);
+
+/// True if one warp or one CPU thread is the only reader of the tunnel. `grids`: one for each kernel.
+[[nodiscard]] bool is_read_alone(Graph const& graph, std::vector<Stage> const& stages,
+                                 std::vector<simt::Grid> const& grids, DeclaredTunnel const& tunnel);
+
+}  // namespace hiway

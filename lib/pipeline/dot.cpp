@@ -1,0 +1,100 @@
+#include "dot.hpp"
+
+#include <algorithm>
+#include <iomanip>
+#include <locale>
+#include <sstream>
+
+#include "lib/text.hpp"
+
+namespace hiway {
+namespace {
+
+std::string rate(double per_second) {
+  std::ostringstream text;
+  text.imbue(std::locale::classic());
+  text << std::setprecision(3);
+  if (per_second >= 1e6) {
+    text << per_second / 1e6 << " M/s";
+  } else if (per_second >= 1e3) {
+    text << per_second / 1e3 << " k/s";
+  } else {
+    text << per_second << " /s";
+  }
+  return text.str();
+}
+
+std::string label(std::string const& first, std::string const& more) {
+  std::string const quoted = quoted_text(first);
+  return std::string("label=") + quoted.substr(0, quoted.size() - 1) + "\\n" + more + "\"";
+}
+
+class DotWriter {
+ public:
+  DotWriter(Graph const& graph, Homes const& homes, DotNumbers const& numbers)
+      : graph_(graph), homes_(homes), numbers_(numbers) {}
+
+  std::string write() && {
+    for (CpuStageDescription const& c : graph_.cpu()) {
+      add_stage(graph_.with_branches(c.stage),
+                "CPU, " + std::to_string(c.options.threads) + (c.options.threads == 1 ? " thread" : " threads"));
+    }
+    for (DeclaredKernel const& k : graph_.kernels()) {
+      std::string const where = homes_.device_count() > 1 ? homes_.name(k.home) : "GPU";
+      bool const group = k.description.stages.size() > 1;
+      for (StageDescription const& stage : k.description.stages)
+        add_stage(stage, where + (group ? ", group " + k.description.name : ""));
+    }
+    for (DeclaredTunnel const& t : graph_.tunnels()) add_tunnel(t);
+    return dot_ + "}\n";
+  }
+
+ private:
+  void add_stage(StageDescription const& stage, std::string place) {
+    auto const& reports = numbers_.report.stages;
+    auto const report = std::ranges::find(reports, stage.name, &StageReport::name);
+    if (report != reports.end() && report->busy >= 0)
+      place += "\\nbusy " + std::to_string(static_cast<int>(100 * report->busy + 0.5)) + " %";
+    dot_ += std::string("  ") + quoted_text(stage.name) + " [shape=box, " + label(stage.name, place) + "];\n";
+    stages_.push_back(stage);
+  }
+
+  void add_tunnel(DeclaredTunnel const& t) {
+    std::string const& name = t.base->name();
+    std::vector<std::string> writers(t.open_inlets, "(open inlet of " + name + ")");
+    std::vector<std::string> readers(t.open_outlets, "(open outlet of " + name + ")");
+    for (StageDescription const& stage : stages_) {
+      if (contains(stage.into, t.base.get())) writers.push_back(stage.name);
+      if (contains(stage.from, t.base.get())) readers.push_back(stage.name);
+    }
+    std::string const about = about_tunnel(*t.base);
+    for (std::string const& w : writers) {
+      for (std::string const& r : readers)
+        dot_ += std::string("  ") + quoted_text(w) + " -> " + quoted_text(r) + " " + about + ";\n";
+    }
+  }
+  [[nodiscard]] std::string about_tunnel(TunnelBase const& t) const {
+    std::string const name = t.name() + " (" + std::to_string(numbers_.capacity[t.id()]) + ")";
+    RunReport const& now = numbers_.report;
+    if (t.id() >= now.tunnels.size() || now.seconds <= 0) return std::string("[label=") + quoted_text(name) + "]";
+    TunnelReport const& r = now.tunnels[t.id()];
+    std::string more = std::to_string(r.items) + " items, " + rate(static_cast<double>(r.items) / now.seconds);
+    if (numbers_.running) more += ", holds " + std::to_string(r.holds);
+    if (r.most_items >= 0) more += ", most " + std::to_string(static_cast<std::uint64_t>(r.most_items));
+    return std::string("[") + label(name, more) + "]";
+  }
+
+  Graph const& graph_;
+  Homes const& homes_;
+  DotNumbers const& numbers_;
+  std::string dot_ = "digraph pipeline {\n  rankdir=LR;\n";
+  std::vector<StageDescription> stages_;
+};
+
+}  // namespace
+
+std::string dot_of(Graph const& graph, Homes const& homes, DotNumbers const& numbers) {
+  return DotWriter(graph, homes, numbers).write();
+}
+
+}  // namespace hiway

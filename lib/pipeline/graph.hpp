@@ -1,0 +1,112 @@
+// Graph: what the user declared: tunnels, stages, kernels, and which of them have open ends. It has neither memory nor
+// a device; the homes of kernels are numbers.
+//
+// A tunnel is its index everywhere (TunnelBase::id). Stages get their numbers from number_stages(): CPU stages first,
+// then those of each kernel.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "flow_plan.hpp"
+#include "hiway/pipeline.hpp"
+#include "lib/word_copies.hpp"
+
+namespace hiway {
+
+[[nodiscard]] char const* direction_name(Direction direction);
+[[nodiscard]] bool contains(std::vector<TunnelBase*> const& tunnels, TunnelBase const* tunnel);
+[[nodiscard]] std::vector<std::uint32_t> ids_of(std::vector<TunnelBase*> const& tunnels);
+
+struct DeclaredTunnel {
+  std::unique_ptr<TunnelBase> base;
+  StencilTunnelBase* stencil = nullptr;  ///< the same object, if it is a stencil tunnel
+  std::uint32_t open_inlets = 0;
+  std::uint32_t open_outlets = 0;
+  /// If its stage runs on several devices: the tunnels of the further devices.
+  std::vector<std::uint32_t> branches{};
+  /// Those devices, the first one's included; empty for a tunnel that is a branch itself.
+  std::vector<int> branch_devices{};
+
+  [[nodiscard]] std::string title() const { return "tunnel '" + base->name() + "'"; }
+};
+
+struct DeclaredKernel {
+  GpuKernelDescription description;
+  Home home = own_device;
+
+  [[nodiscard]] std::string title() const {
+    return (description.stages.size() > 1 ? "group '" : "stage '") + description.name + "'";
+  }
+};
+
+/// A stage, CPU or GPU, by its number.
+struct Stage {
+  StageDescription description;  ///< a CPU stage's has the ends of all branches
+  bool gpu = false;
+  Home home = at_host;
+  std::size_t owner = 0;   ///< index into cpu() or kernels()
+  unsigned executors = 0;  ///< threads or blocks; of a kernel, known once its grid is
+
+  [[nodiscard]] std::string title() const { return "stage '" + description.name + "'"; }
+};
+
+/// A device on which a stage is to run.
+struct BranchDevice {
+  int number = 0;
+  Home home = own_device;
+  std::string name;
+};
+
+enum class EndOf : std::uint8_t { writers, readers };
+
+class Graph {
+ public:
+  [[nodiscard]] std::vector<DeclaredTunnel> const& tunnels() const { return tunnels_; }
+  [[nodiscard]] std::vector<CpuStageDescription> const& cpu() const { return cpu_; }
+  [[nodiscard]] std::vector<DeclaredKernel> const& kernels() const { return kernels_; }
+  [[nodiscard]] bool may_grow() const { return may_grow_; }
+
+  /// *Throws* ConfigError if a tunnel like this cannot be added.
+  void check_new(TunnelBase const& tunnel) const;
+  void add_tunnel(std::unique_ptr<TunnelBase> tunnel, StencilTunnelBase* stencil = nullptr);
+  void add_cpu(CpuStageDescription description) { cpu_.push_back(std::move(description)); }
+  void add_gpu(GpuKernelDescription description, Home home) { kernels_.push_back({std::move(description), home}); }
+  /// Adds the kernel for each device, with branches of its tunnels. *Throws* ConfigError.
+  void add_on_each(GpuKernelDescription const& description, std::vector<BranchDevice> const& devices);
+  /// Counts the open end; returns how many of its kind the tunnel had before.
+  std::uint32_t add_open_inlet(std::uint32_t tunnel) { return tunnels_[tunnel].open_inlets++; }
+  std::uint32_t add_open_outlet(std::uint32_t tunnel) { return tunnels_[tunnel].open_outlets++; }
+
+  /// Whether a stage or an open end puts into the tunnel, or gets from it.
+  [[nodiscard]] bool has_writer(TunnelBase const& tunnel) const;
+  [[nodiscard]] bool has_reader(TunnelBase const& tunnel) const;
+  /// The home where the tunnel is put, or got: that of the first kernel that does it, else the pipeline's own device.
+  [[nodiscard]] Home home_of_end(TunnelBase const& tunnel, EndOf end) const;
+  /// A CPU stage has the ends of all branches: its own tunnels first, then the further branches of each.
+  [[nodiscard]] StageDescription with_branches(StageDescription stage) const;
+  [[nodiscard]] std::vector<Stage> number_stages() const;
+  /// For flow control. A kernel's stages are one node.
+  [[nodiscard]] FlowGraph flow_graph(std::vector<Stage> const& stages) const;
+
+ private:
+  void branch_out(TunnelBase const& tunnel, std::vector<BranchDevice> const& devices);
+  [[nodiscard]] bool is_named(std::vector<TunnelBase*> StageDescription::*ends, TunnelBase const& tunnel) const;
+
+  std::vector<DeclaredTunnel> tunnels_;
+  std::unordered_set<std::string_view> tunnel_names_;
+  std::vector<CpuStageDescription> cpu_;
+  std::vector<DeclaredKernel> kernels_;
+  bool may_grow_ = false;
+};
+
+/// The numbers of the stages that put into the tunnel, or get from it.
+[[nodiscard]] std::vector<std::size_t> stages_at(std::vector<Stage> const& stages, TunnelBase const& tunnel, EndOf end);
+/// The numbers of the kernel's stages.
+[[nodiscard]] std::vector<std::size_t> stages_of_kernel(std::vector<Stage> const& stages, std::size_t kernel);
+
+}  // namespace hiway

@@ -1,0 +1,89 @@
+// Layout: all that a run works on. While a run is under way it stands still, except for PlacedTunnel::capacity, which a
+// run may raise (observer.hpp).
+//
+//   Graph        what was declared
+//   FlowPlan     what follows from it: units, spilling, cycles
+//   Placement    the tunnels' memory, for the pipeline's life
+//   Prepared     what prepare() found and placed, until the user adds something
+//
+// Lifetime: memory goes back to the devices' backends, so Homes comes first and goes last.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "flow_plan.hpp"
+#include "graph.hpp"
+#include "hiway/trace.hpp"
+#include "homes.hpp"
+#include "lib/named_failure.hpp"
+#include "placement.hpp"
+
+namespace hiway {
+
+/// A CPU thread of a stage: what it did with its time.
+struct ThreadLog {
+  ThreadTrace trace;
+  std::vector<WaitWords> waits;  ///< for each tunnel
+};
+
+/// A stage's words, and the name under which it fails.
+struct StagePlace {
+  NamedFailure failure;
+  StageWords* words = nullptr;
+  std::vector<OutletPort*> outlet_ports{};               ///< for each tunnel in `from`: an array of `executors`
+  std::vector<InletPort*> inlet_ports{};                 ///< for each tunnel in `into`: an array of `executors`
+  std::vector<Word<std::uint32_t>*> closed_executors{};  ///< for each tunnel in `into`
+  std::vector<std::unique_ptr<ThreadLog>> threads{};     ///< of a CPU stage
+};
+
+/// Who checks for the end.
+struct EndCheckPlace {
+  Home checker = at_host;                  ///< the first device that is used, or the host
+  TerminationTable* host_table = nullptr;  ///< only if nothing of the pipeline is on a device
+  ThrottleTable* throttles = nullptr;      ///< likewise
+  CycleRecord* cycles = nullptr;           ///< at the checker's home
+};
+
+/// What prepare() found and placed.
+struct Prepared {
+  bool is_current = false;  ///< false: the user has added something since
+  std::vector<Stage> stages{};
+  std::vector<StagePlace> places{};  ///< for each stage
+  FlowPlan flow{};
+  std::vector<simt::Grid> grids{};         ///< for each kernel
+  std::vector<std::size_t> start_order{};  ///< kernels
+  EndCheckPlace check{};
+  std::vector<Drain*> host_drains{};
+
+  /// That of a tunnel which was added since is empty.
+  [[nodiscard]] FlowPlan::Tunnel flow_of(PlacedTunnel const& tunnel) const {
+    std::uint32_t const id = tunnel.base->id();
+    return id < flow.tunnels.size() ? flow.tunnels[id] : FlowPlan::Tunnel{};
+  }
+};
+
+struct Layout {
+  /// *Throws* NoDevice.
+  Layout(PipelineConfig configured, RunInfo* run)
+      : config(std::move(configured)), homes(config.device, run), placement(homes, graph) {}
+
+  PipelineConfig config;
+  Homes homes;
+  Graph graph;
+  Placement placement;
+  Prepared prepared;
+  bool device_asks = false;  ///< the pipeline's own device asks for the end of the whole run
+
+  /// By number; empty if there is none.
+  [[nodiscard]] std::string stage_name(std::uint32_t id) const {
+    return id < prepared.stages.size() ? prepared.stages[id].description.name : std::string();
+  }
+  [[nodiscard]] std::string tunnel_name(std::uint32_t id) const {
+    return id < graph.tunnels().size() ? graph.tunnels()[id].base->name() : std::string();
+  }
+};
+
+}  // namespace hiway

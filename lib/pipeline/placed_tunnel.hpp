@@ -1,0 +1,100 @@
+// A tunnel with its memory. The memory is placed once the homes of the tunnel's ends are known. From then on it does
+// not move, so open ends stay valid.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hiway/relay.hpp"
+#include "hiway/ring.hpp"
+#include "hiway/termination.hpp"
+#include "hiway/tunnel.hpp"
+#include "homes.hpp"
+#include "stencil/stencil_plan.hpp"
+
+namespace hiway {
+
+class Carrier;
+
+/// One end of a tunnel: the writers' or the readers'.
+struct PlacedEnd {
+  Home home = at_host;
+  Ring ring;  ///< the whole ring, or the half at this home
+  EndWords* words = nullptr;
+};
+
+/// At the producers' home; prepare() gives it memory if a writer spills.
+struct SpillPool {
+  Ring* ring = nullptr;
+  Word<std::uint64_t>* drained = nullptr;  ///< counts the items drained from the pool, if it is drained
+  bool is_at_host = false;                 ///< its items are in host memory: the device had too little
+};
+
+/// A crossing tunnel's words in host memory, each in a cache line of its own.
+struct BusWords {
+  alignas(64) Word<std::uint64_t> published{0};
+  alignas(64) Word<std::uint64_t> retired{0};
+  alignas(64) Word<std::uint64_t> arrived{0};
+  alignas(64) Word<std::uint32_t> closing{0};
+};
+
+/// What both sides of a tunnel that crosses tell each other.
+struct Crossing {
+  BusWords* words = nullptr;
+  ToldWord published;
+  ToldWord arrived;
+  ToldWord retired;
+  Word<std::uint32_t>* closing = nullptr;  ///< at the host
+  Relays* host_relays = nullptr;           ///< of the half-ring at the host, if there is one
+};
+
+/// How a tunnel's items move.
+struct Way {
+  static constexpr std::size_t no_route = static_cast<std::size_t>(-1);
+
+  Carrier const* carrier = nullptr;  ///< null: the tunnel does not cross, or its movement is not settled yet
+  std::string why;                   ///< why this movement was chosen
+  std::size_t route = no_route;      ///< its index in its transfer line, if it has one
+  Home line_home = at_host;          ///< the device whose line it is
+};
+
+struct OpenEndWords {
+  Word<std::uint32_t>* closed = nullptr;  ///< at the producers' home: how many open inlets were closed
+  std::vector<OutletPort*> outlets{};     ///< at the consumers' home
+};
+
+/// What a stencil tunnel has besides its two plain tunnels.
+struct PlacedStencil {
+  PutBoard* put_board = nullptr;
+  GetBoard* get_board = nullptr;
+  Word<std::uint32_t>* set = nullptr;  ///< at the producers' home; one for each buffer and region
+  std::optional<RegionCopies> copies;  ///< if copy engines carry the regions
+  std::vector<HeardWord> heard;        ///< words that the producers' device monitor hears
+};
+
+struct PlacedTunnel {
+  TunnelBase const* base = nullptr;
+  StencilTunnelBase const* stencil_base = nullptr;  ///< the same object, if it is a stencil tunnel
+  bool placed = false;
+  std::size_t capacity = 0;  ///< in items, at present: a run may let it grow
+  PlacedEnd put;
+  PlacedEnd get;
+  SpillPool pool;
+  Crossing bus;
+  Way way;
+  OpenEndWords open;
+  PlacedStencil stencil;
+
+  [[nodiscard]] bool crosses() const { return put.home != get.home; }
+  /// True if it leads from one device to another.
+  [[nodiscard]] bool is_between_devices() const { return crosses() && put.home != at_host && get.home != at_host; }
+  /// For a tunnel that crosses: its direction, seen from the device of its line.
+  [[nodiscard]] BusDirection direction() const {
+    return get.home != at_host ? BusDirection::to_device : BusDirection::from_device;
+  }
+  [[nodiscard]] std::string title() const { return "tunnel '" + base->name() + "'"; }
+};
+
+}  // namespace hiway

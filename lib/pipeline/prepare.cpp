@@ -1,0 +1,165 @@
+#include "prepare.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "check.hpp"
+#include "hiway/log.hpp"
+#include "monitor_tables.hpp"
+#include "residency.hpp"
+
+namespace hiway {
+namespace {
+
+class Preparer {
+ public:
+  explicit Preparer(Layout& layout)
+      : layout_(layout), homes_(layout.homes), graph_(layout.graph), prepared_(layout.prepared) {}
+
+  void prepare() {
+    homes_.make_plans();
+    number_stages();
+    check();
+    warn_of_cycles();
+    layout_.placement.place_all();
+    layout_.placement.give_spill_memory(prepared_.flow);
+    for (std::size_t s = 0; s < prepared_.stages.size(); ++s) place_stage(s);
+    for (std::size_t k = 0; k < graph_.kernels().size(); ++k) place_data(k);
+    build_monitors(layout_);
+    prepared_.is_current = true;
+  }
+
+ private:
+  void number_stages() {
+    prepared_.stages = graph_.number_stages();
+    prepared_.places.clear();
+    for (Stage const& s : prepared_.stages)
+      prepared_.places.push_back({.failure = NamedFailure(NamedFailure::Part::stage, s.title())});
+  }
+
+  void check() {
+    found_ = find_problems(graph_, prepared_.stages);
+    layout_.placement.find_homes(prepared_.stages, found_);
+    prepared_.flow = plan_flow(graph_.flow_graph(prepared_.stages));
+    found_.insert(found_.end(), prepared_.flow.problems.begin(), prepared_.flow.problems.end());
+    // Kernels, their closing kernels, the monitor, a launch.
+    for (Device& d : homes_.devices()) d.backend->reserve_streams(2 * graph_.kernels().size() + 2);
+    choose_grids();
+    check_tagged();
+    load_kernels();
+    refuse_problems(found_);
+  }
+
+  // Nobody knows what a cycle without a plan may spill.
+  void warn_of_cycles() const {
+    if (!layout_.config.warn_of_cycles) return;
+    for (std::string const& names : prepared_.flow.unplanned_cycles) {
+      log(LogLevel::warning, "tunnels " + names +
+                                 " are in a cycle, and no plan says what they need: items may spill, and lose their "
+                                 "order (docs/planner.md; PipelineConfig::warn_of_cycles)");
+    }
+  }
+
+  void choose_grids() {
+    prepared_.grids.clear();
+    for (std::size_t k = 0; k < graph_.kernels().size(); ++k) {
+      DeclaredKernel const& kernel = graph_.kernels()[k];
+      GpuStageOptions const& o = kernel.description.options;
+      auto const sharers =
+          static_cast<unsigned>(std::ranges::count_if(graph_.kernels(), [&](DeclaredKernel const& other) {
+            return other.description.options.blocks == 0 && other.home == kernel.home;
+          }));
+      Backend& backend = homes_.backend(kernel.home);
+      prepared_.grids.push_back(backend.default_grid({o.blocks, o.threads_per_block, o.shared_bytes}, sharers));
+      if (auto const& data = kernel.description.kernel.data) {
+        try {
+          prepared_.grids[k] = data->choose_grid(backend, kernel.description.kernel.unbound, o, sharers);
+        } catch (ConfigError const& e) {
+          found_.emplace_back(e.what());
+        }
+      }
+      for (std::size_t const s : stages_of_kernel(prepared_.stages, k))
+        prepared_.stages[s].executors = prepared_.grids[k].blocks;
+    }
+  }
+
+  // If items lie across the bus from the device that reads them, each look at a tag crosses the bus. Only one warp may
+  // look, or looks fill the bus.
+  void check_tagged() {
+    for (PlacedTunnel const& t : layout_.placement.tunnels()) {
+      if (!t.base->config().low_latency || !t.crosses() || t.get.home == at_host) continue;
+      if (homes_.is_reached(t.get.home, t.put.home)) continue;
+      if (is_read_alone(graph_, prepared_.stages, prepared_.grids, graph_.tunnels()[t.base->id()])) continue;
+      found_.push_back(t.title() +
+                       ": low_latency to the GPU is for one stage of one warp (blocks = 1, threads_per_block = 32), "
+                       "which looks across the bus by itself");
+    }
+  }
+
+  void load_kernels() {
+    std::vector<ResidentKernel> resident;
+    for (std::size_t k = 0; k < graph_.kernels().size(); ++k) {
+      DeclaredKernel const& kernel = graph_.kernels()[k];
+      simt::Grid const& grid = prepared_.grids[k];
+      Backend& backend = homes_.backend(kernel.home);
+      try {
+        backend.prepare(kernel.title(), kernel.description.kernel.unbound, grid);
+      } catch (ConfigError const& e) {
+        found_.emplace_back(e.what());
+        continue;
+      }
+      unsigned const at_once = backend.resident_blocks(kernel.description.kernel.unbound, grid);
+      if (at_once == 0) {
+        found_.push_back("stage '" + kernel.description.name + "': a block of " +
+                         std::to_string(grid.threads_per_block) + " threads and " + std::to_string(grid.shared_bytes) +
+                         " shared bytes does not fit the device");
+        continue;
+      }
+      resident.push_back({k, kernel.description.name, kernel.home, grid.blocks, at_once});
+    }
+    prepared_.start_order = start_order(resident);
+    std::vector<unsigned> processors;
+    for (Device const& d : homes_.devices()) processors.push_back(d.backend->processors());
+    std::vector<std::string> const too_many = find_too_many(resident, processors);
+    found_.insert(found_.end(), too_many.begin(), too_many.end());
+  }
+
+  void place_stage(std::size_t number) {
+    Stage const& stage = prepared_.stages[number];
+    StagePlace& place = prepared_.places[number];
+    Arena& arena = homes_.plan(stage.home);
+    place.words = arena.place<StageWords>();
+    for (unsigned e = 0; !stage.gpu && e < stage.executors; ++e) place.threads.push_back(std::make_unique<ThreadLog>());
+    auto const place_ports = [&]<class Port>(std::vector<Port*>& ports) {
+      ports.push_back(arena.place<Port>(stage.executors));
+      for (std::size_t e = 0; e < place.threads.size(); ++e)
+        arena.image(ports.back() + e).trace = &place.threads[e]->trace;
+    };
+    for (std::size_t i = 0; i < stage.description.from.size(); ++i) place_ports(place.outlet_ports);
+    for (std::size_t i = 0; i < stage.description.into.size(); ++i) {
+      place_ports(place.inlet_ports);
+      place.closed_executors.push_back(arena.place<Word<std::uint32_t>>());
+    }
+  }
+
+  void place_data(std::size_t k) {
+    DeclaredKernel const& kernel = graph_.kernels()[k];
+    auto const& data = kernel.description.kernel.data;
+    if (!data) return;
+    std::size_t const stage = stages_of_kernel(prepared_.stages, k).front();
+    data->place(homes_.backend(kernel.home), prepared_.grids[k], homes_.control(kernel.home),
+                static_cast<std::uint32_t>(stage));
+  }
+
+  Layout& layout_;
+  Homes& homes_;
+  Graph const& graph_;
+  Prepared& prepared_;
+  std::vector<std::string> found_;  ///< problems
+};
+
+}  // namespace
+
+void prepare(Layout& layout) { Preparer(layout).prepare(); }
+
+}  // namespace hiway

@@ -1,0 +1,337 @@
+#include "run.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "dot.hpp"
+#include "hiway/log.hpp"
+#include "prepare.hpp"
+#include "report_files.hpp"
+#include "stencil_placement.hpp"
+
+namespace hiway {
+namespace {
+
+constexpr auto patience_with_others = std::chrono::seconds(1);
+constexpr auto driver_patience = std::chrono::milliseconds(200);
+
+}  // namespace
+
+PipelineRun::PipelineRun(Layout& layout, Launches& launches)
+    : layout_(layout),
+      launches_(launches),
+      errors_(layout),
+      kernels_(layout, state_, errors_),
+      snapshots_(layout, state_, kernels_),
+      reports_(layout, state_),
+      observer_(layout, state_, errors_, snapshots_, reports_,
+                [this] { write_graph_where_asked([this] { return graph(); }); }),
+      start_check_(layout, state_, errors_),
+      threads_(layout, state_, errors_),
+      monitors_(layout, errors_) {}
+
+PipelineRun::~PipelineRun() {
+  if (!state_.running) return;
+  errors_.set(errors_.known.by_destructor);
+  try {
+    wait();
+  } catch (...) {  // the destructor's own abort
+  }
+}
+
+// ---- who may call
+
+bool PipelineRun::is_left_behind_by_fork() const {
+  bool const devices =
+      std::ranges::any_of(layout_.homes.devices(), [](Device const& d) { return d.backend->left_behind_by_fork(); });
+  return devices || (state_.running && process_ != getpid());
+}
+
+void PipelineRun::require_own_process(char const* what) const {
+  if (is_left_behind_by_fork())
+    throw MisuseError(std::string(what) +
+                      ": the pipeline belongs to the process that this one was forked from; make a new one here");
+}
+
+void PipelineRun::require_idle(char const* what) const {
+  require_own_process(what);
+  if (state_.running || waiting_) throw ConfigError(std::string(what) + " while the pipeline runs");
+}
+
+/// True on a thread of the run, or on an emulated lane: a lane that waits would hold up the other lanes of its OS
+/// thread.
+bool PipelineRun::is_called_by_itself() const noexcept {
+  return role_of_this_thread().layout == &layout_ || simt::on_lane();
+}
+
+void PipelineRun::refuse(std::string const& who) {
+  for (unsigned looks = 0; looks < 100 && state_.running && !errors_.get(); ++looks) {
+    errors_.import_faults();  // the thread at fault may still be writing its record
+    if (!errors_.get()) std::this_thread::yield();
+  }
+  if (std::exception_ptr const error = errors_.get()) {
+    try {
+      std::rethrow_exception(error);
+    } catch (std::exception const& e) {
+      std::throw_with_nested(Unwind(who + "the run has failed: " + e.what()));
+    }
+  }
+  throw Unwind(who + (state_.running ? "the run has failed" : "no run is under way: start the pipeline first"));
+}
+
+// ---- start
+
+void PipelineRun::prepare() {
+  require_idle("prepare");
+  if (layout_.prepared.is_current) return;
+  launches_.synchronize();
+  hiway::prepare(layout_);
+}
+
+void PipelineRun::start() {
+  require_idle("start");
+  try {
+    prepare();
+    launches_.synchronize();
+    reset();
+    state_.running = true;
+    // Supervisor and watcher start first, so that they can also end a launch that waits for something.
+    monitors_.start({.supervise = [this] { return supervise(); },
+                     .watch = [this] { return watch(); },
+                     .is_over = [this] { return is_over(); }});
+  } catch (...) {  // nothing else of the run has started yet
+    std::exception_ptr const error = errors_.parts.start.of(std::current_exception());
+    monitors_.stop();
+    state_.running = false;
+    ThreadMachine{}.store(layout_.homes.host().control->aborted, 1u, Order::release);
+    std::rethrow_exception(error);
+  }
+  snapshots_.set_live();
+  // From here on every failure becomes the run's error.
+  try {
+    kernels_.start();
+  } catch (...) {
+    errors_.fail(errors_.parts.start, std::current_exception());
+  }
+  state_.kernels_started.store(true, std::memory_order_release);
+  threads_.start();
+}
+
+/// Resets everything that the last run may have changed.
+void PipelineRun::reset() {
+  errors_.clear();
+  reports_.begin();
+  layout_.homes.reset();
+  for (DeclaredKernel const& k : layout_.graph.kernels()) {
+    if (auto const& data = k.description.kernel.data) data->start(layout_.homes.backend(k.home));
+  }
+  monitors_.stop();
+  threads_.begin(reports_.is_traced());
+  kernels_.clear();
+  state_.reset(layout_.prepared.stages.size(), threads_.count());
+  start_check_.begin();
+  snapshots_.begin();
+  observer_.begin();
+  process_ = getpid();
+  // Open ends may be used from now on.
+  ThreadMachine{}.store(layout_.homes.host().control->aborted, 0u, Order::release);
+}
+
+// ---- while it runs
+
+bool PipelineRun::supervise() noexcept {
+  ThreadMachine const m;
+  role_of_this_thread() = {.layout = &layout_, .observes = true};
+  Prepared const& prepared = layout_.prepared;
+  bool moved = false;
+  try {
+    if (!errors_.get()) errors_.import_faults();
+    look_for_the_end();
+    moved = prepared.check.throttles != nullptr && !prepared.flow.cycles.empty() &&
+            step(m, *prepared.check.throttles, m.now_ns());
+    auto const now = std::chrono::steady_clock::now();
+    start_check_.look(now);
+    std::chrono::nanoseconds const held = driver_held(now);
+    if (held > driver_patience) observer_.try_observe(now, held);  // W1
+  } catch (...) {                                                  // W2
+    errors_.fail(errors_.parts.supervisor, std::current_exception());
+  }
+  bool const aborting = is_aborted(m, *layout_.homes.host().control);
+  bool const finishing = aborting || state_.ended.load(std::memory_order_relaxed);
+  if (finishing && !state_.finishing.exchange(true, std::memory_order_release)) monitors_.wake_watcher();
+  return moved;
+}
+
+void PipelineRun::look_for_the_end() {
+  if (state_.ended.load(std::memory_order_relaxed)) return;
+  ThreadMachine const m;
+  EndCheckPlace const& check = layout_.prepared.check;
+  Control& control = *layout_.homes.host().control;
+  bool const aborting = is_aborted(m, control);
+  bool const ended = check.host_table != nullptr
+                         ? !aborting && check_round(m, *check.host_table, control) == CheckResult::ended
+                         : m.load(layout_.homes.device(check.checker).notice->ended, Order::acquire) != 0;
+  if (ended) state_.ended.store(true, std::memory_order_release);
+}
+
+/// How long the watcher's current call to the driver has taken.
+std::chrono::nanoseconds PipelineRun::driver_held(Time now) const {
+  std::int64_t const since = state_.driver_since_ns.load(std::memory_order_relaxed);
+  return std::chrono::nanoseconds(since == 0 || !state_.asks_driver ? 0 : ns_of(now) - since);
+}
+
+bool PipelineRun::watch() noexcept {
+  role_of_this_thread() = {.layout = &layout_, .observes = true};
+  try {
+    auto const now = std::chrono::steady_clock::now();
+    kernels_.poll_when_due(now);
+    if (state_.asks_driver && (snapshots_.are_wanted() || observer_.is_due(now))) snapshots_.fetch();
+  } catch (...) {  // W2
+    errors_.fail(errors_.parts.watcher, std::current_exception());
+  }
+  observer_.try_observe(std::chrono::steady_clock::now(), std::chrono::nanoseconds(0));
+  return false;
+}
+
+// A run becomes live and ends under the lock, so a late abort cannot hit the next run.
+void PipelineRun::abort() {
+  require_own_process("abort");
+  auto const held = snapshots_.hold();
+  if (snapshots_.is_live()) errors_.set(errors_.known.by_user);
+}
+
+// The report of a live run is made under the lock, so the run's end and the next start wait for it.
+RunReport PipelineRun::stats() {
+  require_own_process("stats");
+  auto held = snapshots_.hold();
+  if (!snapshots_.is_live()) return report_;
+  auto const copies = snapshots_.fresh(held, [this] { monitors_.wake_watcher(); });
+  if (!snapshots_.is_live()) return report_;
+  return reports_.of(snapshots_.read(*copies), std::chrono::steady_clock::now());
+}
+
+std::string PipelineRun::graph() {
+  RunReport const now = stats();
+  std::vector<std::size_t> capacity;
+  {
+    auto const held = snapshots_.hold();  // a tunnel may grow during a run
+    for (PlacedTunnel const& t : layout_.placement.tunnels()) capacity.push_back(t.capacity);
+  }
+  return dot_of(layout_.graph, layout_.homes, {now, state_.running, capacity});
+}
+
+// ---- end
+
+bool PipelineRun::wait_for(std::chrono::nanoseconds duration) {
+  require_own_process("wait_for");
+  auto const until = std::chrono::steady_clock::now() + duration;
+  for (unsigned misses = 0; state_.running; ++misses) {
+    if (is_over()) return true;
+    if (std::chrono::steady_clock::now() >= until) return false;
+    relax_thread(misses);
+  }
+  return true;
+}
+
+RunReport PipelineRun::wait() {
+  require_own_process("wait");
+  if (!state_.running) throw ConfigError("wait: the pipeline was not started");
+  if (is_called_by_itself())
+    throw MisuseError("wait: called on a thread of the run itself (a stage, or a log sink), which it would wait for");
+  if (waiting_.exchange(true)) throw ConfigError("wait: another thread waits for this run already");
+  struct Waiting {
+    std::atomic<bool>& flag;
+    ~Waiting() { flag = false; }
+  } const waiting{waiting_};
+  if (!state_.running) throw ConfigError("wait: the pipeline was not started");  // another thread waited meanwhile
+  for (unsigned n = 0; (n = state_.threads_running.load(std::memory_order_acquire)) != 0;)
+    state_.threads_running.wait(n, std::memory_order_acquire);
+  state_.kernels_done.wait(false, std::memory_order_acquire);
+  threads_.join();
+  auto const end = std::chrono::steady_clock::now();
+  finish();
+  RunReport report;
+  try {
+    if (errors_.get()) {
+      write_trace_of_failure(end);
+    } else {
+      make_reports(end);
+      report = report_;
+    }
+  } catch (...) {
+    errors_.fail(errors_.parts.report, std::current_exception());
+  }
+  if (std::exception_ptr const error = errors_.get()) std::rethrow_exception(error);
+  return report;
+}
+
+/// Called after threads and kernels have left. Ends the monitors, and imports faults that no monitor has reported.
+void PipelineRun::finish() {
+  try {
+    launches_.synchronize();  // waits for launches that use open ends
+  } catch (...) {
+    errors_.fail(errors_.parts.start, std::current_exception());
+  }
+  snapshots_.end_live();  // from here on stats() does not wake the watcher
+  monitors_.stop();
+  state_.running = false;
+  observer_.end();
+  try {
+    snapshots_.fetch();
+    kernels_.clear();
+    if (!errors_.get()) errors_.import_late_faults();
+    if (!errors_.get()) check_frames();
+  } catch (...) {
+    errors_.fail(errors_.parts.report, std::current_exception());
+  }
+}
+
+/// A run that ends with an incomplete frame has lost its values: that is an error.
+void PipelineRun::check_frames() {
+  for (PlacedTunnel const& t : layout_.placement.tunnels()) {
+    if (t.stencil_base == nullptr) continue;
+    if (std::string const what = incomplete_frame_of(layout_.homes, t); !what.empty())
+      throw MisuseError("stencil tunnel '" + t.base->name() + "': its writers have returned, but " + what);
+  }
+}
+
+/// Called for a run that has ended well.
+void PipelineRun::make_reports(Time end) {
+  for (DeclaredKernel const& k : layout_.graph.kernels()) {
+    if (auto const& data = k.description.kernel.data) data->finish(layout_.homes.backend(k.home));
+  }
+  RunReport report = reports_.at_end(observer_.snapshot(), end);
+  {
+    auto const held = snapshots_.hold();
+    report_ = std::move(report);
+  }
+  write_graph_where_asked([this] { return graph(); });
+  write_stats_where_asked(report_);
+  if (reports_.is_traced()) at_the_end([&] { reports_.write_trace(end, report_, errors_.get()); });
+}
+
+void PipelineRun::write_trace_of_failure(Time end) noexcept {
+  if (!reports_.is_traced()) return;
+  at_the_end([&] { reports_.write_trace(end, reports_.of(observer_.snapshot(), end), errors_.get()); });
+}
+
+bool PipelineRun::must_be_left() noexcept {
+  if (is_left_behind_by_fork()) return true;
+  if (!state_.running || !is_called_by_itself()) return false;
+  log(LogLevel::warning,
+      "the pipeline is destroyed on a thread of its own run, as by exit() in a stage: the run is aborted");
+  errors_.set(errors_.known.by_destructor);
+  auto const until = std::chrono::steady_clock::now() + patience_with_others;
+  constexpr unsigned this_one = 1;  // the calling thread, which cannot leave
+  for (unsigned misses = 0; std::chrono::steady_clock::now() < until; ++misses) {
+    if (state_.threads_running.load(std::memory_order_acquire) <= this_one &&
+        state_.kernels_done.load(std::memory_order_acquire))
+      break;
+    relax_thread(misses);
+  }
+  return true;
+}
+
+}  // namespace hiway

@@ -1,0 +1,165 @@
+#include "run_kernels.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "monitor_tables.hpp"
+#include "views.hpp"
+
+namespace hiway {
+namespace {
+
+constexpr auto poll_interval = std::chrono::milliseconds(1);
+
+}  // namespace
+
+// An emulated lane's body; keeps what it throws. If a lane throws while the device already aborts, that may be a
+// consequence, such as a warp operation that misses lanes that have left. So only the first fault counts, although its
+// lane may not have filled the record yet. When a lane has left, the others go on without it. They check `aborted`
+// before they use what it owed them, and it is set before the lane leaves.
+void RunKernels::run_lane(std::size_t kernel, Control& control, std::function<void()> const& body) {
+  FiberMachine const m;
+  try {
+    return body();
+  } catch (Unwind const&) {
+    errors_.import_fault(m, control);
+  } catch (...) {
+    if (!is_aborted(m, control)) {
+      Prepared const& prepared = layout_.prepared;
+      std::size_t const marked = simt::lane_mark();
+      std::size_t const stage =
+          marked < prepared.stages.size() ? marked : stages_of_kernel(prepared.stages, kernel).front();
+      errors_.fail(prepared.places[stage].failure, std::current_exception());
+      record_fault(m, control, FaultKind::failed, simt::lane_mark(), no_id, 0);  // F1; fail() has kept the error
+    }
+  }
+  simt::order_leaving();
+}
+
+RunKernels::Started RunKernels::start_one(std::string name, DeviceKernel const& kernel, simt::Grid grid, Home home) {
+  Started started{.kernel = nullptr, .failure{NamedFailure::Part::library, std::move(name)}, .home = home};
+  try {
+    started.kernel = layout_.homes.backend(home).start(started.failure.who(), kernel, grid);
+  } catch (...) {
+    std::rethrow_exception(started.failure.of(std::current_exception()));
+  }
+  return started;
+}
+
+void RunKernels::start() {
+  next_poll_ = state_.started;
+  Homes& homes = layout_.homes;
+  kernels_.reserve(homes.device_count() + layout_.graph.kernels().size());
+  for (Home const home : homes.device_homes()) {
+    if (homes.device(home).monitor == nullptr) continue;
+    kernels_.push_back(start_one("device monitor", monitor_kernel(layout_, home), monitor_grid(layout_, home), home));
+    kernels_.back().monitor = true;
+  }
+  for (std::size_t const k : layout_.prepared.start_order) {
+    DeclaredKernel const& declared = layout_.graph.kernels()[k];
+    StageKernel const& own = declared.description.kernel;
+    DeviceKernel kernel = own.bind(stage_ends(layout_, stages_of_kernel(layout_.prepared.stages, k), 0));
+    Control* const control = homes.control(declared.home);
+    kernel.lane_body = [this, k, control, body = kernel.lane_body] { run_lane(k, *control, body); };
+    kernels_.push_back(start_one(declared.title(), kernel, layout_.prepared.grids[k], declared.home));
+    if (own.close_behind) kernels_.back().close_behind = k;
+  }
+}
+
+std::optional<KernelNow> RunKernels::of(Stage const& stage) const {
+  auto const& order = layout_.prepared.start_order;
+  auto const place = std::ranges::find(order, stage.owner) - order.begin();
+  auto const monitors =
+      std::ranges::count_if(layout_.homes.devices(), [](Device const& d) { return d.monitor != nullptr; });
+  auto const kernel = static_cast<std::size_t>(place + monitors);
+  if (kernel >= kernels_.size() || kernels_[kernel].done) return std::nullopt;
+  return KernelNow{kernels_[kernel].kernel->lanes_in_sync_block()};
+}
+
+void RunKernels::poll_when_due(std::chrono::steady_clock::time_point now) {
+  if (!state_.kernels_started.load(std::memory_order_acquire) || state_.kernels_done.load(std::memory_order_relaxed))
+    return;
+  DriverCall const call(state_);
+  close_behind_own_kernels();
+  bool const finishing = state_.finishing.load(std::memory_order_acquire);
+  if (!finishing && now < next_poll_) return;
+  next_poll_ = now + poll_interval;
+  poll(finishing);
+}
+
+// Closes what a user's own kernel left open, once that kernel has ended. A launch queued after it in its stream would
+// do the same, but would wait in the driver for the whole run.
+void RunKernels::close_behind_own_kernels() {
+  for (Started& s : kernels_) {
+    if (s.close_behind == npos || s.done) continue;
+    try {
+      if (!s.kernel->done()) continue;
+      std::size_t const k = std::exchange(s.close_behind, npos);
+      std::string const title = layout_.graph.kernels()[k].title();
+      s.kernel = layout_.homes.backend(s.home).start(title, close_kernel(layout_, k), close_grid);
+    } catch (...) {
+      s.done = true;
+      errors_.set(name_all_on(s.home, s.failure.of(std::current_exception())));
+    }
+  }
+}
+
+/// The failure of a kernel, if it has failed.
+std::exception_ptr RunKernels::ask(Started& kernel) {
+  if (kernel.done || kernel.close_behind != npos) return nullptr;
+  std::exception_ptr failure = kernel.kernel->failure();
+  try {
+    kernel.done = kernel.kernel->done();
+  } catch (...) {
+    kernel.done = true;
+    failure = std::current_exception();
+  }
+  // A failed monitor cannot tell the emulated device that the run aborts, so this does.
+  if (failure && kernel.monitor && layout_.homes.backend(kernel.home).is_host())
+    ThreadMachine{}.store(layout_.homes.control(kernel.home)->aborted, 1u, Order::release);
+  return failure ? kernel.failure.of(failure) : nullptr;
+}
+
+/// Asks each kernel whether it has left. The monitors come last, because they are the least likely cause. Returns the
+/// first failure, if any.
+std::exception_ptr RunKernels::ask_all() {
+  std::exception_ptr first;
+  for (auto kernel = kernels_.rbegin(); kernel != kernels_.rend(); ++kernel) {
+    std::exception_ptr const failure = ask(*kernel);
+    if (failure && !first) first = name_all_on(kernel->home, failure);
+  }
+  return first;
+}
+
+void RunKernels::poll(bool finishing) {
+  if (std::exception_ptr const error = ask_all()) {
+    std::exception_ptr const of_earlier = ask_all();  // it may have taken down kernels that were asked before it
+    errors_.set(of_earlier ? of_earlier : error);
+  }
+  if (finishing && std::ranges::all_of(kernels_, &Started::done)) {
+    state_.kernels_done.store(true, std::memory_order_release);
+    state_.kernels_done.notify_all();
+  }
+}
+
+// A kernel's failure takes down its device's whole context. Every kernel there reports the failure, and none says that
+// it was its own.
+std::exception_ptr RunKernels::name_all_on(Home home, std::exception_ptr error) const {
+  std::string names;
+  std::size_t there = 0;
+  for (DeclaredKernel const& k : layout_.graph.kernels()) {
+    if (k.home != home) continue;
+    ++there;
+    names += (names.empty() ? "" : " or ") + k.title();
+  }
+  if (there < 2) return error;
+  try {
+    std::rethrow_exception(error);
+  } catch (CudaError const& e) {
+    return std::make_exception_ptr(CudaError("a kernel failed, of " + names + ": " + e.what()));
+  } catch (...) {
+    return error;
+  }
+}
+
+}  // namespace hiway

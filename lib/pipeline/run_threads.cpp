@@ -1,0 +1,105 @@
+#include "run_threads.hpp"
+
+#include <cxxabi.h>
+
+#include <string>
+#include <system_error>
+
+#include "hiway/ranges.hpp"
+#include "lib/affinity.hpp"
+#include "views.hpp"
+
+namespace hiway {
+
+ThreadRole& role_of_this_thread() noexcept {
+  thread_local ThreadRole role;
+  return role;
+}
+
+unsigned RunThreads::count() const {
+  unsigned all = 0;
+  for (Stage const& stage : layout_.prepared.stages) all += stage.gpu ? 0 : stage.executors;
+  return all;
+}
+
+void RunThreads::begin(bool traced) {
+  traced_ = traced;
+  threads_.clear();
+  threads_.reserve(count());
+}
+
+void RunThreads::start() {
+  auto missing = state_.threads_running.load(std::memory_order_relaxed);
+  for (std::size_t s = 0; s < layout_.prepared.stages.size(); ++s) {
+    Stage const& stage = layout_.prepared.stages[s];
+    if (stage.gpu) continue;
+    for (unsigned t = 0; t < stage.executors; ++t) {
+      try {
+        start_one(s, t);
+        --missing;
+      } catch (...) {
+        errors_.fail(layout_.prepared.places[s].failure, std::current_exception());
+        state_.threads_running.fetch_sub(missing, std::memory_order_release);
+        return;
+      }
+    }
+  }
+}
+
+void RunThreads::start_one(std::size_t stage, unsigned thread) {
+  try {
+    threads_.emplace_back([this, stage, thread] { run(stage, thread); });
+  } catch (std::system_error const& e) {
+    throw Error("thread " + std::to_string(thread + 1) + " of " +
+                std::to_string(layout_.prepared.stages[stage].executors) +
+                " could not be started: " + e.code().message());
+  }
+}
+
+// A thread ended by pthread_exit is counted, too.
+void RunThreads::run(std::size_t stage, unsigned thread) {
+  struct Leaving {
+    RunState& state;
+    std::size_t stage;
+    ~Leaving() {
+      state.last_thread_end_ns.store(ns_of(std::chrono::steady_clock::now()), std::memory_order_relaxed);
+      state.inside[stage].fetch_sub(1, std::memory_order_relaxed);
+      state.threads_running.fetch_sub(1, std::memory_order_release);
+      state.threads_running.notify_all();
+    }
+  };
+  role_of_this_thread() = {.layout = &layout_};
+  state_.inside[stage].fetch_add(1, std::memory_order_relaxed);
+  Leaving const leaving{state_, stage};
+  StagePlace const& place = layout_.prepared.places[stage];
+  try {
+    run_body(stage, thread);
+  } catch (Unwind const&) {
+    errors_.import_fault(ThreadMachine{}, *layout_.homes.host().control);
+  } catch (abi::__forced_unwind const&) {
+    errors_.fail(place.failure, errors_.known.thread_ended_itself);
+    throw;
+  } catch (...) {
+    errors_.fail(place.failure, std::current_exception());
+  }
+  try {
+    place.threads[thread]->trace.end();
+  } catch (...) {
+    errors_.fail(place.failure, std::current_exception());
+  }
+  pop_range();
+}
+
+void RunThreads::run_body(std::size_t stage, unsigned thread) {
+  Stage const& s = layout_.prepared.stages[stage];
+  CpuStageDescription const& declared = layout_.graph.cpu()[s.owner];
+  CpuStageOptions const& options = declared.options;
+  this_thread_context() = {.thread = thread, .threads = s.executors, .wait = options.wait};
+  push_range(s.description.name.c_str());
+  ThreadLog& log = *layout_.prepared.places[stage].threads[thread];
+  log.trace.begin(traced_, s.description.from.empty(), log.waits);
+  if (!options.pin.empty()) pin_this_thread(options.pin[thread % options.pin.size()]);
+  declared.body(stage_ends(layout_, {stage}, thread));
+}
+
+}  // namespace hiway
