@@ -12,6 +12,14 @@
 
 namespace hiway {
 
+/// Stands for a stencil tunnel of values of type T in from(...) and into(...); defined in stencil/stencil_tunnel.hpp.
+template <class T>
+struct StencilOf;
+template <class T>
+inline constexpr bool is_stencil = false;
+template <class T>
+inline constexpr bool is_stencil<StencilOf<T>> = true;
+
 /// What all tunnels have, whatever their items.
 class TunnelBase {
  public:

@@ -304,13 +304,8 @@ HIWAY_DEVICE inline void end_strips(Machine m, StencilViews const& v, std::uint3
 
 }  // namespace detail
 
-/// Stands for a stencil tunnel of values of type T in from(...) and into(...).
 template <class T>
 struct StencilOf {};
-template <class T>
-inline constexpr bool is_stencil = false;
-template <class T>
-inline constexpr bool is_stencil<StencilOf<T>> = true;
 
 /// A stencil tunnel without its type.
 class StencilTunnelBase : public TunnelBase {
