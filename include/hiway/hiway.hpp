@@ -7,4 +7,6 @@
 #include "hiway/pipeline.hpp"
 #include "hiway/report.hpp"
 #include "hiway/segment/compose.hpp"
+#include "hiway/segment/segment.hpp"
+#include "hiway/stencil/stencil_tunnel.hpp"
 #include "hiway/version.hpp"

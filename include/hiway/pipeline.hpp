@@ -1,4 +1,6 @@
-// Pipeline: owns tunnels, stages and buffers; checks, starts and ends a run.
+// Pipeline: owns tunnels, stages and buffers; checks, starts and ends a run. Stencil tunnels and segments are declared
+// here only: a program that makes one includes hiway/stencil/stencil_tunnel.hpp or hiway/segment/segment.hpp, or
+// hiway/hiway.hpp, which includes both.
 #pragma once
 #include <algorithm>
 #include <chrono>
@@ -20,12 +22,29 @@
 #include "hiway/memory.hpp"
 #include "hiway/persistent.hpp"
 #include "hiway/report.hpp"
-#include "hiway/segment/segment.hpp"
+#include "hiway/segment/config.hpp"
 #include "hiway/stage.hpp"
-#include "hiway/stencil/stencil_tunnel.hpp"
 #include "hiway/tunnel.hpp"
 
 namespace hiway {
+
+class StencilTunnelBase;
+
+namespace segment {
+template <class Tree, class Source, Shape shape>
+class Segment;
+namespace detail {
+template <class Source>
+struct SourceTraits;
+}  // namespace detail
+}  // namespace segment
+
+namespace detail {
+template <class T>
+concept IsDefined = requires {
+  sizeof(T);
+};
+}  // namespace detail
 
 /// One stage as the pipeline keeps it.
 struct StageDescription {
@@ -80,17 +99,20 @@ class Pipeline final : private OpenEnds, private BufferAccess {
     return made;
   }
 
-  /// Makes a stencil tunnel of values of type T: trivially copyable, alignment at most 128, of any size. *Throws*
-  /// ConfigError.
+  /// Makes a stencil tunnel of values of type T: trivially copyable, alignment at most 128, of any size. Declared in
+  /// stencil/stencil_tunnel.hpp. *Throws* ConfigError.
   /// *Lifetime*: the pipeline's.
   template <class T>
-  StencilTunnel<T>& create_stencil_tunnel(std::string_view name, Direction direction, StencilConfig config) {
+  Tunnel<StencilOf<T>>& create_stencil_tunnel(std::string_view name, Direction direction, StencilConfig config) {
+    static_assert(detail::IsDefined<StencilOf<T>>,
+                  "hiway: create_stencil_tunnel: include <hiway/stencil/stencil_tunnel.hpp>, or <hiway/hiway.hpp>");
     static_assert(
         std::is_trivially_copyable_v<T>,
         "hiway: create_stencil_tunnel<T>: T must be trivially copyable (it is moved as bytes between devices)");
     static_assert(alignof(T) <= 128, "hiway: create_stencil_tunnel<T>: T's alignment must be at most 128 bytes");
-    auto tunnel = std::make_unique<StencilTunnel<T>>(std::string(name), direction, config, tunnel_count());
-    StencilTunnel<T>& made = *tunnel;
+    using Made = Tunnel<StencilOf<T>>;
+    auto tunnel = std::make_unique<Made>(std::string(name), direction, config, tunnel_count());
+    Made& made = *tunnel;
     add_stencil(std::move(tunnel));
     return made;
   }
@@ -165,8 +187,8 @@ class Pipeline final : private OpenEnds, private BufferAccess {
     add_kernel_stage_of<Unit>(name, kernel, From<>(NoTunnels{}), out, grid, block, arguments...);
   }
 
-  /// Adds a stage that is a segment: a tree of nodes in one persistent kernel (segment/segment.hpp). It takes its items
-  /// from `source` (load, indices, generate, or from(tunnel)). *Throws* ConfigError. *Lifetime* of the result: the
+  /// Adds a stage that is a segment: a tree of nodes in one persistent kernel, declared in segment/segment.hpp. It takes
+  /// its items from `source` (load, indices, generate, or from(tunnel)). *Throws* ConfigError. *Lifetime* of the result: the
   /// pipeline's.
   template <segment::Shape shape = segment::Shape{}, class Source, class Tree, class Unit = ThisUnit>
   segment::Segment<Tree, Source, shape>& add_segment(std::string_view name, Source source, Tree tree,

@@ -17,7 +17,6 @@
 
 #include "hiway/inlet.hpp"
 #include "hiway/outlet.hpp"
-#include "hiway/stencil/stencil_tunnel.hpp"
 #include "hiway/tunnel.hpp"
 
 namespace hiway {
@@ -95,17 +94,24 @@ inline constexpr bool is_closure = is_called<F>({"<lambda", "(lambda at ", "lamb
 /// Whether F's operator() may have types to deduce: it is a template, or overloaded. Wrappers that forward their
 /// arguments do not count: the library's own (Wraps), and the standard library's (std::bind).
 template <class F>
-inline constexpr bool may_deduce = std::is_class_v<F> && !requires { &F::operator(); } &&
-                                   !requires { typename F::Wraps; } && !is_called<F>({"F = std::", "F=std::"});
+inline constexpr bool may_deduce = std::is_class_v<F> && !requires {
+  &F::operator();
+}
+&&!requires { typename F::Wraps; }
+&&!is_called<F>({"F = std::", "F=std::"});
 
 /// Whether F can be called without deducing a type: a template cannot deduce one from `{}`. A test with real types
 /// would instantiate a template's body with types it was not written for, and the compiler's errors would be in that
 /// body.
 template <class F, class... Ends>
-inline constexpr bool takes_ends = requires(F& f, Ends&... ends) { f({ends}...); };
+inline constexpr bool takes_ends = requires(F& f, Ends&... ends) {
+  f({ends}...);
+};
 template <class F, class Item, class... Ends>
-inline constexpr bool takes_item = requires(F& f, Item const& item, Ends&... ends) { f({item}, {ends}...); } ||
-                                   requires(F& f, Ends&... ends) { f({}, {ends}...); };
+inline constexpr bool takes_item = requires(F& f, Item const& item, Ends&... ends) {
+  f({item}, {ends}...);
+}
+|| requires(F& f, Ends&... ends) { f({}, {ends}...); };
 
 template <class F, class... Ends>
 [[nodiscard]] consteval bool is_loop() {

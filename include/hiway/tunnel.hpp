@@ -15,6 +15,14 @@ namespace hiway {
 /// Whether a put may have to wait for room, or the rings have room for all that can be in the tunnel at once.
 enum class Puts : std::uint8_t { may_wait, never_wait };
 
+/// Stands for a stencil tunnel of values of type T in from(...) and into(...); defined in stencil/stencil_tunnel.hpp.
+template <class T>
+struct StencilOf;
+template <class T>
+inline constexpr bool is_stencil = false;
+template <class T>
+inline constexpr bool is_stencil<StencilOf<T>> = true;
+
 /// What all tunnels have, whatever their items.
 class TunnelBase {
  public:

@@ -32,11 +32,6 @@
 
 namespace hiway::segment {
 
-/// How a lane knows the parent of its item. automatic: lane. An expander cannot use lane: for it, automatic is dense if
-/// fewer items of a region come to it than a replica has lanes, else sparse. Each run counts these items for the next
-/// run; the first run estimates them from NodeOptions::gain of the nodes before it.
-enum class Context : std::uint8_t { automatic, sparse, dense, lane };
-
 /// A region's entry in its arena.
 struct RegionHead {
   std::uint16_t ends = 0;                ///< number of channels on which it has not been closed yet

@@ -13,13 +13,8 @@ struct StencilTask {
   std::uint32_t frame = 0;
 };
 
-/// Stands for a stencil tunnel of values of type T in from(...) and into(...).
 template <class T>
 struct StencilOf {};
-template <class T>
-inline constexpr bool is_stencil = false;
-template <class T>
-inline constexpr bool is_stencil<StencilOf<T>> = true;
 
 namespace detail {
 
