@@ -29,7 +29,7 @@
 #include "hiway/segment/node.hpp"
 #include "hiway/segment/queue.hpp"
 #include "hiway/segment/region.hpp"
-#include "hiway/segment/scheduler.hpp"
+#include "hiway/segment/replica.hpp"
 #include "hiway/segment/sizing.hpp"
 #include "hiway/stage.hpp"
 
@@ -399,13 +399,14 @@ struct StoreOnDevice {
   template <class Replica>
   HIWAY_DEVICE void put(Replica& r, T const& item, bool brings, Tally const& tally) const {
     if (tally.all == 0) return;
-    auto const m = r.lanes().machine();
+    auto const m = r.lanes.machine();
     std::uint64_t base = 0;
-    if (r.lanes().rank() == 0) base = m.fetch_add(*used, static_cast<std::uint64_t>(tally.all), Order::relaxed);
-    base = r.lanes().share(base);
+    if (r.lanes.rank() == 0) base = m.fetch_add(*used, static_cast<std::uint64_t>(tally.all), Order::relaxed);
+    base = r.lanes.share(base);
     if (base + tally.all > size) {
-      if (r.lanes().rank() == 0) record_fault(m, r.control(), FaultKind::failed, r.stage(), no_id, base, full);
-      r.lanes().sync();
+      if (r.lanes.rank() == 0)
+        record_fault(m, *r.program.control, FaultKind::failed, r.program.stage, no_id, base, full);
+      r.lanes.sync();
       m.leave();
     }
     if (brings) data[base + tally.before] = item;
@@ -416,9 +417,9 @@ struct PutOnDevice {
   using Item = T;
   template <class Replica>
   HIWAY_DEVICE void put(Replica& r, T const& item, bool brings, Tally const&) const {
-    auto const m = r.lanes().machine();
-    hiway::detail::put_together(m, r.inlet(Inlet), m.lanes(), brings, WriteItem<T>{item});
-    leave_if_aborted(m, r.control());
+    auto const m = r.lanes.machine();
+    hiway::detail::put_together(m, r.inlets[Inlet], m.lanes(), brings, WriteItem<T>{item});
+    leave_if_aborted(m, *r.program.control);
   }
 };
 
@@ -863,10 +864,10 @@ struct SegmentRunner {
     unsigned const replica = m.block_index() * per_block + in_block;
     std::byte* const shared = m.shared_memory();
     std::byte* const near_room = shared + p.block_bytes + in_block * p.near_bytes;
-    Replica<Program, Lanes> r(p, Lanes(m, reinterpret_cast<std::uint32_t*>(near_room + p.scratch_at)), outlets, inlets,
-                              shared, near_room, p.far_rooms + replica * p.far_bytes, replica,
-                              in_block * (p.replicas / per_block) + m.block_index());
-    r.run();
+    Lanes const lanes(m, reinterpret_cast<std::uint32_t*>(near_room + p.scratch_at));
+    Rooms const rooms{shared, near_room, p.far_rooms + replica * p.far_bytes};
+    IntakeState const intake{outlets, in_block * (p.replicas / per_block) + m.block_index()};
+    Replica<Program, Lanes>(p, lanes, inlets, rooms, intake, replica).run();
   }
 };
 
