@@ -22,7 +22,7 @@
 #include "hiway/memory.hpp"
 #include "hiway/persistent.hpp"
 #include "hiway/report.hpp"
-#include "hiway/segment/config.hpp"
+#include "hiway/segment/segment_config.hpp"
 #include "hiway/stage.hpp"
 #include "hiway/tunnel.hpp"
 

@@ -50,185 +50,13 @@
 #include <utility>
 
 #include "hiway/config.hpp"
+#include "hiway/segment/emit.hpp"
+#include "hiway/segment/kinds.hpp"
+#include "hiway/segment/signature.hpp"
 
 namespace hiway::segment {
 
-/// An item, or none. T is default-constructible.
-template <class T>
-struct Maybe {
-  T value{};
-  bool ok = false;
-  Maybe() = default;
-  HIWAY_DEVICE Maybe(T const& item) : value(item), ok(true) {}
-  HIWAY_DEVICE static Maybe none() { return {}; }
-};
-
-/// One lane's way to put into a channel during one call: at most one item.
-template <class T>
-struct Emit {
-  T value{};
-  bool ok = false;
-  HIWAY_DEVICE void put(T const& item) {
-    value = item;
-    ok = true;
-  }
-};
-
-/// One lane's way to raise a signal during one call. The signal goes behind the outputs of this item, on all channels.
-template <class S>
-struct EmitSignal {
-  S value{};
-  bool ok = false;
-  HIWAY_DEVICE void put(S const& signal) {
-    value = signal;
-    ok = true;
-  }
-};
-
-/// What a node by hand returns about its ensemble.
-enum class Progress : std::uint8_t { finished, suspended };
-
-enum class Kind : std::uint8_t { unknown, filter, expander, indexed, tile, collective, by_hand, enumerate, aggregate };
-
-/// The signal of a segment with regions: one region ends, or one begins, or both (region.hpp).
-struct alignas(8) Boundary {
-  static constexpr std::uint16_t none = 0xffff;
-  std::uint16_t closes = none;  ///< place in the arena of the region that ends
-  std::uint16_t opens = none;   ///< likewise of the region that begins
-  std::uint16_t opener = 0;     ///< the node that opened them
-};
-
 namespace detail {
-
-template <class... Ts>
-struct Types {
-  static constexpr unsigned count = sizeof...(Ts);
-};
-
-template <unsigned I, class List>
-struct TypeAt;
-template <class T, class... Ts>
-struct TypeAt<0, Types<T, Ts...>> {
-  using type = T;
-};
-template <unsigned I, class T, class... Ts>
-struct TypeAt<I, Types<T, Ts...>> : TypeAt<I - 1, Types<Ts...>> {};
-
-/// The result of a function of one channel, as Maybe<T> in any case.
-template <class T>
-HIWAY_DEVICE inline Maybe<T> as_maybe(Maybe<T> const& value) {
-  return value;
-}
-template <class T>
-HIWAY_DEVICE inline Maybe<T> as_maybe(T const& value) {
-  return Maybe<T>(value);
-}
-
-/// The parts of a const member function's type.
-template <class Member>
-struct Signature;
-template <class F, class R, class First, class... Rest>
-struct Signature<R (F::*)(First, Rest...) const> {
-  using Result = R;
-  using Item = std::remove_cvref_t<First>;
-  using Others = Types<std::remove_cvref_t<Rest>...>;
-};
-
-/// The type of item that a function returns, and whether it may return none.
-template <class R>
-struct Returned {
-  using Item = R;
-  static constexpr bool maybe = false;
-};
-template <class T>
-struct Returned<Maybe<T>> {
-  using Item = T;
-  static constexpr bool maybe = true;
-};
-
-template <class T>
-inline constexpr bool is_emit = false;
-template <class T>
-inline constexpr bool is_emit<Emit<T>> = true;
-
-/// The channels of a list of Emit<T>, and the type of signal of an EmitSignal that may follow them.
-template <class List, class Before = Types<>>
-struct Emitted;
-template <class... Ts>
-struct Emitted<Types<>, Types<Ts...>> {
-  using Outs = Types<Ts...>;
-  using Signal = void;
-};
-template <class S, class... Ts>
-struct Emitted<Types<EmitSignal<S>>, Types<Ts...>> {
-  using Outs = Types<Ts...>;
-  using Signal = S;
-};
-template <class T, class... Rest, class... Ts>
-struct Emitted<Types<Emit<T>, Rest...>, Types<Ts...>> : Emitted<Types<Rest...>, Types<Ts..., T>> {};
-
-/// The arguments of a filter before its channels: the parents of the regions that it is in, the innermost first.
-template <class List, class Before = Types<>>
-struct ParentsIn {
-  using Parents = Before;
-  using Others = List;
-};
-template <class T>
-inline constexpr bool is_emit_signal = false;
-template <class S>
-inline constexpr bool is_emit_signal<EmitSignal<S>> = true;
-template <class T, class... Rest, class... Ps>
-requires(!is_emit<T> && !is_emit_signal<T>) struct ParentsIn<Types<T, Rest...>, Types<Ps...>>
-    : ParentsIn<Types<Rest...>, Types<Ps..., T>> {
-};
-
-template <class F>
-concept HasMoreAndNext = requires {
-  &F::start;
-  &F::more;
-  &F::next;
-};
-template <class F>
-concept HasCountAndAt = requires {
-  &F::count;
-  &F::at;
-};
-template <class F>
-concept HasOperator = requires {
-  &F::operator();
-};
-template <class F>
-concept HasInputAndOutput = requires {
-  typename F::Input;
-  typename F::Output;
-};
-
-/// Functions as enumerate() and aggregate() make them (region.hpp).
-template <class F>
-concept OpensRegions = requires {
-  typename F::OpensRegionsOf;
-};
-template <class F>
-concept ClosesRegions = requires {
-  typename F::ClosesRegionsOf;
-};
-
-template <class F>
-constexpr Kind kind_of() {
-  if constexpr (OpensRegions<F>) return Kind::enumerate;
-  if constexpr (ClosesRegions<F>) return Kind::aggregate;
-  if constexpr (HasMoreAndNext<F>) return Kind::expander;
-  if constexpr (HasCountAndAt<F>) return Kind::indexed;
-  if constexpr (HasOperator<F>) return Kind::filter;
-  if constexpr (HasInputAndOutput<F> && requires { F::lanes_per_item; }) return Kind::tile;
-  if constexpr (HasInputAndOutput<F> && requires {
-                  F::max_gain;
-                  typename F::Saved;
-                })
-    return Kind::by_hand;
-  if constexpr (HasInputAndOutput<F> && requires { F::max_gain; }) return Kind::collective;
-  return Kind::unknown;
-}
 
 /// A State, which a node keeps in each replica from the start of a run to its end.
 template <class F>
@@ -261,81 +89,6 @@ struct TableOf {
 template <HasTable F>
 struct TableOf<F> {
   using type = typename F::Table;
-};
-
-/// The cursor of a function that keeps nothing between firings.
-struct NoCursor {};
-/// The item of a function of no kind. The function is refused (segment.hpp); asking for its types gives no second
-/// error.
-struct NoItem {};
-
-template <class F, Kind kind>
-struct FunctionOf {
-  using In = NoItem;
-  using Cursor = NoCursor;
-  using Outs = Types<>;
-};
-template <class F>
-struct FunctionOf<F, Kind::filter> {
-  using Call = Signature<decltype(&F::operator())>;
-  using In = typename Call::Item;
-  using Cursor = NoCursor;
-  static constexpr bool emits = std::is_void_v<typename Call::Result>;
-  using Parents = typename ParentsIn<typename Call::Others>::Parents;
-  template <bool, class>
-  struct Channels {
-    using Outs = Types<typename Returned<typename Call::Result>::Item>;
-    using Signal = void;
-  };
-  template <class C>
-  struct Channels<true, C> : Emitted<typename ParentsIn<typename C::Others>::Others> {};
-  using Outs = typename Channels<emits, Call>::Outs;
-  using Raised = typename Channels<emits, Call>::Signal;
-  static constexpr unsigned max_gain = 1;
-};
-template <class F>
-struct FunctionOf<F, Kind::expander> {
-  using Parents = typename Signature<decltype(&F::start)>::Others;
-  using Call = Signature<decltype(&F::next)>;
-  using In = typename Call::Item;
-  using Cursor = typename Signature<decltype(&F::start)>::Result;
-  using Outs = Types<typename Returned<typename Call::Result>::Item>;
-};
-template <class F>
-struct FunctionOf<F, Kind::indexed> {
-  using Parents = typename Signature<decltype(&F::count)>::Others;
-  using Call = Signature<decltype(&F::at)>;
-  using In = typename Call::Item;
-  using Cursor = NoCursor;
-  using Outs = Types<typename Returned<typename Call::Result>::Item>;
-};
-template <class F>
-struct FunctionOf<F, Kind::enumerate> : FunctionOf<F, Kind::indexed> {
-  static constexpr bool maybe = Returned<typename FunctionOf<F, Kind::indexed>::Call::Result>::maybe;
-};
-template <class F>
-struct FunctionOf<F, Kind::aggregate> {
-  using In = typename Signature<decltype(&F::value)>::Item;
-  using Parents = typename Signature<decltype(&F::value)>::Others;
-  using Cursor = NoCursor;
-  using Close = Signature<decltype(&F::close)>;
-  using Parent = typename Close::Item;
-  using Value = typename TypeAt<0, typename Close::Others>::type;
-  using Outs = Types<typename Returned<typename Close::Result>::Item>;
-};
-template <class F>
-struct FunctionOf<F, Kind::collective> {
-  using In = typename F::Input;
-  using Cursor = NoCursor;
-  using Outs = Types<typename F::Output>;
-};
-template <class F>
-struct FunctionOf<F, Kind::tile> : FunctionOf<F, Kind::collective> {};
-template <class F>
-struct FunctionOf<F, Kind::by_hand> {
-  using In = typename F::Input;
-  using Cursor = typename F::Saved;
-  using Outs = Types<typename F::Output>;
 };
 
 /// The arguments of `on` after the signal.
@@ -389,29 +142,6 @@ HIWAY_DEVICE inline bool hear(F const& f, S& signal, Outs& out, State* state) {
     return other.ok;
   }
 }
-template <class F, Kind kind>
-struct RaisedBy {
-  using type = void;
-};
-template <class F>
-struct RaisedBy<F, Kind::filter> {
-  using type = typename FunctionOf<F, Kind::filter>::Raised;
-};
-template <class F>
-struct RaisedBy<F, Kind::enumerate> {
-  using type = Boundary;
-};
-
-/// The parents that a function takes, by the types of its arguments.
-template <class F, Kind kind>
-struct ParentsOf {
-  using type = Types<>;
-};
-template <class F, Kind kind>
-requires requires { typename FunctionOf<F, kind>::Parents; }
-struct ParentsOf<F, kind> {
-  using type = typename FunctionOf<F, kind>::Parents;
-};
 /// Functions with `begin` or `end`, which take a region's parent.
 template <class F>
 concept HearsBegin = requires {
@@ -428,41 +158,23 @@ concept HearsEnd = requires {
 template <class F>
 struct Function : detail::FunctionOf<F, detail::kind_of<F>()> {
   static constexpr Kind kind = detail::kind_of<F>();
+  using OfKind = detail::FunctionOf<F, kind>;
   static constexpr bool known = kind != Kind::unknown;
-  static constexpr unsigned channels = detail::FunctionOf<F, kind>::Outs::count;
+  static constexpr unsigned channels = OfKind::Outs::count;
   template <unsigned C>
-  using Out = typename detail::TypeAt<C, typename detail::FunctionOf<F, kind>::Outs>::type;
+  using Out = typename detail::TypeAt<C, typename OfKind::Outs>::type;
   using State = typename detail::StateOf<F>::type;
   static constexpr bool has_state = !std::is_same_v<State, detail::NoState>;
   static constexpr bool has_table = detail::HasTable<F>;
-  using Parents = typename detail::ParentsOf<F, kind>::type;
   static constexpr bool hears_begin = detail::HearsBegin<F>;
   static constexpr bool hears_end = detail::HearsEnd<F>;
-  using Heard = std::conditional_t<kind == Kind::aggregate, Boundary, typename detail::SignalsOf<F>::Heard>;
-  using Raised = typename detail::RaisedBy<F, kind>::type;
+  using Heard = std::conditional_t<OfKind::facts.closes, Boundary, typename detail::SignalsOf<F>::Heard>;
+  using Raised = typename OfKind::Raised;
   using Signal = std::conditional_t<std::is_void_v<Heard>, Raised, Heard>;
-  static constexpr bool hears = !std::is_void_v<Heard> && kind != Kind::aggregate;
-  static constexpr bool raises = !std::is_void_v<Raised> && kind == Kind::filter;
+  static constexpr bool hears = !std::is_void_v<Heard> && !OfKind::facts.closes;
+  static constexpr bool raises = !std::is_void_v<Raised> && !OfKind::facts.opens;
   static constexpr bool puts_at_signals = detail::emits_in<typename detail::SignalsOf<F>::Others> != 0;
-  /// It may be left between two items, and resume the same ensemble later.
-  static constexpr bool can_suspend =
-      kind == Kind::expander || kind == Kind::indexed || kind == Kind::by_hand || kind == Kind::enumerate;
-  /// A filter that returns its item.
-  static constexpr bool returns = [] {
-    if constexpr (kind == Kind::filter) {
-      return !detail::FunctionOf<F, kind>::emits;
-    } else {
-      return false;
-    }
-  }();
-  /// Lanes that work on one item together.
-  static constexpr unsigned lanes_per_item = [] {
-    if constexpr (kind == Kind::tile) {
-      return static_cast<unsigned>(F::lanes_per_item);
-    } else {
-      return 1u;
-    }
-  }();
+  static constexpr bool can_suspend = OfKind::facts.can_suspend;
   /// Items that a lane takes at once.
   static constexpr unsigned items_per_lane = [] {
     if constexpr (requires { F::items_per_lane; }) {
@@ -473,8 +185,8 @@ struct Function : detail::FunctionOf<F, detail::kind_of<F>()> {
   }();
   /// The most items that one item may give; 0: not stated.
   static constexpr unsigned max_gain = [] {
-    if constexpr (kind == Kind::filter || kind == Kind::tile || kind == Kind::aggregate) {
-      return lanes_per_item;
+    if constexpr (OfKind::facts.puts_once) {
+      return OfKind::lanes_per_item;
     } else if constexpr (requires { F::max_gain; }) {
       return static_cast<unsigned>(F::max_gain);
     } else {

@@ -1,4 +1,4 @@
-// Configuration of segments: what a pipeline must know of one to take it (pipeline.hpp).
+// What a user sets for a segment and for its nodes. Light: pipeline.hpp includes it.
 #pragma once
 #include <chrono>
 #include <cstddef>
@@ -55,6 +55,21 @@ struct SegmentConfig {
   /// queues and cursors lie in device memory, and the bytes are checked at the end of each run. *Errors*: Error, which
   /// names the node.
   unsigned guard_bytes = 0;
+};
+
+/// Options of one node of the tree.
+struct NodeOptions {
+  /// Whether an expander may be left between two outputs. If not, its child's queue has room for all that an ensemble
+  /// may give: max_gain items for each lane.
+  bool interruptible = true;
+  double gain = 1;  ///< average number of items that one item gives; used to size queues and to choose contexts
+  /// Slots of its input queue; 0: by SegmentConfig::queue_bytes. *Errors*: fewer than the least.
+  std::uint32_t queue_slots = 0;
+  /// Of a node in a region: how its lanes know their parents. If its kind does not support the context, it is sparse.
+  /// Expanders do not support lane, and support dense only if all nodes after them in the region do. Collectives, tiles
+  /// and filters of several items a lane are always sparse.
+  Context context = Context::automatic;
+  unsigned region_slots = 0;  ///< of an enumerate: parents that its arena holds; 0: by SegmentConfig::region_slots
 };
 
 }  // namespace hiway::segment
