@@ -73,10 +73,10 @@ class Intake {
     if (count == 0) return begin_flush();
     if (r_.root_is_queued()) {
       QueueState const s = r_.states[r_.root];
-      std::uint32_t const slots = r_.rows[r_.root].queue_slots;
+      std::uint32_t const size = r_.rows[r_.root].queue_slots;
       auto* const queue = r_.template queue_of<typename Source::Item>(r_.root);
       for (std::uint32_t k = r_.lanes.rank(); k < count; k += r_.lanes.size())
-        queue[detail::wrap(detail::wrap(s.head + s.count, slots) + k, slots)] = r_.program.source.item(first + k);
+        queue[detail::wrap(detail::wrap(s.head + s.count, size) + k, size)] = r_.program.source.item(first + k);
       set_root_count(s.count + count);
     } else {
       in_.window = first;

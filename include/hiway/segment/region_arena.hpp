@@ -29,7 +29,7 @@ class RegionArena {
     return reinterpret_cast<Value*>(r_.rooms.of(closer.arena_is_far) + closer.values_at);
   }
   [[nodiscard]] HIWAY_DEVICE detail::ArenaState& ring(unsigned opener) const {
-    return *reinterpret_cast<detail::ArenaState*>(r_.rooms.near + r_.rows[opener].state_at);
+    return *reinterpret_cast<detail::ArenaState*>(r_.rooms.near_room + r_.rows[opener].state_at);
   }
   /// The tag of the `k`-th item of a dense node: its region.
   [[nodiscard]] HIWAY_DEVICE std::uint16_t tag(unsigned node, QueueState const& s, std::uint32_t k) const {

@@ -36,10 +36,10 @@ HIWAY_DEVICE inline std::uint32_t wrap(std::uint32_t at, std::uint32_t size) { r
 /// Where a replica's data lies.
 struct Rooms {
   std::byte const* block = nullptr;  ///< the block's shared memory: it begins with the rows and the functions' tables
-  std::byte* near = nullptr;
-  std::byte* far = nullptr;
+  std::byte* near_room = nullptr;
+  std::byte* far_room = nullptr;
 
-  [[nodiscard]] HIWAY_DEVICE std::byte* of(bool is_far) const { return is_far ? far : near; }
+  [[nodiscard]] HIWAY_DEVICE std::byte* of(bool is_far) const { return is_far ? far_room : near_room; }
 };
 
 /// How far a replica has come in its source (intake.hpp).
@@ -82,12 +82,12 @@ struct ReplicaState {
         inlets(own_inlets),
         rooms(places),
         rows(reinterpret_cast<NodeRow const*>(places.block)),
-        states(reinterpret_cast<QueueState*>(places.near + p.states_at)),
-        sink_counts(reinterpret_cast<std::uint64_t*>(places.near + p.sinks_at)),
-        sums(reinterpret_cast<std::uint32_t*>(places.near + p.sums_at)),
+        states(reinterpret_cast<QueueState*>(places.near_room + p.states_at)),
+        sink_counts(reinterpret_cast<std::uint64_t*>(places.near_room + p.sinks_at)),
+        sums(reinterpret_cast<std::uint32_t*>(places.near_room + p.sums_at)),
         root(p.nodes - 1),
         replica(number),
-        marks(reinterpret_cast<MarkState*>(places.near + p.marks_at), rows),
+        marks(reinterpret_cast<MarkState*>(places.near_room + p.marks_at), rows),
         counting(p.counters, p.made, number * p.nodes, lanes.size()),
         intake(start) {}
 
@@ -158,7 +158,7 @@ struct ReplicaState {
   }
   template <class F>
   [[nodiscard]] HIWAY_DEVICE typename Function<F>::State& state_of(unsigned node) const {
-    return *reinterpret_cast<typename Function<F>::State*>(rooms.near + rows[node].state_at);
+    return *reinterpret_cast<typename Function<F>::State*>(rooms.near_room + rows[node].state_at);
   }
   template <class Cursor>
   [[nodiscard]] HIWAY_DEVICE Cursor* cursors_of(unsigned node) const {

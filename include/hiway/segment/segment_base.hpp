@@ -140,7 +140,7 @@ class SegmentBase : public KernelData {
 
  private:
   struct Memory;
-  void place_queues(std::size_t near_limit, std::vector<std::uint32_t> const& slots);
+  void place_queues(std::size_t near_limit, std::vector<std::uint32_t> const& queue_slots);
   void place_lending();
   void place_functions();
   void check_guards(Backend& backend) const;

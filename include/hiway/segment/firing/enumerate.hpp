@@ -66,7 +66,7 @@ class Opening {
         k_(k),
         now_(static_cast<std::uint16_t>(now)),
         kept_(RegionArena<State>(e.r).template parents<In>(row_)),
-        sums_(reinterpret_cast<std::uint32_t*>(e.r.rooms.near + row_.sums_at)) {}
+        sums_(reinterpret_cast<std::uint32_t*>(e.r.rooms.near_room + row_.sums_at)) {}
 
   /// Returns whether the ensemble is finished, or suspended.
   HIWAY_DEVICE Worked open() {

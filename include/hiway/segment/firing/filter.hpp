@@ -94,7 +94,7 @@ struct Firing<Kind::filter> : FiresEnsembles, OneItemALane<Kind::filter> {
   template <class Ensemble, class F>
   HIWAY_DEVICE static bool work(Ensemble& e, LaneItem<F>& lane) {
     if constexpr (Function<F>::emits) {
-      emit(e, lane);
+      put_on_channels(e, lane);
     } else {
       auto&& f = e.function();
       Maybe<typename Function<F>::template Out<0>> out;
@@ -108,7 +108,7 @@ struct Firing<Kind::filter> : FiresEnsembles, OneItemALane<Kind::filter> {
  private:
   /// A filter with several channels, or one that raises signals.
   template <class Ensemble, class F>
-  HIWAY_DEVICE static void emit(Ensemble& e, LaneItem<F>& lane) {
+  HIWAY_DEVICE static void put_on_channels(Ensemble& e, LaneItem<F>& lane) {
     using Fn = Function<F>;
     auto&& f = e.function();
     detail::Emits<typename Fn::Outs> out;
