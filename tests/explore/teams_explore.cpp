@@ -143,6 +143,7 @@ struct LeavingMachine : ExploreMachine {
     leave_the_team();
     throw_unwind();
   }
+  [[noreturn]] void leave_run(Control&, std::uint32_t) const { leave(); }
   void leave_the_team() const {
     while (ExploreMachine::ballot(lanes(), false) != 0) {
       (void)ExploreMachine::shuffle(lanes(), (*given)[lane()], 0);
