@@ -62,8 +62,8 @@ class JsonObject {
   [[nodiscard]] double number(std::string_view key) const;
   [[nodiscard]] bool boolean(std::string_view key) const;
   /// The choice whose name is the text.
-  template <class Choice>
-  [[nodiscard]] Choice choice(std::string_view key, std::initializer_list<std::pair<char const*, Choice>> names) const {
+  template <class Choice, class Names = std::initializer_list<std::pair<char const*, Choice>>>
+  [[nodiscard]] Choice choice(std::string_view key, Names const& names) const {
     std::string const given = text(key);
     std::string all;
     for (auto const& [name, choice] : names) {

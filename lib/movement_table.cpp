@@ -13,6 +13,7 @@
 
 #include "hiway/error.hpp"
 #include "lib/json.hpp"
+#include "lib/movement/carrier.hpp"
 
 namespace hiway {
 namespace {
@@ -30,6 +31,15 @@ constexpr bool go_together(Direction direction, BusUse bus) {
   return (direction == Direction::gpu_to_gpu) == (bus == BusUse::peer);
 }
 
+/// The movements that a row may name.
+std::vector<std::pair<char const*, Movement>> movements_of_tables() {
+  std::vector<std::pair<char const*, Movement>> names;
+  for (Carrier const* const c : carriers()) {
+    if (c->is_in_tables()) names.emplace_back(c->name(), c->movement());
+  }
+  return names;
+}
+
 MovementRow read_row(Json const& value, std::string const& pointer) {
   JsonObject const object(value, pointer, {"direction", "bus", "up_to_bytes", "movement", "because"});
   MovementRow row;
@@ -42,7 +52,7 @@ MovementRow read_row(Json const& value, std::string const& pointer) {
   if (bytes.integer < 1 || bytes.integer > std::int64_t{largest_item})
     fail_at(bytes.place, object.pointer("up_to_bytes"), "must be 1 to 65536, not " + std::to_string(bytes.integer));
   row.up_to_bytes = static_cast<std::size_t>(bytes.integer);
-  row.movement = object.choice<Movement>("movement", {{"direct", Movement::direct}, {"dma", Movement::dma}});
+  row.movement = object.choice<Movement>("movement", movements_of_tables());
   row.because = object.text("because");
   return row;
 }

@@ -20,7 +20,7 @@ struct MovementRow {
   Direction direction = Direction::cpu_to_gpu;  ///< gpu_to_gpu if and only if bus is BusUse::peer
   BusUse bus = BusUse::one_way;
   std::size_t up_to_bytes = 0;
-  Movement movement = Movement::direct;  ///< direct or dma
+  Movement movement = Movement::direct;  ///< of a carrier that may be in tables (lib/movement/carrier.hpp)
   std::string because{};                 ///< "direct 1.19 times dma in items a second"
 };
 

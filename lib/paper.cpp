@@ -6,8 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "pipeline_access.hpp"
+
 namespace HiWayLib {
 namespace {
+
+using Access = hiway::PipelineAccess;
 
 struct Known {
   hiway::TunnelBase* tunnel = nullptr;
@@ -59,16 +63,16 @@ void build_tables() {
     Known const& k = s.known[id];
     if (k.tunnel == nullptr) continue;
     s.host_ends[id].type = device_ends[id].type = k.type;
-    if (!pipe.has_writer(*k.tunnel))
+    if (!Access::has_writer(pipe, *k.tunnel))
       (k.tunnel->from_gpu() ? device_ends : s.host_ends)[id].inlet = k.open_inlet(*k.tunnel);
-    if (!pipe.has_reader(*k.tunnel))
+    if (!Access::has_reader(pipe, *k.tunnel))
       (k.tunnel->to_gpu() ? device_ends : s.host_ends)[id].outlet = k.open_outlet(*k.tunnel);
   }
-  s.host = {s.host_ends.data(), static_cast<int>(count), pipe.whole_run_h()};
+  s.host = {s.host_ends.data(), static_cast<int>(count), Access::whole_run_h(pipe)};
   auto& ends = pipe.create_buffer<detail::Ends>(std::span<detail::Ends const>(device_ends));
-  detail::Table const table{ends.view().data, static_cast<int>(count), pipe.whole_run_d()};
+  detail::Table const table{ends.view().data, static_cast<int>(count), Access::whole_run_d(pipe)};
   auto& placed = pipe.create_buffer<detail::Table>(std::span<detail::Table const>(&table, 1));
-  pipe.set_device_table(placed.view().data);
+  Access::set_device_table(pipe, placed.view().data);
 }
 
 }  // namespace

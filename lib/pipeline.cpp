@@ -8,6 +8,7 @@
 #include "lib/report_signal.hpp"
 #include "pipeline/run_config.hpp"
 #include "pipeline/views.hpp"
+#include "pipeline_access.hpp"
 #include "pipeline_core.hpp"
 #include "sizes.hpp"
 
@@ -202,11 +203,17 @@ Pipeline::~Pipeline() {
 std::uint32_t Pipeline::tunnel_count() const {
   return static_cast<std::uint32_t>(core_->layout().graph.tunnels().size());
 }
-bool Pipeline::has_writer(TunnelBase const& tunnel) const { return core_->layout().graph.has_writer(tunnel); }
-bool Pipeline::has_reader(TunnelBase const& tunnel) const { return core_->layout().graph.has_reader(tunnel); }
-OutletView Pipeline::whole_run_h() const { return core_->whole_run_at(at_host); }
-void Pipeline::set_device_table(void const* table) { core_->layout().homes.backend().set_device_table(table); }
-OutletView Pipeline::whole_run_d() { return core_->whole_run_at(own_device); }
+bool PipelineAccess::has_writer(Pipeline const& pipe, TunnelBase const& tunnel) {
+  return pipe.core_->layout().graph.has_writer(tunnel);
+}
+bool PipelineAccess::has_reader(Pipeline const& pipe, TunnelBase const& tunnel) {
+  return pipe.core_->layout().graph.has_reader(tunnel);
+}
+OutletView PipelineAccess::whole_run_h(Pipeline const& pipe) { return pipe.core_->whole_run_at(at_host); }
+void PipelineAccess::set_device_table(Pipeline& pipe, void const* table) {
+  pipe.core_->layout().homes.backend().set_device_table(table);
+}
+OutletView PipelineAccess::whole_run_d(Pipeline& pipe) { return pipe.core_->whole_run_at(own_device); }
 void Pipeline::add_tunnel(std::unique_ptr<TunnelBase> tunnel) { core_->add_tunnel(std::move(tunnel)); }
 void Pipeline::add_stencil(std::unique_ptr<StencilTunnelBase> tunnel) { core_->add_stencil(std::move(tunnel)); }
 void Pipeline::add_cpu(CpuStageDescription description) { core_->add_cpu(std::move(description)); }

@@ -23,6 +23,13 @@ struct DeviceNotice {
   FaultRecord record;
 };
 
+/// The words of every device stage's blocks.
+struct StageGates {
+  CountGate* started = nullptr;
+  CountGate* returned = nullptr;
+  std::uint32_t count = 0;  ///< stages
+};
+
 /// Everything the device monitor works on; at the device's home.
 struct MonitorTable {
   Control* control = nullptr;        ///< the device's
@@ -31,12 +38,10 @@ struct MonitorTable {
   Relays* relays = nullptr;          ///< of every half-ring at the device
   HeardWord* heard_words = nullptr;  ///< further words of the host's
   Drain* drains = nullptr;
-  CountGate* started = nullptr;   ///< every device stage's blocks
-  CountGate* returned = nullptr;  ///< likewise
   std::uint32_t relay_count = 0;
   std::uint32_t heard_count = 0;
   std::uint32_t drain_count = 0;
-  std::uint32_t stage_count = 0;
+  StageGates stages;
   TerminationTable termination;
   ThrottleTable throttles;
   Word<std::uint32_t> host_aborts{0};  ///< set by the warp that hears, just before it sets the device's `aborted`
@@ -58,7 +63,7 @@ struct HeldRelay {
 };
 /// The lane's first relay.
 template <class Machine>
-HIWAY_DEVICE inline HeldRelay hold(Machine m, MonitorTable& t, Relay Relays::* way) {
+HIWAY_DEVICE inline HeldRelay hold(Machine m, MonitorTable& t, Relay Relays::*way) {
   if (m.lane() >= t.relay_count) return {};
   Relay& r = t.relays[m.lane()].*way;
   return {r.ring, r.link, m.load(r.to, Order::relaxed)};
@@ -149,13 +154,25 @@ HIWAY_DEVICE inline bool check_all(Machine m, MonitorTable& t, TerminationTable&
                                                 : check_round(m, termination, *t.control)) == CheckResult::ended;
     if (so_far.ended && m.lane() == 0) m.store_across(t.notice->ended, 1u, Order::release);
   } else {
-    over = gates_reached(m, t.returned, t.stage_count) == t.stage_count;
+    over = gates_reached(m, t.stages.returned, t.stages.count) == t.stages.count;
   }
-  if (so_far.started != t.stage_count) {
-    so_far.started = gates_reached(m, t.started, t.stage_count);
+  if (so_far.started != t.stages.count) {
+    so_far.started = gates_reached(m, t.stages.started, t.stages.count);
     if (m.lane() == 0) m.store_across(t.notice->stages_started, so_far.started, Order::release);
   }
   return over;
+}
+
+/// Both parts that tell.
+inline constexpr std::uint32_t all_tells = MonitorPart::tells_puts | MonitorPart::tells_gets;
+
+/// One round of the warp's relays; true when something moved.
+template <class Machine>
+HIWAY_DEVICE inline bool relay_all(Machine m, MonitorTable& t, std::uint32_t parts, HeldRelay& told, HeldRelay& heard) {
+  bool moved = false;
+  if ((parts & all_tells) != 0) moved = tell_all(m, t, parts, told);
+  if ((parts & MonitorPart::hears) != 0) moved = hear_all(m, t, heard) || moved;
+  return moved;
 }
 
 /// The life of one warp of the monitor, which does these parts; all its lanes call it. `room`: near memory for the warp
@@ -165,17 +182,15 @@ HIWAY_DEVICE inline void run_device_monitor(Machine m, MonitorTable& t, std::uin
                                             CheckRoom room = {}) {
   Checked so_far;
   bool const has_checks = (parts & MonitorPart::checks) != 0;
-  bool const has_tells = (parts & (MonitorPart::tells_puts | MonitorPart::tells_gets)) != 0;
+  bool const has_tells = (parts & all_tells) != 0;
   bool const has_hears = (parts & MonitorPart::hears) != 0;
   TerminationTable& termination = has_checks ? bring_near(m, t.termination, room) : t.termination;
   HeldRelay told = has_tells ? hold(m, t, &Relays::tells) : HeldRelay{};
   HeldRelay heard = has_hears ? hold(m, t, &Relays::hears) : HeldRelay{};
   if (has_checks && m.lane() == 0) m.store_across(t.notice->alive, 1u, Order::release);
   for (unsigned misses = 0;;) {
-    bool moved = false;
     bool const over = !has_checks && m.load(t.over, Order::relaxed) != 0;  // in flight with what follows
-    if (has_tells) moved = tell_all(m, t, parts, told) || moved;
-    if (has_hears) moved = hear_all(m, t, heard) || moved;
+    bool moved = relay_all(m, t, parts, told, heard);
     if (has_checks) {
       if (check_all(m, t, termination, so_far, moved)) {
         if (m.lane() == 0) m.store(t.over, 1u, Order::relaxed);

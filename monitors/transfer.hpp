@@ -1,4 +1,4 @@
-// A transfer line carries the published items of all dma tunnels of one bus direction (Movement::dma). Batches of
+// A transfer line carries the published items of all dma tunnels of one bus direction. Batches of
 // several tunnels leave together as one submission, and submissions follow one another without a gap.
 //
 // Bytes in flight are bounded, because whatever comes next waits for them. A submission takes at most half of the

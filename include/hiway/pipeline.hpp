@@ -278,22 +278,12 @@ class Pipeline final : private OpenEnds, private BufferAccess {
   /// The graph of stages and tunnels in Graphviz' dot language, with the numbers of stats() once there are any.
   [[nodiscard]] std::string graph() const;
   [[nodiscard]] std::uint32_t tunnel_count() const;
-  /// Whether a stage or an open end puts into the tunnel (has_writer), or gets from it (has_reader).
-  [[nodiscard]] bool has_writer(TunnelBase const& tunnel) const;
-  [[nodiscard]] bool has_reader(TunnelBase const& tunnel) const;
-  /// An outlet of no tunnel; its is_terminate says whether the whole run has ended. whole_run_h is for CPU threads,
-  /// whole_run_d for stages and kernels on the pipeline's own device; that device then has a monitor even if nothing
-  /// else of the pipeline is on it.
-  [[nodiscard]] OutletView whole_run_h() const;
-  [[nodiscard]] OutletView whole_run_d();
-  /// Sets the pointer that device_table() (launch/device_table.hpp) returns to stages of every pipeline on this
-  /// pipeline's own device. Not while kernels run there. *Throws* CudaError.
-  void set_device_table(void const* table);
   /// The device it runs on, "simt" or "cuda:N"; if there are several, all their names.
   [[nodiscard]] std::string device() const;
 
  private:
   class Core;
+  friend struct PipelineAccess;
 
   template <class F, class... Is, class... Os>
   static StageDescription describe(std::string_view name, From<Is...> in, Into<Os...> out) {

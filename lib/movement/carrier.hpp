@@ -21,6 +21,8 @@ class Carrier {
   [[nodiscard]] virtual char const* name() const = 0;
   /// Whether a row of a movement table may name it.
   [[nodiscard]] virtual bool is_in_tables() const { return false; }
+  /// Whether items may carry tags (low_latency): kernels and CPU threads then poll the items themselves.
+  [[nodiscard]] virtual bool may_carry_tags() const { return false; }
   /// Why it cannot lead from one device to another; empty if it can.
   [[nodiscard]] virtual std::string problem_between_devices() const { return {}; }
 

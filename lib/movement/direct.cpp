@@ -9,6 +9,7 @@ class Direct final : public Carrier {
   [[nodiscard]] Movement movement() const override { return Movement::direct; }
   [[nodiscard]] char const* name() const override { return "direct"; }
   [[nodiscard]] bool is_in_tables() const override { return true; }
+  [[nodiscard]] bool may_carry_tags() const override { return true; }
   [[nodiscard]] bool is_polled_by_reader() const override { return true; }
   [[nodiscard]] std::byte* place(Homes& homes, PlacedTunnel const& tunnel, std::size_t slots) const override {
     return place_shared(homes, tunnel, slots);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "lib/affinity.hpp"
+#include "lib/movement/carrier.hpp"
 
 namespace hiway {
 namespace {
@@ -39,8 +40,8 @@ class ConfigCheck {
     if (!tunnel_.from_gpu() && !tunnel_.to_gpu()) refuse("low_latency is for tunnels with an end on the device");
     if (tunnel_.item_bytes() > TaggedSlot::most_bytes)
       refuse("low_latency is for items of at most 12 bytes: " + std::to_string(tunnel_.item_bytes()));
-    if (config_.movement != Movement::automatic && config_.movement != Movement::direct)
-      refuse("low_latency needs Movement::direct");
+    Carrier const* const asked = find_carrier(config_.movement);
+    if (asked != nullptr && !asked->may_carry_tags()) refuse("low_latency needs Movement::direct");
     if (config_.shards > 1) refuse("low_latency is for tunnels of one shard: " + std::to_string(config_.shards));
   }
   void growth() const {

@@ -7,7 +7,7 @@ namespace hiway {
 Homes::Homes(std::string const& device, RunInfo* run) : run_(run) {
   devices_.emplace_back().backend = make_backend(device);
   host_.words = std::make_unique<Arena>(backend(), Memory::pinned, "tunnels' words");
-  host_.managed = std::make_unique<Arena>(backend(), Memory::managed, "Movement::managed");
+  host_.managed = std::make_unique<Arena>(backend(), Memory::managed, "managed items");
   host_.control = host_.words->place<Control>();
   host_.control->run = host_.words->image(host_.control).run = run;
   host_.words->image(host_.control).aborted.bits = 1;  // calls on open ends are refused until a run begins

@@ -245,9 +245,9 @@ class MonitorTables {
       returned.push_back({&words->returned, stage.executors, false});
     }
     Arena& arena = homes_.plan(home);
-    table.started = arena.place_list(started);
-    table.returned = arena.place_list(returned);
-    table.stage_count = size_of(returned);
+    table.stages.started = arena.place_list(started);
+    table.stages.returned = arena.place_list(returned);
+    table.stages.count = size_of(returned);
   }
 
   Layout& layout_;

@@ -79,7 +79,7 @@ Relays make_relays(PlacedTunnel const& tunnel, Ring const& half) {
 
 void Placement::read_table_for(TunnelBase const& tunnel) {
   TunnelConfig const& c = tunnel.config();
-  if (tunnel.crosses() && c.movement == Movement::automatic && !c.low_latency) static_cast<void>(table());
+  if (tunnel.crosses() && find_carrier(c.movement) == nullptr && !c.low_latency) static_cast<void>(table());
 }
 
 MovementTable const& Placement::table() {

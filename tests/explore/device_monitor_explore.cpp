@@ -37,9 +37,9 @@ struct Bus {
     (from_device ? t.reading.relays : t.writing.relays) = from_device ? &t.in : &t.out;
     monitor.drains = &t.drain;
     monitor.drain_count = from_device && Pooled != 0 ? 1 : 0;
-    monitor.started = &started;
-    monitor.returned = &returned;
-    monitor.stage_count = 1;
+    monitor.stages.started = &started;
+    monitor.stages.returned = &returned;
+    monitor.stages.count = 1;
     monitor.termination = check_table.table;
   }
   void produce(ExploreMachine m) {

@@ -30,9 +30,9 @@ struct Crossing {
     monitor.control = &device;
     monitor.host_control = &host;
     monitor.notice = &notice;
-    monitor.started = &started;
-    monitor.returned = &returned;
-    monitor.stage_count = 1;
+    monitor.stages.started = &started;
+    monitor.stages.returned = &returned;
+    monitor.stages.count = 1;
     unit.finished = {0, 1};
     unit.created = {1, 2};
     unit.gates = {0, 1};

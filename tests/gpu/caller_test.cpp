@@ -7,6 +7,7 @@
 
 #include <thread>
 
+#include "lib/pipeline_access.hpp"
 #include "tests/device.hpp"
 
 namespace {
@@ -65,7 +66,7 @@ void use_everything(CUcontext same) {
     pipe.wait();
     stays("wait");
     static_cast<void>(pipe.stats());
-    pipe.set_device_table(nullptr);
+    PipelineAccess::set_device_table(pipe, nullptr);
     stays("set_device_table");
   }
   stays("~Pipeline");

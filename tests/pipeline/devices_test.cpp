@@ -15,6 +15,7 @@
 
 #include "hiway/backend.hpp"
 #include "hiway/hiway.hpp"
+#include "lib/pipeline_access.hpp"
 #include "lib/text.hpp"
 #include "tests/device.hpp"
 #include "tests/environment.hpp"
@@ -369,7 +370,7 @@ TEST(Devices, TheOwnOneHearsOfTheEndOfWhatIsElsewhere) {
       pipe.add_cpu_stage(
           "sink", [](std::uint32_t const&) {}, from(there));
     }
-    AwaitEnd const await{Outlet<std::uint32_t>(pipe.whole_run_d()), seen.view()};
+    AwaitEnd const await{Outlet<std::uint32_t>(PipelineAccess::whole_run_d(pipe)), seen.view()};
     pipe.start();
     pipe.launch("await", await, {.blocks = 1, .threads_per_block = 32});
     EXPECT_EQ(pipe.wait().items, 1u);
