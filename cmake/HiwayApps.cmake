@@ -1,5 +1,5 @@
-# The program hiway: apps/cli with every application of apps/<name>/ and every bench of bench/. The applications are objects, not an archive, so
-# that those which register themselves are not dropped; the tests link the same objects.
+# The program hiway: apps/cli with every application of apps/<name>/ and every bench of bench/. And the program of
+# scripts/demo: apps/cli with gene alignment alone. Objects, not archives: the tests link the same.
 include_guard()
 find_package(CLI11 REQUIRED CONFIG)
 find_package(nlohmann_json REQUIRED CONFIG)
@@ -8,7 +8,12 @@ find_package(PNG REQUIRED)
 find_package(EXPAT REQUIRED)
 
 file(GLOB hiway_app_sources CONFIGURE_DEPENDS apps/*/*.cpp)
-list(FILTER hiway_app_sources EXCLUDE REGEX "/apps/cli/main\\.cpp$")
+list(FILTER hiway_app_sources EXCLUDE REGEX "/(main|demo)\\.cpp$")
+# What the demo runs.
+set(hiway_demo_sources ${hiway_app_sources})
+list(FILTER hiway_demo_sources INCLUDE REGEX "/apps/(cli|gene_alignment|genome)/")
+list(REMOVE_ITEM hiway_app_sources ${hiway_demo_sources})
+list(APPEND hiway_demo_sources ${PROJECT_SOURCE_DIR}/bench/bench.cpp)  # what the command bench prints
 # A cascade, a picture and a teapot travel in the program.
 set(face_data ${PROJECT_SOURCE_DIR}/apps/face_detection/data)
 file(READ ${face_data}/lbpcascade_frontalface.xml frontal_face_xml)
@@ -28,19 +33,40 @@ file(READ ${page}/report.css report_css)
 file(READ ${page}/report.js report_js)
 configure_file(${page}/report_assets.cpp.in ${PROJECT_BINARY_DIR}/apps/report_assets.cpp @ONLY)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${page}/report.css ${page}/report.js)
-list(APPEND hiway_app_sources ${PROJECT_BINARY_DIR}/apps/report_assets.cpp)
+list(APPEND hiway_demo_sources ${PROJECT_BINARY_DIR}/apps/report_assets.cpp)
 if(HIWAY_WITH_CUDA)  # baselines that call the toolkit itself; a program without it refuses these methods
   file(GLOB hiway_app_cuda_only CONFIGURE_DEPENDS apps/*/*.cu)
   list(APPEND hiway_app_sources ${hiway_app_cuda_only})
 endif()
 include(HiwayBench)
+list(REMOVE_ITEM hiway_bench_sources ${hiway_demo_sources})
 
-add_library(hiway_apps OBJECT)
-hiway_sources_or_stub(hiway_apps ${hiway_app_sources} ${hiway_bench_sources})
-target_include_directories(hiway_apps PUBLIC ${PROJECT_SOURCE_DIR}/apps ${PROJECT_SOURCE_DIR})
-target_link_libraries(hiway_apps PUBLIC hiway CLI11::CLI11 nlohmann_json::nlohmann_json ZLIB::ZLIB PNG::PNG
-  EXPAT::EXPAT)
-hiway_house_rules(hiway_apps)
+# hiway_app_objects(target files...): what stages in them need of the device is said below.
+function(hiway_app_objects target)
+  add_library(${target} OBJECT)
+  hiway_sources_or_stub(${target} ${ARGN})
+  target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/apps ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${target} PUBLIC hiway CLI11::CLI11 nlohmann_json::nlohmann_json ZLIB::ZLIB)
+  hiway_house_rules(${target})
+  if(HIWAY_WITH_CUDA)
+    # What places stages on a GPU; a reference is the serial oracle, the rest is plain C++.
+    set(with_stages ${ARGN})
+    list(FILTER with_stages INCLUDE REGEX "/apps/.*/(hiway|by_tunnels|baseline|search)\\.cpp$")
+    foreach(kernels IN LISTS hiway_bench_kernels)
+      if(kernels IN_LIST ARGN)
+        list(APPEND with_stages ${kernels})
+      endif()
+    endforeach()
+    if(with_stages)
+      hiway_cuda_sources(${target} ${with_stages})
+    endif()
+    target_link_libraries(${target} PUBLIC hiway_cuda)
+  endif()
+endfunction()
+hiway_app_objects(hiway_demo_objects ${hiway_demo_sources})
+hiway_app_objects(hiway_apps ${hiway_app_sources} ${hiway_bench_sources})
+target_link_libraries(hiway_apps PUBLIC PNG::PNG EXPAT::EXPAT)
+target_sources(hiway_apps INTERFACE $<TARGET_OBJECTS:hiway_demo_objects>)
 # Its pixels are OpenCV's in every bit: no multiplication may be fused with an addition.
 set_source_files_properties(apps/face_detection/pyramid.cpp PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
 # Creatures, pictures and foregrounds are the same in every bit on every device.
@@ -55,16 +81,9 @@ set_source_files_properties(${quickly_priced} PROPERTIES COMPILE_OPTIONS "$<$<CO
 # Its segment waits for what it reads: more warps on a multiprocessor are worth more than registers (apps/region_sum/README.md).
 file(GLOB many_warps CONFIGURE_DEPENDS apps/region_sum/hiway.cpp)
 set_source_files_properties(${many_warps} PROPERTIES COMPILE_OPTIONS "$<$<COMPILE_LANGUAGE:CUDA>:-maxrregcount=80>")
-if(HIWAY_WITH_CUDA)
-  # What places stages on a GPU; a reference is the serial oracle, the rest is plain C++.
-  set(with_stages ${hiway_app_sources})
-  list(FILTER with_stages INCLUDE REGEX "/(hiway|by_tunnels|baseline|search)\\.cpp$")
-  list(APPEND with_stages ${hiway_bench_kernels})
-  if(with_stages)
-    hiway_cuda_sources(hiway_apps ${with_stages})
-  endif()
-  target_link_libraries(hiway_apps PUBLIC hiway_cuda)
-endif()
+add_executable(hiway_demo apps/gene_alignment/demo.cpp)
+target_link_libraries(hiway_demo PRIVATE hiway_demo_objects)
+hiway_house_rules(hiway_demo)
 
 file(GLOB hiway_program_main CONFIGURE_DEPENDS apps/cli/main.cpp)
 if(hiway_program_main)

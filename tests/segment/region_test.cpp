@@ -201,6 +201,11 @@ struct Regions : testing::Test {};
 using Shapes = testing::Types<Of<ReplicaOf::warp, Refill::lanes>, Of<ReplicaOf::block, Refill::lanes>,
                               Of<ReplicaOf::block, Refill::ensembles>>;
 TYPED_TEST_SUITE(Regions, Shapes, ShapeNames);
+// Refill is of expanders alone: trees without them get the same code from either.
+template <class>
+struct RegionsWithoutExpanders : testing::Test {};
+using EachReplica = testing::Types<Of<ReplicaOf::warp, Refill::lanes>, Of<ReplicaOf::block, Refill::ensembles>>;
+TYPED_TEST_SUITE(RegionsWithoutExpanders, EachReplica, ShapeNames);
 
 std::vector<Region> regions_of(std::vector<std::uint32_t> const& counts) {
   std::vector<Region> all;
@@ -300,7 +305,7 @@ void expect_sums(std::vector<std::uint32_t> const& counts, Setting const& s) {
   }
 }
 
-TYPED_TEST(Regions, SumsAreExact) {
+TYPED_TEST(RegionsWithoutExpanders, SumsAreExact) {
   HIWAY_NEEDS_DEVICE();
   constexpr Shape shape = TypeParam::shape;
   for (Setting const& s : settings()) {
@@ -314,7 +319,7 @@ TYPED_TEST(Regions, SumsAreExact) {
   }
 }
 
-TYPED_TEST(Regions, EndTheRunWhereAnElementFails) {
+TYPED_TEST(RegionsWithoutExpanders, EndTheRunWhereAnElementFails) {
   HIWAY_NEEDS_DEVICE();
   constexpr Shape shape = TypeParam::shape;
   constexpr unsigned v = lanes_of<shape>;
@@ -426,7 +431,7 @@ TYPED_TEST(Regions, EndOnEachChannelOfATree) {
   }
 }
 
-TYPED_TEST(Regions, Nest) {
+TYPED_TEST(RegionsWithoutExpanders, Nest) {
   HIWAY_NEEDS_DEVICE();
   constexpr Shape shape = TypeParam::shape;
   constexpr unsigned v = lanes_of<shape>;
@@ -476,7 +481,7 @@ TYPED_TEST(Regions, Nest) {
   }
 }
 
-TYPED_TEST(Regions, ComeByTunnelsAndLeaveByThem) {
+TYPED_TEST(RegionsWithoutExpanders, ComeByTunnelsAndLeaveByThem) {
   HIWAY_NEEDS_DEVICE();
   constexpr Shape shape = TypeParam::shape;
   std::vector<Region> const regions = regions_of(random_counts(700, 90, 6));
@@ -543,7 +548,7 @@ std::vector<Total> joined(std::vector<Total> parts) {
   return all;
 }
 
-TYPED_TEST(Regions, LieInLargeParentsThatWhoOpensThemReads) {
+TYPED_TEST(RegionsWithoutExpanders, LieInLargeParentsThatWhoOpensThemReads) {
   HIWAY_NEEDS_DEVICE();
   constexpr Shape shape = TypeParam::shape;
   constexpr unsigned v = lanes_of<shape>;
@@ -576,7 +581,7 @@ TYPED_TEST(Regions, LieInLargeParentsThatWhoOpensThemReads) {
 }
 
 /// Not the root: several of them are opened at once.
-TYPED_TEST(Regions, LieInLargeParentsThatANodeHasPassedOn) {
+TYPED_TEST(RegionsWithoutExpanders, LieInLargeParentsThatANodeHasPassedOn) {
   HIWAY_NEEDS_DEVICE();
   constexpr Shape shape = TypeParam::shape;
   constexpr unsigned v = lanes_of<shape>;
@@ -619,7 +624,7 @@ TYPED_TEST(Regions, RandomOnesAreLikeLoops) {
   }
 }
 
-TYPED_TEST(Regions, ShorterThanTheLanesFillThem) {
+TYPED_TEST(RegionsWithoutExpanders, ShorterThanTheLanesFillThem) {
   HIWAY_NEEDS_DEVICE();
   constexpr Shape shape = TypeParam::shape;
   constexpr unsigned v = lanes_of<shape>;
