@@ -164,8 +164,8 @@ concept Waits = requires(M const m, unsigned misses, unsigned& own) {
   m.relax(misses);
   // A clock that never goes back.
   { m.now_ns() } -> std::same_as<std::uint64_t>;
-  // Where a get counts its misses in a row. A thread or emulated lane keeps the count itself: a handle that is made anew
-  // for each get would never back off. A GPU lane uses the handle's own count.
+  // Where a get counts its misses in a row. A thread or emulated lane keeps the count itself: a handle that is made
+  // anew for each get would never back off. A GPU lane uses the handle's own count.
   { m.misses(own) } -> std::same_as<unsigned&>;
 };
 template <class M>
