@@ -187,9 +187,9 @@ class Pipeline final : private OpenEnds, private BufferAccess {
     add_kernel_stage_of<Unit>(name, kernel, From<>(NoTunnels{}), out, grid, block, arguments...);
   }
 
-  /// Adds a stage that is a segment: a tree of nodes in one persistent kernel, declared in segment/segment.hpp. It takes
-  /// its items from `source` (load, indices, generate, or from(tunnel)). *Throws* ConfigError. *Lifetime* of the result: the
-  /// pipeline's.
+  /// Adds a stage that is a segment: a tree of nodes in one persistent kernel, declared in segment/segment.hpp. It
+  /// takes its items from `source` (load, indices, generate, or from(tunnel)). *Throws* ConfigError. *Lifetime* of the
+  /// result: the pipeline's.
   template <segment::Shape shape = segment::Shape{}, class Source, class Tree, class Unit = ThisUnit>
   segment::Segment<Tree, Source, shape>& add_segment(std::string_view name, Source source, Tree tree,
                                                      segment::SegmentConfig config = {}) {
