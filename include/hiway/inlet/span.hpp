@@ -59,9 +59,8 @@ struct WriteItems {
 };
 
 /// Puts up to `n` items of the calling thread, in order; returns how many found room.
-HIWAY_NO_SPACE_CHECK template <class T, class Machine>
-HIWAY_DEVICE inline std::size_t put_run(Machine m, InletView const& v, Ring const& ring, T const* items,
-                                        std::size_t n) {
+template <class T, class Machine>
+inline std::size_t put_run(Machine m, InletView const& v, Ring const& ring, T const* items, std::size_t n) {
   constexpr std::size_t most = std::size_t{1} << 20;
   Run const run = claim_put_run(m, ring, static_cast<std::uint32_t>(n < most ? n : most));
   if (run.count != 0) refuse_late_put(m, v, run.first);
@@ -79,8 +78,8 @@ HIWAY_DEVICE inline std::size_t put_run(Machine m, InletView const& v, Ring cons
 }
 
 /// Puts every item of `items`, in order, by the calling thread; waits for room.
-HIWAY_NO_SPACE_CHECK template <class T, class Machine>
-HIWAY_DEVICE inline void put_pieces(Machine m, InletView const& all, std::span<T const> items) {
+template <class T, class Machine>
+inline void put_pieces(Machine m, InletView const& all, std::span<T const> items) {
   for (unsigned misses = 0; !items.empty();) {
     InletView const& v = roomiest(m, all);
     refuse_if_over(m, v);

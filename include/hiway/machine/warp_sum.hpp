@@ -2,12 +2,8 @@
 #pragma once
 #include <cstdint>
 
-#include "hiway/machine/cuda_machine.cuh"
+#include "hiway/machine/cuda_warp_sum.cuh"
 #include "hiway/machine/machine.hpp"
-
-#if defined(__CUDACC__)
-#include <cub/warp/warp_scan.cuh>
-#endif
 
 namespace hiway {
 
@@ -22,15 +18,5 @@ HIWAY_DEVICE inline std::uint32_t sum_up_to_lane(Machine m, std::uint32_t value)
   }
   return value;
 }
-
-#if defined(__CUDACC__)
-__device__ inline std::uint32_t sum_up_to_lane(CudaMachine, std::uint32_t value) {
-  using Scan = cub::WarpScan<std::uint32_t>;
-  typename Scan::TempStorage none;  // its words go by shuffles
-  std::uint32_t sum;
-  Scan(none).InclusiveSum(value, sum);
-  return sum;
-}
-#endif
 
 }  // namespace hiway
