@@ -1,5 +1,5 @@
-// Method cub: cub::DeviceSegmentedReduce::Reduce over the ints, with the regions' offsets as they are. What somebody
-// would call who has only CUB.
+// Method cub: cub::DeviceSegmentedReduce::Reduce over the ints, with the regions' offsets as they are. What a
+// program that has only CUB would call.
 #include <cuda_runtime.h>
 
 #include <algorithm>

@@ -17,7 +17,7 @@ class Launches {
  public:
   explicit Launches(Homes& homes) : homes_(homes) {}
 
-  /// Starts the kernel, behind the one before. `running`: a run is under way. *Throws* ConfigError, CudaError.
+  /// Starts the kernel after the one before. `running`: a run is under way. *Throws* ConfigError, CudaError.
   void start(std::string_view name, DeviceKernel const& kernel, simt::Grid grid, Home home, bool running);
   /// *Waits* until every launch is done. *Throws* its first error.
   void synchronize();

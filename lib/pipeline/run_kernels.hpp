@@ -28,7 +28,7 @@ class RunKernels {
   void clear() { kernels_.clear(); }
   /// *Throws* what the backend throws, with the kernel's name.
   void start();
-  /// *Threads*: the watcher. Closes behind own kernels that have ended, and asks whether kernels have left.
+  /// *Threads*: the watcher. Closes the ends of own kernels that have ended, and asks whether kernels have left.
   void poll_when_due(std::chrono::steady_clock::time_point now);
   /// The kernel of a GPU stage, if it runs. *Threads*: the watcher.
   [[nodiscard]] std::optional<KernelNow> of(Stage const& stage) const;
