@@ -8,7 +8,7 @@
 //   peek(m)      the same, but nothing is ordered by it
 //
 //   L1  all that the teller did, or had acquired, before tell(n) is seen by whoever has heard n, or a number told later
-//   L2  a number that was told is heard in the end, if nothing is told after it
+//   L2  the last number told is heard in the end
 //
 // A transport between machines is one more type with these three functions, whose messages may skip, but not swap,
 // numbers; and one more CopyStream.

@@ -35,7 +35,7 @@ LIMITS = {
 # Classes that may be larger, and why. An entry that is not needed is an error.
 ENDS = "its names are the contract: one for each of lane, warp and block, waiting or not, at the host or in a kernel"
 MACHINE = "it has a function for each operation that an algorithm may ask of a machine"
-TABLE = "a row or table that the host fills and a kernel reads, field by field; it has no functions of its own"
+TABLE = "a row or table that the host fills and a kernel reads, field by field; its functions, if any, only look something up"
 RECORD = "its fields are the contract: users read them by name"
 EXEMPT_CLASSES = {
     "Outlet": ENDS,
