@@ -1,5 +1,5 @@
-// A bench: one question, asked on one machine in one run. Every figure stands beside its floor or its baseline, measured
-// in the same run in turns, with what was moved checked.
+// A bench: one question, asked on one machine in one run. Every figure stands beside its floor or its baseline,
+// measured in the same run in turns, with what was moved checked.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -75,7 +75,7 @@ class Bench {
   [[nodiscard]] virtual std::string name() const = 0;
   [[nodiscard]] virtual std::string summary() const = 0;
   /// *Lifetime*: `command` goes before the Bench does.
-  virtual void add_options(CLI::App& command) = 0;
+  virtual void add_options(cli::Options& command) = 0;
   /// Before the device is chosen. *Throws* cli::BadInput for options that do not fit.
   virtual void check_options() const {}
   /// What is printed instead of running it, when the options ask for that; else empty.

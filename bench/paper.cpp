@@ -1,6 +1,7 @@
 // bench paper: the paper's evaluation (HiWayLib, ASPLOS'19, section 4) with this library: its six applications by their
-// baselines and by the library's own switches, one after another turned on (figures 10 and 11); without computation (4.3); by
-// what carries items across the bus (4.5). Value: milliseconds of a run, copies included; every run is verified.
+// baselines and by the library's own switches, one after another turned on (figures 10 and 11); without computation
+// (4.3); by what carries items across the bus (4.5). Value: milliseconds of a run, copies included; every run is
+// verified.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -60,9 +61,9 @@ constexpr char const* late_triggered = "+ late-triggered";
 constexpr char const* relief = "+ relief";
 constexpr char const* regions = "+ lazy regions";
 
-/// Figures 10 and 11. Without a stencil the baseline is chunks, copies and launches (from ordinary memory, as its authors have
-/// it; beside it from pinned memory), and the other ways are one pipeline; with
-/// one, the baseline is the basic scheme with counted tasks (the paper's 4.1).
+/// Figures 10 and 11. Without a stencil the baseline is chunks, copies and launches (from ordinary memory, as its
+/// authors have it; beside it from pinned memory), and the other ways are one pipeline; with one, the baseline is the
+/// basic scheme with counted tasks (the paper's 4.1).
 std::vector<Setting> breakdown(Subject const& subject) {
   std::string const method = subject.by_regions ? "baseline" : "hiway";
   Scheme const timed{EndDetection::time_out, subject.time_out, Grouping::none};
@@ -85,13 +86,13 @@ class PaperBench final : public Bench {
   [[nodiscard]] std::string summary() const override {
     return "the paper's six applications: baselines, and the library's switches one by one";
   }
-  void add_options(CLI::App& command) override {
-    command.add_option("--app", only_, "of one application, by its name in `hiway list`")->type_name("APP");
+  void add_options(cli::Options& command) override {
+    command.add_option("--app", only_, "of one application, by its name in `hiway list`").type_name("APP");
     command.add_option("--part", part_, "breakdown, communication, or movement; without it: all three")
-        ->type_name("PART");
-    command.add_option("--runs", runs_, "of a turn, whose median counts; 0: 3")->type_name("N");
+        .type_name("PART");
+    command.add_option("--runs", runs_, "of a turn, whose median counts; 0: 3").type_name("N");
     command.add_option("--image", image_, "face detection's; without it: the small one that is built in")
-        ->type_name("FILE");
+        .type_name("FILE");
     command.add_flag("--list", lists_, "prints what is compared, and runs nothing");
   }
   void check_options() const override {
@@ -199,9 +200,9 @@ class PaperBench final : public Bench {
   [[nodiscard]] std::shared_ptr<cli::App> loaded(Subject const& subject) const {
     for (std::unique_ptr<cli::App>& app : apps_()) {
       if (app->name() != subject.app) continue;
-      CLI::App options;
+      cli::Options options;
       app->add_options(options);
-      options.parse(subject.arguments);
+      (void)options.parse_line(subject.arguments);
       (void)app->load(1);
       return std::move(app);
     }

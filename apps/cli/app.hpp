@@ -1,6 +1,5 @@
 // App: what an application brings to the program hiway. main.cpp lists them.
 #pragma once
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <hiway/report.hpp>
 #include <nlohmann/json.hpp>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "cli/job.hpp"
+#include "cli/options.hpp"
 
 namespace cli {
 
@@ -41,7 +41,7 @@ struct MethodRun {
 };
 
 /// The option --gpus of an application that shares its work out to several. check_gpus *throws* BadInput.
-void add_gpus(CLI::App& command, unsigned& gpus);
+void add_gpus(Options& command, unsigned& gpus);
 void check_gpus(unsigned gpus);
 
 /// Of at least one value; of an even number the mean of the two in the middle.
@@ -62,7 +62,8 @@ template <class Measurement>
   return out;
 }
 
-/// Says in `out` whether all runs are right. The summary to show: that of the last run that is not, or else of the last one.
+/// Says in `out` whether all runs are right. The summary to show: that of the last run that is not, or else of the last
+/// one.
 template <class Measurement, class IsRight>
 [[nodiscard]] auto verified(MethodRun& out, std::vector<Measurement> const& runs, IsRight is_right) {
   auto shown = runs.back().summary;
@@ -92,7 +93,7 @@ class App {
   /// What --method takes; the first is the default.
   [[nodiscard]] virtual std::vector<std::string> methods() const = 0;
   /// Adds the application's own options. *Lifetime*: `command` goes before the App does.
-  virtual void add_options(CLI::App& command) = 0;
+  virtual void add_options(Options& command) = 0;
   /// Makes or reads the input, and returns what the user should know about it. *Throws* BadInput.
   virtual std::vector<std::string> load(std::uint64_t seed) = 0;
   /// *Throws* what the library throws.

@@ -16,26 +16,26 @@ constexpr unsigned turns_emulated = 1;
 
 }  // namespace
 
-void add_bench_options(CLI::App& command, bench::Bench& bench, BenchOptions& options) {
+void add_bench_options(Options& command, bench::Bench& bench, BenchOptions& options) {
   add_device_option(command, options.device);
   command.add_option("--repeat", options.repeat, "measured turns of each variant")
-      ->type_name("N")
-      ->default_str(std::to_string(turns_on_a_gpu) + ", or " + std::to_string(turns_emulated) + " where emulated");
+      .type_name("N")
+      .default_str(std::to_string(turns_on_a_gpu) + ", or " + std::to_string(turns_emulated) + " where emulated");
   command.add_option("--json", options.json, "print one JSON object, or write it to FILE")
-      ->type_name("[FILE|-]")
-      ->expected(0, 1);
+      .type_name("[FILE|-]")
+      .expected(0, 1);
   bench.add_options(command);
 }
 
-int run_bench(CLI::App const& command, bench::Bench& bench, BenchOptions const& options, std::string const& line) {
-  if (command.get_option("--repeat")->count() > 0 && (options.repeat < 1 || options.repeat > 1'000'000))
+int run_bench(Options const& command, bench::Bench& bench, BenchOptions const& options, std::string const& line) {
+  if (command.given("--repeat") && (options.repeat < 1 || options.repeat > 1'000'000))
     throw BadInput{"--repeat must be 1 to 1000000: " + std::to_string(options.repeat)};
   bench.check_options();
   if (std::string const listing = bench.listing(); !listing.empty()) {
     print(listing);
     return 0;
   }
-  bool const as_json = command.get_option("--json")->count() > 0;
+  bool const as_json = command.given("--json");
   bool const to_file = as_json && !options.json.empty() && options.json != "-";
   if (to_file) require_writable("--json", options.json);
 

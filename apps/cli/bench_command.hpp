@@ -4,11 +4,11 @@
 //   1  something is not: one line says what; the answer is printed all the same
 //   2  bad arguments
 #pragma once
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
 
 #include "bench/bench.hpp"
+#include "cli/options.hpp"
 
 namespace cli {
 
@@ -20,9 +20,9 @@ struct BenchOptions {
 };
 
 /// *Lifetime*: `command` goes before `bench` and `options` do.
-void add_bench_options(CLI::App& command, bench::Bench& bench, BenchOptions& options);
+void add_bench_options(Options& command, bench::Bench& bench, BenchOptions& options);
 
 /// Returns the exit code; `line` is the command as the user gave it. *Throws* BadInput, and what the library throws.
-int run_bench(CLI::App const& command, bench::Bench& bench, BenchOptions const& options, std::string const& line);
+int run_bench(Options const& command, bench::Bench& bench, BenchOptions const& options, std::string const& line);
 
 }  // namespace cli

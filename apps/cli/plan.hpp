@@ -5,9 +5,10 @@
 //   2  bad input: one line with the place in the file
 //   3  it cannot tell: the search was cut short, or there is no proof
 #pragma once
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
+
+#include "cli/options.hpp"
 
 namespace cli {
 
@@ -24,9 +25,9 @@ struct PlanRequest {
 };
 
 /// *Lifetime*: `command` goes before `request` does.
-void add_plan_options(CLI::App& command, PlanRequest& request);
+void add_plan_options(Options& command, PlanRequest& request);
 
 /// Returns the exit code. *Throws* BadInput.
-int run_plan(CLI::App const& command, PlanRequest const& request);
+int run_plan(Options const& command, PlanRequest const& request);
 
 }  // namespace cli

@@ -187,29 +187,29 @@ std::string app_table(Apps const& apps, Benches const& benches) {
   return text.str();
 }
 
-void add_run_options(CLI::App& command, App const& app, RunOptions& options) {
+void add_run_options(Options& command, App const& app, RunOptions& options) {
   options.methods = app.methods().front();
   add_device_option(command, options.device);
   command.add_option("--method", options.methods, "one or, with commas, several of: " + joined(app.methods()))
-      ->type_name("METHOD")
-      ->default_str(options.methods);
-  command.add_option("--repeat", options.repeat, "runs of each method")->type_name("N")->default_str("1");
+      .type_name("METHOD")
+      .default_str(options.methods);
+  command.add_option("--repeat", options.repeat, "runs of each method").type_name("N").default_str("1");
   command.add_option("--verify", options.verify, "on: compare with the serial reference; off: do not")
-      ->type_name("on|off")
-      ->default_str("on");
+      .type_name("on|off")
+      .default_str("on");
   command.add_flag("--pinned", options.pinned, "methods that copy large data do so from and to pinned memory");
   command.add_option("--json", options.json, "print one JSON object (several methods: an array), or write it to FILE")
-      ->type_name("[FILE|-]")
-      ->expected(0, 1);
+      .type_name("[FILE|-]")
+      .expected(0, 1);
   command.add_option("--trace", options.trace, "write the last run's trace to FILE, for hiway report or Perfetto")
-      ->type_name("FILE");
+      .type_name("FILE");
   command
       .add_option("--stats", options.stats,
                   "write what the last run's stages and tunnels did to FILE: .json, .prom (Prometheus), else a table; "
                   "- is stderr")
-      ->type_name("FILE");
+      .type_name("FILE");
   command.add_flag("--watch", options.watch, "show a table of stages and tunnels while it runs");
-  command.add_option("--seed", options.seed, "of everything random")->type_name("N")->default_str("1");
+  command.add_option("--seed", options.seed, "of everything random").type_name("N").default_str("1");
 }
 
 /// Says what is wrong with the first words, more plainly than the parser would.
@@ -243,74 +243,62 @@ std::string command_line(int argc, char const* const* argv) {
 int dispatch(int argc, char const* const* argv, Apps const& apps, Benches const& benches) {
   check_words({argv + std::min(argc, 1), argv + argc}, apps, benches);
 
-  CLI::App program{"CPU-GPU pipelines of persistent stages: applications, benches, devices, plans.", "hiway"};
+  Options program{"CPU-GPU pipelines of persistent stages: applications, benches, devices, plans.", "hiway"};
   program.footer("Ends with 0, or 1 when a run failed or was not verified, or 2 for bad arguments or input.");
-  program.set_version_flag("--version", "hiway " + version());
-  // At most one; that one is missing is said below, after an option that nobody knows has been named.
-  program.require_subcommand(0, 1);
-  CLI::App* const devices = program.add_subcommand("devices", "the devices of this machine that a pipeline can run on");
-  CLI::App* const list = program.add_subcommand("list", "the applications and their methods, and the benches");
-  CLI::App* const run_command = program.add_subcommand("run", "run an application");
-  run_command->footer(
+  program.add_version("hiway " + version());
+  Options const devices = program.add_command("devices", "the devices of this machine that a pipeline can run on");
+  Options const list = program.add_command("list", "the applications and their methods, and the benches");
+  Options run_command = program.add_command("run", "run an application");
+  run_command.footer(
       "A run that stands still: HIWAY_STALL_AFTER=MS makes it say who waits for what after so many\n"
       "milliseconds without progress; kill -USR1 asks at once.\n"
       "HIWAY_MOVEMENT_TABLE=FILE: which tunnels go by dma; hiway bench movement --write-table makes it.");
-  CLI::App* const graph_command =
-      program.add_subcommand("graph", "print an application's pipeline in Graphviz' dot language");
-  CLI::App* const plan_command =
-      program.add_subcommand("plan", "what capacities a program of tasks and streams needs, and why less deadlocks");
+  Options graph_command = program.add_command("graph", "print an application's pipeline in Graphviz' dot language");
+  Options plan_command =
+      program.add_command("plan", "what capacities a program of tasks and streams needs, and why less deadlocks");
   PlanRequest plan_options;
-  add_plan_options(*plan_command, plan_options);
-  CLI::App* const report_command =
-      program.add_subcommand("report", "make a page of a run's trace: what held it up, and what it did when");
+  add_plan_options(plan_command, plan_options);
+  Options report_command =
+      program.add_command("report", "make a page of a run's trace: what held it up, and what it did when");
   ReportRequest report_options;
-  add_report_options(*report_command, report_options);
-  CLI::App* const bench_command =
-      program.add_subcommand("bench", "measure one road of the library beside its floor or baseline");
-  bench_command->require_subcommand(0, 1);
+  add_report_options(report_command, report_options);
+  Options bench_command = program.add_command("bench", "measure one road of the library beside its floor or baseline");
+  std::vector<Options> of_benches;
   std::vector<BenchOptions> bench_options(benches.size());
   for (std::size_t i = 0; i < benches.size(); ++i) {
-    add_bench_options(*bench_command->add_subcommand(benches[i]->name(), benches[i]->summary()), *benches[i],
-                      bench_options[i]);
+    of_benches.push_back(bench_command.add_command(benches[i]->name(), benches[i]->summary()));
+    add_bench_options(of_benches.back(), *benches[i], bench_options[i]);
   }
-  run_command->require_subcommand(0, 1);
-  graph_command->require_subcommand(0, 1);
+  std::vector<Options> of_runs;
+  std::vector<Options> of_graphs;
   std::vector<RunOptions> run_options(apps.size());
   std::string graph_device = "auto";
   for (std::size_t i = 0; i < apps.size(); ++i) {
-    CLI::App* const one = run_command->add_subcommand(apps[i]->name(), apps[i]->summary());
-    add_run_options(*one, *apps[i], run_options[i]);
-    apps[i]->add_options(*one);
-    add_device_option(*graph_command->add_subcommand(apps[i]->name(), apps[i]->summary()), graph_device);
+    of_runs.push_back(run_command.add_command(apps[i]->name(), apps[i]->summary()));
+    add_run_options(of_runs.back(), *apps[i], run_options[i]);
+    apps[i]->add_options(of_runs.back());
+    of_graphs.push_back(graph_command.add_command(apps[i]->name(), apps[i]->summary()));
+    add_device_option(of_graphs.back(), graph_device);
   }
 
-  try {
-    program.parse(argc, argv);
-  } catch (CLI::Success const& help) {
-    return program.exit(help) == 0 ? done : bad_arguments;  // prints it
-  } catch (CLI::ParseError const& error) {
-    throw BadInput{error.what()};
-  }
+  if (!program.parse({argv + 1, argv + argc})) return done;
 
-  if (devices->parsed()) return print_text(device_table());
-  if (list->parsed()) return print_text(app_table(apps, benches));
+  if (devices.given()) return print_text(device_table());
+  if (list.given()) return print_text(app_table(apps, benches));
   for (std::size_t i = 0; i < benches.size(); ++i) {
-    CLI::App* const one = bench_command->get_subcommand(benches[i]->name());
-    if (one->parsed()) return run_bench(*one, *benches[i], bench_options[i], command_line(argc, argv));
+    if (of_benches[i].given()) return run_bench(of_benches[i], *benches[i], bench_options[i], command_line(argc, argv));
   }
-  if (bench_command->parsed()) throw BadInput{needs_bench(benches)};
-  if (plan_command->parsed()) return run_plan(*plan_command, plan_options);
-  if (report_command->parsed()) return run_report(report_options);
+  if (bench_command.given()) throw BadInput{needs_bench(benches)};
+  if (plan_command.given()) return run_plan(plan_command, plan_options);
+  if (report_command.given()) return run_report(report_options);
   for (std::size_t i = 0; i < apps.size(); ++i) {
-    if (graph_command->get_subcommand(apps[i]->name())->parsed())
-      return print_text(apps[i]->graph(chosen_device(graph_device)));
-    CLI::App* const one = run_command->get_subcommand(apps[i]->name());
-    if (!one->parsed()) continue;
-    run_options[i].as_json = one->get_option("--json")->count() > 0;
+    if (of_graphs[i].given()) return print_text(apps[i]->graph(chosen_device(graph_device)));
+    if (!of_runs[i].given()) continue;
+    run_options[i].as_json = of_runs[i].given("--json");
     return run(*apps[i], run_options[i]);
   }
-  if (run_command->parsed() || graph_command->parsed())
-    throw BadInput{needs_application(run_command->parsed() ? "run" : "graph", apps)};
+  if (run_command.given() || graph_command.given())
+    throw BadInput{needs_application(run_command.given() ? "run" : "graph", apps)};
   throw BadInput{needs_command()};
 }
 

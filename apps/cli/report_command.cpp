@@ -8,9 +8,9 @@
 
 namespace cli {
 
-void add_report_options(CLI::App& command, ReportRequest& request) {
-  command.add_option("file", request.file, "the trace of a run; - is stdin")->type_name("TRACE");
-  command.add_option("-o,--out", request.out, "the page; - is stdout")->type_name("FILE")->default_str(request.out);
+void add_report_options(Options& command, ReportRequest& request) {
+  command.add_option("file", request.file, "the trace of a run; - is stdin").type_name("TRACE");
+  command.add_option("-o,--out", request.out, "the page; - is stdout").type_name("FILE").default_str(request.out);
   command.footer("Prints the sentences that the page begins with.");
 }
 

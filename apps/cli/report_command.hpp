@@ -3,8 +3,9 @@
 //   0  the page is written
 //   2  bad arguments, or no trace: one line with the place in the file
 #pragma once
-#include <CLI/CLI.hpp>
 #include <string>
+
+#include "cli/options.hpp"
 
 namespace cli {
 
@@ -14,7 +15,7 @@ struct ReportRequest {
 };
 
 /// *Lifetime*: `command` goes before `request` does.
-void add_report_options(CLI::App& command, ReportRequest& request);
+void add_report_options(Options& command, ReportRequest& request);
 
 /// Returns the exit code. *Throws* BadInput.
 int run_report(ReportRequest const& request);

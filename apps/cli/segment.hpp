@@ -17,9 +17,9 @@ enum class Feed : std::uint8_t { buffer, tunnel };
 /// The options --replicas, --feed and --context.
 class SegmentChoices {
  public:
-  void add_replicas(CLI::App& command);
-  void add_feed(CLI::App& command, std::string const& description);
-  void add_context(CLI::App& command);
+  void add_replicas(Options& command);
+  void add_feed(Options& command, std::string const& description);
+  void add_context(Options& command);
   /// *Throws* BadInput, like feed() and context().
   [[nodiscard]] Replica replica() const;
   [[nodiscard]] Feed feed() const;
@@ -55,7 +55,8 @@ struct NodeNumbers {
   std::uint32_t slots = 0;  ///< of its queue in one replica; 0: it has none
   std::string context{};    ///< of a node in a region
   hiway::segment::NodeCounters counters;
-  /// Of lanes_with_output of each replica in which the node has put: the least, the quartiles, the most. Empty: in none.
+  /// Of lanes_with_output of each replica in which the node has put: the least, the quartiles, the most. Empty: in
+  /// none.
   std::vector<double> lanes_of_replicas{};
 };
 

@@ -152,7 +152,7 @@ class Fake : public Bench {
   explicit Fake(bool right, Request* asked = nullptr) : right_(right), asked_(asked) {}
   std::string name() const override { return "fake"; }
   std::string summary() const override { return "for tests"; }
-  void add_options(CLI::App& command) override { command.add_option("--flavour", flavour_, "of it"); }
+  void add_options(cli::Options& command) override { command.add_option("--flavour", flavour_, "of it"); }
   std::vector<Row> run(Request const& request) override {
     if (asked_ != nullptr) *asked_ = request;
     Variant const one{"a", [this] { return Turn{1, right_, right_ ? "" : "item 7 is lost"}; }};

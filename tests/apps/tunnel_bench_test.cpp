@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <CLI/CLI.hpp>
-#include <algorithm>
 #include <filesystem>
 #include <iterator>
 #include <limits>
@@ -180,10 +178,9 @@ TEST(Traffic, MovesNothingAndThenSomething) {
 std::vector<Row> run_small(std::string const& name, std::vector<std::string> arguments) {
   for (auto const& bench : all_benches()) {
     if (bench->name() != name) continue;
-    CLI::App command;
+    cli::Options command;
     bench->add_options(command);
-    std::ranges::reverse(arguments);  // as CLI11 takes them
-    command.parse(arguments);
+    EXPECT_TRUE(command.parse(arguments));
     return bench->run({.device = "simt", .repeat = 1, .small = true});
   }
   throw std::runtime_error{"no bench " + name};
@@ -261,8 +258,8 @@ TEST(MovementBench, SetsDmaBesideDirectForEveryDirectionAndSize) {
   }
 }
 
-/// What bench movement would have measured: direct `items` million items a second and a round trip of 10 us; dma 100, and
-/// 20 us; both ways at once the four ways in turn.
+/// What bench movement would have measured: direct `items` million items a second and a round trip of 10 us; dma 100,
+/// and 20 us; both ways at once the four ways in turn.
 std::vector<Row> measured_rows(double direct, std::vector<double> const& both) {
   std::vector<Row> rows;
   auto const add = [&](char const* direction, std::size_t bytes, char const* unit,

@@ -1,5 +1,5 @@
-// Command lines of the program, changed at random: each is taken, or refused in one line. Applications load their input, and do
-// not run.
+// Command lines of the program, changed at random: each is taken, or refused in one line. Applications load their
+// input, and do not run.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -42,7 +42,7 @@ class Loads final : public cli::App {
   std::string name() const override { return app_->name(); }
   std::string summary() const override { return app_->summary(); }
   std::vector<std::string> methods() const override { return app_->methods(); }
-  void add_options(CLI::App& command) override { app_->add_options(command); }
+  void add_options(cli::Options& command) override { app_->add_options(command); }
   std::vector<std::string> load(std::uint64_t seed) override { return app_->load(seed); }
   cli::MethodRun run(std::string const&, cli::RunRequest const&) override {
     cli::MethodRun run;
@@ -83,11 +83,11 @@ class Written {
 };
 
 std::vector<std::string> option_names(cli::App& app) {
-  CLI::App command;
+  cli::Options command;
   app.add_options(command);
   std::vector<std::string> names{"--device", "--method", "--repeat", "--verify", "--json", "--trace",
                                  "--stats",  "--watch",  "--seed",   "--pinned", "--help"};
-  for (CLI::Option const* option : command.get_options()) names.push_back(option->get_name());
+  for (std::string& name : command.names()) names.push_back(std::move(name));
   return names;
 }
 
