@@ -1,8 +1,9 @@
-// A bench: one question, asked on one machine in one run. Every figure stands beside its floor or its baseline,
-// measured in the same run in turns, with what was moved checked.
+// A bench: one question, asked on one machine in one run. Every figure stands beside its floor or its baseline, measured
+// in the same run in turns, with what was moved checked.
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -88,6 +89,8 @@ class Bench {
     return {};
   }
 };
+
+using Benches = std::vector<std::unique_ptr<Bench>>;
 
 /// What a bench answered, and how it was asked.
 struct Result {

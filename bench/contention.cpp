@@ -1,5 +1,5 @@
-// bench contention: many warps at one ring, which only fills or only empties. What it costs that they all claim from
-// the same words, and what sharing a claim saves.
+// bench contention: many warps at one ring, which only fills or only empties. What it costs that they all claim from the
+// same words, and what sharing a claim saves.
 #include <algorithm>
 #include <cstdint>
 #include <hiway/launch/stage_words.hpp>

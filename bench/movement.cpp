@@ -1,7 +1,7 @@
-// bench movement: dma against direct, per direction and item size, both directions at once, and between two devices
-// where there are two; --write-table makes of it a machine's table for Movement::automatic. Throughput in spans by one
-// CPU thread, in bulk with batches of 4 MiB too; latency as a round trip whose other way is always direct; between
-// devices both ways are alike.
+// bench movement: dma against direct, per direction and item size, both directions at once, and between two devices where
+// there are two; --write-table makes of it a machine's table for Movement::automatic. Throughput in spans by one CPU thread, in bulk with batches of 4 MiB too;
+// latency as a round trip whose other way is always direct;
+// between devices both ways are alike.
 #include <algorithm>
 #include <iterator>
 #include <memory>

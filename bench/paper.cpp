@@ -1,7 +1,6 @@
 // bench paper: the paper's evaluation (HiWayLib, ASPLOS'19, section 4) with this library: its six applications by their
-// baselines and by the library's own switches, one after another turned on (figures 10 and 11); without computation
-// (4.3); by what carries items across the bus (4.5). Value: milliseconds of a run, copies included; every run is
-// verified.
+// baselines and by the library's own switches, one after another turned on (figures 10 and 11); without computation (4.3); by
+// what carries items across the bus (4.5). Value: milliseconds of a run, copies included; every run is verified.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -61,9 +60,9 @@ constexpr char const* late_triggered = "+ late-triggered";
 constexpr char const* relief = "+ relief";
 constexpr char const* regions = "+ lazy regions";
 
-/// Figures 10 and 11. Without a stencil the baseline is chunks, copies and launches (from ordinary memory, as its
-/// authors have it; beside it from pinned memory), and the other ways are one pipeline; with one, the baseline is the
-/// basic scheme with counted tasks (the paper's 4.1).
+/// Figures 10 and 11. Without a stencil the baseline is chunks, copies and launches (from ordinary memory, as its authors have
+/// it; beside it from pinned memory), and the other ways are one pipeline; with
+/// one, the baseline is the basic scheme with counted tasks (the paper's 4.1).
 std::vector<Setting> breakdown(Subject const& subject) {
   std::string const method = subject.by_regions ? "baseline" : "hiway";
   Scheme const timed{EndDetection::time_out, subject.time_out, Grouping::none};

@@ -1,7 +1,6 @@
 // bench peer: what goes from one device to another, beside the same by hand: small items and large ones one way, the
-// round trip of one item, every item counted, and what each further device of a chain costs. Its last rows are the
-// shares that were asked for, of the figures above them (docs/multi_gpu.md). On one GPU it says so before anything is
-// measured.
+// round trip of one item, every item counted, and what each further device of a chain costs. Its last rows are the shares
+// that were asked for, of the figures above them (docs/multi_gpu.md). On one GPU it says so before anything is measured.
 #include <algorithm>
 #include <hiway/backend.hpp>
 #include <memory>

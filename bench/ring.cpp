@@ -1,5 +1,5 @@
-// bench ring: items a second through one ring in GPU memory, the library's and others (queues.hpp), by every thread of
-// a grid. Two patterns: each thread puts one and gets one, again and again; or half the blocks put and half get.
+// bench ring: items a second through one ring in GPU memory, the library's and others (queues.hpp), by every thread of a
+// grid. Two patterns: each thread puts one and gets one, again and again; or half the blocks put and half get.
 #include <algorithm>
 #include <cstdint>
 #include <hiway/launch/stage_words.hpp>

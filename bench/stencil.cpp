@@ -1,6 +1,6 @@
-// bench stencil: how fast a stream of matrices goes through a stencil tunnel, beside a plain large copy of as many
-// bytes, and what it costs to let tasks go round until they are ready, as the paper does. Nobody computes: each task
-// adds up its centre's value, which is the check.
+// bench stencil: how fast a stream of matrices goes through a stencil tunnel, beside a plain large copy of as many bytes, and
+// what it costs to let tasks go round until they are ready, as the paper does. Nobody computes: each task adds up its
+// centre's value, which is the check.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>

@@ -1,8 +1,8 @@
 // bench tunnel: how many items a second go through a tunnel, beside what can be written by hand.
 //
 // Time is the steady clock's from run() to its return, starts and the end's detection included, with so many items that
-// they are a small part of it: the first, uncounted turn of a variant looks for a count that takes 100 ms. facts say
-// what a run without items takes.
+// they are a small part of it: the first, uncounted turn of a variant looks for a count that takes 100 ms. facts say what
+// a run without items takes.
 #include <algorithm>
 #include <iterator>
 #include <memory>

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <hiway/report.hpp>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -62,8 +63,7 @@ template <class Measurement>
   return out;
 }
 
-/// Says in `out` whether all runs are right. The summary to show: that of the last run that is not, or else of the last
-/// one.
+/// Says in `out` whether all runs are right. The summary to show: that of the last run that is not, or else of the last one.
 template <class Measurement, class IsRight>
 [[nodiscard]] auto verified(MethodRun& out, std::vector<Measurement> const& runs, IsRight is_right) {
   auto shown = runs.back().summary;
@@ -101,5 +101,7 @@ class App {
   /// The pipeline of method hiway in dot.
   [[nodiscard]] virtual std::string graph(std::string const& device) = 0;
 };
+
+using Apps = std::vector<std::unique_ptr<App>>;
 
 }  // namespace cli

@@ -70,7 +70,7 @@ class Options {
   /// Of all options, --help too.
   [[nodiscard]] std::vector<std::string> names() const;
 
-  /// The words behind the program's name. False: help or the version was asked for, and is printed. *Throws* BadInput.
+  /// The words after the program's name. False: help or the version was asked for, and is printed. *Throws* BadInput.
   [[nodiscard]] bool parse(std::vector<std::string> words);
   /// The same words in one line, blanks between them.
   [[nodiscard]] bool parse_line(std::string const& line);

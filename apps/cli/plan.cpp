@@ -9,9 +9,11 @@
 #include <iomanip>
 #include <optional>
 #include <sstream>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "cli/app.hpp"
 #include "cli/bad_input.hpp"
@@ -23,6 +25,18 @@ namespace cli {
 namespace {
 
 using namespace hiway::plan;
+
+struct PlanRequest {
+  std::string file;
+  std::string memory;
+  std::vector<std::string> params;
+  std::vector<std::string> symbols;
+  int degree = 2;
+  std::string certificate;
+  std::string json;
+  bool front = false;
+  bool dot = false;
+};
 
 Parameters parse_params(std::vector<std::string> const& texts) {
   Parameters params;
@@ -232,8 +246,6 @@ void refuse_for_segments(Options const& command) {
   }
 }
 
-}  // namespace
-
 void add_plan_options(Options& command, PlanRequest& request) {
   command.add_option("file", request.file, "the program, JSON as docs/planner.md describes it").type_name("FILE");
   command.add_option("--memory", request.memory, "what the streams may take together").type_name("64MiB");
@@ -295,5 +307,22 @@ int run_plan(Options const& command, PlanRequest const& request) {
   }
   return all_written ? exit_code(answer.verdict) : 1;
 }
+
+class PlanCommand final : public Command {
+ public:
+  std::string name() const override { return "plan"; }
+  std::string summary() const override {
+    return "what capacities a program of tasks and streams needs, and why less deadlocks";
+  }
+  void add_options(Options& command) override { add_plan_options(command, request_); }
+  int run(Options const& command, std::string const& /*line*/) override { return run_plan(command, request_); }
+
+ private:
+  PlanRequest request_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_plan_command() { return std::make_unique<PlanCommand>(); }
 
 }  // namespace cli

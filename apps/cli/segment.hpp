@@ -55,8 +55,7 @@ struct NodeNumbers {
   std::uint32_t slots = 0;  ///< of its queue in one replica; 0: it has none
   std::string context{};    ///< of a node in a region
   hiway::segment::NodeCounters counters;
-  /// Of lanes_with_output of each replica in which the node has put: the least, the quartiles, the most. Empty: in
-  /// none.
+  /// Of lanes_with_output of each replica in which the node has put: the least, the quartiles, the most. Empty: in none.
   std::vector<double> lanes_of_replicas{};
 };
 

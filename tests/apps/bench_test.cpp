@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/commands.hpp"
 #include "cli/program.hpp"
 
 namespace bench {
@@ -171,12 +172,13 @@ struct Ended {
 };
 
 Ended run_with(Fake* fake, std::vector<char const*> arguments) {
-  std::vector<std::unique_ptr<Bench>> benches;
+  Benches benches;
   benches.emplace_back(fake);
   arguments.insert(arguments.begin(), "/anywhere/hiway");
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
-  int const code = cli::run_program(static_cast<int>(arguments.size()), arguments.data(), {}, benches);
+  int const code =
+      cli::run_program(static_cast<int>(arguments.size()), arguments.data(), cli::all_commands({}, benches));
   std::string out = testing::internal::GetCapturedStdout();
   return {code, std::move(out), testing::internal::GetCapturedStderr()};
 }

@@ -258,8 +258,8 @@ TEST(MovementBench, SetsDmaBesideDirectForEveryDirectionAndSize) {
   }
 }
 
-/// What bench movement would have measured: direct `items` million items a second and a round trip of 10 us; dma 100,
-/// and 20 us; both ways at once the four ways in turn.
+/// What bench movement would have measured: direct `items` million items a second and a round trip of 10 us; dma 100, and
+/// 20 us; both ways at once the four ways in turn.
 std::vector<Row> measured_rows(double direct, std::vector<double> const& both) {
   std::vector<Row> rows;
   auto const add = [&](char const* direction, std::size_t bytes, char const* unit,

@@ -1,5 +1,5 @@
-// Command lines of the program, changed at random: each is taken, or refused in one line. Applications load their
-// input, and do not run.
+// Command lines of the program, changed at random: each is taken, or refused in one line. Applications load their input, and do
+// not run.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -17,6 +17,7 @@
 #include "background_extraction/app.hpp"
 #include "black_scholes/app.hpp"
 #include "blast/app.hpp"
+#include "cli/commands.hpp"
 #include "cli/program.hpp"
 #include "evolutionary_program/app.hpp"
 #include "face_detection/app.hpp"
@@ -34,7 +35,7 @@
 namespace hiway_tests {
 namespace {
 
-using Apps = std::vector<std::unique_ptr<cli::App>>;
+using cli::Apps;
 
 class Loads final : public cli::App {
  public:
@@ -178,7 +179,7 @@ TEST_F(FuzzOptions, EachCommandLineIsTakenOrRefusedInOneLine) {
     {
       Written const out{std::cout};
       Written const errors{std::cerr};
-      code = cli::run_program(static_cast<int>(argv.size()), argv.data(), apps, {});
+      code = cli::run_program(static_cast<int>(argv.size()), argv.data(), cli::all_commands(apps, {}));
       complaint = errors.text();
     }
     bool const is_plan = words.front() == "plan";  // whose verdicts are 1 and 3
