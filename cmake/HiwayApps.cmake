@@ -40,12 +40,12 @@ if(HIWAY_WITH_CUDA)  # baselines that call the toolkit itself; a program without
 endif()
 include(HiwayBench)
 
-# hiway_app_objects(target files...): what stages in them need of the device is said below.
-function(hiway_app_objects target)
+# hiway_app_objects(target library files...): what stages in them need of the device is said below.
+function(hiway_app_objects target library)
   add_library(${target} OBJECT)
   hiway_sources_or_stub(${target} ${ARGN})
   target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/apps ${PROJECT_SOURCE_DIR})
-  target_link_libraries(${target} PUBLIC hiway CLI11::CLI11 nlohmann_json::nlohmann_json ZLIB::ZLIB)
+  target_link_libraries(${target} PUBLIC ${library} CLI11::CLI11 nlohmann_json::nlohmann_json ZLIB::ZLIB)
   hiway_house_rules(${target})
   if(HIWAY_WITH_CUDA)
     # What places stages on a GPU; a reference is the serial oracle, the rest is plain C++.
@@ -62,8 +62,8 @@ function(hiway_app_objects target)
     target_link_libraries(${target} PUBLIC hiway_cuda)
   endif()
 endfunction()
-hiway_app_objects(hiway_demo_objects ${hiway_demo_sources})
-hiway_app_objects(hiway_apps ${hiway_app_sources} ${hiway_bench_sources})
+hiway_app_objects(hiway_demo_objects hiway_pipelines ${hiway_demo_sources})
+hiway_app_objects(hiway_apps hiway ${hiway_app_sources} ${hiway_bench_sources})
 target_link_libraries(hiway_apps PUBLIC PNG::PNG EXPAT::EXPAT)
 target_sources(hiway_apps INTERFACE $<TARGET_OBJECTS:hiway_demo_objects>)
 # Its pixels are OpenCV's in every bit: no multiplication may be fused with an addition.
@@ -81,7 +81,7 @@ set_source_files_properties(${quickly_priced} PROPERTIES COMPILE_OPTIONS "$<$<CO
 file(GLOB many_warps CONFIGURE_DEPENDS apps/region_sum/hiway.cpp)
 set_source_files_properties(${many_warps} PROPERTIES COMPILE_OPTIONS "$<$<COMPILE_LANGUAGE:CUDA>:-maxrregcount=80>")
 add_executable(hiway_demo apps/gene_alignment/demo.cpp)
-target_link_libraries(hiway_demo PRIVATE hiway_demo_objects)
+target_link_libraries(hiway_demo PRIVATE hiway_demo_objects hiway_pipelines)
 hiway_house_rules(hiway_demo)
 
 file(GLOB hiway_program_main CONFIGURE_DEPENDS apps/cli/main.cpp)
