@@ -66,6 +66,11 @@ hiway_app_objects(hiway_demo_objects hiway_pipelines ${hiway_demo_sources})
 hiway_app_objects(hiway_apps hiway ${hiway_app_sources} ${hiway_bench_sources})
 target_link_libraries(hiway_apps PUBLIC PNG::PNG EXPAT::EXPAT)
 target_sources(hiway_apps INTERFACE $<TARGET_OBJECTS:hiway_demo_objects>)
+# A command line needs no speed, and -O1 compiles in two thirds of the time. What reads or draws large files is not among these.
+set(hiway_command_line ${hiway_demo_sources} ${hiway_app_sources})
+list(FILTER hiway_command_line INCLUDE REGEX "/apps/cli/(app|device|machine|names|options|output|plan|program|progress|\
+[a-z]+_commands?|commands)\\.cpp$")
+set_source_files_properties(${hiway_command_line} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-O1>")
 # Its pixels are OpenCV's in every bit: no multiplication may be fused with an addition.
 set_source_files_properties(apps/face_detection/pyramid.cpp PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
 # Creatures, pictures and foregrounds are the same in every bit on every device.
