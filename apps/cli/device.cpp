@@ -1,6 +1,6 @@
 #include "cli/device.hpp"
 
-#include <hiway/hiway.hpp>
+#include <hiway/pipeline.hpp>
 
 namespace cli {
 

@@ -1,6 +1,6 @@
 #include "cli/list_commands.hpp"
 
-#include <hiway/hiway.hpp>
+#include <hiway/backend.hpp>
 #include <iomanip>
 #include <sstream>
 #include <string>

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <exception>
-#include <hiway/hiway.hpp>
+#include <hiway/error.hpp>
+#include <hiway/report.hpp>
 #include <iostream>
 #include <new>
 #include <string>
