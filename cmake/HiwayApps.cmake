@@ -11,8 +11,8 @@ file(GLOB hiway_app_sources CONFIGURE_DEPENDS apps/*/*.cpp)
 list(FILTER hiway_app_sources EXCLUDE REGEX "/(main|demo)\\.cpp$")
 # What the demo runs: apps/gene_alignment/demo.cpp has no plan, report or bench.
 set(hiway_demo_sources ${hiway_app_sources})
-list(FILTER hiway_demo_sources INCLUDE REGEX "/apps/(gene_alignment|genome)/|/apps/cli/(app|device|graph_command|list_commands|\
-machine|names|options|output|program|progress|run_command|text)\\.cpp$")
+list(FILTER hiway_demo_sources INCLUDE REGEX "/apps/(gene_alignment|genome)/|/apps/cli/(app|device|graph_command|\
+list_commands|machine|names|options|output|program|progress|run_command|text)\\.cpp$")
 list(REMOVE_ITEM hiway_app_sources ${hiway_demo_sources})
 # A cascade, a picture and a teapot travel in the program.
 set(face_data ${PROJECT_SOURCE_DIR}/apps/face_detection/data)
@@ -66,7 +66,8 @@ hiway_app_objects(hiway_demo_objects hiway_pipelines ${hiway_demo_sources})
 hiway_app_objects(hiway_apps hiway ${hiway_app_sources} ${hiway_bench_sources})
 target_link_libraries(hiway_apps PUBLIC PNG::PNG EXPAT::EXPAT)
 target_sources(hiway_apps INTERFACE $<TARGET_OBJECTS:hiway_demo_objects>)
-# A command line needs no speed, and -O1 compiles in two thirds of the time. What reads or draws large files is not among these.
+# A command line needs no speed, and -O1 compiles in two thirds of the time. What reads or draws large files is not among
+# these.
 set(hiway_command_line ${hiway_demo_sources} ${hiway_app_sources})
 list(FILTER hiway_command_line INCLUDE REGEX "/apps/cli/(app|device|machine|names|options|output|plan|program|progress|\
 [a-z]+_commands?|commands)\\.cpp$")
