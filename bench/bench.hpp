@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -75,7 +76,7 @@ class Bench {
   [[nodiscard]] virtual std::string name() const = 0;
   [[nodiscard]] virtual std::string summary() const = 0;
   /// *Lifetime*: `command` goes before the Bench does.
-  virtual void add_options(CLI::App& command) = 0;
+  virtual void add_options(cli::Options& command) = 0;
   /// Before the device is chosen. *Throws* cli::BadInput for options that do not fit.
   virtual void check_options() const {}
   /// What is printed instead of running it, when the options ask for that; else empty.
@@ -88,6 +89,8 @@ class Bench {
     return {};
   }
 };
+
+using Benches = std::vector<std::unique_ptr<Bench>>;
 
 /// What a bench answered, and how it was asked.
 struct Result {

@@ -104,10 +104,10 @@ class ContentionBench final : public Bench {
   std::string name() const override { return "contention"; }
   std::string summary() const override { return "items a second into and out of one ring, by how lanes share a claim"; }
 
-  void add_options(CLI::App& command) override {
-    command.add_option("--threads", threads_, "full grid, 32768, 4096 and 256 if not given")->type_name("N");
-    command.add_option("--items", items_, "of a turn, at most, and the ring's slots")->type_name("N");
-    command.add_option("--plant", plant_, "break an item, to see that it is found")->type_name("lose|duplicate|swap");
+  void add_options(cli::Options& command) override {
+    command.add_option("--threads", threads_, "full grid, 32768, 4096 and 256 if not given").type_name("N");
+    command.add_option("--items", items_, "of a turn, at most, and the ring's slots").type_name("N");
+    command.add_option("--plant", plant_, "break an item, to see that it is found").type_name("lose|duplicate|swap");
   }
 
   void check_options() const override {

@@ -20,9 +20,9 @@ class EndDetectionBench final : public Bench {
   [[nodiscard]] std::string summary() const override {
     return "from the last end_task to run() noticing, of a linear pipeline and of a cycle";
   }
-  void add_options(CLI::App& command) override {
-    command.add_option("--runs", runs_, "of a turn; 0: 50")->type_name("N");
-    command.add_option("--items", items_, "of a run; 0: 1000")->type_name("N");
+  void add_options(cli::Options& command) override {
+    command.add_option("--runs", runs_, "of a turn; 0: 50").type_name("N");
+    command.add_option("--items", items_, "of a run; 0: 1000").type_name("N");
     command.add_flag("--plant", plant_, "expects an item that is not there, which must be found");
   }
 

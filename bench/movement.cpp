@@ -34,13 +34,13 @@ class MovementBench final : public Bench {
     return "dma against direct, per direction and item size, and between devices: items a second, one item's round "
            "trip";
   }
-  void add_options(CLI::App& command) override {
-    command.add_option("--items", items_, "of a turn; 0: as many as take 100 ms")->type_name("N");
-    command.add_option("--trips", trips_, "of a latency turn; 0: 2000")->type_name("N");
-    command.add_option("--item-bytes", item_bytes_, "only this: 4, 12, 16, 64, 4096")->type_name("BYTES");
-    command.add_option("--threads", threads_, "CPU threads; 0: 1")->type_name("N");
+  void add_options(cli::Options& command) override {
+    command.add_option("--items", items_, "of a turn; 0: as many as take 100 ms").type_name("N");
+    command.add_option("--trips", trips_, "of a latency turn; 0: 2000").type_name("N");
+    command.add_option("--item-bytes", item_bytes_, "only this: 4, 12, 16, 64, 4096").type_name("BYTES");
+    command.add_option("--threads", threads_, "CPU threads; 0: 1").type_name("N");
     command.add_option("--write-table", table_, "write the table that HIWAY_MOVEMENT_TABLE takes; needs a GPU")
-        ->type_name("FILE");
+        .type_name("FILE");
     command.add_flag("--plant", plant_, "an altered item, which must be found");
   }
   void check_options() const override {

@@ -85,13 +85,13 @@ class PaperBench final : public Bench {
   [[nodiscard]] std::string summary() const override {
     return "the paper's six applications: baselines, and the library's switches one by one";
   }
-  void add_options(CLI::App& command) override {
-    command.add_option("--app", only_, "of one application, by its name in `hiway list`")->type_name("APP");
+  void add_options(cli::Options& command) override {
+    command.add_option("--app", only_, "of one application, by its name in `hiway list`").type_name("APP");
     command.add_option("--part", part_, "breakdown, communication, or movement; without it: all three")
-        ->type_name("PART");
-    command.add_option("--runs", runs_, "of a turn, whose median counts; 0: 3")->type_name("N");
+        .type_name("PART");
+    command.add_option("--runs", runs_, "of a turn, whose median counts; 0: 3").type_name("N");
     command.add_option("--image", image_, "face detection's; without it: the small one that is built in")
-        ->type_name("FILE");
+        .type_name("FILE");
     command.add_flag("--list", lists_, "prints what is compared, and runs nothing");
   }
   void check_options() const override {
@@ -199,9 +199,9 @@ class PaperBench final : public Bench {
   [[nodiscard]] std::shared_ptr<cli::App> loaded(Subject const& subject) const {
     for (std::unique_ptr<cli::App>& app : apps_()) {
       if (app->name() != subject.app) continue;
-      CLI::App options;
+      cli::Options options;
       app->add_options(options);
-      options.parse(subject.arguments);
+      (void)options.parse_line(subject.arguments);
       (void)app->load(1);
       return std::move(app);
     }

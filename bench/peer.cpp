@@ -47,21 +47,21 @@ class PeerBench final : public Bench {
   [[nodiscard]] std::string summary() const override {
     return "from one device to another: small and large items, one item there and back, chains over several devices";
   }
-  void add_options(CLI::App& command) override {
-    command.add_option("--to", to_, "the number of the other device; 1")->type_name("N");
-    command.add_option("--only", only_, "only this: stream, large, round-trip, once, chain, end")->type_name("PART");
-    command.add_option("--items", items_, "that are counted to the last; 0: 100000000")->type_name("N");
+  void add_options(cli::Options& command) override {
+    command.add_option("--to", to_, "the number of the other device; 1").type_name("N");
+    command.add_option("--only", only_, "only this: stream, large, round-trip, once, chain, end").type_name("PART");
+    command.add_option("--items", items_, "that are counted to the last; 0: 100000000").type_name("N");
     command.add_option("--stream-items", stream_items_, "of a turn of the other streams; 0: as many as take 100 ms")
-        ->type_name("N");
-    command.add_option("--trips", trips_, "of a turn; 0: 10000")->type_name("N");
-    command.add_option("--runs", runs_, "of a turn that looks for the end; 0: 50")->type_name("N");
-    command.add_option("--blocks", traffic_.blocks, "of each stage of a stream; 0: 128")->type_name("N");
-    command.add_option("--threads-per-block", traffic_.threads_per_block, "0: 256; whole warps")->type_name("N");
+        .type_name("N");
+    command.add_option("--trips", trips_, "of a turn; 0: 10000").type_name("N");
+    command.add_option("--runs", runs_, "of a turn that looks for the end; 0: 50").type_name("N");
+    command.add_option("--blocks", traffic_.blocks, "of each stage of a stream; 0: 128").type_name("N");
+    command.add_option("--threads-per-block", traffic_.threads_per_block, "0: 256; whole warps").type_name("N");
     command
         .add_option("--capacity-items", traffic_.capacity_items, "of each tunnel of a stream; 0: 16 MiB, 2048 at least")
-        ->type_name("N");
+        .type_name("N");
     command.add_option("--batch-items", traffic_.batch_items, "dma: items that start a copy; 0: the library chooses")
-        ->type_name("N");
+        .type_name("N");
     command.add_flag("--plant", plant_, "an altered item, which must be found");
   }
   void check_options() const override {

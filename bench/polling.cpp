@@ -185,10 +185,10 @@ class PollingBench final : public Bench {
   [[nodiscard]] std::string summary() const override {
     return "a copy kernel alone, and beside a pipeline whose blocks on every SM wait";
   }
-  void add_options(CLI::App& command) override {
-    command.add_option("--bytes", bytes_, "that are copied; 0: 512 MiB")->type_name("BYTES");
-    command.add_option("--passes", passes_, "of a turn; 0: 40")->type_name("N");
-    command.add_option("--threads-per-block", threads_, "of the waiting blocks; 0: 128")->type_name("N");
+  void add_options(cli::Options& command) override {
+    command.add_option("--bytes", bytes_, "that are copied; 0: 512 MiB").type_name("BYTES");
+    command.add_option("--passes", passes_, "of a turn; 0: 40").type_name("N");
+    command.add_option("--threads-per-block", threads_, "of the waiting blocks; 0: 128").type_name("N");
     command.add_flag("--plant", plant_, "expects what was not copied, which must be found");
   }
 

@@ -207,19 +207,19 @@ class RingBench final : public Bench {
   std::string name() const override { return "ring"; }
   std::string summary() const override { return "items a second through one ring in GPU memory, beside other rings"; }
 
-  void add_options(CLI::App& command) override {
+  void add_options(cli::Options& command) override {
     command.add_option("--pattern", pattern_, "each: every thread puts one, gets one; stream: half the blocks put")
-        ->type_name("each|stream|all")
-        ->default_str(pattern_);
+        .type_name("each|stream|all")
+        .default_str(pattern_);
     command.add_option("--item-bytes", item_bytes_, "sizes, with commas: 4, 12, 16, 64")
-        ->type_name("N")
-        ->delimiter(',')
-        ->default_str("4,12,16,64");
+        .type_name("N")
+        .delimiter(',')
+        .default_str("4,12,16,64");
     command.add_option("--threads", threads_, "of pattern each; full grid, 32768, 4096 and 256 if not given")
-        ->type_name("N");
-    command.add_option("--slots", slots_, "of pattern stream")->type_name("N")->default_str("65536");
-    command.add_option("--items", items_, "of a turn, about; chosen by the threads if not given")->type_name("N");
-    command.add_option("--plant", plant_, "break an item, to see that it is found")->type_name("lose|duplicate|swap");
+        .type_name("N");
+    command.add_option("--slots", slots_, "of pattern stream").type_name("N").default_str("65536");
+    command.add_option("--items", items_, "of a turn, about; chosen by the threads if not given").type_name("N");
+    command.add_option("--plant", plant_, "break an item, to see that it is found").type_name("lose|duplicate|swap");
   }
 
   void check_options() const override {

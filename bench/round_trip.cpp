@@ -20,9 +20,9 @@ class RoundTripBench final : public Bench {
   [[nodiscard]] std::string summary() const override {
     return "one item of 8 bytes to a running stage and back: one polling warp, and a block on every SM";
   }
-  void add_options(CLI::App& command) override {
-    command.add_option("--trips", trips_, "of a turn; 0: 10000")->type_name("N");
-    command.add_option("--threads-per-block", threads_, "of the blocks on every SM; 0: 128")->type_name("N");
+  void add_options(cli::Options& command) override {
+    command.add_option("--trips", trips_, "of a turn; 0: 10000").type_name("N");
+    command.add_option("--threads-per-block", threads_, "of the blocks on every SM; 0: 128").type_name("N");
     command.add_flag("--plant", plant_, "an altered item, which must be found");
   }
 

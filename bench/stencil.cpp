@@ -152,12 +152,12 @@ class StencilBench final : public Bench {
   [[nodiscard]] std::string summary() const override {
     return "a stream of matrices through a stencil tunnel, beside a large copy; tasks when ready, or put back";
   }
-  void add_options(CLI::App& command) override {
-    command.add_option("--size", size_, "of a matrix, in values a side; 0: frames of 64 MiB")->type_name("N");
-    command.add_option("--frames", frames_, "0: 16")->type_name("N");
-    command.add_option("--region", region_, "values a side; 0: the library chooses")->type_name("N");
-    command.add_option("--threads", threads_, "CPU threads; 0: 8")->type_name("N");
-    command.add_option("--flow", flow_, "only this: cpu_to_gpu, gpu_to_cpu")->type_name("FLOW");
+  void add_options(cli::Options& command) override {
+    command.add_option("--size", size_, "of a matrix, in values a side; 0: frames of 64 MiB").type_name("N");
+    command.add_option("--frames", frames_, "0: 16").type_name("N");
+    command.add_option("--region", region_, "values a side; 0: the library chooses").type_name("N");
+    command.add_option("--threads", threads_, "CPU threads; 0: 8").type_name("N");
+    command.add_option("--flow", flow_, "only this: cpu_to_gpu, gpu_to_cpu").type_name("FLOW");
   }
   [[nodiscard]] std::vector<Row> run(Request const& request) override {
     if (size_ > 16384) throw cli::BadInput{"--size: at most 16384"};

@@ -33,21 +33,21 @@ class TunnelBench final : public Bench {
     return "items a second through a tunnel: direct, dma and managed beside large copies, launches and a managed ring";
   }
 
-  void add_options(CLI::App& command) override {
-    command.add_option("--items", items_, "of a turn, each way; 0: as many as take 100 ms")->type_name("N");
-    command.add_option("--flow", flow_, "only this: cpu_to_gpu, gpu_to_cpu, both, gpu_to_gpu")->type_name("FLOW");
-    command.add_option("--item-bytes", item_bytes_, "only this: 4, 12, 16, 64, 4096")->type_name("BYTES");
-    command.add_option("--threads", threads_, "CPU threads each way; 0: 1 and 8")->type_name("N");
+  void add_options(cli::Options& command) override {
+    command.add_option("--items", items_, "of a turn, each way; 0: as many as take 100 ms").type_name("N");
+    command.add_option("--flow", flow_, "only this: cpu_to_gpu, gpu_to_cpu, both, gpu_to_gpu").type_name("FLOW");
+    command.add_option("--item-bytes", item_bytes_, "only this: 4, 12, 16, 64, 4096").type_name("BYTES");
+    command.add_option("--threads", threads_, "CPU threads each way; 0: 1 and 8").type_name("N");
     command.add_option("--movement", movement_, "only this: direct, dma, managed; none: what is beside them alone")
-        ->type_name("MOVEMENT");
-    command.add_option("--capacity-items", traffic_.capacity_items, "0: 8 MiB of items")->type_name("N");
+        .type_name("MOVEMENT");
+    command.add_option("--capacity-items", traffic_.capacity_items, "0: 8 MiB of items").type_name("N");
     command.add_option("--batch-items", traffic_.batch_items, "dma: items that start a copy; 0: the library chooses")
-        ->type_name("N");
-    command.add_option("--blocks", traffic_.blocks, "of each GPU stage; 0: 128")->type_name("N");
-    command.add_option("--threads-per-block", traffic_.threads_per_block, "0: 256; whole warps")->type_name("N");
-    command.add_option("--to-device", to_device_, "of --flow gpu_to_gpu: the device that gets")->type_name("N");
-    command.add_option("--batch-bytes", batch_bytes_, "of the baselines' batches")->type_name("BYTES");
-    command.add_option("--plant", plant_, "an error that must be found: lose, duplicate, alter")->type_name("ERROR");
+        .type_name("N");
+    command.add_option("--blocks", traffic_.blocks, "of each GPU stage; 0: 128").type_name("N");
+    command.add_option("--threads-per-block", traffic_.threads_per_block, "0: 256; whole warps").type_name("N");
+    command.add_option("--to-device", to_device_, "of --flow gpu_to_gpu: the device that gets").type_name("N");
+    command.add_option("--batch-bytes", batch_bytes_, "of the baselines' batches").type_name("BYTES");
+    command.add_option("--plant", plant_, "an error that must be found: lose, duplicate, alter").type_name("ERROR");
   }
 
   [[nodiscard]] std::vector<Row> run(Request const& request) override {
@@ -75,8 +75,7 @@ class TunnelBench final : public Bench {
     if (!movement_.empty() && movement_ != "none" && !known(std::views::values(movements), movement_))
       throw cli::BadInput{"--movement: no movement " + movement_};
     if (items_ > most_items) throw cli::BadInput{"--items: at most " + std::to_string(most_items)};
-    if (to_device_ >= 0 && flow_ != "gpu_to_gpu")
-      throw cli::BadInput{"--to-device goes with --flow gpu_to_gpu"};
+    if (to_device_ >= 0 && flow_ != "gpu_to_gpu") throw cli::BadInput{"--to-device goes with --flow gpu_to_gpu"};
     if (threads_ > 256) throw cli::BadInput{"--threads: at most 256"};
     if (traffic_.threads_per_block % 32 != 0) throw cli::BadInput{"--threads-per-block: whole warps of 32"};
     if (batch_bytes_ < 64 * 1024 || batch_bytes_ > (std::size_t{64} << 20))

@@ -1,5 +1,5 @@
 # The program hiway: apps/cli with every application of apps/<name>/ and every bench of bench/. And the program of
-# scripts/demo: apps/cli with gene alignment alone. Objects, not archives: the tests link the same.
+# scripts/demo: gene alignment alone, with the commands that it needs. Objects, not archives: the tests link the same.
 include_guard()
 find_package(CLI11 REQUIRED CONFIG)
 find_package(nlohmann_json REQUIRED CONFIG)
@@ -9,11 +9,11 @@ find_package(EXPAT REQUIRED)
 
 file(GLOB hiway_app_sources CONFIGURE_DEPENDS apps/*/*.cpp)
 list(FILTER hiway_app_sources EXCLUDE REGEX "/(main|demo)\\.cpp$")
-# What the demo runs.
+# What the demo runs: apps/gene_alignment/demo.cpp has no plan, report or bench.
 set(hiway_demo_sources ${hiway_app_sources})
-list(FILTER hiway_demo_sources INCLUDE REGEX "/apps/(cli|gene_alignment|genome)/")
+list(FILTER hiway_demo_sources INCLUDE REGEX "/apps/(gene_alignment|genome)/|/apps/cli/(app|device|graph_command|\
+list_commands|machine|names|options|output|program|progress|run_command|text)\\.cpp$")
 list(REMOVE_ITEM hiway_app_sources ${hiway_demo_sources})
-list(APPEND hiway_demo_sources ${PROJECT_SOURCE_DIR}/bench/bench.cpp)  # what the command bench prints
 # A cascade, a picture and a teapot travel in the program.
 set(face_data ${PROJECT_SOURCE_DIR}/apps/face_detection/data)
 file(READ ${face_data}/lbpcascade_frontalface.xml frontal_face_xml)
@@ -33,20 +33,19 @@ file(READ ${page}/report.css report_css)
 file(READ ${page}/report.js report_js)
 configure_file(${page}/report_assets.cpp.in ${PROJECT_BINARY_DIR}/apps/report_assets.cpp @ONLY)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${page}/report.css ${page}/report.js)
-list(APPEND hiway_demo_sources ${PROJECT_BINARY_DIR}/apps/report_assets.cpp)
+list(APPEND hiway_app_sources ${PROJECT_BINARY_DIR}/apps/report_assets.cpp)
 if(HIWAY_WITH_CUDA)  # baselines that call the toolkit itself; a program without it refuses these methods
   file(GLOB hiway_app_cuda_only CONFIGURE_DEPENDS apps/*/*.cu)
   list(APPEND hiway_app_sources ${hiway_app_cuda_only})
 endif()
 include(HiwayBench)
-list(REMOVE_ITEM hiway_bench_sources ${hiway_demo_sources})
 
-# hiway_app_objects(target files...): what stages in them need of the device is said below.
-function(hiway_app_objects target)
+# hiway_app_objects(target library files...): what stages in them need of the device is said below.
+function(hiway_app_objects target library)
   add_library(${target} OBJECT)
   hiway_sources_or_stub(${target} ${ARGN})
   target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/apps ${PROJECT_SOURCE_DIR})
-  target_link_libraries(${target} PUBLIC hiway CLI11::CLI11 nlohmann_json::nlohmann_json ZLIB::ZLIB)
+  target_link_libraries(${target} PUBLIC ${library} CLI11::CLI11 nlohmann_json::nlohmann_json ZLIB::ZLIB)
   hiway_house_rules(${target})
   if(HIWAY_WITH_CUDA)
     # What places stages on a GPU; a reference is the serial oracle, the rest is plain C++.
@@ -63,10 +62,16 @@ function(hiway_app_objects target)
     target_link_libraries(${target} PUBLIC hiway_cuda)
   endif()
 endfunction()
-hiway_app_objects(hiway_demo_objects ${hiway_demo_sources})
-hiway_app_objects(hiway_apps ${hiway_app_sources} ${hiway_bench_sources})
+hiway_app_objects(hiway_demo_objects hiway_pipelines ${hiway_demo_sources})
+hiway_app_objects(hiway_apps hiway ${hiway_app_sources} ${hiway_bench_sources})
 target_link_libraries(hiway_apps PUBLIC PNG::PNG EXPAT::EXPAT)
 target_sources(hiway_apps INTERFACE $<TARGET_OBJECTS:hiway_demo_objects>)
+# A command line needs no speed, and -O1 compiles in two thirds of the time. What reads or draws large files is not among
+# these.
+set(hiway_command_line ${hiway_demo_sources} ${hiway_app_sources})
+list(FILTER hiway_command_line INCLUDE REGEX "/apps/cli/(app|device|machine|names|options|output|plan|program|progress|\
+[a-z]+_commands?|commands)\\.cpp$")
+set_source_files_properties(${hiway_command_line} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-O1>")
 # Its pixels are OpenCV's in every bit: no multiplication may be fused with an addition.
 set_source_files_properties(apps/face_detection/pyramid.cpp PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
 # Creatures, pictures and foregrounds are the same in every bit on every device.
@@ -82,7 +87,7 @@ set_source_files_properties(${quickly_priced} PROPERTIES COMPILE_OPTIONS "$<$<CO
 file(GLOB many_warps CONFIGURE_DEPENDS apps/region_sum/hiway.cpp)
 set_source_files_properties(${many_warps} PROPERTIES COMPILE_OPTIONS "$<$<COMPILE_LANGUAGE:CUDA>:-maxrregcount=80>")
 add_executable(hiway_demo apps/gene_alignment/demo.cpp)
-target_link_libraries(hiway_demo PRIVATE hiway_demo_objects)
+target_link_libraries(hiway_demo PRIVATE hiway_demo_objects hiway_pipelines)
 hiway_house_rules(hiway_demo)
 
 file(GLOB hiway_program_main CONFIGURE_DEPENDS apps/cli/main.cpp)

@@ -19,23 +19,23 @@ class BackgroundExtraction final : public cli::App {
   }
   std::vector<std::string> methods() const override { return {"hiway", "baseline", "reference"}; }
 
-  void add_options(CLI::App& command) override {
-    width_ = command.add_option("--width", options_.width, "of a frame, in pixels (160)")->type_name("N");
-    height_ = command.add_option("--height", options_.height, "(90)")->type_name("N");
-    frames_ = command.add_option("--frames", options_.frames, "(8)")->type_name("N");
-    folder_ = command
-                  .add_option("--frames-from", options_.folder,
-                              "reads the frames, binary PGM or PPM of one size, in the order of their names")
-                  ->type_name("FOLDER");
-    command.add_option("--out", out_, "writes the last frame's foreground, as PPM or PGM")->type_name("FILE");
+  void add_options(cli::Options& command) override {
+    command_ = command;
+    command.add_option("--width", options_.width, "of a frame, in pixels (160)").type_name("N");
+    command.add_option("--height", options_.height, "(90)").type_name("N");
+    command.add_option("--frames", options_.frames, "(8)").type_name("N");
+    command
+        .add_option("--frames-from", options_.folder,
+                    "reads the frames, binary PGM or PPM of one size, in the order of their names")
+        .type_name("FOLDER");
+    command.add_option("--out", out_, "writes the last frame's foreground, as PPM or PGM").type_name("FILE");
   }
 
   std::vector<std::string> load(std::uint64_t seed) override {
-    if (folder_->count() != 0) {
+    if (command_->given("--frames-from")) {
       if (options_.folder.empty()) throw cli::BadInput{"--frames-from: the folder's name is empty"};
-      for (CLI::Option const* option : {width_, height_, frames_}) {
-        if (option->count() != 0)
-          throw cli::BadInput{"--frames-from and " + option->get_name() + " exclude each other"};
+      for (std::string const option : {"--width", "--height", "--frames"}) {
+        if (command_->given(option)) throw cli::BadInput{"--frames-from and " + option + " exclude each other"};
       }
     }
     if (!out_.empty()) cli::require_writable("--out", out_);
@@ -70,10 +70,7 @@ class BackgroundExtraction final : public cli::App {
  private:
   VideoOptions options_;
   std::string out_;
-  CLI::Option* width_ = nullptr;
-  CLI::Option* height_ = nullptr;
-  CLI::Option* frames_ = nullptr;
-  CLI::Option* folder_ = nullptr;
+  std::optional<cli::Options> command_;
   std::optional<Video> video_;
   std::optional<Summary> oracle_;  // made once, for all methods
 };

@@ -37,11 +37,11 @@ class BlackScholes final : public cli::App {
   }
   std::vector<std::string> methods() const override { return {"hiway", "baseline", "reference"}; }
 
-  void add_options(CLI::App& command) override {
-    command.add_option("--items", problem_.items, "options (10000)")->type_name("N");
-    command.add_option("--iterations", problem_.iterations, "times that a stage prices an option (10)")->type_name("N");
-    command.add_option("--rate", problem_.rate, "of options that a stage drops, 0 to 1 (0.5)")->type_name("RATE");
-    command.add_option("--topology", topology_, "how stages are connected (DiffType)")->type_name(names("|"));
+  void add_options(cli::Options& command) override {
+    command.add_option("--items", problem_.items, "options (10000)").type_name("N");
+    command.add_option("--iterations", problem_.iterations, "times that a stage prices an option (10)").type_name("N");
+    command.add_option("--rate", problem_.rate, "of options that a stage drops, 0 to 1 (0.5)").type_name("RATE");
+    command.add_option("--topology", topology_, "how stages are connected (DiffType)").type_name(names("|"));
     choices_.add_replicas(command);
     choices_.add_feed(command, "how options come and go");
     command.add_flag("--counters", segment_.counters,

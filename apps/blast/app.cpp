@@ -22,18 +22,17 @@ class Blast final : public cli::App {
   }
   std::vector<std::string> methods() const override { return {"hiway", "baseline", "reference"}; }
 
-  void add_options(CLI::App& command) override {
-    command.add_option("--database", options_.database_file, "FASTA, plain or .gz; the first record")
-        ->type_name("FILE");
-    command.add_option("--query", options_.query_file, "FASTA, plain or .gz; the first record")->type_name("FILE");
+  void add_options(cli::Options& command) override {
+    command.add_option("--database", options_.database_file, "FASTA, plain or .gz; the first record").type_name("FILE");
+    command.add_option("--query", options_.query_file, "FASTA, plain or .gz; the first record").type_name("FILE");
     command
         .add_option("--bases", options_.bases, "a random database of N bases, with pieces of the query in it (65536)")
-        ->type_name("N");
-    command.add_option("--query-bases", options_.query_bases, "a random query of N bases (1000)")->type_name("N");
+        .type_name("N");
+    command.add_option("--query-bases", options_.query_bases, "a random query of N bases (1000)").type_name("N");
     command.add_option("--stride", options_.stride, "bases from a seed of the database to the next (4)")
-        ->type_name("4|1");
+        .type_name("4|1");
     command.add_option("--tsv", tsv_, "writes the hits, in order; - with --json FILE: nothing else on stdout")
-        ->type_name("FILE|-");
+        .type_name("FILE|-");
     choices_.add_feed(command, "where its segment reads from");
     choices_.add_replicas(command);
     command.add_flag("--merged", segment_.merged, "method hiway: all nodes merged into one");

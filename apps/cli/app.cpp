@@ -8,9 +8,8 @@
 
 namespace cli {
 
-void add_gpus(CLI::App& command, unsigned& gpus) {
-  command.add_option("--gpus", gpus, "that method hiway shares its work out to: numbers 0 to N - 1 (1)")
-      ->type_name("N");
+void add_gpus(Options& command, unsigned& gpus) {
+  command.add_option("--gpus", gpus, "that method hiway shares its work out to: numbers 0 to N - 1 (1)").type_name("N");
 }
 void check_gpus(unsigned gpus) {
   if (gpus == 0 || gpus > 64) throw BadInput{"--gpus must be 1 to 64: " + std::to_string(gpus)};

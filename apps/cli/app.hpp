@@ -1,8 +1,8 @@
 // App: what an application brings to the program hiway. main.cpp lists them.
 #pragma once
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <hiway/report.hpp>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/job.hpp"
+#include "cli/options.hpp"
 
 namespace cli {
 
@@ -41,7 +42,7 @@ struct MethodRun {
 };
 
 /// The option --gpus of an application that shares its work out to several. check_gpus *throws* BadInput.
-void add_gpus(CLI::App& command, unsigned& gpus);
+void add_gpus(Options& command, unsigned& gpus);
 void check_gpus(unsigned gpus);
 
 /// Of at least one value; of an even number the mean of the two in the middle.
@@ -92,7 +93,7 @@ class App {
   /// What --method takes; the first is the default.
   [[nodiscard]] virtual std::vector<std::string> methods() const = 0;
   /// Adds the application's own options. *Lifetime*: `command` goes before the App does.
-  virtual void add_options(CLI::App& command) = 0;
+  virtual void add_options(Options& command) = 0;
   /// Makes or reads the input, and returns what the user should know about it. *Throws* BadInput.
   virtual std::vector<std::string> load(std::uint64_t seed) = 0;
   /// *Throws* what the library throws.
@@ -100,5 +101,7 @@ class App {
   /// The pipeline of method hiway in dot.
   [[nodiscard]] virtual std::string graph(std::string const& device) = 0;
 };
+
+using Apps = std::vector<std::unique_ptr<App>>;
 
 }  // namespace cli

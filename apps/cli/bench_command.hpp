@@ -4,25 +4,14 @@
 //   1  something is not: one line says what; the answer is printed all the same
 //   2  bad arguments
 #pragma once
-#include <CLI/CLI.hpp>
-#include <cstdint>
-#include <string>
+#include <memory>
 
 #include "bench/bench.hpp"
+#include "cli/command.hpp"
 
 namespace cli {
 
-/// The options of `hiway bench NAME` that are not the bench's.
-struct BenchOptions {
-  std::string device = "auto";
-  std::int64_t repeat = 0;  ///< 0: not given
-  std::string json;
-};
-
-/// *Lifetime*: `command` goes before `bench` and `options` do.
-void add_bench_options(CLI::App& command, bench::Bench& bench, BenchOptions& options);
-
-/// Returns the exit code; `line` is the command as the user gave it. *Throws* BadInput, and what the library throws.
-int run_bench(CLI::App const& command, bench::Bench& bench, BenchOptions const& options, std::string const& line);
+/// *Lifetime*: `benches` outlive it.
+[[nodiscard]] std::unique_ptr<Command> make_bench_command(bench::Benches const& benches);
 
 }  // namespace cli

@@ -1,15 +1,15 @@
 #include "cli/device.hpp"
 
-#include <hiway/hiway.hpp>
+#include <hiway/pipeline.hpp>
 
 namespace cli {
 
-void add_device_option(CLI::App& command, std::string& device) {
+void add_device_option(Options& command, std::string& device) {
   command
       .add_option("--device", device,
                   "simt, cuda:N, or auto: HIWAY_RUN_ON if set, else the first usable GPU, else simt")
-      ->type_name("DEVICE")
-      ->default_str("auto");
+      .type_name("DEVICE")
+      .default_str("auto");
 }
 
 std::string chosen_device(std::string const& wanted) {

@@ -1,12 +1,13 @@
 // The option --device, and the device it chooses.
 #pragma once
-#include <CLI/CLI.hpp>
 #include <string>
+
+#include "cli/options.hpp"
 
 namespace cli {
 
 /// *Lifetime*: `command` goes before `device` does.
-void add_device_option(CLI::App& command, std::string& device);
+void add_device_option(Options& command, std::string& device);
 
 /// The device that a name, or auto, stands for; the library knows. *Throws* hiway::NoDevice.
 [[nodiscard]] std::string chosen_device(std::string const& wanted);

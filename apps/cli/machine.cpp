@@ -3,7 +3,8 @@
 #include <sys/utsname.h>
 
 #include <fstream>
-#include <hiway/hiway.hpp>
+#include <hiway/backend.hpp>
+#include <hiway/version.hpp>
 #include <string>
 #include <thread>
 

@@ -1,10 +1,8 @@
-#include <memory>
-#include <vector>
-
 #include "background_extraction/app.hpp"
 #include "bench/benches.hpp"
 #include "black_scholes/app.hpp"
 #include "blast/app.hpp"
+#include "cli/commands.hpp"
 #include "cli/program.hpp"
 #include "evolutionary_program/app.hpp"
 #include "face_detection/app.hpp"
@@ -18,8 +16,8 @@
 
 namespace {
 
-std::vector<std::unique_ptr<cli::App>> all_apps() {
-  std::vector<std::unique_ptr<cli::App>> apps;
+cli::Apps all_apps() {
+  cli::Apps apps;
   apps.push_back(gene_alignment::make_app());
   apps.push_back(stencil::make_app());
   apps.push_back(face_detection::make_app());
@@ -37,4 +35,8 @@ std::vector<std::unique_ptr<cli::App>> all_apps() {
 
 }  // namespace
 
-int main(int argc, char** argv) { return cli::run_program(argc, argv, all_apps(), bench::all_benches(all_apps)); }
+int main(int argc, char** argv) {
+  cli::Apps const apps = all_apps();
+  bench::Benches const benches = bench::all_benches(all_apps);
+  return cli::run_program(argc, argv, cli::all_commands(apps, benches));
+}

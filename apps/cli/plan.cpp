@@ -9,9 +9,11 @@
 #include <iomanip>
 #include <optional>
 #include <sstream>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "cli/app.hpp"
 #include "cli/bad_input.hpp"
@@ -23,6 +25,18 @@ namespace cli {
 namespace {
 
 using namespace hiway::plan;
+
+struct PlanRequest {
+  std::string file;
+  std::string memory;
+  std::vector<std::string> params;
+  std::vector<std::string> symbols;
+  int degree = 2;
+  std::string certificate;
+  std::string json;
+  bool front = false;
+  bool dot = false;
+};
 
 Parameters parse_params(std::vector<std::string> const& texts) {
   Parameters params;
@@ -226,47 +240,44 @@ void add_symbolic(Answer& answer, PlanRequest const& request, SymbolicPlan const
     answer.certificate = {request.certificate, plan.certificate};
 }
 
-void refuse_for_segments(CLI::App const& command) {
+void refuse_for_segments(Options const& command) {
   for (char const* name : {"--param", "--front", "--dot", "--symbolic", "--degree", "--certificate"}) {
-    if (command.get_option(name)->count() > 0) throw BadInput{std::string{name} + ": not for a segment"};
+    if (command.given(name)) throw BadInput{std::string{name} + ": not for a segment"};
   }
 }
 
-}  // namespace
-
-void add_plan_options(CLI::App& command, PlanRequest& request) {
-  command.add_option("file", request.file, "the program, JSON as docs/planner.md describes it")->type_name("FILE");
-  command.add_option("--memory", request.memory, "what the streams may take together")->type_name("64MiB");
+void add_plan_options(Options& command, PlanRequest& request) {
+  command.add_option("file", request.file, "the program, JSON as docs/planner.md describes it").type_name("FILE");
+  command.add_option("--memory", request.memory, "what the streams may take together").type_name("64MiB");
   command.add_option("--param", request.params, "a parameter's value, in the place of the file's; repeatable")
-      ->type_name("N=64")
-      ->allow_extra_args(false);
+      .type_name("N=64")
+      .one_at_a_time();
   command.add_flag("--front", request.front, "also the front of memory against makespan");
   command.add_option("--json", request.json, "print one JSON object, or write it to FILE")
-      ->type_name("[FILE|-]")
-      ->expected(0, 1);
+      .type_name("[FILE|-]")
+      .expected(0, 1);
   command.add_flag("--dot", request.dot, "print tasks and streams in Graphviz' dot language instead");
   command.add_option("--symbolic", request.symbols, "also capacities for all values of this parameter; repeatable")
-      ->type_name("N")
-      ->allow_extra_args(false);
-  command.add_option("--degree", request.degree, "of the proof's polynomials, at most: 1 to 3 (2)")->type_name("2");
-  command.add_option("--certificate", request.certificate, "write the proof to FILE")->type_name("FILE");
+      .type_name("N")
+      .one_at_a_time();
+  command.add_option("--degree", request.degree, "of the proof's polynomials, at most: 1 to 3 (2)").type_name("2");
+  command.add_option("--certificate", request.certificate, "write the proof to FILE").type_name("FILE");
   command.footer("Ends with 0 when it fits, 1 when it does not or cannot run, 2 for bad input, 3 when it cannot tell.");
 }
 
-int run_plan(CLI::App const& command, PlanRequest const& request) {
+int run_plan(Options const& command, PlanRequest const& request) {
   if (request.file.empty()) throw BadInput{"plan needs a file (hiway plan --help)"};
   PlanOptions options;
-  if (command.get_option("--memory")->count() > 0) options.memory_bytes = parse_bytes("--memory", request.memory);
+  if (command.given("--memory")) options.memory_bytes = parse_bytes("--memory", request.memory);
   options.params = parse_params(request.params);
   options.memory_vs_makespan = request.front;
-  bool const as_json = command.get_option("--json")->count() > 0;
+  bool const as_json = command.given("--json");
   bool const to_file = as_json && !request.json.empty() && request.json != "-";
   if (as_json && !to_file && request.dot) throw BadInput{"--dot and --json both print: give --json a file"};
   if (to_file) require_writable("--json", request.json);
   bool const symbolic = !request.symbols.empty();
   for (char const* name : {"--degree", "--certificate"}) {
-    if (!symbolic && command.get_option(name)->count() > 0)
-      throw BadInput{std::string{name} + ": goes with --symbolic"};
+    if (!symbolic && command.given(name)) throw BadInput{std::string{name} + ": goes with --symbolic"};
   }
   if (!request.certificate.empty()) require_writable("--certificate", request.certificate);
   std::string const file = read_text(request.file, most_bytes);
@@ -296,5 +307,22 @@ int run_plan(CLI::App const& command, PlanRequest const& request) {
   }
   return all_written ? exit_code(answer.verdict) : 1;
 }
+
+class PlanCommand final : public Command {
+ public:
+  std::string name() const override { return "plan"; }
+  std::string summary() const override {
+    return "what capacities a program of tasks and streams needs, and why less deadlocks";
+  }
+  void add_options(Options& command) override { add_plan_options(command, request_); }
+  int run(Options const& command, std::string const& /*line*/) override { return run_plan(command, request_); }
+
+ private:
+  PlanRequest request_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_plan_command() { return std::make_unique<PlanCommand>(); }
 
 }  // namespace cli

@@ -5,28 +5,12 @@
 //   2  bad input: one line with the place in the file
 //   3  it cannot tell: the search was cut short, or there is no proof
 #pragma once
-#include <CLI/CLI.hpp>
-#include <string>
-#include <vector>
+#include <memory>
+
+#include "cli/command.hpp"
 
 namespace cli {
 
-struct PlanRequest {
-  std::string file;
-  std::string memory;
-  std::vector<std::string> params;
-  std::vector<std::string> symbols;
-  int degree = 2;
-  std::string certificate;
-  std::string json;
-  bool front = false;
-  bool dot = false;
-};
-
-/// *Lifetime*: `command` goes before `request` does.
-void add_plan_options(CLI::App& command, PlanRequest& request);
-
-/// Returns the exit code. *Throws* BadInput.
-int run_plan(CLI::App const& command, PlanRequest const& request);
+[[nodiscard]] std::unique_ptr<Command> make_plan_command();
 
 }  // namespace cli

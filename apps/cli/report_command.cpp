@@ -1,5 +1,7 @@
 #include "cli/report_command.hpp"
 
+#include <string>
+
 #include "cli/bad_input.hpp"
 #include "cli/bottleneck.hpp"
 #include "cli/output.hpp"
@@ -7,12 +9,12 @@
 #include "cli/trace_file.hpp"
 
 namespace cli {
+namespace {
 
-void add_report_options(CLI::App& command, ReportRequest& request) {
-  command.add_option("file", request.file, "the trace of a run; - is stdin")->type_name("TRACE");
-  command.add_option("-o,--out", request.out, "the page; - is stdout")->type_name("FILE")->default_str(request.out);
-  command.footer("Prints the sentences that the page begins with.");
-}
+struct ReportRequest {
+  std::string file;
+  std::string out = "report.html";
+};
 
 int run_report(ReportRequest const& request) {
   if (request.file.empty()) throw BadInput{"report needs a trace file (hiway report --help)"};
@@ -30,5 +32,24 @@ int run_report(ReportRequest const& request) {
   print(text);
   return written ? 0 : 1;
 }
+
+class ReportCommand final : public Command {
+ public:
+  std::string name() const override { return "report"; }
+  std::string summary() const override { return "make a page of a run's trace: what held it up, and what it did when"; }
+  void add_options(Options& command) override {
+    command.add_option("file", request_.file, "the trace of a run; - is stdin").type_name("TRACE");
+    command.add_option("-o,--out", request_.out, "the page; - is stdout").type_name("FILE").default_str(request_.out);
+    command.footer("Prints the sentences that the page begins with.");
+  }
+  int run(Options const& /*command*/, std::string const& /*line*/) override { return run_report(request_); }
+
+ private:
+  ReportRequest request_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_report_command() { return std::make_unique<ReportCommand>(); }
 
 }  // namespace cli

@@ -3,20 +3,12 @@
 //   0  the page is written
 //   2  bad arguments, or no trace: one line with the place in the file
 #pragma once
-#include <CLI/CLI.hpp>
-#include <string>
+#include <memory>
+
+#include "cli/command.hpp"
 
 namespace cli {
 
-struct ReportRequest {
-  std::string file;
-  std::string out = "report.html";
-};
-
-/// *Lifetime*: `command` goes before `request` does.
-void add_report_options(CLI::App& command, ReportRequest& request);
-
-/// Returns the exit code. *Throws* BadInput.
-int run_report(ReportRequest const& request);
+[[nodiscard]] std::unique_ptr<Command> make_report_command();
 
 }  // namespace cli

@@ -27,16 +27,16 @@ std::string name_of(hiway::segment::Context context) {
 
 }  // namespace
 
-void SegmentChoices::add_replicas(CLI::App& command) {
-  command.add_option("--replicas", replica_, "method hiway: what has its own queues (warp)")->type_name("warp|block");
+void SegmentChoices::add_replicas(Options& command) {
+  command.add_option("--replicas", replica_, "method hiway: what has its own queues (warp)").type_name("warp|block");
 }
-void SegmentChoices::add_feed(CLI::App& command, std::string const& description) {
-  command.add_option("--feed", feed_, "method hiway: " + description + " (buffer)")->type_name("buffer|tunnel");
+void SegmentChoices::add_feed(Options& command, std::string const& description) {
+  command.add_option("--feed", feed_, "method hiway: " + description + " (buffer)").type_name("buffer|tunnel");
 }
-void SegmentChoices::add_context(CLI::App& command) {
+void SegmentChoices::add_context(Options& command) {
   command
       .add_option("--context", context_, "method hiway: how lanes know the region that their items are of (automatic)")
-      ->type_name("sparse|dense|lane|automatic");
+      .type_name("sparse|dense|lane|automatic");
 }
 hiway::segment::Context SegmentChoices::context() const {
   for (auto const& [name, context] : contexts) {

@@ -17,9 +17,9 @@ enum class Feed : std::uint8_t { buffer, tunnel };
 /// The options --replicas, --feed and --context.
 class SegmentChoices {
  public:
-  void add_replicas(CLI::App& command);
-  void add_feed(CLI::App& command, std::string const& description);
-  void add_context(CLI::App& command);
+  void add_replicas(Options& command);
+  void add_feed(Options& command, std::string const& description);
+  void add_context(Options& command);
   /// *Throws* BadInput, like feed() and context().
   [[nodiscard]] Replica replica() const;
   [[nodiscard]] Feed feed() const;

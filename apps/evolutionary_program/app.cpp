@@ -22,11 +22,11 @@ class EvolutionaryProgram final : public cli::App {
   }
   std::vector<std::string> methods() const override { return {"hiway", "baseline", "reference"}; }
 
-  void add_options(CLI::App& command) override {
-    command.add_option("--population", problem_.population, "creatures of both islands together (128)")->type_name("N");
-    command.add_option("--generations", problem_.generations, "(3)")->type_name("N");
+  void add_options(cli::Options& command) override {
+    command.add_option("--population", problem_.population, "creatures of both islands together (128)").type_name("N");
+    command.add_option("--generations", problem_.generations, "(3)").type_name("N");
     command.add_option("--compute", compute_, "off: creatures go round as they are, to see what that alone takes (on)")
-        ->type_name("on|off");
+        .type_name("on|off");
   }
 
   std::vector<std::string> load(std::uint64_t) override {

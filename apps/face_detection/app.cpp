@@ -19,19 +19,19 @@ class FaceDetection final : public cli::App {
   }
   std::vector<std::string> methods() const override { return {"hiway", "baseline", "reference"}; }
 
-  void add_options(CLI::App& command) override {
+  void add_options(cli::Options& command) override {
     command.add_option("--image", files_.image_file, "binary PGM or PPM, or PNG; without it: a small one of a face")
-        ->type_name("FILE");
+        .type_name("FILE");
     command.add_option("--cascade", files_.cascade_file, "OpenCV's XML, of LBP features; without it: frontal faces")
-        ->type_name("FILE");
+        .type_name("FILE");
     command.add_option("--scale-factor", files_.scale_factor, "from a level to the next smaller one (1.1)")
-        ->type_name("F");
+        .type_name("F");
     command.add_option("--min-neighbours", files_.min_neighbours, "more windows than these are a face; 0: each is (3)")
-        ->type_name("N");
-    command.add_option("--out", out_, "writes the picture with the faces' outlines, as PNG")->type_name("FILE");
+        .type_name("N");
+    command.add_option("--out", out_, "writes the picture with the faces' outlines, as PNG").type_name("FILE");
     command.add_option("--placement", placement_, "paper: pyramid and windows on the GPU; cpu: no stage there (paper)")
-        ->type_name("paper|cpu");
-    command.add_option("--stop-after", stop_after_, "lbp: nothing is put to the last stage")->type_name("STAGE");
+        .type_name("paper|cpu");
+    command.add_option("--stop-after", stop_after_, "lbp: nothing is put to the last stage").type_name("STAGE");
   }
 
   std::vector<std::string> load(std::uint64_t) override {

@@ -31,11 +31,11 @@ class GeneAlignment final : public cli::App {
   }
   std::vector<std::string> methods() const override { return {"hiway", "baseline", "reference"}; }
 
-  void add_options(CLI::App& command) override {
+  void add_options(cli::Options& command) override {
     constexpr char const* group =
         "Input (without any of these: random bases, with a mutated query cut out of the target)";
     auto const add = [&]<class T>(char const* option, std::optional<T>& value, char const* type, char const* text) {
-      command.add_option(option, value, text)->type_name(type)->group(group);
+      command.add_option(option, value, text).type_name(type).group(group);
     };
     add("--target", options_.target_file, "FILE", "FASTA, plain or .gz; the first record");
     add("--query", options_.query_file, "FILE", "FASTA, plain or .gz; the first record");

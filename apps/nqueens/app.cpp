@@ -25,24 +25,24 @@ class NQueens final : public cli::App {
   }
   std::vector<std::string> methods() const override { return {"hiway", "baseline", "reference"}; }
 
-  void add_options(CLI::App& command) override {
-    command.add_option("--n", problem_.n, "queens (10)")->type_name("N");
+  void add_options(cli::Options& command) override {
+    command.add_option("--n", problem_.n, "queens (10)").type_name("N");
     command.add_option("--cpu-rows", cpu_rows_, "rows placed on the CPU (4, or half of N where that is less)")
-        ->type_name("N");
+        .type_name("N");
     cli::add_gpus(command, gpus_);
     command.add_option("--interruptible", interruptible_, "method hiway: nodes that suspend, all or the first K (all)")
-        ->type_name("none|all|K");
+        .type_name("none|all|K");
     command.add_option("--queue-memory", queue_memory_, "method hiway: what all queues should take, a target")
-        ->type_name("64MiB");
-    command.add_option("--max-memory", max_memory_, "method hiway: what they may take at most")->type_name("64MiB");
+        .type_name("64MiB");
+    command.add_option("--max-memory", max_memory_, "method hiway: what they may take at most").type_name("64MiB");
     choices_.add_replicas(command);
     command
         .add_option("--nodes", nodes_,
                     "method hiway: a lane takes a board when it has none, or all lanes together (lanes); by-hand: "
                     "together, and the node saves what is under way itself")
-        ->type_name("lanes|ensembles|by-hand");
+        .type_name("lanes|ensembles|by-hand");
     command.add_option("--replica-count", options_.replicas, "method hiway: blocks; 0: the library chooses (0)")
-        ->type_name("N");
+        .type_name("N");
     command.add_flag("--counters", options_.counts, "method hiway: says what each node did, and what could be better");
     choices_.add_feed(command, "how boards reach the device");
   }

@@ -31,12 +31,12 @@ class Rasterization final : public cli::App {
   }
   std::vector<std::string> methods() const override { return {"hiway", "baseline", "kernels", "reference"}; }
 
-  void add_options(CLI::App& command) override {
-    command.add_option("--pictures", problem_.pictures, "(4)")->type_name("N");
-    command.add_option("--width", problem_.width, "of a picture, in pixels (256)")->type_name("N");
-    command.add_option("--height", problem_.height, "(192)")->type_name("N");
-    command.add_option("--obj", obj_, "a model, Wavefront OBJ; without it: a cube")->type_name("FILE");
-    command.add_option("--out", out_, "writes the last picture, .png or .ppm")->type_name("FILE");
+  void add_options(cli::Options& command) override {
+    command.add_option("--pictures", problem_.pictures, "(4)").type_name("N");
+    command.add_option("--width", problem_.width, "of a picture, in pixels (256)").type_name("N");
+    command.add_option("--height", problem_.height, "(192)").type_name("N");
+    command.add_option("--obj", obj_, "a model, Wavefront OBJ; without it: a cube").type_name("FILE");
+    command.add_option("--out", out_, "writes the last picture, .png or .ppm").type_name("FILE");
     command.add_flag("--kernels-only", kernels_only_,
                      "of baseline and kernels: measures neither vertex nor copies, triangles are on the device before");
   }

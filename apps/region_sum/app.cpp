@@ -17,10 +17,10 @@ class RegionSum final : public cli::App {
   std::string summary() const override { return "many regions of ints, the sum of each (on the GPU)"; }
   std::vector<std::string> methods() const override { return {"hiway", "baseline", "cub", "reference"}; }
 
-  void add_options(CLI::App& command) override {
-    command.add_option("--ints", ints_, "32-bit ints (1048576)")->type_name("N");
+  void add_options(cli::Options& command) override {
+    command.add_option("--ints", ints_, "32-bit ints (1048576)").type_name("N");
     command.add_option("--region", region_, "ints of a region: all have K, or each 0 to MAX (128)")
-        ->type_name("K|uniform:MAX");
+        .type_name("K|uniform:MAX");
     choices_.add_context(command);
     choices_.add_feed(command, "ints and sums lie on the device, or come and go in pieces");
     choices_.add_replicas(command);

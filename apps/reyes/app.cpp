@@ -24,16 +24,16 @@ class Reyes final : public cli::App {
   }
   std::vector<std::string> methods() const override { return {"hiway", "baseline", "reference"}; }
 
-  void add_options(CLI::App& command) override {
-    command.add_option("--patches", file_, "bicubic Bezier patches, BBP; without it: a teapot")->type_name("FILE");
-    command.add_option("--width", width_, "of a picture, in pixels (320)")->type_name("N");
-    command.add_option("--height", height_, "(180)")->type_name("N");
-    command.add_option("--pictures", pictures_wanted_, "of a stream that turns (1)")->type_name("N");
+  void add_options(cli::Options& command) override {
+    command.add_option("--patches", file_, "bicubic Bezier patches, BBP; without it: a teapot").type_name("FILE");
+    command.add_option("--width", width_, "of a picture, in pixels (320)").type_name("N");
+    command.add_option("--height", height_, "(180)").type_name("N");
+    command.add_option("--pictures", pictures_wanted_, "of a stream that turns (1)").type_name("N");
     command.add_option("--form", form_, "method hiway: dice and shade in one kernel, or each in its own (group)")
-        ->type_name("group|stages");
+        .type_name("group|stages");
     command.add_flag("--kernels-only", kernels_only_,
                      "method baseline: measures its kernels, from leaves that are there");
-    command.add_option("--out", out_, "writes the last picture")->type_name("FILE.png|FILE.ppm");
+    command.add_option("--out", out_, "writes the last picture").type_name("FILE.png|FILE.ppm");
   }
 
   std::vector<std::string> load(std::uint64_t) override {

@@ -19,16 +19,15 @@ class Stencil final : public cli::App {
   }
   std::vector<std::string> methods() const override { return {"hiway", "baseline", "reference"}; }
 
-  void add_options(CLI::App& command) override {
-    command.add_option("--width", problem_.width, "of a matrix, in values (256)")->type_name("N");
-    command.add_option("--height", problem_.height, "(256)")->type_name("N");
-    command
-        .add_option("--region", region_, "what is moved at once, R values square or W,H; 0: the library chooses (0)")
-        ->type_name("R[,R]")
-        ->delimiter(',')
-        ->expected(1, 2);
-    command.add_option("--frames", problem_.frames, "matrices (4)")->type_name("N");
-    command.add_option("--iterations", problem_.iterations, "passes over each matrix (1)")->type_name("N");
+  void add_options(cli::Options& command) override {
+    command.add_option("--width", problem_.width, "of a matrix, in values (256)").type_name("N");
+    command.add_option("--height", problem_.height, "(256)").type_name("N");
+    command.add_option("--region", region_, "what is moved at once, R values square or W,H; 0: the library chooses (0)")
+        .type_name("R[,R]")
+        .delimiter(',')
+        .expected(1, 2);
+    command.add_option("--frames", problem_.frames, "matrices (4)").type_name("N");
+    command.add_option("--iterations", problem_.iterations, "passes over each matrix (1)").type_name("N");
     cli::add_gpus(command, gpus_);
   }
 

@@ -24,14 +24,14 @@ class Taxi final : public cli::App {
   }
   std::vector<std::string> methods() const override { return {"hiway", "baseline", "reference"}; }
 
-  void add_options(CLI::App& command) override {
-    command.add_option("--input", options_.file, "CSV: a header, then a trip a line, POLYLINE last")->type_name("FILE");
-    command.add_option("--lines", options_.lines, "N generated trips of 1 to 89 pairs (1000)")->type_name("N");
+  void add_options(cli::Options& command) override {
+    command.add_option("--input", options_.file, "CSV: a header, then a trip a line, POLYLINE last").type_name("FILE");
+    command.add_option("--lines", options_.lines, "N generated trips of 1 to 89 pairs (1000)").type_name("N");
     command
         .add_option(
             "--output", output_,
             "writes line, latitude, longitude of each pair, in order; - with --json FILE: nothing else on stdout")
-        ->type_name("FILE|-");
+        .type_name("FILE|-");
     choices_.add_context(command);
     choices_.add_feed(command, "text and pairs lie on the device, or come and go in pieces");
     choices_.add_replicas(command);

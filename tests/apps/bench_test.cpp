@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/commands.hpp"
 #include "cli/program.hpp"
 
 namespace bench {
@@ -152,7 +153,7 @@ class Fake : public Bench {
   explicit Fake(bool right, Request* asked = nullptr) : right_(right), asked_(asked) {}
   std::string name() const override { return "fake"; }
   std::string summary() const override { return "for tests"; }
-  void add_options(CLI::App& command) override { command.add_option("--flavour", flavour_, "of it"); }
+  void add_options(cli::Options& command) override { command.add_option("--flavour", flavour_, "of it"); }
   std::vector<Row> run(Request const& request) override {
     if (asked_ != nullptr) *asked_ = request;
     Variant const one{"a", [this] { return Turn{1, right_, right_ ? "" : "item 7 is lost"}; }};
@@ -171,12 +172,13 @@ struct Ended {
 };
 
 Ended run_with(Fake* fake, std::vector<char const*> arguments) {
-  std::vector<std::unique_ptr<Bench>> benches;
+  Benches benches;
   benches.emplace_back(fake);
   arguments.insert(arguments.begin(), "/anywhere/hiway");
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
-  int const code = cli::run_program(static_cast<int>(arguments.size()), arguments.data(), {}, benches);
+  int const code =
+      cli::run_program(static_cast<int>(arguments.size()), arguments.data(), cli::all_commands({}, benches));
   std::string out = testing::internal::GetCapturedStdout();
   return {code, std::move(out), testing::internal::GetCapturedStderr()};
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -38,13 +39,15 @@ class StandIn final : public cli::App {
   std::string name() const override { return name_; }
   std::string summary() const override { return {}; }
   std::vector<std::string> methods() const override { return {"hiway", "baseline"}; }
-  void add_options(CLI::App& command) override {
-    for (char const* option : {"--target-length", "--query-length", "--population", "--generations", "--width",
-                               "--height", "--pictures", "--image", "--compute", "--frames"})
-      command.add_option_function<std::string>(
-          option, [this, option](std::string const& value) { sizes_ += std::string(option) + " " + value + " "; });
+  void add_options(cli::Options& command) override {
+    for (auto& [option, value] : values_) command.add_option(option, value, "a size");
   }
-  std::vector<std::string> load(std::uint64_t) override { return {}; }
+  std::vector<std::string> load(std::uint64_t) override {
+    for (auto const& [option, value] : values_) {
+      if (value) sizes_ += option + " " + *value + " ";
+    }
+    return {};
+  }
   cli::MethodRun run(std::string const& method, cli::RunRequest const& request) override {
     asked_.push_back({name_, method, request.job.scheme, sizes_, request.job.pinned});
     cli::MethodRun run;
@@ -57,6 +60,9 @@ class StandIn final : public cli::App {
  private:
   std::string name_;
   std::vector<Asked>& asked_;
+  std::vector<std::pair<std::string, std::optional<std::string>>> values_{
+      {"--target-length", {}}, {"--query-length", {}}, {"--population", {}}, {"--generations", {}}, {"--width", {}},
+      {"--height", {}},        {"--pictures", {}},     {"--image", {}},      {"--compute", {}},     {"--frames", {}}};
   std::string sizes_;
   bool right_;
 };
@@ -69,9 +75,9 @@ std::unique_ptr<Bench> paper(std::vector<Asked>& asked, std::string const& argum
       apps.push_back(std::make_unique<StandIn>(app, asked, app != wrong));
     return apps;
   });
-  CLI::App command;
+  cli::Options command;
   bench->add_options(command);
-  command.parse(arguments);
+  EXPECT_TRUE(command.parse_line(arguments));
   bench->check_options();
   return bench;
 }

@@ -17,6 +17,7 @@
 #include "bench/checked_items.hpp"
 #include "bench/device_run.hpp"
 #include "cli/bad_input.hpp"
+#include "cli/commands.hpp"
 #include "cli/program.hpp"
 
 namespace bench {
@@ -37,7 +38,8 @@ Ended hiway_bench(std::vector<char const*> arguments) {
   arguments.insert(arguments.end(), {"--device", "simt", "--json"});
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
-  int const code = cli::run_program(static_cast<int>(arguments.size()), arguments.data(), {}, all_benches());
+  int const code =
+      cli::run_program(static_cast<int>(arguments.size()), arguments.data(), cli::all_commands({}, all_benches()));
   std::string out = testing::internal::GetCapturedStdout();
   return {code, std::move(out), testing::internal::GetCapturedStderr()};
 }

@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <CLI/CLI.hpp>
-#include <algorithm>
 #include <filesystem>
 #include <iterator>
 #include <limits>
@@ -180,10 +178,9 @@ TEST(Traffic, MovesNothingAndThenSomething) {
 std::vector<Row> run_small(std::string const& name, std::vector<std::string> arguments) {
   for (auto const& bench : all_benches()) {
     if (bench->name() != name) continue;
-    CLI::App command;
+    cli::Options command;
     bench->add_options(command);
-    std::ranges::reverse(arguments);  // as CLI11 takes them
-    command.parse(arguments);
+    EXPECT_TRUE(command.parse(arguments));
     return bench->run({.device = "simt", .repeat = 1, .small = true});
   }
   throw std::runtime_error{"no bench " + name};

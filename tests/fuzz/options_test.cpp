@@ -17,6 +17,7 @@
 #include "background_extraction/app.hpp"
 #include "black_scholes/app.hpp"
 #include "blast/app.hpp"
+#include "cli/commands.hpp"
 #include "cli/program.hpp"
 #include "evolutionary_program/app.hpp"
 #include "face_detection/app.hpp"
@@ -34,7 +35,7 @@
 namespace hiway_tests {
 namespace {
 
-using Apps = std::vector<std::unique_ptr<cli::App>>;
+using cli::Apps;
 
 class Loads final : public cli::App {
  public:
@@ -42,7 +43,7 @@ class Loads final : public cli::App {
   std::string name() const override { return app_->name(); }
   std::string summary() const override { return app_->summary(); }
   std::vector<std::string> methods() const override { return app_->methods(); }
-  void add_options(CLI::App& command) override { app_->add_options(command); }
+  void add_options(cli::Options& command) override { app_->add_options(command); }
   std::vector<std::string> load(std::uint64_t seed) override { return app_->load(seed); }
   cli::MethodRun run(std::string const&, cli::RunRequest const&) override {
     cli::MethodRun run;
@@ -83,11 +84,11 @@ class Written {
 };
 
 std::vector<std::string> option_names(cli::App& app) {
-  CLI::App command;
+  cli::Options command;
   app.add_options(command);
   std::vector<std::string> names{"--device", "--method", "--repeat", "--verify", "--json", "--trace",
                                  "--stats",  "--watch",  "--seed",   "--pinned", "--help"};
-  for (CLI::Option const* option : command.get_options()) names.push_back(option->get_name());
+  for (std::string& name : command.names()) names.push_back(std::move(name));
   return names;
 }
 
@@ -178,7 +179,7 @@ TEST_F(FuzzOptions, EachCommandLineIsTakenOrRefusedInOneLine) {
     {
       Written const out{std::cout};
       Written const errors{std::cerr};
-      code = cli::run_program(static_cast<int>(argv.size()), argv.data(), apps, {});
+      code = cli::run_program(static_cast<int>(argv.size()), argv.data(), cli::all_commands(apps, {}));
       complaint = errors.text();
     }
     bool const is_plan = words.front() == "plan";  // whose verdicts are 1 and 3
