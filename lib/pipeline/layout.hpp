@@ -16,6 +16,7 @@
 
 #include "flow_plan.hpp"
 #include "graph.hpp"
+#include "hiway/outlet/hand.hpp"
 #include "hiway/trace.hpp"
 #include "homes.hpp"
 #include "lib/named_failure.hpp"
@@ -26,7 +27,8 @@ namespace hiway {
 /// A CPU thread of a stage: what it did with its time.
 struct ThreadLog {
   ThreadTrace trace;
-  std::vector<WaitWords> waits;  ///< for each tunnel
+  std::vector<WaitWords> waits;               ///< for each tunnel
+  std::vector<std::unique_ptr<Hand>> hands{};  ///< of the tunnels that it reads alone
 };
 
 /// A stage's words, and the name under which it fails.

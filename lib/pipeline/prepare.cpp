@@ -135,11 +135,28 @@ class Preparer {
       for (std::size_t e = 0; e < place.threads.size(); ++e)
         arena.image(ports.back() + e).trace = &place.threads[e]->trace;
     };
-    for (std::size_t i = 0; i < stage.description.from.size(); ++i) place_ports(place.outlet_ports);
+    for (std::size_t i = 0; i < stage.description.from.size(); ++i) {
+      place_ports(place.outlet_ports);
+      if (!stage.gpu) give_hand(stage, place, i);
+    }
     for (std::size_t i = 0; i < stage.description.into.size(); ++i) {
       place_ports(place.inlet_ports);
       place.closed_executors.push_back(arena.place<Word<std::uint32_t>>());
     }
+  }
+
+  /// To a CPU thread that reads its tunnel `from` alone (outlet/hand.hpp).
+  void give_hand(Stage const& stage, StagePlace& place, std::size_t from) {
+    TunnelBase const& base = *stage.description.from[from];
+    DeclaredTunnel const& tunnel = graph_.tunnels()[base.id()];
+    bool const branches = from >= graph_.cpu()[stage.owner].stage.from.size() || !tunnel.branches.empty();
+    bool const copied = tunnel.stencil == nullptr && base.item_bytes() <= copied_bytes;
+    if (branches || !copied || !is_read_alone(graph_, prepared_.stages, prepared_.grids, tunnel)) return;
+    std::uint32_t const most = Hand::longest_run(base.item_bytes(), base.config().capacity_items);
+    if (most < 2) return;
+    auto& hands = place.threads.front()->hands;
+    hands.push_back(std::make_unique<Hand>(base.item_bytes(), most));
+    homes_.plan(stage.home).image(place.outlet_ports.back()).hand = hands.back().get();
   }
 
   void place_data(std::size_t k) {

@@ -22,6 +22,7 @@ struct EndWords {
 };
 
 class ThreadTrace;
+class Hand;
 
 /// One reader's count of a tunnel, one per thread or block.
 struct alignas(64) OutletPort {
@@ -31,6 +32,7 @@ struct alignas(64) OutletPort {
   bool busy = false;               ///< CPU threads: the last get found an item
   std::uint32_t branch = 0;        ///< CPU threads: the branch chosen last (branches.hpp)
   ThreadTrace* trace = nullptr;    ///< CPU threads of stages
+  Hand* hand = nullptr;            ///< a CPU thread's that reads the tunnel alone (outlet/hand.hpp)
 };
 
 /// One writer's state of a tunnel, one per thread or block.
