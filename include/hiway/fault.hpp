@@ -1,7 +1,7 @@
 // The first error of a run, kept where it happened: one Control at each home.
 //
 //   word       written by                                      read by
-//   aborted    anyone at this home, once, never cleared         every wait at this home
+//   aborted    anyone at this home, once a run                  waits at this home that may be long
 //   taken      the first that faults (compare-exchange)         other faulting lanes
 //   ready      the winner of taken, after the record (release)  the home's monitor (acquire)
 //

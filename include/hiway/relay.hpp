@@ -4,7 +4,7 @@
 //   half     tells, across       which is                        hears, across   which is credit for
 //   outbox   published           what was committed              retired         puts
 //   inbox    retired             what was read                   arrived         gets
-// Where items carry tags (ring.hpp) only `retired` is told: a get looks at the items themselves.
+// Where items carry tags (ring/tags.hpp) only `retired` is told: a get looks at the items themselves.
 // With a direct tunnel `arrived` is the same word as `published`. With dma it is a word of its own, which a later
 // operation on the copies' stream sets, or the host after the copy; the transfer line reads `published`.
 // All these numbers grow, and go by a link (link.hpp), which is a word of one writer where both homes share memory.

@@ -257,7 +257,7 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
     }
   }
 
-  /// The next ticket at each outlet (ring.hpp TagReader).
+  /// The next ticket at each outlet (ring/tags.hpp TagReader).
   struct Next {
     std::uint32_t at[outlet_count == 0 ? 1 : outlet_count];
   };

@@ -8,7 +8,7 @@
 //             the producers'
 //   gate      every outside writer has closed, and every unit read by an inside writer has ended
 //
-// There is one checker: the device monitor's warp, or the host monitor when nothing of the pipeline is on the device.
+// There is one checker: the device monitor's warp, or the supervisor when nothing of the pipeline is on the device.
 // It goes round all units and never waits for one while another is open. For a unit whose gate is open it reads every
 // finished, then every created. If the sums are equal, no task is left that could create another. It then closes the
 // unit and reads every created again: a put that took its ticket too late to see `closed` is seen here. If nothing has

@@ -181,7 +181,7 @@ void Placement::place_crossing(PlacedTunnel& tunnel) {
   tunnel.put.ring = make_ring(tunnel, plan, put_words);
   plan.part = RingPart::inbox;
   tunnel.get.ring = make_ring(tunnel, plan, get_words);
-  put_words.image(tunnel.put.ring.words).given.bits = tunnel.capacity;  // ring.hpp I4
+  put_words.image(tunnel.put.ring.words).given.bits = tunnel.capacity;  // ring/counts.hpp I4
   get_words.image(tunnel.get.ring.words).free.bits = 0;                 // an inbox's `free` is never used
   Crossing& bus = tunnel.bus;
   bus.words = homes_.host().words->place<BusWords>();
@@ -201,7 +201,7 @@ void Placement::place_crossing(PlacedTunnel& tunnel) {
 void Placement::place_whole(PlacedTunnel& tunnel) {
   TunnelConfig const& config = tunnel.base->config();
   Arena& words = homes_.words(tunnel.put.home);
-  // Inside a cycle, a put may go into the same ring whose slot its stage holds (ring.hpp I5). This is decided here
+  // Inside a cycle, a put may go into the same ring whose slot its stage holds (ring/turns.hpp I5). This is decided here
   // because open ends copy the handle.
   std::size_t const grow_to = config.grow_to_items;
   bool const in_cycle = config.when_full != WhenFull::wait || config.planned || grow_to != 0;

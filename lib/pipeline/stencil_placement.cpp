@@ -74,7 +74,7 @@ class StencilPlacer {
     put_.across = base_.from_gpu() && is_told_at_host();
     if (put_.across) {
       put_.freed = words.place<Word<std::uint64_t>>(shape.buffers);
-      for (std::uint32_t i = 0; i < shape.buffers; ++i) made_.heard.push_back({get_.freed + i, put_.freed + i});
+      for (std::uint32_t i = 0; i < shape.buffers; ++i) made_.heard.push_back({{get_.freed + i}, put_.freed + i});
     }
     put_.overlapped = words.place<Word<std::uint32_t>>();
   }

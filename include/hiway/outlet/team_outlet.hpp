@@ -227,7 +227,7 @@ class TeamOutlet : public AnyOutlet {
     if constexpr (stays_in_slot<T>) {
       auto const work = [&](std::byte const* slot) { body(item_in<T>(slot)); };
       while (detail::await_together(team, view_, work)) detail::end_task_together(team, view_);
-    } else {  // the slot is left before the body, which may put into the same ring (ring.hpp I5)
+    } else {  // the slot is left before the body, which may put into the same ring (ring/turns.hpp I5)
       ItemRoom<T> room;
       auto const read = [&](std::byte const* slot) { copy_item(room.item(), item_in<T>(slot)); };
       while (detail::await_together(team, view_, read)) {

@@ -16,13 +16,15 @@
 //   word      written by                       read by
 //   free      claims, and givers of credit     producers
 //   avail     claims, and givers of credit     consumers
-//   claimed   producers (fetch-add)            end check, report, the outbox's prefix
-//   taken     consumers (fetch-add)            stall report
+//   claimed   producers                        end check, report, throttles, the outbox's prefix
+//   taken     consumers                        report, throttles, the inbox's prefix
 //   left      consumers (CAS), in_order only   consumers
 //   given     givers of credit                 claims                        half-rings
 //   turns[i]  holder of the slot's ticket      next holder of the slot       whole rings
 //   done[k]   holders of tickets (fetch-add)   the prefix                    half-rings
-// All words lie at the ring's home and are used there only, except that the end check also reads `claimed` from across.
+// `claimed` and `taken` grow by a fetch-add, or by a compare-exchange where a claim looks at the items (tags.hpp). All
+// words lie at the ring's home and are used there only, except that the end check reads `claimed`, and a throttle a
+// spill pool's `claimed` and `taken`, from across.
 // Hot words lie 1 KB apart: at 128 B they collide in one L2 slice.
 //
 //   I1  capacity >= credits in `free` + items between put and get. `free` may be negative for a moment, until a claim

@@ -33,8 +33,8 @@
 
 namespace hiway {
 
-/// When a get gives its slot's credit: at the grant, or after it has left the slot (I5). In half-rings the monitors
-/// give it; in an in_order ring it is always late.
+/// When a get gives its slot's credit: at the grant, or after it has left the slot (I5). In half-rings the
+/// relays give it; in an in_order ring it is always late.
 enum class Credit : std::uint8_t { early, late };
 
 namespace detail {
