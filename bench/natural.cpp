@@ -3,11 +3,14 @@
 //
 // Time is the steady clock's from run() to its return, as in bench tunnel; queues of other libraries: from the start of
 // their threads to the last one's end. What has no device in it is timed also where the device is emulated.
-#include <algorithm>
-#include <memory>
-#include <utility>
-
 #include "bench/natural.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "bench/benches.hpp"
 #include "bench/one_item.hpp"
@@ -111,48 +114,49 @@ class NaturalBench final : public Bench {
     bool const only_cpu = course == Course::cpu_to_cpu;
     Request const asked = request_of(only_cpu, request);
     std::size_t const capacity = capacity_items_ != 0 ? capacity_items_ : asked.small ? small_capacity : usual_capacity;
-    NaturalWork const work{request.device, course, item_bytes_, threads, capacity, plant()};
+    std::uint64_t const items = items_ != 0 ? items_ : asked.small ? small_items : 0;
+    Work const sizes{.device = request.device, .item_bytes = item_bytes_};
     std::vector<Variant> variants;
-    auto const add = [&](std::string const& name, std::unique_ptr<Mover> mover) {
-      Work const sizes{.device = request.device, .item_bytes = item_bytes_};
-      auto timed = std::make_shared<TimedMover>(std::move(mover), sizes,
-                                                items_ != 0   ? items_
-                                                : asked.small ? small_items
-                                                              : 0,
-                                                asked.small);
-      variants.push_back({name, [timed] { return timed->turn(); }, [timed] { return timed->facts(); }});
-    };
-    if (is_asked(by_items)) add(by_items, make_natural(work, NaturalCalls::items));
-    bool const may_get = only_cpu || course == Course::cpu_to_gpu_to_cpu;
-    if (may_get && is_asked(by_gets)) add(by_gets, make_natural(work, NaturalCalls::gets));
-    if (is_asked(by_spans)) add(by_spans, make_natural(work, NaturalCalls::spans));
-    if (only_cpu) {
-      for (Peer& peer : make_peers(work)) {
-        if (is_asked(peer.name)) add(peer.name, std::move(peer.mover));
-      }
-    } else if (is_asked(name_of(ByHand::large_copy))) {
-      add_large_copy(work, add);
+    for (Way& way : ways_of({request.device, course, item_bytes_, threads, capacity, plant()})) {
+      auto timed = std::make_shared<TimedMover>(std::move(way.mover), sizes, items, asked.small);
+      variants.push_back({way.name, [timed] { return timed->turn(); }, [timed] { return timed->facts(); }});
     }
-    Json what{{"course", course_name},
-              {"item_bytes", item_bytes_},
-              {"threads", std::to_string(threads) + " a CPU end"},
-              {"capacity_items", capacity}};
+    Json what{
+        {"course", course_name}, {"item_bytes", item_bytes_}, {"cpu_threads", threads}, {"capacity_items", capacity}};
     if (!only_cpu && raw_cuda(request.device) == nullptr) what["large copy"] = "none: it needs a GPU";
     Row row = measure(std::move(what), "items/s", Better::more, beside(only_cpu, threads, variants), variants, asked);
     row.only_cpu = only_cpu;
     return row;
   }
 
-  /// There and back it copies as many items each way, at the same time.
-  template <class Add>
-  static void add_large_copy(NaturalWork const& work, Add const& add) {
-    RawCuda const* const raw = raw_cuda(work.device);
-    if (raw == nullptr) return;
+  /// Those that are asked for.
+  [[nodiscard]] std::vector<Way> ways_of(NaturalWork const& work) const {
+    std::vector<Way> ways;
+    auto const add_hiway = [&](char const* name, NaturalCalls calls) {
+      if (is_asked(name)) ways.push_back({name, make_natural(work, calls)});
+    };
+    add_hiway(by_items, NaturalCalls::items);
+    if (work.course == Course::cpu_to_cpu || work.course == Course::cpu_to_gpu_to_cpu)
+      add_hiway(by_gets, NaturalCalls::gets);
+    add_hiway(by_spans, NaturalCalls::spans);
+    for (Way& way : work.course == Course::cpu_to_cpu ? make_peers(work) : large_copies(work)) {
+      if (is_asked(way.name)) ways.push_back(std::move(way));
+    }
+    return ways;
+  }
+
+  /// One, on a GPU. There and back it copies as many items each way, at the same time.
+  [[nodiscard]] static std::vector<Way> large_copies(NaturalWork const& work) {
+    std::vector<Way> copies;
     Flow const flow = work.course == Course::cpu_to_gpu   ? Flow::cpu_to_gpu
                       : work.course == Course::gpu_to_cpu ? Flow::gpu_to_cpu
                                                           : Flow::both;
-    add(name_of(ByHand::large_copy),
-        raw->make(ByHand::large_copy, {work.device, flow, work.item_bytes, 1, work.plant}, batch_bytes));
+    if (RawCuda const* const raw = raw_cuda(work.device); raw != nullptr) {
+      copies.push_back(
+          {name_of(ByHand::large_copy),
+           raw->make(ByHand::large_copy, {work.device, flow, work.item_bytes, 1, work.plant}, batch_bytes)});
+    }
+    return copies;
   }
 
   /// What the row's ratios are taken against: where it is left out, hiway.
@@ -171,13 +175,13 @@ class NaturalBench final : public Bench {
     if (is_asked(by_items)) variants.push_back(one_item_variant(by_items, make_one_item(work), work));
     if (!through_gpu && is_asked(mutex_and_deque))
       variants.push_back(one_item_variant(mutex_and_deque, make_one_item_of_deque(work), work));
-    Json what{{"course", name_of(through_gpu)}, {"one item", "its thread then computes"}, {"compute_us", compute_us}};
+    Json what{{"course", through_gpu ? "cpu_to_gpu_to_cpu" : "cpu_to_cpu"},
+              {"one item", "its thread then computes"},
+              {"compute_us", compute_us}};
     Row row = measure(std::move(what), "us", Better::less, through_gpu ? "" : mutex_and_deque, variants, asked);
     row.only_cpu = !through_gpu;
     return row;
   }
-  static char const* name_of(bool through_gpu) { return through_gpu ? "cpu_to_gpu_to_cpu" : "cpu_to_cpu"; }
-  static char const* name_of(ByHand way) { return bench::name_of(way); }
 
   std::string only_;
   std::string variant_;

@@ -36,22 +36,21 @@ struct NaturalWork {
 /// hiway's. *Throws* std::invalid_argument for a size that is not there.
 [[nodiscard]] std::unique_ptr<Mover> make_natural(NaturalWork const& work, NaturalCalls calls);
 
-/// What CPU threads may use instead.
-struct Peer {
+/// A mover by the name that its variant has.
+struct Way {
   std::string name;
   std::unique_ptr<Mover> mover;
 };
+/// What CPU threads may use instead, for `work` of course cpu_to_cpu. *Throws* as make_natural.
+[[nodiscard]] std::vector<Way> make_peers(NaturalWork const& work);
 inline constexpr char const* boost_spsc_queue = "boost spsc_queue";
 inline constexpr char const* boost_queue = "boost queue";
 inline constexpr char const* concurrent_queue = "moodycamel";
 inline constexpr char const* concurrent_queue_with_tokens = "moodycamel tokens";
 inline constexpr char const* mutex_and_deque = "mutex and deque";
 
-/// Those that can do `work`, of course cpu_to_cpu. *Throws* as make_natural.
-[[nodiscard]] std::vector<Peer> make_peers(NaturalWork const& work);
-
 /// Those of a file that is part of the program only where its header was found: it makes itself known before main.
-using MakePeers = std::vector<Peer> (*)(NaturalWork const& work);
+using MakePeers = std::vector<Way> (*)(NaturalWork const& work);
 /// *Threads*: before main. Returns true.
 bool register_peers(MakePeers more) noexcept;
 

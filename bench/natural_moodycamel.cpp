@@ -85,10 +85,10 @@ class WithTokens {
   Camel<T> queue_;
 };
 
-std::vector<Peer> make_camels(NaturalWork const& work) {
+std::vector<Way> make_camels(NaturalWork const& work) {
   return with_natural_items(work.item_bytes, [&]<class Item>(Item*) {
     Json const facts{{"bound", "looked at each 256 items"}};
-    std::vector<Peer> peers;
+    std::vector<Way> peers;
     peers.push_back({concurrent_queue, std::make_unique<QueueMover<Waiting<WithoutTokens<Item>>>>(work, facts)});
     peers.push_back(
         {concurrent_queue_with_tokens, std::make_unique<QueueMover<Waiting<WithTokens<Item>>>>(work, facts)});

@@ -84,15 +84,15 @@ bool register_peers(MakePeers more) noexcept {
   return true;
 }
 
-std::vector<Peer> make_peers(NaturalWork const& work) {
+std::vector<Way> make_peers(NaturalWork const& work) {
   return with_natural_items(work.item_bytes, [&]<class Item>(Item*) {
-    std::vector<Peer> peers;
+    std::vector<Way> peers;
     if (work.threads == 1)
       peers.push_back({boost_spsc_queue, std::make_unique<QueueMover<Waiting<SpscQueue<Item>>>>(work)});
     Json const capacity{{"capacity_items", std::min(work.capacity_items, most_of_boost_queue)}};
     peers.push_back({boost_queue, std::make_unique<QueueMover<Waiting<FixedQueue<Item>>>>(work, capacity)});
     if (known_peers() != nullptr) {
-      for (Peer& peer : known_peers()(work)) peers.push_back(std::move(peer));
+      for (Way& peer : known_peers()(work)) peers.push_back(std::move(peer));
     }
     peers.push_back({mutex_and_deque, std::make_unique<QueueMover<LockedQueue<Item>>>(work)});
     return peers;

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <hiway/pipeline.hpp>
+#include <string>
 
 #include "bench/numbered.hpp"
 

@@ -13,12 +13,13 @@ endif()
 # Queues of other libraries that bench natural compares with: headers only. Boost's lie beside Boost.Context's.
 find_path(HIWAY_CONCURRENTQUEUE_DIR concurrentqueue/concurrentqueue.h DOC "Where moodycamel's ConcurrentQueue is; benches only")
 mark_as_advanced(HIWAY_CONCURRENTQUEUE_DIR)
-if(NOT HIWAY_CONCURRENTQUEUE_DIR)
+set(peers_headers ${Boost_INCLUDE_DIRS})
+if(HIWAY_CONCURRENTQUEUE_DIR)
+  list(APPEND peers_headers ${HIWAY_CONCURRENTQUEUE_DIR})
+else()
   message(STATUS "hiway: bench natural without moodycamel's ConcurrentQueue (not found)")
   list(FILTER hiway_bench_sources EXCLUDE REGEX "/natural_moodycamel\\.cpp$")
 endif()
-set(peers_headers ${Boost_INCLUDE_DIRS} ${HIWAY_CONCURRENTQUEUE_DIR})
-list(FILTER peers_headers EXCLUDE REGEX "NOTFOUND$")
 list(REMOVE_ITEM peers_headers ${CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES})  # named again they would come first
 set_source_files_properties(bench/natural_peers.cpp bench/natural_moodycamel.cpp PROPERTIES
   INCLUDE_DIRECTORIES "${peers_headers}")

@@ -83,7 +83,7 @@ TEST(NaturalBench, EverySizeFitsAndTunnelsRunFull) {
         {"--item-bytes", bytes, "--threads", "3", "--items", "2000", "--capacity-items", "64", "--compute-us", "100"});
     EXPECT_THAT(first_wrong(rows), IsEmpty()) << bytes;
     EXPECT_THAT(rows, SizeIs(6));
-    EXPECT_EQ(rows[0].what["threads"], "3 a CPU end");
+    EXPECT_EQ(rows[0].what["cpu_threads"], 3);
   }
 }
 
