@@ -78,6 +78,9 @@ Json to_json(Measured const& measured, bool emulated) {
   return object;
 }
 
+/// Whether its times are no times.
+bool is_emulated(Row const& row, Request const& request) { return request.small && !row.only_cpu; }
+
 Json to_json(Row const& row, bool emulated) {
   Json object;
   object["what"] = row.what;
@@ -138,21 +141,21 @@ Json to_json(Result const& result) {
   object["repeat"] = result.request.repeat;
   object["right"] = first_wrong(result.rows).empty();
   object["rows"] = Json::array();
-  for (Row const& row : result.rows) object["rows"].push_back(to_json(row, result.request.small));
+  for (Row const& row : result.rows) object["rows"].push_back(to_json(row, is_emulated(row, result.request)));
   return object;
 }
 
 std::string to_text(Result const& result) {
-  bool const emulated = result.request.small;
   std::ostringstream text;
   text << "bench " << result.bench << ", device " << result.request.device << ": "
        << (first_wrong(result.rows).empty() ? "right" : "NOT RIGHT");
-  if (emulated) {
-    text << "; emulated: no time is a speed\n";
-  } else {
-    text << "; median of " << result.request.repeat << " (lowest to highest)\n";
-  }
+  bool const timed =
+      std::ranges::any_of(result.rows, [&](Row const& row) { return !is_emulated(row, result.request); });
+  if (result.request.small) text << "; emulated: no time is a speed" << (timed ? ", but for CPU threads alone" : "");
+  if (timed) text << "; median of " << result.request.repeat << " (lowest to highest)";
+  text << "\n";
   for (Row const& row : result.rows) {
+    bool const emulated = is_emulated(row, result.request);
     text << words_of(row.what) << " [" << row.unit << (row.better == Better::less ? ", less is better" : "") << "]\n";
     for (Measured const& measured : row.measured) {
       text << "  " << std::left << std::setw(24) << measured.variant;

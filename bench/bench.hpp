@@ -1,5 +1,5 @@
-// A bench: one question, asked on one machine in one run. Every figure stands beside its floor or its baseline, measured
-// in the same run in turns, with what was moved checked.
+// A bench: one question, asked on one machine in one run. Every figure stands beside its floor or its baseline,
+// measured in the same run in turns, with what was moved checked.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -59,6 +59,7 @@ struct Row {
   Better better = Better::more;
   std::string beside;  ///< the variant that ratios are taken against; empty: none
   std::vector<Measured> measured;
+  bool only_cpu = false;  ///< no device is in it: its times are times where the device is emulated, too
 };
 
 /// Runs the variants in turns, `request.repeat` times each; on a GPU behind one turn each that is not counted.
@@ -104,7 +105,8 @@ struct Result {
 [[nodiscard]] std::string first_wrong(std::vector<Row> const& rows);
 
 /// {bench, command, device, machine, emulated, repeat, right, rows: [{what, unit, better, beside, measured: [{variant,
-/// median, lowest, highest, values, ratio, right, wrong, facts}]}]}; on the emulated device every time is null.
+/// median, lowest, highest, values, ratio, right, wrong, facts}]}]}; on the emulated device every time is null, but in
+/// rows that are only_cpu.
 [[nodiscard]] Json to_json(Result const& result);
 
 /// The same for people.

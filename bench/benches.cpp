@@ -9,6 +9,7 @@ std::vector<std::unique_ptr<Bench>> all_benches(AppList apps) {
   benches.push_back(make_ring());
   benches.push_back(make_contention());
   benches.push_back(make_tunnel());
+  benches.push_back(make_natural());
   benches.push_back(make_movement());
   benches.push_back(make_stencil());
   benches.push_back(make_round_trip());

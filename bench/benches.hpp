@@ -10,6 +10,7 @@ namespace bench {
 
 // What crosses tunnels; each in the file of its name.
 [[nodiscard]] std::unique_ptr<Bench> make_tunnel();
+[[nodiscard]] std::unique_ptr<Bench> make_natural();
 [[nodiscard]] std::unique_ptr<Bench> make_movement();
 [[nodiscard]] std::unique_ptr<Bench> make_stencil();
 [[nodiscard]] std::unique_ptr<Bench> make_round_trip();

@@ -201,8 +201,8 @@ void Placement::place_crossing(PlacedTunnel& tunnel) {
 void Placement::place_whole(PlacedTunnel& tunnel) {
   TunnelConfig const& config = tunnel.base->config();
   Arena& words = homes_.words(tunnel.put.home);
-  // Inside a cycle, a put may go into the same ring whose slot its stage holds (ring/turns.hpp I5). This is decided here
-  // because open ends copy the handle.
+  // Inside a cycle, a put may go into the same ring whose slot its stage holds (ring/turns.hpp I5). This is decided
+  // here because open ends copy the handle.
   std::size_t const grow_to = config.grow_to_items;
   bool const in_cycle = config.when_full != WhenFull::wait || config.planned || grow_to != 0;
   bool const may_hold = tunnel.base->item_bytes() > copied_bytes && in_cycle;

@@ -141,6 +141,17 @@ TEST(BenchJson, AnEmulatedTimeIsNull) {
   EXPECT_EQ(json["rows"][0]["measured"][0]["right"], true);
 }
 
+TEST(BenchJson, ATimeWithoutADeviceIsATimeBesideTheEmulatedOne) {
+  Result result = two_rows(true);
+  result.rows.push_back(result.rows[0]);
+  result.rows[1].only_cpu = true;
+  Json const json = to_json(result);
+  EXPECT_TRUE(json["rows"][0]["measured"][0]["median"].is_null());
+  EXPECT_EQ(json["rows"][1]["measured"][0]["median"], 6e9);
+  EXPECT_THAT(to_text(result), HasSubstr("6 G"));
+  EXPECT_THAT(to_text(result), HasSubstr("no time is a speed, but for CPU threads alone; median of 1"));
+}
+
 TEST(BenchText, ShowsFiguresInUnitsOrNone) {
   EXPECT_THAT(to_text(two_rows(false)), HasSubstr("12 G"));
   EXPECT_THAT(to_text(two_rows(false)), HasSubstr("x4 of b"));

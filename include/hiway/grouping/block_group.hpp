@@ -30,8 +30,8 @@
 //       already making. A warp that cannot join a shared claim makes its own
 //   Orders    status set (release) -> the holder's look (acquire): key and count are there
 //             status cleared (release) -> its warp's look (acquire): share and ticket are there, and all that the
-//             holder's ticket and credit acquired (ring/counts.hpp I4, termination.hpp T5); and the holder's ticket comes
-//             before whatever the warp releases later (T1)
+//             holder's ticket and credit acquired (ring/counts.hpp I4, termination.hpp T5); and the holder's ticket
+//             comes before whatever the warp releases later (T1)
 //             holder released -> holder taken (acquire): what the last holder cleared is seen (G3)
 //             here cleared (release) -> here set (acquire): the next group's words follow the last one's
 //             All of this is in the block's scope; the claim itself is in the device's
