@@ -92,9 +92,8 @@ RunReport run(Read read, std::uint64_t n = many, unsigned readers = 1) {
 
 TEST(Hand, EachItemComesOnceAndInOrder) {
   std::uint64_t next = 0;
-  RunReport const report = run([&](Outlet<std::uint64_t> in) {
-    in.for_each_h([&](std::uint64_t i) { ASSERT_EQ(i, next++); });
-  });
+  RunReport const report =
+      run([&](Outlet<std::uint64_t> in) { in.for_each_h([&](std::uint64_t i) { ASSERT_EQ(i, next++); }); });
   EXPECT_EQ(next, many);
   EXPECT_EQ(report.tunnels.front().items, many);
   EXPECT_EQ(report.tunnels.front().finished, many);

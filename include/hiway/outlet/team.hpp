@@ -37,7 +37,7 @@ HIWAY_DEVICE inline Claimed claim_items(Machine m, OutletView const& v, std::uin
 }
 
 /// One try of a team for one item: `work(std::byte const* slot)` in all its lanes, with the item in its slot.
-template <class Team, class Work>
+HIWAY_NO_SPACE_CHECK template <class Team, class Work>
 HIWAY_DEVICE inline Found work_together(Team team, OutletView const& all, Work&& work) {
   auto const m = team.m;
   OutletView const& v = fullest(m, all);
