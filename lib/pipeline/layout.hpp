@@ -16,6 +16,7 @@
 
 #include "flow_plan.hpp"
 #include "graph.hpp"
+#include "hiway/machine/bell.hpp"
 #include "hiway/outlet/hand.hpp"
 #include "hiway/trace.hpp"
 #include "homes.hpp"
@@ -39,6 +40,7 @@ struct StagePlace {
   std::vector<InletPort*> inlet_ports{};                 ///< for each tunnel in `into`: an array of `executors`
   std::vector<Word<std::uint32_t>*> closed_executors{};  ///< for each tunnel in `into`
   std::vector<std::unique_ptr<ThreadLog>> threads{};     ///< of a CPU stage
+  std::unique_ptr<Bell> bell{};                          ///< of a CPU stage
 };
 
 /// Who checks for the end.

@@ -24,6 +24,7 @@ class Preparer {
     layout_.placement.place_all();
     layout_.placement.give_spill_memory(prepared_.flow);
     for (std::size_t s = 0; s < prepared_.stages.size(); ++s) place_stage(s);
+    for (std::size_t s = 0; s < prepared_.stages.size(); ++s) hang_bell(s);
     for (std::size_t k = 0; k < graph_.kernels().size(); ++k) place_data(k);
     build_monitors(layout_);
     prepared_.is_current = true;
@@ -143,6 +144,32 @@ class Preparer {
       place_ports(place.inlet_ports);
       place.closed_executors.push_back(arena.place<Word<std::uint32_t>>());
     }
+  }
+
+  /// The bell of a CPU stage: its threads nap by it, and those that put for this stage alone ring it.
+  void hang_bell(std::size_t number) {
+    Stage const& stage = prepared_.stages[number];
+    if (stage.gpu) return;
+    StagePlace& place = prepared_.places[number];
+    place.bell = std::make_unique<Bell>();
+    for (OutletPort* const ports : place.outlet_ports) hang_at(ports, number, *place.bell);
+    for (TunnelBase const* const base : stage.description.from) {
+      if (stages_at(prepared_.stages, *base, EndOf::readers).size() != 1) continue;
+      if (graph_.tunnels()[base->id()].open_outlets != 0) continue;
+      for (std::size_t const writer : stages_at(prepared_.stages, *base, EndOf::writers)) {
+        if (prepared_.stages[writer].gpu) continue;
+        std::vector<TunnelBase*> const& into = prepared_.stages[writer].description.into;
+        for (std::size_t i = 0; i < into.size(); ++i) {
+          if (into[i] == base) hang_at(prepared_.places[writer].inlet_ports[i], writer, *place.bell);
+        }
+      }
+    }
+  }
+  /// At the ports of each of the stage's threads.
+  template <class Port>
+  void hang_at(Port* ports, std::size_t stage, Bell& bell) {
+    Arena& arena = homes_.plan(prepared_.stages[stage].home);
+    for (unsigned e = 0; e < prepared_.stages[stage].executors; ++e) arena.image(ports + e).bell = &bell;
   }
 
   /// To a CPU thread that reads its tunnel `from` alone (outlet/hand.hpp).

@@ -116,6 +116,7 @@ inline void note_get(OutletView const& v, bool got) {
   OutletPort& port = *v.ports;
   if (port.busy && !got) port.idle_since_ns = std::chrono::steady_clock::now().time_since_epoch().count();
   port.busy = got;
+  if (!got) this_thread_context().bell = port.bell;
   if (port.trace == nullptr) return;
   if (got) {
     port.trace->got(v.tunnel);
