@@ -9,6 +9,7 @@
 
 #include "hiway/launch/stage_words.hpp"
 #include "hiway/log.hpp"
+#include "hiway/machine/bell.hpp"
 #include "hiway/machine/on_this_device.hpp"
 #include "hiway/memory.hpp"
 
@@ -99,7 +100,9 @@ std::chrono::microseconds nap_length(unsigned naps) noexcept {
 }
 
 void nap(unsigned naps) noexcept {
-  ++this_thread_context().naps;
+  ThreadContext& context = this_thread_context();
+  ++context.naps;
+  if (context.bell != nullptr) return context.bell->nap(nap_length(naps));
   std::this_thread::sleep_for(nap_length(naps));
 }
 

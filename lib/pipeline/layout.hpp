@@ -16,6 +16,8 @@
 
 #include "flow_plan.hpp"
 #include "graph.hpp"
+#include "hiway/machine/bell.hpp"
+#include "hiway/outlet/hand.hpp"
 #include "hiway/trace.hpp"
 #include "homes.hpp"
 #include "lib/named_failure.hpp"
@@ -26,7 +28,8 @@ namespace hiway {
 /// A CPU thread of a stage: what it did with its time.
 struct ThreadLog {
   ThreadTrace trace;
-  std::vector<WaitWords> waits;  ///< for each tunnel
+  std::vector<WaitWords> waits;               ///< for each tunnel
+  std::vector<std::unique_ptr<Hand>> hands{};  ///< of the tunnels that it reads alone
 };
 
 /// A stage's words, and the name under which it fails.
@@ -37,6 +40,7 @@ struct StagePlace {
   std::vector<InletPort*> inlet_ports{};                 ///< for each tunnel in `into`: an array of `executors`
   std::vector<Word<std::uint32_t>*> closed_executors{};  ///< for each tunnel in `into`
   std::vector<std::unique_ptr<ThreadLog>> threads{};     ///< of a CPU stage
+  std::unique_ptr<Bell> bell{};                          ///< of a CPU stage
 };
 
 /// Who checks for the end.

@@ -24,6 +24,7 @@ class Preparer {
     layout_.placement.place_all();
     layout_.placement.give_spill_memory(prepared_.flow);
     for (std::size_t s = 0; s < prepared_.stages.size(); ++s) place_stage(s);
+    for (std::size_t s = 0; s < prepared_.stages.size(); ++s) hang_bell(s);
     for (std::size_t k = 0; k < graph_.kernels().size(); ++k) place_data(k);
     build_monitors(layout_);
     prepared_.is_current = true;
@@ -135,11 +136,54 @@ class Preparer {
       for (std::size_t e = 0; e < place.threads.size(); ++e)
         arena.image(ports.back() + e).trace = &place.threads[e]->trace;
     };
-    for (std::size_t i = 0; i < stage.description.from.size(); ++i) place_ports(place.outlet_ports);
+    for (std::size_t i = 0; i < stage.description.from.size(); ++i) {
+      place_ports(place.outlet_ports);
+      if (!stage.gpu) give_hand(stage, place, i);
+    }
     for (std::size_t i = 0; i < stage.description.into.size(); ++i) {
       place_ports(place.inlet_ports);
       place.closed_executors.push_back(arena.place<Word<std::uint32_t>>());
     }
+  }
+
+  /// The bell of a CPU stage: its threads nap by it, and those that put for this stage alone ring it.
+  void hang_bell(std::size_t number) {
+    Stage const& stage = prepared_.stages[number];
+    if (stage.gpu) return;
+    StagePlace& place = prepared_.places[number];
+    place.bell = std::make_unique<Bell>();
+    for (OutletPort* const ports : place.outlet_ports) hang_at(ports, number, *place.bell);
+    for (TunnelBase const* const base : stage.description.from) {
+      if (stages_at(prepared_.stages, *base, EndOf::readers).size() != 1) continue;
+      if (graph_.tunnels()[base->id()].open_outlets != 0) continue;
+      for (std::size_t const writer : stages_at(prepared_.stages, *base, EndOf::writers)) {
+        if (prepared_.stages[writer].gpu) continue;
+        std::vector<TunnelBase*> const& into = prepared_.stages[writer].description.into;
+        for (std::size_t i = 0; i < into.size(); ++i) {
+          if (into[i] == base) hang_at(prepared_.places[writer].inlet_ports[i], writer, *place.bell);
+        }
+      }
+    }
+  }
+  /// At the ports of each of the stage's threads.
+  template <class Port>
+  void hang_at(Port* ports, std::size_t stage, Bell& bell) {
+    Arena& arena = homes_.plan(prepared_.stages[stage].home);
+    for (unsigned e = 0; e < prepared_.stages[stage].executors; ++e) arena.image(ports + e).bell = &bell;
+  }
+
+  /// To a CPU thread that reads its tunnel `from` alone (outlet/hand.hpp).
+  void give_hand(Stage const& stage, StagePlace& place, std::size_t from) {
+    TunnelBase const& base = *stage.description.from[from];
+    DeclaredTunnel const& tunnel = graph_.tunnels()[base.id()];
+    bool const branches = from >= graph_.cpu()[stage.owner].stage.from.size() || !tunnel.branches.empty();
+    bool const copied = tunnel.stencil == nullptr && base.item_bytes() <= copied_bytes;
+    if (branches || !copied || !is_read_alone(graph_, prepared_.stages, prepared_.grids, tunnel)) return;
+    std::uint32_t const most = Hand::longest_run(base.item_bytes(), base.config().capacity_items);
+    if (most < 2) return;
+    auto& hands = place.threads.front()->hands;
+    hands.push_back(std::make_unique<Hand>(base.item_bytes(), most));
+    homes_.plan(stage.home).image(place.outlet_ports.back()).hand = hands.back().get();
   }
 
   void place_data(std::size_t k) {

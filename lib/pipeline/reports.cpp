@@ -14,8 +14,10 @@ double seconds(std::int64_t ns) { return static_cast<double>(ns) / 1e9; }
 
 void Reports::begin() {
   for (StagePlace& s : layout_.prepared.places) {
-    for (auto& thread : s.threads)
-      *thread = {.trace = {}, .waits = std::vector<WaitWords>(layout_.graph.tunnels().size())};
+    for (auto& thread : s.threads) {
+      thread->trace = {};
+      thread->waits = std::vector<WaitWords>(layout_.graph.tunnels().size());
+    }
   }
   trace_.reset();
   std::string const& path = layout_.config.trace;

@@ -97,6 +97,7 @@ void RunThreads::run_body(std::size_t stage, unsigned thread) {
   this_thread_context() = {.thread = thread, .threads = s.executors, .wait = options.wait};
   push_range(s.description.name.c_str());
   ThreadLog& log = *layout_.prepared.places[stage].threads[thread];
+  for (auto const& hand : log.hands) hand->begin();
   log.trace.begin(traced_, s.description.from.empty(), log.waits);
   if (!options.pin.empty()) pin_this_thread(options.pin[thread % options.pin.size()]);
   declared.body(stage_ends(layout_, {stage}, thread));

@@ -16,6 +16,8 @@ struct NoRole {
   static constexpr bool keeps_trace = false;
   /// Copies spans in one piece for each lap of the ring, not item by item.
   static constexpr bool copies_pieces = false;
+  /// May take several items by one claim and get them one by one (outlet/hand.hpp).
+  static constexpr bool keeps_hand = false;
   /// Calls open ends while no run is under way; such a call is refused.
   static constexpr bool outlives_runs = false;
 };
@@ -26,6 +28,7 @@ struct StageThread : ThreadMachine {
     static constexpr bool has_branches = true;
     static constexpr bool keeps_trace = true;
     static constexpr bool copies_pieces = true;
+    static constexpr bool keeps_hand = true;
     static constexpr bool outlives_runs = true;
   };
 };

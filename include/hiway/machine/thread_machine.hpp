@@ -14,6 +14,8 @@ namespace hiway {
 
 /// What the current CPU thread runs. The pipeline sets it around a stage's body; the defaults are for a thread of the
 /// user's own.
+class Bell;
+
 struct ThreadContext {
   unsigned thread = 0;
   unsigned threads = 1;
@@ -22,6 +24,7 @@ struct ThreadContext {
   std::uint64_t naps = 0;        ///< naps so far
   Control const* run = nullptr;  ///< its stage's run
   std::uint32_t stage = 0;       ///< its stage's number
+  Bell* bell = nullptr;          ///< ends a nap
   unsigned unwinds = 0;          ///< Unwinds thrown out of calls of its run
 };
 /// The current thread's context.
@@ -36,7 +39,7 @@ void pause_thread(unsigned times) noexcept;
 /// The length of the next nap after `naps` naps: about a fiftieth of the time waited so far, and 2 ms at most, which it
 /// reaches after 100 ms.
 [[nodiscard]] std::chrono::microseconds nap_length(unsigned naps) noexcept;
-/// Sleeps for nap_length(naps), and counts the nap.
+/// Sleeps for nap_length(naps), or until its context's bell rings, and counts the nap.
 void nap(unsigned naps) noexcept;
 
 /// Copies past the caches if the machine can; later stores are ordered after it. It is for large data that this side

@@ -1,8 +1,12 @@
 // The persistent loop of for_each.
 #pragma once
 #include <cstdint>
+#include <cstring>
 
+#include "hiway/item.hpp"
+#include "hiway/machine/stage_thread.hpp"
 #include "hiway/outlet/get.hpp"
+#include "hiway/outlet/hand.hpp"
 #include "hiway/outlet/tasks.hpp"
 #include "hiway/outlet/view.hpp"
 
@@ -11,6 +15,19 @@ namespace hiway::detail {
 /// After this many looks at a tag the loop checks whether the tunnel has ended; the check takes as long as a look.
 inline constexpr unsigned looks_at_tags = 4;
 
+/// The items that lie in a CPU thread's hand: body after body, their ends counted together.
+template <class T, class Machine, class Body>
+void work_through(Machine m, OutletView const& v, Hand& hand, Body&& body) {
+  ItemRoom<T> room;
+  std::uint64_t done = 0;
+  for (; hand.held() != 0; ++done) {  // the body may get from the tunnel, too
+    std::memcpy(room.bytes, hand.next(), sizeof(T));
+    note_result(m, v, true);
+    body(static_cast<T const&>(room.item()));
+  }
+  if (done != 0) count_finished(m, v, done);
+}
+
 /// The persistent loop of `group`: get, body, end_task, back off, until the tunnel has ended.
 HIWAY_NO_SPACE_CHECK template <class T, class Machine, class Body>
 HIWAY_DEVICE inline void for_each(Machine m, OutletView const& v, std::uint32_t group, Body&& body) {
@@ -18,6 +35,9 @@ HIWAY_DEVICE inline void for_each(Machine m, OutletView const& v, std::uint32_t 
   for (unsigned misses = 0;;) {
     bool const got = work_once<T>(m, v, group, after_misses(misses), next, body);
     end_tasks(m, v, group, got);
+    if constexpr (RoleOf<Machine>::keeps_hand && !stays_in_slot<T>) {
+      if (Hand* const hand = hand_of(m, v); got && hand != nullptr) work_through<T>(m, v, *hand, body);
+    }
     if (m.ballot(group, got) != 0) {
       misses = 0;
       continue;

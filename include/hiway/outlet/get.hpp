@@ -9,8 +9,9 @@
 #include "hiway/grouping/warp_group.hpp"
 #include "hiway/item.hpp"
 #include "hiway/machine/stage_thread.hpp"
+#include "hiway/outlet/hand.hpp"
+#include "hiway/outlet/pieces.hpp"
 #include "hiway/outlet/view.hpp"
-#include "hiway/relay.hpp"
 #include "hiway/ring.hpp"
 #include "hiway/trace.hpp"
 
@@ -36,18 +37,6 @@ HIWAY_DEVICE inline bool get_from(Machine m, OutletView const& v, Ring const& ri
   return true;
 }
 
-/// A CPU thread that finds nothing does the monitors' steps here; true when items have come.
-template <class Machine>
-HIWAY_DEVICE inline bool help_to_come(Machine m, OutletView const& v) {
-  if constexpr (RoleOf<Machine>::helps_monitors) {
-    if (v.relays == nullptr) return false;
-    tell_if_free(m, v.relays->tells);
-    return hear_if_free(m, v.relays->hears);
-  } else {
-    return false;
-  }
-}
-
 /// Of a CPU thread's branches one with items, as far as that is known.
 template <class Machine>
 HIWAY_DEVICE inline OutletView const& fullest(Machine m, OutletView const& v) {
@@ -58,17 +47,30 @@ HIWAY_DEVICE inline OutletView const& fullest(Machine m, OutletView const& v) {
   return v;
 }
 
+/// One try of a CPU thread by its hand, which it fills when it is empty.
+template <class Machine, class Read>
+bool get_by_hand(Machine m, OutletView const& v, Hand& hand, Read&& read) {
+  if (hand.held() == 0) {
+    auto const n = static_cast<std::uint32_t>(take_pieces(m, v, hand.room(), hand.length(), hand.item_bytes()));
+    if (n == 0) {
+      hand.missed();
+      return false;
+    }
+    hand.claimed(n);
+    hand.take(n);
+  }
+  read(hand.next());
+  return true;
+}
+
 /// Where a try looks for items: in the caller's home shard, or in another one, too, when that is empty.
 enum class LookIn : std::uint8_t { home, all };
 
-/// One try for the lanes of `group` with `need`; all lanes of `group` together. True for a lane that got an item.
-/// `next`: as in TagReader, kept between tries where that pays.
+/// One try past any hand; as get_once.
 template <class Machine, class Read>
-HIWAY_DEVICE inline bool get_once(Machine m, OutletView const& all, std::uint32_t group, bool need, Credit credit,
-                                  Read&& read, Credits credits, LookIn shards, std::uint32_t& next) {
+HIWAY_DEVICE inline bool claim_once(Machine m, OutletView const& v, std::uint32_t group, bool need, Credit credit,
+                                    Read&& read, Credits credits, LookIn shards, std::uint32_t& next) {
   constexpr Credits doubtful = Credits::doubtful;
-  OutletView const& v = fullest(m, all);
-  refuse_if_over(m, v);
   if constexpr (may_be_tagged<std::remove_cvref_t<Read>>) {
     if (v.ring.by_tags()) {
       bool const got = get_tagged(m, v.ring, group, need, TagReader{&port_of(m, v).got, next, v.alone}, read);
@@ -85,6 +87,23 @@ HIWAY_DEVICE inline bool get_once(Machine m, OutletView const& all, std::uint32_
   if (has_spill(v.spill)) got = get_from(m, v, *v.spill, group, need && !got, credit, read, doubtful, v.control) || got;
   return got;
 }
+/// One try for the lanes of `group` with `need`; all lanes of `group` together. True for a lane that got an item.
+/// `next`: as in TagReader, kept between tries where that pays.
+HIWAY_NO_SPACE_CHECK template <class Machine, class Read>
+HIWAY_DEVICE inline bool get_once(Machine m, OutletView const& all, std::uint32_t group, bool need, Credit credit,
+                                  Read&& read, Credits credits, LookIn shards, std::uint32_t& next) {
+  OutletView const& v = fullest(m, all);
+  refuse_if_over(m, v);
+  if constexpr (RoleOf<Machine>::keeps_hand) {
+    if (Hand* const hand = hand_of(m, v); hand != nullptr) {
+      if (hand->held() != 0 || hand->length() > 1) return get_by_hand(m, v, *hand, read);
+      bool const got = claim_once(m, v, group, need, credit, read, credits, shards, next);
+      got ? hand->claimed(1) : hand->missed();
+      return got;
+    }
+  }
+  return claim_once(m, v, group, need, credit, read, credits, shards, next);
+}
 template <class Machine, class Read>
 HIWAY_DEVICE inline bool get_once(Machine m, OutletView const& all, std::uint32_t group, bool need, Credit credit,
                                   Read&& read, Credits credits = Credits::doubtful) {
@@ -97,6 +116,7 @@ inline void note_get(OutletView const& v, bool got) {
   OutletPort& port = *v.ports;
   if (port.busy && !got) port.idle_since_ns = std::chrono::steady_clock::now().time_since_epoch().count();
   port.busy = got;
+  if (!got) this_thread_context().bell = port.bell;
   if (port.trace == nullptr) return;
   if (got) {
     port.trace->got(v.tunnel);

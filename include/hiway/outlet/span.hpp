@@ -9,6 +9,8 @@
 #include "hiway/item.hpp"
 #include "hiway/machine/stage_thread.hpp"
 #include "hiway/outlet/get.hpp"
+#include "hiway/outlet/hand.hpp"
+#include "hiway/outlet/pieces.hpp"
 #include "hiway/outlet/view.hpp"
 #include "hiway/ring.hpp"
 
@@ -63,29 +65,19 @@ struct ReadItems {
 };
 HIWAY_ITEMS_END
 
-/// Gets up to `n` items for the calling thread, in order; returns how many.
-HIWAY_NO_SPACE_CHECK template <class T, class Machine>
-HIWAY_DEVICE inline std::size_t get_run(Machine m, OutletView const& v, Ring const& ring, T* items, std::size_t n) {
-  constexpr std::size_t most = std::size_t{1} << 20;
-  Run const run =
-      claim_get_run(m, ring, static_cast<std::uint32_t>(n < most ? n : most), &port_of(m, v).got, Credit::early);
-  finish_get_run(m, ring, run, *v.control, [&](std::byte const* slot, std::uint32_t i, std::uint32_t count) {
-    std::memcpy(items + i, slot, count * sizeof(T));
-  });
-  return run.count;
-}
-
 /// One try of the calling thread for as many items as there are, at most items.size(), in order; returns how many.
 HIWAY_NO_SPACE_CHECK template <class T, class Machine>
 HIWAY_DEVICE inline std::size_t get_pieces(Machine m, OutletView const& all, std::span<T> items) {
   OutletView const& v = fullest(m, all);
   refuse_if_over(m, v);
-  auto const take = [&](Ring const& ring) { return get_run(m, v, ring, items.data(), items.size()); };
-  std::size_t n = take(home_ring(m, v));
-  if (n == 0 && help_to_come(m, v)) n = take(v.ring);
-  if (n == 0 && v.ring.shards > 1) n = take(shard(v.ring, find_shard(m, v.ring, 1u << m.lane(), home_of(m, v))));
-  if (has_spill(v.spill)) n += get_run(m, v, *v.spill, items.data() + n, items.size() - n);
-  return n;
+  auto* const to = reinterpret_cast<std::byte*>(items.data());
+  std::size_t n = 0;
+  if (Hand* const hand = hand_of(m, v); hand != nullptr && hand->held() != 0) {
+    n = items.size() < hand->held() ? items.size() : hand->held();
+    std::memcpy(to, hand->next(static_cast<std::uint32_t>(n)), n * sizeof(T));
+  }
+  if (n == items.size()) return n;
+  return n + take_pieces(m, v, to + n * sizeof(T), items.size() - n, sizeof(T));
 }
 
 template <class T>

@@ -7,13 +7,20 @@
 #include "hiway/fault.hpp"
 #include "hiway/grouping/lane_sums.hpp"
 #include "hiway/machine/stage_thread.hpp"
+#include "hiway/outlet/hand.hpp"
 #include "hiway/outlet/view.hpp"
 
 namespace hiway::detail {
 
-template <class Machine>
+HIWAY_NO_SPACE_CHECK template <class Machine>
 HIWAY_DEVICE inline void count_finished_in(Machine m, OutletView const& v, std::uint64_t n) {
   OutletPort& port = port_of(m, v);
+  if constexpr (RoleOf<Machine>::keeps_hand) {
+    if (Hand* const hand = hand_of(m, v); hand != nullptr) {
+      if (hand->held() != 0) return hand->defer_ends(n);
+      n += hand->take_ends();
+    }
+  }
   std::uint64_t const finished = m.fetch_add(port.finished, n, Order::acq_rel) + n;  // T1; acquires the siblings' got
   if (finished > m.load(port.got, Order::relaxed))
     raise(m, *v.control, FaultKind::end_task_too_many, v.stage, v.tunnel, finished);

@@ -37,10 +37,16 @@ HIWAY_DEVICE inline Claimed claim_items(Machine m, OutletView const& v, std::uin
 }
 
 /// One try of a team for one item: `work(std::byte const* slot)` in all its lanes, with the item in its slot.
-template <class Team, class Work>
+HIWAY_NO_SPACE_CHECK template <class Team, class Work>
 HIWAY_DEVICE inline Found work_together(Team team, OutletView const& all, Work&& work) {
   auto const m = team.m;
   OutletView const& v = fullest(m, all);
+  if constexpr (RoleOf<decltype(m)>::keeps_hand) {
+    if (Hand* const hand = hand_of(m, v); hand != nullptr && hand->held() != 0) {
+      work(hand->next());
+      return Found::item;
+    }
+  }
   Claimed const c = claim_together(team, *v.control, 1, [&](std::uint32_t n) {
     Claimed const found = claim_items(m, v, n, Credit::late);
     if (found.run.count != 0) (void)begin_get(m, ring_of(v, found.whose), found.run.first, *v.control);

@@ -249,11 +249,21 @@ class TeamOutlet : public AnyOutlet {
     return detail::await_together(team, view_,
                                   [&](std::byte const* slot) { detail::copy_together(team, item, item_in<T>(slot)); });
   }
+  HIWAY_NO_SPACE_CHECK template <class Team>
+  HIWAY_DEVICE detail::Claimed get_span_together(Team team, std::span<T> items) const {
+    if constexpr (RoleOf<decltype(team.m)>::keeps_hand) {
+      if (Hand* const hand = detail::hand_of(team.m, view_); hand != nullptr && hand->held() != 0) {
+        detail::Claimed c{};
+        c.run.count = static_cast<std::uint32_t>(detail::get_pieces(team.m, view_, items));
+        return c;
+      }
+    }
+    return detail::get_span_by_team(team, view_, items.size(), detail::ReadItems<T>{items.data()});
+  }
   template <class Team>
   HIWAY_DEVICE std::size_t get_all_together(Team team, std::span<T> items) const {
     detail::refuse_gets_of_large_spans<T>();
-    std::size_t const n =
-        detail::get_span_by_team(team, view_, items.size(), detail::ReadItems<T>{items.data()}).run.count;
+    std::size_t const n = get_span_together(team, items).run.count;
     pause_unless(team.m, n != 0);
     return n;
   }
@@ -262,7 +272,7 @@ class TeamOutlet : public AnyOutlet {
     detail::refuse_gets_of_large_spans<T>();
     if (items.empty()) return 0;
     for (unsigned misses = 0;; team.m.relax(misses++)) {
-      auto const claimed = detail::get_span_by_team(team, view_, items.size(), detail::ReadItems<T>{items.data()});
+      auto const claimed = get_span_together(team, items);
       if (claimed.run.count != 0 || claimed.ended) return claimed.run.count;
     }
   }

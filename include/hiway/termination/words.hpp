@@ -22,6 +22,8 @@ struct EndWords {
 };
 
 class ThreadTrace;
+class Hand;
+class Bell;
 
 /// One reader's count of a tunnel, one per thread or block.
 struct alignas(64) OutletPort {
@@ -31,6 +33,8 @@ struct alignas(64) OutletPort {
   bool busy = false;               ///< CPU threads: the last get found an item
   std::uint32_t branch = 0;        ///< CPU threads: the branch chosen last (branches.hpp)
   ThreadTrace* trace = nullptr;    ///< CPU threads of stages
+  Bell* bell = nullptr;            ///< of its CPU stage
+  Hand* hand = nullptr;            ///< a CPU thread's that reads the tunnel alone (outlet/hand.hpp)
 };
 
 /// One writer's state of a tunnel, one per thread or block.
@@ -39,6 +43,7 @@ struct alignas(64) InletPort {
   Word<std::uint32_t> closed_count{0};        ///< lanes that have closed
   std::uint32_t branch = 0;                   ///< CPU threads: the branch chosen last (branches.hpp)
   ThreadTrace* trace = nullptr;               ///< CPU threads of stages
+  Bell* bell = nullptr;                       ///< CPU threads of stages: of the one stage that reads, on CPU threads
 };
 
 /// One stage's state at its home.
