@@ -1,5 +1,6 @@
 // Tasks: every item got is one until end_task; its puts come before that. end_task counts at once, in the word of the
-// block (or thread). Whether a tunnel, or a stage, has ended (termination.hpp T1, T7).
+// block (or thread); while a CPU thread's hand holds items, it counts with a later one (hand.hpp). Whether a tunnel, or
+// a stage, has ended (termination.hpp T1, T7).
 #pragma once
 #include <cstdint>
 
