@@ -1,0 +1,41 @@
+#include "hiway/machine/bell.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+
+namespace hiway {
+
+struct Bell::Sleepers {
+  std::mutex mutex;
+  std::condition_variable rung;
+  unsigned asleep = 0;
+  unsigned wakes = 0;  ///< threads that were woken and have not left yet
+};
+
+Bell::Bell() : sleepers_(std::make_unique<Sleepers>()) {}
+Bell::~Bell() = default;
+
+void Bell::nap(std::chrono::microseconds time) {
+  Sleepers& s = *sleepers_;
+  std::unique_lock lock(s.mutex);
+  nappers_.fetch_add(1, std::memory_order_relaxed);
+  ++s.asleep;
+  s.rung.wait_for(lock, time, [&] { return s.wakes != 0; });
+  if (s.wakes != 0) --s.wakes;
+  --s.asleep;
+  nappers_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void Bell::wake(unsigned threads) {
+  Sleepers& s = *sleepers_;
+  {
+    std::scoped_lock const lock(s.mutex);
+    unsigned const asleep = s.asleep - s.wakes;
+    if (asleep == 0) return;
+    s.wakes += std::min(threads, asleep);
+  }
+  threads == 1 ? s.rung.notify_one() : s.rung.notify_all();
+}
+
+}  // namespace hiway
