@@ -66,7 +66,7 @@ class NaturalBench final : public Bench {
     if (capacity_items_ != 0 && (capacity_items_ < 64 || capacity_items_ > most_capacity))
       throw cli::BadInput{"--capacity-items: 64 to " + std::to_string(most_capacity)};
     if (compute_us_ > 10'000'000) throw cli::BadInput{"--compute-us: at most 10000000"};
-    (void)plant();
+    (void)named_plant(plant_);
   }
 
   [[nodiscard]] std::vector<Row> run(Request const& request) override {
@@ -90,13 +90,6 @@ class NaturalBench final : public Bench {
  private:
   static constexpr std::size_t most_capacity = std::size_t{1} << 24;
 
-  [[nodiscard]] Plant plant() const {
-    if (plant_.empty()) return Plant::none;
-    if (plant_ == "lose") return Plant::lose;
-    if (plant_ == "duplicate") return Plant::duplicate;
-    if (plant_ == "alter") return Plant::alter;
-    throw cli::BadInput{"--plant: lose, duplicate or alter, not " + plant_};
-  }
   [[nodiscard]] std::vector<unsigned> thread_counts(Course course) const {
     if (threads_ != 0) return {threads_};
     return course == Course::cpu_to_cpu ? std::vector<unsigned>{1, 4, 8} : std::vector<unsigned>{1, 8};
@@ -117,7 +110,7 @@ class NaturalBench final : public Bench {
     std::uint64_t const items = items_ != 0 ? items_ : asked.small ? small_items : 0;
     Work const sizes{.device = request.device, .item_bytes = item_bytes_};
     std::vector<Variant> variants;
-    for (Way& way : ways_of({request.device, course, item_bytes_, threads, capacity, plant()})) {
+    for (Way& way : ways_of({request.device, course, item_bytes_, threads, capacity, named_plant(plant_)})) {
       auto timed = std::make_shared<TimedMover>(std::move(way.mover), sizes, items, asked.small);
       variants.push_back({way.name, [timed] { return timed->turn(); }, [timed] { return timed->facts(); }});
     }
@@ -170,7 +163,7 @@ class NaturalBench final : public Bench {
     Request const asked = request_of(!through_gpu, request);
     unsigned const compute_us = compute_us_ != 0 ? compute_us_ : asked.small ? 1000 : 20'000;
     OneItemWork const work{request.device, through_gpu, asked.small ? 5U : 50U, std::chrono::microseconds(compute_us),
-                           plant()};
+                           named_plant(plant_)};
     std::vector<Variant> variants;
     if (is_asked(by_items)) variants.push_back(one_item_variant(by_items, make_one_item(work), work));
     if (!through_gpu && is_asked(mutex_and_deque))

@@ -3,6 +3,8 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "cli/bad_input.hpp"
+
 namespace bench {
 namespace {
 
@@ -143,6 +145,14 @@ __attribute__((target("avx512f"))) Tally check_widest(Item const* items, std::si
 #endif
 
 }  // namespace
+
+Plant named_plant(std::string const& option) {
+  if (option.empty()) return Plant::none;
+  if (option == "lose") return Plant::lose;
+  if (option == "duplicate") return Plant::duplicate;
+  if (option == "alter") return Plant::alter;
+  throw cli::BadInput{"--plant: lose, duplicate or alter, not " + option};
+}
 
 void renumber_items(void* items, std::size_t item_bytes, std::uint32_t number, std::size_t n) {
   with_items_of(item_bytes, [&]<class Item>(Item*) {

@@ -86,6 +86,8 @@ struct Tally {
 
 /// An error put in on purpose, to see that it is found.
 enum class Plant : std::uint8_t { none, lose, duplicate, alter };
+/// What --plant names; empty: none. *Throws* cli::BadInput.
+[[nodiscard]] Plant named_plant(std::string const& option);
 
 /// The items of one run: `items` of them, numbered from `first`. Both below 2^31.
 struct Order {

@@ -60,7 +60,7 @@ class TunnelBench final : public Bench {
       for (std::size_t const bytes : item_sizes) {
         if (item_bytes_ != 0 && item_bytes_ != bytes) continue;
         for (unsigned const threads : thread_counts(flow, request))
-          rows.push_back(row({request.device, flow, bytes, threads, plant(), to_device_}, request));
+          rows.push_back(row({request.device, flow, bytes, threads, named_plant(plant_), to_device_}, request));
       }
     }
     return rows;
@@ -80,15 +80,7 @@ class TunnelBench final : public Bench {
     if (traffic_.threads_per_block % 32 != 0) throw cli::BadInput{"--threads-per-block: whole warps of 32"};
     if (batch_bytes_ < 64 * 1024 || batch_bytes_ > (std::size_t{64} << 20))
       throw cli::BadInput{"--batch-bytes: 65536 to 67108864"};
-    (void)plant();
-  }
-
-  [[nodiscard]] Plant plant() const {
-    if (plant_.empty()) return Plant::none;
-    if (plant_ == "lose") return Plant::lose;
-    if (plant_ == "duplicate") return Plant::duplicate;
-    if (plant_ == "alter") return Plant::alter;
-    throw cli::BadInput{"--plant: lose, duplicate or alter, not " + plant_};
+    (void)named_plant(plant_);
   }
 
   [[nodiscard]] std::vector<unsigned> thread_counts(Flow flow, Request const& request) const {

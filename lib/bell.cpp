@@ -9,7 +9,6 @@ namespace hiway {
 struct Bell::Sleepers {
   std::mutex mutex;
   std::condition_variable rung;
-  unsigned asleep = 0;
   unsigned wakes = 0;  ///< threads that were woken and have not left yet
 };
 
@@ -20,10 +19,8 @@ void Bell::nap(std::chrono::microseconds time) {
   Sleepers& s = *sleepers_;
   std::unique_lock lock(s.mutex);
   nappers_.fetch_add(1, std::memory_order_relaxed);
-  ++s.asleep;
   s.rung.wait_for(lock, time, [&] { return s.wakes != 0; });
   if (s.wakes != 0) --s.wakes;
-  --s.asleep;
   nappers_.fetch_sub(1, std::memory_order_relaxed);
 }
 
@@ -31,7 +28,7 @@ void Bell::wake(unsigned threads) {
   Sleepers& s = *sleepers_;
   {
     std::scoped_lock const lock(s.mutex);
-    unsigned const asleep = s.asleep - s.wakes;
+    unsigned const asleep = nappers_.load(std::memory_order_relaxed) - s.wakes;
     if (asleep == 0) return;
     s.wakes += std::min(threads, asleep);
   }

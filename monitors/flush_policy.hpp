@@ -21,7 +21,7 @@ struct FlushState {
   std::uint64_t capacity_items = 1;
   std::chrono::nanoseconds age{0};  ///< since the oldest pending item was seen
   std::chrono::nanoseconds flush_after{0};
-  bool closing = false;  ///< every outside writer has closed: what is pending waits for no company
+  bool closing = false;  ///< every outside writer has closed: pending items leave without waiting for more
 };
 
 enum class FlushDecision : std::uint8_t { wait, flush };

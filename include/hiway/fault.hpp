@@ -1,7 +1,7 @@
 // The first error of a run, kept where it happened: one Control at each home.
 //
 //   word       written by                                      read by
-//   aborted    anyone at this home, once a run                  waits at this home that may be long
+//   aborted    anyone at this home, once a run                  every long wait at this home
 //   taken      the first that faults (compare-exchange)         other faulting lanes
 //   ready      the winner of taken, after the record (release)  the home's monitor (acquire)
 //

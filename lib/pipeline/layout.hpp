@@ -28,7 +28,7 @@ namespace hiway {
 /// A CPU thread of a stage: what it did with its time.
 struct ThreadLog {
   ThreadTrace trace;
-  std::vector<WaitWords> waits;               ///< for each tunnel
+  std::vector<WaitWords> waits;                ///< for each tunnel
   std::vector<std::unique_ptr<Hand>> hands{};  ///< of the tunnels that it reads alone
 };
 

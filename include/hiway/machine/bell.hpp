@@ -1,8 +1,8 @@
 // Bell: wakes the threads of a CPU stage that nap until something is put for them.
 //
-// A thread that has waited long naps (thread_machine.hpp), which would make an item late by up to a nap. So who puts
-// looks whether somebody naps, and wakes one thread for one item. Between its last look for items and its nap a thread
-// is not seen; then it sleeps to its nap's end, as it would without a bell.
+// A thread that has waited long naps (thread_machine.hpp), which would make an item late by up to a nap. So a put looks
+// whether a thread naps, and wakes one thread for one item. Between its last look for items and its nap a thread is not
+// seen; then it sleeps to its nap's end, as it would without a bell.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -30,7 +30,7 @@ class Bell {
 
   void wake(unsigned threads);
 
-  std::atomic<unsigned> nappers_{0};
+  std::atomic<unsigned> nappers_{0};  ///< written under the mutex of sleepers_
   std::unique_ptr<Sleepers> sleepers_;
 };
 

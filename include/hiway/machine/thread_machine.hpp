@@ -12,10 +12,10 @@
 
 namespace hiway {
 
-/// What the current CPU thread runs. The pipeline sets it around a stage's body; the defaults are for a thread of the
-/// user's own.
 class Bell;
 
+/// What the current CPU thread runs. The pipeline sets it around a stage's body; the defaults are for a thread of the
+/// user's own.
 struct ThreadContext {
   unsigned thread = 0;
   unsigned threads = 1;

@@ -66,7 +66,7 @@ bool get_by_hand(Machine m, OutletView const& v, Hand& hand, Read&& read) {
 /// Where a try looks for items: in the caller's home shard, or in another one, too, when that is empty.
 enum class LookIn : std::uint8_t { home, all };
 
-/// One try past any hand; as get_once.
+/// get_once by a claim, whatever lies in a hand.
 template <class Machine, class Read>
 HIWAY_DEVICE inline bool claim_once(Machine m, OutletView const& v, std::uint32_t group, bool need, Credit credit,
                                     Read&& read, Credits credits, LookIn shards, std::uint32_t& next) {
