@@ -28,10 +28,7 @@
 
 namespace hiway {
 
-ThreadContext& this_thread_context() noexcept {
-  thread_local ThreadContext context;
-  return context;
-}
+constinit thread_local ThreadContext detail::thread_context;
 
 void pause_thread(unsigned times) noexcept {
   for (unsigned i = 0; i < times; ++i) {
@@ -152,9 +149,8 @@ void require_lane() {
   if (!simt::on_lane())
     throw WrongDevice("wrong device: a _d function was called on a CPU thread; use the _h function there");
 }
-void require_thread() {
-  if (simt::on_lane())
-    throw WrongDevice("wrong device: an _h function was called in a GPU stage; use the _d function there");
+void detail::throw_on_lane() {
+  throw WrongDevice("wrong device: an _h function was called in a GPU stage; use the _d function there");
 }
 
 void throw_stage_failure(char const* message) { throw StageFailure(message); }

@@ -58,6 +58,7 @@ void LaneScheduler::run() {
   Fiber main{Fiber::ThisThread{}};
   main_ = running_ = &main;
   this_scheduler = this;
+  detail::thread_runs_lanes = true;
   for (;;) {
     tidy();
     while (auto placed = dispatcher_.try_take(worker_)) start(*placed);
@@ -71,6 +72,7 @@ void LaneScheduler::run() {
     ready_.push(main);  // S2
     run_next();
   }
+  detail::thread_runs_lanes = false;
   this_scheduler = nullptr;
   main_ = running_ = nullptr;
 }
@@ -324,7 +326,8 @@ Lane& lane_here(char const* call) { return *scheduler_here(call).lane(); }
 
 }  // namespace
 
-bool on_lane() noexcept { return this_scheduler != nullptr && this_scheduler->lane() != nullptr; }
+constinit thread_local bool detail::thread_runs_lanes = false;
+bool detail::a_lane_runs() noexcept { return this_scheduler->lane() != nullptr; }
 
 LaneId lane_id() noexcept {
   Lane const& lane = lane_here("lane_id");

@@ -17,8 +17,12 @@ struct LaneId {
 /// The operations at which lanes of one warp meet.
 enum class WarpOperation : std::uint8_t { sync, ballot, shuffle, match };
 
+namespace detail {
+extern constinit thread_local bool thread_runs_lanes;
+[[nodiscard]] bool a_lane_runs() noexcept;
+}  // namespace detail
 /// True on an emulated lane, false on a CPU thread.
-[[nodiscard]] bool on_lane() noexcept;
+[[nodiscard]] inline bool on_lane() noexcept { return detail::thread_runs_lanes && detail::a_lane_runs(); }
 /// *Threads*: on a lane only, like everything below.
 [[nodiscard]] LaneId lane_id() noexcept;
 /// The block's shared memory, zeroed at launch, aligned to 128 bytes.

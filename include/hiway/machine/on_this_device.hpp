@@ -17,8 +17,16 @@ namespace hiway {
 
 /// Throws WrongDevice unless an emulated lane calls it.
 void require_lane();
+namespace detail {
+
+[[noreturn]] void throw_on_lane();
+
+}  // namespace detail
+
 /// Throws WrongDevice when an emulated lane calls it.
-void require_thread();
+inline void require_thread() {
+  if (simt::on_lane()) detail::throw_on_lane();
+}
 
 namespace detail {
 

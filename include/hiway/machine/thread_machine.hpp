@@ -27,8 +27,11 @@ struct ThreadContext {
   Bell* bell = nullptr;          ///< ends a nap
   unsigned unwinds = 0;          ///< Unwinds thrown out of calls of its run
 };
+namespace detail {
+extern constinit thread_local ThreadContext thread_context;
+}
 /// The current thread's context.
-ThreadContext& this_thread_context() noexcept;
+inline ThreadContext& this_thread_context() noexcept { return detail::thread_context; }
 
 /// Waits a little, in the way that the thread's context says.
 void relax_thread(unsigned misses) noexcept;
