@@ -23,6 +23,16 @@ HIWAY_DEVICE inline std::uint32_t next_piece(Ring const& ring, std::uint64_t tic
   return n < left ? n : left;
 }
 
+/// The same for a thread that copies items side by side: in a whole ring it has several slots' turns at once (I7), of
+/// slots that lie in one piece.
+HIWAY_DEVICE inline std::uint32_t next_stretch(Ring const& ring, std::uint64_t ticket, std::uint32_t n) {
+  if (ring.is_half() || ring.tagged) return next_piece(ring, ticket, n);
+  constexpr std::uint32_t most = 64;  // the first of them wait for the last
+  auto const left = static_cast<std::uint32_t>(ring.slots_mask + 1 - ring.slot(ticket));
+  std::uint32_t const fit = left < most ? left : most;
+  return n < fit ? n : fit;
+}
+
 }  // namespace detail
 
 /// Waits until a claimed slot is free; returns where to write the item.
@@ -78,12 +88,13 @@ template <class Machine, class Write>
 HIWAY_DEVICE inline void commit_put_run(Machine m, Ring const& ring, Run run, Control& control, Write&& write) {
   for (std::uint32_t i = 0; i < run.count;) {
     std::uint64_t const ticket = run.first + i;
-    std::uint32_t const n = detail::next_piece(ring, ticket, run.count - i);
+    std::uint32_t const n = detail::next_stretch(ring, ticket, run.count - i);
+    for (std::uint32_t k = 1; k < n && !ring.is_half(); ++k) (void)begin_put(m, ring, ticket + k, control);
     write(begin_put(m, ring, ticket, control), i, n);
     if (ring.is_half() && !ring.tagged) {
       detail::count_done(m, ring, ticket, n);
     } else {
-      end_put(m, ring, ticket);
+      for (std::uint32_t k = 0; k < n; ++k) end_put(m, ring, ticket + k);
     }
     i += n;
   }
@@ -144,12 +155,13 @@ template <class Machine, class Read>
 HIWAY_DEVICE inline void finish_get_run(Machine m, Ring const& ring, Run run, Control& control, Read&& read) {
   for (std::uint32_t i = 0; i < run.count;) {
     std::uint64_t const ticket = run.first + i;
-    std::uint32_t const n = detail::next_piece(ring, ticket, run.count - i);
+    std::uint32_t const n = detail::next_stretch(ring, ticket, run.count - i);
+    for (std::uint32_t k = 1; k < n && !ring.is_half(); ++k) (void)begin_get(m, ring, ticket + k, control);
     read(begin_get(m, ring, ticket, control), i, n);
     if (ring.is_half()) {
       detail::count_done(m, ring, ticket, n);
     } else {
-      end_get(m, ring, ticket, Credit::early);
+      for (std::uint32_t k = 0; k < n; ++k) end_get(m, ring, ticket + k, Credit::early);
     }
     i += n;
   }
