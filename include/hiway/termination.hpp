@@ -3,7 +3,8 @@
 // is checked only once its gate is open.
 //
 //   unit      a strongly connected set of tunnels (a leads to b when a stage reads a and writes b); checked as a whole
-//   created   tickets granted: `claimed` of each ring or outbox, and of each spill pool, at the producers' home
+//   created   tickets granted: `claimed` of each ring or outbox, and of each spill pool, at the producers' home; and
+//             what readers took from writers' stagings (inlet/staging.hpp), at the host
 //   finished  tasks ended: one word per reading thread or block, at the consumers' home; what a spill drain moved, at
 //             the producers'
 //   gate      every outside writer has closed, and every unit read by an inside writer has ended

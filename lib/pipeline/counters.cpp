@@ -110,6 +110,12 @@ class CounterReader {
       s.get_groups += word(&gets.get_groups, to);
       if (!s.crosses) room += static_cast<std::uint64_t>(std::max(0, word(&puts.free, from)));
     }
+    StagedPuts const staged = prepared_.staged_of(t);
+    for (std::uint32_t i = 0; i < staged.threads; ++i) {
+      std::uint64_t const items = word(&staged.taken[i].items, at_host);
+      s.claimed += items;
+      s.taken += items;
+    }
     s.retired = s.crosses ? word(t.bus.retired.word, t.bus.retired.home) : left(s, room);
     if (t.base->config().low_latency) {
       s.published = s.arrived = s.claimed;  // items with tags are not published by a relay

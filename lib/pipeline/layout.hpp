@@ -16,8 +16,10 @@
 
 #include "flow_plan.hpp"
 #include "graph.hpp"
+#include "hiway/inlet/staging.hpp"
 #include "hiway/machine/bell.hpp"
 #include "hiway/outlet/hand.hpp"
+#include "hiway/outlet/staged.hpp"
 #include "hiway/trace.hpp"
 #include "homes.hpp"
 #include "lib/named_failure.hpp"
@@ -30,6 +32,9 @@ struct ThreadLog {
   ThreadTrace trace;
   std::vector<WaitWords> waits;                ///< for each tunnel
   std::vector<std::unique_ptr<Hand>> hands{};  ///< of the tunnels that it reads alone
+  std::vector<StagedEnd> staged{};             ///< for each tunnel in `from`
+  /// For each tunnel in `into`, or null.
+  std::vector<std::unique_ptr<Staging>> stagings{};
 };
 
 /// A stage's words, and the name under which it fails.
@@ -41,6 +46,17 @@ struct StagePlace {
   std::vector<Word<std::uint32_t>*> closed_executors{};  ///< for each tunnel in `into`
   std::vector<std::unique_ptr<ThreadLog>> threads{};     ///< of a CPU stage
   std::unique_ptr<Bell> bell{};                          ///< of a CPU stage
+};
+
+/// How many items were taken from one thread's staging.
+struct alignas(64) TakenCount {
+  Word<std::uint64_t> items{0};
+};
+/// The stagings of a tunnel's writers (inlet/staging.hpp); none of most tunnels.
+struct StagedPuts {
+  Staging* first = nullptr;
+  TakenCount* taken = nullptr;  ///< one for each thread, at the host
+  std::uint32_t threads = 0;
 };
 
 /// Who checks for the end.
@@ -61,8 +77,13 @@ struct Prepared {
   std::vector<std::size_t> start_order{};  ///< kernels
   EndCheckPlace check{};
   std::vector<Drain*> host_drains{};
+  std::vector<StagedPuts> staged{};  ///< for each tunnel
 
-  /// That of a tunnel which was added since is empty.
+  /// Those of a tunnel which was added since are empty.
+  [[nodiscard]] StagedPuts staged_of(PlacedTunnel const& tunnel) const {
+    std::uint32_t const id = tunnel.base->id();
+    return id < staged.size() ? staged[id] : StagedPuts{};
+  }
   [[nodiscard]] FlowPlan::Tunnel flow_of(PlacedTunnel const& tunnel) const {
     std::uint32_t const id = tunnel.base->id();
     return id < flow.tunnels.size() ? flow.tunnels[id] : FlowPlan::Tunnel{};

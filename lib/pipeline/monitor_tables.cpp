@@ -135,10 +135,14 @@ class MonitorTables {
   }
   [[nodiscard]] CountedTunnel counted(PlacedTunnel const& t) {
     bool const spills = prepared_.flow_of(t).spills;
+    StagedPuts const staged = prepared_.staged_of(t);
     return {.unit = prepared_.flow_of(t).unit,
             .put_home = t.put.home,
             .get_home = t.get.home,
             .claimed = {&t.put.ring.words->claimed, t.put.ring.shards, sizeof(RingWords)},
+            .taken_staged = t.crosses() || staged.threads == 0
+                                ? SumTerm{}
+                                : SumTerm{&staged.taken->items, staged.threads, sizeof(TakenCount)},
             .spilled = spills ? &pool(t).words->claimed : nullptr,
             .drained = spills ? t.pool.drained : nullptr,
             .open_closed = t.open.closed,

@@ -25,6 +25,8 @@ class Preparer {
     layout_.placement.give_spill_memory(prepared_.flow);
     for (std::size_t s = 0; s < prepared_.stages.size(); ++s) place_stage(s);
     for (std::size_t s = 0; s < prepared_.stages.size(); ++s) hang_bell(s);
+    prepared_.staged.assign(layout_.placement.tunnels().size(), {});
+    for (PlacedTunnel const& t : layout_.placement.tunnels()) stage_puts(t);
     for (std::size_t k = 0; k < graph_.kernels().size(); ++k) place_data(k);
     build_monitors(layout_);
     prepared_.is_current = true;
@@ -138,7 +140,12 @@ class Preparer {
     };
     for (std::size_t i = 0; i < stage.description.from.size(); ++i) {
       place_ports(place.outlet_ports);
-      if (!stage.gpu) give_hand(stage, place, i);
+      if (stage.gpu) continue;
+      give_hand(stage, place, i);
+      for (std::size_t e = 0; e < place.threads.size(); ++e) {
+        place.threads[e]->staged.resize(stage.description.from.size());
+        arena.image(place.outlet_ports.back() + e).staged = &place.threads[e]->staged[i];
+      }
     }
     for (std::size_t i = 0; i < stage.description.into.size(); ++i) {
       place_ports(place.inlet_ports);
@@ -184,6 +191,61 @@ class Preparer {
     auto& hands = place.threads.front()->hands;
     hands.push_back(std::make_unique<Hand>(base.item_bytes(), most));
     homes_.plan(stage.home).image(place.outlet_ports.back()).hand = hands.back().get();
+  }
+
+  /// Gives the threads of CPU stages that put into the tunnel their stagings, if puts may go that way.
+  void stage_puts(PlacedTunnel const& t) {
+    if (t.put.home != at_host) return;
+    bool const is_read_here = t.get.home == at_host;
+    if (is_read_here) homes_.host().words->image(t.get.words).staged = nullptr;
+    std::vector<std::size_t> writers = stages_at(prepared_.stages, *t.base, EndOf::writers);
+    std::erase_if(writers, [&](std::size_t s) { return !may_stage(s, t); });
+    std::size_t threads = 0;
+    for (std::size_t const s : writers) threads += prepared_.stages[s].executors;
+    std::uint32_t const slots =
+        threads == 0 ? 0 : Staging::slots_for(t.base->item_bytes(), t.base->config().capacity_items, threads);
+    if (slots == 0) return;
+    StagedPuts& staged = prepared_.staged[t.base->id()];
+    staged.taken = homes_.plan(at_host).place<TakenCount>(threads);
+    for (std::size_t const s : writers) give_stagings(s, t, slots, staged);
+    if (is_read_here) homes_.host().words->image(t.get.words).staged = staged.first;
+  }
+  /// Whether a CPU stage's puts of single items into the tunnel may wait in memory of its threads: nothing looks at the
+  /// tunnel's counts but its end, somebody moves them, and the stage ends its tasks many at a time, or has none.
+  [[nodiscard]] bool may_stage(std::size_t writer, PlacedTunnel const& t) const {
+    Stage const& stage = prepared_.stages[writer];
+    DeclaredTunnel const& tunnel = graph_.tunnels()[t.base->id()];
+    TunnelConfig const& config = t.base->config();
+    bool const is_plain = tunnel.stencil == nullptr && t.base->item_bytes() <= copied_bytes && !config.low_latency &&
+                          config.shards == 1 && !config.planned && config.grow_to_items == 0;
+    bool const is_moved = !t.crosses() || t.bus.host_relays != nullptr;
+    FlowPlan::Tunnel const flow = prepared_.flow_of(t);
+    std::vector<TunnelBase*> const& into = stage.description.into;
+    std::size_t const at = static_cast<std::size_t>(std::ranges::find(into, t.base) - into.begin());
+    bool const branches = at >= graph_.cpu()[stage.owner].stage.into.size() || !tunnel.branches.empty();
+    if (!is_plain || !is_moved || branches || flow.spills || flow.throttled_by != FlowPlan::none) return false;
+    for (std::size_t const reader : stages_at(prepared_.stages, *t.base, EndOf::readers)) {
+      if (prepared_.flow.stages[reader].component == prepared_.flow.stages[writer].component) return false;
+    }
+    return std::ranges::all_of(prepared_.places[writer].outlet_ports,
+                               [&](OutletPort* ports) { return homes_.plan(stage.home).image(ports).hand != nullptr; });
+  }
+  void give_stagings(std::size_t writer, PlacedTunnel const& t, std::uint32_t slots, StagedPuts& staged) {
+    Stage const& stage = prepared_.stages[writer];
+    StagePlace& place = prepared_.places[writer];
+    Arena& arena = homes_.plan(stage.home);
+    for (std::size_t i = 0; i < stage.description.into.size(); ++i) {
+      if (stage.description.into[i] != t.base) continue;
+      for (std::size_t e = 0; e < place.threads.size(); ++e) {
+        auto& stagings = place.threads[e]->stagings;
+        stagings.resize(stage.description.into.size());
+        stagings[i] = std::make_unique<Staging>(t.put.ring.item_bytes, slots, &staged.taken[staged.threads++].items);
+        arena.image(place.inlet_ports[i] + e).staging = stagings[i].get();
+        stagings[i]->next_of_tunnel = std::exchange(staged.first, stagings[i].get());
+        for (StagedEnd& end : place.threads[e]->staged)
+          stagings[i]->next_of_thread = std::exchange(end.writes, stagings[i].get());
+      }
+    }
   }
 
   void place_data(std::size_t k) {

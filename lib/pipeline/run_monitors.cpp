@@ -17,6 +17,29 @@ bool relay(Relays& relays, std::uint64_t& seen) {
   return std::exchange(seen, sum) != sum;
 }
 
+/// Moves what writers have staged and left alone. A writer that is at work moves its items itself: many at a time,
+/// while each look here takes a cache line from it.
+class StillStagings {
+ public:
+  explicit StillStagings(Staging* first) : first_(first) {}
+
+  bool step() {
+    constexpr std::uint64_t between_looks_ns = 5'000;
+    StageThread const m;
+    std::uint64_t const now = m.now_ns();
+    if (now - looked_ns_ < between_looks_ns) return false;
+    looked_ns_ = now;
+    bool moved = false;
+    for (Staging* s = first_; s != nullptr; s = s->next_of_tunnel)
+      moved = (s->is_left_alone(m) && detail::move_staged(m, *s)) || moved;
+    return moved;
+  }
+
+ private:
+  Staging* first_;
+  std::uint64_t looked_ns_ = 0;
+};
+
 TransferLine* line_of(Device const& device, BusDirection direction) {
   return device.lines[static_cast<std::size_t>(direction)].get();
 }
@@ -27,6 +50,8 @@ void RunMonitors::add_relays(Post& to_device, Post& from_device) {
   for (PlacedTunnel const& t : layout_.placement.tunnels()) {
     Relays* const relays = t.bus.host_relays;
     if (relays == nullptr) continue;
+    if (Staging* const first = layout_.prepared.staged_of(t).first; first != nullptr)
+      to_device.duties.emplace_back([stagings = StillStagings(first)]() mutable { return stagings.step(); });
     (t.put.home == at_host ? to_device : from_device).duties.emplace_back([relays, seen = std::uint64_t{0}]() mutable {
       return relay(*relays, seen);
     });

@@ -26,6 +26,19 @@ void RunThreads::begin(bool traced) {
   traced_ = traced;
   threads_.clear();
   threads_.reserve(count());
+  for (std::size_t s = 0; s < layout_.prepared.stages.size(); ++s) reset_staged(s);
+}
+
+/// Before monitors and readers look at them.
+void RunThreads::reset_staged(std::size_t stage) {
+  auto const& threads = layout_.prepared.places[stage].threads;
+  for (std::size_t t = 0; t < threads.size(); ++t) {
+    if (threads[t]->stagings.empty()) continue;
+    StageEnds const ends = stage_ends(layout_, {stage}, static_cast<unsigned>(t));
+    for (std::size_t i = 0; i < threads[t]->stagings.size(); ++i) {
+      if (Staging* const staging = threads[t]->stagings[i].get(); staging != nullptr) staging->reset(ends.inlets[i]);
+    }
+  }
 }
 
 void RunThreads::start() {
@@ -98,6 +111,10 @@ void RunThreads::run_body(std::size_t stage, unsigned thread) {
   push_range(s.description.name.c_str());
   ThreadLog& log = *layout_.prepared.places[stage].threads[thread];
   for (auto const& hand : log.hands) hand->begin();
+  for (StagedEnd& end : log.staged) end.begin();
+  for (auto const& staging : log.stagings) {
+    if (staging != nullptr) staging->begin();
+  }
   log.trace.begin(traced_, s.description.from.empty(), log.waits);
   if (!options.pin.empty()) pin_this_thread(options.pin[thread % options.pin.size()]);
   declared.body(stage_ends(layout_, {stage}, thread));

@@ -28,6 +28,7 @@ class RunThreads {
   void start_one(std::size_t stage, unsigned thread);
   void run(std::size_t stage, unsigned thread);
   void run_body(std::size_t stage, unsigned thread);
+  void reset_staged(std::size_t stage);
 
   Layout& layout_;
   RunState& state_;

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "hiway/branches.hpp"
+#include "hiway/inlet/staging.hpp"
 #include "hiway/inlet/view.hpp"
 #include "hiway/machine/machine.hpp"
 
@@ -15,11 +16,14 @@ HIWAY_DEVICE inline void count_closed(Machine m, InletView const& v) {
   m.fetch_add(*v.closed_executors, 1u, Order::acq_rel);
 }
 
-template <class Machine>
+HIWAY_NO_SPACE_CHECK template <class Machine>
 HIWAY_DEVICE inline void close_branch(Machine m, InletView const& v) {
   InletPort& port = v.open ? *v.ports : v.ports[m.block_index()];
   unsigned const thread = v.open ? 0 : m.thread_in_block();
   std::uint32_t const bit = 1u << (thread % 32);
+  if constexpr (RoleOf<Machine>::stages_puts) {
+    if (!v.open && port.staging != nullptr) empty_staging(m, *port.staging);  // P4
+  }
   if ((m.fetch_or(port.closed_lanes[thread / 32], bit, Order::acq_rel) & bit) != 0) return;
   std::uint32_t const lanes = v.open ? 1 : m.block_threads();
   if (m.fetch_add(port.closed_count, 1u, Order::acq_rel) + 1 == lanes) count_closed(m, v);

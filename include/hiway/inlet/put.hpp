@@ -10,85 +10,20 @@
 #include "hiway/branches.hpp"
 #include "hiway/fault.hpp"
 #include "hiway/grouping/warp_group.hpp"
+#include "hiway/inlet/lateness.hpp"
+#include "hiway/inlet/notice.hpp"
+#include "hiway/inlet/staging.hpp"
 #include "hiway/inlet/view.hpp"
-#include "hiway/machine/bell.hpp"
 #include "hiway/machine/stage_thread.hpp"
 #include "hiway/relay.hpp"
 #include "hiway/ring.hpp"
-#include "hiway/trace.hpp"
 
 namespace hiway::detail {
-
-/// Tells whether a put comes too late; read after its ticket (T5). These loads and the slot's are under way together.
-struct Lateness {
-  std::uint32_t closed_lanes;  ///< of the lane's warp
-  std::uint32_t ended;
-};
-template <class Machine>
-HIWAY_DEVICE inline Lateness read_lateness(Machine m, InletView const& v) {
-  m.fence_behind_ticket();  // T5
-  InletPort& port = v.open ? *v.ports : v.ports[m.block_index()];
-  unsigned const thread = v.open ? 0 : m.thread_in_block();
-  std::uint32_t const closed_lanes = m.load(port.closed_lanes[thread / 32], Order::relaxed);
-  return {closed_lanes, m.load(v.end->closed, Order::relaxed)};
-}
-/// Refuses the put of a lane that holds a ticket, if it is late.
-template <class Machine>
-HIWAY_DEVICE inline void refuse_late_put(Machine m, InletView const& v, std::uint64_t ticket, Lateness late) {
-  unsigned const thread = v.open ? 0 : m.thread_in_block();
-  bool const closed = (late.closed_lanes >> (thread % 32) & 1u) != 0;
-  if (!closed && late.ended == 0) return;
-  raise(m, *v.control, closed ? FaultKind::put_after_close : FaultKind::put_after_end, v.stage, v.tunnel, ticket);
-}
-template <class Machine>
-HIWAY_DEVICE inline void refuse_late_put(Machine m, InletView const& v, std::uint64_t ticket) {
-  refuse_late_put(m, v, ticket, read_lateness(m, v));
-}
 
 /// The cycle that the tunnel leads into has enough to do: puts wait as they do for room.
 template <class Machine>
 HIWAY_DEVICE inline bool is_throttled(Machine m, InletView const& v) {
   return v.throttled != nullptr && m.load(*v.throttled, Order::relaxed) != 0;
-}
-
-// How a CPU thread of a stage spends its time (trace.hpp). Called after a put, before a wait for room, and after it.
-HIWAY_NO_SPACE_CHECK template <class Machine>
-HIWAY_DEVICE inline void note_put(Machine, [[maybe_unused]] InletView const& v) {
-  if constexpr (RoleOf<Machine>::keeps_trace) {
-    if (v.ports->trace != nullptr) v.ports->trace->put(v.tunnel);
-  }
-}
-HIWAY_NO_SPACE_CHECK template <class Machine>
-HIWAY_DEVICE inline void note_full(Machine, [[maybe_unused]] InletView const& v) {
-  if constexpr (RoleOf<Machine>::keeps_trace) {
-    if (v.ports->trace != nullptr) v.ports->trace->begin_put(v.tunnel);
-  }
-}
-HIWAY_NO_SPACE_CHECK template <class Machine>
-HIWAY_DEVICE inline void note_room(Machine, [[maybe_unused]] InletView const& v, [[maybe_unused]] unsigned misses) {
-  if constexpr (RoleOf<Machine>::keeps_trace) {
-    if (misses != 0 && v.ports->trace != nullptr) v.ports->trace->end_put(v.tunnel);
-  }
-}
-
-/// What has been put.
-enum class Sent : std::uint8_t { item, span };
-
-/// What a CPU thread does after a put, so that the other side hears of it. A reader that naps is woken. Across the bus
-/// it does the monitors' step: it tells the other side of a span at once, and of a single item if nothing is under way.
-/// Other items are told together with later ones: each telling takes the word's cache line from whoever polls it from
-/// across.
-HIWAY_NO_SPACE_CHECK template <class Machine>
-HIWAY_DEVICE inline void help_to_leave(Machine m, InletView const& v, Sent sent) {
-  if constexpr (RoleOf<Machine>::helps_monitors) {
-    if (v.relays == nullptr) {
-      if (Bell* const bell = v.ports->bell; bell != nullptr) bell->ring(sent == Sent::item ? 1 : ~0U);
-      return;
-    }
-    if (v.ring.tagged) return;
-    Relays& r = *v.relays;
-    if (sent == Sent::span || m.load(r.tells.to, Order::relaxed) == r.hears.link.peek(m)) tell_if_free(m, r.tells);
-  }
 }
 
 /// Tries to put once for the lanes of `group` with `need`. True for a lane whose item is in the tunnel.
@@ -121,6 +56,7 @@ HIWAY_DEVICE inline bool try_put(Machine m, InletView const& all, std::uint32_t 
                                  Credits credits = Credits::doubtful) {
   InletView const& v = roomiest(m, all);
   refuse_if_over(m, v);
+  if (!is_past_staging(m, v)) return false;
   bool done = put_once(m, v, home_ring(m, v), group, need && !is_throttled(m, v), credits, write);
   if (has_spill(v.spill)) done = put_once(m, v, *v.spill, group, need && !done, Credits::doubtful, write) || done;
   if (need && !done) leave_if_aborted(m, *v.control, v.tunnel);
@@ -182,9 +118,28 @@ HIWAY_PART_OF_CALLER HIWAY_DEVICE inline std::uint32_t together(Machine m, Inlet
   return converged_on(m, v.ring.words);
 }
 
-/// Puts one item for the calling lane, with whichever lanes are converged; waits for room.
+/// Puts one item into the staging of the calling thread's end; waits for room there.
 template <class Machine, class Write>
+void put_staged(Machine m, InletView const& v, Staging& staging, Write&& write) {
+  unsigned misses = 0;
+  while (staging.is_full(m)) {
+    if (make_room(m, v, staging)) continue;
+    leave_if_aborted(m, *v.control, v.tunnel);
+    wait_for_room(m, v, misses++);
+  }
+  note_room(m, v, misses);
+  write(staging.slot());
+  staging.publish(m);
+  note_put(m, v);
+  if (other_end_waits(m, v, staging)) (void)move_staged(m, staging);
+}
+
+/// Puts one item for the calling lane, with whichever lanes are converged; waits for room.
+HIWAY_NO_SPACE_CHECK template <class Machine, class Write>
 HIWAY_DEVICE inline void put(Machine m, InletView const& v, Write&& write) {
+  if constexpr (RoleOf<Machine>::stages_puts) {
+    if (Staging* const staging = staging_of(m, v); staging != nullptr) return put_staged(m, v, *staging, write);
+  }
   if (takes_ticket_first<Write>(v)) return put_tagged(m, v, together(m, v), true, write);
   unsigned misses = 0;
   for (; !try_put(m, v, together(m, v), true, write, after_misses(misses)); ++misses) wait_for_room(m, v, misses);
@@ -195,6 +150,7 @@ HIWAY_DEVICE inline void put(Machine m, InletView const& v, Write&& write) {
 template <class Machine, class Write>
 HIWAY_DEVICE inline void put_together(Machine m, InletView const& v, std::uint32_t group, bool need, Write&& write) {
   if (takes_ticket_first<Write>(v)) return put_tagged(m, v, group, need, write);
+  put_past_staging(m, v);
   for (unsigned misses = 0;; ++misses) {
     if (try_put(m, v, group, need, write, after_misses(misses))) need = false;
     if (m.ballot(group, need) == 0) return;

@@ -80,6 +80,7 @@ inline std::size_t put_run(Machine m, InletView const& v, Ring const& ring, T co
 /// Puts every item of `items`, in order, by the calling thread; waits for room.
 template <class T, class Machine>
 inline void put_pieces(Machine m, InletView const& all, std::span<T const> items) {
+  put_past_staging(m, all);
   for (unsigned misses = 0; !items.empty();) {
     InletView const& v = roomiest(m, all);
     refuse_if_over(m, v);

@@ -20,9 +20,10 @@ class Bell {
 
   /// Sleeps for `time`, or until somebody rings.
   void nap(std::chrono::microseconds time);
+  [[nodiscard]] bool has_nappers() const { return nappers_.load(std::memory_order_relaxed) != 0; }
   /// Wakes up to `threads` of those that nap.
   void ring(unsigned threads) {
-    if (nappers_.load(std::memory_order_relaxed) != 0) wake(threads);
+    if (has_nappers()) wake(threads);
   }
 
  private:

@@ -18,6 +18,10 @@ struct NoRole {
   static constexpr bool copies_pieces = false;
   /// May take several items by one claim and get them one by one (outlet/hand.hpp).
   static constexpr bool keeps_hand = false;
+  /// May put single items into memory of its own first (inlet/staging.hpp).
+  static constexpr bool stages_puts = false;
+  /// May take items from there.
+  static constexpr bool takes_staged = false;
   /// Calls open ends while no run is under way; such a call is refused.
   static constexpr bool outlives_runs = false;
 };
@@ -29,6 +33,8 @@ struct StageThread : ThreadMachine {
     static constexpr bool keeps_trace = true;
     static constexpr bool copies_pieces = true;
     static constexpr bool keeps_hand = true;
+    static constexpr bool stages_puts = true;
+    static constexpr bool takes_staged = true;
     static constexpr bool outlives_runs = true;
   };
 };

@@ -11,6 +11,7 @@
 #include "hiway/machine/stage_thread.hpp"
 #include "hiway/outlet/hand.hpp"
 #include "hiway/outlet/pieces.hpp"
+#include "hiway/outlet/staged.hpp"
 #include "hiway/outlet/view.hpp"
 #include "hiway/ring.hpp"
 #include "hiway/trace.hpp"
@@ -66,6 +67,13 @@ bool get_by_hand(Machine m, OutletView const& v, Hand& hand, Read&& read) {
 /// Where a try looks for items: in the caller's home shard, or in another one, too, when that is empty.
 enum class LookIn : std::uint8_t { home, all };
 
+/// One item that a writer at the same home has staged.
+HIWAY_NO_SPACE_CHECK template <class Machine, class Read>
+HIWAY_DEVICE inline bool get_staged(Machine m, OutletView const& v, bool need, Read&& read) {
+  auto const read_one = [&](std::byte const* staged, std::uint32_t, std::uint32_t) { read(staged); };
+  return need && take_staged(m, v, 1, read_one) != 0;
+}
+
 /// get_once by a claim, whatever lies in a hand.
 template <class Machine, class Read>
 HIWAY_DEVICE inline bool claim_once(Machine m, OutletView const& v, std::uint32_t group, bool need, Credit credit,
@@ -77,6 +85,10 @@ HIWAY_DEVICE inline bool claim_once(Machine m, OutletView const& v, std::uint32_
       if (!got) (void)help_to_come(m, v);
       return got;
     }
+  }
+  if constexpr (RoleOf<Machine>::takes_staged) {
+    if (get_staged(m, v, need, read)) return true;
+    if (v.end->staged != nullptr) credits = doubtful;  // the ring is mostly empty
   }
   bool got = get_from(m, v, home_ring(m, v), group, need, credit, read, credits, v.control);
   if (!got && help_to_come(m, v)) got = get_from(m, v, v.ring, group, need, credit, read, credits, v.control);

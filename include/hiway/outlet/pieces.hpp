@@ -6,6 +6,7 @@
 
 #include "hiway/machine/machine.hpp"
 #include "hiway/machine/stage_thread.hpp"
+#include "hiway/outlet/staged.hpp"
 #include "hiway/outlet/view.hpp"
 #include "hiway/relay.hpp"
 #include "hiway/ring.hpp"
@@ -13,7 +14,7 @@
 namespace hiway::detail {
 
 /// A CPU thread that finds nothing does the monitors' steps here; true when items have come.
-template <class Machine>
+HIWAY_NO_SPACE_CHECK template <class Machine>
 HIWAY_DEVICE inline bool help_to_come(Machine m, OutletView const& v) {
   if constexpr (RoleOf<Machine>::helps_monitors) {
     if (v.relays == nullptr) return false;
@@ -42,7 +43,12 @@ HIWAY_NO_SPACE_CHECK template <class Machine>
 HIWAY_DEVICE inline std::size_t take_pieces(Machine m, OutletView const& v, std::byte* items, std::size_t most,
                                             std::size_t item_bytes) {
   auto const take = [&](Ring const& ring) { return get_run(m, v, ring, items, most, item_bytes); };
-  std::size_t n = take(home_ring(m, v));
+  std::size_t n = take_staged(m, v, at_most(most, most_of_lane),
+                              [&](std::byte const* staged, std::uint32_t i, std::uint32_t count) {
+                                std::memcpy(items + i * item_bytes, staged, count * item_bytes);
+                              });
+  if (n != 0) return n;
+  n = take(home_ring(m, v));
   if (n == 0 && help_to_come(m, v)) n = take(v.ring);
   if (n == 0 && v.ring.shards > 1) n = take(shard(v.ring, find_shard(m, v.ring, 1u << m.lane(), home_of(m, v))));
   if (has_spill(v.spill)) n += get_run(m, v, *v.spill, items + n * item_bytes, most - n, item_bytes);

@@ -9,6 +9,7 @@
 #include "hiway/grouping/lane_sums.hpp"
 #include "hiway/machine/stage_thread.hpp"
 #include "hiway/outlet/hand.hpp"
+#include "hiway/outlet/staged.hpp"
 #include "hiway/outlet/view.hpp"
 
 namespace hiway::detail {
@@ -21,6 +22,9 @@ HIWAY_DEVICE inline void count_finished_in(Machine m, OutletView const& v, std::
       if (hand->held() != 0) return hand->defer_ends(n);
       n += hand->take_ends();
     }
+  }
+  if constexpr (RoleOf<Machine>::stages_puts) {
+    if (port.staged != nullptr) empty_all_of_thread(m, port.staged->writes);  // P4
   }
   std::uint64_t const finished = m.fetch_add(port.finished, n, Order::acq_rel) + n;  // T1; acquires the siblings' got
   if (finished > m.load(port.got, Order::relaxed))

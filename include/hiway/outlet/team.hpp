@@ -6,6 +6,7 @@
 #include "hiway/fault.hpp"
 #include "hiway/grouping/team.hpp"
 #include "hiway/outlet/get.hpp"
+#include "hiway/outlet/staged.hpp"
 #include "hiway/outlet/tasks.hpp"
 #include "hiway/outlet/view.hpp"
 #include "hiway/ring.hpp"
@@ -22,7 +23,7 @@ HIWAY_DEVICE inline Claimed claim_items(Machine m, OutletView const& v, std::uin
   Claimed c{.run = {}, .whose = home_of(m, v)};
   auto const claim = [&] { c.run = claim_get_run(m, ring_of(v, c.whose), n, &port_of(m, v).got, credit); };
   claim();
-  if (c.run.count == 0 && help_to_come(m, v)) claim();
+  if (c.run.count == 0 && (help_to_come(m, v) || move_all_staged(m, v))) claim();
   if (c.run.count == 0 && v.ring.shards > 1) {
     c.whose = find_shard(m, v.ring, 1u << m.lane(), c.whose);
     claim();

@@ -9,6 +9,8 @@ namespace hiway {
 
 struct PutBoard;
 struct GetBoard;
+class Staging;
+struct StagedEnd;
 
 /// A unit's state, one copy for each of its tunnels at each home.
 struct EndWords {
@@ -19,6 +21,7 @@ struct EndWords {
   // would cost every stage registers.
   PutBoard const* put_board = nullptr;
   GetBoard const* get_board = nullptr;
+  Staging* staged = nullptr;  ///< at the readers' home, if that is also the writers' and the host: the first thread's
 };
 
 class ThreadTrace;
@@ -35,6 +38,7 @@ struct alignas(64) OutletPort {
   ThreadTrace* trace = nullptr;    ///< CPU threads of stages
   Bell* bell = nullptr;            ///< of its CPU stage
   Hand* hand = nullptr;            ///< a CPU thread's that reads the tunnel alone (outlet/hand.hpp)
+  StagedEnd* staged = nullptr;     ///< a CPU thread's of a stage (outlet/staged.hpp)
 };
 
 /// One writer's state of a tunnel, one per thread or block.
@@ -44,6 +48,7 @@ struct alignas(64) InletPort {
   std::uint32_t branch = 0;                   ///< CPU threads: the branch chosen last (branches.hpp)
   ThreadTrace* trace = nullptr;               ///< CPU threads of stages
   Bell* bell = nullptr;                       ///< CPU threads of stages: of the one stage that reads, on CPU threads
+  Staging* staging = nullptr;                 ///< CPU threads of stages: where puts of single items go first
 };
 
 /// One stage's state at its home.

@@ -1,0 +1,346 @@
+// Staging: memory of a CPU thread's own in which its puts of single items lie until somebody takes them or moves them
+// into the ring.
+//
+// A put into the ring costs locked operations on words that others write, too. So a thread of a stage that puts item by
+// item stores them here. What happens to them then:
+//
+//   - a reader at the same home takes them from here. It stays with one writer's staging as long as that has items, so
+//     several readers seldom meet
+//   - across the bus they are moved into the ring, many by one claim, as a span is: by the thread itself when the other
+//     end waits or its staging is full, or by the host's monitor when the thread puts no more
+//   - the thread moves them before whatever must come after them: a put of another form, the end of a task, the close;
+//     and when its staging stays full, because its readers are busy elsewhere
+//
+// So an item is on its way also while its thread computes and calls nothing.
+//
+//   word    written by            read by
+//   put     the thread            whoever takes or moves
+//   moved   the holder of `busy`  the thread, whoever takes or moves: items below it have left
+//   seen    the holder of `busy`  who takes or moves: `put` as last read, so that it is read once for many items
+//   busy    who takes or moves    likewise
+//   taken   the holder of `busy`  the end check, reports: how many were taken from here
+//
+//   P1  the thread writes an item, then releases `put`; whoever takes it acquires `put`: it is whole
+//   P2  items are read, then `moved` is released; the thread acquires `moved` before it writes their slots again
+//   P3  `busy` is a try-lock. Its holder alone takes or moves, from `moved` on: in the order of the puts. A put past
+//       the staging first waits until nothing is staged
+//   P4  whoever ends a task or closes acquires a `moved` first that has reached `put`: all that was staged is counted
+//       before the task counts as finished, or the end as closed (termination.hpp T1, T3)
+//   P5  nobody waits with `busy` held but for the turn of a slot, which does not wait for this holder (ring.hpp I2)
+//   P6  a reader takes from here only if, after it acquired `put`, it sees that every ticket of the ring's puts was
+//       granted to a get. What the thread has put into the ring before is among these. So a reader that takes from here
+//       and from the ring gets each writer's items in order
+//   P7  an item is counted once as created: by its ticket when it is moved, or in `taken` when it is taken. A reader
+//       counts in `taken` before its task counts as finished (T2). No item comes too late for the check (T5): one that
+//       is staged keeps its thread from having closed, or its task from having finished (P4), and so the gate shut
+// A put is staged before it has credit, so what is staged comes on top of the tunnel's capacity: an eighth of it at
+// most. The run's report counts an item when it leaves its staging.
+#pragma once
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <initializer_list>
+#include <utility>
+#include <vector>
+
+#include "hiway/fault.hpp"
+#include "hiway/inlet/lateness.hpp"
+#include "hiway/inlet/notice.hpp"
+#include "hiway/inlet/view.hpp"
+#include "hiway/machine/stage_thread.hpp"
+#include "hiway/relay.hpp"
+#include "hiway/ring.hpp"
+
+namespace hiway {
+
+/// Of one thread and one tunnel. *Threads*: as each method says.
+class Staging {
+ public:
+  /// How many items each of `threads` threads stages; 0: too few to pay. A power of two.
+  [[nodiscard]] static constexpr std::uint32_t slots_for(std::size_t item_bytes, std::size_t capacity_items,
+                                                         std::size_t threads) {
+    constexpr std::size_t most_items = 256;
+    constexpr std::size_t most_bytes = 16384;
+    constexpr std::size_t least_items = 4;
+    std::size_t fit = most_items;
+    for (std::size_t const limit : {most_bytes / item_bytes, capacity_items / 8 / threads})
+      fit = limit < fit ? limit : fit;
+    return fit < least_items ? 0 : static_cast<std::uint32_t>(std::bit_floor(fit));
+  }
+
+  /// `taken` lies where the end check finds it.
+  Staging(std::size_t item_bytes, std::uint32_t most, Word<std::uint64_t>* taken)
+      : item_bytes_(item_bytes), mask_(most - 1), memory_(item_bytes * most / sizeof(Line) + 1), taken_(taken) {}
+
+  /// The number `n` of the list that begins at `first`, round and round.
+  [[nodiscard]] static Staging* nth(Staging* first, unsigned n) {
+    Staging* at = first;
+    for (; n != 0; --n) at = at->next_of_tunnel != nullptr ? at->next_of_tunnel : first;
+    return at;
+  }
+
+  /// Before a run, while no thread of it is there: puts will go by `view`.
+  void reset(InletView const& view) {
+    view_ = view;
+    put_.bits = moved_.bits = seen_.bits = 0;
+    busy_.bits = 0;
+    next_ = limit_ = asked_ = 0;
+    owner_ = nullptr;
+  }
+  /// The calling thread begins a run.
+  void begin() { owner_ = &this_thread_context(); }
+  [[nodiscard]] bool is_mine() const { return owner_ == &this_thread_context(); }
+  [[nodiscard]] InletView const& view() const { return view_; }
+
+  // The thread's own.
+  template <class Machine>
+  [[nodiscard]] bool is_full(Machine m) {
+    if (next_ != limit_) return false;
+    limit_ = m.load(moved_, Order::acquire) + mask_ + 1;  // P2
+    return next_ == limit_;
+  }
+  /// Where the next item goes; it is not full.
+  [[nodiscard]] std::byte* slot() { return item(next_); }
+  /// The item in slot() is put.
+  template <class Machine>
+  void publish(Machine m) {
+    m.store(put_, ++next_, Order::release);  // P1
+  }
+
+  /// How many items are staged. Movers write the word that this reads.
+  template <class Machine>
+  [[nodiscard]] std::uint64_t count(Machine m) {
+    return next_ - m.load(moved_, Order::relaxed);
+  }
+  /// Grows while readers at the same home take items of the tunnel.
+  template <class Machine>
+  [[nodiscard]] std::uint64_t gets(Machine m) {
+    return m.load(moved_, Order::relaxed) + m.load(view_.ring.words->taken, Order::relaxed);
+  }
+
+  // Any thread's.
+  /// How many items were ever put.
+  template <class Machine>
+  [[nodiscard]] std::uint64_t puts(Machine m) {
+    return m.load(put_, Order::relaxed);
+  }
+  /// The first `puts` of them have left.
+  template <class Machine>
+  [[nodiscard]] bool have_left(Machine m, std::uint64_t puts) {
+    return m.load(moved_, Order::acquire) >= puts;  // P4
+  }
+  template <class Machine>
+  [[nodiscard]] bool is_empty(Machine m) {
+    return have_left(m, puts(m));
+  }
+  /// The host's monitor asks: something is staged, and nothing was put since it asked last.
+  template <class Machine>
+  [[nodiscard]] bool is_left_alone(Machine m) {
+    std::uint64_t const put = m.load(put_, Order::relaxed);
+    return std::exchange(asked_, put) == put && put != m.load(moved_, Order::relaxed);
+  }
+  /// Whether whoever takes next must read `put`, as far as is known.
+  template <class Machine>
+  [[nodiscard]] bool must_look(Machine m) {
+    return m.load(seen_, Order::relaxed) == m.load(moved_, Order::relaxed);
+  }
+  /// One step: moves what is staged, as far as the ring has room, if nobody else does. True if something was moved.
+  /// `copy(slot, staged, n)` copies `n` items.
+  template <class Machine, class Copy>
+  bool move_if_free(Machine m, Copy&& copy) {
+    if (is_empty(m)) return false;
+    Ring const ring = detail::home_ring(m, view_);
+    if (m.load(ring.words->free, Order::relaxed) <= 0) return false;
+    return if_free(m, [&] { return move(m, ring, copy); }) != 0;
+  }
+  /// One step of a reader at the same home: takes up to `n` items, if nobody else is at it and what was put into `ring`
+  /// before is granted. Returns how many. `read(staged, i, n)` reads its items i to i + n.
+  template <class Machine, class Read>
+  std::uint32_t take_if_free(Machine m, Ring const& ring, std::uint32_t n, Read&& read) {
+    if (!all_granted(m, ring)) return 0;
+    return if_free(m, [&] { return take(m, ring, n, read); });
+  }
+
+  Staging* next_of_tunnel = nullptr;  ///< the list that begins at EndWords::staged
+  Staging* next_of_thread = nullptr;  ///< the list that begins at StagedEnd::writes
+
+ private:
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+
+  [[nodiscard]] std::byte* item(std::uint64_t number) {
+    return reinterpret_cast<std::byte*>(memory_.data()) + (number & mask_) * item_bytes_;
+  }
+
+  // Whoever finds nothing to do writes no word: others would wait for its line.
+  template <class Machine, class Step>
+  std::uint32_t if_free(Machine m, Step&& step) {
+    if (must_look(m) && is_empty(m)) return 0;
+    if (m.load(busy_, Order::relaxed) != 0 || m.fetch_or(busy_, 1u, Order::acquire) != 0) return 0;  // P3
+    std::uint32_t const n = step();
+    m.store(busy_, 0u, Order::release);  // P3
+    return n;
+  }
+
+  /// `work(staged, i, n)` for the items `first` to `first + count`, in at most two pieces: `i` counts from `first`.
+  template <class Work>
+  void in_pieces(std::uint64_t first, std::uint32_t count, Work&& work) {
+    auto const lap = static_cast<std::uint32_t>(mask_ + 1 - (first & mask_));
+    std::uint32_t const head = count < lap ? count : lap;
+    work(item(first), 0u, head);
+    if (head != count) work(item(first + head), head, count - head);
+  }
+
+  template <class Machine, class Copy>
+  std::uint32_t move(Machine m, Ring const& ring, Copy&& copy) {
+    std::uint64_t const from = m.load(moved_, Order::relaxed);
+    std::uint64_t const staged = look(m) - from;
+    Run const run = claim_put_run(m, ring, static_cast<std::uint32_t>(staged));
+    if (run.count == 0 || detail::record_if_late(m, view_, run)) return 0;
+    commit_put_run(m, ring, run, *view_.control, [&](std::byte* slot, std::uint32_t i, std::uint32_t n) {
+      in_pieces(from + i, n, [&](std::byte const* staged_items, std::uint32_t k, std::uint32_t some) {
+        copy(slot + k * item_bytes_, staged_items, some);
+      });
+    });
+    m.store(moved_, from + run.count, Order::release);  // P2
+    return run.count;
+  }
+
+  template <class Machine, class Read>
+  std::uint32_t take(Machine m, Ring const& ring, std::uint32_t n, Read&& read) {
+    std::uint64_t const from = m.load(moved_, Order::relaxed);
+    std::uint64_t staged = m.load(seen_, Order::relaxed) - from;
+    if (staged == 0) staged = look(m) - from;
+    if (staged == 0 || !all_granted(m, ring)) return 0;
+    std::uint32_t const count = n < staged ? n : static_cast<std::uint32_t>(staged);
+    m.store(*taken_, m.load(*taken_, Order::relaxed) + count, Order::relaxed);  // P7
+    in_pieces(from, count, read);
+    m.store(moved_, from + count, Order::release);  // P2
+    return count;
+  }
+  /// `put`, for the holder of `busy`.
+  template <class Machine>
+  std::uint64_t look(Machine m) {
+    std::uint64_t const put = m.load(put_, Order::acquire);  // P1
+    m.store(seen_, put, Order::relaxed);
+    return put;
+  }
+  /// Every ticket of a put that the calling thread knows of was granted to a get (P6).
+  template <class Machine>
+  [[nodiscard]] static bool all_granted(Machine m, Ring const& ring) {
+    std::uint64_t const claimed = m.load(ring.words->claimed, Order::relaxed);
+    return m.load(ring.words->taken, Order::relaxed) >= claimed;
+  }
+
+  // The thread's line; others read `put_`.
+  alignas(64) Word<std::uint64_t> put_{0};
+  std::uint64_t next_ = 0;   ///< as put_
+  std::uint64_t limit_ = 0;  ///< `next_` may go so far before it is full
+  void const* owner_ = nullptr;
+  std::size_t item_bytes_;
+  std::uint64_t mask_;
+  std::vector<Line> memory_;
+  // The movers'.
+  alignas(64) Word<std::uint64_t> moved_{0};
+  Word<std::uint64_t> seen_{0};
+  Word<std::uint32_t> busy_{0};
+  Word<std::uint64_t>* taken_;
+  std::uint64_t asked_ = 0;  ///< the monitor's: `put` when it asked last
+  InletView view_{};
+};
+
+namespace detail {
+
+/// The staging of a CPU thread's end; null: it has none, or the calling thread is another, or the end is closed.
+HIWAY_NO_SPACE_CHECK template <class Machine>
+HIWAY_DEVICE inline Staging* staging_of([[maybe_unused]] Machine m, [[maybe_unused]] InletView const& v) {
+  if constexpr (RoleOf<Machine>::stages_puts) {
+    Staging* const staging = v.open ? nullptr : v.ports->staging;
+    if (staging != nullptr && staging->is_mine() && m.load(v.ports->closed_lanes[0], Order::relaxed) == 0)
+      return staging;
+  }
+  return nullptr;
+}
+
+/// One step, which tells the other end; true if something was moved.
+template <class Machine>
+bool move_staged(Machine m, Staging& staging) {
+  InletView const& v = staging.view();
+  bool const moved = staging.move_if_free(m, [&](std::byte* slot, std::byte const* staged, std::uint32_t n) {
+    std::size_t const bytes = std::size_t{n} * v.ring.item_bytes;
+    v.past_caches ? copy_past_caches(slot, staged, bytes) : static_cast<void>(std::memcpy(slot, staged, bytes));
+  });
+  if (moved) help_to_leave(m, v, Sent::span);
+  return moved;
+}
+
+/// Waits until what is staged has left (P4), or the run aborts. The thread itself may go on putting meanwhile.
+template <class Machine>
+void empty_staging(Machine m, Staging& staging) {
+  std::uint64_t const puts = staging.puts(m);
+  for (unsigned misses = 0; !staging.have_left(m, puts) && !is_aborted(m, *staging.view().control);) {
+    if (move_staged(m, staging)) {
+      misses = 0;
+    } else if (Relays* const relays = staging.view().relays; relays == nullptr || !hear_if_free(m, relays->hears)) {
+      (void)record_if_late(m, staging.view(), Run{});  // no room comes after the end
+      m.relax(misses++);
+    }
+  }
+}
+/// The same for all tunnels that a thread puts into, from `first` on.
+template <class Machine>
+void empty_all_of_thread(Machine m, Staging* first) {
+  for (Staging* s = first; s != nullptr; s = s->next_of_thread) empty_staging(m, *s);
+}
+/// A put past the staging of the calling thread's end, one try: nothing is staged any more (P3).
+HIWAY_NO_SPACE_CHECK template <class Machine>
+HIWAY_DEVICE inline bool is_past_staging(Machine m, [[maybe_unused]] InletView const& v) {
+  if constexpr (RoleOf<Machine>::stages_puts) {
+    if (Staging* const staging = staging_of(m, v); staging != nullptr) {
+      (void)move_staged(m, *staging);
+      return staging->is_empty(m);
+    }
+  }
+  return true;
+}
+/// Before a put past the staging that waits (P3).
+HIWAY_NO_SPACE_CHECK template <class Machine>
+HIWAY_DEVICE inline void put_past_staging(Machine m, [[maybe_unused]] InletView const& v) {
+  if constexpr (RoleOf<Machine>::stages_puts) {
+    if (Staging* const staging = staging_of(m, v); staging != nullptr) empty_staging(m, *staging);
+  }
+}
+
+/// Whether somebody at the other end has nothing to do, as far as that is known, after a put. The other end across
+/// writes what this looks at, so it looks for the first item that is staged, and then now and then.
+template <class Machine>
+bool other_end_waits(Machine m, InletView const& v, Staging& staging) {
+  constexpr std::uint64_t now_and_then = 16;
+  if (v.relays == nullptr) return v.ports->bell != nullptr && v.ports->bell->has_nappers();
+  std::uint64_t const n = staging.count(m);
+  if (n != 1 && n % now_and_then != 0) return false;
+  return m.load(v.relays->tells.to, Order::relaxed) == v.relays->hears.link.peek(m);
+}
+
+/// A put finds its staging full. While readers at the same home are at work they make room there. Else the items are
+/// moved.
+template <class Machine>
+bool make_room(Machine m, InletView const& v, Staging& staging) {
+  constexpr unsigned patience = 32;
+  if (v.relays == nullptr) {
+    std::uint64_t before = staging.gets(m);
+    for (unsigned still = 0; still < patience && staging.is_full(m); ++still) {
+      m.relax(still);
+      std::uint64_t const gets = staging.gets(m);
+      if (std::exchange(before, gets) != gets) still = 0;
+      leave_if_aborted(m, *v.control, v.tunnel);
+    }
+    if (!staging.is_full(m)) return true;
+  }
+  return move_staged(m, staging);
+}
+
+}  // namespace detail
+}  // namespace hiway

@@ -1,0 +1,414 @@
+// Puts of single items by CPU threads, which are staged: each item comes once and in order, whichever calls the thread
+// mixes, whoever reads, and also while the thread calls nothing.
+#include <gmock/gmock.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <hiway/hiway.hpp>
+#include <mutex>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using namespace hiway;
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+constexpr std::size_t capacity = 1024;
+
+/// The number `i` of writer `writer`.
+struct Numbered {
+  std::uint32_t writer;
+  std::uint32_t i;
+};
+
+struct PassOn {
+  HIWAY_DEVICE Numbered operator()(Numbered const& item) const { return item; }
+};
+
+/// What one reader gets: of each writer, in order.
+class Reader {
+ public:
+  void got(Numbered const& item) {
+    ASSERT_LT(item.writer, next_.size());
+    ASSERT_GE(item.i, next_[item.writer]) << "of writer " << item.writer;
+    next_[item.writer] = item.i + 1;
+    ++count_;
+  }
+  [[nodiscard]] std::uint64_t count() const { return count_; }
+
+ private:
+  std::array<std::uint32_t, 8> next_{};
+  std::uint64_t count_ = 0;
+};
+
+struct Sizes {
+  unsigned writers;
+  unsigned readers;
+  std::uint32_t each;
+};
+
+RunReport run_between_threads(Sizes sizes, std::size_t capacity_items = capacity) {
+  std::atomic<std::uint64_t> all{0};
+  Pipeline pipe({.device = "simt"});
+  auto& t = pipe.create_tunnel<Numbered>("numbers", Direction::cpu_to_cpu, {.capacity_items = capacity_items});
+  pipe.add_cpu_stage("writer",
+                     [&](Inlet<Numbered> out) {
+                       for (std::uint32_t i = 0; i < sizes.each; ++i) out.put_h({this_thread_context().thread, i});
+                     },
+                     into(t), {.threads = sizes.writers});
+  pipe.add_cpu_stage("reader",
+                     [&](Outlet<Numbered> in) {
+                       Reader reader;
+                       in.for_each_h([&](Numbered const& item) { reader.got(item); });
+                       all += reader.count();
+                     },
+                     from(t), {.threads = sizes.readers});
+  RunReport report = pipe.run();
+  EXPECT_EQ(all, std::uint64_t{sizes.writers} * sizes.each);
+  EXPECT_EQ(report.tunnels.front().items, all);
+  EXPECT_EQ(report.tunnels.front().finished, all);
+  return report;
+}
+
+TEST(Staging, OneWriterAndOneReader) { run_between_threads({1, 1, 200'000}); }
+TEST(Staging, SeveralWriters) { run_between_threads({4, 1, 50'000}); }
+TEST(Staging, SeveralReadersEachInOrder) { run_between_threads({1, 3, 100'000}); }
+TEST(Staging, SeveralOfBoth) { run_between_threads({4, 4, 50'000}); }
+TEST(Staging, MoreWritersThanTheTunnelHasRoomFor) { run_between_threads({8, 2, 2'000}, 64); }
+TEST(Staging, ATunnelOfOneItemStagesNothing) { run_between_threads({2, 2, 500}, 1); }
+
+TEST(Staging, IsLittleBesideTheTunnel) {
+  EXPECT_EQ(Staging::slots_for(16, 65'536, 1), 256u);
+  EXPECT_EQ(Staging::slots_for(16, 1024, 1), 128u);
+  EXPECT_EQ(Staging::slots_for(16, 1024, 8), 16u);
+  EXPECT_EQ(Staging::slots_for(256, 65'536, 1), 64u);
+  EXPECT_EQ(Staging::slots_for(16, 31, 1), 0u);
+  EXPECT_EQ(Staging::slots_for(16, 1, 1), 0u);
+}
+
+TEST(Staging, EveryFormOfPutKeepsTheThreadsOrder) {
+  constexpr std::uint32_t rounds = 2'000;
+  Reader reader;
+  Pipeline pipe({.device = "simt"});
+  auto& t = pipe.create_tunnel<Numbered>("numbers", Direction::cpu_to_cpu, {.capacity_items = capacity});
+  pipe.add_cpu_stage(
+      "writer",
+      [&](Inlet<Numbered> out) {
+        std::uint32_t i = 0;
+        auto const next = [&] { return Numbered{0, i++}; };
+        for (std::uint32_t r = 0; r < rounds; ++r) {
+          for (std::uint32_t k = 0; k < r % 7; ++k) out.put_h(next());
+          std::array const some{next(), next(), next()};
+          if (r % 2 != 0) out.put_h(std::span<Numbered const>(some));
+          if (r % 2 == 0) {
+            for (Numbered const& item : some) {
+              while (!out.try_put_h(item)) std::this_thread::yield();
+            }
+          }
+          out.put_h(next());
+          out.put_in_place_h([&](Numbered& slot) { slot = next(); });
+        }
+      },
+      into(t));
+  pipe.add_cpu_stage(
+      "reader", [&](Outlet<Numbered> in) { in.for_each_h([&](Numbered const& item) { reader.got(item); }); }, from(t));
+  RunReport const report = pipe.run();
+  EXPECT_EQ(reader.count(), report.tunnels.front().items);
+}
+
+TEST(Staging, ItemsGoThroughTheDeviceInOrderOfEachThread) {
+  constexpr std::uint32_t each = 20'000;
+  std::atomic<std::uint64_t> all{0};
+  Pipeline pipe({.device = "simt"});
+  auto& there = pipe.create_tunnel<Numbered>("there", Direction::cpu_to_gpu, {.capacity_items = capacity});
+  auto& back = pipe.create_tunnel<Numbered>("back", Direction::gpu_to_cpu, {.capacity_items = capacity});
+  pipe.add_cpu_stage("writer",
+                     [&](Inlet<Numbered> out) {
+                       for (std::uint32_t i = 0; i < each; ++i) out.put_h({this_thread_context().thread, i});
+                     },
+                     into(there), {.threads = 3});
+  pipe.add_gpu_stage("pass on", PassOn{}, from(there), into(back), {.blocks = 1, .threads_per_block = 1});
+  pipe.add_cpu_stage(
+      "reader",
+      [&](Outlet<Numbered> in) {
+        Reader reader;
+        in.for_each_h([&](Numbered const& item) { reader.got(item); });
+        all += reader.count();
+      },
+      from(back));
+  pipe.run();
+  EXPECT_EQ(all, 3u * each);
+}
+
+/// A writer that puts one item at a time and waits, calling nothing, until that has been got.
+void ask_and_wait(bool through_device) {
+  constexpr std::uint32_t items = 50;
+  std::atomic<std::uint32_t> got{0};
+  auto const begin = std::chrono::steady_clock::now();
+  Pipeline pipe({.device = "simt"});
+  auto& t = pipe.create_tunnel<Numbered>("there", through_device ? Direction::cpu_to_gpu : Direction::cpu_to_cpu,
+                                         {.capacity_items = capacity});
+  Tunnel<Numbered>* last = &t;
+  if (through_device) {
+    last = &pipe.create_tunnel<Numbered>("back", Direction::gpu_to_cpu, {.capacity_items = capacity});
+    pipe.add_gpu_stage("pass on", PassOn{}, from(t), into(*last), {.blocks = 1, .threads_per_block = 1});
+  }
+  pipe.add_cpu_stage(
+      "writer",
+      [&](Inlet<Numbered> out) {
+        for (std::uint32_t i = 0; i < items; ++i) {
+          for (std::uint32_t k = 0; k < 3; ++k) out.put_h({0, 3 * i + k});
+          auto const late = std::chrono::steady_clock::now() + 10s;
+          while (got < 3 * (i + 1) && std::chrono::steady_clock::now() < late) std::this_thread::yield();
+        }
+      },
+      into(t));
+  pipe.add_cpu_stage("reader", [&](Outlet<Numbered> in) { in.for_each_h([&](Numbered const&) { ++got; }); },
+                     from(*last), {.threads = 2});
+  pipe.run();
+  EXPECT_EQ(got, 3 * items);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s) << "an item waited for its thread's next call";
+}
+TEST(Staging, AnItemComesWhileItsThreadCallsNothing) { ask_and_wait(false); }
+TEST(Staging, AnItemReachesTheDeviceWhileItsThreadCallsNothing) { ask_and_wait(true); }
+
+TEST(Staging, AStageBetweenEndsItsTasksAfterItsPuts) {
+  constexpr std::uint32_t items = 50'000;
+  Reader reader;
+  Pipeline pipe({.device = "simt"});
+  auto& a = pipe.create_tunnel<Numbered>("a", Direction::cpu_to_cpu, {.capacity_items = capacity});
+  auto& b = pipe.create_tunnel<Numbered>("b", Direction::cpu_to_cpu, {.capacity_items = capacity});
+  pipe.add_cpu_stage(
+      "source",
+      [&](Inlet<Numbered> out) {
+        for (std::uint32_t i = 0; i < items; ++i) out.put_h({0, i});
+      },
+      into(a));
+  pipe.add_cpu_stage(
+      "between", [](Numbered const& item) { return item; }, from(a), into(b));
+  pipe.add_cpu_stage(
+      "reader", [&](Outlet<Numbered> in) { in.for_each_h([&](Numbered const& item) { reader.got(item); }); }, from(b));
+  pipe.run();
+  EXPECT_EQ(reader.count(), items);
+}
+
+TEST(Staging, AnotherThreadEndsTasksWhileTheirStagePuts) {
+  constexpr std::uint32_t items = 2'000;
+  std::atomic<std::uint64_t> all{0};
+  Pipeline pipe({.device = "simt"});
+  auto& a = pipe.create_tunnel<Numbered>("a", Direction::cpu_to_cpu, {.capacity_items = capacity});
+  auto& b = pipe.create_tunnel<Numbered>("b", Direction::cpu_to_cpu, {.capacity_items = capacity});
+  pipe.add_cpu_stage(
+      "source",
+      [&](Inlet<Numbered> out) {
+        for (std::uint32_t i = 0; i < items; ++i) out.put_h({0, i});
+      },
+      into(a));
+  pipe.add_cpu_stage(
+      "between",
+      [&](Outlet<Numbered> in, Inlet<Numbered> out) {
+        std::atomic<std::uint32_t> open{0};
+        std::atomic<bool> over{false};
+        std::jthread const ends([&] {
+          while (!over || open != 0) {
+            if (open == 0) continue;
+            in.end_task_h();
+            --open;
+          }
+        });
+        for (std::uint32_t got = 0; got < items;) {
+          Numbered item;
+          if (!in.get_h(item)) continue;
+          ++got;
+          for (int k = 0; k < 20; ++k) out.put_h(item);
+          ++open;
+        }
+        over = true;
+      },
+      from(a), into(b));
+  pipe.add_cpu_stage(
+      "reader", [&](Outlet<Numbered> in) { in.for_each_h([&](Numbered const&) { ++all; }); }, from(b));
+  RunReport const report = pipe.run();
+  EXPECT_EQ(all, 20u * items);
+  EXPECT_EQ(report.tunnels.front().finished, items);
+}
+
+TEST(Staging, AWriterWhoseReaderStandsStillHoldsAnEighthMoreThanTheCapacityAtMost) {
+  std::atomic<std::uint64_t> put{0};
+  std::atomic<bool> over{false};
+  Pipeline pipe({.device = "simt"});
+  auto& t = pipe.create_tunnel<std::uint64_t>("numbers", Direction::cpu_to_cpu, {.capacity_items = capacity});
+  pipe.add_cpu_stage(
+      "writer",
+      [&](Inlet<std::uint64_t> out) {
+        for (std::uint64_t i = 0; i < 4 * capacity; ++i, ++put) out.put_h(i);
+      },
+      into(t));
+  pipe.add_cpu_stage(
+      "reader",
+      [&](Outlet<std::uint64_t> in) {
+        std::uint64_t seen = 0;
+        for (int still = 0; still < 20;) {  // 200 ms without a put
+          std::this_thread::sleep_for(10ms);
+          still = put == seen ? still + 1 : 0;
+          seen = put;
+        }
+        over = put > capacity + capacity / 8 || put < capacity;
+        in.for_each_h([](std::uint64_t) {});
+      },
+      from(t));
+  pipe.run();
+  EXPECT_FALSE(over);
+}
+
+TEST(Staging, APutAfterTheCloseIsRefusedAtOnce) {
+  Pipeline pipe({.device = "simt"});
+  auto& t = pipe.create_tunnel<std::uint64_t>("numbers", Direction::cpu_to_cpu, {.capacity_items = capacity});
+  std::atomic<bool> came_back{false};
+  pipe.add_cpu_stage(
+      "writer",
+      [&](Inlet<std::uint64_t> out) {
+        for (std::uint64_t i = 0; i < 10; ++i) out.put_h(i);
+        out.close_h();
+        out.put_h(10);
+        came_back = true;
+      },
+      into(t));
+  pipe.add_cpu_stage(
+      "reader", [](Outlet<std::uint64_t> in) { in.for_each_h([](std::uint64_t) {}); }, from(t));
+  try {
+    pipe.run();
+    ADD_FAILURE() << "no error";
+  } catch (Error const& e) {
+    EXPECT_THAT(e.what(), HasSubstr("'writer'"));
+    EXPECT_THAT(e.what(), HasSubstr("'numbers'"));
+  }
+  EXPECT_FALSE(came_back);
+}
+
+TEST(Staging, AnotherThreadMayPutByAStagesEnd) {
+  constexpr std::uint64_t each = 20'000;
+  std::atomic<std::uint64_t> sum{0};
+  Pipeline pipe({.device = "simt"});
+  auto& t = pipe.create_tunnel<std::uint64_t>("numbers", Direction::cpu_to_cpu, {.capacity_items = capacity});
+  pipe.add_cpu_stage(
+      "writer",
+      [&](Inlet<std::uint64_t> out) {
+        std::jthread const other([&] {
+          for (std::uint64_t i = 0; i < each; ++i) out.put_h(1);
+        });
+        for (std::uint64_t i = 0; i < each; ++i) out.put_h(1);
+      },
+      into(t));
+  pipe.add_cpu_stage(
+      "reader", [&](Outlet<std::uint64_t> in) { in.for_each_h([&](std::uint64_t i) { sum += i; }); }, from(t));
+  pipe.run();
+  EXPECT_EQ(sum, 2 * each);
+}
+
+TEST(Staging, AnErrorOfTheReaderEndsAWriterThatWaitsForRoom) {
+  for (int run = 0; run < 20; ++run) {
+    Pipeline pipe({.device = "simt"});
+    auto& t = pipe.create_tunnel<std::uint64_t>("numbers", Direction::cpu_to_cpu, {.capacity_items = capacity});
+    pipe.add_cpu_stage("writer",
+                       [](Inlet<std::uint64_t> out) {
+                         for (std::uint64_t i = 0;; ++i) out.put_h(i);
+                       },
+                       into(t), {.threads = 2});
+    pipe.add_cpu_stage(
+        "reader",
+        [](Outlet<std::uint64_t> in) {
+          std::uint64_t left = 10'000;
+          in.for_each_h([&](std::uint64_t) {
+            if (--left == 0) throw std::runtime_error("enough");
+          });
+        },
+        from(t));
+    try {
+      pipe.run();
+      ADD_FAILURE() << "no error";
+    } catch (std::exception const& e) {
+      EXPECT_THAT(e.what(), HasSubstr("enough"));
+    }
+  }
+}
+
+TEST(Staging, ARunAfterAnAbortedOneBeginsEmpty) {
+  std::atomic<bool> fails{true};
+  std::atomic<std::uint64_t> got{0};
+  Pipeline pipe({.device = "simt"});
+  auto& t = pipe.create_tunnel<std::uint64_t>("numbers", Direction::cpu_to_cpu, {.capacity_items = capacity});
+  pipe.add_cpu_stage(
+      "writer",
+      [&](Inlet<std::uint64_t> out) {
+        for (std::uint64_t i = 0; i < 100; ++i) out.put_h(i);
+        if (fails) throw std::runtime_error("on purpose");
+      },
+      into(t));
+  pipe.add_cpu_stage(
+      "reader", [&](Outlet<std::uint64_t> in) { in.for_each_h([&](std::uint64_t) { ++got; }); }, from(t));
+  EXPECT_THROW(pipe.run(), std::exception);
+  fails = false;
+  got = 0;
+  EXPECT_EQ(pipe.run().tunnels.front().items, 100u);
+  EXPECT_EQ(got, 100u);
+}
+
+TEST(Staging, ASpanReaderAndATeamGetWhatIsStaged) {
+  constexpr std::uint32_t items = 50'000;
+  for (bool const by_team : {false, true}) {
+    Reader reader;
+    Pipeline pipe({.device = "simt"});
+    auto& t = pipe.create_tunnel<Numbered>("numbers", Direction::cpu_to_cpu, {.capacity_items = capacity});
+    pipe.add_cpu_stage(
+        "writer",
+        [&](Inlet<Numbered> out) {
+          for (std::uint32_t i = 0; i < items; ++i) out.put_h({0, i});
+        },
+        into(t));
+    pipe.add_cpu_stage(
+        "reader",
+        [&](Outlet<Numbered> in) {
+          std::vector<Numbered> some(37);
+          for (;;) {
+            std::size_t const n = by_team ? in.next_block(std::span(some)) : in.next_h(std::span(some));
+            if (n == 0) break;
+            for (std::size_t k = 0; k < n; ++k) reader.got(some[k]);
+            in.end_task_h(n);
+          }
+        },
+        from(t));
+    pipe.run();
+    EXPECT_EQ(reader.count(), items);
+  }
+}
+
+TEST(Staging, AnOpenOutletGetsWhatIsStaged) {
+  constexpr std::uint32_t items = 10'000;
+  Reader reader;
+  Pipeline pipe({.device = "simt"});
+  auto& t = pipe.create_tunnel<Numbered>("numbers", Direction::cpu_to_cpu, {.capacity_items = capacity});
+  pipe.add_cpu_stage(
+      "writer",
+      [&](Inlet<Numbered> out) {
+        for (std::uint32_t i = 0; i < items; ++i) out.put_h({0, i});
+      },
+      into(t));
+  Outlet<Numbered> in = t.open_outlet();
+  pipe.start();
+  for (Numbered item; in.next_h(item);) {
+    reader.got(item);
+    in.end_task_h();
+  }
+  pipe.wait();
+  EXPECT_EQ(reader.count(), items);
+}
+
+}  // namespace
