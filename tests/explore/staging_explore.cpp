@@ -26,8 +26,11 @@ struct Staged {
 
   Staged() {
     for (unsigned w = 0; w < Writers; ++w) staged[w].emplace(sizeof(Torn), Slots, &taken[w]).reset(t.inlet(w));
-    table.add({.finished = {t.finished()},
-               .created = {t.created(), {taken.data(), Writers, sizeof taken[0], false}},
+    SumTerm finished = t.finished();
+    SumTerm created = t.created();
+    finished.across = created.across = true;  // loads may find an old count, read-modify-writes at home do not
+    table.add({.finished = {finished},
+               .created = {created, {taken.data(), Writers, sizeof taken[0], true}},
                .gates = {t.closed_by(Writers)},
                .tunnels = {t.ends()}});
   }

@@ -199,6 +199,31 @@ TEST(Staging, AStageBetweenEndsItsTasksAfterItsPuts) {
   EXPECT_EQ(reader.count(), items);
 }
 
+TEST(Staging, WhatIsStagedAtTheCloseIsNotLostWhileTheReaderPauses) {
+  constexpr std::uint32_t items = 50;
+  std::uint32_t got = 0;
+  Pipeline pipe({.device = "simt"});
+  auto& t = pipe.create_tunnel<Numbered>("numbers", Direction::cpu_to_cpu, {.capacity_items = capacity});
+  pipe.add_cpu_stage(
+      "writer",
+      [&](Inlet<Numbered> out) {
+        for (std::uint32_t i = 0; i < items; ++i) out.put_h({0, i});
+      },
+      into(t));
+  pipe.add_cpu_stage(
+      "reader",
+      [&](Outlet<Numbered> in) {
+        for (Numbered item; in.next_h(item);) {
+          ++got;
+          in.end_task_h();
+          if (got == 1) std::this_thread::sleep_for(200ms);  // no task is open
+        }
+      },
+      from(t));
+  pipe.run();
+  EXPECT_EQ(got, items);
+}
+
 TEST(Staging, AnotherThreadEndsTasksWhileTheirStagePuts) {
   constexpr std::uint32_t items = 2'000;
   std::atomic<std::uint64_t> all{0};
