@@ -138,14 +138,13 @@ class Preparer {
       for (std::size_t e = 0; e < place.threads.size(); ++e)
         arena.image(ports.back() + e).trace = &place.threads[e]->trace;
     };
+    for (auto const& thread : place.threads) thread->staged.resize(stage.description.from.size());
     for (std::size_t i = 0; i < stage.description.from.size(); ++i) {
       place_ports(place.outlet_ports);
       if (stage.gpu) continue;
       give_hand(stage, place, i);
-      for (std::size_t e = 0; e < place.threads.size(); ++e) {
-        place.threads[e]->staged.resize(stage.description.from.size());
+      for (std::size_t e = 0; e < place.threads.size(); ++e)
         arena.image(place.outlet_ports.back() + e).staged = &place.threads[e]->staged[i];
-      }
     }
     for (std::size_t i = 0; i < stage.description.into.size(); ++i) {
       place_ports(place.inlet_ports);

@@ -1,5 +1,5 @@
-// What CPU threads stage (inlet/staging.hpp) under every schedule: each item once, each writer's in order, whoever
-// takes or moves them; and an end that is neither early nor missed.
+// What CPU threads stage (inlet/staging.hpp) under every schedule: each item once, each writer's in order, taken
+// or moved by any thread; and an end that is neither early nor missed.
 #include "hiway/inlet/staging.hpp"
 
 #include <array>

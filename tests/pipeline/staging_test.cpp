@@ -1,5 +1,5 @@
 // Puts of single items by CPU threads, which are staged: each item comes once and in order, whichever calls the thread
-// mixes, whoever reads, and also while the thread calls nothing.
+// mixes, with any readers, and also while the thread calls nothing.
 #include <gmock/gmock.h>
 
 #include <array>
@@ -47,6 +47,13 @@ class Reader {
   std::array<std::uint32_t, 8> next_{};
   std::uint64_t count_ = 0;
 };
+
+/// The body of a source that puts `items` items, one by one.
+auto writer_of(std::uint32_t items) {
+  return [items](Inlet<Numbered> out) {
+    for (std::uint32_t i = 0; i < items; ++i) out.put_h({0, i});
+  };
+}
 
 struct Sizes {
   unsigned writers;
@@ -185,12 +192,7 @@ TEST(Staging, AStageBetweenEndsItsTasksAfterItsPuts) {
   Pipeline pipe({.device = "simt"});
   auto& a = pipe.create_tunnel<Numbered>("a", Direction::cpu_to_cpu, {.capacity_items = capacity});
   auto& b = pipe.create_tunnel<Numbered>("b", Direction::cpu_to_cpu, {.capacity_items = capacity});
-  pipe.add_cpu_stage(
-      "source",
-      [&](Inlet<Numbered> out) {
-        for (std::uint32_t i = 0; i < items; ++i) out.put_h({0, i});
-      },
-      into(a));
+  pipe.add_cpu_stage("source", writer_of(items), into(a));
   pipe.add_cpu_stage(
       "between", [](Numbered const& item) { return item; }, from(a), into(b));
   pipe.add_cpu_stage(
@@ -204,12 +206,7 @@ TEST(Staging, WhatIsStagedAtTheCloseIsNotLostWhileTheReaderPauses) {
   std::uint32_t got = 0;
   Pipeline pipe({.device = "simt"});
   auto& t = pipe.create_tunnel<Numbered>("numbers", Direction::cpu_to_cpu, {.capacity_items = capacity});
-  pipe.add_cpu_stage(
-      "writer",
-      [&](Inlet<Numbered> out) {
-        for (std::uint32_t i = 0; i < items; ++i) out.put_h({0, i});
-      },
-      into(t));
+  pipe.add_cpu_stage("writer", writer_of(items), into(t));
   pipe.add_cpu_stage(
       "reader",
       [&](Outlet<Numbered> in) {
@@ -230,12 +227,7 @@ TEST(Staging, AnotherThreadEndsTasksWhileTheirStagePuts) {
   Pipeline pipe({.device = "simt"});
   auto& a = pipe.create_tunnel<Numbered>("a", Direction::cpu_to_cpu, {.capacity_items = capacity});
   auto& b = pipe.create_tunnel<Numbered>("b", Direction::cpu_to_cpu, {.capacity_items = capacity});
-  pipe.add_cpu_stage(
-      "source",
-      [&](Inlet<Numbered> out) {
-        for (std::uint32_t i = 0; i < items; ++i) out.put_h({0, i});
-      },
-      into(a));
+  pipe.add_cpu_stage("source", writer_of(items), into(a));
   pipe.add_cpu_stage(
       "between",
       [&](Outlet<Numbered> in, Inlet<Numbered> out) {
@@ -392,12 +384,7 @@ TEST(Staging, ASpanReaderAndATeamGetWhatIsStaged) {
     Reader reader;
     Pipeline pipe({.device = "simt"});
     auto& t = pipe.create_tunnel<Numbered>("numbers", Direction::cpu_to_cpu, {.capacity_items = capacity});
-    pipe.add_cpu_stage(
-        "writer",
-        [&](Inlet<Numbered> out) {
-          for (std::uint32_t i = 0; i < items; ++i) out.put_h({0, i});
-        },
-        into(t));
+    pipe.add_cpu_stage("writer", writer_of(items), into(t));
     pipe.add_cpu_stage(
         "reader",
         [&](Outlet<Numbered> in) {
@@ -420,12 +407,7 @@ TEST(Staging, AnOpenOutletGetsWhatIsStaged) {
   Reader reader;
   Pipeline pipe({.device = "simt"});
   auto& t = pipe.create_tunnel<Numbered>("numbers", Direction::cpu_to_cpu, {.capacity_items = capacity});
-  pipe.add_cpu_stage(
-      "writer",
-      [&](Inlet<Numbered> out) {
-        for (std::uint32_t i = 0; i < items; ++i) out.put_h({0, i});
-      },
-      into(t));
+  pipe.add_cpu_stage("writer", writer_of(items), into(t));
   Outlet<Numbered> in = t.open_outlet();
   pipe.start();
   for (Numbered item; in.next_h(item);) {

@@ -35,8 +35,8 @@ enum class Sent : std::uint8_t { item, span };
 
 /// What a CPU thread does after a put, so that the other side hears of it. A reader that naps is woken. Across the bus
 /// it does the monitors' step: it tells the other side of a span at once, and of a single item if nothing is under way.
-/// Other items are told together with later ones: each telling takes the word's cache line from whoever polls it from
-/// across.
+/// Other items are told together with later ones: each telling takes the word's cache line from the other side, which
+/// polls it.
 HIWAY_NO_SPACE_CHECK template <class Machine>
 HIWAY_DEVICE inline void help_to_leave(Machine m, InletView const& v, Sent sent) {
   if constexpr (RoleOf<Machine>::helps_monitors) {

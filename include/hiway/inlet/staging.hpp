@@ -14,17 +14,17 @@
 // So an item is on its way also while its thread computes and calls nothing.
 //
 //   word    written by            read by
-//   put     the thread            whoever takes or moves
-//   moved   the holder of `busy`  the thread, whoever takes or moves: items below it have left
-//   seen    the holder of `busy`  who takes or moves: `put` as last read, so that it is read once for many items
-//   busy    who takes or moves    likewise
+//   put     the thread            takers and movers
+//   moved   the holder of `busy`  the thread, takers and movers: items below it have left
+//   seen    the holder of `busy`  takers and movers: `put` as last read, so that it is read once for many items
+//   busy    takers and movers     takers and movers
 //   taken   the holder of `busy`  the end check, reports: how many were taken from here
 //
-//   P1  the thread writes an item, then releases `put`; whoever takes it acquires `put`: it is whole
+//   P1  the thread writes an item, then releases `put`; a taker or mover acquires `put`: the item is whole
 //   P2  items are read, then `moved` is released; the thread acquires `moved` before it writes their slots again
 //   P3  `busy` is a try-lock. Its holder alone takes or moves, from `moved` on: in the order of the puts. A put past
 //       the staging first waits until nothing is staged
-//   P4  whoever ends a task or closes acquires a `moved` first that has reached `put`: all that was staged is counted
+//   P4  an end of a task, or a close, first acquires a `moved` that has reached `put`: all that was staged is counted
 //       before the task counts as finished, or the end as closed (termination.hpp T1, T3)
 //   P5  nobody waits with `busy` held but for the turn of a slot, which does not wait for this holder (ring.hpp I2)
 //   P6  a reader takes from here only if, after it acquired `put`, it sees that every ticket of the ring's puts was
@@ -140,7 +140,7 @@ class Staging {
     std::uint64_t const put = m.load(put_, Order::relaxed);
     return std::exchange(asked_, put) == put && put != m.load(moved_, Order::relaxed);
   }
-  /// Whether whoever takes next must read `put`, as far as is known.
+  /// Whether the next taker must read `put`, as far as is known.
   template <class Machine>
   [[nodiscard]] bool must_look(Machine m) {
     return m.load(seen_, Order::relaxed) == m.load(moved_, Order::relaxed);
@@ -174,7 +174,7 @@ class Staging {
     return reinterpret_cast<std::byte*>(memory_.data()) + (number & mask_) * item_bytes_;
   }
 
-  // Whoever finds nothing to do writes no word: others would wait for its line.
+  // A call that finds nothing to do writes no word: others would wait for its line.
   template <class Machine, class Step>
   std::uint32_t if_free(Machine m, Step&& step) {
     if (must_look(m) && is_empty(m)) return 0;
