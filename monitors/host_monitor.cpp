@@ -15,26 +15,18 @@ constexpr unsigned rests_between_looks = 128;
 
 }  // namespace
 
-void HostMonitor::start() {
-  thread_ = std::jthread([this](std::stop_token stop) { run(std::move(stop)); });
-}
-
-void HostMonitor::stop() {
-  if (!thread_.joinable()) return;
-  thread_.request_stop();
-  thread_.join();
-}
-
 void HostMonitor::run(std::stop_token stop) {
-  this_thread_context().wait = wait_;
+  this_thread_context() = {.wait = wait_};
+  has_failed_.assign(duties_.size(), false);
   for (unsigned misses = 0; !stop.stop_requested() && !is_over_();) {
     bool moved = false;
     for (std::size_t i = 0; i < duties_.size(); ++i) {
+      if (has_failed_[i]) continue;
       try {
         moved = duties_[i]() || moved;
       } catch (...) {
+        has_failed_[i] = true;
         on_failure_(std::current_exception());
-        duties_[i] = [] { return false; };
       }
     }
     if (moved) {

@@ -254,8 +254,9 @@ class Pipeline final : private OpenEnds, private BufferAccess {
   /// *Waits* until every launch is done. *Throws* its first error.
   void synchronize();
 
-  /// Checks the pipeline, allocates and loads kernels, so that a later run does not. start() calls it if the program
-  /// has not. *Throws* ConfigError with all problems in one message, CudaError.
+  /// Checks the pipeline, allocates, loads kernels and makes the CPU threads, so that a later run does not. start()
+  /// calls it if the program has not. The threads are kept from run to run. *Throws* ConfigError with all problems in
+  /// one message, CudaError, Error that names the thread that could not be started.
   void prepare();
   /// prepare(), then starts every stage and returns. *Throws* like prepare(), and when a run is under way.
   void start();

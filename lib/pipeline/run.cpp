@@ -1,7 +1,5 @@
 #include "run.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -29,7 +27,7 @@ PipelineRun::PipelineRun(Layout& layout, Launches& launches)
       observer_(layout, state_, errors_, snapshots_, reports_,
                 [this] { write_graph_where_asked([this] { return graph(); }); }),
       start_check_(layout, state_, errors_),
-      threads_(layout, state_, errors_),
+      threads_(layout, state_, errors_, [this] { monitors_.wake_watcher(); }),
       monitors_(layout, errors_) {}
 
 PipelineRun::~PipelineRun() {
@@ -46,7 +44,7 @@ PipelineRun::~PipelineRun() {
 bool PipelineRun::is_left_behind_by_fork() const {
   bool const devices =
       std::ranges::any_of(layout_.homes.devices(), [](Device const& d) { return d.backend->left_behind_by_fork(); });
-  return devices || (state_.running && process_ != getpid());
+  return devices || kept_.left_behind_by_fork();
 }
 
 void PipelineRun::require_own_process(char const* what) const {
@@ -85,9 +83,26 @@ void PipelineRun::refuse(std::string const& who) {
 
 void PipelineRun::prepare() {
   require_idle("prepare");
-  if (layout_.prepared.is_current) return;
-  launches_.synchronize();
-  hiway::prepare(layout_);
+  if (!layout_.prepared.is_current) {
+    launches_.synchronize();
+    kept_.end();
+    hiway::prepare(layout_);
+  }
+  if (kept_.empty()) {
+    make_threads();
+  } else {
+    kept_.complete();
+  }
+}
+
+void PipelineRun::make_threads() {
+  std::vector<KeptThreads::Post> posts;
+  monitors_.make({.supervise = [this] { return supervise(); },
+                  .watch = [this] { return watch(); },
+                  .is_over = [this] { return is_over(); }},
+                 posts);
+  threads_.add_posts(posts);
+  kept_.make(std::move(posts));
 }
 
 void PipelineRun::start() {
@@ -96,27 +111,22 @@ void PipelineRun::start() {
     prepare();
     launches_.synchronize();
     reset();
-    state_.running = true;
-    // Supervisor and watcher start first, so that they can also end a launch that waits for something.
-    monitors_.start({.supervise = [this] { return supervise(); },
-                     .watch = [this] { return watch(); },
-                     .is_over = [this] { return is_over(); }});
-  } catch (...) {  // nothing else of the run has started yet
+  } catch (...) {
     std::exception_ptr const error = errors_.parts.start.of(std::current_exception());
-    monitors_.stop();
-    state_.running = false;
     ThreadMachine{}.store(layout_.homes.host().control->aborted, 1u, Order::release);
     std::rethrow_exception(error);
   }
-  snapshots_.set_live();
   // From here on every failure becomes the run's error.
+  state_.running = true;
+  snapshots_.set_live();
+  // Supervisor and watcher run while kernels are launched, so that they can also end a launch that waits for something.
+  kept_.start();
   try {
     kernels_.start();
   } catch (...) {
     errors_.fail(errors_.parts.start, std::current_exception());
   }
   state_.kernels_started.store(true, std::memory_order_release);
-  threads_.start();
 }
 
 /// Resets everything that the last run may have changed.
@@ -127,14 +137,12 @@ void PipelineRun::reset() {
   for (DeclaredKernel const& k : layout_.graph.kernels()) {
     if (auto const& data = k.description.kernel.data) data->start(layout_.homes.backend(k.home));
   }
-  monitors_.stop();
   threads_.begin(reports_.is_traced());
   kernels_.clear();
   state_.reset(layout_.prepared.stages.size(), threads_.count());
   start_check_.begin();
   snapshots_.begin();
   observer_.begin();
-  process_ = getpid();
   // Open ends may be used from now on.
   ThreadMachine{}.store(layout_.homes.host().control->aborted, 0u, Order::release);
 }
@@ -246,10 +254,7 @@ RunReport PipelineRun::wait() {
     ~Waiting() { flag = false; }
   } const waiting{waiting_};
   if (!state_.running) throw ConfigError("wait: the pipeline was not started");  // another thread waited meanwhile
-  for (unsigned n = 0; (n = state_.threads_running.load(std::memory_order_acquire)) != 0;)
-    state_.threads_running.wait(n, std::memory_order_acquire);
-  state_.kernels_done.wait(false, std::memory_order_acquire);
-  threads_.join();
+  kept_.await();
   auto const end = std::chrono::steady_clock::now();
   finish();
   RunReport report;
@@ -267,15 +272,14 @@ RunReport PipelineRun::wait() {
   return report;
 }
 
-/// Called after threads and kernels have left. Ends the monitors, and imports faults that no monitor has reported.
+/// Called after threads, monitors and kernels have left. Imports faults that no monitor has reported.
 void PipelineRun::finish() {
   try {
     launches_.synchronize();  // waits for launches that use open ends
   } catch (...) {
     errors_.fail(errors_.parts.start, std::current_exception());
   }
-  snapshots_.end_live();  // from here on stats() does not wake the watcher
-  monitors_.stop();
+  snapshots_.end_live();
   state_.running = false;
   observer_.end();
   try {

@@ -16,12 +16,11 @@
 //   W2  No exception ends a look. It becomes the run's error, and the look is taken again. The code that ends an
 //       aborting run allocates nothing.
 #pragma once
-#include <sys/types.h>
-
 #include <atomic>
 #include <chrono>
 #include <string>
 
+#include "kept_threads.hpp"
 #include "launches.hpp"
 #include "layout.hpp"
 #include "observer.hpp"
@@ -71,6 +70,7 @@ class PipelineRun {
   [[nodiscard]] bool is_left_behind_by_fork() const;
   [[nodiscard]] bool is_called_by_itself() const noexcept;
   [[nodiscard]] bool is_over() const { return state_.has_left(std::memory_order_acquire); }
+  void make_threads();
   void reset();
   void finish();
   void check_frames();
@@ -91,10 +91,10 @@ class PipelineRun {
   Observer observer_;
   StartCheck start_check_;
   RunThreads threads_;
-  RunMonitors monitors_;              ///< last of those with threads: its threads use the others
+  RunMonitors monitors_;
   std::atomic<bool> waiting_{false};  ///< a thread is in wait()
-  std::atomic<pid_t> process_{0};     ///< the process that started the last run
   RunReport report_;                  ///< of the last run
+  KeptThreads kept_;                  ///< last: its threads use the others
 };
 
 }  // namespace hiway

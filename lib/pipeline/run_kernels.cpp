@@ -138,7 +138,6 @@ void RunKernels::poll(bool finishing) {
   }
   if (finishing && std::ranges::all_of(kernels_, &Started::done)) {
     state_.kernels_done.store(true, std::memory_order_release);
-    state_.kernels_done.notify_all();
   }
 }
 

@@ -1,7 +1,6 @@
 #include "run_monitors.hpp"
 
 #include <algorithm>
-#include <system_error>
 #include <utility>
 
 namespace hiway {
@@ -78,17 +77,15 @@ bool RunMonitors::a_line_asks_the_driver() const {
   });
 }
 
-void RunMonitors::make(Post& post, std::function<bool()> const& is_over) {
-  if (post.duties.empty()) return;
-  NamedFailure const& part = post.part;
-  Wait const wait = &part == &errors_.parts.watcher ? Wait::automatic : layout_.config.monitor_wait;
-  names_.push_back(&part);
+HostMonitor& RunMonitors::make(Post post, std::function<bool()> const& is_over) {
+  Wait const wait = &post.part == &errors_.parts.watcher ? Wait::automatic : layout_.config.monitor_wait;
   monitors_.push_back(std::make_unique<HostMonitor>(
       std::move(post.duties), is_over,
-      [this, &part](std::exception_ptr const& error) { errors_.fail_unless_aborting(part, error); }, wait));
+      [this, &part = post.part](std::exception_ptr const& error) { errors_.fail_unless_aborting(part, error); }, wait));
+  return *monitors_.back();
 }
 
-void RunMonitors::start(RunDuties duties) {
+void RunMonitors::make(RunDuties const& duties, std::vector<KeptThreads::Post>& posts) {
   Post to_device{errors_.parts.to_device};
   Post from_device{errors_.parts.from_device};
   Post supervisor{errors_.parts.supervisor};
@@ -97,26 +94,22 @@ void RunMonitors::start(RunDuties duties) {
   add_lines(to_device, from_device);
   // The supervisor shares a thread with a monitor, unless a call to the driver may hold that thread up.
   std::vector<Duty>& with = (a_line_asks_the_driver() ? supervisor : from_device).duties;
-  with.insert(with.begin(), std::move(duties.supervise));
-  watcher.duties.push_back(std::move(duties.watch));
+  with.insert(with.begin(), duties.supervise);
+  watcher.duties.push_back(duties.watch);
   monitors_.clear();
-  names_.clear();
-  for (Post* const post : {&to_device, &from_device, &supervisor, &watcher})  // the watcher last: others wake it
-    make(*post, duties.is_over);
+  for (Post* const post : {&to_device, &from_device, &supervisor, &watcher}) {
+    if (post->duties.empty()) continue;
+    HostMonitor& monitor = make(std::move(*post), duties.is_over);
+    posts.push_back({post->part.who() + ": its thread", [&monitor] { monitor.run(); }});
+  }
   watcher_ = monitors_.back().get();
-  start_all();
+  posts.back().work = [this] { watch_to_the_end(); };
 }
 
-void RunMonitors::start_all() {
-  for (std::size_t i = 0; i < monitors_.size(); ++i) {
-    try {
-      monitors_[i]->start();
-    } catch (std::system_error const& e) {
-      throw Error(names_[i]->who() + ": its thread could not be started: " + e.code().message());
-    } catch (...) {
-      std::rethrow_exception(names_[i]->of(std::current_exception()));
-    }
-  }
+// The run is over when the watcher leaves, and the others may nap.
+void RunMonitors::watch_to_the_end() {
+  watcher_->run();
+  for (auto const& monitor : monitors_) monitor->wake();
 }
 
 }  // namespace hiway

@@ -1,11 +1,12 @@
-// RunMonitors: the host monitors of a run: the threads that carry tunnels to and from the devices, the supervisor and
-// the watcher.
+// RunMonitors: the host monitors of a pipeline's runs: those that carry tunnels to and from the devices, the supervisor
+// and the watcher.
 #pragma once
 #include <exception>
 #include <functional>
 #include <memory>
 #include <vector>
 
+#include "kept_threads.hpp"
 #include "layout.hpp"
 #include "monitors/host_monitor.hpp"
 #include "run_errors.hpp"
@@ -23,11 +24,10 @@ class RunMonitors {
  public:
   RunMonitors(Layout& layout, RunErrors& errors) : layout_(layout), errors_(errors) {}
 
-  /// *Throws* Error that names the monitor whose thread could not be started.
-  void start(RunDuties duties);
-  /// *Waits* until all have ended.
-  void stop() { monitors_.clear(); }
-  /// Ends the watcher's nap. *Threads*: any, while the run is live.
+  /// Makes the monitors that the prepared layout needs, in place of those that there are. Their posts come first in
+  /// `posts`. *Throws* std::bad_alloc.
+  void make(RunDuties const& duties, std::vector<KeptThreads::Post>& posts);
+  /// Ends the watcher's nap. *Threads*: any, once make() has returned.
   void wake_watcher() { watcher_->wake(); }
 
  private:
@@ -40,14 +40,13 @@ class RunMonitors {
   void add_relays(Post& to_device, Post& from_device);
   void add_lines(Post& to_device, Post& from_device);
   [[nodiscard]] bool a_line_asks_the_driver() const;
-  void make(Post& post, std::function<bool()> const& is_over);
-  void start_all();
+  [[nodiscard]] HostMonitor& make(Post post, std::function<bool()> const& is_over);
+  void watch_to_the_end();
 
   Layout& layout_;
   RunErrors& errors_;
   std::vector<std::unique_ptr<HostMonitor>> monitors_;
-  std::vector<NamedFailure const*> names_;  ///< of the monitors
-  HostMonitor* watcher_ = nullptr;          ///< one of them
+  HostMonitor* watcher_ = nullptr;  ///< one of them
 };
 
 }  // namespace hiway

@@ -3,7 +3,6 @@
 #include <cxxabi.h>
 
 #include <string>
-#include <system_error>
 
 #include "hiway/ranges.hpp"
 #include "lib/affinity.hpp"
@@ -24,8 +23,6 @@ unsigned RunThreads::count() const {
 
 void RunThreads::begin(bool traced) {
   traced_ = traced;
-  threads_.clear();
-  threads_.reserve(count());
   for (std::size_t s = 0; s < layout_.prepared.stages.size(); ++s) reset_staged(s);
 }
 
@@ -41,32 +38,20 @@ void RunThreads::reset_staged(std::size_t stage) {
   }
 }
 
-void RunThreads::start() {
-  auto missing = state_.threads_running.load(std::memory_order_relaxed);
+void RunThreads::add_posts(std::vector<KeptThreads::Post>& posts) {
   for (std::size_t s = 0; s < layout_.prepared.stages.size(); ++s) {
     Stage const& stage = layout_.prepared.stages[s];
     if (stage.gpu) continue;
     for (unsigned t = 0; t < stage.executors; ++t) {
-      try {
-        start_one(s, t);
-        --missing;
-      } catch (...) {
-        errors_.fail(layout_.prepared.places[s].failure, std::current_exception());
-        state_.threads_running.fetch_sub(missing, std::memory_order_release);
-        return;
-      }
+      posts.push_back({stage.title() + ": thread " + std::to_string(t + 1) + " of " + std::to_string(stage.executors),
+                       [this, s, t] { run(s, t); }});
     }
   }
 }
 
-void RunThreads::start_one(std::size_t stage, unsigned thread) {
-  try {
-    threads_.emplace_back([this, stage, thread] { run(stage, thread); });
-  } catch (std::system_error const& e) {
-    throw Error("thread " + std::to_string(thread + 1) + " of " +
-                std::to_string(layout_.prepared.stages[stage].executors) +
-                " could not be started: " + e.code().message());
-  }
+// The threads wake while the kernels are launched.
+void RunThreads::await_kernels() const {
+  for (unsigned misses = 0; !state_.kernels_started.load(std::memory_order_acquire); ++misses) relax_thread(misses);
 }
 
 // A thread ended by pthread_exit is counted, too.
@@ -74,18 +59,20 @@ void RunThreads::run(std::size_t stage, unsigned thread) {
   struct Leaving {
     RunState& state;
     std::size_t stage;
+    std::function<void()> const& last_left;
     ~Leaving() {
       state.last_thread_end_ns.store(ns_of(std::chrono::steady_clock::now()), std::memory_order_relaxed);
       state.inside[stage].fetch_sub(1, std::memory_order_relaxed);
-      state.threads_running.fetch_sub(1, std::memory_order_release);
-      state.threads_running.notify_all();
+      if (state.threads_running.fetch_sub(1, std::memory_order_acq_rel) == 1) last_left();
     }
   };
   role_of_this_thread() = {.layout = &layout_};
+  this_thread_context() = {};
   state_.inside[stage].fetch_add(1, std::memory_order_relaxed);
-  Leaving const leaving{state_, stage};
+  Leaving const leaving{state_, stage, last_left_};
   StagePlace const& place = layout_.prepared.places[stage];
   try {
+    await_kernels();
     run_body(stage, thread);
   } catch (Unwind const&) {
     errors_.import_fault(ThreadMachine{}, *layout_.homes.host().control);

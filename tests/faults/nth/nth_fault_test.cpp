@@ -1,14 +1,16 @@
-// Whatever a run asks for may fail once: each n-th allocation, thread, file operation, and call of the device, of runs that
-// end well, fail, are aborted, stall, and are traced. The run ends in time, with an error that names what failed or with the
-// right result; the pipeline runs again, and is destroyed. HIWAY_STRIDE: only each so-manieth n.
+// Whatever a run asks for may fail once: each n-th allocation, thread, file operation, and call of the device, of runs
+// that end well, fail, are aborted, stall, and are traced. The run ends in time, with an error that names what failed
+// or with the right result; the pipeline runs again, and is destroyed. HIWAY_STRIDE: only each so-manieth n.
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <iostream>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <thread>
@@ -206,7 +208,8 @@ void every_n(char const* what, std::string const& device, std::uint64_t stride,
     for (std::uint64_t n = 1; quiet < 10 && !testing::Test::HasFailure(); n += stride) {
       nth::Watchdog const watchdog(std::string(what) + ", n = " + std::to_string(n) + " of a run " + name_of(kind));
       bool fired = false;
-      live(kind, device, n, [&] { arm(n); }, disarm, tally, fired);
+      live(
+          kind, device, n, [&] { arm(n); }, disarm, tally, fired);
       quiet = fired ? 0 : quiet + 1;
     }
     EXPECT_GT(tally.errors + tally.absorbed, 0U) << what << " of a run " << name_of(kind) << ": none failed";
@@ -249,7 +252,8 @@ TEST(NthFault, AnyCallOfTheDeviceMayFail) {
 
 #endif
 
-// A stage takes all the memory there is for half a second: the run ends with an error that says so, and not before it could.
+// A stage takes all the memory there is for half a second: the run ends with an error that says so, and not before it
+// could.
 TEST(NthFault, MemoryThatIsUsedUpForATimeEndsTheRun) {
   HIWAY_NEEDS_DEVICE();
   nth::Watchdog const watchdog("memory used up");
@@ -272,7 +276,8 @@ TEST(NthFault, MemoryThatIsUsedUpForATimeEndsTheRun) {
       },
       into(numbers));
   pipe.add_gpu_stage("twice", Twice{}, from(numbers), into(doubles));
-  pipe.add_cpu_stage("add", [&](long const& x) { sum += x; }, from(doubles));
+  pipe.add_cpu_stage(
+      "add", [&](long const& x) { sum += x; }, from(doubles));
   set_log_sink([](LogLevel, std::string_view) {});
   std::string const text = hiway_tests::text_of_error<Error>([&] { pipe.run(); });
   EXPECT_EQ(text, "the watcher of the run: failed, and there was no memory left to say why");
@@ -289,6 +294,41 @@ TEST(NthFault, AnyThreadMayFailToStart) {
   every_n_of(Resource::thread, "thread", 1);
 }
 
+#if !defined(HIWAY_TEST_ON_GPU)
+std::ptrdiff_t threads_now() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/task"), std::filesystem::directory_iterator());
+}
+
+TEST(NthFault, AThreadThatPrepareCannotStartIsNamedAndNoneIsLeft) {
+  nth::Watchdog const watchdog("prepare");
+  Pipeline pipe({.device = "simt"});
+  auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_cpu);
+  std::atomic<int> sum = 0;
+  pipe.add_cpu_stage("feed", [](Inlet<int> out) { out.put_h(1); }, into(numbers), {.threads = 2});
+  pipe.add_cpu_stage(
+      "add", [&](int const& x) { sum += x; }, from(numbers));
+  std::ptrdiff_t const before = threads_now();
+  std::string const why = " could not be started: Resource temporarily unavailable";
+  std::uint64_t n = 1;
+  for (std::string const who :
+       {"the monitor of tunnels from the device: its thread", "the watcher of the run: its thread",
+        "stage 'feed': thread 1 of 2", "stage 'feed': thread 2 of 2", "stage 'add': thread 1 of 1"}) {
+    nth::begin(Resource::thread, n++);
+    EXPECT_EQ(hiway_tests::text_of_error<Error>([&] { pipe.prepare(); }), who + why);
+    nth::end();
+    // A thread that was joined may still be in the list for a moment.
+    for (int left = 1000; threads_now() != before && left > 0; --left) std::this_thread::sleep_for(1ms);
+    EXPECT_EQ(threads_now(), before) << who;
+  }
+  nth::begin(Resource::thread, n);
+  pipe.prepare();
+  pipe.run();
+  nth::end();
+  EXPECT_FALSE(nth::has_failed());
+  EXPECT_EQ(sum, 2);
+}
+#endif
+
 struct CountLanes {
   Word<std::uint32_t>* begun;
   HIWAY_DEVICE void operator()() const {
@@ -297,7 +337,8 @@ struct CountLanes {
 };
 
 #if !defined(HIWAY_TEST_ON_GPU)
-// A launch had begun when the memory for its handle was missing: nobody waited for it, and the device was destroyed under it.
+// A launch had begun when the memory for its handle was missing: nobody waited for it, and the device was destroyed
+// under it.
 TEST(NthFault, ALaunchThatThrowsHasNotBegun) {
   nth::Watchdog const watchdog("a launch");
   unsigned quiet = 0;
