@@ -12,6 +12,11 @@
 #include "hiway/machine/bell.hpp"
 #include "hiway/machine/on_this_device.hpp"
 #include "hiway/memory.hpp"
+#include "lib/cpu_contention.hpp"
+
+#if defined(__linux__)
+#include <sys/prctl.h>
+#endif
 
 #if defined(__SSE2__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
 #if defined(__has_feature)
@@ -58,17 +63,62 @@ void copy_past_caches(void* to, void const* from, std::size_t bytes) noexcept {
 #endif
 }
 
+namespace {
+
+CpuContention contention;
+
+/// False: yields take long now.
+bool yield_if_short() noexcept {
+  auto const began = std::chrono::steady_clock::now();
+  CpuContention::Turn const turn = contention.turn(began);
+  if (turn == CpuContention::Turn::avoid) return false;
+  std::this_thread::yield();
+  contention.yielded(turn, began, std::chrono::steady_clock::now());
+  return true;
+}
+
+/// Until the thread's bell rings, at most for `time`.
+void sleep_by_bell(std::chrono::microseconds time) noexcept {
+  if (Bell* const bell = this_thread_context().bell; bell != nullptr) return bell->nap(time);
+  std::this_thread::sleep_for(time);
+}
+
+/// Waits a little where yields take long: some 20 us in all without giving the CPU away, then asleep.
+void relax_without_yield(unsigned misses) noexcept {
+  constexpr unsigned misses_awake = 64;
+  constexpr unsigned pauses = 8;
+  misses < misses_awake ? pause_thread(pauses) : sleep_by_bell(nap_length(misses - misses_awake));
+}
+
+}  // namespace
+
 // A waiting thread yields soon if there are few cores: others need them more.
 void relax_thread(unsigned misses) noexcept {
+  constexpr unsigned misses_spinning = 16;
   Wait const wait = this_thread_context().wait;
   unsigned const awake = misses_awake(wait);
   if (misses >= awake) {
     nap(misses - awake);
-  } else if (wait == Wait::spin || (wait == Wait::automatic && misses < 16)) {
+  } else if (wait == Wait::spin || (wait == Wait::automatic && misses < misses_spinning)) {
     pause_thread(1);
-  } else {
+  } else if (wait == Wait::yield) {
     std::this_thread::yield();
+  } else if (!yield_if_short()) {
+    relax_without_yield(misses);
   }
+}
+
+void rest_between_looks() noexcept {
+  constexpr unsigned pauses = 128;
+  if (!contention.is_known(std::chrono::steady_clock::now())) return pause_thread(pauses);
+  std::this_thread::sleep_for(nap_length(0));
+}
+
+void end_naps_on_time() noexcept {
+#if defined(__linux__)
+  constexpr unsigned long slack_ns = 1000;
+  (void)prctl(PR_SET_TIMERSLACK, slack_ns, 0, 0, 0);
+#endif
 }
 
 unsigned misses_awake(Wait wait) noexcept {
@@ -97,10 +147,8 @@ std::chrono::microseconds nap_length(unsigned naps) noexcept {
 }
 
 void nap(unsigned naps) noexcept {
-  ThreadContext& context = this_thread_context();
-  ++context.naps;
-  if (context.bell != nullptr) return context.bell->nap(nap_length(naps));
-  std::this_thread::sleep_for(nap_length(naps));
+  ++this_thread_context().naps;
+  sleep_by_bell(nap_length(naps));
 }
 
 namespace {

@@ -7,14 +7,6 @@
 
 namespace hiway {
 
-namespace {
-
-// Looking without a rest would take from busy threads the cache lines that they write. So some microseconds pass
-// between two looks.
-constexpr unsigned rests_between_looks = 128;
-
-}  // namespace
-
 void HostMonitor::run(std::stop_token stop) {
   this_thread_context() = {.wait = wait_};
   has_failed_.assign(duties_.size(), false);
@@ -31,7 +23,7 @@ void HostMonitor::run(std::stop_token stop) {
     }
     if (moved) {
       misses = 0;
-      pause_thread(rests_between_looks);
+      rest_between_looks();
     } else {
       idle(stop, misses);
     }

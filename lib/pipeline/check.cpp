@@ -139,6 +139,14 @@ std::vector<std::string> find_problems(Graph const& graph, std::vector<Stage> co
   return found;
 }
 
+std::string too_many_threads(std::vector<Stage> const& stages, unsigned cpus) {
+  auto const stage =
+      std::ranges::find_if(stages, [&](Stage const& s) { return !s.gpu && cpus != 0 && s.executors > cpus; });
+  if (stage == stages.end()) return "";
+  return stage->title() + ": " + std::to_string(stage->executors) + " threads share " + std::to_string(cpus) +
+         " CPUs, and each waits while another one runs (CpuStageOptions::threads)";
+}
+
 void refuse_problems(std::vector<std::string> const& problems) {
   if (problems.empty()) return;
   std::size_t const told = std::min(problems.size(), most_problems_told);

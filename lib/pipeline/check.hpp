@@ -13,6 +13,10 @@ void check_config(TunnelBase const& tunnel);
 /// What is wrong with the graph, a sentence each.
 [[nodiscard]] std::vector<std::string> find_problems(Graph const& graph, std::vector<Stage> const& stages);
 
+/// Names the first CPU stage with more threads than there are `cpus`; empty if there is none, or if their number is not
+/// known (0).
+[[nodiscard]] std::string too_many_threads(std::vector<Stage> const& stages, unsigned cpus);
+
 /// *Throws* ConfigError with all of them in one message; returns if there are none.
 void refuse_problems(std::vector<std::string> const& problems);
 

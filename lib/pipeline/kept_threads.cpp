@@ -8,6 +8,7 @@
 
 #include "hiway/error.hpp"
 #include "hiway/machine/thread_machine.hpp"
+#include "lib/futex.hpp"
 
 namespace hiway {
 namespace {
@@ -46,7 +47,7 @@ void KeptThreads::hire(Member& member) {
 void KeptThreads::end() {
   leave_ = true;
   runs_.fetch_add(1, std::memory_order_release);
-  runs_.notify_all();
+  wake_all(runs_);
   for (Member& m : members_) {
     if (m.thread.joinable()) m.thread.join();
   }
@@ -65,8 +66,9 @@ void KeptThreads::live(Member& member, std::uint32_t seen) {
       threads.count_off();
     }
   };
+  end_naps_on_time();
   for (;;) {
-    runs_.wait(seen, std::memory_order_acquire);
+    sleep_while(runs_, seen);
     if (leave_) return;
     ++seen;
     AtWork now{*this, member};
@@ -76,13 +78,13 @@ void KeptThreads::live(Member& member, std::uint32_t seen) {
 }
 
 void KeptThreads::count_off() {
-  if (at_work_.fetch_sub(1, std::memory_order_acq_rel) == 1) at_work_.notify_all();
+  if (at_work_.fetch_sub(1, std::memory_order_acq_rel) == 1) wake_all(at_work_);
 }
 
 void KeptThreads::start() {
   at_work_.store(static_cast<unsigned>(members_.size()), std::memory_order_relaxed);
   runs_.fetch_add(1, std::memory_order_release);
-  runs_.notify_all();
+  wake_all(runs_);
 }
 
 void KeptThreads::await() {
@@ -92,7 +94,7 @@ void KeptThreads::await() {
     if (misses < yields && std::chrono::steady_clock::now() < until) {
       relax_thread(misses);
     } else {
-      at_work_.wait(n, std::memory_order_acquire);
+      sleep_while(at_work_, n);
     }
   }
   for (Member& m : members_) {

@@ -1,6 +1,8 @@
 #include "prepare.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <thread>
 #include <utility>
 
 #include "check.hpp"
@@ -21,6 +23,7 @@ class Preparer {
     number_stages();
     check();
     warn_of_cycles();
+    warn_of_threads();
     layout_.placement.place_all();
     layout_.placement.give_spill_memory(prepared_.flow);
     for (std::size_t s = 0; s < prepared_.stages.size(); ++s) place_stage(s);
@@ -61,6 +64,13 @@ class Preparer {
                                  " are in a cycle, and no plan says what they need: items may spill, and lose their "
                                  "order (docs/planner.md; PipelineConfig::warn_of_cycles)");
     }
+  }
+
+  // Once in a process, which may run many pipelines.
+  void warn_of_threads() const {
+    static std::atomic<bool> told{false};
+    std::string const warning = too_many_threads(prepared_.stages, std::thread::hardware_concurrency());
+    if (!warning.empty() && !told.exchange(true)) log(LogLevel::warning, warning);
   }
 
   void choose_grids() {

@@ -130,6 +130,18 @@ TEST(Check, OneWarpOrOneThreadReadsAlone) {
   EXPECT_FALSE(alone(to_gpu, {1, 32, 0}));
 }
 
+TEST(Check, AStageWithMoreThreadsThanCpusIsNamed) {
+  Declared d;
+  auto* const t = d.tunnel("t", Direction::cpu_to_cpu);
+  d.cpu("one", {}, {t});
+  d.cpu("five", {t}, {}, 5);
+  std::vector<Stage> const stages = d.graph.number_stages();
+  EXPECT_EQ(too_many_threads(stages, 5), "");
+  EXPECT_EQ(too_many_threads(stages, 0), "") << "nobody knows how many there are";
+  EXPECT_EQ(too_many_threads(stages, 4),
+            "stage 'five': 5 threads share 4 CPUs, and each waits while another one runs (CpuStageOptions::threads)");
+}
+
 TEST(Residency, KernelsWithTheLargestBlocksStartFirst) {
   std::vector<ResidentKernel> const kernels{
       {0, "small", own_device, 4, 8}, {1, "large", own_device, 4, 1}, {2, "also small", own_device, 4, 8}};

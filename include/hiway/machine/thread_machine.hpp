@@ -37,6 +37,11 @@ inline ThreadContext& this_thread_context() noexcept { return detail::thread_con
 void relax_thread(unsigned misses) noexcept;
 /// Lets the core rest `times` times, each for as long as a few accesses to other cores' cache lines take.
 void pause_thread(unsigned times) noexcept;
+/// Lets some microseconds pass before the next look at what busy threads write: looks without a rest would take their
+/// cache lines from them. It sleeps where others compete for the CPU, which a thread that is awake would lose for long.
+void rest_between_looks() noexcept;
+/// From here on the calling thread's naps end when they should; Linux makes them up to 50 us longer otherwise.
+void end_naps_on_time() noexcept;
 /// The number of misses after which a thread that waits in this way naps.
 [[nodiscard]] unsigned misses_awake(Wait wait) noexcept;
 /// The length of the next nap after `naps` naps: about a fiftieth of the time waited so far, and 2 ms at most, which it
