@@ -1,6 +1,7 @@
 // bench paper: the paper's evaluation (HiWayLib, ASPLOS'19, section 4) with this library: its six applications by their
-// baselines and by the library's own switches, one after another turned on (figures 10 and 11); without computation (4.3); by
-// what carries items across the bus (4.5). Value: milliseconds of a run, copies included; every run is verified.
+// baselines and by the library's own switches, one after another turned on (figures 10 and 11); without computation
+// (4.3); by what carries items across the bus (4.5). Value: milliseconds of a run, copies included; every run is
+// verified.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -9,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/app_runs.hpp"
 #include "bench/benches.hpp"
 #include "cli/app.hpp"
 #include "cli/bad_input.hpp"
@@ -60,9 +62,9 @@ constexpr char const* late_triggered = "+ late-triggered";
 constexpr char const* relief = "+ relief";
 constexpr char const* regions = "+ lazy regions";
 
-/// Figures 10 and 11. Without a stencil the baseline is chunks, copies and launches (from ordinary memory, as its authors have
-/// it; beside it from pinned memory), and the other ways are one pipeline; with
-/// one, the baseline is the basic scheme with counted tasks (the paper's 4.1).
+/// Figures 10 and 11. Without a stencil the baseline is chunks, copies and launches (from ordinary memory, as its
+/// authors have it; beside it from pinned memory), and the other ways are one pipeline; with one, the baseline is the
+/// basic scheme with counted tasks (the paper's 4.1).
 std::vector<Setting> breakdown(Subject const& subject) {
   std::string const method = subject.by_regions ? "baseline" : "hiway";
   Scheme const timed{EndDetection::time_out, subject.time_out, Grouping::none};
@@ -134,9 +136,9 @@ class PaperBench final : public Bench {
     auto const after = [&](int ms) { return milliseconds(small ? 300 : ms); };
     auto const sized = [&](char const* arguments) { return std::string(small ? "" : arguments); };
     return {
-        {"GA", "gene-alignment", sized(" --target-length 65536 --query-length 1024"), after(15)},
-        {"EP", "evolutionary-program", sized(" --population 2048 --generations 20"), after(2), true},
-        {"RE", "reyes", sized(" --width 1280 --height 720 --pictures 30"), after(2), true},
+        {"GA", "gene-alignment", sized(paper_size::gene_alignment), after(15)},
+        {"EP", "evolutionary-program", sized(paper_size::evolutionary_program), after(2), true},
+        {"RE", "reyes", sized(paper_size::reyes), after(2), true},
         {"FD", "face-detection", image_.empty() ? "" : " --image " + image_, after(2), false, true},
         {"ST", "stencil", sized(" --width 4096 --height 4096 --frames 1"), after(2), false, true},
         {"RA", "rasterization", sized(" --width 1024 --height 768 --pictures 100"), after(2)},
@@ -176,17 +178,12 @@ class PaperBench final : public Bench {
   }
 
   [[nodiscard]] Row row(Comparison const& c, Request const& request) const {
-    std::shared_ptr<cli::App> const app = loaded(c.subject);
+    std::shared_ptr<cli::App> const app = loaded_app(apps_, c.subject.app, c.subject.arguments);
     unsigned const runs = runs_ != 0 ? runs_ : request.small ? 1 : 3;
     std::vector<Variant> variants;
     for (Setting const& setting : c.settings) {
-      auto turn = [app, setting, runs, device = request.device]() -> Turn {
-        cli::RunRequest const wanted{
-            {.device = device, .repeat = runs, .scheme = setting.scheme, .pinned = setting.pinned}, true};
-        cli::MethodRun const run = app->run(setting.method, wanted);
-        return {cli::median(run.seconds) * 1e3, run.verified, "the result differs from the serial reference"};
-      };
-      variants.push_back({setting.name, std::move(turn), [setting] { return setting.facts(); }});
+      AppRuns how{request.device, setting.method, runs, setting.scheme, setting.pinned};
+      variants.push_back({setting.name, app_turn(app, std::move(how)), [setting] { return setting.facts(); }});
     }
     Json what = Json::object();
     what["part"] = c.part;
@@ -194,18 +191,6 @@ class PaperBench final : public Bench {
     what["command"] = "hiway run " + c.subject.app + c.subject.arguments;
     what["runs"] = runs;
     return measure(std::move(what), "ms", Better::less, c.beside, variants, request);
-  }
-
-  [[nodiscard]] std::shared_ptr<cli::App> loaded(Subject const& subject) const {
-    for (std::unique_ptr<cli::App>& app : apps_()) {
-      if (app->name() != subject.app) continue;
-      cli::Options options;
-      app->add_options(options);
-      (void)options.parse_line(subject.arguments);
-      (void)app->load(1);
-      return std::move(app);
-    }
-    throw std::logic_error("no application " + subject.app);
   }
 
   /// How many times as fast as its baseline an application is at last, over all of them.

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "bench/bench.hpp"
 #include "bench/echo.hpp"
+#include "bench/raw_cuda.hpp"
 #include "cli/app.hpp"
 
 namespace bench {
@@ -49,6 +51,20 @@ class Quantiles {
     return {made.at(0.5), made.wrong.empty(), made.wrong};
   };
   return {std::move(name), std::move(turn), [quantiles, small] { return quantiles->facts(small); }};
+}
+
+/// The floor beside round trips: as many empty launches, each with its synchronization. None where there is no GPU.
+[[nodiscard]] inline std::optional<Variant> empty_launches(std::string const& device, unsigned trips) {
+  RawCuda const* const raw = raw_cuda(device);
+  if (raw == nullptr) return std::nullopt;
+  auto const quantiles = std::make_shared<Quantiles>();
+  auto turn = [raw, quantiles, trips, device]() -> Turn {
+    RoundTrips made{raw->launch_and_sync(device, trips)};
+    std::ranges::sort(made.us);
+    quantiles->take(made);
+    return {made.at(0.5), made.us.size() == trips, "a launch is missing"};
+  };
+  return Variant{"empty launch + sync", std::move(turn), [quantiles] { return quantiles->facts(false); }};
 }
 
 }  // namespace bench

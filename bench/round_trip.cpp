@@ -1,14 +1,13 @@
 // bench round-trip: one small item from a CPU thread to a running stage and back, beside an empty launch with its
 // synchronization. Value: p50 of a turn's round trips; facts: p99 and the longest, of all counted turns.
-#include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "bench/benches.hpp"
 #include "bench/echo.hpp"
 #include "bench/quantiles.hpp"
-#include "bench/raw_cuda.hpp"
 #include "cli/bad_input.hpp"
 
 namespace bench {
@@ -58,16 +57,9 @@ class RoundTripBench final : public Bench {
       variants.push_back(round_trips(name, make_echo(setup), trips, plant_, request.small));
     }
     std::string beside;
-    if (RawCuda const* const raw = raw_cuda(request.device); raw != nullptr) {
-      beside = "empty launch + sync";
-      auto const quantiles = std::make_shared<Quantiles>();
-      auto turn = [raw, quantiles, trips, device = request.device]() -> Turn {
-        RoundTrips made{raw->launch_and_sync(device, trips)};
-        std::ranges::sort(made.us);
-        quantiles->take(made);
-        return {made.at(0.5), made.us.size() == trips, "a launch is missing"};
-      };
-      variants.push_back({beside, std::move(turn), [quantiles] { return quantiles->facts(false); }});
+    if (std::optional<Variant> launches = empty_launches(request.device, trips)) {
+      beside = launches->name;
+      variants.push_back(std::move(*launches));
     } else {
       what["beside"] = "none: an empty launch needs a GPU";
     }

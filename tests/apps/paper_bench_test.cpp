@@ -5,14 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <optional>
 #include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "bench/benches.hpp"
 #include "cli/bad_input.hpp"
+#include "tests/apps/stand_in.hpp"
 
 namespace bench {
 namespace {
@@ -21,51 +20,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
-
-/// What a stand-in was asked.
-struct Asked {
-  std::string app;
-  std::string method;
-  cli::Scheme scheme;
-  std::string sizes;
-  bool pinned;
-};
-
-/// Takes the application's options, and 12 ms by its baseline, 4 ms else.
-class StandIn final : public cli::App {
- public:
-  StandIn(std::string name, std::vector<Asked>& asked, bool right)
-      : name_(std::move(name)), asked_(asked), right_(right) {}
-  std::string name() const override { return name_; }
-  std::string summary() const override { return {}; }
-  std::vector<std::string> methods() const override { return {"hiway", "baseline"}; }
-  void add_options(cli::Options& command) override {
-    for (auto& [option, value] : values_) command.add_option(option, value, "a size");
-  }
-  std::vector<std::string> load(std::uint64_t) override {
-    for (auto const& [option, value] : values_) {
-      if (value) sizes_ += option + " " + *value + " ";
-    }
-    return {};
-  }
-  cli::MethodRun run(std::string const& method, cli::RunRequest const& request) override {
-    asked_.push_back({name_, method, request.job.scheme, sizes_, request.job.pinned});
-    cli::MethodRun run;
-    run.verified = right_ && request.verify;
-    run.seconds.assign(request.job.repeat, method == "baseline" ? 0.012 : 0.004);
-    return run;
-  }
-  std::string graph(std::string const&) override { return {}; }
-
- private:
-  std::string name_;
-  std::vector<Asked>& asked_;
-  std::vector<std::pair<std::string, std::optional<std::string>>> values_{
-      {"--target-length", {}}, {"--query-length", {}}, {"--population", {}}, {"--generations", {}}, {"--width", {}},
-      {"--height", {}},        {"--pictures", {}},     {"--image", {}},      {"--compute", {}},     {"--frames", {}}};
-  std::string sizes_;
-  bool right_;
-};
 
 std::unique_ptr<Bench> paper(std::vector<Asked>& asked, std::string const& arguments, std::string const& wrong = {}) {
   auto bench = make_paper([&asked, wrong] {
