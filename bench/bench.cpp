@@ -108,7 +108,7 @@ Row measure(Json what, std::string unit, Better better, std::string beside, std:
     for (std::size_t v = 0; v < variants.size(); ++v) {
       Turn const turn = variants[v].turn();
       take(row.measured[v], turn);
-      if (number >= uncounted) row.measured[v].values.push_back(turn.value);
+      if (number >= uncounted && turn.ended) row.measured[v].values.push_back(turn.value);
       if (request.ran) request.ran();
     }
   }

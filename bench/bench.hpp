@@ -27,6 +27,7 @@ struct Turn {
   double value = 0;  ///< in the row's unit
   bool right = false;
   std::string wrong{};  ///< one line, when it is not
+  bool ended = true;    ///< false: it took longer than it may, and has no value
 };
 
 /// One of the ways that a row compares.
@@ -40,7 +41,7 @@ struct Variant {
 /// What a variant did in a row.
 struct Measured {
   std::string variant;
-  std::vector<double> values;  ///< one a turn, in the order of the turns
+  std::vector<double> values;  ///< one a turn that ended, in the order of the turns
   double median = 0;
   double lowest = 0;
   double highest = 0;

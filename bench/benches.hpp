@@ -27,6 +27,7 @@ using AppList = std::function<std::vector<std::unique_ptr<cli::App>>()>;
 // One function a bench, in the file of its name.
 [[nodiscard]] std::unique_ptr<Bench> make_ring();
 [[nodiscard]] std::unique_ptr<Bench> make_contention();
+[[nodiscard]] std::unique_ptr<Bench> make_loaded(AppList apps);
 [[nodiscard]] std::unique_ptr<Bench> make_paper(AppList apps);
 
 }  // namespace bench

@@ -1,5 +1,6 @@
 #include "background_extraction/app.hpp"
 #include "bench/benches.hpp"
+#include "bench/spinning.hpp"
 #include "black_scholes/app.hpp"
 #include "blast/app.hpp"
 #include "cli/commands.hpp"
@@ -36,6 +37,7 @@ cli::Apps all_apps() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  bench::spin_where_asked(argc, argv);
   cli::Apps const apps = all_apps();
   bench::Benches const benches = bench::all_benches(all_apps);
   return cli::run_program(argc, argv, cli::all_commands(apps, benches));

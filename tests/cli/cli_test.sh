@@ -870,6 +870,39 @@ good bench ring --item-bytes 16 --json ring.json
 grep -q '"right": true' ring.json || fail "$last: $(cat ring.json)"
 rm -f ring.json
 
+# ---- bench loaded: its spinning processes go with it
+good bench loaded
+says "bench loaded, device simt: right"
+says "work reyes, command hiway run reyes, load 1/2, spinning "
+bad "--only: no work blast" bench loaded --only blast
+bad "--levels: 0 to 8, as 2 or 3/4, not half" bench loaded --levels 0,half
+# spinning PID: how many processes spin for the bench of this id.
+spinning() {
+  local count=0 words name parent
+  for words in /proc/[0-9]*/cmdline; do
+    { IFS= read -r -d '' name && IFS= read -r -d '' parent; } <"$words" || continue
+    [[ $name == hiway-bench-spins && $parent == "$1" ]] && count=$((count + 1))
+  done 2>/dev/null
+  echo $count
+}
+# spin_soon PID COUNT: within 20 s so many do.
+spin_soon() {
+  for _ in {1..200}; do
+    [[ $(spinning "$1") -eq $2 ]] && return
+    sleep 0.1
+  done
+  fail "bench loaded: $(spinning "$1") processes spin for it, not $2"
+}
+cpus=$(nproc)
+for signal in TERM KILL; do
+  "$hiway" bench loaded --only gene-alignment --levels 1 --repeat 1000000 --limit-s 600 >out 2>err </dev/null &
+  bench=$!
+  spin_soon $bench "$cpus"
+  kill -$signal $bench
+  wait $bench 2>/dev/null
+  spin_soon $bench 0
+done
+
 bad "--write-table: the emulated device's times are no speed" bench movement --write-table table.json
 bad "nowhere/table.json: cannot be written: No such file or directory" bench movement --write-table nowhere/table.json
 bad "--write-table: the file's name is empty" bench movement --write-table ""
