@@ -22,6 +22,7 @@ void add(Word<std::uint64_t>& sum, std::int64_t ns) {
 }  // namespace
 
 void ThreadTrace::begin(bool records, bool source, std::vector<WaitWords>& waits) {
+  owner_ = &this_thread_context();
   records_ = records;
   source_ = source;
   waits_ = waits.data();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "hiway/machine/machine.hpp"
+#include "hiway/machine/thread_machine.hpp"
 
 namespace hiway {
 
@@ -31,7 +32,8 @@ struct TraceSlice {
   [[nodiscard]] std::int64_t length() const { return end_ns - begin_ns; }
 };
 
-/// *Threads*: the traced thread only; const members from any thread, slices() only after the traced thread has ended.
+/// *Threads*: the traced thread only, so a stage's end asks is_own() first. const members from any thread, slices()
+/// only after the traced thread has ended.
 class ThreadTrace {
  public:
   /// Shorter tasks and waits get no slice. When there are too many slices, the limits double and the short ones are
@@ -44,6 +46,8 @@ class ThreadTrace {
   /// `waits`: one for each tunnel.
   void begin(bool records, bool source, std::vector<WaitWords>& waits);
   void end();
+  /// The calling thread is the traced one.
+  [[nodiscard]] bool is_mine() const { return owner_ == &this_thread_context(); }
 
   void got(std::uint32_t tunnel) {
     if (misses_ >= patience) end_wait(tunnel);
@@ -77,6 +81,7 @@ class ThreadTrace {
   void end_task(std::int64_t now, std::uint32_t begun);
   void record(TraceSlice const& slice);
 
+  void const* owner_ = nullptr;
   unsigned misses_ = 0;
   unsigned until_look_ = never;  ///< gets (source: puts) until the next look at the clock
   bool source_ = false;
@@ -96,5 +101,16 @@ class ThreadTrace {
   std::vector<TraceSlice> slices_;
   std::int64_t limits_ = 1;  ///< factor on the least lengths
 };
+
+namespace detail {
+
+/// Whether an end belongs to the calling thread: a stage's body may let other threads use its ends, and what an end
+/// keeps for its stage's thread (trace, hand, staging) is not for them. Open ends belong to no thread.
+template <class Port>
+[[nodiscard]] bool is_own(Port const& port) {
+  return port.trace != nullptr && port.trace->is_mine();
+}
+
+}  // namespace detail
 
 }  // namespace hiway

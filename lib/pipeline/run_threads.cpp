@@ -99,9 +99,6 @@ void RunThreads::run_body(std::size_t stage, unsigned thread) {
   ThreadLog& log = *layout_.prepared.places[stage].threads[thread];
   for (auto const& hand : log.hands) hand->begin();
   for (StagedEnd& end : log.staged) end.begin();
-  for (auto const& staging : log.stagings) {
-    if (staging != nullptr) staging->begin();
-  }
   log.trace.begin(traced_, s.description.from.empty(), log.waits);
   if (!options.pin.empty()) pin_this_thread(options.pin[thread % options.pin.size()]);
   declared.body(stage_ends(layout_, {stage}, thread));

@@ -67,14 +67,6 @@ TEST(Hand, AWaitForItemsIsNoWork) {
   EXPECT_EQ(hand.length(), 64u);
 }
 
-TEST(Hand, BelongsToTheThreadThatBegan) {
-  Hand hand(8, 64);
-  EXPECT_FALSE(hand.is_mine());
-  hand.begin();
-  EXPECT_TRUE(hand.is_mine());
-  std::thread([&] { EXPECT_FALSE(hand.is_mine()); }).join();
-}
-
 /// 0 to many - 1 from a source through one tunnel to `read`.
 template <class Read>
 RunReport run(Read read, std::uint64_t n = many, unsigned readers = 1) {

@@ -330,6 +330,31 @@ TEST(Staging, AnotherThreadMayPutByAStagesEnd) {
   EXPECT_EQ(sum, 2 * each);
 }
 
+// What a thread keeps of its own is not written by others that use its ends.
+TEST(Staging, TheWaitsOfAnotherThreadAreNotItsStages) {
+  Pipeline pipe({.device = "simt"});
+  auto& t = pipe.create_tunnel<std::uint64_t>("numbers", Direction::cpu_to_cpu, {.capacity_items = capacity});
+  pipe.add_cpu_stage(
+      "writer",
+      [](Inlet<std::uint64_t> out) {
+        std::jthread([&] {
+          for (std::uint64_t i = 0; i < 4 * capacity; ++i) out.put_h(i);
+        }).join();
+      },
+      into(t));
+  pipe.add_cpu_stage(
+      "reader",
+      [](Outlet<std::uint64_t> in) {
+        std::this_thread::sleep_for(50ms);
+        std::jthread([&] { in.for_each_h([](std::uint64_t) {}); }).join();
+      },
+      from(t));
+  RunReport const report = pipe.run();
+  EXPECT_EQ(report.tunnels.front().finished, 4 * capacity);
+  EXPECT_EQ(report.stages[0].room_in[0].seconds, 0);
+  EXPECT_EQ(report.end_detection_us, -1);  // no thread of a stage got an item
+}
+
 TEST(Staging, AnErrorOfTheReaderEndsAWriterThatWaitsForRoom) {
   for (int run = 0; run < 20; ++run) {
     Pipeline pipe({.device = "simt"});

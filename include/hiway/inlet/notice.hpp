@@ -14,19 +14,19 @@ namespace hiway::detail {
 HIWAY_NO_SPACE_CHECK template <class Machine>
 HIWAY_DEVICE inline void note_put(Machine, [[maybe_unused]] InletView const& v) {
   if constexpr (RoleOf<Machine>::keeps_trace) {
-    if (v.ports->trace != nullptr) v.ports->trace->put(v.tunnel);
+    if (is_own(*v.ports)) v.ports->trace->put(v.tunnel);
   }
 }
 HIWAY_NO_SPACE_CHECK template <class Machine>
 HIWAY_DEVICE inline void note_full(Machine, [[maybe_unused]] InletView const& v) {
   if constexpr (RoleOf<Machine>::keeps_trace) {
-    if (v.ports->trace != nullptr) v.ports->trace->begin_put(v.tunnel);
+    if (is_own(*v.ports)) v.ports->trace->begin_put(v.tunnel);
   }
 }
 HIWAY_NO_SPACE_CHECK template <class Machine>
 HIWAY_DEVICE inline void note_room(Machine, [[maybe_unused]] InletView const& v, [[maybe_unused]] unsigned misses) {
   if constexpr (RoleOf<Machine>::keeps_trace) {
-    if (misses != 0 && v.ports->trace != nullptr) v.ports->trace->end_put(v.tunnel);
+    if (misses != 0 && is_own(*v.ports)) v.ports->trace->end_put(v.tunnel);
   }
 }
 

@@ -51,6 +51,7 @@
 #include "hiway/machine/stage_thread.hpp"
 #include "hiway/relay.hpp"
 #include "hiway/ring.hpp"
+#include "hiway/trace.hpp"
 
 namespace hiway {
 
@@ -86,11 +87,7 @@ class Staging {
     put_.bits = moved_.bits = seen_.bits = 0;
     busy_.bits = 0;
     next_ = limit_ = asked_ = 0;
-    owner_ = nullptr;
   }
-  /// The calling thread begins a run.
-  void begin() { owner_ = &this_thread_context(); }
-  [[nodiscard]] bool is_mine() const { return owner_ == &this_thread_context(); }
   [[nodiscard]] InletView const& view() const { return view_; }
 
   // The thread's own.
@@ -238,7 +235,6 @@ class Staging {
   alignas(64) Word<std::uint64_t> put_{0};
   std::uint64_t next_ = 0;   ///< as put_
   std::uint64_t limit_ = 0;  ///< `next_` may go so far before it is full
-  void const* owner_ = nullptr;
   std::size_t item_bytes_;
   std::uint64_t mask_;
   std::vector<Line> memory_;
@@ -257,9 +253,8 @@ namespace detail {
 HIWAY_NO_SPACE_CHECK template <class Machine>
 HIWAY_DEVICE inline Staging* staging_of([[maybe_unused]] Machine m, [[maybe_unused]] InletView const& v) {
   if constexpr (RoleOf<Machine>::stages_puts) {
-    Staging* const staging = v.open ? nullptr : v.ports->staging;
-    if (staging != nullptr && staging->is_mine() && m.load(v.ports->closed_lanes[0], Order::relaxed) == 0)
-      return staging;
+    Staging* const staging = v.ports->staging;
+    if (staging != nullptr && is_own(*v.ports) && m.load(v.ports->closed_lanes[0], Order::relaxed) == 0) return staging;
   }
   return nullptr;
 }

@@ -123,13 +123,13 @@ HIWAY_DEVICE inline bool get_once(Machine m, OutletView const& all, std::uint32_
   return get_once(m, all, group, need, credit, read, credits, LookIn::all, next);
 }
 
-/// Notes when a CPU thread ran out of items, for RunReport::end_detection_us, and how it spends its time.
+/// Notes when a stage's CPU thread ran out of items, for RunReport::end_detection_us, and how it spends its time.
 inline void note_get(OutletView const& v, bool got) {
   OutletPort& port = *v.ports;
+  if (!got) this_thread_context().bell = port.bell;
+  if (!is_own(port)) return;
   if (port.busy && !got) port.idle_since_ns = std::chrono::steady_clock::now().time_since_epoch().count();
   port.busy = got;
-  if (!got) this_thread_context().bell = port.bell;
-  if (port.trace == nullptr) return;
   if (got) {
     port.trace->got(v.tunnel);
   } else {

@@ -18,10 +18,11 @@
 
 #include "hiway/machine/stage_thread.hpp"
 #include "hiway/outlet/view.hpp"
+#include "hiway/trace.hpp"
 
 namespace hiway {
 
-/// *Threads*: the one that began the run with it; others ask is_mine() first.
+/// *Threads*: its end's (detail::is_own).
 class Hand {
  public:
   using Clock = std::chrono::steady_clock;
@@ -41,15 +42,13 @@ class Hand {
   /// `most`: at least 2.
   Hand(std::size_t item_bytes, std::uint32_t most) : item_bytes_(item_bytes), most_(most), items_(item_bytes * most) {}
 
-  /// The calling thread begins a run.
+  /// A run begins.
   void begin() {
-    owner_ = &this_thread_context();
     next_ = end_ = 0;
     length_ = 1;
     ended_ = 0;
     missed();
   }
-  [[nodiscard]] bool is_mine() const { return owner_ == &this_thread_context(); }
 
   [[nodiscard]] std::uint32_t held() const { return end_ - next_; }
   /// The next item; the hand holds one.
@@ -109,7 +108,6 @@ class Hand {
   bool whole_ = false;    ///< that claim brought as many as it asked for
   Clock::time_point since_{};
   std::uint64_t ended_ = 0;
-  void const* owner_ = nullptr;
   std::vector<std::byte> items_;
 };
 
@@ -119,8 +117,7 @@ namespace detail {
 HIWAY_NO_SPACE_CHECK template <class Machine>
 HIWAY_DEVICE inline Hand* hand_of(Machine, [[maybe_unused]] OutletView const& v) {
   if constexpr (RoleOf<Machine>::keeps_hand) {
-    Hand* const hand = v.open ? nullptr : v.ports->hand;
-    if (hand != nullptr && hand->is_mine()) return hand;
+    if (v.ports->hand != nullptr && is_own(*v.ports)) return v.ports->hand;
   }
   return nullptr;
 }

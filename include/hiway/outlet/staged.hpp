@@ -8,11 +8,12 @@
 #include "hiway/machine/stage_thread.hpp"
 #include "hiway/outlet/view.hpp"
 #include "hiway/ring.hpp"
+#include "hiway/trace.hpp"
 
 namespace hiway {
 
-/// What a CPU thread of a stage keeps for one of its outlets. *Threads*: the one that began the run with it; others ask
-/// is_mine() first, and may read `writes`.
+/// What a CPU thread of a stage keeps for one of its outlets. *Threads*: its end's (detail::is_own); others may read
+/// `writes`.
 struct StagedEnd {
   Staging* writes = nullptr;      ///< the first of those into which the thread puts; does not change in a run
   Staging* last = nullptr;        ///< where it took from last
@@ -21,11 +22,9 @@ struct StagedEnd {
   std::uint32_t since_look = 0;   ///< items taken there since `put` was read
   std::uint32_t misses = 0;       ///< tries in a row that found nothing there
   bool rests = false;             ///< few came then
-  void const* owner = nullptr;
 
-  /// The calling thread begins a run.
-  void begin() { *this = {.writes = writes, .owner = &this_thread_context()}; }
-  [[nodiscard]] bool is_mine() const { return owner == &this_thread_context(); }
+  /// A run begins.
+  void begin() { *this = {.writes = writes}; }
 };
 
 namespace detail {
@@ -93,7 +92,7 @@ HIWAY_DEVICE inline std::uint32_t take_staged(Machine m, OutletView const& v, [[
     constexpr std::uint32_t patience = 2048;
     if (v.end->staged == nullptr) return 0;
     OutletPort& port = port_of(m, v);
-    if (v.open || port.staged == nullptr || !port.staged->is_mine()) {
+    if (!is_own(port)) {
       (void)move_all_staged(m, v);
       return 0;
     }
