@@ -37,8 +37,8 @@ class Outlet : public TeamOutlet<T> {
 
   /// Gets an item if there is one; never waits for one, but backs off by itself after repeated misses: a CPU thread
   /// whose gets have all missed for 50 ms sleeps for 1 ms in each, after 100 ms for 2 ms.
-  /// Each item got is a task: end_task says that its work, puts included, is done. A CPU thread that reads the tunnel
-  /// alone may take several items by one claim (outlet/hand.hpp); it still gets them one by one, in order.
+  /// Each item got is a task: end_task says that its work, puts included, is done. A CPU thread may take several items
+  /// by one claim (outlet/hand.hpp); it still gets them one by one, in order, unless other readers take some meanwhile.
   [[nodiscard]] bool get_h(T& item) const {
     return on_this_thread([&](auto m) { return get_with(m, item); });
   }

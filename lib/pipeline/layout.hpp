@@ -31,7 +31,7 @@ namespace hiway {
 struct ThreadLog {
   ThreadTrace trace;
   std::vector<WaitWords> waits;                ///< for each tunnel
-  std::vector<std::unique_ptr<Hand>> hands{};  ///< of the tunnels that it reads alone
+  std::vector<std::unique_ptr<Hand>> hands{};  ///< of tunnels that it reads
   std::vector<StagedEnd> staged{};             ///< for each tunnel in `from`
   /// For each tunnel in `into`, or null.
   std::vector<std::unique_ptr<Staging>> stagings{};

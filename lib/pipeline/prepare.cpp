@@ -26,6 +26,7 @@ class Preparer {
     warn_of_threads();
     layout_.placement.place_all();
     layout_.placement.give_spill_memory(prepared_.flow);
+    shared_hands_.assign(layout_.placement.tunnels().size(), nullptr);
     for (std::size_t s = 0; s < prepared_.stages.size(); ++s) place_stage(s);
     for (std::size_t s = 0; s < prepared_.stages.size(); ++s) hang_bell(s);
     prepared_.staged.assign(layout_.placement.tunnels().size(), {});
@@ -152,7 +153,7 @@ class Preparer {
     for (std::size_t i = 0; i < stage.description.from.size(); ++i) {
       place_ports(place.outlet_ports);
       if (stage.gpu) continue;
-      give_hand(stage, place, i);
+      give_hands(stage, place, i);
       for (std::size_t e = 0; e < place.threads.size(); ++e)
         arena.image(place.outlet_ports.back() + e).staged = &place.threads[e]->staged[i];
     }
@@ -188,18 +189,22 @@ class Preparer {
     for (unsigned e = 0; e < prepared_.stages[stage].executors; ++e) arena.image(ports + e).bell = &bell;
   }
 
-  /// To a CPU thread that reads its tunnel `from` alone (outlet/hand.hpp).
-  void give_hand(Stage const& stage, StagePlace& place, std::size_t from) {
+  /// To each CPU thread of a stage, for its tunnel `from` (outlet/hand.hpp).
+  void give_hands(Stage const& stage, StagePlace& place, std::size_t from) {
     TunnelBase const& base = *stage.description.from[from];
     DeclaredTunnel const& tunnel = graph_.tunnels()[base.id()];
     bool const branches = from >= graph_.cpu()[stage.owner].stage.from.size() || !tunnel.branches.empty();
     bool const copied = tunnel.stencil == nullptr && base.item_bytes() <= copied_bytes;
-    if (branches || !copied || !is_read_alone(graph_, prepared_.stages, prepared_.grids, tunnel)) return;
+    if (branches || !copied || tunnel.open_outlets != 0) return;
     std::uint32_t const most = Hand::longest_run(base.item_bytes(), base.config().capacity_items);
     if (most < 2) return;
-    auto& hands = place.threads.front()->hands;
-    hands.push_back(std::make_unique<Hand>(base.item_bytes(), most));
-    homes_.plan(stage.home).image(place.outlet_ports.back()).hand = hands.back().get();
+    bool const alone = is_read_alone(graph_, prepared_.stages, prepared_.grids, tunnel);
+    for (std::size_t e = 0; e < place.threads.size(); ++e) {
+      auto& hand = place.threads[e]->hands.emplace_back(std::make_unique<Hand>(base.item_bytes(), most));
+      OutletPort* const port = place.outlet_ports.back() + e;
+      if (!alone) hand->share(std::exchange(shared_hands_[base.id()], hand.get()), port->got);
+      homes_.plan(stage.home).image(port).hand = hand.get();
+    }
   }
 
   /// Gives the threads of CPU stages that put into the tunnel their stagings, if puts may go that way.
@@ -270,7 +275,8 @@ class Preparer {
   Homes& homes_;
   Graph const& graph_;
   Prepared& prepared_;
-  std::vector<std::string> found_;  ///< problems
+  std::vector<std::string> found_;   ///< problems
+  std::vector<Hand*> shared_hands_;  ///< for each tunnel one of those that its several readers have, or null
 };
 
 }  // namespace

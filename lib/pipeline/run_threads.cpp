@@ -23,13 +23,15 @@ unsigned RunThreads::count() const {
 
 void RunThreads::begin(bool traced) {
   traced_ = traced;
-  for (std::size_t s = 0; s < layout_.prepared.stages.size(); ++s) reset_staged(s);
+  for (std::size_t s = 0; s < layout_.prepared.stages.size(); ++s) reset_ends(s);
 }
 
 /// Before monitors and readers look at them.
-void RunThreads::reset_staged(std::size_t stage) {
+void RunThreads::reset_ends(std::size_t stage) {
   auto const& threads = layout_.prepared.places[stage].threads;
   for (std::size_t t = 0; t < threads.size(); ++t) {
+    for (auto const& hand : threads[t]->hands) hand->reset();
+    for (StagedEnd& end : threads[t]->staged) end.reset();
     if (threads[t]->stagings.empty()) continue;
     StageEnds const ends = stage_ends(layout_, {stage}, static_cast<unsigned>(t));
     for (std::size_t i = 0; i < threads[t]->stagings.size(); ++i) {
@@ -97,8 +99,6 @@ void RunThreads::run_body(std::size_t stage, unsigned thread) {
   this_thread_context() = {.thread = thread, .threads = s.executors, .wait = options.wait};
   push_range(s.description.name.c_str());
   ThreadLog& log = *layout_.prepared.places[stage].threads[thread];
-  for (auto const& hand : log.hands) hand->begin();
-  for (StagedEnd& end : log.staged) end.begin();
   log.trace.begin(traced_, s.description.from.empty(), log.waits);
   if (!options.pin.empty()) pin_this_thread(options.pin[thread % options.pin.size()]);
   declared.body(stage_ends(layout_, {stage}, thread));

@@ -30,7 +30,7 @@ class RunThreads {
   void run(std::size_t stage, unsigned thread);
   void run_body(std::size_t stage, unsigned thread);
   void await_kernels() const;
-  void reset_staged(std::size_t stage);
+  void reset_ends(std::size_t stage);
 
   Layout& layout_;
   RunState& state_;

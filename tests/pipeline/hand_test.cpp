@@ -39,7 +39,7 @@ TEST(Hand, IsLittleBesideTheTunnelAndTheStack) {
 
 TEST(Hand, TakesMoreWhileItIsUsedUpQuicklyAndOneAfterAPause) {
   Hand hand(8, 64);
-  hand.begin();
+  hand.reset();
   EXPECT_EQ(hand.length(), 1u);
   ASSERT_TRUE(grow(hand, 64));
   std::this_thread::sleep_for(1ms);
@@ -49,7 +49,7 @@ TEST(Hand, TakesMoreWhileItIsUsedUpQuicklyAndOneAfterAPause) {
 
 TEST(Hand, TakesNoMoreAfterAClaimThatBroughtLess) {
   Hand hand(8, 64);
-  hand.begin();
+  hand.reset();
   ASSERT_TRUE(grow(hand, 16));
   hand.claimed(15);  // the claim before was whole
   std::uint32_t const length = hand.length();
@@ -59,7 +59,7 @@ TEST(Hand, TakesNoMoreAfterAClaimThatBroughtLess) {
 
 TEST(Hand, AWaitForItemsIsNoWork) {
   Hand hand(8, 64);
-  hand.begin();
+  hand.reset();
   ASSERT_TRUE(grow(hand, 64));
   hand.missed();
   std::this_thread::sleep_for(1ms);
@@ -198,7 +198,7 @@ TEST(Hand, AStageThatStopsHoldsLittleMoreThanItsItem) {
   looks.join();
 }
 
-// Of several readers none takes an item that another could get.
+// What lies in the hand of one reader others can get.
 TEST(Hand, ReadersThatWaitForEachOtherEachGetAnItem) {
   constexpr unsigned readers = 4;
   std::barrier meet{readers};
@@ -213,6 +213,135 @@ TEST(Hand, ReadersThatWaitForEachOtherEachGetAnItem) {
       },
       many, readers);
   EXPECT_EQ(met, readers);
+}
+
+/// How the other reader gets its items.
+enum class Calls : std::uint8_t { for_each, gets, spans, warp, warp_spans, by_another_thread };
+
+template <class Work>
+void read_by(Calls calls, Outlet<std::uint64_t> in, Work&& work) {
+  std::uint64_t item = 0;
+  std::vector<std::uint64_t> some(7);
+  auto const take = [&](std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) work(some[i]);
+    in.end_task_h(n);
+    return n != 0;
+  };
+  auto const one = [&](bool got) {
+    if (got) work(item);
+    if (got) in.end_task_h();
+    return got;
+  };
+  switch (calls) {
+    case Calls::for_each: return in.for_each_h(work);
+    case Calls::gets:
+      while (one(in.next_h(item))) continue;
+      return;
+    case Calls::spans:
+      while (take(in.next_h(std::span(some)))) continue;
+      return;
+    case Calls::warp:
+      while (one(in.next_warp(item))) continue;
+      return;
+    case Calls::warp_spans:
+      while (take(in.next_warp(std::span(some)))) continue;
+      return;
+    case Calls::by_another_thread: return std::jthread([&] { in.for_each_h(work); }).join();
+  }
+}
+
+// The body of one item waits for all others; some of them lie in its own thread's hand.
+TEST(Hand, ABodyMayWaitForWhatLiesInItsThreadsHand) {
+  for (Calls const calls :
+       {Calls::for_each, Calls::gets, Calls::spans, Calls::warp, Calls::warp_spans, Calls::by_another_thread}) {
+    std::atomic<std::uint64_t> done{0};
+    std::atomic<std::uint64_t> sum{0};
+    bool late = false;
+    RunReport const report = run(
+        [&](Outlet<std::uint64_t> in) {
+          if (this_thread_context().thread != 0) {
+            return read_by(calls, in, [&](std::uint64_t i) {
+              sum += i;
+              ++done;
+            });
+          }
+          bool stood = false;
+          in.for_each_h([&](std::uint64_t i) {
+            sum += i;
+            auto const deadline = std::chrono::steady_clock::now() + 10s;
+            while (i >= many / 2 && !stood && done != many - 1 && !late) {
+              late = std::chrono::steady_clock::now() > deadline;
+              std::this_thread::yield();
+            }
+            stood = i >= many / 2;
+            ++done;
+          });
+        },
+        many, 2);
+    EXPECT_FALSE(late) << "calls " << static_cast<int>(calls);
+    EXPECT_EQ(sum, many * (many - 1) / 2);
+    EXPECT_EQ(report.tunnels.front().finished, many);
+  }
+}
+
+TEST(Hand, AStageOfSeveralReadersEndsItsTasksAfterItsPuts) {
+  std::uint64_t sum = 0;
+  Pipeline pipe({.device = "simt"});
+  auto& a = pipe.create_tunnel<std::uint64_t>("a", Direction::cpu_to_cpu, {.capacity_items = capacity});
+  auto& b = pipe.create_tunnel<std::uint64_t>("b", Direction::cpu_to_cpu, {.capacity_items = capacity});
+  pipe.add_cpu_stage(
+      "source",
+      [](Inlet<std::uint64_t> out) {
+        for (std::uint64_t i = 0; i < many; ++i) out.put_h(i);
+      },
+      into(a));
+  pipe.add_cpu_stage("between", [](std::uint64_t i) { return i; }, from(a), into(b), {.threads = 3});
+  pipe.add_cpu_stage(
+      "sink", [&](std::uint64_t i) { sum += i; }, from(b));
+  RunReport const report = pipe.run();
+  EXPECT_EQ(sum, many * (many - 1) / 2);
+  EXPECT_EQ(report.tunnels[1].finished, many);
+}
+
+TEST(Hand, AReaderThatLeavesLeavesItsItemsToOthers) {
+  std::atomic<std::uint64_t> got{0};
+  RunReport const report = run(
+      [&](Outlet<std::uint64_t> in) {
+        bool const leaves = this_thread_context().thread == 0;
+        std::uint64_t item = 0;
+        for (std::uint64_t n = 0; (!leaves || n < many / 8) && in.next_h(item); ++n, ++got) in.end_task_h();
+      },
+      many, 2);
+  EXPECT_EQ(got, many);
+  EXPECT_EQ(report.tunnels.front().finished, many);
+}
+
+TEST(Hand, OfSeveralReadersOneMayNotEndMoreTasksThanItGot) {
+  try {
+    run(
+        [](Outlet<std::uint64_t> in) {
+          for (std::uint64_t item = 0; in.next_h(item);) in.end_task_h(2);
+        },
+        many, 3);
+    ADD_FAILURE() << "no error";
+  } catch (Error const& e) {
+    EXPECT_THAT(e.what(), HasSubstr("'reader'"));
+  }
+}
+
+TEST(Hand, AnExceptionOfOneReaderEndsTheOthers) {
+  try {
+    run(
+        [](Outlet<std::uint64_t> in) {
+          in.for_each_h([](std::uint64_t i) {
+            if (i == many / 2) throw std::runtime_error("half of them");
+          });
+        },
+        many, 3);
+    ADD_FAILURE() << "no error";
+  } catch (std::exception const& e) {
+    EXPECT_THAT(e.what(), HasSubstr("half of them"));
+  }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // mixes, with any readers, and also while the thread calls nothing.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -32,7 +33,7 @@ struct PassOn {
   HIWAY_DEVICE Numbered operator()(Numbered const& item) const { return item; }
 };
 
-/// What one reader gets: of each writer, in order.
+/// What a tunnel's only reader gets: of each writer, in order.
 class Reader {
  public:
   void got(Numbered const& item) {
@@ -61,8 +62,10 @@ struct Sizes {
   std::uint32_t each;
 };
 
+/// Each item comes once; to a single reader in order.
 RunReport run_between_threads(Sizes sizes, std::size_t capacity_items = capacity) {
   std::atomic<std::uint64_t> all{0};
+  std::vector<std::atomic<std::uint8_t>> came(std::size_t{sizes.writers} * sizes.each);
   Pipeline pipe({.device = "simt"});
   auto& t = pipe.create_tunnel<Numbered>("numbers", Direction::cpu_to_cpu, {.capacity_items = capacity_items});
   pipe.add_cpu_stage("writer",
@@ -73,12 +76,18 @@ RunReport run_between_threads(Sizes sizes, std::size_t capacity_items = capacity
   pipe.add_cpu_stage("reader",
                      [&](Outlet<Numbered> in) {
                        Reader reader;
-                       in.for_each_h([&](Numbered const& item) { reader.got(item); });
-                       all += reader.count();
+                       std::uint64_t got = 0;
+                       in.for_each_h([&](Numbered const& item) {
+                         ++got;
+                         ++came.at(std::size_t{item.writer} * sizes.each + item.i);
+                         if (sizes.readers == 1) reader.got(item);
+                       });
+                       all += got;
                      },
                      from(t), {.threads = sizes.readers});
   RunReport report = pipe.run();
   EXPECT_EQ(all, std::uint64_t{sizes.writers} * sizes.each);
+  EXPECT_TRUE(std::ranges::all_of(came, [](auto const& times) { return times == 1; }));
   EXPECT_EQ(report.tunnels.front().items, all);
   EXPECT_EQ(report.tunnels.front().finished, all);
   return report;
@@ -86,7 +95,7 @@ RunReport run_between_threads(Sizes sizes, std::size_t capacity_items = capacity
 
 TEST(Staging, OneWriterAndOneReader) { run_between_threads({1, 1, 200'000}); }
 TEST(Staging, SeveralWriters) { run_between_threads({4, 1, 50'000}); }
-TEST(Staging, SeveralReadersEachInOrder) { run_between_threads({1, 3, 100'000}); }
+TEST(Staging, SeveralReaders) { run_between_threads({1, 3, 100'000}); }
 TEST(Staging, SeveralOfBoth) { run_between_threads({4, 4, 50'000}); }
 TEST(Staging, MoreWritersThanTheTunnelHasRoomFor) { run_between_threads({8, 2, 2'000}, 64); }
 TEST(Staging, ATunnelOfOneItemStagesNothing) { run_between_threads({2, 2, 500}, 1); }
@@ -328,31 +337,6 @@ TEST(Staging, AnotherThreadMayPutByAStagesEnd) {
       "reader", [&](Outlet<std::uint64_t> in) { in.for_each_h([&](std::uint64_t i) { sum += i; }); }, from(t));
   pipe.run();
   EXPECT_EQ(sum, 2 * each);
-}
-
-// What a thread keeps of its own is not written by others that use its ends.
-TEST(Staging, TheWaitsOfAnotherThreadAreNotItsStages) {
-  Pipeline pipe({.device = "simt"});
-  auto& t = pipe.create_tunnel<std::uint64_t>("numbers", Direction::cpu_to_cpu, {.capacity_items = capacity});
-  pipe.add_cpu_stage(
-      "writer",
-      [](Inlet<std::uint64_t> out) {
-        std::jthread([&] {
-          for (std::uint64_t i = 0; i < 4 * capacity; ++i) out.put_h(i);
-        }).join();
-      },
-      into(t));
-  pipe.add_cpu_stage(
-      "reader",
-      [](Outlet<std::uint64_t> in) {
-        std::this_thread::sleep_for(50ms);
-        std::jthread([&] { in.for_each_h([](std::uint64_t) {}); }).join();
-      },
-      from(t));
-  RunReport const report = pipe.run();
-  EXPECT_EQ(report.tunnels.front().finished, 4 * capacity);
-  EXPECT_EQ(report.stages[0].room_in[0].seconds, 0);
-  EXPECT_EQ(report.end_detection_us, -1);  // no thread of a stage got an item
 }
 
 TEST(Staging, AnErrorOfTheReaderEndsAWriterThatWaitsForRoom) {

@@ -1,8 +1,9 @@
-// How CPU threads wait, and where they run: seen by what the threads themselves count, not by time.
+// How CPU threads wait, where they run, and whose their ends are: seen by what is counted, not by time.
 #include <sched.h>
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <mutex>
 #include <semaphore>
 #include <string>
@@ -199,6 +200,32 @@ TEST(Pinning, ACpuThatIsNotAllowedIsNamedAtPrepare) {
       .join();
   EXPECT_EQ(said, "stage 'source': pin: CPU " + std::to_string(cpus.back()) +
                       " is not allowed here: " + std::to_string(cpus.front()));
+}
+
+// What a thread keeps of its own is not written by others that use its ends.
+TEST(Ends, TheWaitsOfAnotherThreadAreNotItsStages) {
+  constexpr std::uint64_t capacity = 1024;
+  Pipeline pipe(bounded());
+  auto& t = pipe.create_tunnel<std::uint64_t>("numbers", Direction::cpu_to_cpu, {.capacity_items = capacity});
+  pipe.add_cpu_stage(
+      "writer",
+      [](Inlet<std::uint64_t> out) {
+        std::jthread([&] {
+          for (std::uint64_t i = 0; i < 4 * capacity; ++i) out.put_h(i);
+        }).join();
+      },
+      into(t));
+  pipe.add_cpu_stage(
+      "reader",
+      [](Outlet<std::uint64_t> in) {
+        std::this_thread::sleep_for(50ms);
+        std::jthread([&] { in.for_each_h([](std::uint64_t) {}); }).join();
+      },
+      from(t));
+  RunReport const report = pipe.run();
+  EXPECT_EQ(report.tunnels.front().finished, 4 * capacity);
+  EXPECT_EQ(report.stages[0].room_in[0].seconds, 0);
+  EXPECT_EQ(report.end_detection_us, -1);  // no thread of a stage got an item
 }
 
 }  // namespace

@@ -110,10 +110,13 @@ class Staging {
   [[nodiscard]] std::uint64_t count(Machine m) {
     return next_ - m.load(moved_, Order::relaxed);
   }
-  /// Grows while readers at the same home take items of the tunnel.
+  /// Grows while readers at the same home take items of the tunnel, from whichever thread's staging. Their words: not
+  /// to be asked often.
   template <class Machine>
   [[nodiscard]] std::uint64_t gets(Machine m) {
-    return m.load(moved_, Order::relaxed) + m.load(view_.ring.words->taken, Order::relaxed);
+    std::uint64_t all = m.load(view_.ring.words->taken, Order::relaxed);
+    for (Staging* s = view_.end->staged; s != nullptr; s = s->next_of_tunnel) all += m.load(s->moved_, Order::relaxed);
+    return all;
   }
 
   // Any thread's.
@@ -319,20 +322,21 @@ bool other_end_waits(Machine m, InletView const& v, Staging& staging) {
   return m.load(v.relays->tells.to, Order::relaxed) == v.relays->hears.link.peek(m);
 }
 
-/// A put finds its staging full. While readers at the same home are at work they make room there. Else the items are
-/// moved.
+/// A put finds its staging full. While readers at the same home are at work anywhere in the tunnel, they come to it,
+/// too: what they find in the ring instead they get against each other. Else the items are moved.
 template <class Machine>
 bool make_room(Machine m, InletView const& v, Staging& staging) {
   constexpr unsigned patience = 32;
   if (v.relays == nullptr) {
-    std::uint64_t before = staging.gets(m);
-    for (unsigned still = 0; still < patience && staging.is_full(m); ++still) {
-      m.relax(still);
+    for (std::uint64_t before = staging.gets(m);;) {
+      for (unsigned still = 0; still < patience; ++still) {
+        m.relax(still);
+        leave_if_aborted(m, *v.control, v.tunnel);
+        if (!staging.is_full(m)) return true;
+      }
       std::uint64_t const gets = staging.gets(m);
-      if (std::exchange(before, gets) != gets) still = 0;
-      leave_if_aborted(m, *v.control, v.tunnel);
+      if (std::exchange(before, gets) == gets) break;
     }
-    if (!staging.is_full(m)) return true;
   }
   return move_staged(m, staging);
 }

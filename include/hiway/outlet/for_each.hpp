@@ -15,17 +15,32 @@ namespace hiway::detail {
 /// After this many looks at a tag the loop checks whether the tunnel has ended; the check takes as long as a look.
 inline constexpr unsigned looks_at_tags = 4;
 
-/// The items that lie in a CPU thread's hand: body after body, their ends counted together.
+/// After a task: the items that lie in a CPU thread's hand, body after body. The ends of all are counted together.
 template <class T, class Machine, class Body>
 void work_through(Machine m, OutletView const& v, Hand& hand, Body&& body) {
   ItemRoom<T> room;
-  std::uint64_t done = 0;
-  for (; hand.held() != 0; ++done) {  // the body may get from the tunnel, too
-    std::memcpy(room.bytes, hand.next(), sizeof(T));
+  std::uint64_t done = 1;
+  for (;; ++done) {  // the body may get from the tunnel, too
+    Hand::Items const item = hand.next(m);
+    if (item.count == 0) break;
+    std::memcpy(room.bytes, item.first, sizeof(T));
     note_result(m, v, true);
     body(static_cast<T const&>(room.item()));
   }
-  if (done != 0) count_finished(m, v, done);
+  count_finished(m, v, done);
+}
+
+/// The end of the task of each lane of `group` that has `got` an item, and of what a CPU thread has taken with it.
+HIWAY_NO_SPACE_CHECK template <class T, class Machine, class Body>
+HIWAY_DEVICE inline void end_and_work_through(Machine m, OutletView const& v, std::uint32_t group, bool got,
+                                              [[maybe_unused]] Body&& body) {
+  if constexpr (RoleOf<Machine>::keeps_hand && !stays_in_slot<T>) {
+    if (Hand* const hand = hand_of(m, v); hand != nullptr) {
+      if (got) work_through<T>(m, v, *hand, body);
+      return;
+    }
+  }
+  end_tasks(m, v, group, got);
 }
 
 /// The persistent loop of `group`: get, body, end_task, back off, until the tunnel has ended.
@@ -34,10 +49,7 @@ HIWAY_DEVICE inline void for_each(Machine m, OutletView const& v, std::uint32_t 
   std::uint32_t next = 0;
   for (unsigned misses = 0;;) {
     bool const got = work_once<T>(m, v, group, after_misses(misses), next, body);
-    end_tasks(m, v, group, got);
-    if constexpr (RoleOf<Machine>::keeps_hand && !stays_in_slot<T>) {
-      if (Hand* const hand = hand_of(m, v); got && hand != nullptr) work_through<T>(m, v, *hand, body);
-    }
+    end_and_work_through<T>(m, v, group, got, body);
     if (m.ballot(group, got) != 0) {
       misses = 0;
       continue;

@@ -48,20 +48,31 @@ HIWAY_DEVICE inline OutletView const& fullest(Machine m, OutletView const& v) {
   return v;
 }
 
-/// One try of a CPU thread by its hand, which it fills when it is empty.
+/// Fills a CPU thread's hand and reads the first item; returns how many have come.
 template <class Machine, class Read>
-bool get_by_hand(Machine m, OutletView const& v, Hand& hand, Read&& read) {
-  if (hand.held() == 0) {
-    auto const n = static_cast<std::uint32_t>(take_pieces(m, v, hand.room(), hand.length(), hand.item_bytes()));
-    if (n == 0) {
-      hand.missed();
-      return false;
+std::uint32_t fill_hand(Machine m, OutletView const& v, Hand& hand, Read&& read) {
+  auto const n = static_cast<std::uint32_t>(take_pieces(m, v, hand.room(), hand.length(), hand.item_bytes()));
+  if (n == 0) return 0;
+  hand.fill(m, n);
+  read(static_cast<std::byte const*>(hand.room()));
+  return n;
+}
+
+/// One try of a CPU thread for one item, where readers have hands: from its own, by a claim, then from those of others.
+/// `claim()` claims one item, whatever lies in a hand.
+template <class Machine, class Claim, class Read>
+bool get_by_hand(Machine m, OutletView const& v, Claim&& claim, Read&& read) {
+  Hand* const hand = hand_of(m, v);
+  if (hand != nullptr) {
+    if (Hand::Items const item = hand->next(m); item.count != 0) {
+      read(item.first);
+      return true;
     }
-    hand.claimed(n);
-    hand.take(n);
   }
-  read(hand.next());
-  return true;
+  std::uint32_t const n = hand != nullptr && hand->may_fill(m) ? fill_hand(m, v, *hand, read) : claim() ? 1u : 0u;
+  if (hand != nullptr) n != 0 ? hand->claimed(n) : hand->missed();
+  auto const read_one = [&](std::byte const* item, std::uint32_t, std::uint32_t) { read(item); };
+  return n != 0 || take_from_hands(m, v, 1, read_one) != 0;
 }
 
 /// Where a try looks for items: in the caller's home shard, or in another one, too, when that is empty.
@@ -107,12 +118,8 @@ HIWAY_DEVICE inline bool get_once(Machine m, OutletView const& all, std::uint32_
   OutletView const& v = fullest(m, all);
   refuse_if_over(m, v);
   if constexpr (RoleOf<Machine>::keeps_hand) {
-    if (Hand* const hand = hand_of(m, v); hand != nullptr) {
-      if (hand->held() != 0 || hand->length() > 1) return get_by_hand(m, v, *hand, read);
-      bool const got = claim_once(m, v, group, need, credit, read, credits, shards, next);
-      got ? hand->claimed(1) : hand->missed();
-      return got;
-    }
+    auto const claim = [&] { return claim_once(m, v, group, need, credit, read, credits, shards, next); };
+    if (v.ports->hand != nullptr) return get_by_hand(m, v, claim, read);
   }
   return claim_once(m, v, group, need, credit, read, credits, shards, next);
 }

@@ -3,31 +3,53 @@
 // A claim of one item costs some locked operations on words that others write, too. So a thread whose gets follow each
 // other quickly takes several items at once into memory of its own.
 //
-//   - Only the tunnel's only reader has a hand, since no other thread can get what lies in it.
-//   - Every get of that thread looks in its hand first, and claims only when it is empty: order stays.
-//   - What is taken is counted as got. Tasks that end while the hand holds items are counted with a later one: items
-//     that were got and not ended keep the unit open in any case.
+//   - Every get of that thread looks in its hand first, and claims only when it is empty: the tunnel's only reader sees
+//     each writer's items in order.
+//   - Of several readers each has a *shared* hand. A reader that finds nothing elsewhere takes items from the hand of
+//     another, which stands at its item. So no item waits for the end of another one's task, and a body may wait for
+//     what follows from an item in its own thread's hand. Whoever takes an item there ends its task.
+//   - What is taken is counted as got. The tasks of a hand's items are counted as ended together: items that were got
+//     and not ended keep the unit open in any case. A shared hand defers no end beyond for_each, though: its items may
+//     be gone when the owner calls nothing more.
 //   - A hand begins with single items. It takes twice as many after a run that was used up in `quick`, and single items
 //     again after one that took longer than `slow`. So a stage that takes its time has the items that it works on, and
 //     no more.
+//
+//   word   written by                 says
+//   held   the owner; other readers   which items are left, and how many readers copy what they took
+//
+//   H1  the owner fills a hand only when it is empty and nobody copies from it, and acquires that: what others took is
+//       read. It never waits for that, and gets past its hand meanwhile
+//   H2  filling releases `held`; a reader that takes acquires it: the items are whole
+//   H3  an item is had by whoever changes `held`, in one step: once. Another reader counts itself in with that step,
+//   and
+//       counts itself out, by a release, when it has read
 #pragma once
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
+#include "hiway/machine/machine.hpp"
 #include "hiway/machine/stage_thread.hpp"
 #include "hiway/outlet/view.hpp"
 #include "hiway/trace.hpp"
 
 namespace hiway {
 
-/// *Threads*: its end's (detail::is_own).
+/// *Threads*: its end's (detail::is_own), but for what says otherwise.
 class Hand {
  public:
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::microseconds quick{2};
   static constexpr std::chrono::microseconds slow{10};
+
+  /// Items in a row.
+  struct Items {
+    std::byte const* first = nullptr;
+    std::uint32_t count = 0;
+  };
 
   /// The most that a hand takes: what is in it lies in the tunnel no more, so little beside the capacity.
   [[nodiscard]] static constexpr std::uint32_t longest_run(std::size_t item_bytes, std::size_t capacity_items) {
@@ -40,34 +62,49 @@ class Hand {
   }
 
   /// `most`: at least 2.
-  Hand(std::size_t item_bytes, std::uint32_t most) : item_bytes_(item_bytes), most_(most), items_(item_bytes * most) {}
+  Hand(std::size_t item_bytes, std::uint32_t most) : item_bytes_(item_bytes), items_(item_bytes * most), most_(most) {}
 
-  /// A run begins.
-  void begin() {
-    next_ = end_ = 0;
+  /// Before the first run: other readers of the tunnel may take from it. `other`: another hand of the tunnel, or null.
+  /// `got`: where its owner's gets are counted.
+  void share(Hand* other, Word<std::uint64_t>& got) {
+    got_ = &got;
+    next_of_tunnel_ = other != nullptr ? std::exchange(other->next_of_tunnel_, this) : this;
+  }
+  [[nodiscard]] bool is_shared() const { return got_ != nullptr; }
+
+  /// Before a run, while no thread of it is there.
+  void reset() {
+    held_.bits = 0;
     length_ = 1;
     ended_ = 0;
+    watched_ = this;
+    seen_ = 0;
     missed();
   }
 
-  [[nodiscard]] std::uint32_t held() const { return end_ - next_; }
-  /// The next item; the hand holds one.
-  [[nodiscard]] std::byte const* next() { return items_.data() + std::size_t{next_++} * item_bytes_; }
-  /// `n` items in a row, of those that it holds.
-  [[nodiscard]] std::byte const* next(std::uint32_t n) {
-    std::byte const* const first = items_.data() + std::size_t{next_} * item_bytes_;
-    next_ += n;
-    return first;
+  template <class Machine>
+  [[nodiscard]] std::uint32_t held(Machine m) {
+    return count_in(m.load(held_, Order::relaxed));
+  }
+  /// Takes up to `n` of its items for the owner.
+  template <class Machine>
+  [[nodiscard]] Items next(Machine m, std::uint32_t n = 1) {
+    return take(m, n, 0, Order::relaxed);
   }
 
   /// How many items the next claim asks for.
   [[nodiscard]] std::uint32_t length() const { return length_; }
+  /// Whether that claim may fill the hand, which is empty.
+  template <class Machine>
+  [[nodiscard]] bool may_fill(Machine m) {
+    return length_ > 1 && m.load(held_, Order::acquire) < one_copier;  // H1
+  }
   [[nodiscard]] std::byte* room() { return items_.data(); }
   [[nodiscard]] std::size_t item_bytes() const { return item_bytes_; }
-  /// `n` items lie in room().
-  void take(std::uint32_t n) {
-    next_ = 0;
-    end_ = n;
+  /// `n` items lie in room(); the caller has the first one.
+  template <class Machine>
+  void fill(Machine m, std::uint32_t n) {
+    m.store(held_, std::uint64_t{n} * one_end + 1, Order::release);  // H2
   }
 
   /// A claim brought `n` items, in this hand or past it.
@@ -84,7 +121,7 @@ class Hand {
   /// A claim brought nothing: the time until the next one is no work.
   void missed() { follows_ = timed_ = whole_ = false; }
 
-  /// Tasks that ended while it held items, to be counted later.
+  /// Tasks that ended while it held items, to be counted later; not of a shared one.
   void defer_ends(std::uint64_t n) { ended_ += n; }
   [[nodiscard]] std::uint64_t take_ends() {
     std::uint64_t const n = ended_;
@@ -92,34 +129,121 @@ class Hand {
     return n;
   }
 
+  /// Any thread takes up to `n` items for itself, and counts them as its own. `read(items, i, n)` reads its items i to
+  /// i + n.
+  template <class Machine, class Read>
+  std::uint32_t give(Machine m, std::uint32_t n, Read&& read) {
+    Items const items = take(m, n, one_copier, Order::acquire);  // H2, H3
+    if (items.count == 0) return 0;
+    read(items.first, 0u, items.count);
+    m.fetch_add(held_, std::uint64_t{0} - one_copier, Order::release);                  // H3
+    m.fetch_add(*got_, std::uint64_t{0} - std::uint64_t{items.count}, Order::relaxed);  // the owner ends them no more
+    return items.count;
+  }
+  /// One step of the owner, who found nothing elsewhere: takes from another hand that is as it was at the last step, so
+  /// its owner stands. Each gets two looks, then the next one that holds anything.
+  template <class Machine, class Read>
+  std::uint32_t take_from_others(Machine m, std::uint32_t n, Read&& read) {
+    std::uint32_t count = 0;
+    std::uint64_t const now = m.load(watched_->held_, Order::relaxed);
+    if (now == seen_ && count_in(now) != 0) {
+      count = watched_->give(m, n, read);
+      seen_ = m.load(watched_->held_, Order::relaxed);
+      return count;
+    }
+    Hand* at = watched_;
+    do {
+      at = at->next_of_tunnel_;
+      seen_ = m.load(at->held_, Order::relaxed);
+    } while (count_in(seen_) == 0 && at != watched_);
+    watched_ = at;
+    return 0;
+  }
+  /// The same for a thread that has no hand: from any that holds something.
+  template <class Machine, class Read>
+  std::uint32_t take_from_all(Machine m, std::uint32_t n, Read&& read) {
+    Hand* at = this;
+    do {
+      if (std::uint32_t const count = at->give(m, n, read); count != 0) return count;
+      at = at->next_of_tunnel_;
+    } while (at != this);
+    return 0;
+  }
+
  private:
+  // `held`: the place of the next item, the place of the end, and those that copy.
+  static constexpr std::uint32_t places = 0xFFFF;
+  static constexpr std::uint64_t one_end = std::uint64_t{1} << 16;
+  static constexpr std::uint64_t one_copier = std::uint64_t{1} << 32;
+
+  [[nodiscard]] static std::uint32_t place_in(std::uint64_t held) { return static_cast<std::uint32_t>(held) & places; }
+  [[nodiscard]] static std::uint32_t count_in(std::uint64_t held) {
+    return (static_cast<std::uint32_t>(held) >> 16) - place_in(held);
+  }
+
+  template <class Machine>
+  Items take(Machine m, std::uint32_t n, std::uint64_t more, Order order) {
+    std::uint64_t held = m.load(held_, Order::relaxed);
+    for (;;) {
+      std::uint32_t const count = count_in(held) < n ? count_in(held) : n;
+      if (count == 0) return {};
+      std::uint64_t const left = held + count + more;
+      std::byte const* const first = items_.data() + std::size_t{place_in(held)} * item_bytes_;
+      if (!is_shared()) {
+        m.store(held_, left, Order::relaxed);
+        return {first, count};
+      }
+      if (m.compare_exchange(held_, held, left, order)) return {first, count};  // H3
+    }
+  }
+
   void used_up(Clock::duration time) {
     if (time > slow) length_ = 1;
     if (time < quick && whole_ && length_ < most_) length_ = 2 * length_ < most_ ? 2 * length_ : most_;
   }
 
+  // What other readers use of a shared one.
+  alignas(64) Word<std::uint64_t> held_{0};
   std::size_t item_bytes_;
-  std::uint32_t most_;
-  std::uint32_t next_ = 0;
-  std::uint32_t end_ = 0;
+  std::vector<std::byte> items_;
+  Hand* next_of_tunnel_ = nullptr;      ///< round and round
+  Word<std::uint64_t>* got_ = nullptr;  ///< null: not shared
+  // The owner's alone.
+  alignas(64) std::uint32_t most_;
   std::uint32_t length_ = 1;
   bool follows_ = false;  ///< the claim before brought something
   bool timed_ = false;    ///< `since_` is when the last claim brought something
   bool whole_ = false;    ///< that claim brought as many as it asked for
   Clock::time_point since_{};
   std::uint64_t ended_ = 0;
-  std::vector<std::byte> items_;
+  Hand* watched_ = this;    ///< another reader's, or this one
+  std::uint64_t seen_ = 0;  ///< its `held`
 };
 
 namespace detail {
 
-/// The hand of a CPU thread that reads the tunnel alone; null: it has none.
+/// The hand of a CPU thread of a stage; null: it has none.
 HIWAY_NO_SPACE_CHECK template <class Machine>
 HIWAY_DEVICE inline Hand* hand_of(Machine, [[maybe_unused]] OutletView const& v) {
   if constexpr (RoleOf<Machine>::keeps_hand) {
     if (v.ports->hand != nullptr && is_own(*v.ports)) return v.ports->hand;
   }
   return nullptr;
+}
+
+/// One try of a thread that found nothing elsewhere: up to `n` items from the hands of the tunnel's other readers;
+/// returns how many. `read` as in Hand::give.
+HIWAY_NO_SPACE_CHECK template <class Machine, class Read>
+HIWAY_DEVICE inline std::uint32_t take_from_hands([[maybe_unused]] Machine m, [[maybe_unused]] OutletView const& v,
+                                                  [[maybe_unused]] std::uint32_t n, [[maybe_unused]] Read&& read) {
+  std::uint32_t count = 0;
+  if constexpr (RoleOf<Machine>::keeps_hand) {
+    OutletPort& port = port_of(m, v);
+    if (port.hand == nullptr || !port.hand->is_shared()) return 0;
+    count = is_own(port) ? port.hand->take_from_others(m, n, read) : port.hand->take_from_all(m, n, read);
+    if (count != 0) m.fetch_add(port.got, std::uint64_t{count}, Order::relaxed);
+  }
+  return count;
 }
 
 }  // namespace detail

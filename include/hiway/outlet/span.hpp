@@ -71,13 +71,18 @@ HIWAY_DEVICE inline std::size_t get_pieces(Machine m, OutletView const& all, std
   OutletView const& v = fullest(m, all);
   refuse_if_over(m, v);
   auto* const to = reinterpret_cast<std::byte*>(items.data());
+  auto const copy = [&](std::byte const* first, std::uint32_t i, std::uint32_t count) {
+    std::memcpy(to + i * sizeof(T), first, count * sizeof(T));
+  };
+  std::uint32_t const most = at_most(items.size(), most_of_lane);
   std::size_t n = 0;
-  if (Hand* const hand = hand_of(m, v); hand != nullptr && hand->held() != 0) {
-    n = items.size() < hand->held() ? items.size() : hand->held();
-    std::memcpy(to, hand->next(static_cast<std::uint32_t>(n)), n * sizeof(T));
+  if (Hand* const hand = hand_of(m, v); hand != nullptr) {
+    Hand::Items const some = hand->next(m, most);
+    if (some.count != 0) copy(some.first, 0, some.count);
+    n = some.count;
   }
-  if (n == items.size()) return n;
-  return n + take_pieces(m, v, to + n * sizeof(T), items.size() - n, sizeof(T));
+  if (n != items.size()) n += take_pieces(m, v, to + n * sizeof(T), items.size() - n, sizeof(T));
+  return n != 0 ? n : take_from_hands(m, v, most, copy);
 }
 
 template <class T>

@@ -23,8 +23,8 @@ struct StagedEnd {
   std::uint32_t misses = 0;       ///< tries in a row that found nothing there
   bool rests = false;             ///< few came then
 
-  /// A run begins.
-  void begin() { *this = {.writes = writes}; }
+  /// Before a run, while no thread of it is there.
+  void reset() { *this = {.writes = writes}; }
 };
 
 namespace detail {

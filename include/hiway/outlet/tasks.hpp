@@ -1,6 +1,6 @@
 // Tasks: every item got is one until end_task; its puts come before that. end_task counts at once, in the word of the
-// block (or thread); while a CPU thread's hand holds items, it counts with a later one (hand.hpp). Whether a tunnel, or
-// a stage, has ended (termination.hpp T1, T7).
+// block (or thread); while the hand of a tunnel's only reader holds items, it counts with a later one (hand.hpp).
+// Whether a tunnel, or a stage, has ended (termination.hpp T1, T7).
 #pragma once
 #include <cstdint>
 
@@ -19,7 +19,7 @@ HIWAY_DEVICE inline void count_finished_in(Machine m, OutletView const& v, std::
   OutletPort& port = port_of(m, v);
   if constexpr (RoleOf<Machine>::keeps_hand) {
     if (Hand* const hand = hand_of(m, v); hand != nullptr) {
-      if (hand->held() != 0) return hand->defer_ends(n);
+      if (!hand->is_shared() && hand->held(m) != 0) return hand->defer_ends(n);
       n += hand->take_ends();
     }
   }

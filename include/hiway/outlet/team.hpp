@@ -43,9 +43,11 @@ HIWAY_DEVICE inline Found work_together(Team team, OutletView const& all, Work&&
   auto const m = team.m;
   OutletView const& v = fullest(m, all);
   if constexpr (RoleOf<decltype(m)>::keeps_hand) {
-    if (Hand* const hand = hand_of(m, v); hand != nullptr && hand->held() != 0) {
-      work(hand->next());
-      return Found::item;
+    if (Hand* const hand = hand_of(m, v); hand != nullptr) {
+      if (Hand::Items const item = hand->next(m); item.count != 0) {
+        work(item.first);
+        return Found::item;
+      }
     }
   }
   Claimed const c = claim_together(team, *v.control, 1, [&](std::uint32_t n) {
@@ -53,7 +55,11 @@ HIWAY_DEVICE inline Found work_together(Team team, OutletView const& all, Work&&
     if (found.run.count != 0) (void)begin_get(m, ring_of(v, found.whose), found.run.first, *v.control);
     return found;
   });
-  if (c.run.count == 0) return c.ended ? Found::ended : Found::nothing;
+  if (c.run.count == 0) {
+    auto const work_on = [&](std::byte const* item, std::uint32_t, std::uint32_t) { work(item); };
+    if (take_from_hands(m, v, 1, work_on) != 0) return Found::item;
+    return c.ended ? Found::ended : Found::nothing;
+  }
   Ring const ring = ring_of(v, c.whose);
   std::uint64_t const ticket = c.run.first;
   work(static_cast<std::byte const*>(ring.item(ticket)));

@@ -252,9 +252,11 @@ class TeamOutlet : public AnyOutlet {
   HIWAY_NO_SPACE_CHECK template <class Team>
   HIWAY_DEVICE detail::Claimed get_span_together(Team team, std::span<T> items) const {
     if constexpr (RoleOf<decltype(team.m)>::keeps_hand) {
-      if (Hand* const hand = detail::hand_of(team.m, view_); hand != nullptr && hand->held() != 0) {
+      if (view_.ports->hand != nullptr) {
         detail::Claimed c{};
         c.run.count = static_cast<std::uint32_t>(detail::get_pieces(team.m, view_, items));
+        detail::note_result(team.m, view_, c.run.count != 0);
+        c.ended = c.run.count == 0 && detail::tunnel_ended(team.m, view_);
         return c;
       }
     }
