@@ -291,13 +291,20 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
     bool got = false;
     if constexpr (!Shape::each) (void)&detail::calls_what_is_marked_HIWAY_DEVICE<F, I const&>;
     if constexpr (Shape::each) {
-      got = detail::work_once<I>(m, outlet, group, credits, next,
-                                 [&](I const& item) { call_item(item, inlets, std::index_sequence_for<Os...>{}); });
+      got = work_and_end<I>(m, group, outlet, credits, next,
+                            [&](I const& item) { call_item(item, inlets, std::index_sequence_for<Os...>{}); });
     } else if constexpr (stays_in_slot<std::tuple_element_t<0, std::tuple<Os...>>>) {
       // A large result is made in its slot: `body` neither gets nor puts, so it may run while the lane holds a ticket.
       using O = std::tuple_element_t<0, std::tuple<Os...>>;
-      got = detail::work_once<I>(m, outlet, group, credits, next, [&](I const& item) {
+      got = work_and_end<I>(m, group, outlet, credits, next, [&](I const& item) {
         detail::put(m, inlets[0], [&](std::byte* slot) { ::new (slot) O(static_cast<O>(body(item))); });
+      });
+    } else if constexpr (RoleOf<Machine>::stages_puts) {
+      using O = std::tuple_element_t<0, std::tuple<Os...>>;
+      got = work_and_end<I>(m, group, outlet, credits, next, [&](I const& item) {
+        ItemRoom<O> result;
+        result.item() = static_cast<O>(body(item));
+        detail::put(m, inlets[0], WriteItem<O>{result.item()});
       });
     } else {
       using O = std::tuple_element_t<0, std::tuple<Os...>>;
@@ -305,9 +312,17 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
       got = detail::work_once<I>(m, outlet, group, credits, next,
                                  [&](I const& item) { result.item() = static_cast<O>(body(item)); });
       detail::put_together(m, inlets[0], group, got, WriteItem<O>{result.item()});
+      detail::end_tasks(m, outlet, group, got);
     }
-    detail::end_tasks(m, outlet, group, got);
     return m.ballot(group, got) != 0;
+  }
+  /// One try for all lanes of `group`, and the ends of its tasks.
+  template <class I, class Machine, class Work>
+  HIWAY_DEVICE bool work_and_end(Machine m, std::uint32_t group, OutletView const& outlet, Credits credits,
+                                 std::uint32_t& next, Work&& work) {
+    bool const got = detail::work_once<I>(m, outlet, group, credits, next, work);
+    detail::end_and_work_through<I>(m, outlet, group, got, work);
+    return got;
   }
   template <class I, std::size_t... O>
   HIWAY_DEVICE void call_item(I const& item, InletView const* inlets, std::index_sequence<O...>) {

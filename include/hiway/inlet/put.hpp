@@ -131,7 +131,7 @@ void put_staged(Machine m, InletView const& v, Staging& staging, Write&& write) 
   write(staging.slot());
   staging.publish(m);
   note_put(m, v);
-  if (other_end_waits(m, v, staging)) (void)move_staged(m, staging);
+  tell_if_other_end_waits(m, v, staging);
 }
 
 /// Puts one item for the calling lane, with whichever lanes are converged; waits for room.

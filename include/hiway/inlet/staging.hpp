@@ -311,15 +311,21 @@ HIWAY_DEVICE inline void put_past_staging(Machine m, [[maybe_unused]] InletView 
   }
 }
 
-/// Whether somebody at the other end has nothing to do, as far as that is known, after a put. The other end across
-/// writes what this looks at, so it looks for the first item that is staged, and then now and then.
+/// After a put: if somebody at the other end has nothing to do, as far as that is known, a reader that naps is woken,
+/// and across the bus the items are moved. Others write what this looks at, so it looks for the first item that is
+/// staged, and then now and then: of several readers one may nap while the others get all that comes.
 template <class Machine>
-bool other_end_waits(Machine m, InletView const& v, Staging& staging) {
+void tell_if_other_end_waits(Machine m, InletView const& v, Staging& staging) {
   constexpr std::uint64_t now_and_then = 16;
-  if (v.relays == nullptr) return v.ports->bell != nullptr && v.ports->bell->has_nappers();
+  Bell* const bell = v.ports->bell;
+  if (v.relays == nullptr && (bell == nullptr || !bell->has_nappers())) return;
   std::uint64_t const n = staging.count(m);
-  if (n != 1 && n % now_and_then != 0) return false;
-  return m.load(v.relays->tells.to, Order::relaxed) == v.relays->hears.link.peek(m);
+  if (n != 1 && n % now_and_then != 0) return;
+  if (v.relays == nullptr) {
+    bell->ring(1);
+  } else if (m.load(v.relays->tells.to, Order::relaxed) == v.relays->hears.link.peek(m)) {
+    (void)move_staged(m, staging);
+  }
 }
 
 /// A put finds its staging full. While readers at the same home are at work anywhere in the tunnel, they come to it,
