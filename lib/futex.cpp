@@ -21,12 +21,20 @@ void sleep_while(std::atomic<std::uint32_t> const& word, std::uint32_t value) no
 #endif
 }
 
-void wake_all(std::atomic<std::uint32_t>& word) noexcept {
 #if defined(__linux__)
-  (void)syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
-#else
-  word.notify_all();
-#endif
+namespace {
+
+void wake(std::atomic<std::uint32_t>& word, int threads) noexcept {
+  (void)syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, threads, nullptr, nullptr, 0);
 }
+
+}  // namespace
+
+void wake_one(std::atomic<std::uint32_t>& word) noexcept { wake(word, 1); }
+void wake_all(std::atomic<std::uint32_t>& word) noexcept { wake(word, INT_MAX); }
+#else
+void wake_one(std::atomic<std::uint32_t>& word) noexcept { word.notify_one(); }
+void wake_all(std::atomic<std::uint32_t>& word) noexcept { word.notify_all(); }
+#endif
 
 }  // namespace hiway

@@ -8,7 +8,8 @@ namespace hiway {
 
 /// *Waits* until the word is not `value`; acquires it.
 void sleep_while(std::atomic<std::uint32_t> const& word, std::uint32_t value) noexcept;
-/// Wakes all threads that sleep by the word, after it was changed.
+/// Wake threads that sleep by the word, after it was changed.
+void wake_one(std::atomic<std::uint32_t>& word) noexcept;
 void wake_all(std::atomic<std::uint32_t>& word) noexcept;
 
 }  // namespace hiway

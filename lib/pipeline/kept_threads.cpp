@@ -71,6 +71,7 @@ void KeptThreads::live(Member& member, std::uint32_t seen) {
     sleep_while(runs_, seen);
     if (leave_) return;
     ++seen;
+    wake_rest();
     AtWork now{*this, member};
     member.post.work();
     now.done = true;
@@ -81,10 +82,16 @@ void KeptThreads::count_off() {
   if (at_work_.fetch_sub(1, std::memory_order_acq_rel) == 1) wake_all(at_work_);
 }
 
+// Waking a thread takes a microsecond or more, and the caller has kernels to launch: so it wakes one, which wakes all.
 void KeptThreads::start() {
   at_work_.store(static_cast<unsigned>(members_.size()), std::memory_order_relaxed);
+  all_woken_.store(false, std::memory_order_relaxed);
   runs_.fetch_add(1, std::memory_order_release);
-  wake_all(runs_);
+  wake_one(runs_);
+}
+
+void KeptThreads::wake_rest() {
+  if (!all_woken_.exchange(true, std::memory_order_relaxed)) wake_all(runs_);
 }
 
 void KeptThreads::await() {

@@ -1,13 +1,15 @@
 // KeptThreads: the threads of a pipeline, kept between its runs (docs/adr/0045). Each has a post: the work that it does
 // once in each run. Between two runs it sleeps.
 //
-//   word          written by                              read by
-//   runs_         the owner, which starts a run with it   sleeping threads
-//   leave_        the owner, before runs_                 threads that runs_ has woken
-//   at_work_      the owner, before runs_; each thread    who awaits the run's end
+//   word          written by                               read by
+//   runs_         the owner, which starts a run with it    sleeping threads
+//   leave_        the owner, before runs_                  threads that runs_ has woken
+//   all_woken_    the owner, before runs_; the first       threads that have begun
+//                 thread that begins
+//   at_work_      the owner, before runs_; each thread     who awaits the run's end
 //                 as the last thing of its work
-//   Member::lost  its thread, before at_work_             the owner, after the run's end
-//   process_      the owner                               any
+//   Member::lost  its thread, before at_work_              the owner, after the run's end
+//   process_      the owner                                any
 //
 //   K1  A thread touches nothing but these words from its at_work_ on until the next runs_. So what a post works on may
 //       change or go between two runs.
@@ -51,8 +53,10 @@ class KeptThreads {
   void end();
   [[nodiscard]] bool empty() const { return members_.empty(); }
 
-  /// Every thread does its work once. All posts have threads.
+  /// Every thread does its work once. All posts have threads. One is woken, and wakes the others.
   void start();
+  /// Wakes the others if that one has not done so yet: it may have no CPU. *Threads*: any.
+  void wake_rest();
   /// *Waits* until every thread has done its work, or has ended. All that the threads did is visible then.
   void await();
 
@@ -71,6 +75,7 @@ class KeptThreads {
   void count_off();
 
   std::atomic<std::uint32_t> runs_{0};
+  std::atomic<bool> all_woken_{false};  ///< in this run
   std::atomic<unsigned> at_work_{0};
   std::atomic<pid_t> process_{0};  ///< the process that has the threads; 0: there are none
   bool leave_ = false;

@@ -127,6 +127,7 @@ void PipelineRun::start() {
     errors_.fail(errors_.parts.start, std::current_exception());
   }
   state_.kernels_started.store(true, std::memory_order_release);
+  kept_.wake_rest();  // the one that was woken may have no CPU yet
 }
 
 /// Resets everything that the last run may have changed.
