@@ -1,5 +1,5 @@
-// Sleeping until a word changes: std::atomic::wait without the yields that it begins with. A yield may take milliseconds
-// where other programs compute (docs/adr/0046).
+// Sleeping until a word changes: std::atomic::wait without the yields that it begins with. A yield may take
+// milliseconds where other programs compute (docs/adr/0046).
 #pragma once
 #include <atomic>
 #include <cstdint>

@@ -217,7 +217,8 @@ class Preparer {
     std::size_t threads = 0;
     for (std::size_t const s : writers) threads += prepared_.stages[s].executors;
     std::uint32_t const slots =
-        threads == 0 ? 0 : Staging::slots_for(t.base->item_bytes(), t.base->config().capacity_items, threads);
+        threads == 0 ? 0
+                     : Staging::slots_for(t.base->item_bytes(), t.base->config().capacity_items, threads, t.crosses());
     if (slots == 0) return;
     StagedPuts& staged = prepared_.staged[t.base->id()];
     staged.taken = homes_.plan(at_host).place<TakenCount>(threads);

@@ -101,12 +101,13 @@ TEST(Staging, MoreWritersThanTheTunnelHasRoomFor) { run_between_threads({8, 2, 2
 TEST(Staging, ATunnelOfOneItemStagesNothing) { run_between_threads({2, 2, 500}, 1); }
 
 TEST(Staging, IsLittleBesideTheTunnel) {
-  EXPECT_EQ(Staging::slots_for(16, 65'536, 1), 256u);
-  EXPECT_EQ(Staging::slots_for(16, 1024, 1), 128u);
-  EXPECT_EQ(Staging::slots_for(16, 1024, 8), 16u);
-  EXPECT_EQ(Staging::slots_for(256, 65'536, 1), 64u);
-  EXPECT_EQ(Staging::slots_for(16, 31, 1), 0u);
-  EXPECT_EQ(Staging::slots_for(16, 1, 1), 0u);
+  EXPECT_EQ(Staging::slots_for(16, 65'536, 1, false), 256u);
+  EXPECT_EQ(Staging::slots_for(16, 65'536, 1, true), 1024u);
+  EXPECT_EQ(Staging::slots_for(16, 1024, 1, false), 128u);
+  EXPECT_EQ(Staging::slots_for(16, 1024, 8, false), 16u);
+  EXPECT_EQ(Staging::slots_for(256, 65'536, 1, false), 64u);
+  EXPECT_EQ(Staging::slots_for(16, 31, 1, false), 0u);
+  EXPECT_EQ(Staging::slots_for(16, 1, 1, false), 0u);
 }
 
 TEST(Staging, EveryFormOfPutKeepsTheThreadsOrder) {

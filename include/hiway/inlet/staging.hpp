@@ -58,10 +58,11 @@ namespace hiway {
 /// Of one thread and one tunnel. *Threads*: as each method says.
 class Staging {
  public:
-  /// How many items each of `threads` threads stages; 0: too few to pay. A power of two.
+  /// How many items each of `threads` threads stages; 0: too few to pay. A power of two. More across the bus, where all
+  /// are moved by claims that the threads share.
   [[nodiscard]] static constexpr std::uint32_t slots_for(std::size_t item_bytes, std::size_t capacity_items,
-                                                         std::size_t threads) {
-    constexpr std::size_t most_items = 256;
+                                                         std::size_t threads, bool crosses) {
+    std::size_t const most_items = crosses ? 1024 : 256;
     constexpr std::size_t most_bytes = 16384;
     constexpr std::size_t least_items = 4;
     std::size_t fit = most_items;
