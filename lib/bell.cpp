@@ -15,13 +15,15 @@ struct Bell::Sleepers {
 Bell::Bell() : sleepers_(std::make_unique<Sleepers>()) {}
 Bell::~Bell() = default;
 
-void Bell::nap(std::chrono::microseconds time) {
+bool Bell::nap(std::chrono::microseconds time, std::atomic<bool> const* over) {
   Sleepers& s = *sleepers_;
   std::unique_lock lock(s.mutex);
   nappers_.fetch_add(1, std::memory_order_relaxed);
-  s.rung.wait_for(lock, time, [&] { return s.wakes != 0; });
+  bool const woken = s.rung.wait_for(
+      lock, time, [&] { return s.wakes != 0 || (over != nullptr && over->load(std::memory_order_relaxed)); });
   if (s.wakes != 0) --s.wakes;
   nappers_.fetch_sub(1, std::memory_order_relaxed);
+  return woken;
 }
 
 void Bell::wake(unsigned threads) {

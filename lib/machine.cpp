@@ -79,8 +79,11 @@ bool yield_if_short() noexcept {
 
 /// Until the thread's bell rings, at most for `time`.
 void sleep_by_bell(std::chrono::microseconds time) noexcept {
-  if (Bell* const bell = this_thread_context().bell; bell != nullptr) return bell->nap(time);
-  std::this_thread::sleep_for(time);
+  if (Bell* const bell = this_thread_context().bell; bell != nullptr) {
+    (void)bell->nap(time);
+  } else {
+    std::this_thread::sleep_for(time);
+  }
 }
 
 /// Waits a little where yields take long: some 20 us in all without giving the CPU away, then asleep.
@@ -134,13 +137,13 @@ unsigned misses_awake(Wait wait) noexcept {
 
 // A nap takes 20 microseconds in the first millisecond, then 2 % more each time, which doubles it every 35 naps. So a
 // napping thread is late by at most a fiftieth of the time it has waited. A nap reaches 1 ms after 50 ms of naps, and
-// its maximum of 2 ms after 100 ms. A wake-up costs 6 to 20 microseconds of a virtual machine's core.
+// its maximum of 10 ms after 500 ms. A wake-up costs 6 to 20 microseconds of a virtual machine's core.
 std::chrono::microseconds nap_length(unsigned naps) noexcept {
   constexpr unsigned first_us = 20;
   constexpr unsigned short_naps = 50;
   constexpr unsigned doubling = 35;
-  constexpr unsigned longest_us = 2000;
-  constexpr unsigned growing = 7 * doubling;  // then it is longer than the longest
+  constexpr unsigned longest_us = 10'000;
+  constexpr unsigned growing = 9 * doubling;  // then it is longer than the longest
   unsigned const n = std::clamp(naps, short_naps, short_naps + growing) - short_naps;
   unsigned const us = (first_us + first_us * (n % doubling) / doubling) << n / doubling;
   return std::chrono::microseconds(std::min(us, longest_us));

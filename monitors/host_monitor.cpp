@@ -9,6 +9,7 @@ namespace hiway {
 
 void HostMonitor::run(std::stop_token stop) {
   this_thread_context() = {.wait = wait_};
+  std::stop_callback const on_stop(stop, [this] { wake(); });
   has_failed_.assign(duties_.size(), false);
   for (unsigned misses = 0; !stop.stop_requested() && !is_over_();) {
     bool moved = false;
@@ -25,27 +26,24 @@ void HostMonitor::run(std::stop_token stop) {
       misses = 0;
       rest_between_looks();
     } else {
-      idle(stop, misses);
+      idle(misses);
     }
   }
 }
 
-// Like relax_thread, but wake() ends a nap: a caller that waits for the end of a run does not wait for naps.
-void HostMonitor::idle(std::stop_token const& stop, unsigned& misses) {
+// Like relax_thread, but wake() ends a nap: a caller that waits for the end of a run does not wait for naps. Rung, it
+// goes on with short naps: what was put takes a while to be answered.
+void HostMonitor::idle(unsigned& misses) {
   unsigned const awake = misses_awake(wait_);
   if (++misses < awake) return relax_thread(misses);
   ++this_thread_context().naps;
-  std::unique_lock lock(mutex_);
-  woken_.wait_for(lock, stop, nap_length(misses - awake), [&] { return wake_; });
-  if (std::exchange(wake_, false)) misses = 0;
+  if (bell_.nap(nap_length(misses - awake), &wake_)) misses = awake;
+  if (wake_.exchange(false, std::memory_order_relaxed)) misses = 0;
 }
 
 void HostMonitor::wake() {
-  {
-    std::scoped_lock const lock(mutex_);
-    wake_ = true;
-  }
-  woken_.notify_one();
+  wake_.store(true, std::memory_order_relaxed);
+  bell_.wake_all();
 }
 
 }  // namespace hiway

@@ -1,12 +1,12 @@
 // Host monitors: what CPU threads do that run the host's half of the tunnels, one thread for each direction, and the
 // watcher of kernels. Each is a list of duties and a way to idle.
 #pragma once
-#include <condition_variable>
+#include <atomic>
 #include <functional>
-#include <mutex>
 #include <stop_token>
 #include <vector>
 
+#include "hiway/machine/bell.hpp"
 #include "hiway/machine/thread_machine.hpp"
 
 namespace hiway {
@@ -17,13 +17,14 @@ using Duty = std::function<bool()>;
 class HostMonitor {
  public:
   /// `on_failure` gets what a duty throws; that duty is not called again until the next run(), the others are. `wait`
-  /// says how to wait after rounds in which nothing moved.
+  /// says how to wait after rounds in which nothing moved. It naps by `bell`: rung, it looks again.
   HostMonitor(std::vector<Duty> duties, std::function<bool()> is_over,
-              std::function<void(std::exception_ptr)> on_failure, Wait wait = Wait::automatic)
+              std::function<void(std::exception_ptr)> on_failure, Bell& bell, Wait wait = Wait::automatic)
       : duties_(std::move(duties)),
         has_failed_(duties_.size()),
         is_over_(std::move(is_over)),
         on_failure_(std::move(on_failure)),
+        bell_(bell),
         wait_(wait) {}
   HostMonitor(HostMonitor const&) = delete;
   HostMonitor& operator=(HostMonitor const&) = delete;
@@ -34,16 +35,15 @@ class HostMonitor {
   void wake();
 
  private:
-  void idle(std::stop_token const& stop, unsigned& misses);
+  void idle(unsigned& misses);
 
   std::vector<Duty> duties_;
   std::vector<bool> has_failed_;  ///< for each duty
   std::function<bool()> is_over_;
   std::function<void(std::exception_ptr)> on_failure_;
+  Bell& bell_;
   Wait wait_;
-  std::mutex mutex_;
-  std::condition_variable_any woken_;
-  bool wake_ = false;  ///< under mutex_
+  std::atomic<bool> wake_{false};
 };
 
 }  // namespace hiway

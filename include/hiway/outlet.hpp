@@ -36,7 +36,7 @@ class Outlet : public TeamOutlet<T> {
   HIWAY_DEVICE explicit Outlet(OutletView const& view) : TeamOutlet<T>(view) {}
 
   /// Gets an item if there is one; never waits for one, but backs off by itself after repeated misses: a CPU thread
-  /// whose gets have all missed for 50 ms sleeps for 1 ms in each, after 100 ms for 2 ms.
+  /// whose gets have all missed for 50 ms sleeps for 1 ms in each, after 500 ms for 10 ms.
   /// Each item got is a task: end_task says that its work, puts included, is done. A CPU thread may take several items
   /// by one claim (outlet/hand.hpp); it still gets them one by one, in order, unless other readers take some meanwhile.
   [[nodiscard]] bool get_h(T& item) const {

@@ -100,6 +100,7 @@ struct Layout {
   Graph graph;
   Placement placement;
   Prepared prepared;
+  Bell monitors_bell;        ///< of the host's monitors that carry tunnels
   bool device_asks = false;  ///< the pipeline's own device asks for the end of the whole run
 
   /// By number; empty if there is none.

@@ -29,6 +29,7 @@ class Preparer {
     shared_hands_.assign(layout_.placement.tunnels().size(), nullptr);
     for (std::size_t s = 0; s < prepared_.stages.size(); ++s) place_stage(s);
     for (std::size_t s = 0; s < prepared_.stages.size(); ++s) hang_bell(s);
+    for (std::size_t s = 0; s < prepared_.stages.size(); ++s) hang_monitors_bell(s);
     prepared_.staged.assign(layout_.placement.tunnels().size(), {});
     for (PlacedTunnel const& t : layout_.placement.tunnels()) stage_puts(t);
     for (std::size_t k = 0; k < graph_.kernels().size(); ++k) place_data(k);
@@ -180,6 +181,15 @@ class Preparer {
           if (into[i] == base) hang_at(prepared_.places[writer].inlet_ports[i], writer, *place.bell);
         }
       }
+    }
+  }
+  /// At what a CPU stage puts across the bus.
+  void hang_monitors_bell(std::size_t number) {
+    Stage const& stage = prepared_.stages[number];
+    for (std::size_t i = 0; i < stage.description.into.size(); ++i) {
+      PlacedTunnel const& t = layout_.placement.tunnels()[stage.description.into[i]->id()];
+      if (!stage.gpu && t.bus.host_relays != nullptr)
+        hang_at(prepared_.places[number].inlet_ports[i], number, layout_.monitors_bell);
     }
   }
   /// At the ports of each of the stage's threads.

@@ -7,12 +7,17 @@ namespace hiway {
 namespace {
 
 /// One step of both relays. True also if another thread has moved them, so that a monitor whose work others do stays
-/// awake.
-bool relay(Relays& relays, std::uint64_t& seen) {
+/// awake. Readers that nap are woken for what it hears.
+bool relay(Relays& relays, std::uint64_t& seen, std::vector<Bell*> const& readers) {
   ThreadMachine const m;
   tell_if_free(m, relays.tells);
-  hear_if_free(m, relays.hears);
-  std::uint64_t const sum = m.load(relays.tells.to, Order::relaxed) + m.load(relays.hears.to, Order::relaxed);
+  std::uint64_t const heard = m.load(relays.hears.to, Order::relaxed);
+  bool const news = hear_if_free(m, relays.hears);
+  std::uint64_t const hears = m.load(relays.hears.to, Order::relaxed);
+  for (Bell* const bell : readers) {
+    if (news) bell->ring(static_cast<unsigned>(std::min<std::uint64_t>(hears - heard, ~0U)));
+  }
+  std::uint64_t const sum = m.load(relays.tells.to, Order::relaxed) + hears;
   return std::exchange(seen, sum) != sum;
 }
 
@@ -51,14 +56,24 @@ void RunMonitors::add_relays(Post& to_device, Post& from_device) {
     if (relays == nullptr) continue;
     if (Staging* const first = layout_.prepared.staged_of(t).first; first != nullptr)
       to_device.duties.emplace_back([stagings = StillStagings(first)]() mutable { return stagings.step(); });
-    (t.put.home == at_host ? to_device : from_device).duties.emplace_back([relays, seen = std::uint64_t{0}]() mutable {
-      return relay(*relays, seen);
+    Post& post = t.put.home == at_host ? to_device : from_device;
+    post.duties.emplace_back([relays, seen = std::uint64_t{0}, readers = bells_of_readers(t)]() mutable {
+      return relay(*relays, seen, readers);
     });
   }
   for (Drain* const drain : layout_.prepared.host_drains) {
     Control* const control = layout_.homes.host().control;
     to_device.duties.emplace_back([drain, control] { return step(ThreadMachine{}, *drain, *control); });
   }
+}
+
+/// Of stages at the host.
+std::vector<Bell*> RunMonitors::bells_of_readers(PlacedTunnel const& tunnel) const {
+  std::vector<Bell*> bells;
+  for (std::size_t const s : stages_at(layout_.prepared.stages, *tunnel.base, EndOf::readers)) {
+    if (Bell* const bell = layout_.prepared.places[s].bell.get(); bell != nullptr) bells.push_back(bell);
+  }
+  return bells;
 }
 
 void RunMonitors::add_lines(Post& to_device, Post& from_device) {
@@ -81,15 +96,16 @@ HostMonitor& RunMonitors::make(Post post, std::function<bool()> const& is_over) 
   Wait const wait = &post.part == &errors_.parts.watcher ? Wait::automatic : layout_.config.monitor_wait;
   monitors_.push_back(std::make_unique<HostMonitor>(
       std::move(post.duties), is_over,
-      [this, &part = post.part](std::exception_ptr const& error) { errors_.fail_unless_aborting(part, error); }, wait));
+      [this, &part = post.part](std::exception_ptr const& error) { errors_.fail_unless_aborting(part, error); },
+      post.bell, wait));
   return *monitors_.back();
 }
 
 void RunMonitors::make(RunDuties const& duties, std::vector<KeptThreads::Post>& posts) {
-  Post to_device{errors_.parts.to_device};
-  Post from_device{errors_.parts.from_device};
-  Post supervisor{errors_.parts.supervisor};
-  Post watcher{errors_.parts.watcher};
+  Post to_device{errors_.parts.to_device, layout_.monitors_bell};
+  Post from_device{errors_.parts.from_device, layout_.monitors_bell};
+  Post supervisor{errors_.parts.supervisor, supervisor_bell_};
+  Post watcher{errors_.parts.watcher, watcher_bell_};
   add_relays(to_device, from_device);
   add_lines(to_device, from_device);
   // The supervisor shares a thread with a monitor, unless a call to the driver may hold that thread up.

@@ -34,17 +34,21 @@ class RunMonitors {
   /// The duties of one thread.
   struct Post {
     NamedFailure const& part;
+    Bell& bell;
     std::vector<Duty> duties{};
   };
 
   void add_relays(Post& to_device, Post& from_device);
   void add_lines(Post& to_device, Post& from_device);
   [[nodiscard]] bool a_line_asks_the_driver() const;
+  [[nodiscard]] std::vector<Bell*> bells_of_readers(PlacedTunnel const& tunnel) const;
   [[nodiscard]] HostMonitor& make(Post post, std::function<bool()> const& is_over);
   void watch_to_the_end();
 
   Layout& layout_;
   RunErrors& errors_;
+  Bell supervisor_bell_;
+  Bell watcher_bell_;
   std::vector<std::unique_ptr<HostMonitor>> monitors_;
   HostMonitor* watcher_ = nullptr;  ///< one of them
 };

@@ -121,6 +121,7 @@ InletView open_inlet_view(Layout& layout, PlacedTunnel& tunnel, std::uint32_t in
   v.past_caches = tunnel.put.home == at_host && is_past_caches(tunnel);
   v.throttled = &v.end->throttled;  // taken before the graph is known; stays 0 if no cycle throttles it
   v.ports = layout.homes.words(tunnel.put.home).place<InletPort>();
+  if (v.relays != nullptr) layout.homes.words(tunnel.put.home).image(v.ports).bell = &layout.monitors_bell;
   v.closed_executors = tunnel.open.closed;
   v.tunnel = tunnel.base->id();
   v.home = index;

@@ -36,8 +36,10 @@ TEST(HostMonitor, ADutyThatThrowsIsNotCalledAgainAndTheOthersAre) {
     ++failing;
     throw std::runtime_error("broken");
   };
+  Bell bell;
   HostMonitor monitor(
-      {fails, [&] { return ++working < 1000; }}, [] { return false; }, [&](std::exception_ptr const&) { ++told; });
+      {fails, [&] { return ++working < 1000; }}, [] { return false; }, [&](std::exception_ptr const&) { ++told; },
+      bell);
   for (int runs = 1; runs <= 2; ++runs) {  // in the next run it is called again
     working = 0;
     std::jthread thread = run(monitor);
@@ -51,24 +53,26 @@ TEST(HostMonitor, ADutyThatThrowsIsNotCalledAgainAndTheOthersAre) {
 TEST(HostMonitor, EndsByItselfWhenAllIsOver) {
   std::atomic<bool> over = false;
   std::atomic<int> steps = 0;
+  Bell bell;
   HostMonitor monitor(
-      {[&] { return ++steps, false; }}, [&] { return over.load(); }, [](std::exception_ptr const&) {});
+      {[&] { return ++steps, false; }}, [&] { return over.load(); }, [](std::exception_ptr const&) {}, bell);
   std::jthread const thread = run(monitor);
   EXPECT_TRUE(comes([&] { return steps > 0; }));
   over = true;
   int last = -1;
   EXPECT_TRUE(comes([&] {  // no step for longer than any nap
-    std::this_thread::sleep_for(10ms);
+    std::this_thread::sleep_for(50ms);
     return std::exchange(last, steps.load()) == steps;
   }));
 }
 
 TEST(HostMonitor, ANapEndsWhenSomebodyWakesIt) {
   std::atomic<int> steps = 0;
+  Bell bell;
   HostMonitor monitor(
-      {[&] { return ++steps, false; }}, [] { return false; }, [](std::exception_ptr const&) {});
+      {[&] { return ++steps, false; }}, [] { return false; }, [](std::exception_ptr const&) {}, bell);
   std::jthread const thread = run(monitor);
-  std::this_thread::sleep_for(400ms);  // its naps have grown to 2 ms
+  std::this_thread::sleep_for(400ms);  // its naps have grown to 8 ms
   int const before = steps;
   for (int i = 0; i < 200; ++i) {
     int const seen = steps;
@@ -76,6 +80,21 @@ TEST(HostMonitor, ANapEndsWhenSomebodyWakesIt) {
     ASSERT_TRUE(comes([&] { return steps != seen; }));
   }
   EXPECT_GE(steps - before, 200);
+}
+
+TEST(HostMonitor, ABellEndsItsNapsAndThoseThatFollowAreShort) {
+  std::atomic<int> steps = 0;
+  Bell bell;
+  HostMonitor monitor(
+      {[&] { return ++steps, false; }}, [] { return false; }, [](std::exception_ptr const&) {}, bell);
+  std::jthread const thread = run(monitor);
+  std::this_thread::sleep_for(700ms);  // its naps are 10 ms long
+  EXPECT_TRUE(comes([&] {
+    int const before = steps;
+    bell.ring(1);
+    std::this_thread::sleep_for(20ms);
+    return steps - before >= 20;  // by long naps 3 at most
+  }));
 }
 
 TEST(HostMonitor, WaitsAsItIsTold) {
@@ -87,8 +106,9 @@ TEST(HostMonitor, WaitsAsItIsTold) {
       ++steps;
       return false;
     };
+    Bell bell;
     HostMonitor monitor(
-        {idles}, [] { return false; }, [](std::exception_ptr const&) {}, wait);
+        {idles}, [] { return false; }, [](std::exception_ptr const&) {}, bell, wait);
     std::jthread thread = run(monitor);
     bool const naps_at_all = wait == Wait::automatic || wait == Wait::sleep;
     EXPECT_TRUE(comes([&] { return steps > 20 && (naps > 5 || !naps_at_all); }));

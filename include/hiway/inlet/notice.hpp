@@ -33,18 +33,16 @@ HIWAY_DEVICE inline void note_room(Machine, [[maybe_unused]] InletView const& v,
 /// What has been put.
 enum class Sent : std::uint8_t { item, span };
 
-/// What a CPU thread does after a put, so that the other side hears of it. A reader that naps is woken. Across the bus
-/// it does the monitors' step: it tells the other side of a span at once, and of a single item if nothing is under way.
-/// Other items are told together with later ones: each telling takes the word's cache line from the other side, which
-/// polls it.
+/// What a CPU thread does after a put, so that the other side hears of it. A reader that naps is woken, and across
+/// the bus the monitors, for the answer, too. There it does the monitors' step: it tells the other side of a span at
+/// once, and of a single item if nothing is under way. Other items are told together with later ones: each telling
+/// takes the word's cache line from the other side, which polls it.
 HIWAY_NO_SPACE_CHECK template <class Machine>
 HIWAY_DEVICE inline void help_to_leave(Machine m, InletView const& v, Sent sent) {
   if constexpr (RoleOf<Machine>::helps_monitors) {
-    if (v.relays == nullptr) {
-      if (Bell* const bell = v.ports->bell; bell != nullptr) bell->ring(sent == Sent::item ? 1 : ~0U);
-      return;
-    }
-    if (v.ring.tagged) return;
+    bool const crosses = v.relays != nullptr;
+    if (Bell* const bell = v.ports->bell; bell != nullptr) bell->ring(crosses || sent == Sent::span ? ~0U : 1);
+    if (!crosses || v.ring.tagged) return;
     Relays& r = *v.relays;
     if (sent == Sent::span || m.load(r.tells.to, Order::relaxed) == r.hears.link.peek(m)) tell_if_free(m, r.tells);
   }

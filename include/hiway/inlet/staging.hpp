@@ -313,13 +313,16 @@ HIWAY_DEVICE inline void put_past_staging(Machine m, [[maybe_unused]] InletView 
 }
 
 /// After a put: if somebody at the other end has nothing to do, as far as that is known, a reader that naps is woken,
-/// and across the bus the items are moved. Others write what this looks at, so it looks for the first item that is
-/// staged, and then now and then: of several readers one may nap while the others get all that comes.
+/// and across the bus the items are moved; monitors that nap are woken in any case. Others write what this looks at, so
+/// it looks for the first item that is staged, and then now and then: of several readers one may nap while the others
+/// get all that comes.
 template <class Machine>
 void tell_if_other_end_waits(Machine m, InletView const& v, Staging& staging) {
   constexpr std::uint64_t now_and_then = 16;
   Bell* const bell = v.ports->bell;
-  if (v.relays == nullptr && (bell == nullptr || !bell->has_nappers())) return;
+  bool const naps = bell != nullptr && bell->has_nappers();
+  if (v.relays == nullptr && !naps) return;
+  if (v.relays != nullptr && naps) bell->wake_all();
   std::uint64_t const n = staging.count(m);
   if (n != 1 && n % now_and_then != 0) return;
   if (v.relays == nullptr) {

@@ -1,4 +1,5 @@
-// Bell: wakes the threads of a CPU stage that nap until something is put for them.
+// Bell: wakes threads that nap until there is something for them: those of a CPU stage, for items; the host's monitors,
+// for what was put across the bus and for its answers.
 //
 // A thread that has waited long naps (thread_machine.hpp), which would make an item late by up to a nap. So a put looks
 // whether a thread naps, and wakes one thread for one item. Between its last look for items and its nap a thread is not
@@ -18,13 +19,15 @@ class Bell {
   Bell(Bell const&) = delete;
   Bell& operator=(Bell const&) = delete;
 
-  /// Sleeps for `time`, or until somebody rings.
-  void nap(std::chrono::microseconds time);
+  /// Sleeps for `time`, until somebody rings, or until wake_all() with `*over` set. True: it was woken.
+  bool nap(std::chrono::microseconds time, std::atomic<bool> const* over = nullptr);
   [[nodiscard]] bool has_nappers() const { return nappers_.load(std::memory_order_relaxed) != 0; }
   /// Wakes up to `threads` of those that nap.
   void ring(unsigned threads) {
     if (has_nappers()) wake(threads);
   }
+  /// Wakes all that nap. A thread that is about to nap sees its `over`, if that was set before.
+  void wake_all() { wake(~0U); }
 
  private:
   struct Sleepers;

@@ -47,7 +47,7 @@ struct alignas(64) InletPort {
   Word<std::uint32_t> closed_count{0};        ///< lanes that have closed
   std::uint32_t branch = 0;                   ///< CPU threads: the branch chosen last (branches.hpp)
   ThreadTrace* trace = nullptr;               ///< CPU threads of stages
-  Bell* bell = nullptr;                       ///< CPU threads of stages: of the one stage that reads, on CPU threads
+  Bell* bell = nullptr;                       ///< at the host: of the one stage that reads there, or of the monitors
   Staging* staging = nullptr;                 ///< CPU threads of stages: where puts of single items go first
 };
 
