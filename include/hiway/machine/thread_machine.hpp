@@ -44,8 +44,8 @@ void rest_between_looks() noexcept;
 void end_naps_on_time() noexcept;
 /// The number of misses after which a thread that waits in this way naps.
 [[nodiscard]] unsigned misses_awake(Wait wait) noexcept;
-/// The length of the next nap after `naps` naps: about a fiftieth of the time waited so far, and 10 ms at most, which it
-/// reaches after 500 ms.
+/// The length of the next nap after `naps` naps: about a fiftieth of the time waited so far, and 10 ms at most, which
+/// it reaches after 500 ms.
 [[nodiscard]] std::chrono::microseconds nap_length(unsigned naps) noexcept;
 /// Sleeps for nap_length(naps), or until its context's bell rings, and counts the nap.
 void nap(unsigned naps) noexcept;
