@@ -74,8 +74,8 @@ std::vector<std::span<std::byte const>> Arena::words() const {
 void Arena::reset() {
   for (Chunk& chunk : chunks_) {
     if (memory_ == Memory::device) {
-      if (chunk.image) backend_.upload(chunk.home, chunk.image.get(), chunk.used);
-      if (chunk.zeros) backend_.clear(chunk.home, chunk.bytes);
+      if (chunk.image) backend_.begin_upload(chunk.home, chunk.image.get(), chunk.used);
+      if (chunk.zeros) backend_.begin_clear(chunk.home, chunk.bytes);
     } else {
       if (chunk.image) std::memcpy(chunk.home, chunk.image.get(), chunk.used);
       if (chunk.zeros) std::memset(chunk.home, 0, chunk.bytes);

@@ -57,7 +57,8 @@ class Arena {
   /// The memory of the objects that have a start value: words, and tables that only monitors read.
   [[nodiscard]] std::vector<std::span<std::byte const>> words() const;
 
-  /// Gives every object its start value. Not while anything runs.
+  /// Gives every object its start value. Not while anything runs. Of device memory only begun: the backend's
+  /// finish_uploads() waits.
   void reset();
   /// Copies an object from its home.
   template <class T>

@@ -31,13 +31,12 @@ class WordCopies {
   void fetch(Home home, Backend& backend, std::vector<std::span<std::byte const>> const& spans) {
     expect(home);
     Seen& seen = devices_[home];
-    seen.all = true;
+    std::vector<Peek> peeks;
     for (std::span<std::byte const> const words : spans) {
-      Copied copied{words.data(), std::vector<std::byte>((words.size() + 3) / 4 * 4)};
-      seen.all = backend.peek(copied.bytes.data(), copied.home, copied.bytes.size());
-      if (!seen.all) return;
-      seen.copied.push_back(std::move(copied));
+      Copied& copied = seen.copied.emplace_back(words.data(), std::vector<std::byte>((words.size() + 3) / 4 * 4));
+      peeks.push_back({copied.bytes.data(), copied.home, copied.bytes.size()});
     }
+    seen.all = backend.peek(peeks);
   }
 
   /// The word's value; 0 if it was not seen.

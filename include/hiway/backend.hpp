@@ -85,6 +85,13 @@ struct MonitorTable;
 /// Sets one unit's device table pointer (launch/device_table.hpp) on the current GPU. *Throws* CudaError.
 using TableSetter = void (*)(void const* table);
 
+/// A copy out of device memory.
+struct Peek {
+  void* to;
+  void const* device;
+  std::size_t bytes;
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -110,10 +117,15 @@ class Backend {
   virtual void upload(void* device, void const* host, std::size_t bytes) = 0;
   virtual void download(void* host, void const* device, std::size_t bytes) = 0;
   virtual void clear(void* device, std::size_t bytes) = 0;
+  /// upload() and clear() that may return before they are done. Before a kernel uses the memory, and before the memory
+  /// at `host` changes, finish_uploads() waits for all.
+  virtual void begin_upload(void* device, void const* host, std::size_t bytes) { upload(device, host, bytes); }
+  virtual void begin_clear(void* device, std::size_t bytes) { clear(device, bytes); }
+  virtual void finish_uploads() {}
   /// Copies words of device memory while kernels change them: each word is read whole, but not all at the same moment.
-  /// Address and size are multiples of 4. False when the copy did not come through within a second, or when the device
-  /// has failed. *Threads*: one at a time. Only after reserve_streams.
-  [[nodiscard]] virtual bool peek(void* to, void const* device, std::size_t bytes) = 0;
+  /// Addresses and sizes are multiples of 4. False when the copies did not come through within a second, or when the
+  /// device has failed. *Threads*: one at a time. Only after reserve_streams.
+  [[nodiscard]] virtual bool peek(std::span<Peek const> copies) = 0;
   /// A stream of copies from or to this device. Not while kernels run.
   [[nodiscard]] virtual std::unique_ptr<CopyStream> open_stream() = 0;
 

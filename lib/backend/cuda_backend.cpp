@@ -127,9 +127,8 @@ class CudaBackend final : public Backend {
     }
   }
   void upload(void* device, void const* host, std::size_t bytes) override {
-    Gpu::Current const here(gpu_, name());
-    HIWAY_CUDA(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream()), "copy in");
-    HIWAY_CUDA(cudaStreamSynchronize(stream()), "copy in");
+    begin_upload(device, host, bytes);
+    finish_uploads();
   }
   void download(void* host, void const* device, std::size_t bytes) override {
     Gpu::Current const here(gpu_, name());
@@ -137,13 +136,23 @@ class CudaBackend final : public Backend {
     HIWAY_CUDA(cudaStreamSynchronize(stream()), "copy out");
   }
   void clear(void* device, std::size_t bytes) override {
+    begin_clear(device, bytes);
+    finish_uploads();
+  }
+  void begin_upload(void* device, void const* host, std::size_t bytes) override {
+    Gpu::Current const here(gpu_, name());
+    HIWAY_CUDA(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream()), "copy in");
+  }
+  void begin_clear(void* device, std::size_t bytes) override {
     Gpu::Current const here(gpu_, name());
     HIWAY_CUDA(cudaMemsetAsync(device, 0, bytes, stream()), "clear");
-    HIWAY_CUDA(cudaStreamSynchronize(stream()), "clear");
   }
-  bool peek(void* to, void const* device, std::size_t bytes) override {
-    return peeks_ && peeks_->copy(to, device, bytes);
+  void finish_uploads() override {
+    if (!copies_) return;
+    Gpu::Current const here(gpu_, name());
+    HIWAY_CUDA(cudaStreamSynchronize(stream()), "copy in");
   }
+  bool peek(std::span<Peek const> copies) override { return peeks_ && peeks_->copy(copies); }
   std::unique_ptr<CopyStream> open_stream() override { return make_gpu_copies(gpu_); }
 
   void reserve_streams(std::size_t kernels) override {

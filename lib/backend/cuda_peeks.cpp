@@ -30,24 +30,49 @@ GpuPeeks::Pinned GpuPeeks::make_pinned(Gpu gpu, std::size_t bytes) {
 
 GpuPeeks::GpuPeeks(Gpu gpu) : stream_(gpu, "peeks"), staging_(make_pinned(gpu, staging_bytes)) {}
 
-bool GpuPeeks::copy(void* to, void const* device, std::size_t bytes) {
+bool GpuPeeks::copy(std::span<Peek const> all) {
   Gpu::Current const here(stream_.gpu());
-  for (std::size_t at = 0; at < bytes; at += staging_bytes) {
-    std::size_t const n = std::min(staging_bytes, bytes - at);
-    // An earlier copy that was given up may still write to the staging memory.
-    if (cudaStreamQuery(stream_.get()) != cudaSuccess) return false;
-    if (cudaMemcpyAsync(staging_.get(), static_cast<std::byte const*>(device) + at, n, cudaMemcpyDeviceToHost,
-                        stream_.get()) != cudaSuccess)
-      return false;
-    auto const until = std::chrono::steady_clock::now() + patience;
-    cudaError_t state = cudaErrorNotReady;
-    while ((state = cudaStreamQuery(stream_.get())) == cudaErrorNotReady) {
-      if (std::chrono::steady_clock::now() >= until) return false;
-      std::this_thread::yield();
+  under_way_.clear();
+  used_ = 0;
+  // An earlier copy that was given up may still write to the staging memory.
+  if (cudaStreamQuery(stream_.get()) != cudaSuccess) return false;
+  for (Peek const& peek : all) {
+    for (std::size_t at = 0; at < peek.bytes;) {
+      if (used_ == staging_bytes && !land()) return false;
+      std::size_t const n = std::min(staging_bytes - used_, peek.bytes - at);
+      if (!begin({static_cast<std::byte*>(peek.to) + at, static_cast<std::byte const*>(peek.device) + at, n}))
+        return false;
+      at += n;
     }
-    if (state != cudaSuccess) return false;
-    std::memcpy(static_cast<std::byte*>(to) + at, staging_.get(), n);
   }
+  return land();
+}
+
+bool GpuPeeks::begin(Peek const& piece) {
+  if (cudaMemcpyAsync(staging_.get() + used_, piece.device, piece.bytes, cudaMemcpyDeviceToHost, stream_.get()) !=
+      cudaSuccess)
+    return false;
+  under_way_.push_back(piece);
+  used_ += piece.bytes;
+  return true;
+}
+
+/// Waits for the copies under way, and brings them to their places.
+bool GpuPeeks::land() {
+  auto const until = std::chrono::steady_clock::now() + patience;
+  cudaError_t state = cudaErrorNotReady;
+  while ((state = cudaStreamQuery(stream_.get())) == cudaErrorNotReady) {
+    if (std::chrono::steady_clock::now() >= until) return false;
+    std::this_thread::yield();
+  }
+  if (state != cudaSuccess) return false;
+  std::byte const* from = staging_.get();
+  for (Peek const& piece : under_way_) {
+    std::memcpy(piece.to, from, piece.bytes);
+    from += piece.bytes;
+  }
+  under_way_.clear();
+  used_ = 0;
   return true;
 }
 

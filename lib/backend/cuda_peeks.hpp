@@ -2,7 +2,10 @@
 #pragma once
 #include <cstddef>
 #include <memory>
+#include <span>
+#include <vector>
 
+#include "hiway/backend.hpp"
 #include "lib/backend/cuda_stream.hpp"
 
 namespace hiway {
@@ -11,8 +14,9 @@ namespace hiway {
 class GpuPeeks {
  public:
   explicit GpuPeeks(Gpu gpu);
-  /// False if the copy did not come through in time, or failed (Backend::peek).
-  [[nodiscard]] bool copy(void* to, void const* device, std::size_t bytes);
+  /// Waits for the bus once for as many as fit into the pinned memory together. False if the copies did not come
+  /// through in time, or failed (Backend::peek).
+  [[nodiscard]] bool copy(std::span<Peek const> all);
 
  private:
   struct FreePinned {
@@ -22,8 +26,13 @@ class GpuPeeks {
   using Pinned = std::unique_ptr<std::byte[], FreePinned>;
   static Pinned make_pinned(Gpu gpu, std::size_t bytes);
 
+  [[nodiscard]] bool begin(Peek const& piece);
+  [[nodiscard]] bool land();
+
   GpuStream stream_;
   Pinned staging_;
+  std::vector<Peek> under_way_;  ///< to the staging memory, one after another
+  std::size_t used_ = 0;         ///< of the staging memory
 };
 
 }  // namespace hiway

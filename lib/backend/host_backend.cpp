@@ -126,8 +126,8 @@ class HostBackend final : public Backend {
   void upload(void* device, void const* host, std::size_t bytes) override { std::memcpy(device, host, bytes); }
   void download(void* host, void const* device, std::size_t bytes) override { std::memcpy(host, device, bytes); }
   void clear(void* device, std::size_t bytes) override { std::memset(device, 0, bytes); }
-  bool peek(void* to, void const* device, std::size_t bytes) override {
-    simt::sanitizer::copy_unseen(to, device, bytes);
+  bool peek(std::span<Peek const> copies) override {
+    for (Peek const& c : copies) simt::sanitizer::copy_unseen(c.to, c.device, c.bytes);
     return true;
   }
   std::unique_ptr<CopyStream> open_stream() override {

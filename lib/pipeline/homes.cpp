@@ -78,12 +78,13 @@ void Homes::reset() {
       if (line) line->reset();  // before the words that its copies set
     }
   }
-  host_.words->reset();
-  host_.plan->reset();
   for (Device& d : devices_) {
     d.words->reset();
     d.plan->reset();
   }
+  host_.words->reset();
+  host_.plan->reset();
+  for (Device& d : devices_) d.backend->finish_uploads();
 }
 
 }  // namespace hiway

@@ -127,14 +127,14 @@ class FaultyBackend final : public Backend {
     faulty->count_call("copy of zeros");
     device_->clear(device, bytes);
   }
-  bool peek(void* to, void const* from, std::size_t bytes) override {
+  bool peek(std::span<Peek const> copies) override {
     try {
       faulty->count_call("peek");
     } catch (CudaError const&) {
       return false;
     }
     faulty->wait_while_stuck();
-    return device_->peek(to, from, bytes);
+    return device_->peek(copies);
   }
   std::unique_ptr<CopyStream> open_stream() override {
     faulty->count_call("copy stream");
