@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <thread>
 
+#include "hiway/machine/thread_machine.hpp"
 #include "lib/backend/cuda_call.hpp"
 
 namespace hiway {
@@ -61,9 +61,9 @@ bool GpuPeeks::begin(Peek const& piece) {
 bool GpuPeeks::land() {
   auto const until = std::chrono::steady_clock::now() + patience;
   cudaError_t state = cudaErrorNotReady;
-  while ((state = cudaStreamQuery(stream_.get())) == cudaErrorNotReady) {
+  for (unsigned misses = 0; (state = cudaStreamQuery(stream_.get())) == cudaErrorNotReady; ++misses) {
     if (std::chrono::steady_clock::now() >= until) return false;
-    std::this_thread::yield();
+    relax_thread(misses);
   }
   if (state != cudaSuccess) return false;
   std::byte const* from = staging_.get();
