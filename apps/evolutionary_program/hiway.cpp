@@ -122,7 +122,6 @@ struct Select {
   Nursery* nursery;
   bool computes;
   void operator()(hiway::Outlet<Evaluated> in, hiway::Inlet<Name> out) const {
-    std::vector<Name> names(nursery->of_island);
     in.for_each_h([&](Evaluated const& creature) {
       Name const name = creature.name;
       nursery->creatures[nursery->place(name)].fitness = creature.fitness;
@@ -135,8 +134,7 @@ struct Select {
       std::span<Rank> const ranks =
           std::span{nursery->ranks}.subspan(nursery->room(name) * nursery->of_island, nursery->of_island);
       if (computes) select(ranks);
-      for (std::uint32_t k = 0; k < names.size(); ++k) names[k] = {name.generation, name.island, k};
-      out.put_h(std::span<Name const>(names));
+      for (std::uint32_t k = 0; k < nursery->of_island; ++k) out.put_h({name.generation, name.island, k});
     });
   }
 };
