@@ -15,12 +15,13 @@ struct Bell::Sleepers {
 Bell::Bell() : sleepers_(std::make_unique<Sleepers>()) {}
 Bell::~Bell() = default;
 
-bool Bell::nap(std::chrono::microseconds time, std::atomic<bool> const* over) {
+bool Bell::sleep(std::chrono::microseconds time, std::atomic<bool> const* over, bool heeds) {
   Sleepers& s = *sleepers_;
   std::unique_lock lock(s.mutex);
+  auto const is_over = [&] { return over != nullptr && over->load(std::memory_order_relaxed); };
+  if (!heeds) return s.rung.wait_for(lock, time, is_over);
   nappers_.fetch_add(1, std::memory_order_relaxed);
-  bool const woken = s.rung.wait_for(
-      lock, time, [&] { return s.wakes != 0 || (over != nullptr && over->load(std::memory_order_relaxed)); });
+  bool const woken = s.rung.wait_for(lock, time, [&] { return s.wakes != 0 || is_over(); });
   if (s.wakes != 0) --s.wakes;
   nappers_.fetch_sub(1, std::memory_order_relaxed);
   return woken;
@@ -31,7 +32,7 @@ void Bell::wake(unsigned threads) {
   {
     std::scoped_lock const lock(s.mutex);
     unsigned const asleep = nappers_.load(std::memory_order_relaxed) - s.wakes;
-    if (asleep == 0) return;
+    if (asleep == 0 && threads == 1) return;
     s.wakes += std::min(threads, asleep);
   }
   threads == 1 ? s.rung.notify_one() : s.rung.notify_all();

@@ -86,9 +86,9 @@ void sleep_by_bell(std::chrono::microseconds time) noexcept {
   }
 }
 
-/// Waits a little where yields take long: some 20 us in all without giving the CPU away, then asleep.
+/// Waits a little where yields take long: some 50 us in all without giving the CPU away, then asleep.
 void relax_without_yield(unsigned misses) noexcept {
-  constexpr unsigned misses_awake = 64;
+  constexpr unsigned misses_awake = 256;
   constexpr unsigned pauses = 8;
   misses < misses_awake ? pause_thread(pauses) : sleep_by_bell(nap_length(misses - misses_awake));
 }

@@ -32,12 +32,15 @@ void HostMonitor::run(std::stop_token stop) {
 }
 
 // Like relax_thread, but wake() ends a nap: a caller that waits for the end of a run does not wait for naps. Rung, it
-// goes on with short naps: what was put takes a while to be answered.
+// goes on with short naps: what was put takes a while to be answered. For these nobody rings, which costs a put more
+// than it saves: so it is rung once in some 10 ms.
 void HostMonitor::idle(unsigned& misses) {
   unsigned const awake = misses_awake(wait_);
   if (++misses < awake) return relax_thread(misses);
   ++this_thread_context().naps;
-  if (bell_.nap(nap_length(misses - awake), &wake_)) misses = awake;
+  constexpr std::chrono::microseconds worth_a_ring{200};
+  std::chrono::microseconds const length = nap_length(misses - awake);
+  if (bell_.nap_unless(wake_, length, length >= worth_a_ring)) misses = awake;
   if (wake_.exchange(false, std::memory_order_relaxed)) misses = 0;
 }
 

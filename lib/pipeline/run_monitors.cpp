@@ -97,17 +97,18 @@ HostMonitor& RunMonitors::make(Post post, std::function<bool()> const& is_over) 
   monitors_.push_back(std::make_unique<HostMonitor>(
       std::move(post.duties), is_over,
       [this, &part = post.part](std::exception_ptr const& error) { errors_.fail_unless_aborting(part, error); },
-      post.bell, wait));
+      *post.bell, wait));
   return *monitors_.back();
 }
 
 void RunMonitors::make(RunDuties const& duties, std::vector<KeptThreads::Post>& posts) {
-  Post to_device{errors_.parts.to_device, layout_.monitors_bell};
-  Post from_device{errors_.parts.from_device, layout_.monitors_bell};
-  Post supervisor{errors_.parts.supervisor, supervisor_bell_};
-  Post watcher{errors_.parts.watcher, watcher_bell_};
+  Post to_device{errors_.parts.to_device, &layout_.monitors_bell};
+  Post from_device{errors_.parts.from_device, &layout_.monitors_bell};
+  Post supervisor{errors_.parts.supervisor, &supervisor_bell_};
+  Post watcher{errors_.parts.watcher, &watcher_bell_};
   add_relays(to_device, from_device);
   add_lines(to_device, from_device);
+  if (from_device.duties.empty()) from_device.bell = &supervisor_bell_;  // no answer comes
   // The supervisor shares a thread with a monitor, unless a call to the driver may hold that thread up.
   std::vector<Duty>& with = (a_line_asks_the_driver() ? supervisor : from_device).duties;
   with.insert(with.begin(), duties.supervise);

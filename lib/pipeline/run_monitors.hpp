@@ -34,7 +34,7 @@ class RunMonitors {
   /// The duties of one thread.
   struct Post {
     NamedFailure const& part;
-    Bell& bell;
+    Bell* bell;
     std::vector<Duty> duties{};
   };
 

@@ -76,6 +76,22 @@ TEST(Bell, ANapEndsByItself) {
   EXPECT_GE(Clock::now() - begin, 15ms);
 }
 
+TEST(Bell, NobodyRingsForANapThatDoesNotHeedIt) {
+  Bell bell;
+  std::atomic<bool> over = false;
+  std::atomic<bool> naps = false;
+  std::thread napper([&] {
+    naps = true;
+    EXPECT_TRUE(bell.nap_unless(over, long_nap, false));
+  });
+  while (!naps) std::this_thread::yield();
+  std::this_thread::sleep_for(50ms);
+  EXPECT_FALSE(bell.has_nappers());
+  over = true;
+  bell.wake_all();
+  napper.join();
+}
+
 /// The bells at the ends of a tunnel between CPU stages, as their threads see them.
 struct Seen {
   Bell* put = nullptr;

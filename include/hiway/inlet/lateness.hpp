@@ -5,6 +5,7 @@
 #include "hiway/fault.hpp"
 #include "hiway/inlet/view.hpp"
 #include "hiway/machine/machine.hpp"
+#include "hiway/machine/stage_thread.hpp"
 #include "hiway/ring/ring.hpp"
 
 namespace hiway::detail {
@@ -22,13 +23,23 @@ HIWAY_DEVICE inline Lateness read_lateness(Machine m, InletView const& v) {
   std::uint32_t const closed_lanes = m.load(port.closed_lanes[thread / 32], Order::relaxed);
   return {closed_lanes, m.load(v.end->closed, Order::relaxed)};
 }
+/// How many of a tunnel's items readers have taken where writers had staged them (inlet/staging.hpp).
+inline std::uint64_t count_taken(Staging* first);
+/// The number of the put's item in its tunnel. What was taken from stagings had no ticket.
+HIWAY_NO_SPACE_CHECK template <class Machine>
+HIWAY_DEVICE inline std::uint64_t item_number(Machine, [[maybe_unused]] InletView const& v, std::uint64_t ticket) {
+  if constexpr (RoleOf<Machine>::takes_staged) ticket += count_taken(v.end->staged);
+  return ticket;
+}
+
 /// Refuses the put of a lane that holds a ticket, if it is late.
 template <class Machine>
 HIWAY_DEVICE inline void refuse_late_put(Machine m, InletView const& v, std::uint64_t ticket, Lateness late) {
   unsigned const thread = v.open ? 0 : m.thread_in_block();
   bool const closed = (late.closed_lanes >> (thread % 32) & 1u) != 0;
   if (!closed && late.ended == 0) return;
-  raise(m, *v.control, closed ? FaultKind::put_after_close : FaultKind::put_after_end, v.stage, v.tunnel, ticket);
+  raise(m, *v.control, closed ? FaultKind::put_after_close : FaultKind::put_after_end, v.stage, v.tunnel,
+        item_number(m, v, ticket));
 }
 template <class Machine>
 HIWAY_DEVICE inline void refuse_late_put(Machine m, InletView const& v, std::uint64_t ticket) {

@@ -121,6 +121,11 @@ class Staging {
   }
 
   // Any thread's.
+  /// How many readers have taken from here.
+  template <class Machine>
+  [[nodiscard]] std::uint64_t taken(Machine m) {
+    return m.load(*taken_, Order::relaxed);
+  }
   /// How many items were ever put.
   template <class Machine>
   [[nodiscard]] std::uint64_t puts(Machine m) {
@@ -252,6 +257,12 @@ class Staging {
 };
 
 namespace detail {
+
+inline std::uint64_t count_taken(Staging* first) {
+  std::uint64_t taken = 0;
+  for (Staging* s = first; s != nullptr; s = s->next_of_tunnel) taken += s->taken(StageThread{});
+  return taken;
+}
 
 /// The staging of a CPU thread's end; null: it has none, or the calling thread is another, or the end is closed.
 HIWAY_NO_SPACE_CHECK template <class Machine>

@@ -19,19 +19,24 @@ class Bell {
   Bell(Bell const&) = delete;
   Bell& operator=(Bell const&) = delete;
 
-  /// Sleeps for `time`, until somebody rings, or until wake_all() with `*over` set. True: it was woken.
-  bool nap(std::chrono::microseconds time, std::atomic<bool> const* over = nullptr);
+  /// Sleeps for `time`, or until somebody rings. True: it was woken.
+  bool nap(std::chrono::microseconds time) { return sleep(time, nullptr, true); }
+  /// The same, but also until wake_all() with `over` set. `heeds` is false: it is not seen to nap, and not rung for.
+  bool nap_unless(std::atomic<bool> const& over, std::chrono::microseconds time, bool heeds) {
+    return sleep(time, &over, heeds);
+  }
   [[nodiscard]] bool has_nappers() const { return nappers_.load(std::memory_order_relaxed) != 0; }
   /// Wakes up to `threads` of those that nap.
   void ring(unsigned threads) {
     if (has_nappers()) wake(threads);
   }
-  /// Wakes all that nap. A thread that is about to nap sees its `over`, if that was set before.
+  /// Wakes all. A thread that is about to nap sees its `over`, if that was set before.
   void wake_all() { wake(~0U); }
 
  private:
   struct Sleepers;
 
+  bool sleep(std::chrono::microseconds time, std::atomic<bool> const* over, bool heeds);
   void wake(unsigned threads);
 
   std::atomic<unsigned> nappers_{0};  ///< written under the mutex of sleepers_

@@ -1,7 +1,7 @@
 // Whatever a run asks for may fail once: each n-th allocation, thread, file operation, and call of the device, of runs
 // that end well, fail, are aborted, stall, and are traced. The run ends in time, with an error that names what failed
 // or with the right result; the pipeline runs again, and is destroyed. HIWAY_STRIDE: only each so-manieth n.
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <array>
 #include <atomic>
@@ -280,7 +280,7 @@ TEST(NthFault, MemoryThatIsUsedUpForATimeEndsTheRun) {
       "add", [&](long const& x) { sum += x; }, from(doubles));
   set_log_sink([](LogLevel, std::string_view) {});
   std::string const text = hiway_tests::text_of_error<Error>([&] { pipe.run(); });
-  EXPECT_EQ(text, "the watcher of the run: failed, and there was no memory left to say why");
+  EXPECT_THAT(text, testing::HasSubstr(": failed, and there was no memory left to say why")) << "who needs it first";
   greedy = false;
   sum = 0;
   pipe.run();
@@ -296,6 +296,8 @@ TEST(NthFault, AnyThreadMayFailToStart) {
 
 #if !defined(HIWAY_TEST_ON_GPU)
 std::ptrdiff_t threads_now() {
+  static bool const with_a_sanitizers_own = (std::thread([] {}).join(), true);  // it comes with the first thread
+  (void)with_a_sanitizers_own;
   return std::distance(std::filesystem::directory_iterator("/proc/self/task"), std::filesystem::directory_iterator());
 }
 
