@@ -53,8 +53,8 @@ struct Rally {
   std::uint32_t first = 0;   ///< the number that it is sent with; comes back one higher, and goes out again one higher
   std::uint32_t trips = 0;   ///< there and back
   std::uint32_t victim = 0;  ///< the trip that sends it altered; `trips`: none
-  std::uint32_t seen = 0;    ///< how often it came back
-  std::uint32_t altered = 0;
+  hiway::Word<std::uint32_t> seen{0};  ///< how often it came back
+  hiway::Word<std::uint32_t> altered{0};
   std::uint64_t began_ns = 0;  ///< when it came back first, and last
   std::uint64_t ended_ns = 0;
 };
@@ -108,15 +108,17 @@ struct ReturnStage {
     std::uint32_t differ = 0;
     for (std::uint32_t i = team == 1 ? 1 : lane; i < Item::count; i += team)
       differ |= item.words[i] ^ word_of(number, i, Item::count);
-    if (differ != 0) all.altered = 1;
-    if (team == 32 && lane != 0) return;
-    if (number != all.first + 2 * all.seen + 1) all.altered = 1;
-    if (all.seen < came.size) came[all.seen] = now;
-    if (all.seen == 0 || next >= all.trips) {
-      std::uint64_t const ns = hiway::on_this_device([](auto m) { return m.now_ns(); });
-      (all.seen == 0 ? all.began_ns : all.ended_ns) = ns;
-    }
-    all.seen += 1;
+    bool const comes_in_turn = (number - all.first) % 2 == 1 && next <= all.trips;
+    // The next trip's lane may note meanwhile.
+    hiway::on_this_device([&](auto m) {
+      if (differ != 0 || !comes_in_turn) m.fetch_or(all.altered, 1U, hiway::Order::relaxed);
+      if (team == 32 && lane != 0) return;
+      m.fetch_add(all.seen, 1U, hiway::Order::relaxed);
+      if (!comes_in_turn) return;
+      if (next <= came.size) came[next - 1] = now;
+      if (next == 1) all.began_ns = m.now_ns();
+      if (next == all.trips) all.ended_ns = m.now_ns();
+    });
   }
 };
 
@@ -224,9 +226,9 @@ class PeerEcho final : public Echo {
     came_.copy_out(came);
     came.resize(all);
     RoundTrips made = rally_times(came, uncounted, static_cast<double>(rally.ended_ns - rally.began_ns) / 1000);
-    if (rally.altered != 0) made.wrong = "what came back is not what the item sent makes it";
-    if (rally.seen != all)
-      made.wrong = "it came back " + std::to_string(rally.seen) + " times of " + std::to_string(all);
+    if (rally.altered.bits != 0) made.wrong = "what came back is not what the item sent makes it";
+    if (rally.seen.bits != all)
+      made.wrong = "it came back " + std::to_string(rally.seen.bits) + " times of " + std::to_string(all);
     return made;
   }
 
