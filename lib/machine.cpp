@@ -65,7 +65,12 @@ void copy_past_caches(void* to, void const* from, std::size_t bytes) noexcept {
 
 namespace {
 
-CpuContention contention;
+constinit CpuContention contention;
+
+bool has_few_cores() noexcept {
+  static bool const few = std::thread::hardware_concurrency() <= 4;
+  return few;
+}
 
 /// False: yields take long now.
 bool yield_if_short() noexcept {
@@ -86,11 +91,12 @@ void sleep_by_bell(std::chrono::microseconds time) noexcept {
   }
 }
 
-/// Waits a little where yields take long: some 50 us in all without giving the CPU away, then asleep.
+/// Waits a little where yields take long: some 50 us in all without giving the CPU away, where there are enough, then
+/// asleep.
 void relax_without_yield(unsigned misses) noexcept {
-  constexpr unsigned misses_awake = 256;
+  unsigned const awake = has_few_cores() ? 0 : 256;
   constexpr unsigned pauses = 8;
-  misses < misses_awake ? pause_thread(pauses) : sleep_by_bell(nap_length(misses - misses_awake));
+  misses < awake ? pause_thread(pauses) : sleep_by_bell(nap_length(misses - awake));
 }
 
 }  // namespace
@@ -119,13 +125,14 @@ void rest_between_looks() noexcept {
 
 void end_naps_on_time() noexcept {
 #if defined(__linux__)
+  if (has_few_cores()) return;  // naps that are three times as short take that from others
   constexpr unsigned long slack_ns = 1000;
   (void)prctl(PR_SET_TIMERSLACK, slack_ns, 0, 0, 0);
 #endif
 }
 
 unsigned misses_awake(Wait wait) noexcept {
-  static unsigned const yields = std::thread::hardware_concurrency() > 4 ? 2048 : 64;
+  static unsigned const yields = has_few_cores() ? 64 : 2048;
   switch (wait) {
     case Wait::automatic: return yields;
     case Wait::sleep: return 0;

@@ -21,9 +21,9 @@
 //   H1  the owner fills a hand only when it is empty and nobody copies from it, and acquires that: what others took is
 //       read. It never waits for that, and gets past its hand meanwhile
 //   H2  filling releases `held`; a reader that takes acquires it: the items are whole
-//   H3  an item is had by whoever changes `held`, in one step: once. Another reader counts itself in with that step,
-//   and
-//       counts itself out, by a release, when it has read
+//   H3  an item belongs to the thread that changes `held`, in one step: once
+//   H4  another reader counts itself in with that step, so the owner knows of it (H1), and counts itself out, by a
+//       release, when it has read
 #pragma once
 #include <chrono>
 #include <cstddef>
@@ -111,7 +111,7 @@ class Hand {
   void claimed(std::uint32_t n) {
     bool const follows = follows_;
     follows_ = true;
-    if (!follows && n == 1) return;  // whoever waits for each item does not look at the clock
+    if (!follows && n == 1) return;  // a thread that waits for each item does not look at the clock
     Clock::time_point const now = Clock::now();
     if (timed_) used_up(now - since_);
     timed_ = true;
