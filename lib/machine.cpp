@@ -72,8 +72,12 @@ bool has_few_cores() noexcept {
   return few;
 }
 
-/// False: yields take long now.
+/// False: yields take long now. With few cores a pipeline's own threads compute on all of them, and are to have them.
 bool yield_if_short() noexcept {
+  if (has_few_cores()) {
+    std::this_thread::yield();
+    return true;
+  }
   auto const began = std::chrono::steady_clock::now();
   CpuContention::Turn const turn = contention.turn(began);
   if (turn == CpuContention::Turn::avoid) return false;
@@ -91,10 +95,9 @@ void sleep_by_bell(std::chrono::microseconds time) noexcept {
   }
 }
 
-/// Waits a little where yields take long: some 50 us in all without giving the CPU away, where there are enough, then
-/// asleep.
+/// Waits a little where yields take long: some 50 us in all without giving the CPU away, then asleep.
 void relax_without_yield(unsigned misses) noexcept {
-  unsigned const awake = has_few_cores() ? 0 : 256;
+  constexpr unsigned awake = 256;
   constexpr unsigned pauses = 8;
   misses < awake ? pause_thread(pauses) : sleep_by_bell(nap_length(misses - awake));
 }
