@@ -4,8 +4,8 @@
 //   word          written by                               read by
 //   runs_         the owner, which starts a run with it    sleeping threads
 //   leave_        the owner, before runs_                  threads that runs_ has woken
-//   all_woken_    the owner, before runs_; the first       threads that have begun
-//                 thread that begins
+//   all_woken_    the owner, before runs_; the first       the owner, and threads that have begun
+//                 that calls wake_rest()
 //   at_work_      the owner, before runs_; each thread     who awaits the run's end
 //                 as the last thing of its work
 //   Member::lost  its thread, before at_work_              the owner, after the run's end

@@ -280,7 +280,7 @@ TEST(Devices, LateCopiesAndNoPeersLoseNothing) {
     for (Movement const movement : {Movement::direct, Movement::dma}) {
       for (std::size_t const capacity : {1u, 64u}) {
         SCOPED_TRACE(testing::Message() << "peers " << peers << ", capacity " << capacity);
-        std::uint32_t const items = capacity == 1 ? 25 : 400;
+        std::uint32_t const items = capacity == 1 ? 50 : 1000;
         std::vector<unsigned> seen;
         through({2, 0, 2}, items, {.capacity_items = capacity, .movement = movement}, seen);
         EXPECT_EQ(std::size_t(std::ranges::count(seen, 1u)), seen.size());

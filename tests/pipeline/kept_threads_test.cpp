@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "hiway/machine/thread_machine.hpp"
+#include "tests/cpus.hpp"
 #include "tests/device.hpp"
 #include "tests/faults/faulty_device.hpp"
 
@@ -29,6 +30,7 @@ namespace {
 
 using namespace hiway;
 using namespace std::chrono_literals;
+using hiway_tests::allowed_cpus;
 using hiway_tests::bounded;
 using hiway_tests::text_of_error;
 using testing::IsSupersetOf;
@@ -361,17 +363,6 @@ TEST(KeptThreadsOfAPipeline, BeginEachRunWithAContextOfItsOwn) {
     EXPECT_EQ(seen.naps, 0U);
     EXPECT_EQ(seen.unwinds, 0U);
   }
-}
-
-std::vector<int> allowed_cpus() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  EXPECT_EQ(sched_getaffinity(0, sizeof set, &set), 0);
-  std::vector<int> cpus;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
-  }
-  return cpus;
 }
 
 TEST(KeptThreadsOfAPipeline, ArePinnedInEveryRunAndNoOtherStageIsPinnedByIt) {

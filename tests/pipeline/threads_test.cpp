@@ -12,12 +12,14 @@
 
 #include "hiway/error.hpp"
 #include "hiway/machine/thread_machine.hpp"
+#include "tests/cpus.hpp"
 #include "tests/device.hpp"
 
 namespace {
 
 using namespace hiway;
 using namespace std::chrono_literals;
+using hiway_tests::allowed_cpus;
 using hiway_tests::bounded;
 using hiway_tests::text_of_error;
 
@@ -130,17 +132,6 @@ TEST(WaitStrategy, MonitorsThatWaitOtherwiseCarryTheSame) {
     pipe.run();
     EXPECT_EQ(sum, 500500);
   }
-}
-
-std::vector<int> allowed_cpus() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  EXPECT_EQ(sched_getaffinity(0, sizeof set, &set), 0);
-  std::vector<int> cpus;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
-  }
-  return cpus;
 }
 
 /// Where each of a stage's threads may run.

@@ -7,7 +7,7 @@
 //     each writer's items in order.
 //   - Of several readers each has a *shared* hand. A reader that finds nothing elsewhere takes items from the hand of
 //     another, which stands at its item. So no item waits for the end of another one's task, and a body may wait for
-//     what follows from an item in its own thread's hand. Whoever takes an item there ends its task.
+//     what follows from an item in its own thread's hand. A reader that takes an item there ends its task.
 //   - What is taken is counted as got. The tasks of a hand's items are counted as ended together: items that were got
 //     and not ended keep the unit open in any case. A shared hand defers no end beyond for_each, though: its items may
 //     be gone when the owner calls nothing more.
@@ -136,7 +136,7 @@ class Hand {
     Items const items = take(m, n, one_copier, Order::acquire);  // H2, H3
     if (items.count == 0) return 0;
     read(items.first, 0u, items.count);
-    m.fetch_add(held_, std::uint64_t{0} - one_copier, Order::release);                  // H3
+    m.fetch_add(held_, std::uint64_t{0} - one_copier, Order::release);                  // H4
     m.fetch_add(*got_, std::uint64_t{0} - std::uint64_t{items.count}, Order::relaxed);  // the owner ends them no more
     return items.count;
   }
