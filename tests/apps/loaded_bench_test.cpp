@@ -210,10 +210,7 @@ struct Bed {
         apps.push_back(std::make_unique<StandIn>(app, asked, app != wrong, meanwhile));
       return apps;
     });
-    cli::Options command;
-    bench->add_options(command);
-    EXPECT_TRUE(command.parse_line(arguments));
-    bench->check_options();
+    take_arguments(*bench, arguments);
     return bench;
   }
   std::vector<Row> run(std::string const& arguments) {

@@ -29,10 +29,7 @@ std::unique_ptr<Bench> paper(std::vector<Asked>& asked, std::string const& argum
       apps.push_back(std::make_unique<StandIn>(app, asked, app != wrong));
     return apps;
   });
-  cli::Options command;
-  bench->add_options(command);
-  EXPECT_TRUE(command.parse_line(arguments));
-  bench->check_options();
+  take_arguments(*bench, arguments);
   return bench;
 }
 std::vector<Row> run(std::vector<Asked>& asked, std::string const& arguments, std::string const& wrong = {}) {

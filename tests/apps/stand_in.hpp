@@ -1,11 +1,14 @@
 // An application that computes nothing, for the tests of benches that run applications.
 #pragma once
+#include <gtest/gtest.h>
+
 #include <functional>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "bench/bench.hpp"
 #include "cli/app.hpp"
 
 namespace bench {
@@ -57,5 +60,13 @@ class StandIn final : public cli::App {
   bool right_;
   std::function<void(std::string const& method)> meanwhile_;  // in each run
 };
+
+/// The bench's options are those of the command line `arguments`.
+inline void take_arguments(Bench& bench, std::string const& arguments) {
+  cli::Options command;
+  bench.add_options(command);
+  EXPECT_TRUE(command.parse_line(arguments));
+  bench.check_options();
+}
 
 }  // namespace bench
