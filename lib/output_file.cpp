@@ -14,7 +14,6 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <ctime>
 #include <optional>
 #include <system_error>
@@ -118,11 +117,9 @@ struct Target {
 };
 
 std::optional<std::string> real_path(std::string const& path) {
-  char* const real = ::realpath(path.c_str(), nullptr);
-  if (real == nullptr) return std::nullopt;
-  std::string text(real);
-  std::free(real);
-  return text;
+  char real[PATH_MAX];
+  if (::realpath(path.c_str(), real) == nullptr) return std::nullopt;
+  return std::string(real);
 }
 
 /// The number N if the path is /proc/SELF/fd/N, else -1. Such a link cannot be followed by its text.

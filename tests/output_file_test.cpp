@@ -26,6 +26,8 @@
 #include <utility>
 #include <vector>
 
+#include "tests/environment.hpp"
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -282,6 +284,7 @@ TEST_F(OutputFile, ThatIsTooLargeLeavesTheOldOne) {
 }
 
 TEST_F(OutputFile, OfAProcessWithoutDescriptorsLeavesTheOldOne) {
+  if (std::string const why = hiway_tests::needs_descriptors(); !why.empty()) GTEST_SKIP() << why;
   put("a", "old");
   EXPECT_EQ(in_a_child([&] {
               rlimit const few{3, 3};

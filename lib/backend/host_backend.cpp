@@ -43,6 +43,11 @@ class HostKernel final : public RunningKernel {
   simt::Launch launch_;
 };
 
+/// Either may be null where there are no bytes, as CUDA's copies allow.
+void copy_bytes(void* to, void const* from, std::size_t bytes) {
+  if (bytes > 0) std::memcpy(to, from, bytes);
+}
+
 /// What GPUs may do and emulated devices do on request; for tests.
 struct Hardships {
   std::chrono::microseconds longest_copy{0};  ///< a submission takes up to this long
@@ -123,9 +128,11 @@ class HostBackend final : public Backend {
     return take_memory(std::max<std::size_t>(bytes, 1), alignment, what);
   }
   void release(Memory, void* address) noexcept override { ::operator delete(address, alignment); }
-  void upload(void* device, void const* host, std::size_t bytes) override { std::memcpy(device, host, bytes); }
-  void download(void* host, void const* device, std::size_t bytes) override { std::memcpy(host, device, bytes); }
-  void clear(void* device, std::size_t bytes) override { std::memset(device, 0, bytes); }
+  void upload(void* device, void const* host, std::size_t bytes) override { copy_bytes(device, host, bytes); }
+  void download(void* host, void const* device, std::size_t bytes) override { copy_bytes(host, device, bytes); }
+  void clear(void* device, std::size_t bytes) override {
+    if (bytes > 0) std::memset(device, 0, bytes);
+  }
   bool peek(std::span<Peek const> copies) override {
     for (Peek const& c : copies) simt::sanitizer::copy_unseen(c.to, c.device, c.bytes);
     return true;
