@@ -442,6 +442,7 @@ TEST(Termination, OpenEndsServeTheUsersOwnThreads) {
   for (int run = 0; run < 2; ++run) {
     pipe.start();
     std::thread feeder([inlet] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));  // nothing is under way, and it is not the end
       for (int i = 1; i <= 100; ++i) inlet.put_h(i);
       inlet.close_h();
     });

@@ -324,7 +324,7 @@ TEST(Simt, RunsALaunchLargerThanTheDeviceInWaves) {
 }
 
 TEST(Simt, StartsALaterLaunchBesideOnesThatRunForever) {
-  Device device({.processors = 2, .lanes_per_processor = 128});
+  Device device({.processors = 2, .lanes_per_processor = 128, .os_threads = 2});  // none of them has nothing to do
   std::atomic<bool> stop{false};
   std::atomic<int> polling{0};
   auto const forever = device.launch("forever", {.blocks = 2, .threads_per_block = 64}, [&] {
