@@ -27,11 +27,12 @@ HIWAY_DEVICE inline void for_each_branch(Machine, View const& v, Work&& work) {
   }
 }
 
-/// The branch with most of what `amount(view)` says; among equals, and where none has any, they take turns.
-template <class View, class Amount>
-HIWAY_DEVICE inline View const& choose_branch(View const& v, Amount&& amount) {
+/// The branch with most of what `amount(view)` says; among equals, and where none has any, they take turns. Threads
+/// that use one end at a time may take the same turn.
+template <class Machine, class View, class Amount>
+HIWAY_DEVICE inline View const& choose_branch(Machine m, View const& v, Amount&& amount) {
   std::uint32_t const count = v.further_branches + 1;
-  std::uint32_t& last = v.ports->branch;
+  std::uint32_t const last = m.load(v.ports->branch, Order::relaxed);
   std::uint32_t chosen = (last + 1) % count;
   std::int32_t most = 0;
   for (std::uint32_t i = 1; i <= count; ++i) {
@@ -42,7 +43,7 @@ HIWAY_DEVICE inline View const& choose_branch(View const& v, Amount&& amount) {
       chosen = number;
     }
   }
-  last = chosen;
+  m.store(v.ports->branch, chosen, Order::relaxed);
   return branch(v, chosen);
 }
 

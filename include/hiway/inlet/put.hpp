@@ -45,7 +45,7 @@ HIWAY_DEVICE inline InletView const& roomiest(Machine m, InletView const& v) {
   if constexpr (RoleOf<Machine>::has_branches) {
     if (v.further_branches != 0) {
       return choose_branch(
-          v, [&](InletView const& branch) { return is_throttled(m, branch) ? 0 : room_about(m, branch.ring); });
+          m, v, [&](InletView const& branch) { return is_throttled(m, branch) ? 0 : room_about(m, branch.ring); });
     }
   }
   return v;

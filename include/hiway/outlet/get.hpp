@@ -43,7 +43,7 @@ template <class Machine>
 HIWAY_DEVICE inline OutletView const& fullest(Machine m, OutletView const& v) {
   if constexpr (RoleOf<Machine>::has_branches) {
     if (v.further_branches != 0)
-      return choose_branch(v, [&](OutletView const& branch) { return items_about(m, branch.ring) > 0 ? 1 : 0; });
+      return choose_branch(m, v, [&](OutletView const& branch) { return items_about(m, branch.ring) > 0 ? 1 : 0; });
   }
   return v;
 }

@@ -34,7 +34,7 @@ struct alignas(64) OutletPort {
   Word<std::uint64_t> finished{0};
   std::int64_t idle_since_ns = 0;  ///< CPU threads: when the last run of items ended (steady clock)
   bool busy = false;               ///< CPU threads: the last get found an item
-  std::uint32_t branch = 0;        ///< CPU threads: the branch chosen last (branches.hpp)
+  Word<std::uint32_t> branch{0};   ///< CPU threads: the branch chosen last (branches.hpp)
   ThreadTrace* trace = nullptr;    ///< CPU threads of stages
   Bell* bell = nullptr;            ///< of its CPU stage
   Hand* hand = nullptr;            ///< a CPU thread's that reads the tunnel alone (outlet/hand.hpp)
@@ -45,7 +45,7 @@ struct alignas(64) OutletPort {
 struct alignas(64) InletPort {
   Word<std::uint32_t> closed_lanes[32] = {};  ///< a bit for each lane that has closed, one word a warp
   Word<std::uint32_t> closed_count{0};        ///< lanes that have closed
-  std::uint32_t branch = 0;                   ///< CPU threads: the branch chosen last (branches.hpp)
+  Word<std::uint32_t> branch{0};              ///< CPU threads: the branch chosen last (branches.hpp)
   ThreadTrace* trace = nullptr;               ///< CPU threads of stages
   Bell* bell = nullptr;                       ///< at the host: of the one stage that reads there, or of the monitors
   Staging* staging = nullptr;                 ///< CPU threads of stages: where puts of single items go first
