@@ -61,7 +61,7 @@ struct Staged {
     for (unsigned misses = 0; s.is_full(m); ++misses) {
       if (!move(m, s)) m.relax(misses);
     }
-    WriteTorn{m, value}(s.slot());
+    WriteTorn{m, value}(s.slot<WriteTorn>());
     s.publish(m);
   }
   void empty(ExploreMachine m, unsigned writer) {

@@ -110,6 +110,54 @@ TEST(Staging, IsLittleBesideTheTunnel) {
   EXPECT_EQ(Staging::slots_for(16, 1, 1, false), 0u);
 }
 
+/// One alone, of a tunnel across the bus or between CPU threads.
+struct Alone {
+  explicit Alone(bool crosses) {
+    view.relays = crosses ? &relays : nullptr;
+    staging.reset(view);
+  }
+  void put() {
+    EXPECT_FALSE(staging.is_full(m));
+    staging.publish(m);
+  }
+  StageThread m;
+  Relays relays{};
+  InletView view{};
+  Word<std::uint64_t> taken{0};
+  Staging staging{sizeof(Numbered), 256, &taken};
+};
+
+TEST(Staging, LooksAtTheOtherEndWhenTwiceAsManyHaveGathered) {
+  Alone across(true);
+  std::vector<int> looks;
+  for (int i = 1; i <= 256; ++i) {
+    across.put();
+    if (!across.staging.is_look_due()) continue;
+    looks.push_back(i);
+    across.staging.look_later(across.m);
+  }
+  EXPECT_THAT(looks, testing::ElementsAre(1, 2, 4, 8, 16, 32, 64, 128, 256));
+
+  Alone between(false);
+  for (int i = 1; i <= 256; ++i) {
+    between.put();
+    between.staging.look_later(between.m);
+    EXPECT_FALSE(between.staging.is_look_due()) << i;
+  }
+}
+
+TEST(Staging, IsTheMonitorsWhenItsThreadPutsNoMoreOrNothingHasLeftForLong) {
+  Alone a(true);
+  EXPECT_FALSE(a.staging.is_left_alone(a.m)) << "nothing is staged";
+  a.put();
+  EXPECT_FALSE(a.staging.is_left_alone(a.m)) << "it was put since the last look";
+  EXPECT_TRUE(a.staging.is_left_alone(a.m));
+  a.put();
+  EXPECT_FALSE(a.staging.is_left_alone(a.m)) << "its thread is at work";
+  a.put();
+  EXPECT_TRUE(a.staging.is_left_alone(a.m)) << "a thread that puts slowly would leave it until it is full";
+}
+
 TEST(Staging, EveryFormOfPutKeepsTheThreadsOrder) {
   constexpr std::uint32_t rounds = 2'000;
   Reader reader;

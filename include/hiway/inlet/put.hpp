@@ -128,10 +128,11 @@ void put_staged(Machine m, InletView const& v, Staging& staging, Write&& write) 
     wait_for_room(m, v, misses++);
   }
   note_room(m, v, misses);
-  write(staging.slot());
+  write(staging.slot<Write>());
   staging.publish(m);
-  note_put(m, v);
-  tell_if_other_end_waits(m, v, staging);
+  v.ports->trace->put(v.tunnel);
+  if (Bell* const bell = v.ports->bell; bell != nullptr && bell->has_nappers()) wake_other_end(m, v, *bell, staging);
+  if (staging.is_look_due()) look_across(m, v, staging);
 }
 
 /// Puts one item for the calling lane, with whichever lanes are converged; waits for room.

@@ -41,6 +41,7 @@
 #include <cstdint>
 #include <cstring>
 #include <initializer_list>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -87,7 +88,9 @@ class Staging {
     view_ = view;
     put_.bits = moved_.bits = seen_.bits = 0;
     busy_.bits = 0;
-    next_ = limit_ = asked_ = 0;
+    look_ = view.relays != nullptr ? 1 : never;
+    next_ = limit_ = 0;
+    asked_ = {};
   }
   [[nodiscard]] InletView const& view() const { return view_; }
 
@@ -98,8 +101,15 @@ class Staging {
     limit_ = m.load(moved_, Order::acquire) + mask_ + 1;  // P2
     return next_ == limit_;
   }
-  /// Where the next item goes; it is not full.
-  [[nodiscard]] std::byte* slot() { return item(next_); }
+  /// Where the next item goes; it is not full. Quicker where the type `Write` knows the items' size.
+  template <class Write>
+  [[nodiscard]] std::byte* slot() {
+    if constexpr (size_is_known<std::remove_cvref_t<Write>>) {
+      return memory() + (next_ & mask_) * std::remove_cvref_t<Write>::bytes;
+    } else {
+      return item(next_);
+    }
+  }
   /// The item in slot() is put.
   template <class Machine>
   void publish(Machine m) {
@@ -110,6 +120,15 @@ class Staging {
   template <class Machine>
   [[nodiscard]] std::uint64_t count(Machine m) {
     return next_ - m.load(moved_, Order::relaxed);
+  }
+  /// After a put: whether the thread looks at the other end now. Never between CPU threads.
+  [[nodiscard]] bool is_look_due() const { return next_ == look_; }
+  /// The next look is when twice as many have gathered.
+  template <class Machine>
+  void look_later(Machine m) {
+    if (look_ == never) return;
+    std::uint64_t const staged = count(m);
+    look_ = next_ + (staged != 0 ? staged : 1);
   }
   /// Grows while readers at the same home take items of the tunnel, from whichever thread's staging. Their words: not
   /// to be asked often.
@@ -140,11 +159,16 @@ class Staging {
   [[nodiscard]] bool is_empty(Machine m) {
     return have_left(m, puts(m));
   }
-  /// The host's monitor asks: something is staged, and nothing was put since it asked last.
+  /// The host's monitor asks: something is staged, and nothing was put since it asked last, or it has asked four times
+  /// and nothing has left.
   template <class Machine>
   [[nodiscard]] bool is_left_alone(Machine m) {
+    constexpr unsigned patience = 4;
     std::uint64_t const put = m.load(put_, Order::relaxed);
-    return std::exchange(asked_, put) == put && put != m.load(moved_, Order::relaxed);
+    std::uint64_t const moved = m.load(moved_, Order::relaxed);
+    bool const still = std::exchange(asked_.put, put) == put;
+    asked_.stood = std::exchange(asked_.moved, moved) == moved && put != moved ? asked_.stood + 1 : 0;
+    return put != moved && (still || asked_.stood >= patience);
   }
   /// Whether the next taker must read `put`, as far as is known.
   template <class Machine>
@@ -172,13 +196,20 @@ class Staging {
   Staging* next_of_thread = nullptr;  ///< the list that begins at StagedEnd::writes
 
  private:
+  static constexpr std::uint64_t never = ~std::uint64_t{0};
+
   struct alignas(64) Line {
     std::byte bytes[64];
   };
+  /// What the monitor found when it asked last.
+  struct Asked {
+    std::uint64_t put = 0;
+    std::uint64_t moved = 0;
+    unsigned stood = 0;  ///< so often there were items, and none had left
+  };
 
-  [[nodiscard]] std::byte* item(std::uint64_t number) {
-    return reinterpret_cast<std::byte*>(memory_.data()) + (number & mask_) * item_bytes_;
-  }
+  [[nodiscard]] std::byte* memory() { return reinterpret_cast<std::byte*>(memory_.data()); }
+  [[nodiscard]] std::byte* item(std::uint64_t number) { return memory() + (number & mask_) * item_bytes_; }
 
   // A call that finds nothing to do writes no word: others would wait for its line.
   template <class Machine, class Step>
@@ -244,6 +275,7 @@ class Staging {
   alignas(64) Word<std::uint64_t> put_{0};
   std::uint64_t next_ = 0;   ///< as put_
   std::uint64_t limit_ = 0;  ///< `next_` may go so far before it is full
+  std::uint64_t look_ = 1;   ///< when `next_` is this, a look is due
   std::size_t item_bytes_;
   std::uint64_t mask_;
   std::vector<Line> memory_;
@@ -252,7 +284,7 @@ class Staging {
   Word<std::uint64_t> seen_{0};
   Word<std::uint32_t> busy_{0};
   Word<std::uint64_t>* taken_;
-  std::uint64_t asked_ = 0;  ///< the monitor's: `put` when it asked last
+  Asked asked_;
   InletView view_{};
 };
 
@@ -323,24 +355,23 @@ HIWAY_DEVICE inline void put_past_staging(Machine m, [[maybe_unused]] InletView 
   }
 }
 
-/// After a put: if somebody at the other end has nothing to do, as far as that is known, a reader that naps is woken,
-/// and across the bus the items are moved; monitors that nap are woken in any case. Others write what this looks at, so
-/// it looks for the first item that is staged, and then now and then: of several readers one may nap while the others
-/// get all that comes.
+/// After a put that makes a look due: across the bus the items are moved if the other end has nothing to do, as far as
+/// is known. A look costs as much as many puts, since others write what it looks at, and what a move costs many items
+/// share. So it is for the first item, and then whenever twice as many have gathered.
 template <class Machine>
-void tell_if_other_end_waits(Machine m, InletView const& v, Staging& staging) {
+void look_across(Machine m, InletView const& v, Staging& staging) {
+  if (m.load(v.relays->tells.to, Order::relaxed) == v.relays->hears.link.peek(m)) (void)move_staged(m, staging);
+  staging.look_later(m);
+}
+
+/// After a put, while readers or monitors nap. Monitors are woken in any case, a reader for the first item that is
+/// staged, and then now and then: of several readers one may nap while the others get all that comes.
+template <class Machine>
+void wake_other_end(Machine m, InletView const& v, Bell& bell, Staging& staging) {
   constexpr std::uint64_t now_and_then = 16;
-  Bell* const bell = v.ports->bell;
-  bool const naps = bell != nullptr && bell->has_nappers();
-  if (v.relays == nullptr && !naps) return;
-  if (v.relays != nullptr && naps) bell->wake_all();
+  if (v.relays != nullptr) return bell.wake_all();
   std::uint64_t const n = staging.count(m);
-  if (n != 1 && n % now_and_then != 0) return;
-  if (v.relays == nullptr) {
-    bell->ring(1);
-  } else if (m.load(v.relays->tells.to, Order::relaxed) == v.relays->hears.link.peek(m)) {
-    (void)move_staged(m, staging);
-  }
+  if (n == 1 || n % now_and_then == 0) bell.ring(1);
 }
 
 /// A put finds its staging full. While readers at the same home are at work anywhere in the tunnel, they come to it,
@@ -359,7 +390,9 @@ bool make_room(Machine m, InletView const& v, Staging& staging) {
       if (std::exchange(before, gets) == gets) break;
     }
   }
-  return move_staged(m, staging);
+  bool const moved = move_staged(m, staging);
+  if (moved) staging.look_later(m);
+  return moved;
 }
 
 }  // namespace detail

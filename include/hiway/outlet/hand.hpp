@@ -53,8 +53,8 @@ class Hand {
 
   /// The most that a hand takes: what is in it lies in the tunnel no more, so little beside the capacity.
   [[nodiscard]] static constexpr std::uint32_t longest_run(std::size_t item_bytes, std::size_t capacity_items) {
-    constexpr std::size_t most_items = 64;
-    constexpr std::size_t most_bytes = 4096;
+    constexpr std::size_t most_items = 256;
+    constexpr std::size_t most_bytes = 16384;
     std::size_t const by_bytes = most_bytes / item_bytes;
     std::size_t const by_capacity = capacity_items / 16;
     std::size_t const fit = by_bytes < by_capacity ? by_bytes : by_capacity;
