@@ -24,13 +24,4 @@ class Environment {
   char const* name_;
 };
 
-/// Why a test that uses up all file descriptors says nothing in this build; empty where it does.
-inline std::string needs_descriptors() {
-#if defined(HIWAY_SANITIZER_NEEDS_DESCRIPTORS)
-  return "the sanitizer opens a pipe to look at an object's type";
-#else
-  return "";
-#endif
-}
-
 }  // namespace hiway_tests

@@ -26,7 +26,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/environment.hpp"
+#include "tests/sanitizer.hpp"
 
 namespace {
 
@@ -284,7 +284,7 @@ TEST_F(OutputFile, ThatIsTooLargeLeavesTheOldOne) {
 }
 
 TEST_F(OutputFile, OfAProcessWithoutDescriptorsLeavesTheOldOne) {
-  if (std::string const why = hiway_tests::needs_descriptors(); !why.empty()) GTEST_SKIP() << why;
+  HIWAY_NEEDS_ALL_DESCRIPTORS();
   put("a", "old");
   EXPECT_EQ(in_a_child([&] {
               rlimit const few{3, 3};

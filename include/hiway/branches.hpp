@@ -28,7 +28,7 @@ HIWAY_DEVICE inline void for_each_branch(Machine, View const& v, Work&& work) {
 }
 
 /// The branch with most of what `amount(view)` says; among equals, and where none has any, they take turns. Threads
-/// that use one end at a time may take the same turn.
+/// that share an end may take the same turn.
 template <class Machine, class View, class Amount>
 HIWAY_DEVICE inline View const& choose_branch(Machine m, View const& v, Amount&& amount) {
   std::uint32_t const count = v.further_branches + 1;

@@ -14,6 +14,7 @@
 #include "hiway/log.hpp"
 #include "tests/device.hpp"
 #include "tests/environment.hpp"
+#include "tests/sanitizer.hpp"
 
 namespace {
 
@@ -75,7 +76,7 @@ std::string run(std::string const& trace) {
 }
 
 TEST(Descriptors, ThatAreUsedUpKeepNoRunFromEndingWell) {
-  if (std::string const why = hiway_tests::needs_descriptors(); !why.empty()) GTEST_SKIP() << why;
+  HIWAY_NEEDS_ALL_DESCRIPTORS();
   for (unsigned left = 0; left < 4; ++left) {
     FewDescriptors const few(left);
     EXPECT_EQ(run(""), "") << left << " left";
@@ -83,7 +84,7 @@ TEST(Descriptors, ThatAreUsedUpKeepNoRunFromEndingWell) {
 }
 
 TEST(Descriptors, ThatAreUsedUpMakeAnErrorOfOneLineWhereAFileIsWritten) {
-  if (std::string const why = hiway_tests::needs_descriptors(); !why.empty()) GTEST_SKIP() << why;
+  HIWAY_NEEDS_ALL_DESCRIPTORS();
   std::string const folder = testing::TempDir() + "hiway_descriptors";
   std::filesystem::create_directories(folder);
   std::vector<std::string> texts;

@@ -7,7 +7,7 @@
 //   - a reader at the same home takes them from here. It stays with one writer's staging as long as that has items, so
 //     several readers seldom meet
 //   - across the bus they are moved into the ring, many by one claim, as a span is: by the thread itself when the other
-//     end waits or its staging is full, or by the host's monitor when the thread puts no more
+//     end waits or its staging is full, or by the host's monitor when that thread puts slowly or no more
 //   - the thread moves them before whatever must come after them: a put of another form, the end of a task, the close;
 //     and when its staging stays full, because its readers are busy elsewhere
 //
