@@ -26,6 +26,7 @@
 #include "bench/turn_limit.hpp"
 #include "cli/app.hpp"
 #include "cli/bad_input.hpp"
+#include "hiway/cpus.hpp"
 
 namespace bench {
 namespace {
@@ -148,7 +149,7 @@ class LoadedBench final : public Bench {
     std::vector<Work> const works = works_of(request);
     std::vector<std::vector<Row>> rows(works.size());  // of each work, a row a level
     for (Level const& level : levels(request)) {
-      unsigned const cpus = cpus_of_this_process();
+      unsigned const cpus = hiway::available_cpus();
       SpinningProcesses const spinning(level.processes(cpus));
       for (std::size_t i = 0; i != works.size(); ++i) {
         Json const load{{"load", level.text}, {"spinning", level.processes(cpus)}, {"cpus", cpus}};

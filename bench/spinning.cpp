@@ -4,13 +4,11 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -20,7 +18,6 @@
 #include <cstring>
 #include <stdexcept>
 #include <string_view>
-#include <thread>
 
 namespace bench {
 namespace {
@@ -88,12 +85,6 @@ unsigned told_through(int pipe, unsigned count) {
 }
 
 }  // namespace
-
-unsigned cpus_of_this_process() {
-  std::array<cpu_set_t, 16> set{};  // 16,384 CPUs
-  if (sched_getaffinity(0, sizeof set, set.data()) != 0) return std::max(1U, std::thread::hardware_concurrency());
-  return static_cast<unsigned>(CPU_COUNT_S(sizeof set, set.data()));
-}
 
 void spin_where_asked(int argc, char const* const* argv) noexcept {
   if (argc != 2 || argv[0] != spinning_name) return;

@@ -8,9 +8,6 @@
 
 namespace bench {
 
-/// How many CPUs this process may run on.
-[[nodiscard]] unsigned cpus_of_this_process();
-
 /// To be called first in main: it does not return in a spinning process, which is the same program once more.
 void spin_where_asked(int argc, char const* const* argv) noexcept;
 

@@ -3,10 +3,13 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <thread>
 
+#include "hiway/cpus.hpp"
 #include "hiway/error.hpp"
 
 namespace hiway {
@@ -36,6 +39,13 @@ std::string text_of(CpuSet const& cpus) {
 }
 
 }  // namespace
+
+unsigned available_cpus() noexcept {
+  CpuSet allowed{};
+  if (sched_getaffinity(0, sizeof allowed, allowed.data()) != 0)
+    return std::max(1U, std::thread::hardware_concurrency());
+  return static_cast<unsigned>(CPU_COUNT_S(sizeof allowed, allowed.data()));
+}
 
 std::string cpu_problem(int cpu) {
   long const there = sysconf(_SC_NPROCESSORS_CONF);

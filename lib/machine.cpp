@@ -7,6 +7,7 @@
 #include <string>
 #include <thread>
 
+#include "hiway/cpus.hpp"
 #include "hiway/launch/stage_words.hpp"
 #include "hiway/log.hpp"
 #include "hiway/machine/bell.hpp"
@@ -67,10 +68,10 @@ namespace {
 
 constinit CpuContention contention;
 
-bool has_few_cores() noexcept {
-  static bool const few = std::thread::hardware_concurrency() <= 4;
-  return few;
-}
+// Of the process, which the library is loaded into before a thread of it is pinned.
+unsigned const cpus_of_process = available_cpus();
+
+bool has_few_cores() noexcept { return cpus_of_process <= 4; }
 
 /// False: yields take long now. With few cores a pipeline's own threads compute on all of them, and are to have them.
 bool yield_if_short() noexcept {

@@ -1,5 +1,7 @@
 #include "background_extraction/program.hpp"
 
+#include <hiway/cpus.hpp>
+
 namespace background_extraction {
 namespace {
 
@@ -12,7 +14,7 @@ std::uint64_t count_foreground(Strip const& strip) {
 }
 
 /// What is left to the library's monitors and to the other side; more than four threads do not carry more.
-unsigned carriers_here() { return std::clamp(std::thread::hardware_concurrency() / 2, 3U, 6U) - 2; }
+unsigned carriers_here() { return std::clamp(hiway::available_cpus() / 2, 3U, 6U) - 2; }
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <hiway/cpus.hpp>
 #include <thread>
 
 #include "black_scholes/methods.hpp"
@@ -56,7 +57,7 @@ bool passes(Problem const& problem, Option& option) {
 }
 
 Options all_that_pass(Problem const& problem) {
-  std::uint64_t const threads = std::max(1U, std::thread::hardware_concurrency());
+  std::uint64_t const threads = hiway::available_cpus();
   std::vector<Options> stretches(threads);
   auto const run = [&](std::uint64_t t) {
     for (std::uint64_t i = problem.items * t / threads; i < problem.items * (t + 1) / threads; ++i) {

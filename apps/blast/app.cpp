@@ -1,9 +1,9 @@
 #include "blast/app.hpp"
 
 #include <algorithm>
+#include <hiway/cpus.hpp>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "blast/input.hpp"
@@ -91,7 +91,7 @@ class Blast final : public cli::App {
  private:
   void require_oracle() {
     if (oracle_) return;
-    Found found = reference_hits(input_, std::max(1U, std::thread::hardware_concurrency()));
+    Found found = reference_hits(input_, hiway::available_cpus());
     oracle_ = summarize(found.hits);
     counts_ = found.counts;
   }

@@ -4,6 +4,7 @@
 
 #include <fstream>
 #include <hiway/backend.hpp>
+#include <hiway/cpus.hpp>
 #include <hiway/version.hpp>
 #include <string>
 #include <thread>
@@ -47,9 +48,13 @@ std::string description_of(std::string const& device) {
 std::string version() { return HIWAY_VERSION_STRING; }
 
 Json machine_facts(std::string const& device) {
-  return {{"cpu", cpu_model()},      {"hardware_threads", std::thread::hardware_concurrency()},
-          {"system", system_name()}, {"compiler", compiler()},
-          {"hiway", version()},      {"device", description_of(device)}};
+  return {{"cpu", cpu_model()},
+          {"hardware_threads", std::thread::hardware_concurrency()},
+          {"available_cpus", hiway::available_cpus()},
+          {"system", system_name()},
+          {"compiler", compiler()},
+          {"hiway", version()},
+          {"device", description_of(device)}};
 }
 
 }  // namespace cli

@@ -9,7 +9,7 @@ namespace cli {
 /// The library's version.
 std::string version();
 
-/// {cpu, hardware_threads, system, compiler, hiway, device}: `device` as the library describes it.
+/// {cpu, hardware_threads, available_cpus, system, compiler, hiway, device}: `device` as the library describes it.
 Json machine_facts(std::string const& device);
 
 }  // namespace cli

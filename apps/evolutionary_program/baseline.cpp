@@ -139,7 +139,7 @@ class IslandRun {
 }  // namespace
 
 std::vector<Measurement> run_baseline(Problem const& problem, Job const& job) {
-  unsigned const threads = std::max(2U, std::thread::hardware_concurrency() / islands);
+  unsigned const threads = std::max(2U, hiway::available_cpus() / islands);
   std::array<std::unique_ptr<IslandRun>, islands> all;
   for (std::uint32_t i = 0; i < islands; ++i) all[i] = std::make_unique<IslandRun>(problem, i, job, threads);
   std::vector<Measurement> runs;

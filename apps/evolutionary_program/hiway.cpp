@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <hiway/hiway.hpp>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -211,7 +210,7 @@ class Evolution {
                                     .shared_bytes = warps * genes * sizeof(double)};
     };
     // Three are left to the library's monitors and to begin. Crossing is most of the work, then taking creatures home.
-    unsigned const threads = std::max(6U, std::thread::hardware_concurrency()) - 3;
+    unsigned const threads = std::max(6U, hiway::available_cpus()) - 3;
     unsigned const takers = threads * 2 / 5;
     using hiway::from;
     using hiway::into;

@@ -1,5 +1,7 @@
 #include "face_detection/search.hpp"
 
+#include <hiway/cpus.hpp>
+
 #include "cli/bad_input.hpp"
 
 namespace face_detection {
@@ -57,7 +59,7 @@ Search::Search(Input const& input, Job const& job, Options const& options)
       pyramid_(searched(input)),
       mosaic_(make_mosaic(pyramid_)),
       pipe_(job.pipeline()),
-      threads_(std::max(3U, std::thread::hardware_concurrency()) - 2),  // two are left to the library's monitors
+      threads_(std::max(3U, hiway::available_cpus()) - 2),  // two are left to the library's monitors
       rejected_(pyramid_.rejected_words),
       passed_(options.stops_after_lbp ? pyramid_.rejected_words : 0) {
   bool const emulated = job.device == "simt";

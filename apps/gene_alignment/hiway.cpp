@@ -7,7 +7,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -53,7 +52,7 @@ class Aligner {
   Aligner(Input const& input, Job const& job)
       : input_(input), pipe_(job.pipeline()), target_(cli::copied_from<Base>(pipe_, input.target, job.pinned)) {
     // Two threads are left to the collector and to the library's monitors.
-    unsigned const threads = std::max(3U, std::thread::hardware_concurrency()) - 2;
+    unsigned const threads = std::max(3U, hiway::available_cpus()) - 2;
     std::vector<hiway::Tunnel<Match>*> matches;
     for (unsigned gpu = 0; gpu < job.gpus; ++gpu)
       matches.push_back(

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <hiway/cpus.hpp>
 #include <mutex>
 #include <numeric>
 #include <thread>
@@ -49,7 +50,7 @@ Boards shared_search(std::uint32_t n) {
     for (std::uint32_t row = 0; row <= n; ++row) all[row] += mine.boards[row];
   };
   std::vector<std::jthread> others;
-  for (unsigned t = 1; t < std::max(1U, std::thread::hardware_concurrency()); ++t) others.emplace_back(take);
+  for (unsigned t = 1; t < hiway::available_cpus(); ++t) others.emplace_back(take);
   take();
   others.clear();
   return all;

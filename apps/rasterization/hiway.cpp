@@ -6,7 +6,6 @@
 #include <hiway/hiway.hpp>
 #include <span>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -76,7 +75,7 @@ class Drawing {
     using hiway::from;
     using hiway::into;
     pipe_.add_cpu_stage("vertex", Vertex{&problem_}, into(triangles),
-                        {.threads = std::clamp(std::thread::hardware_concurrency(), 1U, 4U)});
+                        {.threads = std::clamp(hiway::available_cpus(), 1U, 4U)});
     // A stage counts with whole processors: with 88 registers a thread raster has 23, pixel 90, the monitor one.
     pipe_.add_gpu_stage("raster", Raster{problem.width, problem.height}, from(triangles), into(tiles), grid_of(112, 4));
     pipe_.add_gpu_stage("pixel", DrawTiles{{pixels_.view().data, problem.width, problem.height}, covered_.view().data},

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <hiway/hiway.hpp>
 #include <span>
-#include <thread>
 #include <vector>
 
 #include "region_sum/methods.hpp"
@@ -76,7 +75,7 @@ class ByTunnels {
     using hiway::Direction;
     using hiway::segment::enumerate;
     using hiway::segment::NodeOptions;
-    unsigned const cores = std::thread::hardware_concurrency();
+    unsigned const cores = hiway::available_cpus();
     auto& pieces = pipe_.create_tunnel<Piece>("pieces", Direction::cpu_to_gpu, {.capacity_items = 4096});
     auto& sums = pipe_.create_tunnel<Partial>("sums", Direction::gpu_to_cpu, {.capacity_items = std::size_t{1} << 20});
     pipe_.add_cpu_stage("cut", Cut{&problem_, &next_int_}, hiway::into(pieces),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <hiway/cpus.hpp>
 #include <string_view>
 #include <system_error>
 #include <thread>
@@ -21,7 +22,7 @@ std::uint64_t stream_of_lengths(std::uint64_t seed) { return cli::mixed(2 * seed
 
 void fill(std::vector<std::uint32_t>& ints, std::uint64_t seed) {
   std::uint64_t const stream = stream_of_ints(seed);
-  std::uint64_t const threads = std::max(1U, std::thread::hardware_concurrency());
+  std::uint64_t const threads = hiway::available_cpus();
   std::vector<std::jthread> all;
   for (std::uint64_t t = 0; t < threads; ++t) {
     all.emplace_back([&ints, stream, first = ints.size() * t / threads, end = ints.size() * (t + 1) / threads] {

@@ -1,6 +1,7 @@
 // The oracle: region by region, int by int.
 #include <algorithm>
 #include <chrono>
+#include <hiway/cpus.hpp>
 #include <thread>
 
 #include "region_sum/methods.hpp"
@@ -25,7 +26,7 @@ Sums reference_sums(Problem const& problem, unsigned threads) {
 std::vector<Measurement> run_reference(Problem const& problem, Job const& job, Sums& sums) {
   return cli::repeated(job, [&] {
     auto const begin = std::chrono::steady_clock::now();
-    sums = reference_sums(problem, std::max(1U, std::thread::hardware_concurrency()));
+    sums = reference_sums(problem, hiway::available_cpus());
     double const seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     return Measurement{.summary = summarize(sums), .seconds = seconds, .items = problem.ints.size()};
   });

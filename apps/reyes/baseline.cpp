@@ -78,7 +78,7 @@ class Painter {
         pixels_(pipe_.create_buffer<picture::Pixel>(problem.view.pixels())),
         colours_(pipe_.create_buffer<std::uint32_t>(problem.view.pixels())),
         pictures_(pictures),
-        threads_(std::max(2U, std::thread::hardware_concurrency())),
+        threads_(std::max(2U, hiway::available_cpus())),
         ready_(pipe_, threads_ * chunk, job.pinned),
         copied_(pipe_, job.pinned ? problem.pictures.size() * problem.view.pixels() : 0, job.pinned) {
     pixels_.copy_in(std::vector<picture::Pixel>(pixels_.size(), picture::Pixel{picture::nothing}));

@@ -11,7 +11,6 @@
 #include <cstring>
 #include <hiway/hiway.hpp>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -247,7 +246,7 @@ class Stream {
       return hiway::GpuStageOptions{.blocks = emulated ? 1U : blocks, .threads_per_block = emulated ? 32U : threads};
     };
     // Four are left to the library's monitors, to begin and to collect.
-    unsigned const threads = std::max(5U, std::thread::hardware_concurrency()) - 4;
+    unsigned const threads = std::max(5U, hiway::available_cpus()) - 4;
     picture::Pixel* const pixels = pixels_.view().data;
     Progress* const progress = progress_.view().data;
     pipe_.add_cpu_stage("begin", BeginPictures{&problem_, &books_}, into(tasks));

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <hiway/hiway.hpp>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -94,7 +93,7 @@ std::vector<Measurement> run_baseline(Problem const& problem, Job const& job, Va
   auto& tasks =
       pipe.create_tunnel<CarriedTask>("tasks", hiway::Direction::cpu_to_gpu,
                                       job.scheme.tunnel({.capacity_items = 262144, .movement = hiway::Movement::dma}));
-  unsigned const threads = std::max(3U, std::thread::hardware_concurrency()) - 2;
+  unsigned const threads = std::max(3U, hiway::available_cpus()) - 2;
   pipe.add_cpu_stage("generate", GenerateTasks{problem}, hiway::into(tasks), {.threads = threads});
   bool const emulated = job.device == "simt";
   hiway::GpuStageOptions const grid{.blocks = emulated ? 1u : 128u, .threads_per_block = emulated ? 32u : 256u};

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <hiway/hiway.hpp>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -80,7 +79,7 @@ class Passes {
                                 .movement = job.scheme.movement};
     auto* in = &pipe_.create_stencil_tunnel<float>("input", hiway::Direction::cpu_to_gpu, config);
     // Two threads are left to the library's monitors.
-    unsigned const threads = std::max(3U, std::thread::hardware_concurrency()) - 2;
+    unsigned const threads = std::max(3U, hiway::available_cpus()) - 2;
     pipe_.add_cpu_stage("generate", Generate{problem}, hiway::into(*in), {.threads = threads});
     bool const emulated = job.device == "simt";
     unsigned const passes_a_gpu = (problem.iterations + gpus_ - 1) / gpus_;

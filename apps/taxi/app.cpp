@@ -1,9 +1,9 @@
 #include "taxi/app.hpp"
 
 #include <algorithm>
+#include <hiway/cpus.hpp>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "cli/bad_input.hpp"
@@ -53,7 +53,7 @@ class Taxi final : public cli::App {
   cli::MethodRun run(std::string const& method, cli::RunRequest const& request) override {
     bool const is_reference = method == "reference";
     if (request.verify && !oracle_)
-      oracle_ = reference_conversion(input_, std::max(1U, std::thread::hardware_concurrency()));
+      oracle_ = reference_conversion(input_, hiway::available_cpus());
     Conversion conversion;
     bool all_right = true;
     Job job = request.job;

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <hiway/hiway.hpp>
 #include <span>
-#include <thread>
 #include <vector>
 
 #include "taxi/methods.hpp"
@@ -103,7 +102,7 @@ class ByTunnels {
     auto& pairs = pipe_.create_tunnel<Pair>("pairs", Direction::gpu_to_cpu, {.capacity_items = std::size_t{1} << 20});
     auto& broken = pipe_.create_tunnel<std::uint32_t>("broken", Direction::gpu_to_cpu, {.capacity_items = 65536});
     pipe_.add_cpu_stage("cut", Cut{&input, &next_line_}, into(pieces),
-                        {.threads = std::clamp(std::thread::hardware_concurrency() / 2, 1U, 8U)});
+                        {.threads = std::clamp(hiway::available_cpus() / 2, 1U, 8U)});
     auto const read = node("read", ReadPairInPart{}, into(pairs), into(broken));
     auto const characters = enumerate("characters", PlacesInPart{}, NodeOptions{.gain = 45}, read);
     segment_ = &pipe_.add_segment<hiway::segment::Shape{hiway::segment::ReplicaOf::warp}>(

@@ -1,6 +1,7 @@
 // hiway: pipelines whose stages run at the same time on CPU threads and inside persistent GPU kernels. Include this.
 #pragma once
 #include "hiway/config.hpp"
+#include "hiway/cpus.hpp"
 #include "hiway/error.hpp"
 #include "hiway/log.hpp"
 #include "hiway/output_file.hpp"

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <thread>
 #include <utility>
 
 #include "check.hpp"
+#include "hiway/cpus.hpp"
 #include "hiway/log.hpp"
 #include "monitor_tables.hpp"
 #include "residency.hpp"
@@ -71,7 +71,7 @@ class Preparer {
   // Once in a process, which may run many pipelines.
   void warn_of_threads() const {
     static std::atomic<bool> told{false};
-    std::string const warning = too_many_threads(prepared_.stages, std::thread::hardware_concurrency());
+    std::string const warning = too_many_threads(prepared_.stages, available_cpus());
     if (!warning.empty() && !told.exchange(true)) log(LogLevel::warning, warning);
   }
 

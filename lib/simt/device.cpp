@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "dispatcher.hpp"
+#include "hiway/cpus.hpp"
 #include "hiway/error.hpp"
 #include "hiway/launch/simt.hpp"
 #include "lane_scheduler.hpp"
@@ -63,7 +64,7 @@ DeviceLimits checked(DeviceLimits limits) {
     add_problem(problems, "stack_bytes is less than " + std::to_string(least_stack_bytes) + ": " +
                               std::to_string(limits.stack_bytes));
   if (!problems.empty()) throw ConfigError("emulated device: " + problems);
-  if (limits.os_threads == 0) limits.os_threads = std::clamp(std::thread::hardware_concurrency() / 2, 1u, 8u);
+  if (limits.os_threads == 0) limits.os_threads = std::clamp(available_cpus() / 2, 1u, 8u);
   return limits;
 }
 

@@ -22,6 +22,7 @@
 #include "bench/spinning.hpp"
 #include "bench/turn_limit.hpp"
 #include "cli/bad_input.hpp"
+#include "hiway/cpus.hpp"
 #include "tests/apps/stand_in.hpp"
 
 namespace bench {
@@ -221,7 +222,7 @@ struct Bed {
 TEST(LoadedBench, HasARowForEachWorkAndLevel) {
   std::vector<Row> const rows = Bed().run("--levels 0,1/2,2 --trips 5");
   EXPECT_THAT(first_wrong(rows), IsEmpty());
-  unsigned const cpus = cpus_of_this_process();
+  unsigned const cpus = hiway::available_cpus();
   std::vector<std::string> works;
   std::vector<unsigned> spinning;
   for (Row const& row : rows) {

@@ -7,9 +7,9 @@
 #include <iostream>
 #include <span>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "hiway/cpus.hpp"
 #include "tests/device.hpp"
 
 namespace {
@@ -81,7 +81,7 @@ void expect_five_billion(Direction direction, Movement movement) {
   got.copy_in(std::vector<Got>(1));
   std::atomic<std::uint64_t> items{0};
   std::atomic<std::uint64_t> sum{0};
-  CpuStageOptions const threads{.threads = std::clamp(std::thread::hardware_concurrency() / 2, 1u, 8u)};
+  CpuStageOptions const threads{.threads = std::clamp(hiway::available_cpus() / 2, 1u, 8u)};
   if (direction == Direction::cpu_to_gpu) {
     pipe.add_cpu_stage("count", CountSpans{}, into(numbers), threads);
   } else {

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "hiway/cpus.hpp"
 #include "hiway/error.hpp"
 #include "hiway/machine/thread_machine.hpp"
 #include "tests/cpus.hpp"
@@ -175,6 +176,19 @@ std::string refusal(std::vector<int> pin) {
 TEST(Pinning, ACpuThatDoesNotExistIsNamedAtPrepare) {
   EXPECT_EQ(refusal({-1}).find("stage 'source': pin: CPU -1 does not exist: there are "), 0u);
   EXPECT_EQ(refusal({allowed_cpus().front(), 100'000}).find("stage 'source': pin: CPU 100000 does not exist"), 0u);
+}
+
+TEST(Pinning, AvailableCpusAreThoseThatTheThreadMayRunOn) {
+  EXPECT_EQ(available_cpus(), allowed_cpus().size());
+  unsigned of_pinned = 0;
+  std::thread([&] {
+    cpu_set_t only;
+    CPU_ZERO(&only);
+    CPU_SET(allowed_cpus().front(), &only);
+    ASSERT_EQ(sched_setaffinity(0, sizeof only, &only), 0);
+    of_pinned = available_cpus();
+  }).join();
+  EXPECT_EQ(of_pinned, 1u);
 }
 
 TEST(Pinning, ACpuThatIsNotAllowedIsNamedAtPrepare) {
