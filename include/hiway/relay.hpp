@@ -117,4 +117,10 @@ HIWAY_DEVICE inline bool hear_if_free(Machine m, RelayBy<L>& r) {
          detail::if_free(m, r, [&] { return hear(m, r); });
 }
 
+/// Of an outbox: all items told are answered, so nothing is under way to the other side.
+template <class Machine>
+HIWAY_DEVICE inline bool is_answered(Machine m, Relays& r) {
+  return m.load(r.tells.to, Order::relaxed) == r.hears.link.peek(m);
+}
+
 }  // namespace hiway

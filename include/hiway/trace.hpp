@@ -49,6 +49,8 @@ class ThreadTrace {
   /// The calling thread is the traced one.
   [[nodiscard]] bool is_mine() const { return owner_ == &this_thread_context(); }
 
+  /// got() changes nothing now.
+  [[nodiscard]] bool ignores_hits() const { return misses_ == 0 && !records_; }
   void got(std::uint32_t tunnel) {
     if (misses_ >= patience) end_wait(tunnel);
     misses_ = 0;
@@ -105,7 +107,7 @@ class ThreadTrace {
 namespace detail {
 
 /// Whether an end belongs to the calling thread: a stage's body may let other threads use its ends, and what an end
-/// keeps for its stage's thread (trace, hand, staging) is not for them. Open ends belong to no thread.
+/// keeps for its stage's thread (trace, hand) is not for them. Open ends belong to no thread.
 template <class Port>
 [[nodiscard]] bool is_own(Port const& port) {
   return port.trace != nullptr && port.trace->is_mine();

@@ -84,6 +84,9 @@ void RunThreads::run(std::size_t stage, unsigned thread) {
   } catch (...) {
     errors_.fail(place.failure, std::current_exception());
   }
+  for (auto const& staging : place.threads[thread]->stagings) {
+    if (staging != nullptr) staging->end(ThreadMachine{});
+  }
   try {
     place.threads[thread]->trace.end();
   } catch (...) {
@@ -99,7 +102,11 @@ void RunThreads::run_body(std::size_t stage, unsigned thread) {
   this_thread_context() = {.thread = thread, .threads = s.executors, .wait = options.wait};
   push_range(s.description.name.c_str());
   ThreadLog& log = *layout_.prepared.places[stage].threads[thread];
-  log.trace.begin(traced_, s.description.from.empty(), log.waits);
+  bool const is_source = s.description.from.empty();
+  log.trace.begin(traced_, is_source, log.waits);
+  for (auto const& staging : log.stagings) {
+    if (staging != nullptr) staging->begin(traced_ && is_source);
+  }
   if (!options.pin.empty()) pin_this_thread(options.pin[thread % options.pin.size()]);
   declared.body(stage_ends(layout_, {stage}, thread));
 }

@@ -22,7 +22,10 @@ HIWAY_DEVICE inline void close_branch(Machine m, InletView const& v) {
   unsigned const thread = v.open ? 0 : m.thread_in_block();
   std::uint32_t const bit = 1u << (thread % 32);
   if constexpr (RoleOf<Machine>::stages_puts) {
-    if (!v.open && port.staging != nullptr) empty_staging(m, *port.staging);  // P4
+    if (!v.open && port.staging != nullptr) {
+      port.staging->end(m);
+      empty_staging(m, *port.staging);  // P4
+    }
   }
   if ((m.fetch_or(port.closed_lanes[thread / 32], bit, Order::acq_rel) & bit) != 0) return;
   std::uint32_t const lanes = v.open ? 1 : m.block_threads();

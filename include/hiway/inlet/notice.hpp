@@ -44,7 +44,7 @@ HIWAY_DEVICE inline void help_to_leave(Machine m, InletView const& v, Sent sent)
     if (Bell* const bell = v.ports->bell; bell != nullptr) bell->ring(crosses || sent == Sent::span ? ~0U : 1);
     if (!crosses || v.ring.tagged) return;
     Relays& r = *v.relays;
-    if (sent == Sent::span || m.load(r.tells.to, Order::relaxed) == r.hears.link.peek(m)) tell_if_free(m, r.tells);
+    if (sent == Sent::span || is_answered(m, r)) tell_if_free(m, r.tells);
   }
 }
 

@@ -118,33 +118,51 @@ HIWAY_PART_OF_CALLER HIWAY_DEVICE inline std::uint32_t together(Machine m, Inlet
   return converged_on(m, v.ring.words);
 }
 
-/// Puts one item into the staging of the calling thread's end; waits for room there.
-template <class Machine, class Write>
-void put_staged(Machine m, InletView const& v, Staging& staging, Write&& write) {
+/// Waits for room in the staging of the calling thread's end.
+template <class Machine>
+[[gnu::noinline]] void wait_for_slot(Machine m, InletView const& v, Staging& staging) {
   unsigned misses = 0;
-  while (staging.is_full(m)) {
+  do {
     if (make_room(m, v, staging)) continue;
     leave_if_aborted(m, *v.control, v.tunnel);
     wait_for_room(m, v, misses++);
-  }
+  } while (staging.is_full(m));
   note_room(m, v, misses);
-  write(staging.slot<Write>());
-  staging.publish(m);
-  v.ports->trace->put(v.tunnel);
-  if (Bell* const bell = v.ports->bell; bell != nullptr && bell->has_nappers()) wake_other_end(m, v, *bell, staging);
-  if (staging.is_look_due()) look_across(m, v, staging);
 }
 
-/// Puts one item for the calling lane, with whichever lanes are converged; waits for room.
+/// Puts one item into the staging of the calling thread's end. What few puts have to do is in functions of its own, so
+/// that the compiler puts the rest where the call is.
+template <class Machine, class Write>
+inline void put_staged(Machine m, InletView const& v, Staging& staging, Write&& write) {
+  if (staging.is_full(m)) wait_for_slot(m, v, staging);
+  write(staging.slot<Write>());
+  if (staging.must_follow(staging.publish(m))) follow_put(m, v, staging);
+}
+
+/// Puts one item for the calling lane, with whichever lanes are converged, into the tunnel itself; waits for room.
 HIWAY_NO_SPACE_CHECK template <class Machine, class Write>
-HIWAY_DEVICE inline void put(Machine m, InletView const& v, Write&& write) {
-  if constexpr (RoleOf<Machine>::stages_puts) {
-    if (Staging* const staging = staging_of(m, v); staging != nullptr) return put_staged(m, v, *staging, write);
-  }
+HIWAY_DEVICE inline void put_unstaged(Machine m, InletView const& v, Write&& write) {
   if (takes_ticket_first<Write>(v)) return put_tagged(m, v, together(m, v), true, write);
   unsigned misses = 0;
   for (; !try_put(m, v, together(m, v), true, write, after_misses(misses)); ++misses) wait_for_room(m, v, misses);
   note_room(m, v, misses);
+}
+
+/// The same where most puts are staged, and this is not to be compiled into each call.
+template <class Machine, class Write>
+[[gnu::noinline]] void put_unstaged_apart(Machine m, InletView const& v, Write&& write) {
+  put_unstaged(m, v, write);
+}
+
+/// Puts one item for the calling lane; waits for room.
+HIWAY_NO_SPACE_CHECK template <class Machine, class Write>
+HIWAY_DEVICE inline void put(Machine m, InletView const& v, Write&& write) {
+  if constexpr (RoleOf<Machine>::stages_puts) {
+    Staging* const staging = staging_of(m, v);
+    staging != nullptr ? put_staged(m, v, *staging, write) : put_unstaged_apart(m, v, write);
+  } else {
+    put_unstaged(m, v, write);
+  }
 }
 
 /// Puts for every lane of `group` with `need`, all lanes of `group` together; waits for room.

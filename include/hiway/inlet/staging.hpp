@@ -74,7 +74,7 @@ class Staging {
 
   /// `taken` lies where the end check finds it.
   Staging(std::size_t item_bytes, std::uint32_t most, Word<std::uint64_t>* taken)
-      : item_bytes_(item_bytes), mask_(most - 1), memory_(item_bytes * most / sizeof(Line) + 1), taken_(taken) {}
+      : mask_(most - 1), memory_(item_bytes * most / sizeof(Line) + 1), item_bytes_(item_bytes), taken_(taken) {}
 
   /// The number `n` of the list that begins at `first`, round and round.
   [[nodiscard]] static Staging* nth(Staging* first, unsigned n) {
@@ -88,11 +88,30 @@ class Staging {
     view_ = view;
     put_.bits = moved_.bits = seen_.bits = 0;
     busy_.bits = 0;
-    look_ = view.relays != nullptr ? 1 : never;
+    owner_.bits = nullptr;
+    look_ = stop_ = view.relays != nullptr ? 1 : never;
     next_ = limit_ = 0;
     asked_ = {};
   }
   [[nodiscard]] InletView const& view() const { return view_; }
+
+  /// From here on single items that the calling thread puts go here. `traced`: its trace is told of each.
+  void begin(bool traced) {
+    StageThread{}.store(owner_, static_cast<ThreadContext const*>(&this_thread_context()), Order::relaxed);
+    bell_ = view_.ports->bell;
+    traced_ = traced;
+    set_stop();
+  }
+  /// No more: the inlet is closed, or the thread has ended. *Threads*: any.
+  template <class Machine>
+  void end(Machine m) {
+    m.store(owner_, static_cast<ThreadContext const*>(nullptr), Order::relaxed);
+  }
+  /// Between the calling thread's begin() and end().
+  template <class Machine>
+  [[nodiscard]] bool is_of_this_thread(Machine m) {
+    return m.load(owner_, Order::relaxed) == &this_thread_context();
+  }
 
   // The thread's own.
   template <class Machine>
@@ -110,10 +129,13 @@ class Staging {
       return item(next_);
     }
   }
-  /// The item in slot() is put.
+  /// The item in slot() is put. Returns the number of the next.
   template <class Machine>
-  void publish(Machine m) {
-    m.store(put_, ++next_, Order::release);  // P1
+  std::uint64_t publish(Machine m) {
+    std::uint64_t const next = next_ + 1;
+    next_ = next;
+    m.store(put_, next, Order::release);  // P1
+    return next;
   }
 
   /// How many items are staged. Movers write the word that this reads.
@@ -121,7 +143,11 @@ class Staging {
   [[nodiscard]] std::uint64_t count(Machine m) {
     return next_ - m.load(moved_, Order::relaxed);
   }
-  /// After a put: whether the thread looks at the other end now. Never between CPU threads.
+  /// After a put, which published `next`: whether there is more to do (detail::follow_put).
+  [[nodiscard]] bool must_follow(std::uint64_t next) const { return next == stop_ || has_nappers(); }
+  [[nodiscard]] bool has_nappers() const { return bell_ != nullptr && bell_->has_nappers(); }
+  [[nodiscard]] bool is_traced() const { return traced_; }
+  /// Whether the thread looks at the other end now. Never between CPU threads.
   [[nodiscard]] bool is_look_due() const { return next_ == look_; }
   /// The next look is when twice as many have gathered.
   template <class Machine>
@@ -129,7 +155,10 @@ class Staging {
     if (look_ == never) return;
     std::uint64_t const staged = count(m);
     look_ = next_ + (staged != 0 ? staged : 1);
+    set_stop();
   }
+  /// Chooses the next put that is to be followed.
+  void set_stop() { stop_ = traced_ ? next_ + 1 : look_; }
   /// Grows while readers at the same home take items of the tunnel, from whichever thread's staging. Their words: not
   /// to be asked often.
   template <class Machine>
@@ -271,14 +300,18 @@ class Staging {
     return m.load(ring.words->taken, Order::relaxed) >= claimed;
   }
 
-  // The thread's line; others read `put_`.
+  // The thread's; others read `put_`. One line has all that a put needs.
   alignas(64) Word<std::uint64_t> put_{0};
-  std::uint64_t next_ = 0;   ///< as put_
-  std::uint64_t limit_ = 0;  ///< `next_` may go so far before it is full
-  std::uint64_t look_ = 1;   ///< when `next_` is this, a look is due
-  std::size_t item_bytes_;
+  Word<ThreadContext const*> owner_{nullptr};  ///< the thread whose puts come here
+  std::uint64_t next_ = 0;                     ///< as put_
+  std::uint64_t limit_ = 0;                    ///< `next_` may go so far before it is full
+  std::uint64_t stop_ = 1;                     ///< when `next_` is this, the put is followed
+  Bell const* bell_ = nullptr;
   std::uint64_t mask_;
   std::vector<Line> memory_;
+  std::size_t item_bytes_;
+  std::uint64_t look_ = 1;  ///< when `next_` is this, a look is due
+  bool traced_ = false;
   // The movers'.
   alignas(64) Word<std::uint64_t> moved_{0};
   Word<std::uint64_t> seen_{0};
@@ -296,12 +329,12 @@ inline std::uint64_t count_taken(Staging* first) {
   return taken;
 }
 
-/// The staging of a CPU thread's end; null: it has none, or the calling thread is another, or the end is closed.
+/// The staging of a CPU thread's end; null: it has none, or the calling thread is another, or it has ended.
 HIWAY_NO_SPACE_CHECK template <class Machine>
 HIWAY_DEVICE inline Staging* staging_of([[maybe_unused]] Machine m, [[maybe_unused]] InletView const& v) {
   if constexpr (RoleOf<Machine>::stages_puts) {
     Staging* const staging = v.ports->staging;
-    if (staging != nullptr && is_own(*v.ports) && m.load(v.ports->closed_lanes[0], Order::relaxed) == 0) return staging;
+    if (staging != nullptr && staging->is_of_this_thread(m)) return staging;
   }
   return nullptr;
 }
@@ -360,18 +393,27 @@ HIWAY_DEVICE inline void put_past_staging(Machine m, [[maybe_unused]] InletView 
 /// share. So it is for the first item, and then whenever twice as many have gathered.
 template <class Machine>
 void look_across(Machine m, InletView const& v, Staging& staging) {
-  if (m.load(v.relays->tells.to, Order::relaxed) == v.relays->hears.link.peek(m)) (void)move_staged(m, staging);
+  if (is_answered(m, *v.relays)) (void)move_staged(m, staging);
   staging.look_later(m);
 }
 
 /// After a put, while readers or monitors nap. Monitors are woken in any case, a reader for the first item that is
 /// staged, and then now and then: of several readers one may nap while the others get all that comes.
 template <class Machine>
-void wake_other_end(Machine m, InletView const& v, Bell& bell, Staging& staging) {
+void wake_other_end(Machine m, InletView const& v, Staging& staging) {
   constexpr std::uint64_t now_and_then = 16;
+  Bell& bell = *v.ports->bell;
   if (v.relays != nullptr) return bell.wake_all();
   std::uint64_t const n = staging.count(m);
   if (n == 1 || n % now_and_then == 0) bell.ring(1);
+}
+
+/// What few puts have to do besides.
+template <class Machine>
+[[gnu::noinline]] void follow_put(Machine m, InletView const& v, Staging& staging) {
+  if (staging.is_traced()) v.ports->trace->put(v.tunnel);
+  if (staging.has_nappers()) wake_other_end(m, v, staging);
+  staging.is_look_due() ? look_across(m, v, staging) : staging.set_stop();
 }
 
 /// A put finds its staging full. While readers at the same home are at work anywhere in the tunnel, they come to it,

@@ -24,7 +24,7 @@ void work_through(Machine m, OutletView const& v, Hand& hand, Body&& body) {
     Hand::Items const item = hand.next(m);
     if (item.count == 0) break;
     std::memcpy(room.bytes, item.first, sizeof(T));
-    note_result(m, v, true);
+    note_next(v);
     body(static_cast<T const&>(room.item()));
   }
   count_finished(m, v, done);

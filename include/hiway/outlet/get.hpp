@@ -143,6 +143,10 @@ inline void note_get(OutletView const& v, bool got) {
     port.trace->missed(v.tunnel);
   }
 }
+/// The same of an item that lay in the thread's own hand: mostly nothing has changed since the last one.
+inline void note_next(OutletView const& v) {
+  if (!v.ports->busy || !v.ports->trace->ignores_hits()) note_get(v, true);
+}
 HIWAY_NO_SPACE_CHECK template <class Machine>
 HIWAY_DEVICE inline void note_result(Machine, [[maybe_unused]] OutletView const& v, [[maybe_unused]] bool got) {
   if constexpr (RoleOf<Machine>::keeps_trace) {
