@@ -259,24 +259,44 @@ TEST(Staging, AStageBetweenEndsItsTasksAfterItsPuts) {
   EXPECT_EQ(reader.count(), items);
 }
 
+/// A reader that pauses after its first item, while no task of its own is open.
+auto reader_that_pauses(std::uint32_t& got, std::chrono::milliseconds pause) {
+  return [&got, pause](Outlet<Numbered> in) {
+    for (Numbered item; in.next_h(item);) {
+      ++got;
+      in.end_task_h();
+      if (got == 1) std::this_thread::sleep_for(pause);
+    }
+  };
+}
+
 TEST(Staging, WhatIsStagedAtTheCloseIsNotLostWhileTheReaderPauses) {
   constexpr std::uint32_t items = 50;
   std::uint32_t got = 0;
   Pipeline pipe({.device = "simt"});
   auto& t = pipe.create_tunnel<Numbered>("numbers", Direction::cpu_to_cpu, {.capacity_items = capacity});
   pipe.add_cpu_stage("writer", writer_of(items), into(t));
-  pipe.add_cpu_stage(
-      "reader",
-      [&](Outlet<Numbered> in) {
-        for (Numbered item; in.next_h(item);) {
-          ++got;
-          in.end_task_h();
-          if (got == 1) std::this_thread::sleep_for(200ms);  // no task is open
-        }
-      },
-      from(t));
+  pipe.add_cpu_stage("reader", reader_that_pauses(got, 200ms), from(t));
   pipe.run();
   EXPECT_EQ(got, items);
+}
+
+// A stage in item or value form puts in its tasks only. So what it puts into ends with the tasks, before it closes.
+TEST(Staging, WhatIsStagedAtTheEndOfATaskIsNotLostWhileTheReaderPauses) {
+  constexpr std::uint32_t items = 50;
+  std::uint32_t got = 0;
+  Pipeline pipe({.device = "simt"});
+  auto& a = pipe.create_tunnel<Numbered>("a", Direction::cpu_to_cpu, {.capacity_items = capacity});
+  auto& b = pipe.create_tunnel<Numbered>("b", Direction::cpu_to_cpu, {.capacity_items = capacity});
+  pipe.add_cpu_stage("source", writer_of(items), into(a));
+  pipe.add_cpu_stage(
+      "between", [](Numbered const& item) { return item; }, from(a), into(b));
+  pipe.add_cpu_stage("reader", reader_that_pauses(got, 20ms), from(b));
+  for (int run = 0; run < 20; ++run) {  // the check must come before the close
+    got = 0;
+    pipe.run();
+    ASSERT_EQ(got, items);
+  }
 }
 
 TEST(Staging, AnotherThreadEndsTasksWhileTheirStagePuts) {
