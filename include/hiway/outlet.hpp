@@ -98,8 +98,23 @@ class Outlet : public TeamOutlet<T> {
   }
 
  private:
-  template <class Machine>
+  HIWAY_NO_SPACE_CHECK template <class Machine>
   HIWAY_DEVICE bool get_with(Machine m, T& item) const {
+    if constexpr (RoleOf<Machine>::keeps_hand) {
+      if (!detail::get_held(m, view_, ReadItem<T>{item})) return claim_apart(m, item);
+      m.misses(misses_) = 0;
+      return true;
+    } else {
+      return claim_with(m, item);
+    }
+  }
+  /// Where most items lie in a hand, and this is not to be compiled into each call.
+  template <class Machine>
+  [[gnu::noinline]] bool claim_apart(Machine m, T& item) const {
+    return claim_with(m, item);
+  }
+  template <class Machine>
+  HIWAY_DEVICE bool claim_with(Machine m, T& item) const {
     Credits const credits = after_misses(m.misses(misses_));
     bool const got = detail::get_once(m, view_, detail::together(m, view_), true, Credit::early, ReadItem<T>{item},
                                       credits, detail::LookIn::all, next_);

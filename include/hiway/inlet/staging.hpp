@@ -25,7 +25,8 @@
 //   P3  `busy` is a try-lock. Its holder alone takes or moves, from `moved` on: in the order of the puts. A put past
 //       the staging first waits until nothing is staged
 //   P4  an end of a task, or a close, first acquires a `moved` that has reached `put`: all that was staged is counted
-//       before the task counts as finished, or the end as closed (termination.hpp T1, T3)
+//       before the task counts as finished, or the end as closed (termination.hpp T1, T3). The end check waits for
+//       tasks only where a stage puts in its tasks alone, as in item and value form
 //   P5  nobody waits with `busy` held but for the turn of a slot, which does not wait for this holder (ring.hpp I2)
 //   P6  a reader takes from here only if, after it acquired `put`, it sees that every ticket of the ring's puts was
 //       granted to a get. What the thread has put into the ring before is among these. So a reader that takes from here

@@ -154,6 +154,18 @@ HIWAY_DEVICE inline void note_result(Machine, [[maybe_unused]] OutletView const&
   }
 }
 
+/// One item from the calling thread's own hand, if it holds any.
+template <class Machine, class Read>
+inline bool get_held(Machine m, OutletView const& v, Read&& read) {
+  Hand* const hand = hand_of(m, v);
+  if (hand == nullptr) return false;
+  Hand::Items const item = hand->next(m);
+  if (item.count == 0) return false;
+  read(item.first);
+  note_next(v);
+  return true;
+}
+
 HIWAY_ITEMS_MAY_LOOK_UNSET
 /// One try for all lanes of `group`: `work(T const&)` in each lane that got an item. It looks beyond the home shard
 /// only after a miss: a look there disturbs that shard's own readers.

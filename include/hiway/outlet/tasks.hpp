@@ -14,14 +14,21 @@
 
 namespace hiway::detail {
 
+/// Ends of tasks that are counted with later ones: the thread's hand holds items, which others cannot take.
+template <class Machine>
+inline bool defer_ends(Machine m, OutletView const& v, std::uint64_t n) {
+  Hand* const hand = hand_of(m, v);
+  if (hand == nullptr || hand->is_shared() || hand->held(m) == 0) return false;
+  hand->defer_ends(n);
+  return true;
+}
+
 HIWAY_NO_SPACE_CHECK template <class Machine>
 HIWAY_DEVICE inline void count_finished_in(Machine m, OutletView const& v, std::uint64_t n) {
   OutletPort& port = port_of(m, v);
   if constexpr (RoleOf<Machine>::keeps_hand) {
-    if (Hand* const hand = hand_of(m, v); hand != nullptr) {
-      if (!hand->is_shared() && hand->held(m) != 0) return hand->defer_ends(n);
-      n += hand->take_ends();
-    }
+    if (defer_ends(m, v, n)) return;
+    if (Hand* const hand = hand_of(m, v); hand != nullptr) n += hand->take_ends();
   }
   if constexpr (RoleOf<Machine>::stages_puts) {
     if (port.staged != nullptr) empty_all_of_thread(m, port.staged->writes);  // P4
@@ -44,6 +51,17 @@ HIWAY_DEVICE inline void count_finished(Machine m, OutletView const& v, std::uin
     if (n == 0) return;
   }
   count_finished_in(m, v, n);
+}
+
+/// The same, not compiled into each call.
+template <class Machine>
+[[gnu::noinline]] void count_finished_apart(Machine m, OutletView const& v, std::uint64_t n) {
+  count_finished(m, v, n);
+}
+/// A CPU thread's call ends `n` tasks.
+template <class Machine>
+inline void end_own_tasks(Machine m, OutletView const& v, std::uint64_t n) {
+  if (!defer_ends(m, v, n)) count_finished_apart(m, v, n);
 }
 
 /// Ends one task of each lane of `group` with `need`; all lanes of `group` together. The release comes after the

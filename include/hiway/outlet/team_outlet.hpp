@@ -23,7 +23,7 @@ class AnyOutlet {
   /// Ends the tasks of `tasks` items that were got. *Errors*: ending more than were got ends the run
   /// (end_task_too_many).
   void end_task_h(std::size_t tasks = 1) const {
-    on_this_thread([&](auto m) { count_with(m, tasks); });
+    on_this_thread([&](auto m) { detail::end_own_tasks(m, view_, tasks); });
   }
   HIWAY_DEVICE void end_task_d() const {
     on_this_device([&](auto m) { end_one(m); });
@@ -108,13 +108,13 @@ class AnyOutlet {
   mutable std::uint32_t next_ = 0;  // TagReader::next
 
  private:
-  template <class Machine>
-  HIWAY_DEVICE void count_with(Machine m, std::size_t tasks) const {
-    detail::count_finished(m, view_, tasks);
-  }
-  template <class Machine>
+  HIWAY_NO_SPACE_CHECK template <class Machine>
   HIWAY_PART_OF_CALLER HIWAY_DEVICE void end_one(Machine m) const {
-    detail::end_tasks(m, view_, detail::together(m, view_), true);
+    if constexpr (RoleOf<Machine>::keeps_hand) {
+      detail::end_own_tasks(m, view_, 1);
+    } else {
+      detail::end_tasks(m, view_, detail::together(m, view_), true);
+    }
   }
   template <class Machine>
   HIWAY_PART_OF_CALLER HIWAY_DEVICE void end_several(Machine m, std::size_t tasks) const {
