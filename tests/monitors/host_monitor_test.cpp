@@ -97,6 +97,19 @@ TEST(HostMonitor, ABellEndsItsNapsAndThoseThatFollowAreShort) {
   }));
 }
 
+// A ring costs a put more than it saves while naps are short, so nobody sees these.
+TEST(HostMonitor, IsSeenToNapWhenItsNapsAreLongOnly) {
+  std::chrono::microseconds short_naps{0};
+  for (unsigned n = 1; nap_length(n) < 200us; ++n) short_naps += nap_length(n);
+  Bell bell;
+  HostMonitor monitor(
+      {[] { return false; }}, [] { return false; }, [](std::exception_ptr const&) {}, bell, Wait::sleep);
+  auto const began = std::chrono::steady_clock::now();
+  std::jthread const thread = run(monitor);
+  EXPECT_TRUE(comes([&] { return bell.has_nappers(); }));
+  EXPECT_GE(std::chrono::steady_clock::now() - began, short_naps);
+}
+
 TEST(HostMonitor, WaitsAsItIsTold) {
   for (Wait const wait : {Wait::automatic, Wait::spin, Wait::yield, Wait::sleep}) {
     std::atomic<unsigned> steps = 0;
