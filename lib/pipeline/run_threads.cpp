@@ -85,7 +85,7 @@ void RunThreads::run(std::size_t stage, unsigned thread) {
     errors_.fail(place.failure, std::current_exception());
   }
   for (auto const& staging : place.threads[thread]->stagings) {
-    if (staging != nullptr) staging->end(ThreadMachine{});
+    if (staging != nullptr) staging->owner().end(ThreadMachine{});
   }
   try {
     place.threads[thread]->trace.end();
@@ -105,7 +105,7 @@ void RunThreads::run_body(std::size_t stage, unsigned thread) {
   bool const is_source = s.description.from.empty();
   log.trace.begin(traced_, is_source, log.waits);
   for (auto const& staging : log.stagings) {
-    if (staging != nullptr) staging->begin(traced_ && is_source);
+    if (staging != nullptr) staging->owner().begin(staging->view().ports->bell, traced_ && is_source);
   }
   if (!options.pin.empty()) pin_this_thread(options.pin[thread % options.pin.size()]);
   declared.body(stage_ends(layout_, {stage}, thread));

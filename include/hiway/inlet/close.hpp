@@ -23,7 +23,7 @@ HIWAY_DEVICE inline void close_branch(Machine m, InletView const& v) {
   std::uint32_t const bit = 1u << (thread % 32);
   if constexpr (RoleOf<Machine>::stages_puts) {
     if (!v.open && port.staging != nullptr) {
-      port.staging->end(m);
+      port.staging->owner().end(m);
       empty_staging(m, *port.staging);  // P4
     }
   }

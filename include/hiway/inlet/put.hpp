@@ -136,7 +136,8 @@ template <class Machine, class Write>
 inline void put_staged(Machine m, InletView const& v, Staging& staging, Write&& write) {
   if (staging.is_full(m)) wait_for_slot(m, v, staging);
   write(staging.slot<Write>());
-  if (staging.must_follow(staging.publish(m))) follow_put(m, v, staging);
+  std::uint64_t const put = staging.publish(m);
+  if (staging.owner().must_follow(put)) follow_put(m, v, staging, put);
 }
 
 /// Puts one item for the calling lane, with whichever lanes are converged, into the tunnel itself; waits for room.

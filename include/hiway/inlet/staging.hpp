@@ -49,6 +49,7 @@
 #include "hiway/fault.hpp"
 #include "hiway/inlet/lateness.hpp"
 #include "hiway/inlet/notice.hpp"
+#include "hiway/inlet/staging_owner.hpp"
 #include "hiway/inlet/view.hpp"
 #include "hiway/machine/stage_thread.hpp"
 #include "hiway/relay.hpp"
@@ -89,30 +90,13 @@ class Staging {
     view_ = view;
     put_.bits = moved_.bits = seen_.bits = 0;
     busy_.bits = 0;
-    owner_.bits = nullptr;
-    look_ = stop_ = view.relays != nullptr ? 1 : never;
+    owner_.reset(view.relays != nullptr);
     next_ = limit_ = 0;
     asked_ = {};
   }
   [[nodiscard]] InletView const& view() const { return view_; }
 
-  /// From here on single items that the calling thread puts go here. `traced`: its trace is told of each.
-  void begin(bool traced) {
-    StageThread{}.store(owner_, static_cast<ThreadContext const*>(&this_thread_context()), Order::relaxed);
-    bell_ = view_.ports->bell;
-    traced_ = traced;
-    set_stop();
-  }
-  /// No more: the inlet is closed, or the thread has ended. *Threads*: any.
-  template <class Machine>
-  void end(Machine m) {
-    m.store(owner_, static_cast<ThreadContext const*>(nullptr), Order::relaxed);
-  }
-  /// Between the calling thread's begin() and end().
-  template <class Machine>
-  [[nodiscard]] bool is_of_this_thread(Machine m) {
-    return m.load(owner_, Order::relaxed) == &this_thread_context();
-  }
+  [[nodiscard]] StagingOwner& owner() { return owner_; }
 
   // The thread's own.
   template <class Machine>
@@ -130,7 +114,7 @@ class Staging {
       return item(next_);
     }
   }
-  /// The item in slot() is put. Returns the number of the next.
+  /// The item in slot() is put. Returns how many were, which is its number.
   template <class Machine>
   std::uint64_t publish(Machine m) {
     std::uint64_t const next = next_ + 1;
@@ -144,22 +128,11 @@ class Staging {
   [[nodiscard]] std::uint64_t count(Machine m) {
     return next_ - m.load(moved_, Order::relaxed);
   }
-  /// After a put, which published `next`: whether there is more to do (detail::follow_put).
-  [[nodiscard]] bool must_follow(std::uint64_t next) const { return next == stop_ || has_nappers(); }
-  [[nodiscard]] bool has_nappers() const { return bell_ != nullptr && bell_->has_nappers(); }
-  [[nodiscard]] bool is_traced() const { return traced_; }
-  /// Whether the thread looks at the other end now. Never between CPU threads.
-  [[nodiscard]] bool is_look_due() const { return next_ == look_; }
   /// The next look is when twice as many have gathered.
   template <class Machine>
   void look_later(Machine m) {
-    if (look_ == never) return;
-    std::uint64_t const staged = count(m);
-    look_ = next_ + (staged != 0 ? staged : 1);
-    set_stop();
+    owner_.look_later(next_, count(m));
   }
-  /// Chooses the next put that is to be followed.
-  void set_stop() { stop_ = traced_ ? next_ + 1 : look_; }
   /// Grows while readers at the same home take items of the tunnel, from whichever thread's staging. Their words: not
   /// to be asked often.
   template <class Machine>
@@ -226,8 +199,6 @@ class Staging {
   Staging* next_of_thread = nullptr;  ///< the list that begins at StagedEnd::writes
 
  private:
-  static constexpr std::uint64_t never = ~std::uint64_t{0};
-
   struct alignas(64) Line {
     std::byte bytes[64];
   };
@@ -301,18 +272,14 @@ class Staging {
     return m.load(ring.words->taken, Order::relaxed) >= claimed;
   }
 
-  // The thread's; others read `put_`. One line has all that a put needs.
+  // The thread's; others read `put_`.
   alignas(64) Word<std::uint64_t> put_{0};
-  Word<ThreadContext const*> owner_{nullptr};  ///< the thread whose puts come here
-  std::uint64_t next_ = 0;                     ///< as put_
-  std::uint64_t limit_ = 0;                    ///< `next_` may go so far before it is full
-  std::uint64_t stop_ = 1;                     ///< when `next_` is this, the put is followed
-  Bell const* bell_ = nullptr;
+  std::uint64_t next_ = 0;   ///< as put_
+  std::uint64_t limit_ = 0;  ///< `next_` may go so far before it is full
   std::uint64_t mask_;
+  StagingOwner owner_;
   std::vector<Line> memory_;
   std::size_t item_bytes_;
-  std::uint64_t look_ = 1;  ///< when `next_` is this, a look is due
-  bool traced_ = false;
   // The movers'.
   alignas(64) Word<std::uint64_t> moved_{0};
   Word<std::uint64_t> seen_{0};
@@ -335,7 +302,7 @@ HIWAY_NO_SPACE_CHECK template <class Machine>
 HIWAY_DEVICE inline Staging* staging_of([[maybe_unused]] Machine m, [[maybe_unused]] InletView const& v) {
   if constexpr (RoleOf<Machine>::stages_puts) {
     Staging* const staging = v.ports->staging;
-    if (staging != nullptr && staging->is_of_this_thread(m)) return staging;
+    if (staging != nullptr && staging->owner().is_this_thread(m)) return staging;
   }
   return nullptr;
 }
@@ -409,12 +376,13 @@ void wake_other_end(Machine m, InletView const& v, Staging& staging) {
   if (n == 1 || n % now_and_then == 0) bell.ring(1);
 }
 
-/// What few puts have to do besides.
+/// What few puts have to do besides: `put` is the number of the last.
 template <class Machine>
-[[gnu::noinline]] void follow_put(Machine m, InletView const& v, Staging& staging) {
-  if (staging.is_traced()) v.ports->trace->put(v.tunnel);
-  if (staging.has_nappers()) wake_other_end(m, v, staging);
-  staging.is_look_due() ? look_across(m, v, staging) : staging.set_stop();
+[[gnu::noinline]] void follow_put(Machine m, InletView const& v, Staging& staging, std::uint64_t put) {
+  StagingOwner& owner = staging.owner();
+  if (owner.is_traced()) v.ports->trace->put(v.tunnel);
+  if (owner.has_nappers()) wake_other_end(m, v, staging);
+  owner.is_look_due(put) ? look_across(m, v, staging) : owner.follow_from(put);
 }
 
 /// A put finds its staging full. While readers at the same home are at work anywhere in the tunnel, they come to it,
