@@ -1,5 +1,5 @@
-// A traced run: what its threads did is in slices where they did it, what its tunnels held in counters, and both agree with
-// the report.
+// A traced run: what its threads did is in slices where they did it, what its tunnels held in counters, and both agree
+// with the report.
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -175,10 +175,10 @@ TEST(Trace, AStageThatSleepsAtAnItemShowsOneSliceThere) {
   expect_nested(trace.slices);
 }
 
-TEST(Trace, ASourceThatSleepsShowsOneSliceToo) {
-  HIWAY_NEEDS_DEVICE();
+/// A source that sleeps before its item 100 of 200.
+void expect_a_slice_of_a_source_that_sleeps(std::size_t capacity_items) {
   Pipeline pipe(traced());
-  auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_cpu, {.capacity_items = 4});
+  auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_cpu, {.capacity_items = capacity_items});
   feed(pipe, numbers, 200, [](int i) {
     if (i == 100) std::this_thread::sleep_for(milliseconds(37));
   });
@@ -195,6 +195,16 @@ TEST(Trace, ASourceThatSleepsShowsOneSliceToo) {
   std::vector<Slice> const waits = trace.of("get");
   EXPECT_TRUE(std::ranges::any_of(waits, [](Slice const& s) { return s.length > 30'000 && s.tunnel == "numbers"; }));
   expect_nested(trace.slices);
+}
+
+TEST(Trace, ASourceThatSleepsShowsOneSliceToo) {
+  HIWAY_NEEDS_DEVICE();
+  expect_a_slice_of_a_source_that_sleeps(4);
+}
+
+TEST(Trace, ASourceThatStagesItsPutsShowsOneSliceToo) {
+  HIWAY_NEEDS_DEVICE();
+  expect_a_slice_of_a_source_that_sleeps(1024);
 }
 
 /// Each second of a wait is a wait, and each of work is work, in whatever form the stage is.
