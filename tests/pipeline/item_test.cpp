@@ -193,6 +193,20 @@ void expect_each_item_once() {
   }
 }
 
+TEST(Items, AreCopiedAsWideAsTheirSizeAllows) {
+  struct Twelve {
+    std::uint32_t words[3];
+  };
+  static_assert(slot_alignment<std::uint8_t> == 1 && slot_alignment<Twelve> == 4 && slot_alignment<Payload<24>> == 8);
+  static_assert(slot_alignment<Payload<16>> == 16 && alignof(Payload<16>) == 8);
+  alignas(16) std::byte slot[16];
+  Payload<16> put{};
+  put.fill(7);
+  WriteItem<Payload<16>>{put}(slot);
+  Payload<16> got{};
+  ReadItem<Payload<16>>{got}(slot);
+  EXPECT_TRUE(got.first() == 7 && got.whole());
+}
 TEST(Items, Of1ByteTakeEveryRoad) {
   HIWAY_NEEDS_DEVICE();
   expect_each_item_once<1>();
