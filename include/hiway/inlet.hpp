@@ -33,8 +33,8 @@ class Inlet : public TeamInlet<T> {
   /// Puts `item`. *Waits* until the tunnel has room. When the run aborts it throws Unwind; if an exception is already
   /// in flight, it drops the item and returns. *Threads*: any number at once.
   /// *Errors*: put_after_close, put_after_end, spill_exhausted end the run with an error that names stage and tunnel.
-  void put_h(T const& item) const {
-    on_this_thread([&](auto m) { put_one(m, item); });
+  HIWAY_PART_OF_CALLER void put_h(T const& item) const {
+    on_this_thread([&](auto m) HIWAY_PART_OF_CALLER { put_one(m, item); });
   }
   HIWAY_DEVICE void put_d(T const& item) const {
     on_this_device([&](auto m) { put_one(m, item); });
@@ -85,7 +85,7 @@ class Inlet : public TeamInlet<T> {
 
  private:
   template <class Machine>
-  HIWAY_DEVICE void put_one(Machine m, T const& item) const {
+  HIWAY_PART_OF_CALLER HIWAY_DEVICE void put_one(Machine m, T const& item) const {
     detail::put(m, view_, WriteItem<T>{item});
   }
   template <class Machine>

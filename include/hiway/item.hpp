@@ -148,6 +148,25 @@ struct WriteItem {
     }
   }
 };
+/// The same of an item of its own.
+template <class T>
+struct WriteOwnItem {
+  static constexpr std::size_t bytes = sizeof(T);
+  ItemRoom<T> room;
+  HIWAY_DEVICE void operator()(std::byte* slot) const { WriteItem<T>{*reinterpret_cast<T const*>(room.bytes)}(slot); }
+};
+/// `write` for a function that is not compiled into its caller: one with an item of its own, if that is small. So the
+/// compiler may keep the caller's item in registers.
+template <class T>
+requires(!stays_in_slot<T>) inline WriteOwnItem<T> with_own_item(WriteItem<T> const& write) {
+  WriteOwnItem<T> own;
+  copy_item(own.room.item(), write.item);
+  return own;
+}
+template <class Write>
+inline Write const& with_own_item(Write const& write) {
+  return write;
+}
 /// Reads an item from its slot.
 template <class T>
 struct ReadItem {

@@ -6,6 +6,7 @@
 #pragma once
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 #include "hiway/branches.hpp"
 #include "hiway/fault.hpp"
@@ -14,6 +15,7 @@
 #include "hiway/inlet/notice.hpp"
 #include "hiway/inlet/staging.hpp"
 #include "hiway/inlet/view.hpp"
+#include "hiway/item.hpp"
 #include "hiway/machine/stage_thread.hpp"
 #include "hiway/relay.hpp"
 #include "hiway/ring.hpp"
@@ -133,7 +135,7 @@ template <class Machine>
 /// Puts one item into the staging of the calling thread's end. What few puts have to do is in functions of its own, so
 /// that the compiler puts the rest where the call is.
 template <class Machine, class Write>
-inline void put_staged(Machine m, InletView const& v, Staging& staging, Write&& write) {
+HIWAY_PART_OF_CALLER inline void put_staged(Machine m, InletView const& v, Staging& staging, Write&& write) {
   if (staging.is_full(m)) wait_for_slot(m, v, staging);
   write(staging.slot<Write>());
   std::uint64_t const put = staging.publish(m);
@@ -157,10 +159,11 @@ template <class Machine, class Write>
 
 /// Puts one item for the calling lane; waits for room.
 HIWAY_NO_SPACE_CHECK template <class Machine, class Write>
-HIWAY_DEVICE inline void put(Machine m, InletView const& v, Write&& write) {
+HIWAY_PART_OF_CALLER HIWAY_DEVICE inline void put(Machine m, InletView const& v, Write&& write) {
   if constexpr (RoleOf<Machine>::stages_puts) {
     Staging* const staging = staging_of(m, v);
-    staging != nullptr ? put_staged(m, v, *staging, write) : put_unstaged_apart(m, v, write);
+    staging != nullptr ? put_staged(m, v, *staging, write)
+                       : put_unstaged_apart(m, v, with_own_item(std::as_const(write)));
   } else {
     put_unstaged(m, v, write);
   }

@@ -31,7 +31,7 @@ inline void require_thread() {
 namespace detail {
 
 template <class Machine, class Body, class... Left>
-decltype(auto) call_or_leave(Machine m, Body& body, Left... if_left) {
+HIWAY_PART_OF_CALLER inline decltype(auto) call_or_leave(Machine m, Body& body, Left... if_left) {
   using Result = decltype(body(m));
   constexpr bool has_result = !std::is_void_v<Result>;
   if constexpr (has_result && !std::is_arithmetic_v<Result>) {
@@ -63,7 +63,7 @@ HIWAY_DEVICE inline decltype(auto) on_this_device(Body&& body, [[maybe_unused]] 
 
 /// Calls `body` with the machine of a CPU thread. *Throws* WrongDevice on an emulated lane.
 template <class Body, class... Left>
-inline decltype(auto) on_this_thread(Body&& body, Left... if_left) {
+HIWAY_PART_OF_CALLER inline decltype(auto) on_this_thread(Body&& body, Left... if_left) {
   require_thread();
   return detail::call_or_leave(StageThread{}, body, if_left...);
 }
