@@ -102,6 +102,12 @@ struct ExploreMachine {
     Explorer::here().fence();
     point();
   }
+  void asymmetric_fence_light() const {}
+  void asymmetric_fence_heavy() const {
+    point();
+    Explorer::here().fence_all();
+    point();
+  }
   void fence_behind_ticket() const {
     if (atomics == Atomics::of_cpu) fence_across();
   }

@@ -140,6 +140,7 @@ class Explorer {
     return false;
   }
   void fence() { memory_.fence(current_); }
+  void fence_all() { memory_.fence_all(fibers_); }
   void acquire_fence() { memory_.acquire_fence(current_); }
   void release_fence() { memory_.release_fence(current_); }
   /// Plain memory that is written and read as a whole.

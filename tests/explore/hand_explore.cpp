@@ -4,6 +4,7 @@
 
 #include <array>
 #include <optional>
+#include <utility>
 
 #include "tests/explore/search.hpp"
 #include "tests/explore/tunnels.hpp"
@@ -16,8 +17,8 @@ using namespace hiway::explore;
 /// What a reader does in the task of the first item.
 enum class First : std::uint8_t { nothing, awaits_the_second, aborts };
 
-/// One writer, the check, and `Readers` whose hands hold two items.
-template <unsigned Readers, unsigned Each, First Does = First::nothing>
+/// One writer, the check, and `Readers` whose hands hold `Most` items.
+template <unsigned Readers, unsigned Each, First Does = First::nothing, unsigned Most = 2>
 struct Hands {
   static constexpr auto warps = [] {
     std::array<unsigned, 2 + Readers> lanes{};
@@ -25,12 +26,12 @@ struct Hands {
     return lanes;
   }();
 
-  Hands() : tunnel({.capacity = 2}) {
+  Hands() : tunnel({.capacity = Most}) {
     for (unsigned r = 0; r < Readers; ++r) {
-      Hand& hand = hands[r].emplace(sizeof(Torn), 2);
+      Hand& hand = hands[r].emplace(sizeof(Torn), Most);
       if (Readers > 1) hand.share(r == 0 ? nullptr : &*hands[r - 1], t.outlets[r].got);
       hand.reset();
-      while (hand.length() < 2) hand.claimed(1);
+      while (hand.length() < Most) hand.claimed(hand.length());
     }
   }
   void run(unsigned warp, ExploreMachine m) {
@@ -77,8 +78,11 @@ struct Hands {
     if (hand.may_fill(m) ? fill(m, v, hand, x) : t.try_get(m, reader, x)) return true;
     if (!hand.is_shared()) return false;
     auto const read_one = [&](std::byte const* item, std::uint32_t, std::uint32_t) { ReadTorn{m, x}(item); };
-    // Two looks: a wait of the explorer ends only when another lane writes.
-    if (hand.take_from_others(m, 1, read_one) == 0 && hand.take_from_others(m, 1, read_one) == 0) return false;
+    // Two looks, which are not made at every step: a wait of the explorer ends only when another lane writes.
+    unsigned steps = 0;
+    while (hand.take_from_others(m, 1, read_one) == 0) {
+      if (++steps == 2 * Hand::between_looks) return false;
+    }
     m.fetch_add(v.ports->got, std::uint64_t{1}, Order::relaxed);
     return true;
   }
@@ -112,9 +116,68 @@ struct Hands {
   Ledger<1, Each> ledger;
 };
 
+/// A hand's items without a tunnel: their owner fills `Runs` runs of three, and `Others` take from them.
+template <unsigned Others, unsigned Runs, bool Opens = true>
+struct RunsOfThree {
+  static constexpr auto warps = [] {
+    std::array<unsigned, 1 + Others> lanes{};
+    lanes.fill(1);
+    return lanes;
+  }();
+  static constexpr unsigned longest = 3;
+
+  RunsOfThree() { items.reset(Opens); }
+  void run(unsigned warp, ExploreMachine m) { warp == 0 ? own(m) : take(m); }
+
+  void own(ExploreMachine m) {
+    for (unsigned r = 0; r < Runs; ++r) {
+      for (unsigned misses = 0; !items.may_fill(m); ++misses) m.relax(misses);
+      for (unsigned i = 0; i < longest; ++i) WriteTorn{m, longest * r + i}(items.room() + i * sizeof(Torn));
+      items.fill(m, longest);
+      note(m, items.room());
+      // One run by one call, the next by several.
+      if (r % 2 == 0) items.take_each(m, [&](std::byte const* item) { note(m, item); });
+      for (ItemsInRow row = items.take(m, 2); row.count != 0; row = items.take(m, 1)) {
+        for (unsigned i = 0; i < row.count; ++i) note(m, row.first + i * sizeof(Torn));
+      }
+    }
+    m.store(over, 1u, Order::release);
+  }
+  void take(ExploreMachine m) {
+    for (unsigned misses = 0; m.load(over, Order::acquire) == 0;) {
+      ItemsInRow const row = items.take_from_owner(m, 1);
+      if (row.count == 0) {
+        m.relax(misses++);
+        continue;
+      }
+      misses = 0;
+      note(m, row.first);
+      items.read(m);
+    }
+  }
+  void note(ExploreMachine m, std::byte const* item) {
+    std::uint32_t x = 0;
+    ReadTorn{m, x}(item);
+    require(x < seen.size() && !std::exchange(seen[x], true), "an item was taken twice");
+  }
+
+  void check() const {
+    for (bool const one : seen) require(one, "an item was lost");
+  }
+
+  HeldItems items{sizeof(Torn), longest};
+  Word<std::uint32_t> over{0};
+  std::array<bool, Runs * longest> seen{};
+};
+
+TEST(ExploreHeldItems, OwnerAndAnotherTakeEachOnce) { expect_no_failure<RunsOfThree<1, 2>>(); }
+TEST(ExploreHeldItems, OwnerAndTwoOthersTakeEachOnce) { expect_no_failure<RunsOfThree<2, 2>>(); }
+TEST(ExploreHeldItems, WithoutFencesOfAllThreadsRunsAreNeverOpen) { expect_no_failure<RunsOfThree<2, 2, false>>(); }
+
 TEST(ExploreHand, TheOnlyReaderGetsItemsInOrder) { expect_no_failure<Hands<1, 4>>(); }
 TEST(ExploreHand, TwoReadersTakeEachItemOnce) { expect_no_failure<Hands<2, 3>>(); }
 TEST(ExploreHand, AHandIsFilledAgainAfterAnotherTookFromIt) { expect_no_failure<Hands<2, 5>>(); }
+TEST(ExploreHand, ALongerRunIsTakenOnce) { expect_no_failure<Hands<2, 5, First::nothing, 4>>(); }
 TEST(ExploreHand, ABodyMayWaitForAnItemInItsOwnHand) { expect_no_failure<Hands<2, 3, First::awaits_the_second>>(); }
 TEST(ExploreHand, AnAbortLeavesNobodyWaiting) { expect_no_failure<Hands<2, 4, First::aborts>>(); }
 

@@ -96,6 +96,12 @@ class WeakMemory {
     fences_.join_words(f.now);
     release(fiber, f.fenced);
   }
+  /// A fence of each of `fibers` fibers, all of them at one moment.
+  void fence_all(unsigned fibers) {
+    for (int twice = 0; twice != 2; ++twice) {  // so that each sees what all others have done
+      for (unsigned fiber = 0; fiber != fibers; ++fiber) fence(fiber);
+    }
+  }
   void acquire_fence(unsigned fiber) {
     if (weaken_ != Weaken::acquires) fibers_[fiber].now.join(fibers_[fiber].unacquired);
   }

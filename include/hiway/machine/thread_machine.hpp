@@ -50,6 +50,11 @@ void end_naps_on_time() noexcept;
 /// Sleeps for nap_length(naps), or until its context's bell rings, and counts the nap.
 void nap(unsigned naps) noexcept;
 
+/// Whether the system has fences of all threads; asks it once.
+[[nodiscard]] bool has_asymmetric_fences() noexcept;
+/// Each thread of the process passes a full fence (membarrier). Only where the system has that. It takes microseconds.
+void fence_all_threads() noexcept;
+
 /// Copies past the caches if the machine can; later stores are ordered after it. It is for large data that this side
 /// does not read again, such as the source of a copy engine. Writing such data through caches that do not hold it would
 /// move it three times.
@@ -170,6 +175,11 @@ struct ThreadMachine : AllAtHome<ThreadMachine> {
     std::atomic_thread_fence(std::memory_order_seq_cst);
 #endif
   }
+
+  /// What a thread stores before a light fence and what another one stores before a heavy one: one of them sees the
+  /// other's behind its fence. The light one costs nothing.
+  void asymmetric_fence_light() const { std::atomic_signal_fence(std::memory_order_seq_cst); }
+  void asymmetric_fence_heavy() const { fence_all_threads(); }
 
   static constexpr unsigned warp_lanes = 1;
   HIWAY_DEVICE unsigned lane() const { return 0; }

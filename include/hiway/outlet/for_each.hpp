@@ -18,16 +18,13 @@ inline constexpr unsigned looks_at_tags = 4;
 /// After a task: the items that lie in a CPU thread's hand, body after body. The ends of all are counted together.
 template <class T, class Machine, class Body>
 void work_through(Machine m, OutletView const& v, Hand& hand, Body&& body) {
-  ItemRoom<T> room;
-  std::uint64_t done = 1;
-  for (;; ++done) {  // the body may get from the tunnel, too
-    Hand::Items const item = hand.next(m);
-    if (item.count == 0) break;
-    std::memcpy(room.bytes, item.first, sizeof(T));
+  std::uint64_t const more = hand.next_each(m, [&](std::byte const* item) {
+    ItemRoom<T> room;  // the body may get from the tunnel, and so fill the hand again
+    std::memcpy(room.bytes, item, sizeof(T));
     note_next(v);
     body(static_cast<T const&>(room.item()));
-  }
-  count_finished(m, v, done);
+  });
+  count_finished(m, v, 1 + more);
 }
 
 /// The end of the task of each lane of `group` that has `got` an item, and of what a CPU thread has taken with it.

@@ -15,15 +15,7 @@
 //     again after one that took longer than `slow`. So a stage that takes its time has the items that it works on, and
 //     no more.
 //
-//   word   written by                 says
-//   held   the owner; other readers   which items are left, and how many readers copy what they took
-//
-//   H1  the owner fills a hand only when it is empty and nobody copies from it, and acquires that: what others took is
-//       read. It never waits for that, and gets past its hand meanwhile
-//   H2  filling releases `held`; a reader that takes acquires it: the items are whole
-//   H3  an item belongs to the thread that changes `held`, in one step: once
-//   H4  another reader counts itself in with that step, so the owner knows of it (H1), and counts itself out, by a
-//       release, when it has read
+// What lies in a hand, and how others take it: held_items.hpp.
 #pragma once
 #include <chrono>
 #include <cstddef>
@@ -33,6 +25,7 @@
 
 #include "hiway/machine/machine.hpp"
 #include "hiway/machine/stage_thread.hpp"
+#include "hiway/outlet/held_items.hpp"
 #include "hiway/outlet/view.hpp"
 #include "hiway/trace.hpp"
 
@@ -45,15 +38,13 @@ class Hand {
   static constexpr std::chrono::microseconds quick{2};
   static constexpr std::chrono::microseconds slow{10};
 
-  /// Items in a row.
-  struct Items {
-    std::byte const* first = nullptr;
-    std::uint32_t count = 0;
-  };
+  static constexpr unsigned between_looks = 8;  ///< steps of a thread that finds nothing
+
+  using Items = ItemsInRow;
 
   /// The most that a hand takes: what is in it lies in the tunnel no more, so little beside the capacity.
   [[nodiscard]] static constexpr std::uint32_t longest_run(std::size_t item_bytes, std::size_t capacity_items) {
-    constexpr std::size_t most_items = 256;
+    constexpr std::size_t most_items = HeldItems::most_items;
     constexpr std::size_t most_bytes = 16384;
     std::size_t const by_bytes = most_bytes / item_bytes;
     std::size_t const by_capacity = capacity_items / 16;
@@ -62,7 +53,7 @@ class Hand {
   }
 
   /// `most`: at least 2.
-  Hand(std::size_t item_bytes, std::uint32_t most) : item_bytes_(item_bytes), items_(item_bytes * most), most_(most) {}
+  Hand(std::size_t item_bytes, std::uint32_t most) : items_(item_bytes, most), most_(most) {}
 
   /// Before the first run: other readers of the tunnel may take from it. `other`: another hand of the tunnel, or null.
   /// `got`: where its owner's gets are counted.
@@ -74,22 +65,28 @@ class Hand {
 
   /// Before a run, while no thread of it is there.
   void reset() {
-    held_.bits = 0;
+    items_.reset(!is_shared() || has_asymmetric_fences());
     length_ = 1;
     ended_ = 0;
     watched_ = this;
     seen_ = 0;
+    fruitless_ = 0;
     missed();
   }
 
   template <class Machine>
   [[nodiscard]] std::uint32_t held(Machine m) {
-    return count_in(m.load(held_, Order::relaxed));
+    return HeldItems::count_in(items_.look(m));
   }
   /// Takes up to `n` of its items for the owner.
   template <class Machine>
   [[nodiscard]] Items next(Machine m, std::uint32_t n = 1) {
-    return take(m, n, 0, Order::relaxed);
+    return items_.take(m, n);
+  }
+  /// Takes all of its items for the owner, as HeldItems::take_each.
+  template <class Machine, class Work>
+  std::uint64_t next_each(Machine m, Work&& work) {
+    return items_.take_each(m, work);
   }
 
   /// How many items the next claim asks for.
@@ -97,19 +94,20 @@ class Hand {
   /// Whether that claim may fill the hand, which is empty.
   template <class Machine>
   [[nodiscard]] bool may_fill(Machine m) {
-    return length_ > 1 && m.load(held_, Order::acquire) < one_copier;  // H1
+    return length_ > 1 && items_.may_fill(m);
   }
-  [[nodiscard]] std::byte* room() { return items_.data(); }
-  [[nodiscard]] std::size_t item_bytes() const { return item_bytes_; }
+  [[nodiscard]] std::byte* room() { return items_.room(); }
+  [[nodiscard]] std::size_t item_bytes() const { return items_.item_bytes(); }
   /// `n` items lie in room(); the caller has the first one.
   template <class Machine>
   void fill(Machine m, std::uint32_t n) {
-    m.store(held_, std::uint64_t{n} * one_end + 1, Order::release);  // H2
+    items_.fill(m, n);
   }
 
   /// A claim brought `n` items, in this hand or past it.
   void claimed(std::uint32_t n) {
     bool const follows = follows_;
+    fruitless_ = 0;
     follows_ = true;
     if (!follows && n == 1) return;  // a thread that waits for each item does not look at the clock
     Clock::time_point const now = Clock::now();
@@ -133,29 +131,31 @@ class Hand {
   /// i + n.
   template <class Machine, class Read>
   std::uint32_t give(Machine m, std::uint32_t n, Read&& read) {
-    Items const items = take(m, n, one_copier, Order::acquire);  // H2, H3
+    Items const items = items_.take_from_owner(m, n);
     if (items.count == 0) return 0;
     read(items.first, 0u, items.count);
-    m.fetch_add(held_, std::uint64_t{0} - one_copier, Order::release);                  // H4
+    items_.read(m);
     m.fetch_add(*got_, std::uint64_t{0} - std::uint64_t{items.count}, Order::relaxed);  // the owner ends them no more
     return items.count;
   }
-  /// One step of the owner, who found nothing elsewhere: takes from another hand that is as it was at the last step, so
-  /// its owner stands. Each gets two looks, then the next one that holds anything.
+  /// One step of the owner, who found nothing elsewhere: takes from another hand that is as it was at the last look, so
+  /// its owner stands. Each gets two looks, then the next one that holds anything. Most steps of a wait's beginning
+  /// look nowhere, since a look takes the line that the other owner writes for each item.
   template <class Machine, class Read>
   std::uint32_t take_from_others(Machine m, std::uint32_t n, Read&& read) {
-    std::uint32_t count = 0;
-    std::uint64_t const now = m.load(watched_->held_, Order::relaxed);
-    if (now == seen_ && count_in(now) != 0) {
-      count = watched_->give(m, n, read);
-      seen_ = m.load(watched_->held_, Order::relaxed);
+    constexpr unsigned busy_steps = 64;
+    if (++fruitless_ < busy_steps && fruitless_ % between_looks != 0) return 0;
+    std::uint64_t const now = watched_->items_.look(m);
+    if (now == seen_ && HeldItems::count_in(now) != 0) {
+      std::uint32_t const count = watched_->give(m, n, read);
+      seen_ = watched_->items_.look(m);
       return count;
     }
     Hand* at = watched_;
     do {
       at = at->next_of_tunnel_;
-      seen_ = m.load(at->held_, Order::relaxed);
-    } while (count_in(seen_) == 0 && at != watched_);
+      seen_ = at->items_.look(m);
+    } while (HeldItems::count_in(seen_) == 0 && at != watched_);
     watched_ = at;
     return 0;
   }
@@ -171,41 +171,12 @@ class Hand {
   }
 
  private:
-  // `held`: the place of the next item, the place of the end, and those that copy.
-  static constexpr std::uint32_t places = 0xFFFF;
-  static constexpr std::uint64_t one_end = std::uint64_t{1} << 16;
-  static constexpr std::uint64_t one_copier = std::uint64_t{1} << 32;
-
-  [[nodiscard]] static std::uint32_t place_in(std::uint64_t held) { return static_cast<std::uint32_t>(held) & places; }
-  [[nodiscard]] static std::uint32_t count_in(std::uint64_t held) {
-    return (static_cast<std::uint32_t>(held) >> 16) - place_in(held);
-  }
-
-  template <class Machine>
-  Items take(Machine m, std::uint32_t n, std::uint64_t more, Order order) {
-    std::uint64_t held = m.load(held_, Order::relaxed);
-    for (;;) {
-      std::uint32_t const count = count_in(held) < n ? count_in(held) : n;
-      if (count == 0) return {};
-      std::uint64_t const left = held + count + more;
-      std::byte const* const first = items_.data() + std::size_t{place_in(held)} * item_bytes_;
-      if (!is_shared()) {
-        m.store(held_, left, Order::relaxed);
-        return {first, count};
-      }
-      if (m.compare_exchange(held_, held, left, order)) return {first, count};  // H3
-    }
-  }
-
   void used_up(Clock::duration time) {
     if (time > slow) length_ = 1;
     if (time < quick && whole_ && length_ < most_) length_ = 2 * length_ < most_ ? 2 * length_ : most_;
   }
 
-  // What other readers use of a shared one.
-  alignas(64) Word<std::uint64_t> held_{0};
-  std::size_t item_bytes_;
-  std::vector<std::byte> items_;
+  HeldItems items_;
   Hand* next_of_tunnel_ = nullptr;      ///< round and round
   Word<std::uint64_t>* got_ = nullptr;  ///< null: not shared
   // The owner's alone.
@@ -217,7 +188,8 @@ class Hand {
   Clock::time_point since_{};
   std::uint64_t ended_ = 0;
   Hand* watched_ = this;    ///< another reader's, or this one
-  std::uint64_t seen_ = 0;  ///< its `held`
+  std::uint64_t seen_ = 0;  ///< what was there at the last look
+  unsigned fruitless_ = 0;  ///< steps since the last claim that brought something
 };
 
 namespace detail {
