@@ -1,30 +1,30 @@
 // HeldItems: a run of items that a CPU thread, its owner, has got by one claim and takes one by one, and from which
 // other threads may take.
 //
-// The owner takes thousands of times, others seldom: when the owner stands. So the owner takes by a store and a look,
-// without a locked operation, as long as nobody has asked; who asks pays for both, by a fence of all threads. From then
-// on the rest of the run is *settled*: owner and others take by compare-exchanges on one word.
+// The owner takes thousands of times. Others take seldom, when the owner stands. So a run is *open* at first: its owner
+// takes by a store and a look, without a locked operation. A thread that wants some of it asks, and pays for both by a
+// fence of all threads. From then on the run is *settled*: everybody takes by compare-exchanges on one word.
 //
 //   word    written by                 says
 //   place   the owner                  the next item, while the run is open
-//   held    the owner; other threads   the run's number and end, whether it is open, whether somebody has asked; of a
-//                                      settled run the next item, where `place` stood, and how many copy what they took
+//   held    the owner; other threads   the run's number and end; whether it is open; whether it was asked for; of a
+//                                      settled run the next item, where `place` stood, how many threads copy items
 //
-//   H1  the owner fills it only when it is empty and nobody copies from it, and acquires that: what others took is
-//   read.
-//       It never waits for that
-//   H2  filling releases `held`; another thread that takes acquires it: the items are whole, and `place` is this run's
+//   H1  the owner fills it only when it is empty and no thread copies from it. It acquires that, so what others took
+//       has been read. It never waits for that
+//   H2  filling releases `held`. A thread that takes acquires it: the items are whole, and `place` is this run's
 //   H3  an item of a settled run belongs to the thread that changes `held`, in one step: once
-//   H4  another thread counts itself in with that step, so the owner knows of it (H1), and counts itself out, by a
+//   H4  another thread counts itself in with that step, so the owner knows of it (H1). It counts itself out, by a
 //       release, when it has read
-//   H5  the owner stores `place`, then looks whether `held` is as it left it. Another thread asks in `held`, has all
-//       threads pass a fence, then reads `place`. So of owner and asker one sees what the other wrote. The asker
-//       settles the run at the place that it saw, and notes it. An owner that finds the run settled there, behind the
-//       items that it was about to take, has them; otherwise they are the run's, as all others. It settles the run
-//       itself if nobody has yet
-//   H6  nobody settles a run by what it saw of another: each has a number in `held`, which has changed, for whoever
-//   sees
-//       a later run's `place`, before that
+//   H5  the owner stores `place`, then looks whether `held` is as the owner left it. An asker sets `asked` in
+//       `held`, has all threads pass a fence, then reads `place`. So the owner sees the ask, or the asker sees the
+//       place, or both. The asker settles the run at the place that it saw, and notes that place. An owner that sees
+//       the ask settles the run itself, or finds it settled. If the noted place is behind the items that the owner
+//       was about to take, it has them. If not, they are the run's, like all others
+//   H6  a run is never settled by what was seen of another one. Each has a number in `held`. `held` changes before
+//       `place` does when a run begins
+// No thread waits for another one here. An asker that stops before it has settled the run leaves that to the owner, and
+// to other askers.
 #pragma once
 #include <cstddef>
 #include <cstdint>
