@@ -176,8 +176,8 @@ struct ThreadMachine : AllAtHome<ThreadMachine> {
 #endif
   }
 
-  /// What a thread stores before a light fence and what another one stores before a heavy one: one of them sees the
-  /// other's behind its fence. The light one costs nothing.
+  /// One thread stores, passes a light fence, and loads; another stores, passes a heavy one, and loads. At least one of
+  /// the loads brings what the other thread has stored. The light fence costs nothing.
   void asymmetric_fence_light() const { std::atomic_signal_fence(std::memory_order_seq_cst); }
   void asymmetric_fence_heavy() const { fence_all_threads(); }
 
