@@ -55,8 +55,11 @@ class PackedSequence {
   /// Padding included.
   [[nodiscard]] std::vector<std::uint32_t> const& words() const { return words_; }
   [[nodiscard]] std::int32_t bases() const { return bases_; }
-  /// Of these words, or of a copy of them in a device's memory. *Lifetime*: the words'.
-  [[nodiscard]] Packed view(std::uint32_t const* words) const { return {words + padding_words, bases_}; }
+  /// Of these words, or of a copy of them in a device's memory. *Lifetime*: the words'. Null for a pipeline that is only
+  /// drawn.
+  [[nodiscard]] Packed view(std::uint32_t const* words) const {
+    return {words == nullptr ? nullptr : words + padding_words, bases_};
+  }
 
  private:
   std::vector<std::uint32_t> words_;
