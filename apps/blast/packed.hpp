@@ -55,8 +55,8 @@ class PackedSequence {
   /// Padding included.
   [[nodiscard]] std::vector<std::uint32_t> const& words() const { return words_; }
   [[nodiscard]] std::int32_t bases() const { return bases_; }
-  /// Of these words, or of a copy of them in a device's memory. *Lifetime*: the words'. Null for a pipeline that is only
-  /// drawn.
+  /// Of these words, or of a copy of them in a device's memory; `words` is null for a pipeline that is only drawn.
+  /// *Lifetime*: the words'.
   [[nodiscard]] Packed view(std::uint32_t const* words) const {
     return {words == nullptr ? nullptr : words + padding_words, bases_};
   }
