@@ -142,8 +142,8 @@ struct Crossing {
   SmallRing inbox{2, RingPart::inbox};
   Word<std::uint64_t> published{0};
   Word<std::uint64_t> retired{0};
-  Relays out{.tells = {outbox.ring, &published}, .hears = {outbox.ring, &retired}};
-  Relays in{.tells = {inbox.ring, &retired}, .hears = {inbox.ring, &published}};
+  Relays out{.tells = {outbox.ring, {&published}}, .hears = {outbox.ring, {&retired}}};
+  Relays in{.tells = {inbox.ring, {&retired}}, .hears = {inbox.ring, {&published}}};
   Control host;
   Control device;
   DeviceNotice notice;

@@ -20,8 +20,8 @@ struct Across {
   static constexpr unsigned total = Producers * Each;
 
   explicit Across(Torn* shared_items) : inbox(Capacity, RingPart::inbox, shared_items, ChunkShift) {
-    out = {.tells = {outbox.ring, &published}, .hears = {outbox.ring, &retired}};
-    in = {.tells = {inbox.ring, &retired}, .hears = {inbox.ring, &published}};
+    out = {.tells = {outbox.ring, {&published}}, .hears = {outbox.ring, {&retired}}};
+    in = {.tells = {inbox.ring, {&retired}}, .hears = {inbox.ring, {&published}}};
   }
   void put_all(ExploreMachine m, unsigned producer) {
     for (unsigned i = 0; i < Each; ++i) outbox.put(m, ledger.item(producer, i), control);

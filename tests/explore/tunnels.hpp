@@ -148,8 +148,8 @@ struct CrossingTunnel : Ports {
     reading.ring = inbox.ring;
     reading.control = &readers_home;
     reading.end = &readers_end;
-    out = {.tells = {outbox.ring, &published}, .hears = {outbox.ring, &retired}};
-    in = {.tells = {inbox.ring, &retired}, .hears = {inbox.ring, &published}};
+    out = {.tells = {outbox.ring, {&published}}, .hears = {outbox.ring, {&retired}}};
+    in = {.tells = {inbox.ring, {&retired}}, .hears = {inbox.ring, {&published}}};
     drain = {.pool = pool.ring, .outbox = outbox.ring, .drained = &drained};
   }
   [[nodiscard]] SumTerm moved() { return {&drained, 1, 0, false}; }
