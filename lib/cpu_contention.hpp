@@ -1,9 +1,12 @@
-// CpuContention: whether others compete for the CPUs on which this process's threads wait.
+// CpuContention: whether others compute on the CPUs on which this process's threads wait.
 //
 // A thread that yields on a CPU where another program computes stands until that one's time slice is over. On
-// Linux 6.18 that takes 4 ms, while a yield on a free CPU takes 0.3 us, and a nap of 20 us takes 24 us on either. So
-// after one yield that took long no thread of the process yields for a while. Then one thread tries again.
+// Linux 6.18 that takes 4 ms, while a yield on a free CPU takes 0.3 us, and a nap of 20 us takes 24 us on either; and a
+// thread that wakes from a nap runs on a free CPU, if there is one. So a thread whose yield took long naps for a
+// while, instead of yielding, and then tries a yield again. How long depends on what the tries of all threads found: on
+// a machine with free CPUs a thread is soon on one of them; where all are taken every try is 4 ms lost.
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -15,41 +18,44 @@ class CpuContention {
  public:
   using Time = std::chrono::steady_clock::time_point;
   static constexpr std::chrono::microseconds long_yield{500};
-  static constexpr std::chrono::milliseconds avoid_for{100};
-  /// The thread that tries again has so long; then another may.
-  static constexpr std::chrono::milliseconds try_for{20};
+  static constexpr std::chrono::microseconds shortest_avoidance{250};
+  static constexpr std::chrono::milliseconds longest_avoidance{128};
 
-  enum class Turn : std::uint8_t { avoid, yield, try_again };
+  /// What a thread knows of the CPU that it is on.
+  struct Thread {
+    Time avoids_until{};  ///< none: its last yield was short
+  };
 
-  /// What a thread that would yield does.
-  [[nodiscard]] Turn turn(Time now) noexcept {
-    std::int64_t until = until_.load(std::memory_order_relaxed);
-    if (until == none) return Turn::yield;
-    bool const mine =
-        ns(now) >= until && until_.compare_exchange_strong(until, ns(now + try_for), std::memory_order_relaxed);
-    return mine ? Turn::try_again : Turn::avoid;
+  /// What a thread does that would yield.
+  enum class Turn : std::uint8_t { yield, avoid, try_again };
+
+  [[nodiscard]] static Turn turn(Thread const& thread, Time now) noexcept {
+    if (thread.avoids_until == Time{}) return Turn::yield;
+    return now < thread.avoids_until ? Turn::avoid : Turn::try_again;
   }
-  /// The thread has yielded.
-  void yielded(Turn turn, Time began, Time ended) noexcept {
+  /// The thread has yielded, or had another rest that is short where nobody takes its CPU.
+  void rested(Thread& thread, Turn turn, Time began, Time ended) noexcept {
+    unsigned const tries = long_tries_.load(std::memory_order_relaxed);
     if (ended - began >= long_yield) {
-      until_.store(ns(ended + avoid_for), std::memory_order_relaxed);
+      thread.avoids_until = ended + avoidance(tries);
+      long_tries_.store(std::min(tries + 1, most_tries), std::memory_order_relaxed);
     } else if (turn == Turn::try_again) {
-      until_.store(none, std::memory_order_relaxed);
+      thread.avoids_until = {};
+      long_tries_.store(tries / 2, std::memory_order_relaxed);
     }
-  }
-  [[nodiscard]] bool is_known(Time now) const noexcept {
-    std::int64_t const until = until_.load(std::memory_order_relaxed);
-    return until != none && ns(now) < until;
   }
 
  private:
-  static constexpr std::int64_t none = 0;
+  static constexpr unsigned most_tries = 9;
 
-  [[nodiscard]] static std::int64_t ns(Time time) noexcept {
-    return std::chrono::nanoseconds(time.time_since_epoch()).count();
+  [[nodiscard]] static std::chrono::microseconds avoidance(unsigned long_tries) noexcept {
+    return shortest_avoidance * (1 << long_tries);
   }
 
-  std::atomic<std::int64_t> until_{none};  ///< nobody yields until then, on the steady clock
+  /// Yields that took long, less half of them for each try that was short. Threads may overwrite each other's: it is a
+  /// guess.
+  std::atomic<unsigned> long_tries_{0};
 };
+static_assert(CpuContention::shortest_avoidance * (1 << 9) == CpuContention::longest_avoidance);
 
 }  // namespace hiway

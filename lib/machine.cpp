@@ -67,23 +67,23 @@ void copy_past_caches(void* to, void const* from, std::size_t bytes) noexcept {
 namespace {
 
 constinit CpuContention contention;
+constinit thread_local CpuContention::Thread this_threads_cpu;
 
 // Of the process, which the library is loaded into before a thread of it is pinned.
 unsigned const cpus_of_process = available_cpus();
 
 bool has_few_cores() noexcept { return cpus_of_process <= 4; }
 
-/// False: yields take long now. With few cores a pipeline's own threads compute on all of them, and are to have them.
-bool yield_if_short() noexcept {
-  if (has_few_cores()) {
-    std::this_thread::yield();
-    return true;
-  }
+void yield() noexcept { std::this_thread::yield(); }
+
+/// Rests by `rest` where that is short; false: it is not, where the thread is now.
+template <class Rest>
+bool rest_if_short(Rest const& rest) noexcept {
   auto const began = std::chrono::steady_clock::now();
-  CpuContention::Turn const turn = contention.turn(began);
+  CpuContention::Turn const turn = CpuContention::turn(this_threads_cpu, began);
   if (turn == CpuContention::Turn::avoid) return false;
-  std::this_thread::yield();
-  contention.yielded(turn, began, std::chrono::steady_clock::now());
+  turn == CpuContention::Turn::try_again ? yield() : rest();
+  contention.rested(this_threads_cpu, turn, began, std::chrono::steady_clock::now());
   return true;
 }
 
@@ -96,10 +96,13 @@ void sleep_by_bell(std::chrono::microseconds time) noexcept {
   }
 }
 
-/// Waits a little where yields take long: some 50 us in all without giving the CPU away, then asleep.
-void relax_without_yield(unsigned misses) noexcept {
+/// Waits a little: some 50 us in all without giving the CPU away where yields take long, then asleep. With few cores a
+/// pipeline's own threads compute on all of them, and are to have them.
+void relax_by_yield(unsigned misses) noexcept {
   constexpr unsigned awake = 256;
   constexpr unsigned pauses = 8;
+  if (has_few_cores()) return yield();
+  if (rest_if_short(yield)) return;
   misses < awake ? pause_thread(pauses) : sleep_by_bell(nap_length(misses - awake));
 }
 
@@ -115,16 +118,16 @@ void relax_thread(unsigned misses) noexcept {
   } else if (wait == Wait::spin || (wait == Wait::automatic && misses < misses_spinning)) {
     pause_thread(1);
   } else if (wait == Wait::yield) {
-    std::this_thread::yield();
-  } else if (!yield_if_short()) {
-    relax_without_yield(misses);
+    yield();
+  } else {
+    relax_by_yield(misses);
   }
 }
 
 void rest_between_looks() noexcept {
-  constexpr unsigned pauses = 128;
-  if (!contention.is_known(std::chrono::steady_clock::now())) return pause_thread(pauses);
-  std::this_thread::sleep_for(nap_length(0));
+  auto const pause = [] { pause_thread(128); };
+  if (has_few_cores()) return pause();
+  if (!rest_if_short(pause)) std::this_thread::sleep_for(nap_length(0));
 }
 
 void end_naps_on_time() noexcept {

@@ -1,4 +1,4 @@
-// What one thread's yields say to all of them.
+// What a thread's yields tell it, and all of them.
 #include "lib/cpu_contention.hpp"
 
 #include <gtest/gtest.h>
@@ -8,70 +8,84 @@
 namespace {
 
 using hiway::CpuContention;
+using Thread = CpuContention::Thread;
 using Turn = CpuContention::Turn;
 using Time = CpuContention::Time;
+using Duration = Time::duration;
 using namespace std::chrono_literals;
 
 constexpr Time start{1h};
 constexpr auto short_yield = 1us;
 constexpr auto long_yield = 4ms;
 
-/// One thread yields at `now`, if it may; the yield takes `takes`.
-Turn yield_at(CpuContention& cpus, Time now, CpuContention::Time::duration takes) {
-  Turn const turn = cpus.turn(now);
-  if (turn != Turn::avoid) cpus.yielded(turn, now, now + takes);
+/// The thread yields at `now`, if it may; the yield takes `takes`.
+Turn yield_at(CpuContention& cpus, Thread& thread, Time now, Duration takes) {
+  Turn const turn = CpuContention::turn(thread, now);
+  if (turn != Turn::avoid) cpus.rested(thread, turn, now, now + takes);
   return turn;
+}
+
+/// How long the thread avoids yields after one that takes long, begun at `now`.
+Duration avoidance_after_long_yield(CpuContention& cpus, Thread& thread, Time now) {
+  EXPECT_NE(yield_at(cpus, thread, now, long_yield), Turn::avoid);
+  Duration avoids{};
+  while (CpuContention::turn(thread, now + long_yield + avoids) == Turn::avoid) avoids += 50us;
+  return avoids;
 }
 
 TEST(CpuContention, ShortYieldsGoOn) {
   CpuContention cpus;
-  EXPECT_EQ(yield_at(cpus, start, short_yield), Turn::yield);
-  EXPECT_EQ(yield_at(cpus, start + 1s, short_yield), Turn::yield);
-  EXPECT_FALSE(cpus.is_known(start + 1s));
+  Thread thread;
+  EXPECT_EQ(yield_at(cpus, thread, start, short_yield), Turn::yield);
+  EXPECT_EQ(yield_at(cpus, thread, start + 1s, short_yield), Turn::yield);
 }
 
-TEST(CpuContention, AfterALongYieldNobodyYieldsForAWhile) {
+TEST(CpuContention, AfterALongYieldTheThreadYieldsNotForAWhileAndThenTries) {
   CpuContention cpus;
-  EXPECT_EQ(yield_at(cpus, start, long_yield), Turn::yield);
-  Time const after = start + long_yield;
-  EXPECT_TRUE(cpus.is_known(after));
-  EXPECT_EQ(cpus.turn(after), Turn::avoid);
-  EXPECT_EQ(cpus.turn(after + CpuContention::avoid_for - 1us), Turn::avoid);
+  Thread thread;
+  EXPECT_EQ(avoidance_after_long_yield(cpus, thread, start), CpuContention::shortest_avoidance);
+  EXPECT_EQ(CpuContention::turn(thread, start + 1s), Turn::try_again);
 }
 
-TEST(CpuContention, ThenOneThreadTriesAgainAndTheOthersWaitForWhatItFinds) {
+TEST(CpuContention, OneThreadsLongYieldKeepsNoOtherFromYielding) {
   CpuContention cpus;
-  yield_at(cpus, start, long_yield);
-  Time const later = start + long_yield + CpuContention::avoid_for;
-  ASSERT_EQ(cpus.turn(later), Turn::try_again);
-  EXPECT_EQ(cpus.turn(later), Turn::avoid);
-  cpus.yielded(Turn::try_again, later, later + short_yield);
-  EXPECT_EQ(cpus.turn(later), Turn::yield);
-  EXPECT_FALSE(cpus.is_known(later));
+  Thread thread, other;
+  yield_at(cpus, thread, start, long_yield);
+  EXPECT_EQ(yield_at(cpus, other, start + long_yield, short_yield), Turn::yield);
 }
 
-TEST(CpuContention, ATryThatTakesLongKeepsThemFromYielding) {
+TEST(CpuContention, AShortTryEndsIt) {
   CpuContention cpus;
-  yield_at(cpus, start, long_yield);
-  Time const later = start + long_yield + CpuContention::avoid_for;
-  EXPECT_EQ(yield_at(cpus, later, long_yield), Turn::try_again);
-  EXPECT_EQ(cpus.turn(later + CpuContention::try_for), Turn::avoid);
+  Thread thread;
+  yield_at(cpus, thread, start, long_yield);
+  EXPECT_EQ(yield_at(cpus, thread, start + 1s, short_yield), Turn::try_again);
+  EXPECT_EQ(CpuContention::turn(thread, start + 1s), Turn::yield);
 }
 
-TEST(CpuContention, AShortYieldThatBeganBeforeSaysNothing) {
+TEST(CpuContention, TriesOfAnyThreadThatTakeLongDoubleTheTimeUpToALimit) {
   CpuContention cpus;
-  Turn const early = cpus.turn(start);
-  yield_at(cpus, start, long_yield);
-  cpus.yielded(early, start, start + short_yield);
-  EXPECT_EQ(cpus.turn(start + long_yield), Turn::avoid);
+  Duration expected = CpuContention::shortest_avoidance;
+  for (Time now = start; now < start + 20s; now += 1s) {
+    Thread another;
+    EXPECT_EQ(avoidance_after_long_yield(cpus, another, now), expected);
+    expected = std::min<Duration>(2 * expected, CpuContention::longest_avoidance);
+  }
 }
 
-TEST(CpuContention, AThreadThatTriesAndDoesNotComeBackIsNotWaitedFor) {
+TEST(CpuContention, AShortTryHalvesWhatWasCounted) {
   CpuContention cpus;
-  yield_at(cpus, start, long_yield);
-  Time const later = start + long_yield + CpuContention::avoid_for;
-  ASSERT_EQ(cpus.turn(later), Turn::try_again);
-  EXPECT_EQ(cpus.turn(later + CpuContention::try_for), Turn::try_again);
+  Thread thread;
+  for (Time now = start; now < start + 6s; now += 1s) yield_at(cpus, thread, now, long_yield);
+  yield_at(cpus, thread, start + 6s, short_yield);
+  EXPECT_EQ(avoidance_after_long_yield(cpus, thread, start + 7s), CpuContention::shortest_avoidance * 8);
+}
+
+TEST(CpuContention, AShortYieldThatIsNoTryHalvesNothing) {
+  CpuContention cpus;
+  Thread thread, other;
+  for (Time now = start; now < start + 6s; now += 1s) yield_at(cpus, thread, now, long_yield);
+  yield_at(cpus, other, start + 6s, short_yield);
+  EXPECT_EQ(avoidance_after_long_yield(cpus, thread, start + 7s), CpuContention::shortest_avoidance * 64);
 }
 
 }  // namespace
