@@ -33,7 +33,7 @@ struct Asking {
   CheckTable delegate;
   Word<std::uint64_t> question{0};
   Word<std::uint64_t> answer{0};
-  DelegateWords words{&question, &answer};
+  DelegateWords words{{&question}, {&answer}};
   std::vector<std::uint8_t> asks;
   std::vector<UnitNews> news;
 };

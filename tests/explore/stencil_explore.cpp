@@ -54,7 +54,7 @@ struct Board {
     get.frame_tasks = tasks;
     get.arrivals = arrivals.data();
     get.ended = &ended;
-    heard = {&freed, &known};
+    heard = {{&freed}, &known};
     inlet.ring = references.ring;
     inlet.control = &control;
     inlet.end = &end;
