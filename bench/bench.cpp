@@ -10,6 +10,7 @@
 
 #include "cli/app.hpp"
 #include "cli/machine.hpp"
+#include "hiway/error.hpp"
 
 namespace bench {
 namespace {
@@ -18,6 +19,15 @@ void take(Measured& measured, Turn const& turn) {
   if (turn.right) return;
   if (measured.right) measured.wrong = turn.wrong.empty() ? "not right" : turn.wrong;  // the first one
   measured.right = false;
+}
+
+/// A run that fails is a wrong turn; what comes after it is measured all the same.
+Turn turn_of(Variant const& variant) {
+  try {
+    return variant.turn();
+  } catch (hiway::StageError const& error) {
+    return {.wrong = error.what(), .ended = false};
+  }
 }
 
 void summarize(Measured& measured) {
@@ -106,7 +116,7 @@ Row measure(Json what, std::string unit, Better better, std::string beside, std:
   unsigned const uncounted = request.small ? 0 : 1;
   for (unsigned number = 0; number < uncounted + request.repeat; ++number) {
     for (std::size_t v = 0; v < variants.size(); ++v) {
-      Turn const turn = variants[v].turn();
+      Turn const turn = turn_of(variants[v]);
       take(row.measured[v], turn);
       if (number >= uncounted && turn.ended) row.measured[v].values.push_back(turn.value);
       if (request.ran) request.ran();

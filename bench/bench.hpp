@@ -27,7 +27,7 @@ struct Turn {
   double value = 0;  ///< in the row's unit
   bool right = false;
   std::string wrong{};  ///< one line, when it is not
-  bool ended = true;    ///< false: it took longer than it may, and has no value
+  bool ended = true;    ///< false: it failed, or took longer than it may, and has no value
 };
 
 /// One of the ways that a row compares.

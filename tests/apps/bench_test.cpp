@@ -14,6 +14,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/program.hpp"
+#include "hiway/error.hpp"
 
 namespace bench {
 namespace {
@@ -80,6 +81,21 @@ TEST(Measure, AnUncountedTurnThatIsWrongIsWrong) {
   Row const row = measure({{"threads", 32}}, "us", Better::less, "", {once}, Request{.device = "cuda:0", .repeat = 2});
   EXPECT_FALSE(variant(row, "a").right);
   EXPECT_EQ(first_wrong({row}), "threads 32: a: item 7 came twice");
+}
+
+// One run whose time-out was too short took a whole bench with it, of a minute and more.
+TEST(Measure, ARunThatFailsIsWrongAndTheOthersAreMeasured) {
+  int turns = 0;
+  Variant const fails_once{"a", [&] {
+                             if (++turns == 2) throw hiway::StageError("stage 'resolve': too short");
+                             return Turn{4, true};
+                           }};
+  Variant const other{"b", [] { return Turn{2, true}; }};
+  Row const row = measure({}, "us", Better::less, "a", {fails_once, other}, Request{.device = "cuda:0", .repeat = 2});
+  EXPECT_EQ(first_wrong({row}), ": a: stage 'resolve': too short");
+  EXPECT_THAT(variant(row, "a").values, ElementsAre(4));
+  EXPECT_THAT(variant(row, "b").values, ElementsAre(2, 2));
+  EXPECT_TRUE(variant(row, "b").right);
 }
 
 TEST(Measure, FactsAreAskedBehindTheLastTurn) {
