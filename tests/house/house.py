@@ -16,9 +16,9 @@ import tempfile
 FLOORS = [
     (0, r"include/hiway/(config|cpus|version|durations|error|fault|item|latency|log|output_file|ranges|report|trace)\.hpp|lib/(environment|named_failure|report_signal|sizes|text)\.[ch]pp"),
     (0, r"include/hiway/machine/.*"),
-    (1, r"include/hiway/(link|ring|relay|memory|backend)\.hpp"),
+    (1, r"include/hiway/(cluster|link|ring|relay|memory|backend)\.hpp"),
     (1, r"include/hiway/(grouping|launch|ring)/.*"),
-    (1, r"lib/(backend|simt)/.*|lib/(affinity|arena|asymmetric_fences|bell|cpu_contention|futex|machine|word_copies)\.[ch]pp"),
+    (1, r"lib/(backend|nodes|simt)/.*|lib/(affinity|arena|asymmetric_fences|bell|cpu_contention|futex|machine|word_copies)\.[ch]pp"),
     (2, r"include/hiway/(branches|tunnel|inlet|outlet|stage|group|persistent|termination)\.hpp"),
     (2, r"include/hiway/(inlet|outlet|segment|stencil|plan|termination)/.*"),
     (3, r"(monitors|stencil|lib/(plan|segment))/.*|lib/movement/.*|lib/(pipeline/(flow_plan|end_check|homes|placed_tunnel|residency)|graph|json|movement_table|run_trace|snapshot|stall_report|waits)\.[ch]pp"),

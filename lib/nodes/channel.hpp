@@ -1,0 +1,73 @@
+// Channel: the connection between node 0 and another node, once they have met. Messages go out and come in, in order.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lib/nodes/descriptor.hpp"
+
+namespace hiway::detail::nodes {
+
+using Bytes = std::vector<std::byte>;
+constexpr std::size_t most_bytes = std::size_t{64} << 20;  // of one message
+
+enum class Kind : std::uint32_t {
+  welcome = 1,  ///< from node 0: all are here
+  bytes,        ///< of exchange
+  text,         ///< of require_same
+  failed,       ///< from node 0: why the meeting has ended
+};
+
+struct Message {
+  Kind kind = Kind::welcome;
+  std::uint32_t node = 0;  ///< whose bytes they are
+  std::shared_ptr<Bytes> bytes;
+};
+
+/// *Threads*: one.
+class Channel {
+ public:
+  explicit Channel(Descriptor socket) noexcept : socket_(std::move(socket)) {}
+
+  [[nodiscard]] int descriptor() const noexcept { return socket_.number(); }
+  /// Queues it, unless the connection is broken; step() sends it. *Lifetime*: shares the bytes, which nobody changes
+  /// until they are sent.
+  void send(Message message);
+  [[nodiscard]] bool has_to_send() const noexcept { return !outgoing_.empty(); }
+  /// Sends and receives what can be without waiting.
+  void step();
+  /// The next message that has come.
+  [[nodiscard]] std::optional<Message> take();
+  /// Why no more messages come, after those that take() still gives; empty while the connection is open.
+  [[nodiscard]] std::string const& broken() const noexcept { return broken_; }
+  /// Tells the other end that nothing more comes from this one.
+  void finish() noexcept;
+
+ private:
+  static constexpr std::size_t head_bytes = 12;  // kind, node, length: words of 32 bits
+
+  struct Outgoing {
+    Message message;
+    std::size_t sent = 0;  // of its head, then of its bytes
+  };
+
+  void send_some();
+  [[nodiscard]] bool receive_some();
+  [[nodiscard]] bool read_head();
+
+  Descriptor socket_;
+  std::deque<Outgoing> outgoing_;
+  std::deque<Message> incoming_;
+  std::byte head_[head_bytes]{};
+  std::size_t head_read_ = 0;
+  Message reading_;  // whose head has come
+  std::size_t length_ = 0;
+  std::string broken_;
+};
+
+}  // namespace hiway::detail::nodes

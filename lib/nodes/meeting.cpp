@@ -1,0 +1,143 @@
+#include "lib/nodes/meeting.hpp"
+
+#include <utility>
+
+#include "hiway/error.hpp"
+
+namespace hiway::detail::nodes {
+namespace {
+
+constexpr Deadline never = Deadline::max();
+
+std::string gone(std::size_t node, Channel const& channel) {
+  return "nodes: node " + std::to_string(node) + " is gone: " + channel.broken();
+}
+
+std::string call_of(Kind kind) { return kind == Kind::text ? "require_same" : "exchange"; }
+
+std::string_view text_of(Bytes const& bytes) { return {reinterpret_cast<char const*>(bytes.data()), bytes.size()}; }
+
+/// The next line, which it takes off `text`.
+std::string_view line_of(std::string_view& text) {
+  std::size_t const end = text.find('\n');
+  std::string_view const line = text.substr(0, end);
+  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  return line;
+}
+
+std::string quoted(std::string_view line, bool is_there) {
+  constexpr std::size_t most = 200;
+  if (!is_there) return "nothing";
+  return std::string("'").append(line.substr(0, most)).append(line.size() > most ? "...'" : "'");
+}
+
+/// Where the first line differs from the first text's; empty if none does.
+std::string difference(std::string_view what, std::string_view first, std::string_view other, std::size_t node) {
+  for (std::size_t number = 1; !first.empty() || !other.empty(); ++number) {
+    bool const first_goes_on = !first.empty(), other_goes_on = !other.empty();
+    std::string_view const at_first = line_of(first), at_other = line_of(other);
+    if (at_first == at_other && first_goes_on == other_goes_on) continue;
+    return "nodes: " + std::string(what) + " differs, line " + std::to_string(number) + ": " +
+           quoted(at_first, first_goes_on) + " on node 0, " + quoted(at_other, other_goes_on) + " on node " +
+           std::to_string(node);
+  }
+  return {};
+}
+
+}  // namespace
+
+Meeting::Meeting(Launch const& launch) : launch_(launch) {
+  if (launch.size == 1) return;
+  channels_ = launch.node == 0 ? gather(launch, Listener(launch.place)) : join(launch);
+}
+
+Meeting::Meeting(Launch const& launch, Listener const& listener)
+    : launch_(launch), channels_(gather(launch, listener)) {}
+
+std::vector<Bytes> Meeting::exchange(std::span<std::byte const> mine) { return round(Kind::bytes, mine); }
+
+void Meeting::require_same(std::string_view what, std::string_view text) {
+  std::vector<Bytes> const texts = round(Kind::text, std::as_bytes(std::span(text)));
+  for (std::size_t node = 1; node < texts.size(); ++node) {
+    std::string const differs = difference(what, text_of(texts.front()), text_of(texts[node]), node);
+    if (!differs.empty()) throw ConfigError(differs);
+  }
+}
+
+std::vector<Bytes> Meeting::round(Kind kind, std::span<std::byte const> mine) {
+  if (!failed_.empty()) throw Error(failed_);
+  if (mine.size() > most_bytes)
+    throw MisuseError("nodes: " + call_of(kind) + " of " + std::to_string(mine.size()) + " bytes, at most " +
+                      std::to_string(most_bytes) + " are possible");
+  Shared given(static_cast<std::size_t>(launch_.size));
+  given[static_cast<std::size_t>(launch_.node)] = std::make_shared<Bytes>(mine.begin(), mine.end());
+  if (launch_.node == 0) {
+    gather_all(kind, given);
+    hand_out(kind, given);
+  } else {
+    ask_node_0(kind, given);
+  }
+  std::vector<Bytes> all;
+  for (auto const& one : given) all.push_back(std::move(*one));
+  return all;
+}
+
+void Meeting::gather_all(Kind kind, Shared& given) {
+  for (;;) {
+    bool all_there = true;
+    for (std::size_t k = 1; k < channels_.size(); ++k) {
+      Channel& channel = *channels_[k];
+      auto message = given[k] == nullptr ? channel.take() : std::nullopt;
+      if (message && message->kind != kind)
+        fail("nodes: node " + std::to_string(k) + " calls " + call_of(message->kind) + " while node 0 calls " +
+             call_of(kind));
+      if (message) given[k] = std::move(message->bytes);
+      if (!channel.broken().empty()) fail(gone(k, channel));
+      all_there &= given[k] != nullptr;
+    }
+    if (all_there) return;
+    step_all(channels_, never);
+  }
+}
+
+/// One that is gone meanwhile has given what the others need: the next call says so.
+void Meeting::hand_out(Kind kind, Shared const& given) {
+  for (std::size_t to = 1; to < channels_.size(); ++to) {
+    for (std::size_t of = 0; of < given.size(); ++of) {
+      if (of != to) channels_[to]->send({kind, static_cast<std::uint32_t>(of), given[of]});
+    }
+  }
+  send_all(channels_, never);
+}
+
+void Meeting::ask_node_0(Kind kind, Shared& given) {
+  Channel& node_0 = *channels_.front();
+  node_0.send({kind, static_cast<std::uint32_t>(launch_.node), given[static_cast<std::size_t>(launch_.node)]});
+  for (std::size_t missing = given.size() - 1; missing > 0;) {
+    auto message = node_0.take();
+    if (!message) {
+      if (!node_0.broken().empty()) fail(gone(0, node_0));
+      step_all(channels_, never);
+    } else if (message->kind == Kind::failed) {
+      failed_ = std::string(text_of(*message->bytes));
+      node_0.finish();
+      throw_failure(*message);
+    } else if (message->kind != kind || message->node >= given.size() || given[message->node] != nullptr) {
+      fail("nodes: node 0 sent what does not belong to " + call_of(kind));
+    } else {
+      given[message->node] = std::move(message->bytes);
+      --missing;
+    }
+  }
+}
+
+void Meeting::fail(std::string const& why) {
+  failed_ = why;
+  if (launch_.node == 0) tell_failure(channels_, why, Blame::run);
+  for (auto const& channel : channels_) {
+    if (channel != nullptr) channel->finish();
+  }
+  throw Error(why);
+}
+
+}  // namespace hiway::detail::nodes
