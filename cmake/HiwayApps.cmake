@@ -69,7 +69,7 @@ target_sources(hiway_apps INTERFACE $<TARGET_OBJECTS:hiway_demo_objects>)
 # A command line needs no speed, and -O1 compiles in two thirds of the time. What reads or draws large files is not among
 # these.
 set(hiway_command_line ${hiway_demo_sources} ${hiway_app_sources})
-list(FILTER hiway_command_line INCLUDE REGEX "/apps/cli/(app|device|machine|names|options|output|plan|program|progress|\
+list(FILTER hiway_command_line INCLUDE REGEX "/apps/cli/(app|device|machine|names|options|output|plan|processes|program|progress|\
 [a-z]+_commands?|commands)\\.cpp$")
 set_source_files_properties(${hiway_command_line} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-O1>")
 # Its pixels are OpenCV's in every bit: no multiplication may be fused with an addition.

@@ -1,5 +1,6 @@
 // Command: what the program hiway does by one word of its command line.
 #pragma once
+#include <cstddef>
 #include <memory>
 #include <span>
 #include <string>
@@ -12,7 +13,7 @@ namespace cli {
 /// How the program ends, as program.hpp says it. What has codes of its own, says so in its header.
 enum Exit : int { done = 0, failed = 1, bad_arguments = 2 };
 
-/// One command. *Threads*: one. Used once: add_options, check, then, after parsing, run.
+/// One command. *Threads*: one. Used once: check, keep_others, add_options, then, after parsing, run.
 class Command {
  public:
   Command() = default;
@@ -27,6 +28,8 @@ class Command {
   /// Says what is wrong with the words after its name, where it can do so more plainly than the parser. *Throws*
   /// BadInput.
   virtual void check(std::span<std::string const> /*words*/) const {}
+  /// How many of these words are parsed, the first ones; it keeps the others.
+  [[nodiscard]] virtual std::size_t keep_others(std::span<std::string const> words) { return words.size(); }
   /// Returns the exit code; `line` is the whole command line as the user gave it. *Throws* BadInput, and what the
   /// library throws.
   virtual int run(Options const& command, std::string const& line) = 0;

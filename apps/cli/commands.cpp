@@ -2,6 +2,7 @@
 
 #include "cli/bench_command.hpp"
 #include "cli/graph_command.hpp"
+#include "cli/launch_command.hpp"
 #include "cli/list_commands.hpp"
 #include "cli/plan.hpp"
 #include "cli/report_command.hpp"
@@ -14,6 +15,7 @@ Commands all_commands(Apps const& apps, bench::Benches const& benches) {
   commands.push_back(make_devices_command());
   commands.push_back(make_list_command(apps, benches));
   commands.push_back(make_run_command(apps));
+  commands.push_back(make_launch_command());
   commands.push_back(make_graph_command(apps));
   commands.push_back(make_plan_command());
   commands.push_back(make_report_command());

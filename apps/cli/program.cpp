@@ -6,6 +6,7 @@
 #include <hiway/report.hpp>
 #include <iostream>
 #include <new>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,15 +31,18 @@ std::string one_line(std::string_view text) {
 
 std::string needs_command(Names const& names) { return "a command is needed: " + joined(names) + " (hiway --help)"; }
 
-/// Says what is wrong with the first words, more plainly than the parser would.
-void check_words(std::vector<std::string> const& words, Commands const& commands) {
+/// Says what is wrong with the first words, more plainly than the parser would. Returns those that are to be parsed.
+std::vector<std::string> checked(std::vector<std::string> const& words, Commands const& commands) {
   Names const names = names_of(commands);
   if (words.empty()) throw BadInput{needs_command(names)};
   std::string const& name = words.front();
-  if (name.starts_with("-")) return;
+  if (name.starts_with("-")) return words;
   auto const command = std::ranges::find(commands, name, [](auto const& known) { return known->name(); });
   if (command == commands.end()) throw BadInput{"no command '" + name + "': " + joined(names) + " (hiway --help)"};
-  (*command)->check(std::span{words}.subspan(1));
+  auto const others = std::span{words}.subspan(1);
+  (*command)->check(others);
+  auto const parsed = std::span{words}.first(1 + (*command)->keep_others(others));
+  return {parsed.begin(), parsed.end()};
 }
 
 /// The command line without the program's path.
@@ -49,7 +53,7 @@ std::string command_line(std::vector<std::string> const& words) {
 }
 
 int dispatch(std::vector<std::string> const& words, Commands const& commands) {
-  check_words(words, commands);
+  std::vector<std::string> const to_parse = checked(words, commands);
   Options program{"CPU-GPU pipelines of persistent stages: applications, benches, devices, plans.", "hiway"};
   program.footer("Ends with 0, or 1 when a run failed or was not verified, or 2 for bad arguments or input.");
   program.add_version("hiway " + version());
@@ -58,7 +62,7 @@ int dispatch(std::vector<std::string> const& words, Commands const& commands) {
     options.push_back(program.add_command(command->name(), command->summary()));
     command->add_options(options.back());
   }
-  if (!program.parse(words)) return done;
+  if (!program.parse(to_parse)) return done;
   for (std::size_t i = 0; i < commands.size(); ++i) {
     if (options[i].given()) return commands[i]->run(options[i], command_line(words));
   }

@@ -48,7 +48,7 @@ key() { tr -d ' \n' <out | grep -oE "\"$1\":(\[[^]]*\]|\{[^}]*\}|[^,}]*)" | head
 is() { [[ $(key "$1") == "$2" ]] || fail "$last: $1 is $(key "$1"), not $2"; }
 
 # ---- help and lists
-for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" "run reyes" "run rasterization" "run background-extraction" "run nqueens" "run black-scholes" "run blast" "run region-sum" "run taxi" graph "graph gene-alignment" devices list plan report bench; do
+for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" "run reyes" "run rasterization" "run background-extraction" "run nqueens" "run black-scholes" "run blast" "run region-sum" "run taxi" launch graph "graph gene-alignment" devices list plan report bench; do
   # shellcheck disable=SC2086
   good $level --help
   says "Usage: hiway${level:+ $level}"
@@ -67,6 +67,64 @@ says "hiway, baseline, reference"
 good graph gene-alignment
 says digraph
 says '"coarse" -> "fine"'
+
+# ---- launch
+# its CODE TEXT ARGUMENTS...: ends with that code; stderr is one line and has TEXT.
+its() {
+  local expected=$1 text=$2
+  shift 2
+  run "$@"
+  [[ $code -eq $expected ]] || fail "$last: ended with $code, not $expected"
+  [[ $(wc -l <err) -eq 1 ]] && grep -qF -- "$text" err || fail "$last: stderr: $(cat err)"
+}
+# shellcheck disable=SC2016
+good launch -n 3 sh -c 'echo $HIWAY_NODE of $HIWAY_NODES'
+[[ $(sort out) == $'0 of 3\n1 of 3\n2 of 3' ]] || fail "$last: $(cat out)"
+# What follows the program's name is the program's; -- may stand before it.
+for words in "-n 1" "-n1 --" "--nodes=1"; do
+  # shellcheck disable=SC2086
+  good launch $words echo --help -n 2 -- graph
+  [[ $(cat out) == "--help -n 2 -- graph" ]] || fail "$last: $(cat out)"
+done
+echo typed | "$hiway" launch -n 2 cat >out 2>err
+[[ $(cat out) == typed ]] || fail "launch cat: node 0 alone reads stdin: $(cat out err)"
+its 127 "cannot start 'no-such-program': No such file or directory" launch -n 2 no-such-program
+its 127 "cannot start '/': Permission denied" launch -n 2 /
+# The first status counts, and ends the others: those that take no notice of SIGTERM two seconds later.
+# shellcheck disable=SC2016
+its 7 "node 1 ended with 7" launch -n 3 sh -c '[ $HIWAY_NODE = 1 ] && exit 7; exec sleep 1000'
+# shellcheck disable=SC2016
+its 9 "node 0 ended with 9" launch -n 2 sh -c '[ $HIWAY_NODE = 0 ] && sleep 0.2 && exit 9; trap "" TERM; exec sleep 1000'
+# shellcheck disable=SC2016
+its 137 "node 0 was ended by signal 9 (Killed)" launch -n 1 sh -c 'kill -KILL $$'
+bad "launch needs -n N" launch
+bad "launch needs a program" launch -n 2
+bad "launch needs a program" launch -n 2 --
+bad "-n must be 1 to 1024: 0" launch -n 0 true
+bad "-n must be 1 to 1024: -1" launch -n -1 true
+bad "--x" launch --x -n 2 true
+# A signal reaches the programs. If the launcher is killed, they are gone, too.
+for signal in TERM INT KILL; do
+  env --default-signal=INT "$hiway" launch -n 2 sh -c 'echo $$ >>pids; trap "exit 3" INT; while :; do sleep 0.05; done' 2>err &
+  launcher=$!
+  for _ in {1..200}; do [[ $(wc -l 2>/dev/null <pids) -eq 2 ]] && break; sleep 0.05; done
+  [[ $signal == INT ]] && sleep 0.2  # its trap is set
+  kill -$signal $launcher
+  for _ in {1..200}; do kill -0 $launcher 2>/dev/null || break; sleep 0.05; done
+  kill -KILL $launcher 2>/dev/null && fail "launch: does not end after SIG$signal"
+  wait $launcher 2>/dev/null
+  code=$?
+  case $signal in TERM) expected=143 ;; INT) expected=3 ;; KILL) expected=137 ;; esac
+  [[ $code -eq $expected ]] || fail "launch: ended with $code at SIG$signal, not $expected"
+  for _ in {1..100}; do
+    alive=0
+    while read -r pid; do kill -0 "$pid" 2>/dev/null && alive=1; done <pids
+    [[ $alive -eq 0 ]] && break
+    sleep 0.05
+  done
+  [[ $alive -eq 0 ]] || fail "launch: programs are alive after SIG$signal"
+  rm -f pids
+done
 
 # ---- runs
 good run gene-alignment
@@ -943,7 +1001,7 @@ bad "extra" report trace.json extra
 rm -f trace.json bad.json
 
 # ---- bad arguments
-bad "a command is needed: devices, list, run, graph, plan, report, bench"
+bad "a command is needed: devices, list, run, launch, graph, plan, report, bench"
 bad "no command 'walk'" walk
 bad "report needs a trace file" report
 bad "bench needs a name" bench
