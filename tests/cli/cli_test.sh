@@ -4,6 +4,7 @@ set -uo pipefail
 hiway=$(realpath "${1:?the path of the program hiway}")
 root=$(realpath "$(dirname "$0")/../..")
 export HIWAY_RUN_ON=simt
+export HIWAY_STALL_AFTER=off  # beside other work a run may stand for longer than it takes to say so
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder" || exit 1
