@@ -4,12 +4,14 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>
-#include <sys/time.h>
+#include <pthread.h>
 #include <sys/wait.h>
 
 #include <csignal>
 #include <cstring>
+#include <mutex>
 #include <set>
+#include <thread>
 
 #include "tests/nodes/together.hpp"
 
@@ -74,19 +76,60 @@ TEST_P(NodesMeeting, ManyRoundsKeepTheirOrder) {
   EXPECT_THAT(errors, Each(IsEmpty()));
 }
 
+/// Sends SIGALRM to the threads that are in it, again and again.
+class Pest {
+ public:
+  Pest() {
+    struct sigaction action {};
+    action.sa_handler = [](int) {};
+    sigaction(SIGALRM, &action, &before_);  // without SA_RESTART
+  }
+  ~Pest() {
+    pest_.request_stop();
+    pest_.join();
+    sigaction(SIGALRM, &before_, nullptr);
+  }
+  Pest(Pest const&) = delete;
+  Pest& operator=(Pest const&) = delete;
+
+  void enter() {
+    std::lock_guard const lock(mutex_);
+    threads_.insert(pthread_self());
+  }
+  void leave() {
+    std::lock_guard const lock(mutex_);
+    threads_.erase(pthread_self());
+  }
+
+ private:
+  struct sigaction before_ {};
+  std::mutex mutex_;
+  std::set<pthread_t> threads_;
+  std::jthread pest_{[this](std::stop_token const& stop) {
+    while (!stop.stop_requested()) {
+      {
+        std::lock_guard const lock(mutex_);
+        for (pthread_t const one : threads_) pthread_kill(one, SIGALRM);
+      }
+      std::this_thread::sleep_for(std::chrono::microseconds(500));
+    }
+  }};
+};
+
 TEST_P(NodesMeeting, ASignalDisturbsNothing) {
-  struct sigaction action {
-  }, before{};
-  action.sa_handler = [](int) {};
-  sigaction(SIGALRM, &action, &before);  // without SA_RESTART
-  itimerval often{{0, 500}, {0, 500}}, never{};
-  setitimer(ITIMER_REAL, &often, nullptr);
+  Pest pest;
   Listener const listener(place());
-  Errors const errors = together(listener, 3, [](Meeting& meeting) {
-    for (int round = 0; round < 3; ++round) exchange_and_look(meeting, round, 1u << 20);
+  Errors const errors = together(listener, 3, [&](Meeting& meeting) {
+    pest.enter();
+    std::string const error = error_of([&] {
+      for (int round = 0; round < 3; ++round) {
+        if (meeting.node() == round) std::this_thread::sleep_for(milliseconds(10));  // the others wait
+        exchange_and_look(meeting, round, 1u << 20);
+      }
+    });
+    pest.leave();
+    EXPECT_EQ(error, "");
   });
-  setitimer(ITIMER_REAL, &never, nullptr);
-  sigaction(SIGALRM, &before, nullptr);
   EXPECT_THAT(errors, Each(IsEmpty()));
 }
 
