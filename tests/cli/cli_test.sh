@@ -123,7 +123,10 @@ for signal in TERM INT KILL; do
     [[ $alive -eq 0 ]] && break
     sleep 0.05
   done
-  [[ $alive -eq 0 ]] || fail "launch: programs are alive after SIG$signal"
+  if [[ $alive -ne 0 ]]; then
+    fail "launch: programs are alive after SIG$signal"
+    xargs kill -KILL <pids
+  fi
   rm -f pids
 done
 
