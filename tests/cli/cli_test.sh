@@ -87,8 +87,9 @@ for words in "-n 1" "-n1 --" "--nodes=1"; do
   good launch $words echo --help -n 2 -- graph
   [[ $(cat out) == "--help -n 2 -- graph" ]] || fail "$last: $(cat out)"
 done
-echo typed | "$hiway" launch -n 2 cat >out 2>err
-[[ $(cat out) == typed ]] || fail "launch cat: node 0 alone reads stdin: $(cat out err)"
+# shellcheck disable=SC2016
+echo typed | "$hiway" launch -n 2 sh -c '[ $HIWAY_NODE = 0 ] && sleep 0.3; sed "s/^/$HIWAY_NODE /"' >out 2>err
+[[ $(cat out) == "0 typed" ]] || fail "launch cat: node 0 alone reads stdin: $(cat out err)"
 its 127 "cannot start 'no-such-program': No such file or directory" launch -n 2 no-such-program
 its 127 "cannot start '/': Permission denied" launch -n 2 /
 # The first status counts, and ends the others: those that take no notice of SIGTERM two seconds later.
