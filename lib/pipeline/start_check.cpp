@@ -23,7 +23,7 @@ bool StartCheck::have_all_started() const {
   ThreadMachine const m;
   for (Home const home : layout_.homes.device_homes()) {
     Device const& device = layout_.homes.device(home);
-    if (device.monitor == nullptr) continue;
+    if (device.monitor == nullptr || device.backend->is_host()) continue;
     auto const stages =
         std::ranges::count_if(layout_.prepared.stages, [home](Stage const& s) { return s.gpu && s.home == home; });
     if (m.load(device.notice->alive, Order::acquire) == 0) return false;
@@ -36,7 +36,7 @@ std::string StartCheck::first_not_started() const {
   ThreadMachine const m;
   for (Home const home : layout_.homes.device_homes()) {
     Device const& device = layout_.homes.device(home);
-    if (device.monitor == nullptr) continue;
+    if (device.monitor == nullptr || device.backend->is_host()) continue;
     std::uint32_t const started = m.load(device.notice->stages_started, Order::acquire);
     if (m.load(device.notice->alive, Order::acquire) == 0) {
       return "the device monitor" +

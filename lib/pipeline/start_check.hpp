@@ -1,5 +1,6 @@
 // StartCheck: whether all persistent kernels of a run have started. All must run at once. The residency check ensures
-// it, but a tool that runs kernels one after another breaks it.
+// it, but a tool that runs kernels one after another breaks it. On an emulated device no tool does, and lanes may wait
+// long for a CPU: it is not asked.
 #pragma once
 #include <chrono>
 #include <string>
