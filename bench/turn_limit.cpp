@@ -1,6 +1,7 @@
 #include "bench/turn_limit.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
@@ -24,6 +25,8 @@ void end_without_turns() {
   static std::once_flag once;
   std::call_once(once, [] {
     (void)std::atexit([] {
+      // A thread whose turn has ended may still have its end before it.
+      for (int ms = 0; ms < 100 && under_way != 0; ++ms) std::this_thread::sleep_for(std::chrono::milliseconds(1));
       if (under_way == 0) return;
       std::cout.flush();
       (void)std::fflush(nullptr);
