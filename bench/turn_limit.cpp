@@ -1,7 +1,6 @@
 #include "bench/turn_limit.hpp"
 
 #include <atomic>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
@@ -25,8 +24,6 @@ void end_without_turns() {
   static std::once_flag once;
   std::call_once(once, [] {
     (void)std::atexit([] {
-      // A thread whose turn has ended may still have its end before it.
-      for (int ms = 0; ms < 100 && under_way != 0; ++ms) std::this_thread::sleep_for(std::chrono::milliseconds(1));
       if (under_way == 0) return;
       std::cout.flush();
       (void)std::fflush(nullptr);
@@ -42,7 +39,10 @@ Turn not_ended(std::string wrong) { return {.value = 0, .right = false, .wrong =
 Turn TurnLimit::run(std::function<Turn()> turn, Clock::time_point until) {
   if (Clock::now() >= until) return not_ended("the row's time is up");
   if (goes_on()) return not_ended("not run: an earlier turn has not ended");
-  std::packaged_task<Turn()> task([turn = std::move(turn), mark = one_under_way()] { return turn(); });
+  std::packaged_task<Turn()> task([turn = std::move(turn), mark = one_under_way()]() mutable {
+    auto const until_its_result_is_there = std::move(mark);  // so goes_on() and the program's end agree
+    return turn();
+  });
   std::future<Turn> made = task.get_future();
   std::thread thread(std::move(task));
   if (made.wait_until(until) == std::future_status::ready) {

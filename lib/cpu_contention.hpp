@@ -51,11 +51,11 @@ class CpuContention {
   [[nodiscard]] static std::chrono::microseconds avoidance(unsigned long_tries) noexcept {
     return shortest_avoidance * (1 << long_tries);
   }
+  static_assert(shortest_avoidance * (1 << most_tries) == longest_avoidance);
 
   /// Yields that took long, less half of them for each try that was short. Threads may overwrite each other's: it is a
   /// guess.
   std::atomic<unsigned> long_tries_{0};
 };
-static_assert(CpuContention::shortest_avoidance * (1 << 9) == CpuContention::longest_avoidance);
 
 }  // namespace hiway

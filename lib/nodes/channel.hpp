@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,10 @@ namespace hiway::detail::nodes {
 
 using Bytes = std::vector<std::byte>;
 constexpr std::size_t most_bytes = std::size_t{64} << 20;  // of one message
+
+[[nodiscard]] inline std::string_view text_of(Bytes const& bytes) {
+  return {reinterpret_cast<char const*>(bytes.data()), bytes.size()};
+}
 
 enum class Kind : std::uint32_t {
   welcome = 1,  ///< from node 0: all are here

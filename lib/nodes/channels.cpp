@@ -31,6 +31,10 @@ void send_all(Channels const& channels, Deadline until) {
     step_all(channels, until);
 }
 
+std::string gone(std::size_t node, Channel const& channel) {
+  return "nodes: node " + std::to_string(node) + " is gone: " + channel.broken();
+}
+
 void tell_failure(Channels const& channels, std::string const& why, Blame blame) {
   auto const bytes = std::make_shared<Bytes>();
   for (char const c : why) bytes->push_back(static_cast<std::byte>(c));
@@ -45,8 +49,7 @@ void tell_failure(Channels const& channels, std::string const& why, Blame blame)
 }
 
 void throw_failure(Message const& failed) {
-  std::string why;
-  for (std::byte const b : *failed.bytes) why += static_cast<char>(b);
+  std::string const why(text_of(*failed.bytes));
   if (failed.node == static_cast<std::uint32_t>(Blame::description)) throw ConfigError(why);
   throw Error(why);
 }

@@ -1,5 +1,6 @@
 // Channels: the connections of one node, and how it tells the others that the meeting has failed.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -17,6 +18,9 @@ using Channels = std::vector<std::unique_ptr<Channel>>;
 void step_all(Channels const& channels, Deadline until);
 /// Sends what is queued. *Waits*: for what is not broken, until the deadline.
 void send_all(Channels const& channels, Deadline until);
+
+/// "nodes: node 3 is gone: WHY", of a broken channel to it.
+[[nodiscard]] std::string gone(std::size_t node, Channel const& channel);
 
 /// What has failed: it becomes an Error or a ConfigError at the others.
 enum class Blame : std::uint32_t { run, description };

@@ -119,8 +119,7 @@ void Gathering::look_for_broken() {
   for (std::size_t k = 1; k < channels_.size(); ++k) {
     if (channels_[k] == nullptr) continue;
     channels_[k]->step();
-    if (!channels_[k]->broken().empty())
-      throw Error("nodes: node " + std::to_string(k) + " is gone: " + channels_[k]->broken());
+    if (!channels_[k]->broken().empty()) throw Error(gone(k, *channels_[k]));
   }
 }
 

@@ -77,7 +77,7 @@ Channels join(Launch const& launch) {
       if (message->kind == Kind::welcome) return channels;
       throw_failure(*message);
     }
-    if (!node_0.broken().empty()) throw Error("nodes: node 0 is gone: " + node_0.broken());
+    if (!node_0.broken().empty()) throw Error(gone(0, node_0));
     if (steady_clock::now() >= node_0_until)
       throw Error("nodes: node 0 at " + launch.place.text() + " has stopped answering");
     step_all(channels, node_0_until);

@@ -132,10 +132,16 @@ Place place_for(Variables const& variables, Launcher const& launcher, int size) 
   return local_place("hiway-" + std::string(launcher.node) + "-" + job);
 }
 
-Launch numbered_by(Variables const& variables, Launcher const& launcher) {
+/// Which node of how many, as these variables say it; not where they meet.
+Launch numbered(Variables const& variables, char const* node, char const* size) {
   Launch launch;
-  launch.size = variables.needed(launcher.size, 1, most_nodes, launcher.node);
-  launch.node = variables.needed(launcher.node, 0, launch.size - 1, launcher.size);
+  launch.size = variables.needed(size, 1, most_nodes, node);
+  launch.node = variables.needed(node, 0, launch.size - 1, size);
+  return launch;
+}
+
+Launch numbered_by(Variables const& variables, Launcher const& launcher) {
+  Launch launch = numbered(variables, launcher.node, launcher.size);
   if (launch.size > 1) launch.place = place_for(variables, launcher, launch.size);
   return launch;
 }
@@ -154,9 +160,7 @@ std::vector<std::string> parts_of(std::string const& list) {
 
 /// HIWAY_NODES is a number. *Throws* ConfigError without HIWAY_MEET.
 Launch counted_by_hand(Variables const& variables) {
-  Launch launch;
-  launch.size = variables.needed("HIWAY_NODES", 1, most_nodes, "HIWAY_NODE");
-  launch.node = variables.needed("HIWAY_NODE", 0, launch.size - 1, "HIWAY_NODES");
+  Launch launch = numbered(variables, "HIWAY_NODE", "HIWAY_NODES");
   if (launch.size == 1) return launch;
   auto const place = variables.meet();
   if (!place)
@@ -183,9 +187,7 @@ Launch by_hand(Variables const& variables) {
 }
 
 Launch by_torchrun(Variables const& variables) {
-  Launch launch;
-  launch.size = variables.needed("WORLD_SIZE", 1, most_nodes, "RANK");
-  launch.node = variables.needed("RANK", 0, launch.size - 1, "WORLD_SIZE");
+  Launch launch = numbered(variables, "RANK", "WORLD_SIZE");
   if (launch.size == 1) return launch;
   if (auto const place = variables.meet()) {
     launch.place = *place;

@@ -9,13 +9,7 @@ namespace {
 
 constexpr Deadline never = Deadline::max();
 
-std::string gone(std::size_t node, Channel const& channel) {
-  return "nodes: node " + std::to_string(node) + " is gone: " + channel.broken();
-}
-
 std::string call_of(Kind kind) { return kind == Kind::text ? "require_same" : "exchange"; }
-
-std::string_view text_of(Bytes const& bytes) { return {reinterpret_cast<char const*>(bytes.data()), bytes.size()}; }
 
 /// The next line, which it takes off `text`.
 std::string_view line_of(std::string_view& text) {

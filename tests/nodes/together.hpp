@@ -45,6 +45,21 @@ std::string error_of(Body body) {
   }
 }
 
+/// The node meets the others and runs body(meeting). What that throws.
+template <class Body>
+std::string error_of_node(hiway::detail::nodes::Listener const& listener, int node, int size, Body& body) {
+  return error_of([&] {
+    auto const launch = launch_of(listener, node, size);
+    if (node == 0) {
+      hiway::detail::nodes::Meeting meeting(launch, listener);
+      body(meeting);
+    } else {
+      hiway::detail::nodes::Meeting meeting(launch);
+      body(meeting);
+    }
+  });
+}
+
 /// Each node meets the others and then runs body(meeting). What each throws. Nodes of `elsewhere` are not made.
 template <class Body>
 std::vector<std::string> together(hiway::detail::nodes::Listener const& listener, int size, Body body,
@@ -53,18 +68,8 @@ std::vector<std::string> together(hiway::detail::nodes::Listener const& listener
   std::vector<std::thread> threads;
   for (int node = 0; node < size; ++node) {
     if (std::find(elsewhere.begin(), elsewhere.end(), node) != elsewhere.end()) continue;
-    threads.emplace_back([&, node] {
-      errors[static_cast<std::size_t>(node)] = error_of([&] {
-        auto const launch = launch_of(listener, node, size);
-        if (node == 0) {
-          hiway::detail::nodes::Meeting meeting(launch, listener);
-          body(meeting);
-        } else {
-          hiway::detail::nodes::Meeting meeting(launch);
-          body(meeting);
-        }
-      });
-    });
+    threads.emplace_back(
+        [&, node] { errors[static_cast<std::size_t>(node)] = error_of_node(listener, node, size, body); });
   }
   for (std::thread& thread : threads) thread.join();
   return errors;

@@ -102,16 +102,7 @@ std::vector<std::string> in_processes(Way way, int size, Body body) {
         Node node{meeting};
         body(node);
       };
-      std::string const error = error_of([&] {
-        auto const launch = launch_of(listener, k, size);
-        if (k == 0) {
-          hiway::detail::nodes::Meeting meeting(launch, listener);
-          run(meeting);
-        } else {
-          hiway::detail::nodes::Meeting meeting(launch);
-          run(meeting);
-        }
-      });
+      std::string const error = error_of_node(listener, k, size, run);
       ssize_t const written = write(ends[1], error.data(), error.size());
       _exit(written == static_cast<ssize_t>(error.size()) ? 0 : 1);
     }
