@@ -26,7 +26,13 @@ enum class Kind : std::uint32_t {
   bytes,        ///< of exchange
   text,         ///< of require_same
   failed,       ///< from node 0: why the meeting has ended
+  run_beat,     ///< this and those below: of RunNews. Its node is there
+  run_over,
+  run_failed,
+  run_gone,
 };
+
+[[nodiscard]] constexpr bool is_of_run(Kind kind) noexcept { return kind >= Kind::run_beat; }
 
 struct Message {
   Kind kind = Kind::welcome;
@@ -46,7 +52,9 @@ class Channel {
   [[nodiscard]] bool has_to_send() const noexcept { return !outgoing_.empty(); }
   /// Sends and receives what can be without waiting.
   void step();
-  /// The next message that has come.
+  /// The next message that has come; null: there is none. *Lifetime*: until take().
+  [[nodiscard]] Message const* next() const noexcept { return incoming_.empty() ? nullptr : &incoming_.front(); }
+  /// The same, which is taken away.
   [[nodiscard]] std::optional<Message> take();
   /// Why no more messages come, after those that take() still gives; empty while the connection is open.
   [[nodiscard]] std::string const& broken() const noexcept { return broken_; }

@@ -1,5 +1,6 @@
 #include "lib/nodes/meeting.hpp"
 
+#include <optional>
 #include <utility>
 
 #include "hiway/error.hpp"
@@ -10,6 +11,13 @@ namespace {
 constexpr Deadline never = Deadline::max();
 
 std::string call_of(Kind kind) { return kind == Kind::text ? "require_same" : "exchange"; }
+
+/// The next message that is a call's. What is left of a run's is dropped.
+std::optional<Message> take_of_call(Channel& channel) {
+  auto message = channel.take();
+  while (message && is_of_run(message->kind)) message = channel.take();
+  return message;
+}
 
 /// The next line, which it takes off `text`.
 std::string_view line_of(std::string_view& text) {
@@ -58,8 +66,12 @@ void Meeting::require_same(std::string_view what, std::string_view text) {
   }
 }
 
-std::vector<Bytes> Meeting::round(Kind kind, std::span<std::byte const> mine) {
+void Meeting::require_whole() const {
   if (!failed_.empty()) throw Error(failed_);
+}
+
+std::vector<Bytes> Meeting::round(Kind kind, std::span<std::byte const> mine) {
+  require_whole();
   if (mine.size() > most_bytes)
     throw MisuseError("nodes: " + call_of(kind) + " of " + std::to_string(mine.size()) + " bytes, at most " +
                       std::to_string(most_bytes) + " are possible");
@@ -81,7 +93,7 @@ void Meeting::gather_all(Kind kind, Shared& given) {
     bool all_there = true;
     for (std::size_t k = 1; k < channels_.size(); ++k) {
       Channel& channel = *channels_[k];
-      auto message = given[k] == nullptr ? channel.take() : std::nullopt;
+      auto message = given[k] == nullptr ? take_of_call(channel) : std::nullopt;
       if (message && message->kind != kind)
         fail("nodes: node " + std::to_string(k) + " calls " + call_of(message->kind) + " while node 0 calls " +
              call_of(kind));
@@ -108,7 +120,7 @@ void Meeting::ask_node_0(Kind kind, Shared& given) {
   Channel& node_0 = *channels_.front();
   node_0.send({kind, static_cast<std::uint32_t>(launch_.node), given[static_cast<std::size_t>(launch_.node)]});
   for (std::size_t missing = given.size() - 1; missing > 0;) {
-    auto message = node_0.take();
+    auto message = take_of_call(node_0);
     if (!message) {
       if (!node_0.broken().empty()) fail(gone(0, node_0));
       step_all(channels_, never);

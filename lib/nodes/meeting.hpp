@@ -40,6 +40,13 @@ class Meeting {
   /// differ: it names `what`, a node and a line. The meeting goes on then.
   void require_same(std::string_view what, std::string_view text);
 
+  /// For what is said while a run is under way (RunNews), which calls pass over.
+  [[nodiscard]] Channels const& channels() const noexcept { return channels_; }
+  /// *Throws* Error if no call works any more.
+  void require_whole() const;
+  /// From now on no call works any more.
+  void give_up(std::string_view why) { failed_ = why; }
+
  private:
   using Shared = std::vector<std::shared_ptr<Bytes>>;
 
