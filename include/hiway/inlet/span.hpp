@@ -59,16 +59,17 @@ struct WriteItems {
 };
 
 /// Puts up to `n` items of the calling thread, in order; returns how many found room.
-template <class T, class Machine>
-inline std::size_t put_run(Machine m, InletView const& v, Ring const& ring, T const* items, std::size_t n) {
+template <class Machine>
+inline std::size_t put_run(Machine m, InletView const& v, Ring const& ring, std::byte const* items, std::size_t n,
+                           std::size_t item_bytes) {
   constexpr std::size_t most = std::size_t{1} << 20;
   Run const run = claim_put_run(m, ring, static_cast<std::uint32_t>(n < most ? n : most));
   if (run.count != 0) refuse_late_put(m, v, run.first);
   commit_put_run(m, ring, run, *v.control, [&](std::byte* slot, std::uint32_t i, std::uint32_t count) {
     if (v.past_caches) {
-      copy_past_caches(slot, items + i, count * sizeof(T));
+      copy_past_caches(slot, items + i * item_bytes, count * item_bytes);
     } else {
-      std::memcpy(slot, items + i, count * sizeof(T));
+      std::memcpy(slot, items + i * item_bytes, count * item_bytes);
     }
   });
   if (run.count == 0) return 0;
@@ -77,16 +78,25 @@ inline std::size_t put_run(Machine m, InletView const& v, Ring const& ring, T co
   return run.count;
 }
 
+/// One try of the calling thread to put up to `n` items, in order; returns how many found room.
+template <class Machine>
+inline std::size_t give_pieces(Machine m, InletView const& v, std::byte const* items, std::size_t n,
+                               std::size_t item_bytes) {
+  refuse_if_over(m, v);
+  std::size_t put = 0;
+  if (!is_throttled(m, v)) put = put_run(m, v, home_ring(m, v), items, n, item_bytes);
+  if (put == 0 && has_spill(v.spill)) put = put_run(m, v, *v.spill, items, n, item_bytes);
+  return put;
+}
+
 /// Puts every item of `items`, in order, by the calling thread; waits for room.
 template <class T, class Machine>
 inline void put_pieces(Machine m, InletView const& all, std::span<T const> items) {
   put_past_staging(m, all);
   for (unsigned misses = 0; !items.empty();) {
     InletView const& v = roomiest(m, all);
-    refuse_if_over(m, v);
-    std::size_t n = 0;
-    if (!is_throttled(m, v)) n = put_run(m, v, home_ring(m, v), items.data(), items.size());
-    if (n == 0 && has_spill(v.spill)) n = put_run(m, v, *v.spill, items.data(), items.size());
+    auto const* const first = reinterpret_cast<std::byte const*>(items.data());
+    std::size_t const n = give_pieces(m, v, first, items.size(), sizeof(T));
     items = items.subspan(n);
     if (n != 0) {
       note_room(m, all, misses);

@@ -1,0 +1,68 @@
+// UcxLine: a NodeLine by UCX. One port; one submission to each node in a step; lanes as line_lane.hpp says.
+//
+//   U1  What is counted begins at 0 in each run. begin() meets the others twice: after the first time all that they
+//       sent before is here, since a node's words arrive in order (remote_copies.hpp O1); then each node sets its words
+//       to 0; after the second time all have done so.
+//   U2  What a node sends last is that its departures have ended. The network may still need its progress then. So
+//       step() is called until all nodes are done, not only this one.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "lib/nodes/meeting.hpp"
+#include "lib/nodes/node_line.hpp"
+#include "lib/nodes/ucx/arrived_words.hpp"
+#include "lib/nodes/ucx/line_in.hpp"
+#include "lib/nodes/ucx/line_mail.hpp"
+#include "lib/nodes/ucx/line_out.hpp"
+#include "lib/nodes/ucx/port.hpp"
+
+namespace hiway::detail::nodes {
+
+/// *Threads*: one at a time.
+class UcxLine final : public NodeLine {
+ public:
+  /// As MakeNodeLine.
+  UcxLine(Meeting& meeting, std::vector<Departure> departures, std::vector<Arrival> arrivals, Port::Deadline until);
+
+  void begin(std::function<void()> const& look) override;
+  bool step() override;
+  [[nodiscard]] bool is_done() const override;
+
+ private:
+  /// What a node tells the others: where its words `met` are, and its ends of lanes.
+  struct Ends {
+    std::uint64_t met = 0;
+    std::vector<LaneAddress> lanes;
+  };
+
+  [[nodiscard]] Ends place(std::vector<Departure> const& departures, std::vector<Arrival> const& arrivals);
+  [[nodiscard]] static std::vector<Ends> tell_all(Meeting& meeting, Ends const& own);
+  void make_mails();
+  void make_departure(Departure departure, LaneAddress const* own, std::vector<Ends> const& all);
+  void make_arrival(Arrival arrival, LaneAddress const* own, std::vector<Ends> const& all);
+  [[nodiscard]] LineMail& mail_to(std::uint32_t node) { return *mails_[node]; }
+
+  void meet(std::function<void()> const& look);
+  template <class Done>
+  void await(std::function<void()> const& look, Done done);
+  [[nodiscard]] bool all_idle();
+  void reset();
+
+  std::uint32_t node_;
+  std::uint32_t size_;
+  Port port_;
+  Word<std::uint64_t>* met_ = nullptr;    // in the port's memory; by the node that writes it
+  std::vector<std::uint64_t> met_there_;  // by node: address of the word that this one writes
+  std::uint64_t meetings_ = 0;
+  std::vector<Word<std::uint64_t>*> landing_;  // of lanes, in the port's memory
+  ArrivedWords arrived_;
+  std::vector<std::unique_ptr<LineMail>> mails_;  // by node
+  std::vector<std::unique_ptr<LineOut>> departures_;
+  std::vector<std::unique_ptr<LineIn>> arrivals_;
+};
+
+}  // namespace hiway::detail::nodes
