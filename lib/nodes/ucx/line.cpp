@@ -26,7 +26,7 @@ LaneAddress own_end(End const& end, int node, LaneEnd which) {
           .node = static_cast<std::uint32_t>(node),
           .end = which,
           .item_bytes = static_cast<std::uint32_t>(end.item_bytes),
-          .places = end.capacity_items};
+          .places = places_of_lane(end.capacity_items, end.item_bytes)};
 }
 
 }  // namespace
@@ -112,7 +112,11 @@ void UcxLine::make_departure(Departure departure, LaneAddress const* own, std::v
   std::vector<std::unique_ptr<LaneOut>> lanes;
   for (std::size_t i = 0; i != departure.to.size(); ++i, ++own) {
     LaneAddress const other = other_end_of(*own, static_cast<int>(node_), all[own->node].lanes);
-    lanes.push_back(std::make_unique<LaneOut>(mail_to(own->node), other));
+    std::size_t const bytes = other.places * other.item_bytes;
+    LineMail& mail = mail_to(own->node);
+    bool const copies = mail.here(other.items, bytes) == nullptr;
+    if (copies) copied_from_.push_back(std::make_unique<std::byte[]>(bytes));
+    lanes.push_back(std::make_unique<LaneOut>(mail, other, copies ? copied_from_.back().get() : nullptr));
     auto& words = *reinterpret_cast<LaneOutWords*>(own->words);
     landing_.push_back(&words.retired);
     arrived_.add(words.retired, lanes.back()->retired());

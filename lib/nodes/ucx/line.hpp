@@ -54,6 +54,7 @@ class UcxLine final : public NodeLine {
 
   std::uint32_t node_;
   std::uint32_t size_;
+  std::vector<std::unique_ptr<std::byte[]>> copied_from_;  // of lanes
   Port port_;
   Word<std::uint64_t>* met_ = nullptr;    // in the port's memory; by the node that writes it
   std::vector<std::uint64_t> met_there_;  // by node: address of the word that this one writes

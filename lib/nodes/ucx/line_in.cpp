@@ -63,11 +63,18 @@ bool LineIn::step(StageThread m) {
     ended = lane.has_ended() && ended;
   }
   first_ = (first_ + 1) % lanes_.size();
-  if (!moved) leave_if_aborted(m, *arrival_.inlet.control, arrival_.inlet.tunnel);
+  if (!moved) wait_a_step(m);
   if (!ended) return moved;
   close(m, arrival_.inlet);
   closed_ = true;
   return true;
+}
+
+/// What a put does between two tries, but for the time.
+void LineIn::wait_a_step(StageThread m) {
+  InletView const& inlet = arrival_.inlet;
+  if (inlet.relays != nullptr) hear_if_free(m, inlet.relays->hears);
+  leave_if_aborted(m, *inlet.control, inlet.tunnel);
 }
 
 void LineIn::reset() {

@@ -55,6 +55,8 @@ class LineIn {
   void reset();
 
  private:
+  void wait_a_step(StageThread m);
+
   Arrival arrival_;
   std::vector<std::unique_ptr<LaneIn>> lanes_;
   std::size_t first_ = 0;  ///< the lane whose turn it is

@@ -43,6 +43,12 @@ struct LaneAddress {
 /// or it has other items.
 [[nodiscard]] LaneAddress other_end_of(LaneAddress const& own, int node, std::vector<LaneAddress> const& there);
 
+/// How many places a lane has: as many as the tunnel's capacity, if they do not take much memory, which shared memory
+/// is often short of, and which the caches do not hold.
+[[nodiscard]] constexpr std::uint64_t places_of_lane(std::uint64_t capacity_items, std::size_t item_bytes) {
+  constexpr std::uint64_t limit = std::uint64_t{2} << 20;  // 32 of the largest items
+  return capacity_items * item_bytes <= limit ? capacity_items : limit / item_bytes;
+}
 /// At most so many bytes are moved for a tunnel in one step, or one item: the other side then has something to do soon,
 /// and they are still in a cache when they are read.
 constexpr std::size_t most_bytes_of_step = std::size_t{256} << 10;

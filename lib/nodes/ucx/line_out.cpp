@@ -8,17 +8,14 @@
 
 namespace hiway::detail::nodes {
 
-LaneOut::LaneOut(LineMail& mail, LaneAddress const& other)
+LaneOut::LaneOut(LineMail& mail, LaneAddress const& other, std::byte* own)
     : mail_(mail),
       places_(other.places),
       item_bytes_(other.item_bytes),
       target_(other.items),
       words_(other.words),
-      items_(mail.here(target_, places_ * item_bytes_)) {
-  if (items_ != nullptr) return;
-  own_.resize(places_ * item_bytes_);
-  items_ = own_.data();
-}
+      copies_(own != nullptr),
+      items_(copies_ ? own : mail.here(target_, places_ * item_bytes_)) {}
 
 std::uint64_t LaneOut::room_in_a_row() const noexcept { return std::min(room(), places_ - sent_ % places_); }
 
@@ -30,7 +27,7 @@ std::size_t LaneOut::take(StageThread m, OutletView const& outlet, std::uint64_t
 
 void LaneOut::tell() {
   if (told_ == sent_) return;
-  if (!own_.empty()) {
+  if (copies_) {
     for (std::uint64_t at = told_; at != sent_;) {
       std::uint64_t const n = std::min(sent_ - at, places_ - at % places_);
       std::size_t const offset = at % places_ * item_bytes_;
@@ -47,7 +44,7 @@ void LaneOut::tell() {
 std::uint64_t LaneOut::count_retired() {
   std::uint64_t const retired = ThreadMachine{}.load(retired_, Order::acquire);
   reuse_completed();
-  reusable_ = own_.empty() ? retired : std::min(retired, completed_);
+  reusable_ = copies_ ? std::min(retired, completed_) : retired;
   return retired - std::exchange(ended_tasks_, retired);
 }
 

@@ -21,8 +21,9 @@ namespace hiway::detail::nodes {
 /// The sender's end of a lane. *Threads*: the line's.
 class LaneOut {
  public:
-  /// `other`: its other end, which `mail` leads to.
-  LaneOut(LineMail& mail, LaneAddress const& other);
+  /// `other`: its other end, which `mail` leads to. `own`: room for as many items, for copies; null where none are
+  /// needed (LineMail::here). *Lifetime*: `own` outlives the port, which may still read it.
+  LaneOut(LineMail& mail, LaneAddress const& other, std::byte* own);
   LaneOut(LaneOut const&) = delete;
   LaneOut& operator=(LaneOut const&) = delete;
 
@@ -56,10 +57,10 @@ class LaneOut {
   LineMail& mail_;
   std::uint64_t places_;
   std::size_t item_bytes_;
-  std::uint64_t target_;        ///< address of the places at the receiver
-  std::uint64_t words_;         ///< address of its words
-  std::vector<std::byte> own_;  ///< the same places here, where items must be copied
-  std::byte* items_;            ///< where they are written
+  std::uint64_t target_;  ///< address of the places at the receiver
+  std::uint64_t words_;   ///< address of its words
+  bool copies_;           ///< items lie in places here first, and are copied to those there
+  std::byte* items_;      ///< where they are written
   Word<std::uint64_t> retired_{0};
   std::uint64_t sent_ = 0;  ///< items taken
   std::uint64_t told_ = 0;  ///< of them

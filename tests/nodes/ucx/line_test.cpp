@@ -10,6 +10,7 @@ using hiway_tests::Node;
 using hiway_tests::Parcel;
 using hiway_tests::Road;
 using hiway_tests::shared_memory;
+using hiway_tests::steady_clock;
 using hiway_tests::tcp;
 using hiway_tests::Traffic;
 using hiway_tests::Way;
@@ -95,6 +96,51 @@ TEST_P(NodesUcxLine, TheQuickReaderGetsMore) {
     auto const shares = traffic.shares(got);
     expect(shares[2] > 2 * shares[1],
            "items go where there is room: " + std::to_string(shares[1]) + ", " + std::to_string(shares[2]));
+  });
+  EXPECT_THAT(errors, Each(IsEmpty()));
+}
+
+// Senders that always have something to send get their turns while the reader takes its time.
+TEST_P(NodesUcxLine, NoSenderIsForgotten) {
+  Road const road{.writers = {1, 2, 3}, .readers = {0}, .items = 400, .capacity = 8};
+  auto const errors = in_processes(GetParam(), 4, [&](Node& node) {
+    Traffic traffic(node);
+    std::vector<unsigned> of_first_half(3);
+    unsigned count = 0;
+    Got const& got = traffic.add<Parcel<16>>(road, [&](std::uint32_t n) {
+      if (++count <= 600) ++of_first_half[n / 400];
+      usleep(100);
+    });
+    traffic.connect();
+    traffic.run();
+    (void)traffic.shares(got);
+    for (unsigned const n : of_first_half)
+      expect(node.number() != 0 || n > 100,
+             "of the first 600 items each sender has its share, not " + std::to_string(n));
+  });
+  EXPECT_THAT(errors, Each(IsEmpty()));
+}
+
+// A departure has not ended while an item waits at the other node for room in the tunnel there.
+TEST_P(NodesUcxLine, AnItemIsInOneTunnelOrTheOther) {
+  auto const errors = in_processes(GetParam(), 2, [&](Node& node) {
+    std::atomic<bool> waits{true};
+    Traffic traffic(node);
+    Got const& got =
+        traffic.add<Parcel<16>>({.writers = {0}, .readers = {1}, .items = 20, .capacity = 16}, [&](std::uint32_t) {
+          while (waits) usleep(100);
+        });
+    traffic.connect();
+    traffic.begin();
+    traffic.pipe.start();
+    auto const until = steady_clock::now() + std::chrono::milliseconds(300);
+    traffic.step_until([&] { return steady_clock::now() >= until; });
+    expect(!traffic.line().is_done(), "an item that is not yet put is a task");
+    expect(!traffic.pipe.wait_for(std::chrono::milliseconds(0)), "the run goes on");
+    traffic.all_are_done();  // with that
+    waits = false;
+    traffic.finish();
+    (void)traffic.shares(got);
   });
   EXPECT_THAT(errors, Each(IsEmpty()));
 }

@@ -168,6 +168,9 @@ class Traffic {
   void run() {
     begin();
     pipe.start();
+    finish();
+  }
+  void finish() {
     step_until([&] { return line_->is_done(); });
     all_are_done();
     pipe.wait();
