@@ -36,11 +36,6 @@ void LaneIn::tell() {
   told_ = put_;
 }
 
-bool LaneIn::has_ended() {
-  ThreadMachine const m;
-  return m.load(words_.ended, Order::acquire) != 0 && m.load(words_.arrived, Order::acquire) == put_;
-}
-
 void LaneIn::reset() {
   ThreadMachine const m;
   m.store(words_.arrived, std::uint64_t{0}, Order::relaxed);
@@ -60,7 +55,7 @@ bool LineIn::step(StageThread m) {
     LaneIn& lane = *lanes_[(first_ + i) % lanes_.size()];
     moved = lane.put(m, arrival_.inlet, most) != 0 || moved;
     lane.tell();
-    ended = lane.has_ended() && ended;
+    ended = lane.has_ended(m) && ended;
   }
   first_ = (first_ + 1) % lanes_.size();
   if (!moved) wait_a_step(m);

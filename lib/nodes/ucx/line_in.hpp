@@ -29,8 +29,8 @@ class LaneIn {
   std::size_t put(StageThread m, InletView const& inlet, std::uint64_t most);
   /// Lets the mail tell of what was put.
   void tell();
-  /// No more come, and all that came have been put.
-  [[nodiscard]] bool has_ended();
+  /// No more come. All that came have been put, since the sender says it after it has seen that (node_line.hpp L1).
+  [[nodiscard]] bool has_ended(StageThread m) { return m.load(words_.ended, Order::acquire) != 0; }
   void reset();
 
  private:
