@@ -437,6 +437,37 @@ TEST(Staging, AnErrorOfTheReaderEndsAWriterThatWaitsForRoom) {
   }
 }
 
+// What is staged stays there while the tunnel is full.
+TEST(Staging, ALoopOfTriesLeavesAnAbortedRunThoughItemsAreStaged) {
+  Pipeline pipe({.device = "simt"});
+  auto& items = pipe.create_tunnel<int>("items", Direction::cpu_to_cpu, {.capacity_items = 64});
+  std::atomic<bool> tries{false};
+  std::atomic<bool> leaves{false};
+  pipe.add_cpu_stage(
+      "feed",
+      [&](Inlet<int> out) {
+        struct Left {
+          std::atomic<bool>& flag;
+          ~Left() { flag = true; }
+        } const left{leaves};
+        for (int i = 0; i < 68; ++i) out.put_h(i);
+        auto const until = std::chrono::steady_clock::now() + 5s;
+        while (!out.try_put_h(68) && std::chrono::steady_clock::now() < until) tries = true;
+        ADD_FAILURE() << "the loop went on";
+      },
+      into(items));
+  pipe.add_cpu_stage(
+      "stand",
+      [&](Outlet<int>) {
+        while (!leaves) std::this_thread::sleep_for(1ms);
+      },
+      from(items));
+  pipe.start();
+  while (!tries) std::this_thread::sleep_for(1ms);
+  pipe.abort();
+  EXPECT_THROW(pipe.wait(), Aborted);
+}
+
 TEST(Staging, ARunAfterAnAbortedOneBeginsEmpty) {
   std::atomic<bool> fails{true};
   std::atomic<std::uint64_t> got{0};

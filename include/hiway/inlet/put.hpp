@@ -58,9 +58,11 @@ HIWAY_DEVICE inline bool try_put(Machine m, InletView const& all, std::uint32_t 
                                  Credits credits = Credits::doubtful) {
   InletView const& v = roomiest(m, all);
   refuse_if_over(m, v);
-  if (!is_past_staging(m, v)) return false;
-  bool done = put_once(m, v, home_ring(m, v), group, need && !is_throttled(m, v), credits, write);
-  if (has_spill(v.spill)) done = put_once(m, v, *v.spill, group, need && !done, Credits::doubtful, write) || done;
+  bool done = false;
+  if (is_past_staging(m, v)) {
+    done = put_once(m, v, home_ring(m, v), group, need && !is_throttled(m, v), credits, write);
+    if (has_spill(v.spill)) done = put_once(m, v, *v.spill, group, need && !done, Credits::doubtful, write) || done;
+  }
   if (need && !done) leave_if_aborted(m, *v.control, v.tunnel);
   return done;
 }
