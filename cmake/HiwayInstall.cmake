@@ -1,4 +1,5 @@
-# What other projects use: find_package(hiway [COMPONENTS cuda]) gives hiway::hiway, hiway::cuda and hiway_cuda_sources();
+# What other projects use: find_package(hiway [COMPONENTS cuda nodes]) gives hiway::hiway, hiway::cuda with
+# hiway_cuda_sources(), hiway::nodes;
 # pkg-config gives hiway and hiway-cuda. Every path in it starts from where the file itself lies: the tree can be moved.
 include_guard()
 include(GNUInstallDirs)
@@ -13,6 +14,10 @@ install(EXPORT hiwayTargets NAMESPACE hiway:: DESTINATION ${hiway_package_dir})
 if(HIWAY_WITH_CUDA)
   install(TARGETS hiway_cuda EXPORT hiwayCudaTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(EXPORT hiwayCudaTargets NAMESPACE hiway:: DESTINATION ${hiway_package_dir})
+endif()
+if(HIWAY_WITH_NODES)
+  install(TARGETS hiway_nodes EXPORT hiwayNodesTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(EXPORT hiwayNodesTargets NAMESPACE hiway:: DESTINATION ${hiway_package_dir})
 endif()
 if(TARGET hiway_program)
   install(TARGETS hiway_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

@@ -6,6 +6,7 @@
 
 #include "hiway/log.hpp"
 #include "lib/report_signal.hpp"
+#include "pipeline/node_ends.hpp"
 #include "pipeline/run_config.hpp"
 #include "pipeline/views.hpp"
 #include "pipeline_access.hpp"
@@ -91,12 +92,31 @@ void Pipeline::Core::add_stencil(std::unique_ptr<StencilTunnelBase> tunnel) {
 
 void Pipeline::Core::add_cpu(CpuStageDescription description) {
   run_.require_idle("add_cpu_stage");
-  layout_.graph.add_cpu(std::move(description));
+  CpuStageOptions const& o = description.options;
+  description.stage.nodes = nodes_of(description.stage.name, o.node, o.nodes, layout_.over_nodes.count);
+  if (is_here(description.stage)) layout_.graph.add_cpu(std::move(description));
   invalidate();
+}
+
+/// Whether a stage runs on this node. All nodes' stages are declared on each.
+bool Pipeline::Core::is_here(StageDescription const& stage) {
+  OverNodes const& here = layout_.over_nodes;
+  if (here.count == 1) return true;
+  layout_.graph.declare(stage);
+  return std::ranges::binary_search(stage.nodes, here.node);
 }
 
 void Pipeline::Core::add_gpu(GpuKernelDescription description) {
   run_.require_idle("add_gpu_stage");
+  GpuStageOptions const& o = description.options;
+  std::vector<int> const nodes = nodes_of(description.name, o.node, o.nodes, layout_.over_nodes.count);
+  bool all_here = true;
+  for (StageDescription& stage : description.stages) {
+    stage.nodes = nodes;
+    all_here = is_here(stage);  // all of them or none
+  }
+  invalidate();
+  if (!all_here) return;
   std::vector<int> const devices = devices_of(description.options);
   if (devices.size() > 1) {
     std::vector<BranchDevice> const branches = branch_devices(description.name, devices);

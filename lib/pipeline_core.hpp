@@ -97,6 +97,7 @@ class Pipeline::Core final : public RunInfo {
   /// The devices on which the stage is to run alike. *Throws* ConfigError.
   [[nodiscard]] std::vector<int> devices_of(GpuStageOptions const& options) const;
   [[nodiscard]] std::vector<BranchDevice> branch_devices(std::string const& stage, std::vector<int> const& numbers);
+  [[nodiscard]] bool is_here(StageDescription const& stage);
   [[nodiscard]] PlacedTunnel& note_open(TunnelBase const& tunnel);
 
   OpenNames open_names_;

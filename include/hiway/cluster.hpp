@@ -1,12 +1,32 @@
 // Cluster: the processes of one program on one or several machines, as a launcher started them.
 #pragma once
+#include <chrono>
 #include <memory>
+#include <vector>
 
 namespace hiway {
 
 namespace detail::nodes {
+
 class Meeting;
-}
+class NodeLine;
+struct Departure;
+struct Arrival;
+
+/// Makes the line of a pipeline whose tunnels have these ends (lib/nodes/node_line.hpp); all nodes call it. *Waits*:
+/// for all nodes, until the deadline. *Throws* Error.
+using MakeNodeLine = std::unique_ptr<NodeLine> (*)(Meeting& meeting, std::vector<Departure> departures,
+                                                   std::vector<Arrival> arrivals,
+                                                   std::chrono::steady_clock::time_point until);
+/// *Threads*: before main, or one at a time. Returns true.
+bool register_node_line(MakeNodeLine make) noexcept;
+/// Defined in the library hiway::nodes (lib/nodes/ucx).
+[[nodiscard]] MakeNodeLine ucx_node_line() noexcept;
+#if defined(HIWAY_HAS_NODES)  // by the target hiway::nodes
+inline bool const node_line_is_registered = register_node_line(ucx_node_line());
+#endif
+
+}  // namespace detail::nodes
 
 /// The nodes of a program: its processes, by number. mpirun, mpiexec, srun, torchrun, `hiway launch` or HIWAY_NODES
 /// with HIWAY_NODE say how many there are (docs/nodes.md); without them there is one, which costs nothing: no socket,

@@ -42,6 +42,8 @@
 
 namespace hiway {
 
+class Cluster;
+
 /// Where a tunnel's items are put and where they are got.
 enum class Direction : std::uint8_t { cpu_to_cpu, cpu_to_gpu, gpu_to_cpu, gpu_to_gpu };
 /// How items cross the bus (ignored by tunnels that do not cross it).
@@ -134,6 +136,8 @@ struct CpuStageOptions {
   /// CPUs: thread i runs only on the i-th of these, starting over after the last; empty: on any.
   std::vector<int> pin{};
   Wait wait = Wait::automatic;  ///< how its threads wait inside the library's calls
+  int node = -1;                ///< the node that it runs on (docs/nodes.md); -1: node 0
+  std::vector<int> nodes{};     ///< if not empty: the nodes, all of which run it in the same way
 };
 
 /// A GPU stage. 0: the library chooses.
@@ -146,9 +150,13 @@ struct GpuStageOptions {
   /// shared out on demand. Its tunnels then have a branch for each device: their other ends are CPU stages, or stages
   /// on the same devices.
   std::vector<int> devices{};
+  int node = -1;             ///< the node that it runs on, as in CpuStageOptions
+  std::vector<int> nodes{};  ///< if not empty: the nodes, all of which run it in the same way
 };
 /// For GpuStageOptions::devices: every GPU of the machine; two devices if the pipeline is emulated.
 inline std::vector<int> const all_devices{-1};
+/// For the options `nodes` of stages: every node of the cluster.
+inline std::vector<int> const all_nodes{-1};
 
 /// The extent of a grid or a block, for add_kernel_stage: a number, or CUDA's dim3.
 struct Extent {
@@ -182,6 +190,11 @@ struct PipelineConfig {
   /// How the CPU threads wait that carry items across the bus and notice the end.
   Wait monitor_wait = Wait::automatic;
   bool warn_of_cycles = true;  ///< prepare() names on stderr the tunnels in a cycle that may spill and have no plan
+  /// The nodes that the pipeline is declared and run on, by each of them in the same way; null: this process alone
+  /// (docs/nodes.md). prepare(), start() and wait() then wait for all nodes. *Lifetime*: longer than the pipeline's.
+  Cluster* cluster = nullptr;
+  /// A node that has said nothing for this long has failed, and the run ends.
+  std::chrono::milliseconds node_silence{1000};
 };
 
 }  // namespace hiway

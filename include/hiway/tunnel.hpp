@@ -51,8 +51,10 @@ class TunnelBase {
   [[nodiscard]] bool crosses() const { return from_gpu() != to_gpu(); }
 
  private:
+  friend class Graph;
+
   std::string name_;
-  Direction direction_;
+  Direction direction_;  // changed by Graph alone, for a tunnel that leads to another node
   TunnelConfig config_;
   std::size_t item_bytes_;
   std::uint32_t id_;

@@ -12,19 +12,17 @@
 //   L3  Items of one departure to one node keep their order.
 //   L4  An item goes to the node that has room for it first: readers on several nodes share a tunnel's items by demand.
 #pragma once
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
 
+#include "hiway/cluster.hpp"
 #include "hiway/inlet/view.hpp"
 #include "hiway/outlet/view.hpp"
 
 namespace hiway::detail::nodes {
-
-class Meeting;
 
 /// Where a tunnel's items leave this node.
 struct Departure {
@@ -58,10 +56,7 @@ class NodeLine {
   [[nodiscard]] virtual bool is_done() const = 0;
 };
 
-/// Makes the line of a pipeline whose tunnels have these ends; all nodes call it. *Waits*: for all nodes, until the
-/// deadline. *Throws* Error.
-using MakeNodeLine = std::unique_ptr<NodeLine> (*)(Meeting& meeting, std::vector<Departure> departures,
-                                                   std::vector<Arrival> arrivals,
-                                                   std::chrono::steady_clock::time_point until);
+/// What register_node_line() was given last; null if nothing.
+[[nodiscard]] MakeNodeLine registered_node_line() noexcept;
 
 }  // namespace hiway::detail::nodes

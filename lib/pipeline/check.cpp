@@ -110,6 +110,7 @@ void check_branches(Problems& found, Graph const& graph, std::vector<Stage> cons
 }
 
 void check_ends(Problems& found, std::vector<Stage> const& stages, DeclaredTunnel const& t) {
+  if (t.ends == EndsHere::none) return;
   if (t.open_inlets == 0 && stages_at(stages, *t.base, EndOf::writers).empty())
     found.push_back(t.title() + " has no writer: name it in a stage's into(...) or ask for an open inlet");
   if (t.open_outlets == 0 && stages_at(stages, *t.base, EndOf::readers).empty())
@@ -129,7 +130,8 @@ void check_config(TunnelBase const& tunnel) {
 
 std::vector<std::string> find_problems(Graph const& graph, std::vector<Stage> const& stages) {
   Problems found;
-  if (stages.empty() && graph.tunnels().empty()) found.emplace_back("the pipeline has no stage");
+  bool const has_any = !stages.empty() || !graph.tunnels().empty() || graph.is_over_nodes();
+  if (!has_any) found.emplace_back("the pipeline has no stage");
   check_stages(found, stages);
   check_pins(found, graph);
   for (DeclaredTunnel const& t : graph.tunnels()) {

@@ -59,7 +59,8 @@ void Graph::check_new(TunnelBase const& tunnel) const {
 void Graph::add_tunnel(std::unique_ptr<TunnelBase> tunnel, StencilTunnelBase* stencil) {
   check_new(*tunnel);
   may_grow_ = may_grow_ || tunnel->config().grow_to_items != 0;
-  tunnels_.push_back({.base = std::move(tunnel), .stencil = stencil});
+  Direction const direction = tunnel->direction();
+  tunnels_.push_back({.base = std::move(tunnel), .stencil = stencil, .direction = direction});
   tunnel_names_.insert(tunnels_.back().base->name());
 }
 
@@ -100,12 +101,18 @@ void Graph::branch_out(TunnelBase const& tunnel, std::vector<BranchDevice> const
     throw ConfigError(who + ": a stencil tunnel has its stage on one device");
   if (tunnel.config().shards > 1) throw ConfigError(who + ": shards are for tunnels whose stages are on one device");
   for (std::size_t i = 1; i < devices.size(); ++i) {
-    auto const branch = static_cast<std::uint32_t>(tunnels_.size());
-    tunnels_[id].branches.push_back(branch);
-    add_tunnel(std::make_unique<TunnelBase>(tunnel.name() + " of " + devices[i].name, tunnel.direction(),
-                                            tunnel.config(), tunnel.item_bytes(), branch));
+    tunnels_[id].branches.push_back(static_cast<std::uint32_t>(tunnels_.size()));
+    static_cast<void>(add_made(tunnel, tunnel.name() + " of " + devices[i].name));
   }
   tunnels_[id].branch_devices = numbers;
+}
+
+/// A tunnel that the user has not declared.
+TunnelBase& Graph::add_made(TunnelBase const& like, std::string name) {
+  add_tunnel(std::make_unique<TunnelBase>(std::move(name), like.direction(), like.config(), like.item_bytes(),
+                                          static_cast<std::uint32_t>(tunnels_.size())));
+  tunnels_.back().is_made = true;
+  return *tunnels_.back().base;
 }
 
 bool Graph::is_named(std::vector<TunnelBase*> StageDescription::*ends, TunnelBase const& tunnel) const {

@@ -15,6 +15,7 @@
 #include "flow_plan.hpp"
 #include "hiway/pipeline.hpp"
 #include "lib/word_copies.hpp"
+#include "tunnels_over_nodes.hpp"
 
 namespace hiway {
 
@@ -22,9 +23,17 @@ namespace hiway {
 [[nodiscard]] bool contains(std::vector<TunnelBase*> const& tunnels, TunnelBase const* tunnel);
 [[nodiscard]] std::vector<std::uint32_t> ids_of(std::vector<TunnelBase*> const& tunnels);
 
+/// Which ends of a tunnel are stages of this node. The line to other nodes (lib/nodes/node_line.hpp) reads a tunnel
+/// that departs, and writes one that arrives.
+enum class EndsHere : std::uint8_t { both, none, departs, arrives, departs_and_arrives };
+
 struct DeclaredTunnel {
   std::unique_ptr<TunnelBase> base;
   StencilTunnelBase* stencil = nullptr;  ///< the same object, if it is a stencil tunnel
+  Direction direction{};                 ///< as declared
+  bool is_made = false;                  ///< by the library: a branch, or an `arrival`
+  EndsHere ends = EndsHere::both;
+  std::uint32_t arrival = no_id;  ///< of one that departs and arrives
   std::uint32_t open_inlets = 0;
   std::uint32_t open_outlets = 0;
   /// If its stage runs on several devices: the tunnels of the further devices.
@@ -64,6 +73,13 @@ struct BranchDevice {
 
 enum class EndOf : std::uint8_t { writers, readers };
 
+/// What the nodes of a cluster must have declared alike.
+struct DeclaredOverNodes {
+  GraphOverNodes graph{};
+  std::vector<std::uint32_t> ids{};  ///< of its tunnels
+  std::string text{};                ///< a line each
+};
+
 class Graph {
  public:
   [[nodiscard]] std::vector<DeclaredTunnel> const& tunnels() const { return tunnels_; }
@@ -78,6 +94,14 @@ class Graph {
   void add_gpu(GpuKernelDescription description, Home home) { kernels_.push_back({std::move(description), home}); }
   /// Adds the kernel for each device, with branches of its tunnels. *Throws* ConfigError.
   void add_on_each(GpuKernelDescription const& description, std::vector<BranchDevice> const& devices);
+  /// A stage of any node, before it is added to those that run on it. Of pipelines over several nodes.
+  void declare(StageDescription stage) { over_nodes_.push_back(std::move(stage)); }
+  [[nodiscard]] DeclaredOverNodes over_nodes() const;
+  [[nodiscard]] bool is_over_nodes() const { return !over_nodes_.empty(); }
+  /// Leaves the tunnel, which leads to other nodes or is not used on this one, the ends that are here; its others are
+  /// at the CPU, for the line. Where stages of this node both put into it and get from it, the latter get from a
+  /// further tunnel, its `arrival`. May be called again, with the same ends. *Throws* ConfigError.
+  void split(std::uint32_t tunnel, bool is_put_here, bool is_got_here);
   /// Counts the open end; returns how many of its kind the tunnel had before.
   std::uint32_t add_open_inlet(std::uint32_t tunnel) { return tunnels_[tunnel].open_inlets++; }
   std::uint32_t add_open_outlet(std::uint32_t tunnel) { return tunnels_[tunnel].open_outlets++; }
@@ -94,6 +118,7 @@ class Graph {
   [[nodiscard]] FlowGraph flow_graph(std::vector<Stage> const& stages) const;
 
  private:
+  [[nodiscard]] TunnelBase& add_made(TunnelBase const& like, std::string name);
   void branch_out(TunnelBase const& tunnel, std::vector<BranchDevice> const& devices);
   [[nodiscard]] bool is_named(std::vector<TunnelBase*> StageDescription::*ends, TunnelBase const& tunnel) const;
 
@@ -101,6 +126,7 @@ class Graph {
   std::unordered_set<std::string_view> tunnel_names_;
   std::vector<CpuStageDescription> cpu_;
   std::vector<DeclaredKernel> kernels_;
+  std::vector<StageDescription> over_nodes_;  ///< see declare()
   bool may_grow_ = false;
 };
 

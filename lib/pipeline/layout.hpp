@@ -16,6 +16,7 @@
 
 #include "flow_plan.hpp"
 #include "graph.hpp"
+#include "hiway/cluster.hpp"
 #include "hiway/inlet/staging.hpp"
 #include "hiway/machine/bell.hpp"
 #include "hiway/outlet/hand.hpp"
@@ -23,6 +24,7 @@
 #include "hiway/trace.hpp"
 #include "homes.hpp"
 #include "lib/named_failure.hpp"
+#include "lib/nodes/node_line.hpp"
 #include "placement.hpp"
 
 namespace hiway {
@@ -90,15 +92,29 @@ struct Prepared {
   }
 };
 
+/// Of a pipeline on several nodes: what leads to the others (node_ends.hpp).
+struct OverNodes {
+  int node = 0;   ///< this one
+  int count = 1;  ///< 1: there are no others, and nothing below is used
+  DeclaredOverNodes declared{};
+  TunnelsOverNodes plan{};
+  std::vector<detail::nodes::Departure> departures{};
+  std::vector<detail::nodes::Arrival> arrivals{};
+  std::vector<std::uint32_t> opened{};  ///< tunnels of the plan that have their ends
+};
+
 struct Layout {
   /// *Throws* NoDevice.
   Layout(PipelineConfig configured, RunInfo* run)
-      : config(std::move(configured)), homes(config.device, run), placement(homes, graph) {}
+      : config(std::move(configured)), homes(config.device, run), placement(homes, graph) {
+    if (config.cluster != nullptr) over_nodes = {.node = config.cluster->node(), .count = config.cluster->size()};
+  }
 
   PipelineConfig config;
   Homes homes;
   Graph graph;
   Placement placement;
+  OverNodes over_nodes;
   Prepared prepared;
   Bell monitors_bell;        ///< of the host's monitors that carry tunnels
   bool device_asks = false;  ///< the pipeline's own device asks for the end of the whole run

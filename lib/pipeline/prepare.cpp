@@ -8,6 +8,7 @@
 #include "hiway/cpus.hpp"
 #include "hiway/log.hpp"
 #include "monitor_tables.hpp"
+#include "node_ends.hpp"
 #include "residency.hpp"
 
 namespace hiway {
@@ -20,6 +21,10 @@ class Preparer {
 
   void prepare() {
     homes_.make_plans();
+    if (layout_.over_nodes.count > 1) {
+      split_over_nodes(layout_);
+      open_node_ends(layout_);
+    }
     number_stages();
     check();
     warn_of_cycles();

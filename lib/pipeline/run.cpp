@@ -27,6 +27,7 @@ PipelineRun::PipelineRun(Layout& layout, Launches& launches)
       observer_(layout, state_, errors_, snapshots_, reports_,
                 [this] { write_graph_where_asked([this] { return graph(); }); }),
       start_check_(layout, state_, errors_),
+      over_nodes_(layout, state_, errors_),
       threads_(layout, state_, errors_, [this] { monitors_.wake_watcher(); }),
       monitors_(layout, errors_) {}
 
@@ -83,15 +84,18 @@ void PipelineRun::refuse(std::string const& who) {
 
 void PipelineRun::prepare() {
   require_idle("prepare");
-  if (!layout_.prepared.is_current) {
-    launches_.synchronize();
-    kept_.end();
-    hiway::prepare(layout_);
-  }
-  if (kept_.empty()) {
-    make_threads();
-  } else {
-    kept_.complete();
+  if (layout_.prepared.is_current && !kept_.empty()) return kept_.complete();
+  try {
+    over_nodes_.together([this] {
+      launches_.synchronize();
+      kept_.end();
+      hiway::prepare(layout_);
+      make_threads();
+    });
+    over_nodes_.connect();
+  } catch (...) {
+    layout_.prepared.is_current = false;
+    throw;
   }
 }
 
@@ -99,18 +103,28 @@ void PipelineRun::make_threads() {
   std::vector<KeptThreads::Post> posts;
   monitors_.make({.supervise = [this] { return supervise(); },
                   .watch = [this] { return watch(); },
-                  .is_over = [this] { return is_over(); }},
+                  .is_over = [this] { return is_over(); },
+                  .over_nodes = over_nodes_duties(),
+                  .is_over_on_nodes = [this] { return is_over() && over_nodes_.is_settled(); }},
                  posts);
   threads_.add_posts(posts);
   kept_.make(std::move(posts));
+}
+
+std::vector<Duty> PipelineRun::over_nodes_duties() {
+  if (!over_nodes_.has_others()) return {};
+  // A node that has slept hears first that the others have given it up.
+  return {[this] { return over_nodes_.step_news(); }, [this] { return over_nodes_.step_line(); }};
 }
 
 void PipelineRun::start() {
   require_idle("start");
   try {
     prepare();
-    launches_.synchronize();
-    reset();
+    over_nodes_.begin([this] {
+      launches_.synchronize();
+      reset();
+    });
   } catch (...) {
     std::exception_ptr const error = errors_.parts.start.of(std::current_exception());
     ThreadMachine{}.store(layout_.homes.host().control->aborted, 1u, Order::release);
@@ -237,7 +251,7 @@ bool PipelineRun::wait_for(std::chrono::nanoseconds duration) {
   require_own_process("wait_for");
   auto const until = std::chrono::steady_clock::now() + duration;
   for (unsigned misses = 0; state_.running; ++misses) {
-    if (is_over()) return true;
+    if (is_over() && over_nodes_.is_settled()) return true;
     if (std::chrono::steady_clock::now() >= until) return false;
     relax_thread(misses);
   }
@@ -269,6 +283,7 @@ RunReport PipelineRun::wait() {
   } catch (...) {
     errors_.fail(errors_.parts.report, std::current_exception());
   }
+  if (std::exception_ptr const error = over_nodes_.verdict()) std::rethrow_exception(error);
   if (std::exception_ptr const error = errors_.get()) std::rethrow_exception(error);
   return report;
 }

@@ -28,6 +28,7 @@
 #include "run_errors.hpp"
 #include "run_kernels.hpp"
 #include "run_monitors.hpp"
+#include "run_over_nodes.hpp"
 #include "run_state.hpp"
 #include "run_threads.hpp"
 #include "snapshots.hpp"
@@ -71,6 +72,7 @@ class PipelineRun {
   [[nodiscard]] bool is_called_by_itself() const noexcept;
   [[nodiscard]] bool is_over() const { return state_.has_left(std::memory_order_acquire); }
   void make_threads();
+  [[nodiscard]] std::vector<Duty> over_nodes_duties();
   void reset();
   void finish();
   void check_frames();
@@ -90,6 +92,7 @@ class PipelineRun {
   Reports reports_;
   Observer observer_;
   StartCheck start_check_;
+  RunOverNodes over_nodes_;
   RunThreads threads_;
   RunMonitors monitors_;
   std::atomic<bool> waiting_{false};  ///< a thread is in wait()

@@ -42,6 +42,7 @@ struct RunParts {
   NamedFailure from_device{NamedFailure::Part::library, "the monitor of tunnels from the device"};
   NamedFailure supervisor{NamedFailure::Part::library, "the supervisor of the run"};
   NamedFailure watcher{NamedFailure::Part::library, "the watcher of the run"};
+  NamedFailure line{NamedFailure::Part::library, "the line to other nodes"};
   NamedFailure start{NamedFailure::Part::library, "the start of the run"};
   NamedFailure report{NamedFailure::Part::library, "the report of the run"};
 };

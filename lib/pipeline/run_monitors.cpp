@@ -105,6 +105,7 @@ void RunMonitors::make(RunDuties const& duties, std::vector<KeptThreads::Post>& 
   Post to_device{errors_.parts.to_device, &layout_.monitors_bell};
   Post from_device{errors_.parts.from_device, &layout_.monitors_bell};
   Post supervisor{errors_.parts.supervisor, &supervisor_bell_};
+  Post line{errors_.parts.line, &line_bell_, duties.over_nodes};
   Post watcher{errors_.parts.watcher, &watcher_bell_};
   add_relays(to_device, from_device);
   add_lines(to_device, from_device);
@@ -114,9 +115,9 @@ void RunMonitors::make(RunDuties const& duties, std::vector<KeptThreads::Post>& 
   with.insert(with.begin(), duties.supervise);
   watcher.duties.push_back(duties.watch);
   monitors_.clear();
-  for (Post* const post : {&to_device, &from_device, &supervisor, &watcher}) {
+  for (Post* const post : {&to_device, &from_device, &supervisor, &line, &watcher}) {
     if (post->duties.empty()) continue;
-    HostMonitor& monitor = make(std::move(*post), duties.is_over);
+    HostMonitor& monitor = make(std::move(*post), post == &line ? duties.is_over_on_nodes : duties.is_over);
     posts.push_back({post->part.who() + ": its thread", [&monitor] { monitor.run(); }});
   }
   watcher_ = monitors_.back().get();

@@ -18,6 +18,8 @@ struct RunDuties {
   Duty supervise;
   Duty watch;
   std::function<bool()> is_over;
+  std::vector<Duty> over_nodes;            ///< none if there is one node
+  std::function<bool()> is_over_on_nodes;  ///< ends these
 };
 
 class RunMonitors {
@@ -49,6 +51,7 @@ class RunMonitors {
   RunErrors& errors_;
   Bell supervisor_bell_;
   Bell watcher_bell_;
+  Bell line_bell_;
   std::vector<std::unique_ptr<HostMonitor>> monitors_;
   HostMonitor* watcher_ = nullptr;  ///< one of them
 };

@@ -1,4 +1,4 @@
-#include "lib/nodes/ucx/registered.hpp"
+#include "lib/nodes/node_line.hpp"
 
 #include <utility>
 

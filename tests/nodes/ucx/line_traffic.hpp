@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "hiway/hiway.hpp"
-#include "lib/nodes/ucx/registered.hpp"
+#include "lib/nodes/node_line.hpp"
 #include "tests/nodes/ucx/processes.hpp"
 
 namespace hiway_tests {

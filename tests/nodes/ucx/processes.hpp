@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <ostream>
 #include <span>
 #include <stdexcept>
@@ -81,10 +82,8 @@ void progress_until(Node& node, std::string const& what, Done done,
   }
 }
 
-/// Runs body(node) in a process for each node. What each throws; "killed" if it was; "ran too long" after 50 seconds.
-template <class Body>
-std::vector<std::string> in_processes(Way way, int size, Body body) {
-  hiway::detail::nodes::Listener const listener(fresh_name());
+/// Runs body(number) in `size` processes: what each says; "killed" if it was; "ran too long" after 50 seconds.
+inline std::vector<std::string> in_forked(int size, std::function<std::string(int)> const& body) {
   struct Process {
     pid_t id;
     int said;
@@ -95,35 +94,44 @@ std::vector<std::string> in_processes(Way way, int size, Body body) {
     if (pipe(ends) != 0) return {"no pipe"};
     pid_t const id = fork();
     if (id == 0) {
-      setenv("UCX_TLS", way.transports, 1);
-      setenv("UCX_NET_DEVICES", "lo", 1);
       alarm(50);
-      auto run = [&](hiway::detail::nodes::Meeting& meeting) {
-        Node node{meeting};
-        body(node);
-      };
-      std::string const error = error_of_node(listener, k, size, run);
-      ssize_t const written = write(ends[1], error.data(), error.size());
-      _exit(written == static_cast<ssize_t>(error.size()) ? 0 : 1);
+      std::string const said = body(k);
+      ssize_t const written = write(ends[1], said.data(), said.size());
+      _exit(written == static_cast<ssize_t>(said.size()) ? 0 : 1);
     }
     close(ends[1]);
     processes.push_back({id, ends[0]});
   }
-  std::vector<std::string> errors;
+  std::vector<std::string> all;
   for (Process const& process : processes) {
-    std::string& error = errors.emplace_back();
+    std::string& said = all.emplace_back();
     char text[4096];
     for (ssize_t got = 0; (got = read(process.said, text, sizeof text)) > 0;)
-      error.append(text, static_cast<std::size_t>(got));
+      said.append(text, static_cast<std::size_t>(got));
     close(process.said);
     int status = 0;
     waitpid(process.id, &status, 0);
     if (WIFSIGNALED(status))
-      error += WTERMSIG(status) == SIGKILL   ? "killed"
-               : WTERMSIG(status) == SIGALRM ? "ran too long"
-                                             : "signal " + std::to_string(WTERMSIG(status));
+      said += WTERMSIG(status) == SIGKILL   ? "killed"
+              : WTERMSIG(status) == SIGALRM ? "ran too long"
+                                            : "signal " + std::to_string(WTERMSIG(status));
   }
-  return errors;
+  return all;
+}
+
+/// Runs body(node) in a process for each node. What each throws, or how it ended.
+template <class Body>
+std::vector<std::string> in_processes(Way way, int size, Body body) {
+  hiway::detail::nodes::Listener const listener(fresh_name());
+  return in_forked(size, [&](int k) {
+    setenv("UCX_TLS", way.transports, 1);
+    setenv("UCX_NET_DEVICES", "lo", 1);
+    auto run = [&](hiway::detail::nodes::Meeting& meeting) {
+      Node node{meeting};
+      body(node);
+    };
+    return error_of_node(listener, k, size, run);
+  });
 }
 
 class OverUcx : public testing::TestWithParam<Way> {};

@@ -1,0 +1,99 @@
+#include "node_ends.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "check.hpp"
+#include "views.hpp"
+
+namespace hiway {
+namespace {
+
+constexpr std::size_t most_lane_bytes = std::size_t{8} << 20;
+
+/// What a tunnel that leads to other nodes cannot be.
+void check_crossing(std::vector<std::string>& found, DeclaredTunnel const& t) {
+  std::string const who = t.title() + " leads from one node to another, and ";
+  if (t.stencil != nullptr || t.base->tasks() != nullptr) found.push_back(who + "a stencil tunnel cannot yet");
+  if (!t.branches.empty()) found.push_back(who + "its stage runs on several devices: that cannot be together yet");
+  bool const is_opened = t.ends == EndsHere::both && (t.open_inlets != 0 || t.open_outlets != 0);
+  if (is_opened) found.push_back(who + "has an open end, which is for tunnels within a node");
+}
+
+/// Slots of each lane between two nodes.
+std::size_t lane_items(TunnelBase const& tunnel) {
+  std::size_t const most = std::max<std::size_t>(1, most_lane_bytes / tunnel.item_bytes());
+  return std::min(tunnel.config().capacity_items, most);
+}
+
+}  // namespace
+
+std::vector<int> nodes_of(std::string const& stage, int node, std::vector<int> const& nodes, int count) {
+  auto const refuse = [&](std::string const& why) { throw ConfigError("stage '" + stage + "': " + why); };
+  if (node >= 0 && !nodes.empty()) refuse("node and nodes are both given");
+  if (nodes == all_nodes) {
+    std::vector<int> all(static_cast<std::size_t>(count));
+    std::iota(all.begin(), all.end(), 0);
+    return all;
+  }
+  std::vector<int> sorted = nodes.empty() ? std::vector<int>{std::max(node, 0)} : nodes;
+  std::ranges::sort(sorted);
+  if (std::ranges::adjacent_find(sorted) != sorted.end()) refuse("nodes: each number once");
+  for (int const n : sorted) {
+    if (n < 0 || n >= count)
+      refuse("node " + std::to_string(n) + ": there " +
+             (count == 1 ? "is one node, number 0" : "are " + std::to_string(count) + " nodes, from 0"));
+  }
+  return sorted;
+}
+
+void split_over_nodes(Layout& layout) {
+  OverNodes& here = layout.over_nodes;
+  here.declared = layout.graph.over_nodes();
+  here.plan = tunnels_over_nodes(here.declared.graph);
+  std::vector<std::string> found = here.plan.problems;
+  for (std::size_t i = 0; i < here.plan.tunnels.size(); ++i) {
+    if (here.plan.tunnels[i].crosses()) check_crossing(found, layout.graph.tunnels()[here.declared.ids[i]]);
+  }
+  refuse_problems(found);
+  for (std::size_t i = 0; i < here.plan.tunnels.size(); ++i) {
+    TunnelOverNodes const& t = here.plan.tunnels[i];
+    std::uint32_t const id = here.declared.ids[i];
+    bool const puts = t.is_put_at(here.node);
+    bool const gets = t.is_got_at(here.node);
+    if (t.crosses() || (!puts && !gets && !(t.writers.empty() && t.readers.empty())))
+      layout.graph.split(id, puts, gets);
+  }
+  layout.placement.follow();
+  for (PlacedTunnel& t : layout.placement.tunnels()) {
+    bool const is_used = layout.graph.tunnels()[t.base->id()].ends != EndsHere::none;
+    if (!is_used) t.capacity = t.base->config().shards;  // the least
+  }
+}
+
+void open_node_ends(Layout& layout) {
+  OverNodes& here = layout.over_nodes;
+  for (std::size_t i = 0; i < here.plan.tunnels.size(); ++i) {
+    TunnelOverNodes const& t = here.plan.tunnels[i];
+    DeclaredTunnel const& declared = layout.graph.tunnels()[here.declared.ids[i]];
+    std::uint32_t const id = declared.base->id();
+    std::uint32_t const arrival = declared.arrival == no_id ? id : declared.arrival;
+    std::size_t const item_bytes = declared.base->item_bytes();
+    std::size_t const capacity = lane_items(*declared.base);
+    auto const number = static_cast<std::uint32_t>(i);
+    if (!t.crosses() || std::ranges::find(here.opened, number) != here.opened.end()) continue;
+    if (t.is_put_at(here.node)) {
+      OutletView const view =
+          open_outlet_view(layout, layout.placement.tunnels()[id], layout.graph.add_open_outlet(id));
+      here.departures.push_back({number, view, item_bytes, capacity, t.to(here.node)});
+    }
+    if (t.is_got_at(here.node)) {
+      InletView const view =
+          open_inlet_view(layout, layout.placement.tunnels()[arrival], layout.graph.add_open_inlet(arrival));
+      here.arrivals.push_back({number, view, item_bytes, capacity, t.from(here.node)});
+    }
+    here.opened.push_back(number);
+  }
+}
+
+}  // namespace hiway

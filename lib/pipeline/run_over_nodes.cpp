@@ -1,0 +1,121 @@
+#include "run_over_nodes.hpp"
+
+#include <chrono>
+#include <span>
+#include <thread>
+
+#include "lib/named_failure.hpp"
+#include "lib/nodes/cluster_access.hpp"
+
+namespace hiway {
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr auto patience = std::chrono::seconds(30);         // until all have prepared
+constexpr auto patience_to_tell = std::chrono::seconds(1);  // that the beginning of a run has failed
+
+std::exception_ptr error_of(detail::nodes::RunNews::Failure const& failure) {
+  std::string const who = failure.gone ? "" : "node " + std::to_string(failure.node) + ": ";
+  return std::make_exception_ptr(Error(who + failure.why));
+}
+
+}  // namespace
+
+RunOverNodes::RunOverNodes(Layout& layout, RunState const& state, RunErrors& errors)
+    : layout_(layout), state_(state), errors_(errors) {
+  if (has_others()) news_.emplace(*ClusterAccess::meeting(*layout.config.cluster), layout.config.node_silence);
+}
+
+void RunOverNodes::together(std::function<void()> const& work) {
+  if (!has_others()) return work();
+  std::exception_ptr own;
+  try {
+    work();
+  } catch (...) {
+    own = std::current_exception();
+  }
+  std::string const why = what_of(own);
+  auto const said = ClusterAccess::meeting(*layout_.config.cluster)->exchange(std::as_bytes(std::span(why)));
+  if (own) std::rethrow_exception(own);
+  for (std::size_t node = 0; node < said.size(); ++node) {
+    if (!said[node].empty())
+      throw Error("node " + std::to_string(node) + ": " + std::string(detail::nodes::text_of(said[node])));
+  }
+}
+
+void RunOverNodes::connect() {
+  if (!has_others()) return;
+  OverNodes const& here = layout_.over_nodes;
+  detail::nodes::Meeting& meeting = *ClusterAccess::meeting(*layout_.config.cluster);
+  meeting.require_same("the pipeline", here.declared.text);
+  line_.reset();  // no node is gone: the meeting would have said so
+  if (!has_line()) return;
+  detail::nodes::MakeNodeLine const make = detail::nodes::registered_node_line();
+  if (make == nullptr)
+    throw ConfigError("tunnel '" + here.declared.graph.tunnels[here.opened.front()] +
+                      "' leads from one node to another, for which the program must be linked with hiway::nodes");
+  line_ = make(meeting, here.departures, here.arrivals, steady_clock::now() + patience);
+}
+
+void RunOverNodes::begin(std::function<void()> const& work) {
+  if (!has_others()) return work();
+  news_->begin();
+  told_ = false;
+  settled_.store(false, std::memory_order_relaxed);
+  try {
+    work();
+    if (line_) line_->begin([this] { look(); });
+  } catch (...) {
+    tell_failure(std::current_exception());
+    throw;
+  }
+}
+
+/// *Throws* what another node has told.
+void RunOverNodes::look() const {
+  news_->step();
+  if (auto const* const failure = news_->failure()) std::rethrow_exception(error_of(*failure));
+}
+
+void RunOverNodes::tell_failure(std::exception_ptr const& error) noexcept {
+  try {
+    news_->say_failed(what_of(error));
+    for (auto const until = steady_clock::now() + patience_to_tell;
+         !news_->is_settled() && steady_clock::now() < until;) {
+      if (!news_->step()) std::this_thread::yield();
+    }
+  } catch (...) {  // the others will see that this node is gone
+  }
+}
+
+bool RunOverNodes::step_line() { return line_ && !errors_.get() && line_->step(); }
+
+bool RunOverNodes::step_news() {
+  if (!told_) {
+    if (std::exception_ptr const error = errors_.get()) {
+      news_->say_failed(what_of(error));
+      told_ = true;
+    } else if (state_.has_left(std::memory_order_acquire) && (!line_ || line_->is_done())) {
+      news_->say_over();
+      told_ = true;
+    }
+  }
+  bool const moved = news_->step();
+  if (news_->failure() != nullptr && !errors_.get()) errors_.set(error_of(*news_->failure()));
+  if (news_->is_settled()) settled_.store(true, std::memory_order_release);
+  return moved;
+}
+
+// With a node that is gone, or does not answer, UCX 1.13 can neither wait for what is under way nor end without it: it
+// ends the process. So what it has stays until the process ends.
+void RunOverNodes::abandon_line() noexcept {
+  if (has_others() && news_->failure() != nullptr && news_->failure()->gone) static_cast<void>(line_.release());
+}
+
+std::exception_ptr RunOverNodes::verdict() const {
+  if (!has_others() || news_->failure() == nullptr || news_->failure()->node == layout_.over_nodes.node) return nullptr;
+  return error_of(*news_->failure());
+}
+
+}  // namespace hiway

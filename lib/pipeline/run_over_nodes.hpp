@@ -1,0 +1,68 @@
+// RunOverNodes: what a pipeline does together with the other nodes that declared it: it begins and ends its runs at the
+// same time as they, fails when one of them fails, and carries items by the line (lib/nodes/node_line.hpp).
+//
+//   duty        of the thread of the line
+//   step_line   moves items
+//   step_news   tells the others that this node's part is over or has failed, and hears of theirs (run_news.hpp)
+//
+//   word       written by           read by
+//   settled_   begin(), step_news   the thread of the line; who waits for the run
+//
+//   S1  A run that begins on one node begins on all, or on none: begin() returns when all nodes have reset their words.
+//   S2  It has ended well when that is so on every node, and it has failed on every node if it has on one. The first
+//       failure, as node 0 saw it, is what wait() throws on all of them.
+#pragma once
+#include <atomic>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "layout.hpp"
+#include "lib/nodes/run_news.hpp"
+#include "run_errors.hpp"
+#include "run_state.hpp"
+
+namespace hiway {
+
+/// *Threads*: the caller's between runs, in a run the line's.
+class RunOverNodes {
+ public:
+  RunOverNodes(Layout& layout, RunState const& state, RunErrors& errors);
+  ~RunOverNodes() { abandon_line(); }
+  RunOverNodes(RunOverNodes const&) = delete;
+  RunOverNodes& operator=(RunOverNodes const&) = delete;
+
+  [[nodiscard]] bool has_others() const { return layout_.over_nodes.count > 1; }
+  [[nodiscard]] bool has_line() const { return !layout_.over_nodes.opened.empty(); }
+
+  /// Does `work`; all nodes do theirs. If it fails on one, it fails on all. *Waits*: for all nodes.
+  void together(std::function<void()> const& work);
+  /// Checks that all nodes have declared the same, and makes the line, after the layout was prepared. *Waits*: for all
+  /// nodes. *Throws* ConfigError, Error.
+  void connect();
+  /// Begins a run with `work`. *Waits*: for all nodes. *Throws* likewise, on all nodes (S1).
+  void begin(std::function<void()> const& work);
+
+  bool step_line();
+  bool step_news();
+  /// This node knows how the run has ended on all nodes. *Threads*: any.
+  [[nodiscard]] bool is_settled() const { return !has_others() || settled_.load(std::memory_order_acquire); }
+  /// What another node has told, if that failed first; else null. Once the run is over.
+  [[nodiscard]] std::exception_ptr verdict() const;
+
+ private:
+  void look() const;
+  void abandon_line() noexcept;
+  void tell_failure(std::exception_ptr const& error) noexcept;
+
+  Layout& layout_;
+  RunState const& state_;
+  RunErrors& errors_;
+  mutable std::optional<detail::nodes::RunNews> news_;
+  std::unique_ptr<detail::nodes::NodeLine> line_;
+  bool told_ = false;  ///< how this node's part of the run ended
+  std::atomic<bool> settled_{false};
+};
+
+}  // namespace hiway

@@ -1,0 +1,196 @@
+// Pipelines over several nodes: the same program in several processes.
+#include <chrono>
+#include <mutex>
+#include <set>
+
+#include "hiway/hiway.hpp"
+#include "tests/nodes/ucx/clusters.hpp"
+
+namespace {
+
+using hiway::Direction;
+using hiway_tests::on_nodes;
+using hiway_tests::shared_memory;
+using hiway_tests::tcp;
+using testing::AllOf;
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+using NodesPipeline = hiway_tests::OverUcx;
+
+INSTANTIATE_TEST_SUITE_P(Over, NodesPipeline, testing::Values(tcp, shared_memory), hiway_tests::name_of_way);
+
+constexpr long many = 20000;
+
+struct Double {
+  HIWAY_DEVICE long operator()(int const& i) const { return 2L * i; }
+};
+
+void feed(hiway::Inlet<int> out) {
+  for (int i = 1; i <= many; ++i) out.put_h(i);
+}
+
+TEST_P(NodesPipeline, ItemsGoFromOneNodeToAnother) {
+  auto const said = on_nodes(GetParam(), 2, [](hiway::Cluster& nodes) {
+    hiway::Pipeline pipe({.device = "simt", .cluster = &nodes});
+    auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_cpu);
+    long sum = 0;
+    int last = 0;
+    bool in_order = true;
+    pipe.add_cpu_stage("feed", feed, hiway::into(numbers), {.node = 0});
+    pipe.add_cpu_stage("sum",
+                       [&](hiway::Outlet<int> in) {
+                         in.for_each_h([&](int i) {
+                           sum += i;
+                           in_order = in_order && i == std::exchange(last, i) + 1;
+                         });
+                       },
+                       hiway::from(numbers), {.node = 1});
+    for (int run = 0; run < 3; ++run) {
+      last = 0;
+      pipe.run();
+    }
+    return std::to_string(sum) + (in_order ? " in order" : "");
+  });
+  EXPECT_THAT(said, ElementsAre("0 in order", std::to_string(3 * many * (many + 1) / 2) + " in order"));
+}
+
+// The work of a GPU stage on every node, shared out by demand.
+TEST_P(NodesPipeline, AStageOfAllNodesSharesTheItems) {
+  auto const said = on_nodes(GetParam(), 3, [](hiway::Cluster& nodes) {
+    hiway::Pipeline pipe({.device = "simt", .cluster = &nodes});
+    auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_gpu, {.capacity_items = 64});
+    auto& doubled = pipe.create_tunnel<long>("doubled", Direction::gpu_to_cpu);
+    std::set<long> seen;
+    long sum = 0;
+    pipe.add_cpu_stage("feed", feed, hiway::into(numbers), {.node = 0});
+    pipe.add_gpu_stage("double", Double{}, hiway::from(numbers), hiway::into(doubled), {.nodes = hiway::all_nodes});
+    pipe.add_cpu_stage("sum",
+                       [&](hiway::Outlet<long> in) {
+                         in.for_each_h([&](long i) {
+                           sum += i;
+                           seen.insert(i);
+                         });
+                       },
+                       hiway::from(doubled), {.node = 0});
+    pipe.run();
+    return std::to_string(sum) + " of " + std::to_string(seen.size());
+  });
+  EXPECT_THAT(said, ElementsAre(std::to_string(many * (many + 1)) + " of " + std::to_string(many), "0 of 0", "0 of 0"));
+}
+
+TEST_P(NodesPipeline, AProgramWithoutPlacesRunsOnNode0) {
+  auto const said = on_nodes(GetParam(), 2, [](hiway::Cluster& nodes) {
+    hiway::Pipeline pipe({.device = "simt", .cluster = &nodes});
+    auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_gpu);
+    auto& doubled = pipe.create_tunnel<long>("doubled", Direction::gpu_to_cpu);
+    long sum = 0;
+    pipe.add_cpu_stage("feed", feed, hiway::into(numbers));
+    pipe.add_gpu_stage("double", Double{}, hiway::from(numbers), hiway::into(doubled));
+    pipe.add_cpu_stage(
+        "sum", [&](hiway::Outlet<long> in) { in.for_each_h([&](long i) { sum += i; }); }, hiway::from(doubled));
+    pipe.run();
+    return std::to_string(sum);
+  });
+  EXPECT_THAT(said, ElementsAre(std::to_string(many * (many + 1)), "0"));
+}
+
+/// Node 0 feeds without end, the others work until the stage "work" of node 1 does `at_1(item)`.
+template <class At1>
+std::vector<std::string> feed_for_ever(hiway_tests::Way way, int size, At1 at_1) {
+  return on_nodes(way, size, [&](hiway::Cluster& nodes) -> std::string {
+    hiway::Pipeline pipe({.device = "simt", .cluster = &nodes});
+    auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_cpu, {.capacity_items = 64});
+    pipe.add_cpu_stage("feed",
+                       [](hiway::Inlet<int> out) {
+                         for (int i = 0;; ++i) out.put_h(i);
+                       },
+                       hiway::into(numbers), {.node = 0});
+    pipe.add_cpu_stage("work",
+                       [&](hiway::Outlet<int> in) {
+                         in.for_each_h([&](int i) {
+                           if (nodes.node() == 1) at_1(i);
+                         });
+                       },
+                       hiway::from(numbers), {.nodes = hiway::all_nodes});
+    pipe.run();
+    return "ended";
+  });
+}
+
+TEST_P(NodesPipeline, AnErrorOfOneNodeEndsTheRunOnAll) {
+  auto const said = feed_for_ever(GetParam(), 3, [](int i) {
+    if (i > 1000) throw std::runtime_error("too large");
+  });
+  EXPECT_THAT(said, ElementsAre("error: node 1: stage 'work': too large", "error: stage 'work': too large",
+                                "error: node 1: stage 'work': too large"));
+}
+
+TEST_P(NodesPipeline, ANodeThatIsKilledIsNamedOnAllOthers) {
+  auto const began = std::chrono::steady_clock::now();
+  auto const said = feed_for_ever(GetParam(), 3, [](int i) {
+    if (i > 1000) raise(SIGKILL);
+  });
+  EXPECT_THAT(said, ElementsAre(HasSubstr("node 1 is gone"), "killed", HasSubstr("node 1 is gone")));
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(10));
+}
+
+TEST_P(NodesPipeline, ANodeThatIsStoppedIsNamedOnAllOthers) {
+  auto const said = feed_for_ever(GetParam(), 3, [has_been = false](int i) mutable {
+    if (i <= 1000 || std::exchange(has_been, true)) return;
+    if (fork() == 0) {  // its parent goes on after a while, and finds that it is not wanted any more
+      sleep(3);
+      kill(getppid(), SIGCONT);
+      _exit(0);
+    }
+    raise(SIGSTOP);
+  });
+  EXPECT_THAT(said[0], HasSubstr("node 1 has said nothing for 1 s"));
+  EXPECT_THAT(said[2], HasSubstr("node 1 has said nothing for 1 s"));
+  bool const is_tcp = std::string_view(GetParam().name) == tcp.name;
+  if (is_tcp && said[1] == "signal 6") return;  // UCX 1.13.1 may end a process whose peers are gone (docs/nodes.md)
+  EXPECT_THAT(said[1], StartsWith("error: "));
+}
+
+TEST_P(NodesPipeline, WhatDiffersBetweenNodesIsNamed) {
+  auto const said = on_nodes(GetParam(), 2, [](hiway::Cluster& nodes) {
+    hiway::Pipeline pipe({.device = "simt", .cluster = &nodes});
+    std::size_t const capacity = nodes.node() == 0 ? 64 : 128;
+    auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_cpu, {.capacity_items = capacity});
+    pipe.add_cpu_stage("feed", feed, hiway::into(numbers), {.node = 0});
+    pipe.add_cpu_stage("sum", [](hiway::Outlet<int> in) { in.for_each_h([](int) {}); }, hiway::from(numbers),
+                       {.node = 1});
+    pipe.run();
+    return std::string("ended");
+  });
+  EXPECT_THAT(said,
+              Each(AllOf(HasSubstr("the pipeline differs, line 1"), HasSubstr("128 items"), HasSubstr("64 items"))));
+}
+
+TEST_P(NodesPipeline, WhatCannotRunOnOneNodeRunsOnNone) {
+  auto const said = on_nodes(GetParam(), 2, [](hiway::Cluster& nodes) {
+    hiway::Pipeline pipe({.device = "simt", .cluster = &nodes});
+    auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_cpu);
+    pipe.add_cpu_stage("feed", feed, hiway::into(numbers), {.node = 0});
+    pipe.add_cpu_stage("sum", [](hiway::Outlet<int> in) { in.for_each_h([](int) {}); }, hiway::from(numbers),
+                       {.threads = 0, .node = 1});
+    pipe.run();
+    return std::string("ended");
+  });
+  EXPECT_THAT(said, ElementsAre("error: node 1: stage 'sum': threads must be at least 1",
+                                "error: stage 'sum': threads must be at least 1"));
+}
+
+TEST(NodesPipelines, AStageOfANodeThatIsNotThereIsRefused) {
+  hiway::Pipeline pipe({.device = "simt"});
+  auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_cpu);
+  try {
+    pipe.add_cpu_stage("feed", feed, hiway::into(numbers), {.node = 1});
+    ADD_FAILURE() << "not refused";
+  } catch (hiway::ConfigError const& error) {
+    EXPECT_STREQ(error.what(), "stage 'feed': node 1: there is one node, number 0");
+  }
+}
+
+}  // namespace
