@@ -102,14 +102,17 @@ void operator delete[](void* memory, Nothrow const&) noexcept { std::free(memory
 void operator delete(void* memory, Alignment, Nothrow const&) noexcept { std::free(memory); }
 void operator delete[](void* memory, Alignment, Nothrow const&) noexcept { std::free(memory); }
 
-// ---- threads: std::thread, and with it std::jthread, start by this function of libstdc++
+// ---- threads: std::thread, and with it std::jthread, start by this function of libstdc++. `state` is a unique_ptr,
+// which is handed over by its address.
 
 extern "C" {
 // NOLINTBEGIN: the names are the linker's
-void __real__ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE(
-    std::thread* self, std::unique_ptr<std::thread::_State>* state, void (*depends)());
-void __wrap__ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE(
-    std::thread* self, std::unique_ptr<std::thread::_State>* state, void (*depends)()) {
+void __real__ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE(std::thread* self,
+                                                                                                  void* state,
+                                                                                                  void (*depends)());
+void __wrap__ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE(std::thread* self,
+                                                                                                  void* state,
+                                                                                                  void (*depends)()) {
   if (fails(Resource::thread)) throw std::system_error(EAGAIN, std::generic_category());
   __real__ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE(self, state, depends);
 }
