@@ -40,7 +40,8 @@ void HostMonitor::idle(unsigned& misses) {
   ++this_thread_context().naps;
   constexpr std::chrono::microseconds worth_a_ring{200};
   std::chrono::microseconds const length = nap_length(misses - awake);
-  if (bell_.nap_unless(wake_, length, length >= worth_a_ring)) misses = awake;
+  bool const heeds = length >= worth_a_ring;
+  if (nap_ ? nap_(wake_, length, heeds) : bell_.nap_unless(wake_, length, heeds)) misses = awake;
   if (wake_.exchange(false, std::memory_order_relaxed)) misses = 0;
 }
 

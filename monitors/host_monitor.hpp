@@ -13,18 +13,22 @@ namespace hiway {
 
 /// One thing that a monitor does again and again. A call takes one step and returns whether anything moved.
 using Duty = std::function<bool()>;
+/// Sleeps for `time`, until it is rung, or until `over` was set and its bell rung. True: something has come.
+using Nap = std::function<bool(std::atomic<bool> const& over, std::chrono::microseconds time, bool heeds)>;
 
 class HostMonitor {
  public:
   /// `on_failure` gets what a duty throws; that duty is not called again until the next run(), the others are. `wait`
-  /// says how to wait after rounds in which nothing moved. It naps by `bell`: rung, it looks again.
+  /// says how to wait after rounds in which nothing moved. It naps by `bell`, or by `nap`, which does so by that bell:
+  /// rung, it looks again.
   HostMonitor(std::vector<Duty> duties, std::function<bool()> is_over,
-              std::function<void(std::exception_ptr)> on_failure, Bell& bell, Wait wait = Wait::automatic)
+              std::function<void(std::exception_ptr)> on_failure, Bell& bell, Wait wait = Wait::automatic, Nap nap = {})
       : duties_(std::move(duties)),
         has_failed_(duties_.size()),
         is_over_(std::move(is_over)),
         on_failure_(std::move(on_failure)),
         bell_(bell),
+        nap_(std::move(nap)),
         wait_(wait) {}
   HostMonitor(HostMonitor const&) = delete;
   HostMonitor& operator=(HostMonitor const&) = delete;
@@ -42,6 +46,7 @@ class HostMonitor {
   std::function<bool()> is_over_;
   std::function<void(std::exception_ptr)> on_failure_;
   Bell& bell_;
+  Nap nap_;
   Wait wait_;
   std::atomic<bool> wake_{false};
 };

@@ -54,6 +54,12 @@ class NodeLine {
   virtual bool step() = 0;
   /// Every departure has ended and has told so, and every arrival is closed.
   [[nodiscard]] virtual bool is_done() const = 0;
+
+  /// For naps. True: nothing has come, and descriptor() becomes readable when something does. Both are followed by
+  /// end_nap(). *Throws* Error.
+  [[nodiscard]] virtual bool begin_nap() = 0;
+  virtual void end_nap() = 0;
+  [[nodiscard]] virtual int descriptor() const = 0;
 };
 
 /// What register_node_line() was given last; null if nothing.

@@ -42,6 +42,7 @@ struct DeclaredTunnel {
   std::vector<int> branch_devices{};
 
   [[nodiscard]] std::string title() const { return "tunnel '" + base->name() + "'"; }
+  [[nodiscard]] bool departs() const { return ends == EndsHere::departs || ends == EndsHere::departs_and_arrives; }
 };
 
 struct DeclaredKernel {

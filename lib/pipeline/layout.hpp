@@ -117,6 +117,7 @@ struct Layout {
   OverNodes over_nodes;
   Prepared prepared;
   Bell monitors_bell;        ///< of the host's monitors that carry tunnels
+  Bell line_bell;            ///< of the line to other nodes
   bool device_asks = false;  ///< the pipeline's own device asks for the end of the whole run
 
   /// By number; empty if there is none.

@@ -35,6 +35,7 @@ class Preparer {
     for (std::size_t s = 0; s < prepared_.stages.size(); ++s) place_stage(s);
     for (std::size_t s = 0; s < prepared_.stages.size(); ++s) hang_bell(s);
     for (std::size_t s = 0; s < prepared_.stages.size(); ++s) hang_monitors_bell(s);
+    hang_bells_of_arrivals();
     prepared_.staged.assign(layout_.placement.tunnels().size(), {});
     for (PlacedTunnel const& t : layout_.placement.tunnels()) stage_puts(t);
     for (std::size_t k = 0; k < graph_.kernels().size(); ++k) place_data(k);
@@ -188,13 +189,24 @@ class Preparer {
       }
     }
   }
-  /// At what a CPU stage puts across the bus.
+  /// At what a CPU stage puts across the bus, or for other nodes.
   void hang_monitors_bell(std::size_t number) {
     Stage const& stage = prepared_.stages[number];
+    if (stage.gpu) return;
     for (std::size_t i = 0; i < stage.description.into.size(); ++i) {
-      PlacedTunnel const& t = layout_.placement.tunnels()[stage.description.into[i]->id()];
-      if (!stage.gpu && t.bus.host_relays != nullptr)
-        hang_at(prepared_.places[number].inlet_ports[i], number, layout_.monitors_bell);
+      std::uint32_t const id = stage.description.into[i]->id();
+      InletPort* const ports = prepared_.places[number].inlet_ports[i];
+      if (graph_.tunnels()[id].departs()) hang_at(ports, number, layout_.line_bell);
+      if (layout_.placement.tunnels()[id].bus.host_relays != nullptr) hang_at(ports, number, layout_.monitors_bell);
+    }
+  }
+  /// The bell of the one CPU stage that gets what comes from other nodes, at where the line puts it.
+  void hang_bells_of_arrivals() {
+    for (detail::nodes::Arrival const& arrival : layout_.over_nodes.arrivals) {
+      TunnelBase const& base = *graph_.tunnels()[arrival.inlet.tunnel].base;
+      std::vector<std::size_t> const readers = stages_at(prepared_.stages, base, EndOf::readers);
+      if (readers.size() != 1 || arrival.inlet.relays != nullptr) continue;
+      homes_.words(at_host).image(arrival.inlet.ports).bell = prepared_.places[readers.front()].bell.get();
     }
   }
   /// At the ports of each of the stage's threads.

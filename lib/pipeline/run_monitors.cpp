@@ -67,12 +67,13 @@ void RunMonitors::add_relays(Post& to_device, Post& from_device) {
   }
 }
 
-/// Of stages at the host.
+/// Of stages at the host, and of the line to other nodes.
 std::vector<Bell*> RunMonitors::bells_of_readers(PlacedTunnel const& tunnel) const {
   std::vector<Bell*> bells;
   for (std::size_t const s : stages_at(layout_.prepared.stages, *tunnel.base, EndOf::readers)) {
     if (Bell* const bell = layout_.prepared.places[s].bell.get(); bell != nullptr) bells.push_back(bell);
   }
+  if (layout_.graph.tunnels()[tunnel.base->id()].departs()) bells.push_back(&layout_.line_bell);
   return bells;
 }
 
@@ -97,7 +98,7 @@ HostMonitor& RunMonitors::make(Post post, std::function<bool()> const& is_over) 
   monitors_.push_back(std::make_unique<HostMonitor>(
       std::move(post.duties), is_over,
       [this, &part = post.part](std::exception_ptr const& error) { errors_.fail_unless_aborting(part, error); },
-      *post.bell, wait));
+      *post.bell, wait, std::move(post.nap)));
   return *monitors_.back();
 }
 
@@ -105,7 +106,7 @@ void RunMonitors::make(RunDuties const& duties, std::vector<KeptThreads::Post>& 
   Post to_device{errors_.parts.to_device, &layout_.monitors_bell};
   Post from_device{errors_.parts.from_device, &layout_.monitors_bell};
   Post supervisor{errors_.parts.supervisor, &supervisor_bell_};
-  Post line{errors_.parts.line, &line_bell_, duties.over_nodes};
+  Post line{errors_.parts.line, &layout_.line_bell, duties.over_nodes, duties.nap_over_nodes};
   Post watcher{errors_.parts.watcher, &watcher_bell_};
   add_relays(to_device, from_device);
   add_lines(to_device, from_device);

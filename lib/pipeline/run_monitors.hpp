@@ -18,7 +18,8 @@ struct RunDuties {
   Duty supervise;
   Duty watch;
   std::function<bool()> is_over;
-  std::vector<Duty> over_nodes;            ///< none if there is one node
+  std::vector<Duty> over_nodes;  ///< none if there is one node
+  Nap nap_over_nodes;
   std::function<bool()> is_over_on_nodes;  ///< ends these
 };
 
@@ -38,6 +39,7 @@ class RunMonitors {
     NamedFailure const& part;
     Bell* bell;
     std::vector<Duty> duties{};
+    Nap nap{};
   };
 
   void add_relays(Post& to_device, Post& from_device);
@@ -51,7 +53,6 @@ class RunMonitors {
   RunErrors& errors_;
   Bell supervisor_bell_;
   Bell watcher_bell_;
-  Bell line_bell_;
   std::vector<std::unique_ptr<HostMonitor>> monitors_;
   HostMonitor* watcher_ = nullptr;  ///< one of them
 };

@@ -107,6 +107,19 @@ bool RunOverNodes::step_news() {
   return moved;
 }
 
+bool RunOverNodes::nap(std::atomic<bool> const& over, std::chrono::microseconds time, bool heeds) noexcept {
+  Bell& bell = layout_.line_bell;
+  if (!heeds || !line_ || errors_.get()) return bell.nap_unless(over, time, heeds);
+  try {
+    bool const has_come = !line_->begin_nap() || bell.nap_at(line_->descriptor(), over, time);
+    line_->end_nap();
+    return has_come;
+  } catch (...) {
+    errors_.fail(errors_.parts.line, std::current_exception());
+    return true;
+  }
+}
+
 // With a node that is gone, or does not answer, UCX 1.13 can neither wait for what is under way nor end without it: it
 // ends the process. So what it has stays until the process ends.
 void RunOverNodes::abandon_line() noexcept {

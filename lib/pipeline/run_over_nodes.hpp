@@ -13,6 +13,7 @@
 //       failure, as node 0 saw it, is what wait() throws on all of them.
 #pragma once
 #include <atomic>
+#include <chrono>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -46,6 +47,8 @@ class RunOverNodes {
 
   bool step_line();
   bool step_news();
+  /// See Nap (monitors/host_monitor.hpp); also until something comes from the network.
+  bool nap(std::atomic<bool> const& over, std::chrono::microseconds time, bool heeds) noexcept;
   /// This node knows how the run has ended on all nodes. *Threads*: any.
   [[nodiscard]] bool is_settled() const { return !has_others() || settled_.load(std::memory_order_acquire); }
   /// What another node has told, if that failed first; else null. Once the run is over.

@@ -25,6 +25,8 @@ class Bell {
   bool nap_unless(std::atomic<bool> const& over, std::chrono::microseconds time, bool heeds) {
     return sleep(time, &over, heeds);
   }
+  /// The same for a thread that heeds, but also until the descriptor is readable. *Threads*: one at a time.
+  bool nap_at(int descriptor, std::atomic<bool> const& over, std::chrono::microseconds time);
   [[nodiscard]] bool has_nappers() const { return nappers_.load(std::memory_order_relaxed) != 0; }
   /// Wakes up to `threads` of those that nap.
   void ring(unsigned threads) {

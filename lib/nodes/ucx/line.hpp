@@ -31,6 +31,9 @@ class UcxLine final : public NodeLine {
   void begin(std::function<void()> const& look) override;
   bool step() override;
   [[nodiscard]] bool is_done() const override;
+  [[nodiscard]] bool begin_nap() override { return port_.begin_nap() && !arrived_.step(); }
+  void end_nap() override { port_.end_nap(); }
+  [[nodiscard]] int descriptor() const override { return port_.descriptor(); }
 
  private:
   /// What a node tells the others: where its words `met` are, and its ends of lanes.
