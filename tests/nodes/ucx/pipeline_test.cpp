@@ -1,7 +1,9 @@
 // Pipelines over several nodes: the same program in several processes.
 #include <chrono>
-#include <mutex>
+#include <cstdlib>
+#include <random>
 #include <set>
+#include <thread>
 
 #include "hiway/hiway.hpp"
 #include "tests/nodes/ucx/clusters.hpp"
@@ -56,27 +58,29 @@ TEST_P(NodesPipeline, ItemsGoFromOneNodeToAnother) {
   EXPECT_THAT(said, ElementsAre("0 in order", std::to_string(3 * many * (many + 1) / 2) + " in order"));
 }
 
-// The work of a GPU stage on every node, shared out by demand.
+// A GPU stage on every node works on the numbers that node 0 feeds; what node 0 sums up, of how many.
+std::string share_work(hiway::Cluster& nodes) {
+  hiway::Pipeline pipe({.device = "simt", .cluster = &nodes});
+  auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_gpu, {.capacity_items = 64});
+  auto& doubled = pipe.create_tunnel<long>("doubled", Direction::gpu_to_cpu);
+  std::set<long> seen;
+  long sum = 0;
+  pipe.add_cpu_stage("feed", feed, hiway::into(numbers), {.node = 0});
+  pipe.add_gpu_stage("double", Double{}, hiway::from(numbers), hiway::into(doubled), {.nodes = hiway::all_nodes});
+  pipe.add_cpu_stage("sum",
+                     [&](hiway::Outlet<long> in) {
+                       in.for_each_h([&](long i) {
+                         sum += i;
+                         seen.insert(i);
+                       });
+                     },
+                     hiway::from(doubled), {.node = 0});
+  pipe.run();
+  return std::to_string(sum) + " of " + std::to_string(seen.size());
+}
+
 TEST_P(NodesPipeline, AStageOfAllNodesSharesTheItems) {
-  auto const said = on_nodes(GetParam(), 3, [](hiway::Cluster& nodes) {
-    hiway::Pipeline pipe({.device = "simt", .cluster = &nodes});
-    auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_gpu, {.capacity_items = 64});
-    auto& doubled = pipe.create_tunnel<long>("doubled", Direction::gpu_to_cpu);
-    std::set<long> seen;
-    long sum = 0;
-    pipe.add_cpu_stage("feed", feed, hiway::into(numbers), {.node = 0});
-    pipe.add_gpu_stage("double", Double{}, hiway::from(numbers), hiway::into(doubled), {.nodes = hiway::all_nodes});
-    pipe.add_cpu_stage("sum",
-                       [&](hiway::Outlet<long> in) {
-                         in.for_each_h([&](long i) {
-                           sum += i;
-                           seen.insert(i);
-                         });
-                       },
-                       hiway::from(doubled), {.node = 0});
-    pipe.run();
-    return std::to_string(sum) + " of " + std::to_string(seen.size());
-  });
+  auto const said = on_nodes(GetParam(), 3, share_work);
   EXPECT_THAT(said, ElementsAre(std::to_string(many * (many + 1)) + " of " + std::to_string(many), "0 of 0", "0 of 0"));
 }
 
@@ -151,6 +155,39 @@ TEST_P(NodesPipeline, ANodeThatIsStoppedIsNamedOnAllOthers) {
   bool const is_tcp = std::string_view(GetParam().name) == tcp.name;
   if (is_tcp && said[1] == "signal 6") return;  // UCX 1.13.1 may end a process whose peers are gone (docs/nodes.md)
   EXPECT_THAT(said[1], StartsWith("error: "));
+}
+
+// Some of a few runs, or all: the others end with an error that names the node, or had ended before. HIWAY_KILLS: how
+// many.
+TEST_P(NodesPipeline, ANodeMayBeKilledAtAnyMoment) {
+  char const* const asked = std::getenv("HIWAY_KILLS");
+  int const kills = asked != nullptr ? std::atoi(asked) : 10;
+  std::mt19937 random(static_cast<unsigned>(kills));
+  int named = 0;
+  for (int i = 0; i < kills && !HasFailure(); ++i) {
+    int const victim = static_cast<int>(random() % 3);
+    auto const after = std::chrono::microseconds(random() % 30'000);
+    auto const said = on_nodes(GetParam(), 3, [&](hiway::Cluster& nodes) {
+      std::jthread killer;
+      if (nodes.node() == victim) {
+        killer = std::jthread([&] {
+          std::this_thread::sleep_for(after);
+          raise(SIGKILL);
+        });
+      }
+      for (int run = 0; run < 3; ++run) share_work(nodes);
+      return std::string("ended");
+    });
+    for (int node = 0; node < 3; ++node) {
+      std::string const& one = said[static_cast<std::size_t>(node)];
+      std::string const its_name = "node " + std::to_string(victim);  // "is gone", or by UCX while they connect
+      bool const is_named = one.find(its_name) != std::string::npos;
+      named += is_named ? 1 : 0;
+      bool const is_right = node == victim ? one == "killed" : is_named || one == "ended";
+      EXPECT_TRUE(is_right) << "node " << node << " after " << after.count() << " us of node " << victim << ": " << one;
+    }
+  }
+  EXPECT_GT(named, kills / 4) << "most come while the nodes run";
 }
 
 TEST_P(NodesPipeline, WhatDiffersBetweenNodesIsNamed) {
