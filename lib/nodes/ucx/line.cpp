@@ -139,24 +139,24 @@ void UcxLine::make_arrival(Arrival arrival, LaneAddress const* own, std::vector<
 }
 
 void UcxLine::begin(std::function<void()> const& look) {
+  ++begun_;
   for (auto const& mail : mails_) mail->drop();
-  meet(look);
+  meet(2 * begun_ - 1, look);
   reset();
-  meet(look);
+  meet(2 * begun_, look);
 }
 
-/// Until all nodes have called it as often.
-void UcxLine::meet(std::function<void()> const& look) {
+/// Until all nodes have come as far.
+void UcxLine::meet(std::uint64_t number, std::function<void()> const& look) {
   await(look, [&] { return all_idle(); });
-  ++meetings_;
   for (std::uint32_t k = 0; k != size_; ++k) {
-    mail_to(k).add(met_there_[k], meetings_);
+    mail_to(k).add(met_there_[k], number);
     mail_to(k).send();
   }
   await(look, [&] {
     ThreadMachine const m;
     for (std::uint32_t k = 0; k != size_; ++k) {
-      if (m.load(met_[k], Order::acquire) < meetings_) return false;
+      if (m.load(met_[k], Order::acquire) < number) return false;
     }
     return all_idle();
   });

@@ -2,7 +2,8 @@
 //
 //   U1  What is counted begins at 0 in each run. begin() meets the others twice: after the first time all that they
 //       sent before is here, since a node's words arrive in order (remote_copies.hpp O1); then each node sets its words
-//       to 0; after the second time all have done so.
+//       to 0; after the second time all have done so. Meetings are numbered by the calls of begin(), of which all nodes
+//       make as many. If one ends early, its node sends nothing before the next one, and that meets all again.
 //   U2  What a node sends last is that its departures have ended. The network may still need its progress then. So
 //       step() is called until all nodes are done, not only this one.
 #pragma once
@@ -49,7 +50,7 @@ class UcxLine final : public NodeLine {
   void make_arrival(Arrival arrival, LaneAddress const* own, std::vector<Ends> const& all);
   [[nodiscard]] LineMail& mail_to(std::uint32_t node) { return *mails_[node]; }
 
-  void meet(std::function<void()> const& look);
+  void meet(std::uint64_t number, std::function<void()> const& look);
   template <class Done>
   void await(std::function<void()> const& look, Done done);
   [[nodiscard]] bool all_idle();
@@ -59,9 +60,9 @@ class UcxLine final : public NodeLine {
   std::uint32_t size_;
   std::vector<std::unique_ptr<std::byte[]>> copied_from_;  // of lanes
   Port port_;
-  Word<std::uint64_t>* met_ = nullptr;    // in the port's memory; by the node that writes it
-  std::vector<std::uint64_t> met_there_;  // by node: address of the word that this one writes
-  std::uint64_t meetings_ = 0;
+  Word<std::uint64_t>* met_ = nullptr;         // in the port's memory; by the node that writes it
+  std::vector<std::uint64_t> met_there_;       // by node: address of the word that this one writes
+  std::uint64_t begun_ = 0;                    // calls of begin()
   std::vector<Word<std::uint64_t>*> landing_;  // of lanes, in the port's memory
   ArrivedWords arrived_;
   std::vector<std::unique_ptr<LineMail>> mails_;  // by node
