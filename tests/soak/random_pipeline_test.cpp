@@ -80,4 +80,12 @@ TEST(RandomPipelines, BringEveryStageWhatTheOracleSays) {
             << tally.throttled << " times, " << tally.overflowed << " overflowed" << std::endl;
 }
 
+// On a GPU nearly each time, by a low_latency item that was read with the next one's tag (docs/adr/0035).
+TEST(RandomPipelines, ThoseThatWereWrongOnce) {
+  HIWAY_NEEDS_DEVICE();
+  Tally tally;
+  for (std::uint64_t const seed : {609, 950, 103718, 104542, 105036, 105280})
+    EXPECT_EQ(wrong_with(generate(seed), tally), "") << "HIWAY_SEED=" << seed << " HIWAY_PIPELINES=1";
+}
+
 }  // namespace
