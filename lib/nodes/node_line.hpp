@@ -3,8 +3,8 @@
 //
 // A tunnel that leads to other nodes is an ordinary tunnel on each of them (docs/adr/0049). Where it is put, the line
 // reads its open outlet (a Departure); where it is got, the line puts into its open inlet (an Arrival). Between a
-// departure and each arrival of the same tunnel the line has a lane: `capacity_items` slots in the arrival's node's
-// memory.
+// departure and each arrival of the same tunnel the line has a lane: up to `capacity_items` slots in the arrival's
+// node's memory.
 //
 //   L1  A task of the departure's outlet ends when its item has been put into the arrival's inlet. So an item is
 //       always in a tunnel of some node whose end check counts it.
@@ -29,7 +29,7 @@ struct Departure {
   std::uint32_t tunnel = 0;  ///< the same number on all nodes
   OutletView outlet;         ///< open, on a CPU thread
   std::size_t item_bytes = 0;
-  std::size_t capacity_items = 0;  ///< of each lane
+  std::size_t capacity_items = 0;  ///< of each lane, at most
   std::vector<int> to;             ///< nodes; may have this one among them
 };
 
@@ -46,8 +46,9 @@ struct Arrival {
 class NodeLine {
  public:
   virtual ~NodeLine() = default;
-  /// Before each run; all nodes call it. Nothing of an earlier run comes after it. `look` is called again and again
-  /// meanwhile and throws what ends the wait, as that a node is gone. *Waits*: for all nodes. *Throws* Error.
+  /// Before each run; all nodes call it, equally often. Nothing of an earlier run comes after it. `look` is called
+  /// again and again meanwhile and throws what ends the wait, as that a node is gone. *Waits*: for all nodes. *Throws*
+  /// Error.
   virtual void begin(std::function<void()> const& look) = 0;
   /// One step: sends and receives what can be; true if something moved. Never waits. *Throws* Error that names the
   /// node; Unwind if the run aborts.

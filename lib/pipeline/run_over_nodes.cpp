@@ -3,6 +3,7 @@
 #include <chrono>
 #include <span>
 #include <thread>
+#include <utility>
 
 #include "lib/named_failure.hpp"
 #include "lib/nodes/cluster_access.hpp"
@@ -63,13 +64,20 @@ void RunOverNodes::begin(std::function<void()> const& work) {
   news_->begin();
   told_ = false;
   settled_.store(false, std::memory_order_relaxed);
-  try {
-    work();
-    if (line_) line_->begin([this] { look(); });
-  } catch (...) {
-    tell_failure(std::current_exception());
-    throw;
-  }
+  std::exception_ptr failure;
+  auto const attempt = [&](auto step) {
+    try {
+      step();
+    } catch (...) {
+      if (!failure) failure = std::current_exception();
+      say_failed(failure);
+    }
+  };
+  attempt(work);
+  if (line_) attempt([this] { line_->begin([this] { look(); }); });  // also if this node has failed: all count alike
+  if (!failure) return;
+  tell();
+  std::rethrow_exception(failure);
 }
 
 /// *Throws* what another node has told.
@@ -78,14 +86,15 @@ void RunOverNodes::look() const {
   if (auto const* const failure = news_->failure()) std::rethrow_exception(error_of(*failure));
 }
 
-void RunOverNodes::tell_failure(std::exception_ptr const& error) noexcept {
-  try {
-    news_->say_failed(what_of(error));
-    for (auto const until = steady_clock::now() + patience_to_tell;
-         !news_->is_settled() && steady_clock::now() < until;) {
-      if (!news_->step()) std::this_thread::yield();
-    }
-  } catch (...) {  // the others will see that this node is gone
+void RunOverNodes::say_failed(std::exception_ptr const& error) {
+  if (!std::exchange(told_, true)) news_->say_failed(what_of(error));
+}
+
+/// *Waits*: until the others know how this run has ended, a second at most.
+void RunOverNodes::tell() {
+  auto const until = steady_clock::now() + patience_to_tell;
+  while (!news_->is_settled() && steady_clock::now() < until) {
+    if (!news_->step()) std::this_thread::yield();
   }
 }
 
@@ -94,8 +103,7 @@ bool RunOverNodes::step_line() { return line_ && !errors_.get() && line_->step()
 bool RunOverNodes::step_news() {
   if (!told_) {
     if (std::exception_ptr const error = errors_.get()) {
-      news_->say_failed(what_of(error));
-      told_ = true;
+      say_failed(error);
     } else if (state_.has_left(std::memory_order_acquire) && (!line_ || line_->is_done())) {
       news_->say_over();
       told_ = true;

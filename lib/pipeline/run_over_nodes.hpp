@@ -57,14 +57,15 @@ class RunOverNodes {
  private:
   void look() const;
   void abandon_line() noexcept;
-  void tell_failure(std::exception_ptr const& error) noexcept;
+  void say_failed(std::exception_ptr const& error);
+  void tell();
 
   Layout& layout_;
   RunState const& state_;
   RunErrors& errors_;
   mutable std::optional<detail::nodes::RunNews> news_;
   std::unique_ptr<detail::nodes::NodeLine> line_;
-  bool told_ = false;  ///< how this node's part of the run ended
+  bool told_ = false;  ///< has told how its part of the run ended
   std::atomic<bool> settled_{false};
 };
 
