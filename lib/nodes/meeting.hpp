@@ -8,6 +8,7 @@
 // There is no thread: nothing moves between calls.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -42,6 +43,8 @@ class Meeting {
 
   /// For what is said while a run is under way (RunNews), which calls pass over.
   [[nodiscard]] Channels const& channels() const noexcept { return channels_; }
+  /// The number of a run that begins, of whichever pipeline. All nodes begin the same runs in the same order.
+  [[nodiscard]] std::uint32_t count_run() noexcept { return ++runs_; }
   /// *Throws* Error if no call works any more.
   void require_whole() const;
   /// From now on no call works any more.
@@ -58,6 +61,7 @@ class Meeting {
 
   Launch launch_;
   Channels channels_;
+  std::uint32_t runs_ = 0;
   std::string failed_;  // why no call works any more
 };
 

@@ -40,7 +40,7 @@ RunNews::RunNews(Meeting& meeting, milliseconds patience)
 
 void RunNews::begin() {
   meeting_.require_whole();
-  ++number_;
+  number_ = meeting_.count_run();
   run_ = {};
   run_.over.resize(static_cast<std::size_t>(meeting_.size()));
   silence_.begin();

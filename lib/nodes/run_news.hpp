@@ -10,7 +10,8 @@
 //   N1  A run has one verdict. Node 0 gives it, by what it sees first, and tells all. So all have the same, also if two
 //       nodes fail at once. Only a node that has lost node 0 judges by itself: node 0 is gone then, or silent.
 //   N2  A node says nothing of a run once it has the verdict. What others said before they had it may come later: each
-//       message has its run's number, and what is of an earlier run is dropped, here and by the Meeting's calls.
+//       message has its run's number, which the Meeting counts over all pipelines, and what is of an earlier run is
+//       dropped, here and by the Meeting's calls.
 //   N3  What is of a later run or of a call stays in its channel. Its sender has the verdict of this run, which it has
 //       from this node or has sent before: nothing of this run comes after it.
 //
@@ -36,7 +37,8 @@ class RunNews {
   /// `patience`: a node that says nothing for so long has failed. *Lifetime*: the Meeting outlives it.
   explicit RunNews(Meeting& meeting, std::chrono::milliseconds patience = std::chrono::seconds(1));
 
-  /// Of a run. All nodes count their runs alike. *Throws* Error if a node is gone since an earlier one.
+  /// Of a run. No other run of the Meeting goes on; all nodes begin the same runs in the same order. *Throws* Error if
+  /// a node is gone since an earlier one.
   void begin();
   /// Sends and receives what can be; true if something was heard. Never waits. Cheap to call often: it looks at the
   /// connections every 0.2 ms at most. *Throws* Error if the system cannot do it.

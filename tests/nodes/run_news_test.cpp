@@ -182,6 +182,20 @@ TEST_P(NodesRunNews, ItIsOverOnlyWhenAllAre) {
   }
 }
 
+TEST_P(NodesRunNews, PipelinesRunInTurn) {
+  on_each(3, ample, [](Meeting& meeting, RunNews& first) {
+    RunNews second(meeting, ample);
+    pass_a_run(first);
+    for (int i = 0; i < 3; ++i) {
+      pass_a_run(first);
+      if (meeting.node() == 0) step_for(first, milliseconds(20));  // the others are in the second's run
+      pass_a_run(second);
+      if (meeting.node() != 0) step_for(second, milliseconds(20));
+    }
+    exchange(meeting);
+  });
+}
+
 TEST_P(NodesRunNews, ANodeThatIsOverMayStillFail) {
   on_each(3, ample, [](Meeting& meeting, RunNews& news) {
     news.begin();
