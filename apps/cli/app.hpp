@@ -92,6 +92,8 @@ class App {
   [[nodiscard]] virtual std::string summary() const = 0;
   /// What --method takes; the first is the default.
   [[nodiscard]] virtual std::vector<std::string> methods() const = 0;
+  /// Whether method hiway shares its work out over job.cluster. Node 0 has the result then; the others' is not shown.
+  [[nodiscard]] virtual bool goes_over_nodes() const { return false; }
   /// Adds the application's own options. *Lifetime*: `command` goes before the App does.
   virtual void add_options(Options& command) = 0;
   /// Makes or reads the input, and returns what the user should know about it. *Throws* BadInput.

@@ -2,6 +2,7 @@
 #pragma once
 #include <chrono>
 #include <functional>
+#include <hiway/cluster.hpp>
 #include <hiway/config.hpp>
 #include <hiway/report.hpp>
 #include <string>
@@ -32,13 +33,20 @@ struct Job {
   bool pinned = false;  ///< methods that copy large data do so from and to pinned memory
   unsigned gpus =
       1;  ///< that method hiway shares its work out to, where the application can: the device, and those behind it
+  hiway::Cluster* cluster = nullptr;  ///< likewise, its nodes, each of which has so many GPUs; null: this process alone
 
   [[nodiscard]] hiway::PipelineConfig pipeline() const {
     return {.device = device,
             .end_detection = scheme.end_detection,
             .end_time_out = scheme.end_time_out,
-            .warn_of_cycles = false};
+            .warn_of_cycles = false,
+            .cluster = cluster};
   }
+  [[nodiscard]] unsigned node() const { return cluster == nullptr ? 0 : static_cast<unsigned>(cluster->node()); }
+  [[nodiscard]] unsigned nodes() const { return cluster == nullptr ? 1 : static_cast<unsigned>(cluster->size()); }
+  /// The GPUs of all nodes, and the number that one of this node has among them.
+  [[nodiscard]] unsigned all_gpus() const { return nodes() * gpus; }
+  [[nodiscard]] unsigned among_all(unsigned gpu) const { return node() * gpus + gpu; }
   /// The name of what each GPU has, with its number where there are several; and the number as the library takes it.
   [[nodiscard]] std::string name_on(unsigned gpu, std::string name) const {
     return gpus == 1 ? name : name.append(" ").append(std::to_string(gpu));
@@ -57,7 +65,8 @@ auto repeated(Job const& job, Run&& run) {
   return runs;
 }
 
-/// What a run of a pipeline says of itself: seconds, items, end_detection_us where the library found the end, and tunnels.
+/// What a run of a pipeline says of itself: seconds, items, end_detection_us where the library found the end, and
+/// tunnels.
 template <class Measurement>
 void take_report(Measurement& measured, hiway::RunReport&& report) {
   measured.seconds = report.seconds;

@@ -1,3 +1,5 @@
+#include <hiway/cluster.hpp>  // registers hiway::nodes, if the program is linked with it
+
 #include "background_extraction/app.hpp"
 #include "bench/benches.hpp"
 #include "bench/spinning.hpp"

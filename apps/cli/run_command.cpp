@@ -3,9 +3,11 @@
 #include <cstdint>
 #include <cstdlib>
 #include <iostream>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "cli/bad_input.hpp"
@@ -29,6 +31,7 @@ struct RunOptions {
   bool watch = false;
   std::int64_t seed = 1;  // signed: the parser would wrap a -1 around
   bool pinned = false;
+  bool nodes = false;
   bool as_json = false;
 };
 
@@ -43,6 +46,10 @@ void add_run_options(Options& command, App const& app, RunOptions& options) {
       .type_name("on|off")
       .default_str("on");
   command.add_flag("--pinned", options.pinned, "methods that copy large data do so from and to pinned memory");
+  if (app.goes_over_nodes())
+    command.add_flag("--nodes", options.nodes,
+                     "method hiway: shares its work out over the nodes of the cluster (hiway launch); node 0 says what "
+                     "came of it");
   command.add_option("--json", options.json, "print one JSON object (several methods: an array), or write it to FILE")
       .type_name("[FILE|-]")
       .expected(0, 1);
@@ -81,24 +88,18 @@ void observe(RunOptions const& options) {
   if (options.watch) setenv("HIWAY_WATCH", "200", 0);
 }
 
-Exit run_app(App& app, RunOptions const& options) {
+void check(RunOptions const& options, std::vector<std::string> const& methods) {
   if (options.repeat < 1 || options.repeat > 1'000'000) {
     throw BadInput{"--repeat must be 1 to 1000000: " + std::to_string(options.repeat)};
   }
   if (options.seed < 0) throw BadInput{"--seed must be 0 or more: " + std::to_string(options.seed)};
   if (options.verify != "on" && options.verify != "off")
     throw BadInput{"--verify must be on or off: " + options.verify};
-  observe(options);
-  std::vector<std::string> const methods = split_methods(app, options.methods);
-  bool const to_file = options.as_json && !options.json.empty() && options.json != "-";
-  if (to_file) require_writable("--json", options.json);
-  std::vector<std::string> const notes = app.load(static_cast<std::uint64_t>(options.seed));
-  RunRequest request{{.device = chosen_device(options.device),
-                      .repeat = static_cast<unsigned>(options.repeat),
-                      .pinned = options.pinned},
-                     options.verify == "on"};
-  for (std::string const& note : notes) std::cerr << "hiway: note: " << note << "\n";
+  if (options.nodes && methods != std::vector<std::string>{"hiway"}) throw BadInput{"--nodes goes with --method hiway"};
+}
 
+/// Runs the methods, and says what came of them as the options want it.
+Exit run_and_show(App& app, RunOptions const& options, std::vector<std::string> const& methods, RunRequest request) {
   Json objects = Json::array();
   std::string text;
   bool all_verified = true;
@@ -119,12 +120,36 @@ Exit run_app(App& app, RunOptions const& options) {
     Json const& document = methods.size() == 1 ? objects.front() : objects;
     text = document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
   }
+  bool const to_file = options.as_json && options.json != "-";
   all_written = write_or_print(to_file ? options.json : "", text) && all_written;
   if (request.verify && !all_verified) {
     std::cerr << "hiway: " << app.name() << ": the result differs from the serial reference\n";
     return failed;
   }
   return all_written ? done : failed;
+}
+
+Exit run_app(App& app, RunOptions const& options) {
+  std::vector<std::string> const methods = split_methods(app, options.methods);
+  check(options, methods);
+  std::optional<hiway::Cluster> cluster;
+  if (options.nodes) cluster.emplace();
+  bool const shows = !cluster || cluster->node() == 0;
+  if (shows) observe(options);
+  if (shows && options.as_json && !options.json.empty() && options.json != "-")
+    require_writable("--json", options.json);
+  std::vector<std::string> const notes = app.load(static_cast<std::uint64_t>(options.seed));
+  RunRequest request{{.device = chosen_device(options.device),
+                      .repeat = static_cast<unsigned>(options.repeat),
+                      .pinned = options.pinned,
+                      .cluster = cluster ? &*cluster : nullptr},
+                     shows && options.verify == "on"};
+  if (!shows) {
+    static_cast<void>(app.run(methods.front(), request));
+    return done;
+  }
+  for (std::string const& note : notes) std::cerr << "hiway: note: " << note << "\n";
+  return run_and_show(app, options, methods, std::move(request));
 }
 
 class RunCommand final : public Command {

@@ -30,6 +30,7 @@ class GeneAlignment final : public cli::App {
     return "where, and how well, a query aligns with a longer target (coarse on the GPU, fine on the CPU)";
   }
   std::vector<std::string> methods() const override { return {"hiway", "baseline", "reference"}; }
+  bool goes_over_nodes() const override { return true; }
 
   void add_options(cli::Options& command) override {
     constexpr char const* group =

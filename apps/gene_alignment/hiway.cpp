@@ -46,7 +46,8 @@ struct Part {
 };
 
 /// The pipeline for one input, with room for it on the devices: positions are shared out evenly, each GPU's matches go
-/// through a tunnel to CPU threads of their own. *Lifetime*: not longer than the input's.
+/// through a tunnel to CPU threads of their own. Over nodes each has the input and its GPUs' share of the positions,
+/// and alignments go to node 0. *Lifetime*: not longer than the input's.
 class Aligner {
  public:
   Aligner(Input const& input, Job const& job)
@@ -61,7 +62,8 @@ class Aligner {
     for (unsigned gpu = 0; gpu < job.gpus; ++gpu) {
       add_coarse(gpu, job, *matches[gpu]);
       pipe_.add_cpu_stage(job.name_on(gpu, "fine"), FineStage{input.target, input.query}, hiway::from(*matches[gpu]),
-                          hiway::into(alignments), {.threads = std::max(1U, threads / job.gpus)});
+                          hiway::into(alignments),
+                          {.threads = std::max(1U, threads / job.gpus), .nodes = hiway::all_nodes});
     }
     pipe_.add_cpu_stage(
         "collect", [this](Alignment const& alignment) { found_.push_back(alignment); }, hiway::from(alignments));
@@ -104,8 +106,8 @@ class Aligner {
     auto const query_bases = static_cast<std::int32_t>(input_.query.size());
     std::int64_t const positions = coarse_positions(static_cast<std::int32_t>(all.size()), query_bases);
     std::int64_t const behind = static_cast<std::int64_t>(all.size()) - positions;
-    std::int64_t const first = positions * gpu / job.gpus;
-    std::int64_t const end = positions * (gpu + 1) / job.gpus;
+    std::int64_t const first = positions * job.among_all(gpu) / job.all_gpus();
+    std::int64_t const end = positions * (job.among_all(gpu) + 1) / job.all_gpus();
     std::span<Base const> const bases =
         all.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(end - first + behind));
     int const device = job.device_of(gpu);
@@ -120,7 +122,7 @@ class Aligner {
                                 query_bases,
                                 static_cast<std::int32_t>(seeds)};
     pipe_.add_gpu_stage(job.name_on(gpu, "coarse"), CoarseStage{problem, static_cast<std::int32_t>(first)},
-                        hiway::into(matches), {.device = device});
+                        hiway::into(matches), {.device = device, .nodes = hiway::all_nodes});
     parts_.push_back(part);
   }
 

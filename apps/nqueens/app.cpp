@@ -24,6 +24,7 @@ class NQueens final : public cli::App {
     return "in how many ways n queens stand on a chess board (first rows on the CPU, the others on the GPU)";
   }
   std::vector<std::string> methods() const override { return {"hiway", "baseline", "reference"}; }
+  bool goes_over_nodes() const override { return true; }
 
   void add_options(cli::Options& command) override {
     command.add_option("--n", problem_.n, "queens (10)").type_name("N");
@@ -37,7 +38,7 @@ class NQueens final : public cli::App {
     command.add_option("--max-memory", max_memory_, "method hiway: what they may take at most").type_name("64MiB");
     choices_.add_replicas(command);
     command
-        .add_option("--nodes", nodes_,
+        .add_option("--refill", refill_,
                     "method hiway: a lane takes a board when it has none, or all lanes together (lanes); by-hand: "
                     "together, and the node saves what is under way itself")
         .type_name("lanes|ensembles|by-hand");
@@ -63,14 +64,14 @@ class NQueens final : public cli::App {
     cli::check_gpus(gpus_);
     if (gpus_ > 1 && choices_.feed() == Feed::tunnel) throw cli::BadInput{"--gpus goes with --feed buffer"};
     options_.replica = choices_.replica();
-    if (nodes_ != "lanes" && nodes_ != "ensembles" && nodes_ != "by-hand")
-      throw cli::BadInput{"--nodes: lanes, ensembles or by-hand, not " + nodes_};
-    options_.nodes = nodes_ == "lanes" ? Nodes::lanes : nodes_ == "ensembles" ? Nodes::ensembles : Nodes::by_hand;
+    if (refill_ != "lanes" && refill_ != "ensembles" && refill_ != "by-hand")
+      throw cli::BadInput{"--refill: lanes, ensembles or by-hand, not " + refill_};
+    options_.nodes = refill_ == "lanes" ? Nodes::lanes : refill_ == "ensembles" ? Nodes::ensembles : Nodes::by_hand;
     if (options_.replicas > most_replicas)
       throw cli::BadInput{"--replica-count must be 0 to 65536: " + std::to_string(options_.replicas)};
     options_.feed = choices_.feed();
     if (options_.feed == Feed::tunnel && (options_.counts || options_.nodes != Nodes::lanes))
-      throw cli::BadInput{"--counters and --nodes go with --feed buffer"};
+      throw cli::BadInput{"--counters and --refill go with --feed buffer"};
     return {};
   }
 
@@ -91,6 +92,7 @@ class NQueens final : public cli::App {
     out.device = is_reference ? "cpu" : request.job.device;
     out.result["solutions"] = shown.solutions;
     if (!shown.boards.empty()) out.result["boards"] = shown.boards;
+    if (!runs.back().of_nodes.empty()) out.result["solutions_of_nodes"] = runs.back().of_nodes;
     if (runs.back().segment) cli::add_to(out.result, *runs.back().segment);
     return out;
   }
@@ -122,7 +124,7 @@ class NQueens final : public cli::App {
   std::string interruptible_ = "all";
   std::string queue_memory_;
   std::string max_memory_;
-  std::string nodes_ = "lanes";
+  std::string refill_ = "lanes";
   cli::SegmentChoices choices_;
   Options options_;
   std::optional<Summary> oracle_;  // made once, for all methods

@@ -1,13 +1,16 @@
-// Method hiway: boards of the CPU's last row go into a segment, on the device, which has a node for each further row. A board
-// that a node makes lies in the queue before the next one; those of the last node are solutions, and are counted.
+// Method hiway: boards of the CPU's last row go into a segment, on the device, which has a node for each further row. A
+// board that a node makes lies in the queue before the next one; those of the last node are solutions, and are counted.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <hiway/hiway.hpp>
+#include <numeric>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "cli/gathering.hpp"
 #include "nqueens/methods.hpp"
 
 namespace nqueens {
@@ -37,6 +40,7 @@ auto rows_on_the_device(Problem const& problem, Options const& options) {
 SegmentConfig config_of(Options const& options, int device) {
   SegmentConfig config;
   config.device = device;
+  config.nodes = hiway::all_nodes;
   config.blocks = options.replicas;
   config.queue_target_bytes = options.queue_bytes;
   config.queue_bytes = options.most_bytes;
@@ -44,13 +48,15 @@ SegmentConfig config_of(Options const& options, int device) {
   return config;
 }
 
-/// The CPU's boards are dealt out to the GPUs in turn, each of which has a segment.
+/// The CPU's boards are dealt out to the GPUs of all nodes in turn, each of which has a segment; or those of node 0 go
+/// to the segments by a tunnel. Each node counts its own solutions.
 class Searcher {
  public:
   Searcher(Problem const& problem, Options const& options, Job const& job)
-      : problem_(problem), options_(options), gpus_(job.gpus), pipe_(job.pipeline()) {
-    for (unsigned gpu = 0; gpu < gpus_; ++gpu) add_segment(gpu, job);
+      : problem_(problem), options_(options), job_(job), pipe_(job.pipeline()) {
+    for (unsigned gpu = 0; gpu < job_.gpus; ++gpu) add_segment(gpu);
     pipe_.prepare();
+    if (job_.cluster != nullptr) gathering_.emplace(job_);
   }
 
   Measurement run() {
@@ -58,23 +64,30 @@ class Searcher {
     auto const begin = std::chrono::steady_clock::now();
     for (std::size_t gpu = 0; gpu < boards_.size(); ++gpu) boards_[gpu]->copy_in(share_of(static_cast<unsigned>(gpu)));
     cli::take_report(run, pipe_.run());
-    run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     for (SegmentBase const* segment : segments_) run.summary.solutions += segment->items("solutions");
-    if (gpus_ == 1) run.segment = cli::numbers_of(*segments_.front());
+    if (gathering_) gather(run);
+    run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    if (job_.all_gpus() == 1) run.segment = cli::numbers_of(*segments_.front());
     return run;
   }
   [[nodiscard]] std::string graph() const { return pipe_.graph(); }
 
  private:
+  /// At node 0 the solutions become those of all nodes.
+  void gather(Measurement& run) {
+    for (auto const& of_node : gathering_->run(std::span(&run.summary.solutions, 1)))
+      run.of_nodes.push_back(of_node.empty() ? 0 : of_node.front());
+    run.summary.solutions = std::accumulate(run.of_nodes.begin(), run.of_nodes.end(), std::uint64_t{0});
+  }
   [[nodiscard]] std::vector<Board> share_of(unsigned gpu) const {
     std::vector<Board> const all = boards_of_row(problem_.n, problem_.cpu_rows);
     std::vector<Board> share;
-    for (std::size_t i = gpu; i < all.size(); i += gpus_) share.push_back(all[i]);
+    for (std::size_t i = job_.among_all(gpu); i < all.size(); i += job_.all_gpus()) share.push_back(all[i]);
     return share;
   }
-  void add_segment(unsigned gpu, Job const& job) {
-    name_ = job.name_on(gpu, "rows");
-    device_ = job.device_of(gpu);
+  void add_segment(unsigned gpu) {
+    name_ = job_.name_on(gpu, "rows");
+    device_ = job_.device_of(gpu);
     bool const warps = options_.replica == Replica::warp;
     if (options_.feed == Feed::tunnel) {
       warps ? feed_by_tunnel<Shape{ReplicaOf::warp}>() : feed_by_tunnel<Shape{ReplicaOf::block}>();
@@ -117,8 +130,9 @@ class Searcher {
 
   Problem problem_;
   Options options_;
-  unsigned gpus_;
+  Job job_;
   hiway::Pipeline pipe_;
+  std::optional<cli::Gathering<std::uint64_t>> gathering_;  ///< where there is a cluster
   // Of the segment that is being added.
   std::string name_;
   int device_ = -1;

@@ -16,8 +16,8 @@ using cli::Feed;
 using cli::Job;
 using cli::Replica;
 
-/// How a node's lanes go on: each takes a board when it has none, or all take boards together; and then who saves what is under
-/// way, the library or the node itself.
+/// How a node's lanes go on: each takes a board when it has none, or all take boards together; and then who saves what
+/// is under way, the library or the node itself.
 enum class Nodes : std::uint8_t { lanes, ensembles, by_hand };
 
 /// Of method hiway. 0: the library chooses.
@@ -32,7 +32,8 @@ struct Options {
   Feed feed = Feed::buffer;  ///< of the CPU's boards
 };
 
-/// One run. seconds: from the empty board to the number of solutions in CPU memory; allocation and kernel loading excluded.
+/// One run. seconds: from the empty board to the number of solutions in CPU memory; allocation and kernel loading
+/// excluded.
 struct Measurement {
   Summary summary;
   double seconds = 0;
@@ -40,6 +41,7 @@ struct Measurement {
   std::optional<double> end_detection_us{};
   std::vector<hiway::TunnelReport> tunnels{};
   std::optional<cli::SegmentNumbers> segment{};
+  std::vector<std::uint64_t> of_nodes{};  ///< solutions that each node has found; empty without a cluster
 };
 
 /// hiway: the first rows on the CPU, the others in a segment, a node each.

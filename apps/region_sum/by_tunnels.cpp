@@ -1,5 +1,5 @@
-// Method hiway, when ints come by a tunnel, in pieces, and sums leave by another: there may be more of both than the device's
-// memory holds. A piece is a region of its parts, a part one of its ints, and these lie in the piece:
+// Method hiway, when ints come by a tunnel, in pieces, and sums leave by another: there may be more of both than the
+// device's memory holds. A piece is a region of its parts, a part one of its ints, and these lie in the piece:
 //
 //   cut (CPU) -> parts -> open -> ints -> sum -> add (CPU)
 #include <algorithm>
@@ -46,11 +46,11 @@ constexpr std::size_t partials_at_once = 4096;
 struct Cut {
   Problem const* problem;
   std::atomic<std::uint64_t>* next;
+  std::uint64_t end;
 
   void operator()(hiway::Inlet<Piece> out) const {
-    std::uint64_t const all = problem->ints.size();
-    for (std::uint64_t first; (first = next->fetch_add(ints_at_once)) < all;) {
-      for (Cutter cutter{*problem, first, std::min(all, first + ints_at_once)}; !cutter.is_done();)
+    for (std::uint64_t first; (first = next->fetch_add(ints_at_once)) < end;) {
+      for (Cutter cutter{*problem, first, std::min(end, first + ints_at_once)}; !cutter.is_done();)
         out.put_in_place_h([&](Piece& piece) { cutter.cut(piece); });
     }
   }
@@ -68,18 +68,24 @@ struct Add {
   }
 };
 
+/// Over nodes each cuts its share of the ints for its own segment, and sums go to node 0.
 class ByTunnels {
  public:
-  ByTunnels(Problem const& problem, SegmentOptions const& options, hiway::PipelineConfig const& config)
-      : problem_(problem), pipe_(config), sums_(problem.regions()) {
+  ByTunnels(Problem const& problem, SegmentOptions const& options, Job const& job)
+      : problem_(problem),
+        job_(job),
+        pipe_(job.pipeline()),
+        first_int_(problem.ints.size() * job.node() / job.nodes()),
+        sums_(problem.regions()) {
+    std::uint64_t const end = problem.ints.size() * (job.node() + 1) / job.nodes();
     using hiway::Direction;
     using hiway::segment::enumerate;
     using hiway::segment::NodeOptions;
     unsigned const cores = hiway::available_cpus();
     auto& pieces = pipe_.create_tunnel<Piece>("pieces", Direction::cpu_to_gpu, {.capacity_items = 4096});
     auto& sums = pipe_.create_tunnel<Partial>("sums", Direction::gpu_to_cpu, {.capacity_items = std::size_t{1} << 20});
-    pipe_.add_cpu_stage("cut", Cut{&problem_, &next_int_}, hiway::into(pieces),
-                        {.threads = std::clamp(cores / 2, 1U, 8U)});
+    pipe_.add_cpu_stage("cut", Cut{&problem_, &next_int_, end}, hiway::into(pieces),
+                        {.threads = std::clamp(cores / 2, 1U, 8U), .nodes = hiway::all_nodes});
     segment_ = &pipe_.add_segment<hiway::segment::Shape{hiway::segment::ReplicaOf::warp}>(
         "sum regions", hiway::from(pieces),
         hiway::segment::chain(
@@ -87,7 +93,7 @@ class ByTunnels {
             enumerate("parts", Parts{}, NodeOptions{.gain = 15, .queue_slots = 4, .region_slots = 8}),
             enumerate("open", IntsOfPart{}, NodeOptions{.gain = 128}), hiway::segment::aggregate("sum", AddUpPart{}),
             hiway::into(sums)),
-        {.threads_per_block = 128, .context = options.context});
+        {.threads_per_block = 128, .nodes = hiway::all_nodes, .context = options.context});
     pipe_.add_cpu_stage("add", Add{&sums_}, hiway::from(sums), {.threads = std::clamp(cores / 4, 1U, 4U)});
     pipe_.prepare();
   }
@@ -95,11 +101,11 @@ class ByTunnels {
   ByTunnels& operator=(ByTunnels const&) = delete;
 
   Measurement run(Sums& sums) {
-    next_int_ = 0;
+    next_int_ = first_int_;
     std::ranges::fill(sums_, 0);
     Measurement run;
     cli::take_report(run, pipe_.run());
-    run.segment = cli::numbers_of(*segment_);
+    if (job_.nodes() == 1) run.segment = cli::numbers_of(*segment_);
     run.items = problem_.ints.size();
     run.summary = summarize(sums_);
     sums = sums_;
@@ -108,7 +114,9 @@ class ByTunnels {
 
  private:
   Problem const& problem_;
+  Job job_;
   hiway::Pipeline pipe_;
+  std::uint64_t first_int_;  ///< of this node
   hiway::segment::SegmentBase* segment_ = nullptr;
   std::atomic<std::uint64_t> next_int_ = 0;
   Sums sums_;
@@ -118,7 +126,7 @@ class ByTunnels {
 
 std::vector<Measurement> run_by_tunnels(Problem const& problem, SegmentOptions const& options, Job const& job,
                                         Sums& sums) {
-  ByTunnels summer{problem, options, job.pipeline()};
+  ByTunnels summer{problem, options, job};
   return cli::repeated(job, [&] { return summer.run(sums); });
 }
 

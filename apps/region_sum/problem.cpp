@@ -48,6 +48,15 @@ Problem make_problem(ProblemOptions const& options) {
   return problem;
 }
 
+Stretch stretch_of(Problem const& problem, std::uint64_t part, std::uint64_t parts) {
+  auto const region_at = [&](std::uint64_t edge) {
+    if (edge == parts) return problem.regions();
+    std::uint64_t const first_int = problem.ints.size() * edge / parts;
+    return static_cast<std::uint64_t>(std::ranges::lower_bound(problem.offsets, first_int) - problem.offsets.begin());
+  };
+  return {region_at(part), region_at(part + 1)};
+}
+
 void parse_region(std::string const& text, ProblemOptions& options) {
   bool const is_uniform = text.starts_with(uniform);
   char const* const end = text.data() + text.size();

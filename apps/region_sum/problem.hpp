@@ -26,8 +26,16 @@ struct Problem {
   [[nodiscard]] std::uint64_t regions() const { return offsets.size() - 1; }
 };
 
-/// The same options give the same on every machine; more ints of one seed begin like fewer. *Throws* cli::BadInput: more than
-/// most_regions.
+/// Regions that follow one another.
+struct Stretch {
+  std::uint64_t first = 0;
+  std::uint64_t end = 0;
+};
+/// The `part`-th of `parts`: all regions are in one, and their ints are about as many in each.
+Stretch stretch_of(Problem const& problem, std::uint64_t part, std::uint64_t parts);
+
+/// The same options give the same on every machine; more ints of one seed begin like fewer. *Throws* cli::BadInput:
+/// more than most_regions.
 Problem make_problem(ProblemOptions const& options);
 
 /// Reads K or uniform:MAX into `options`. *Throws* cli::BadInput.

@@ -202,7 +202,11 @@ class Pipeline final : private OpenEnds, private BufferAccess {
     kernel.data = made;
     add_gpu({std::string(name),
              {describe_ends(name, segment::detail::SourceTraits<Source>::ends(source), Made::tunnels_of(tree))},
-             {.blocks = config.blocks, .threads_per_block = config.threads_per_block, .device = config.device},
+             {.blocks = config.blocks,
+              .threads_per_block = config.threads_per_block,
+              .device = config.device,
+              .node = config.node,
+              .nodes = config.nodes},
              std::move(kernel)});
     return *made;
   }

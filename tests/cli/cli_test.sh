@@ -531,8 +531,8 @@ good run nqueens --n 8 --max-memory 1MiB --replica-count 1 --counters
 says "for queues of 1048576 bytes: none"
 good run nqueens --n 8 --feed tunnel --replicas block
 says "  lanes               128"
-bad "--counters and --nodes go with --feed buffer" run nqueens --counters --feed tunnel
-bad "--nodes: lanes, ensembles or by-hand, not threads" run nqueens --nodes threads
+bad "--counters and --refill go with --feed buffer" run nqueens --counters --feed tunnel
+bad "--refill: lanes, ensembles or by-hand, not threads" run nqueens --refill threads
 bad "bytes for queues, 100 are given" run nqueens --max-memory 100
 bad "--n must be 4 to 20: 3" run nqueens --n 3
 bad "--n must be 4 to 20: 21" run nqueens --n 21

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace hiway::segment {
 
@@ -34,6 +35,8 @@ struct SegmentConfig {
   unsigned blocks = 0;             ///< 0: as many as the device holds at once
   unsigned threads_per_block = 0;  ///< whole warps
   int device = -1;                 ///< as GpuStageOptions::device
+  int node = -1;                   ///< as GpuStageOptions::node; device memory is taken on every node
+  std::vector<int> nodes{};        ///< if not empty: the nodes, each of which runs a segment of its own
   /// Bytes for all queues and saved cursors of all replicas (sizing.hpp). queue_bytes is never exceeded: less than they
   /// need is refused (ConfigError). queue_target_bytes is shared out by the law alone, and what queues need beyond
   /// their shares comes on top. If both are 0, each queue has 8 slots per lane, or the least that it needs if that is
