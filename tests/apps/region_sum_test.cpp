@@ -64,6 +64,22 @@ TEST(Regions, HaveIntsOfAllBits) {
     EXPECT_NEAR(static_cast<double>(set), 50'000, 800) << bit;
   }
 }
+TEST(Regions, AreSharedOutInStretches) {
+  for (std::uint64_t const ints : {0, 1, 7, 1000}) {
+    Problem const problem = make_problem({.ints = ints, .lengths = Lengths::uniform, .most = 9});
+    for (std::uint64_t const parts : {1, 2, 3, 5000}) {
+      std::uint64_t next = 0;
+      for (std::uint64_t part = 0; part < parts; ++part) {
+        Stretch const stretch = stretch_of(problem, part, parts);
+        ASSERT_EQ(stretch.first, next) << part << " of " << parts << ", " << ints << " ints";
+        ASSERT_LE(stretch.first, stretch.end);
+        ASSERT_LE(problem.offsets[stretch.end] - problem.offsets[stretch.first], ints / parts + 1 + 9);
+        next = stretch.end;
+      }
+      EXPECT_EQ(next, problem.regions());
+    }
+  }
+}
 TEST(Regions, AreGivenByOneLengthOrTheLongest) {
   ProblemOptions options;
   parse_region("7", options);
