@@ -45,6 +45,7 @@ class Hiway(ConanFile):
         CMakeDeps(self).generate()
         toolchain = CMakeToolchain(self)
         toolchain.cache_variables["HIWAY_CUDA"] = "ON" if self.options.cuda else "OFF"
+        toolchain.cache_variables["HIWAY_NODES"] = "OFF"
         toolchain.cache_variables["HIWAY_BUILD_TESTS"] = False
         toolchain.cache_variables["HIWAY_BUILD_APPS"] = False
         toolchain.generate()

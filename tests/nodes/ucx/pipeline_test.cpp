@@ -25,6 +25,11 @@ INSTANTIATE_TEST_SUITE_P(Over, NodesPipeline, testing::Values(tcp, shared_memory
 
 constexpr long many = 20000;
 
+/// On a machine that has much else to do a node may be silent for a while.
+hiway::PipelineConfig over(hiway::Cluster& nodes, std::chrono::seconds silence = std::chrono::seconds(20)) {
+  return {.device = "simt", .cluster = &nodes, .node_silence = silence};
+}
+
 struct Double {
   HIWAY_DEVICE long operator()(int const& i) const { return 2L * i; }
 };
@@ -35,7 +40,7 @@ void feed(hiway::Inlet<int> out) {
 
 TEST_P(NodesPipeline, ItemsGoFromOneNodeToAnother) {
   auto const said = on_nodes(GetParam(), 2, [](hiway::Cluster& nodes) {
-    hiway::Pipeline pipe({.device = "simt", .cluster = &nodes});
+    hiway::Pipeline pipe(over(nodes));
     auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_cpu);
     long sum = 0;
     int last = 0;
@@ -60,7 +65,7 @@ TEST_P(NodesPipeline, ItemsGoFromOneNodeToAnother) {
 
 // A GPU stage on every node works on the numbers that node 0 feeds; what node 0 sums up, of how many.
 std::string share_work(hiway::Cluster& nodes) {
-  hiway::Pipeline pipe({.device = "simt", .cluster = &nodes});
+  hiway::Pipeline pipe(over(nodes));
   auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_gpu, {.capacity_items = 64});
   auto& doubled = pipe.create_tunnel<long>("doubled", Direction::gpu_to_cpu);
   std::set<long> seen;
@@ -86,7 +91,7 @@ TEST_P(NodesPipeline, AStageOfAllNodesSharesTheItems) {
 
 TEST_P(NodesPipeline, AProgramWithoutPlacesRunsOnNode0) {
   auto const said = on_nodes(GetParam(), 2, [](hiway::Cluster& nodes) {
-    hiway::Pipeline pipe({.device = "simt", .cluster = &nodes});
+    hiway::Pipeline pipe(over(nodes));
     auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_gpu);
     auto& doubled = pipe.create_tunnel<long>("doubled", Direction::gpu_to_cpu);
     long sum = 0;
@@ -102,9 +107,10 @@ TEST_P(NodesPipeline, AProgramWithoutPlacesRunsOnNode0) {
 
 /// Node 0 feeds without end, the others work until the stage "work" of node 1 does `at_1(item)`.
 template <class At1>
-std::vector<std::string> feed_for_ever(hiway_tests::Way way, int size, At1 at_1) {
+std::vector<std::string> feed_for_ever(hiway_tests::Way way, int size, At1 at_1,
+                                       std::chrono::seconds silence = std::chrono::seconds(20)) {
   return on_nodes(way, size, [&](hiway::Cluster& nodes) -> std::string {
-    hiway::Pipeline pipe({.device = "simt", .cluster = &nodes});
+    hiway::Pipeline pipe(over(nodes, silence));
     auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_cpu, {.capacity_items = 64});
     pipe.add_cpu_stage("feed",
                        [](hiway::Inlet<int> out) {
@@ -141,7 +147,7 @@ TEST_P(NodesPipeline, ANodeThatIsKilledIsNamedOnAllOthers) {
 }
 
 TEST_P(NodesPipeline, ANodeThatIsStoppedIsNamedOnAllOthers) {
-  auto const said = feed_for_ever(GetParam(), 3, [has_been = false](int i) mutable {
+  auto const stop_once = [has_been = false](int i) mutable {
     if (i <= 1000 || std::exchange(has_been, true)) return;
     if (fork() == 0) {  // its parent goes on after a while, and finds that it is not wanted any more
       sleep(3);
@@ -149,7 +155,8 @@ TEST_P(NodesPipeline, ANodeThatIsStoppedIsNamedOnAllOthers) {
       _exit(0);
     }
     raise(SIGSTOP);
-  });
+  };
+  auto const said = feed_for_ever(GetParam(), 3, stop_once, std::chrono::seconds(1));
   EXPECT_THAT(said[0], HasSubstr("node 1 has said nothing for 1 s"));
   EXPECT_THAT(said[2], HasSubstr("node 1 has said nothing for 1 s"));
   bool const is_tcp = std::string_view(GetParam().name) == tcp.name;
@@ -192,7 +199,7 @@ TEST_P(NodesPipeline, ANodeMayBeKilledAtAnyMoment) {
 
 TEST_P(NodesPipeline, WhatDiffersBetweenNodesIsNamed) {
   auto const said = on_nodes(GetParam(), 2, [](hiway::Cluster& nodes) {
-    hiway::Pipeline pipe({.device = "simt", .cluster = &nodes});
+    hiway::Pipeline pipe(over(nodes));
     std::size_t const capacity = nodes.node() == 0 ? 64 : 128;
     auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_cpu, {.capacity_items = capacity});
     pipe.add_cpu_stage("feed", feed, hiway::into(numbers), {.node = 0});
@@ -207,7 +214,7 @@ TEST_P(NodesPipeline, WhatDiffersBetweenNodesIsNamed) {
 
 TEST_P(NodesPipeline, WhatCannotRunOnOneNodeRunsOnNone) {
   auto const said = on_nodes(GetParam(), 2, [](hiway::Cluster& nodes) {
-    hiway::Pipeline pipe({.device = "simt", .cluster = &nodes});
+    hiway::Pipeline pipe(over(nodes));
     auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_cpu);
     pipe.add_cpu_stage("feed", feed, hiway::into(numbers), {.node = 0});
     pipe.add_cpu_stage("sum", [](hiway::Outlet<int> in) { in.for_each_h([](int) {}); }, hiway::from(numbers),

@@ -5,7 +5,7 @@ vcpkg_check_linkage(ONLY_STATIC_LIBRARY)
 vcpkg_check_features(OUT_FEATURE_OPTIONS with_cuda FEATURES cuda HIWAY_CUDA)
 
 vcpkg_cmake_configure(SOURCE_PATH "${SOURCE_PATH}"
-  OPTIONS ${with_cuda} -DHIWAY_BUILD_TESTS=OFF -DHIWAY_BUILD_APPS=OFF)
+  OPTIONS ${with_cuda} -DHIWAY_NODES=OFF -DHIWAY_BUILD_TESTS=OFF -DHIWAY_BUILD_APPS=OFF)
 vcpkg_cmake_install()
 vcpkg_cmake_config_fixup(CONFIG_PATH lib/cmake/hiway)
 vcpkg_fixup_pkgconfig()
