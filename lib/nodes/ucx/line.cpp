@@ -103,7 +103,7 @@ std::vector<UcxLine::Ends> UcxLine::tell_all(Meeting& meeting, Ends const& own) 
 
 void UcxLine::make_mails() {
   for (std::uint32_t k = 0; k != size_; ++k) {
-    mails_.push_back(k == node_ ? std::make_unique<LineMail>(port_)
+    mails_.push_back(k == node_ ? std::make_unique<LineMail>()
                                 : std::make_unique<LineMail>(port_, static_cast<int>(k)));
   }
 }

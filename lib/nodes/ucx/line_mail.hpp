@@ -15,9 +15,9 @@ namespace hiway::detail::nodes {
 class LineMail {
  public:
   /// To the port's own node: no copies, and words are stored at once by send().
-  explicit LineMail(Port& port) : port_(port) {}
+  LineMail() = default;
   /// Only after Port::connect(), to another node.
-  LineMail(Port& port, int node) : port_(port), peer_(&port.peer(node)), copies_(std::in_place, port, node) {}
+  LineMail(Port& port, int node) : peer_(&port.peer(node)), copies_(std::in_place, port, node) {}
   LineMail(LineMail const&) = delete;
   LineMail& operator=(LineMail const&) = delete;
 
@@ -47,7 +47,6 @@ class LineMail {
   [[nodiscard]] bool is_idle() const noexcept { return submitted_ == completed_ && rows_.empty() && words_.empty(); }
 
  private:
-  Port& port_;
   Peer* peer_ = nullptr;                ///< null: the port's own node
   std::optional<RemoteCopies> copies_;  ///< to others
   std::vector<Copy> rows_;
