@@ -116,7 +116,10 @@ void Pipeline::Core::add_gpu(GpuKernelDescription description) {
     all_here = is_here(stage);  // all of them or none
   }
   invalidate();
-  if (!all_here) return;
+  if (!all_here) {
+    if (description.kernel.data) elsewhere_.push_back(std::move(description.kernel.data));
+    return;
+  }
   std::vector<int> const devices = devices_of(description.options);
   if (devices.size() > 1) {
     std::vector<BranchDevice> const branches = branch_devices(description.name, devices);

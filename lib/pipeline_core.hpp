@@ -101,6 +101,7 @@ class Pipeline::Core final : public RunInfo {
   [[nodiscard]] PlacedTunnel& note_open(TunnelBase const& tunnel);
 
   OpenNames open_names_;
+  std::vector<std::shared_ptr<void>> elsewhere_;  ///< segments of other nodes: the user has a reference to each
   Layout layout_;
   BufferMemories buffers_;
   Launches launches_;

@@ -3,7 +3,12 @@
 #include <cstdlib>
 #include <random>
 #include <set>
+<<<<<<< HEAD
 #include <thread>
+=======
+#include <string>
+#include <vector>
+>>>>>>> 1436f8b (nodes: a segment's object stays on the nodes that do not run it)
 
 #include "hiway/hiway.hpp"
 #include "tests/nodes/ucx/clusters.hpp"
@@ -103,6 +108,32 @@ TEST_P(NodesPipeline, AProgramWithoutPlacesRunsOnNode0) {
     return std::to_string(sum);
   });
   EXPECT_THAT(said, ElementsAre(std::to_string(many * (many + 1)), "0"));
+}
+
+// Its object is there on every node; it counts where it runs.
+std::string items_of_segments(hiway::Cluster& nodes, std::vector<hiway::segment::SegmentConfig> const& configs) {
+  hiway::Pipeline pipe({.device = "simt", .cluster = &nodes});
+  std::vector<hiway::segment::SegmentBase*> segments;
+  for (auto const& config : configs) {
+    auto& numbers = pipe.create_tunnel<int>("numbers " + std::to_string(segments.size()), Direction::cpu_to_gpu);
+    pipe.add_cpu_stage("feed " + std::to_string(segments.size()), feed, hiway::into(numbers));
+    segments.push_back(&pipe.add_segment<hiway::segment::Shape{hiway::segment::ReplicaOf::warp}>(
+        "segment " + std::to_string(segments.size()), hiway::from(numbers),
+        chain(hiway::segment::node("double", Double{}), hiway::segment::count<long>("all")), config));
+  }
+  pipe.run();
+  std::string said;
+  for (auto const* segment : segments) said += std::to_string(segment->items("all")) + " ";
+  return said;
+}
+TEST_P(NodesPipeline, ASegmentRunsWhereItIsTold) {
+  auto const said = on_nodes(GetParam(), 3, [](hiway::Cluster& nodes) {
+    return items_of_segments(nodes, {{.blocks = 1, .node = 1}, {.blocks = 1}, {.blocks = 1, .nodes = {1, 2}}});
+  });
+  std::string const all = std::to_string(many);
+  EXPECT_THAT(said, ElementsAre("0 " + all + " 0 ", StartsWith(all + " 0 "), StartsWith("0 0 ")));
+  auto const third = [&](std::size_t node) { return std::stol(said[node].substr(said[node].find(" 0 ") + 3)); };
+  EXPECT_EQ(third(1) + std::stol(said[2].substr(4)), many);
 }
 
 /// Node 0 feeds without end, the others work until the stage "work" of node 1 does `at_1(item)`.
