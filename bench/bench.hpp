@@ -85,6 +85,8 @@ class Bench {
   [[nodiscard]] virtual std::string listing() const { return {}; }
   /// *Throws* what the library throws.
   [[nodiscard]] virtual std::vector<Row> run(Request const& request) = 0;
+  /// After run(): whether this process says what was measured. Of several that measure together, one does.
+  [[nodiscard]] virtual bool tells() const { return true; }
   /// Further files that the options ask for, of rows that were verified.
   [[nodiscard]] virtual std::vector<cli::File> files(std::vector<Row> const& /*rows*/,
                                                      Request const& /*request*/) const {

@@ -15,6 +15,7 @@ namespace bench {
 [[nodiscard]] std::unique_ptr<Bench> make_stencil();
 [[nodiscard]] std::unique_ptr<Bench> make_round_trip();
 [[nodiscard]] std::unique_ptr<Bench> make_peer();
+[[nodiscard]] std::unique_ptr<Bench> make_nodes();
 [[nodiscard]] std::unique_ptr<Bench> make_end_detection();
 [[nodiscard]] std::unique_ptr<Bench> make_polling();
 

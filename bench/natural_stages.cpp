@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <hiway/backend.hpp>
+#include <utility>
 
 namespace bench {
 
@@ -53,16 +54,17 @@ void add_source_stage(hiway::Pipeline& pipe, hiway::Tunnel<Numbered<Bytes>>& int
   pipe.add_gpu_stage("source", NaturalSource<Bytes>{order}, hiway::into(into));
 }
 template <std::size_t Bytes>
-void add_answer_stage(hiway::Pipeline& pipe, hiway::Tunnel<Numbered<Bytes>>& from,
-                      hiway::Tunnel<Numbered<Bytes>>& into) {
-  pipe.add_gpu_stage("answer", NaturalAnswer<Bytes>{}, hiway::from(from), hiway::into(into));
+void add_answer_stage(hiway::Pipeline& pipe, hiway::Tunnel<Numbered<Bytes>>& from, hiway::Tunnel<Numbered<Bytes>>& into,
+                      std::vector<int> nodes) {
+  pipe.add_gpu_stage("answer", NaturalAnswer<Bytes>{}, hiway::from(from), hiway::into(into),
+                     {.nodes = std::move(nodes)});
 }
 
 #define BENCH_NATURAL_STAGES(Bytes)                                                                             \
   template void add_check_stage<Bytes>(hiway::Pipeline&, hiway::Tunnel<Numbered<Bytes>>&, hiway::View<Tally>);  \
   template void add_source_stage<Bytes>(hiway::Pipeline&, hiway::Tunnel<Numbered<Bytes>>&, hiway::View<Order>); \
   template void add_answer_stage<Bytes>(hiway::Pipeline&, hiway::Tunnel<Numbered<Bytes>>&,                      \
-                                        hiway::Tunnel<Numbered<Bytes>>&)
+                                        hiway::Tunnel<Numbered<Bytes>>&, std::vector<int>)
 BENCH_NATURAL_STAGES(4);
 BENCH_NATURAL_STAGES(16);
 BENCH_NATURAL_STAGES(64);

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <hiway/pipeline.hpp>
 #include <string>
+#include <vector>
 
 #include "bench/numbered.hpp"
 
@@ -18,9 +19,9 @@ void add_check_stage(hiway::Pipeline& pipe, hiway::Tunnel<Numbered<Bytes>>& from
 /// A source in loop form: each thread puts every so many-th item of the order, one at a time.
 template <std::size_t Bytes>
 void add_source_stage(hiway::Pipeline& pipe, hiway::Tunnel<Numbered<Bytes>>& into, hiway::View<Order> order);
-/// A stage in value form: it answers each item with the one whose number is one higher.
+/// A stage in value form: it answers each item with the one whose number is one higher. `nodes`: those that run it.
 template <std::size_t Bytes>
-void add_answer_stage(hiway::Pipeline& pipe, hiway::Tunnel<Numbered<Bytes>>& from,
-                      hiway::Tunnel<Numbered<Bytes>>& into);
+void add_answer_stage(hiway::Pipeline& pipe, hiway::Tunnel<Numbered<Bytes>>& from, hiway::Tunnel<Numbered<Bytes>>& into,
+                      std::vector<int> nodes = {});
 
 }  // namespace bench

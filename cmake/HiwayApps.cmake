@@ -65,6 +65,10 @@ endfunction()
 hiway_app_objects(hiway_demo_objects hiway_pipelines ${hiway_demo_sources})
 hiway_app_objects(hiway_apps hiway ${hiway_app_sources} ${hiway_bench_sources})
 target_link_libraries(hiway_apps PUBLIC PNG::PNG EXPAT::EXPAT)
+if(HIWAY_WITH_NODES)  # bench nodes
+  target_link_libraries(hiway_apps INTERFACE hiway_nodes)
+  set_source_files_properties(bench/nodes.cpp PROPERTIES COMPILE_DEFINITIONS HIWAY_HAS_NODES)
+endif()
 target_sources(hiway_apps INTERFACE $<TARGET_OBJECTS:hiway_demo_objects>)
 # A command line needs no speed, and -O1 compiles in two thirds of the time. What reads or draws large files is not among
 # these.

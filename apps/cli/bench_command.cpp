@@ -61,6 +61,7 @@ int run_bench(Options const& command, bench::Bench& bench, BenchOptions const& o
     request.ran = [&] { progress.step(); };
     result.rows = bench.run(request);
   }
+  if (!bench.tells()) return 0;
   std::string const text = as_json ? bench::to_json(result).dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
                                    : bench::to_text(result);
   bool all_written = write_or_print(to_file ? options.json : "", text);
