@@ -46,10 +46,10 @@ struct Arrival {
 class NodeLine {
  public:
   virtual ~NodeLine() = default;
-  /// Before each run; all nodes call it, equally often. Nothing of an earlier run comes after it. `look` is called
-  /// again and again meanwhile and throws what ends the wait, as that a node is gone. *Waits*: for all nodes. *Throws*
-  /// Error.
-  virtual void begin(std::function<void()> const& look) = 0;
+  /// Before each run; all nodes call it. Nothing of an earlier run comes after it. `run` is its number, from 1, the
+  /// same on all nodes, and larger each time; some may be left out, and on some nodes only. `look` is called again and
+  /// again meanwhile and throws what ends the wait, as that a node is gone. *Waits*: for all nodes. *Throws* Error.
+  virtual void begin(std::uint64_t run, std::function<void()> const& look) = 0;
   /// One step: sends and receives what can be; true if something moved. Never waits. *Throws* Error that names the
   /// node; Unwind if the run aborts.
   virtual bool step() = 0;

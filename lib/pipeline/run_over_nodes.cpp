@@ -3,7 +3,6 @@
 #include <chrono>
 #include <span>
 #include <thread>
-#include <utility>
 
 #include "lib/named_failure.hpp"
 #include "lib/nodes/cluster_access.hpp"
@@ -62,22 +61,16 @@ void RunOverNodes::connect() {
 void RunOverNodes::begin(std::function<void()> const& work) {
   if (!has_others()) return work();
   news_->begin();
-  told_ = false;
+  ++run_;
+  told_ = told_failure_ = false;
   settled_.store(false, std::memory_order_relaxed);
-  std::exception_ptr failure;
-  auto const attempt = [&](auto step) {
-    try {
-      step();
-    } catch (...) {
-      if (!failure) failure = std::current_exception();
-      say_failed(failure);
-    }
-  };
-  attempt(work);
-  if (line_) attempt([this] { line_->begin([this] { look(); }); });  // also if this node has failed: all count alike
-  if (!failure) return;
-  tell();
-  std::rethrow_exception(failure);
+  try {
+    work();
+    if (line_) line_->begin(run_, [this] { look(); });
+  } catch (...) {
+    tell_failure(std::current_exception());
+    throw;
+  }
 }
 
 /// *Throws* what another node has told.
@@ -86,25 +79,26 @@ void RunOverNodes::look() const {
   if (auto const* const failure = news_->failure()) std::rethrow_exception(error_of(*failure));
 }
 
-void RunOverNodes::say_failed(std::exception_ptr const& error) {
-  if (!std::exchange(told_, true)) news_->say_failed(what_of(error));
-}
-
-/// *Waits*: until the others know how this run has ended, a second at most.
-void RunOverNodes::tell() {
-  auto const until = steady_clock::now() + patience_to_tell;
-  while (!news_->is_settled() && steady_clock::now() < until) {
-    if (!news_->step()) std::this_thread::yield();
+/// *Waits*: until the others know it, a second at most.
+void RunOverNodes::tell_failure(std::exception_ptr const& error) noexcept {
+  try {
+    news_->say_failed(what_of(error));
+    for (auto const until = steady_clock::now() + patience_to_tell;
+         !news_->is_settled() && steady_clock::now() < until;) {
+      if (!news_->step()) std::this_thread::yield();
+    }
+  } catch (...) {  // the others will see that this node is gone
   }
 }
 
 bool RunOverNodes::step_line() { return line_ && !errors_.get() && line_->step(); }
 
 bool RunOverNodes::step_news() {
-  if (!told_) {
+  if (!told_failure_) {
     if (std::exception_ptr const error = errors_.get()) {
-      say_failed(error);
-    } else if (state_.has_left(std::memory_order_acquire) && (!line_ || line_->is_done())) {
+      news_->say_failed(what_of(error));
+      told_ = told_failure_ = true;
+    } else if (!told_ && state_.has_left(std::memory_order_acquire) && (!line_ || line_->is_done())) {
       news_->say_over();
       told_ = true;
     }

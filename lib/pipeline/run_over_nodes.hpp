@@ -14,6 +14,7 @@
 #pragma once
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -57,15 +58,16 @@ class RunOverNodes {
  private:
   void look() const;
   void abandon_line() noexcept;
-  void say_failed(std::exception_ptr const& error);
-  void tell();
+  void tell_failure(std::exception_ptr const& error) noexcept;
 
   Layout& layout_;
   RunState const& state_;
   RunErrors& errors_;
   mutable std::optional<detail::nodes::RunNews> news_;
   std::unique_ptr<detail::nodes::NodeLine> line_;
-  bool told_ = false;  ///< has told how its part of the run ended
+  std::uint64_t run_ = 0;      ///< its number
+  bool told_ = false;          ///< how this node's part of the run ended
+  bool told_failure_ = false;  ///< perhaps after it had ended well: while others work, it may still be aborted
   std::atomic<bool> settled_{false};
 };
 

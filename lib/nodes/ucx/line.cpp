@@ -138,25 +138,24 @@ void UcxLine::make_arrival(Arrival arrival, LaneAddress const* own, std::vector<
   arrivals_.push_back(std::make_unique<LineIn>(std::move(arrival), std::move(lanes)));
 }
 
-void UcxLine::begin(std::function<void()> const& look) {
-  ++begun_;
+void UcxLine::begin(std::uint64_t run, std::function<void()> const& look) {
   for (auto const& mail : mails_) mail->drop();
-  meet(2 * begun_ - 1, look);
+  meet(2 * run - 1, look);
   reset();
-  meet(2 * begun_, look);
+  meet(2 * run, look);
 }
 
-/// Until all nodes have come as far.
-void UcxLine::meet(std::uint64_t number, std::function<void()> const& look) {
+/// Until all nodes have come to this meeting, or to a later one.
+void UcxLine::meet(std::uint64_t meeting, std::function<void()> const& look) {
   await(look, [&] { return all_idle(); });
   for (std::uint32_t k = 0; k != size_; ++k) {
-    mail_to(k).add(met_there_[k], number);
+    mail_to(k).add(met_there_[k], meeting);
     mail_to(k).send();
   }
   await(look, [&] {
     ThreadMachine const m;
     for (std::uint32_t k = 0; k != size_; ++k) {
-      if (m.load(met_[k], Order::acquire) < number) return false;
+      if (m.load(met_[k], Order::acquire) < meeting) return false;
     }
     return all_idle();
   });

@@ -2,8 +2,8 @@
 //
 //   U1  What is counted begins at 0 in each run. begin() meets the others twice: after the first time all that they
 //       sent before is here, since a node's words arrive in order (remote_copies.hpp O1); then each node sets its words
-//       to 0; after the second time all have done so. Meetings are numbered by the calls of begin(), of which all nodes
-//       make as many. If one ends early, its node sends nothing before the next one, and that meets all again.
+//       to 0; after the second time all have done so. A meeting's number is of its run, not a count: a run may begin on
+//       some nodes only, since it fails on others before they meet.
 //   U2  What a node sends last is that its departures have ended. The network may still need its progress then. So
 //       step() is called until all nodes are done, not only this one.
 #pragma once
@@ -29,7 +29,7 @@ class UcxLine final : public NodeLine {
   /// As MakeNodeLine.
   UcxLine(Meeting& meeting, std::vector<Departure> departures, std::vector<Arrival> arrivals, Port::Deadline until);
 
-  void begin(std::function<void()> const& look) override;
+  void begin(std::uint64_t run, std::function<void()> const& look) override;
   bool step() override;
   [[nodiscard]] bool is_done() const override;
   [[nodiscard]] bool begin_nap() override { return port_.begin_nap() && !arrived_.step(); }
@@ -50,7 +50,7 @@ class UcxLine final : public NodeLine {
   void make_arrival(Arrival arrival, LaneAddress const* own, std::vector<Ends> const& all);
   [[nodiscard]] LineMail& mail_to(std::uint32_t node) { return *mails_[node]; }
 
-  void meet(std::uint64_t number, std::function<void()> const& look);
+  void meet(std::uint64_t meeting, std::function<void()> const& look);
   template <class Done>
   void await(std::function<void()> const& look, Done done);
   [[nodiscard]] bool all_idle();
@@ -62,7 +62,6 @@ class UcxLine final : public NodeLine {
   Port port_;
   Word<std::uint64_t>* met_ = nullptr;         // in the port's memory; by the node that writes it
   std::vector<std::uint64_t> met_there_;       // by node: address of the word that this one writes
-  std::uint64_t begun_ = 0;                    // calls of begin()
   std::vector<Word<std::uint64_t>*> landing_;  // of lanes, in the port's memory
   ArrivedWords arrived_;
   std::vector<std::unique_ptr<LineMail>> mails_;  // by node

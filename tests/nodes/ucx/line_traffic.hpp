@@ -189,10 +189,19 @@ class Traffic {
     }
     return error_of([&] { pipe.wait(); });
   }
+  /// A run that node `where` does not begin; the others give up when they have waited for a while.
+  void begin_without(int where) {
+    ++run_;
+    if (node_.number() != where) {
+      auto const until = steady_clock::now() + std::chrono::milliseconds(50);
+      (void)error_of([&] { line_->begin(run_, [&] { expect(steady_clock::now() < until, "a node fails"); }); });
+    }
+    (void)node_.meeting.exchange({});
+  }
   void begin() {
     for (auto const& got : got_) got->clear();
     auto const until = Node::soon();
-    line_->begin([&] { expect(steady_clock::now() < until, "all begin in time"); });
+    line_->begin(++run_, [&] { expect(steady_clock::now() < until, "all begin in time"); });
   }
   template <class Done>
   void step_until(Done done) {
@@ -240,6 +249,7 @@ class Traffic {
   std::vector<hiway::detail::nodes::Departure> departures_;
   std::vector<hiway::detail::nodes::Arrival> arrivals_;
   std::unique_ptr<hiway::detail::nodes::NodeLine> line_;
+  std::uint64_t run_ = 0;
 };
 
 }  // namespace hiway_tests

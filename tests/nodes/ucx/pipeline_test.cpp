@@ -3,12 +3,9 @@
 #include <cstdlib>
 #include <random>
 #include <set>
-<<<<<<< HEAD
-#include <thread>
-=======
 #include <string>
+#include <thread>
 #include <vector>
->>>>>>> 1436f8b (nodes: a segment's object stays on the nodes that do not run it)
 
 #include "hiway/hiway.hpp"
 #include "tests/nodes/ucx/clusters.hpp"
@@ -166,6 +163,28 @@ TEST_P(NodesPipeline, AnErrorOfOneNodeEndsTheRunOnAll) {
   });
   EXPECT_THAT(said, ElementsAre("error: node 1: stage 'work': too large", "error: stage 'work': too large",
                                 "error: node 1: stage 'work': too large"));
+}
+
+// Node 1 has no work: its part is over when it aborts.
+TEST_P(NodesPipeline, AnAbortOnANodeWhosePartIsOverEndsTheRunOnAll) {
+  auto const said = on_nodes(GetParam(), 2, [](hiway::Cluster& nodes) {
+    hiway::Pipeline pipe({.device = "simt", .cluster = &nodes});
+    auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_cpu, {.capacity_items = 64});
+    pipe.add_cpu_stage(
+        "feed",
+        [](hiway::Inlet<int> out) {
+          for (int i = 0;; ++i) out.put_h(i);
+        },
+        hiway::into(numbers));
+    pipe.add_cpu_stage(
+        "drop", [](hiway::Outlet<int> in) { in.for_each_h([](int) {}); }, hiway::from(numbers));
+    pipe.start();
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    if (nodes.node() == 1) pipe.abort();
+    pipe.wait();
+    return std::string("ended");
+  });
+  EXPECT_THAT(said, Each(HasSubstr("aborted")));
 }
 
 TEST_P(NodesPipeline, ANodeThatIsKilledIsNamedOnAllOthers) {
