@@ -8,7 +8,7 @@
 //   word       written by           read by
 //   settled_   begin(), step_news   the thread of the line; who waits for the run
 //
-//   S1  A run that begins on one node begins on all, or on none: begin() returns when all nodes have reset their words.
+//   S1  A run begins when all nodes have reset their words. If it fails on one before that, it begins on none, or fails.
 //   S2  It has ended well when that is so on every node, and it has failed on every node if it has on one. The first
 //       failure, as node 0 saw it, is what wait() throws on all of them.
 #pragma once
