@@ -70,6 +70,20 @@ void Meeting::require_whole() const {
   if (!failed_.empty()) throw Error(failed_);
 }
 
+void Meeting::require_all_here(Deadline until) {
+  require_whole();
+  for (bool is_over = false;; is_over = std::chrono::steady_clock::now() >= until) {
+    for (std::size_t k = 0; k < channels_.size(); ++k) {
+      if (channels_[k] == nullptr) continue;
+      Message const* const next = channels_[k]->next();
+      if (next != nullptr && next->kind == Kind::failed) fail_as_told(*channels_[k], *next);
+      if (!channels_[k]->broken().empty()) fail(gone(k, *channels_[k]));
+    }
+    if (is_over) return;
+    step_all(channels_, until);
+  }
+}
+
 std::vector<Bytes> Meeting::round(Kind kind, std::span<std::byte const> mine) {
   require_whole();
   if (mine.size() > most_bytes)
@@ -125,9 +139,7 @@ void Meeting::ask_node_0(Kind kind, Shared& given) {
       if (!node_0.broken().empty()) fail(gone(0, node_0));
       step_all(channels_, never);
     } else if (message->kind == Kind::failed) {
-      failed_ = std::string(text_of(*message->bytes));
-      node_0.finish();
-      throw_failure(*message);
+      fail_as_told(node_0, *message);
     } else if (message->kind != kind || message->node >= given.size() || given[message->node] != nullptr) {
       fail("nodes: node 0 sent what does not belong to " + call_of(kind));
     } else {
@@ -135,6 +147,12 @@ void Meeting::ask_node_0(Kind kind, Shared& given) {
       --missing;
     }
   }
+}
+
+void Meeting::fail_as_told(Channel& node_0, Message const& why) {
+  failed_ = std::string(text_of(*why.bytes));
+  node_0.finish();
+  throw_failure(why);
 }
 
 void Meeting::fail(std::string const& why) {

@@ -47,6 +47,9 @@ class Meeting {
   [[nodiscard]] std::uint32_t count_run() noexcept { return ++runs_; }
   /// *Throws* Error if no call works any more.
   void require_whole() const;
+  /// Where something else has failed that may come of it: *throws* Error that names the node as soon as it is known
+  /// that one is gone; after that no call works any more. *Waits*: until the deadline.
+  void require_all_here(Deadline until);
   /// From now on no call works any more.
   void give_up(std::string_view why) { failed_ = why; }
 
@@ -57,6 +60,7 @@ class Meeting {
   void gather_all(Kind kind, Shared& given);
   void hand_out(Kind kind, Shared const& given);
   void ask_node_0(Kind kind, Shared& given);
+  [[noreturn]] void fail_as_told(Channel& node_0, Message const& why);
   [[noreturn]] void fail(std::string const& why);
 
   Launch launch_;

@@ -203,6 +203,22 @@ TEST_P(NodesMeeting, Node0IsNamedIfItEnds) {
   EXPECT_THAT(errors, Each(IsEmpty()));
 }
 
+TEST_P(NodesMeeting, ANodeThatEndsIsNamedWhereOthersWaitForNothingElse) {
+  Listener const listener(place());
+  Errors const errors = together(listener, 4, [](Meeting& meeting) {
+    exchange_and_look(meeting, 1, 10);
+    auto const all_here = [&](milliseconds most) {
+      return error_of([&] { meeting.require_all_here(steady_clock::now() + most); });
+    };
+    EXPECT_THAT(all_here(milliseconds(50)), IsEmpty());
+    exchange_and_look(meeting, 2, 10);  // another one that calls already is here, too
+    if (meeting.node() == 2) return;
+    EXPECT_THAT(all_here(std::chrono::seconds(20)), StartsWith("Error: nodes: node 2 is gone: "));
+    EXPECT_THAT(all_here({}), StartsWith("Error: nodes: node 2 is gone: "));
+  });
+  EXPECT_THAT(errors, Each(IsEmpty()));
+}
+
 TEST_P(NodesMeeting, ANodeThatIsKilledIsNamedAtOnce) {
   Listener const listener(place());
   pid_t const child = fork();

@@ -1,19 +1,19 @@
-// ArrivedWords: words that other nodes have put into this node's memory, handed on to the words that tunnels read.
+// ArrivedWords: words that other nodes have written into this node's memory, handed on to the words that tunnels read.
 //
 //   word      written by                               read by
 //   landing   the other node: directly, or through     step() alone, in the port's thread, after its progress()
 //             this port's progress()
 //   local     step() alone                             relays, by acquire
 //
-//   W1  A landing word's values grow. What is read of it is never more than the last value that was put, and everything
-//       that value v tells of has arrived when anything above the value before v is read:
+//   W1  A landing word's values grow. What is read of it is never more than the last value that was sent, and
+//       everything that value v tells of has arrived when anything above the value before v is read:
 //       - A word that a direct node stores is eight aligned bytes, by one store: it is read whole. The store follows
 //         the node's fence (remote_copies.hpp O1), and the load acquires.
-//       - A word that progress() stores is stored by this thread. It may have done so in part: the first bytes of the
-//         new value v, then the last ones of the old value u. The lowest byte comes first, so the upper part is u's
-//         and what is read is less than v if the upper parts differ, and v otherwise. Items came before the word's
-//         first byte.
-//   W2  A value in part may also be less than u. So a local word only takes what is more than it has: it grows, and
+//       - A word that progress() stores is stored by this thread, after the items, and whole (port.hpp N5).
+//         Nothing would be lost if it had come in part, lowest byte first: the first bytes of the new value v, then
+//         the last ones of the old value u. The upper part is u's then, and what is read is less than v if the upper
+//         parts differ, and v otherwise.
+//   W2  A value in part might also be less than u. So a local word only takes what is more than it has: it grows, and
 //       lies between u and v until v is there.
 //   W3  A number told to tunnels counts items, all of which are there up to it. So a number between u and v is as good.
 //   W4  Local words are stored by release after the landing word was read: what is acquired there is whole.

@@ -37,7 +37,7 @@ UcxLine::UcxLine(Meeting& meeting, std::vector<Departure> departures, std::vecto
       size_(static_cast<std::uint32_t>(meeting.size())),
       port_(meeting.node(), meeting.size()) {
   Ends const own = place(departures, arrivals);
-  port_.connect(meeting.exchange(port_.introduction()), until);
+  connect(meeting, until);
   std::vector<Ends> const all = tell_all(meeting, own);
   for (Ends const& of_node : all) met_there_.push_back(of_node.met + node_ * sizeof(Word<std::uint64_t>));
   make_mails();
@@ -51,6 +51,17 @@ UcxLine::UcxLine(Meeting& meeting, std::vector<Departure> departures, std::vecto
     std::size_t const lanes = a.from.size();
     make_arrival(std::move(a), lane, all);
     lane += lanes;
+  }
+}
+
+void UcxLine::connect(Meeting& meeting, Port::Deadline until) {
+  std::vector<Bytes> const introductions = meeting.exchange(port_.introduction());
+  try {
+    port_.connect(introductions, until, [&] { meeting.require_all_here({}); });
+  } catch (Error const&) {
+    // Maybe since a node has left that knew already that another one is gone. The meeting says which was the first.
+    meeting.require_all_here(std::chrono::steady_clock::now() + std::chrono::seconds(1));
+    throw;
   }
 }
 

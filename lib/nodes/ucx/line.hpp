@@ -43,6 +43,7 @@ class UcxLine final : public NodeLine {
     std::vector<LaneAddress> lanes;
   };
 
+  void connect(Meeting& meeting, Port::Deadline until);
   [[nodiscard]] Ends place(std::vector<Departure> const& departures, std::vector<Arrival> const& arrivals);
   [[nodiscard]] static std::vector<Ends> tell_all(Meeting& meeting, Ends const& own);
   void make_mails();

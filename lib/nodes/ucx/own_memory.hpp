@@ -1,4 +1,4 @@
-// OwnMemory: memory of this process that other nodes put into.
+// OwnMemory: memory of this process that other nodes write.
 //
 // UCX allocates it. Only so can UCX choose memory that processes of one host share, and so all regions of a node are
 // reached in the same way, on which the order of words rests (remote_copies.hpp, O3).
@@ -6,6 +6,7 @@
 #include <ucp/api/ucp.h>
 
 #include <cstddef>
+#include <cstdint>
 
 #include "lib/nodes/channel.hpp"
 
@@ -22,7 +23,11 @@ class OwnMemory {
 
   [[nodiscard]] std::byte* address() const noexcept { return address_; }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
-  /// What another node needs to reach it.
+  [[nodiscard]] bool has(std::uint64_t at, std::size_t count) const noexcept {
+    auto const first = reinterpret_cast<std::uintptr_t>(address_);
+    return at >= first && count <= bytes_ && at - first <= bytes_ - count;
+  }
+  /// What another node of this host needs to reach it directly.
   [[nodiscard]] Bytes const& key() const noexcept { return key_; }
 
  private:

@@ -27,6 +27,7 @@ void Peer::unpack(Introduction const& introduction) {
     regions_.push_back({region.address, region.bytes, decltype(Region::key)(key), nullptr});
     void* here = nullptr;
     if (ucp_rkey_ptr(key, region.address, &here) == UCS_OK) regions_.back().here = static_cast<std::byte*>(here);
+    if (regions_.back().here == nullptr) regions_.back().key.reset();
     if ((regions_.back().here != nullptr) != is_direct())  // P2
       throw Error(name_of_node(node_) +
                   ": some of its memory is shared with this process and some is not; its limit of "

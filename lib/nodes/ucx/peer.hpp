@@ -1,10 +1,10 @@
-// Peer: another node as one port reaches it: the endpoint, and the memory that can be put into there.
+// Peer: another node as one port reaches it: the endpoint, and the memory that can be written there.
 //
 //   P1  UCX's errors of the endpoint are kept, in a callback that only progress() runs; later calls throw them. They
 //       are a help, not the guard: a direct peer may be dead, and stores into its memory go on. That it is gone is what
 //       the meeting's connections tell.
-//   P2  All regions of a node are reached in one way, either by this thread's own stores (`is_direct`) or by puts. It
-//       is looked at once, when the keys are unpacked; a peer of both kinds is refused.
+//   P2  All regions of a node are reached in one way, either by this thread's own stores (`is_direct`) or by
+//       messages. It is looked at once, when the keys are unpacked; a peer of both kinds is refused.
 #pragma once
 #include <ucp/api/ucp.h>
 
@@ -37,10 +37,8 @@ class Peer {
   /// Where its first region lies in its address space.
   [[nodiscard]] std::uint64_t doorstep() const noexcept { return regions_.front().address; }
 
-  /// For a put into these bytes of that node's memory. *Throws* Error if it has told of no such memory.
-  [[nodiscard]] ucp_rkey_h key_for(std::uint64_t address, std::size_t bytes) {
-    return region(address, bytes).key.get();
-  }
+  /// *Throws* Error if that node has told of no such memory.
+  void require_memory(std::uint64_t address, std::size_t bytes) { (void)region(address, bytes); }
   /// Where they lie in this process's address space. Of direct peers. *Throws* likewise.
   [[nodiscard]] std::byte* here(std::uint64_t address, std::size_t bytes) {
     Region const& at = region(address, bytes);
@@ -63,7 +61,7 @@ class Peer {
   struct Region {
     std::uint64_t address;
     std::uint64_t bytes;
-    std::unique_ptr<std::remove_pointer_t<ucp_rkey_h>, DestroyKey> key;
+    std::unique_ptr<std::remove_pointer_t<ucp_rkey_h>, DestroyKey> key;  // as long as `here` is used
     std::byte* here;  // in this process's address space; null unless the peer is direct
 
     [[nodiscard]] bool has(std::uint64_t at, std::size_t count) const noexcept {

@@ -2,10 +2,12 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <cstring>
 #include <string_view>
 
 #include "hiway/error.hpp"
 #include "hiway/machine/thread_machine.hpp"
+#include "lib/nodes/ucx/message.hpp"
 #include "lib/nodes/ucx/status.hpp"
 
 namespace hiway::detail::nodes {
@@ -13,25 +15,45 @@ namespace {
 
 constexpr char const* where = "nodes";
 constexpr unsigned ring_id = 0;
+constexpr auto patience_to_open = std::chrono::seconds(1);  // then UCX may do it in its own way
+constexpr auto between_looks = std::chrono::milliseconds(1);
 constexpr std::size_t napping = 0;     // number of a word of the doorstep
 constexpr std::size_t first_here = 8;  // in another cache line
-// What a node puts there. They are objects: they are the sources of puts.
+// What a node sends there. They are objects: they are the sources of messages.
 constexpr std::uint64_t knocks = 1;
 constexpr std::uint64_t is_answered = 2;
 
-/// What the library prefers where UCX's variables say nothing.
+/// Unless UCX's variable says something. (Here its names have no UCX_, and those of TCP no TCP_.)
+void prefer(ucp_config_t* config, char const* variable, char const* name, char const* value) {
+  if (std::getenv(variable) == nullptr) ucp_config_modify(config, name, value);
+}
+
 void set_preferences(ucp_config_t* config) {
-  char const* const transports = std::getenv("UCX_TLS");
   // UCX must not start CUDA in the midst of kernels; items cross from host memory to host memory.
-  if (transports == nullptr) ucp_config_modify(config, "TLS", "^cuda");
-  // A message by TCP is answered by one, and 8 KiB are not worth it. (UCX's own name for it has no TCP_ here.)
-  bool const has_tcp = transports == nullptr || std::string_view(transports).find("tcp") != std::string_view::npos;
-  if (has_tcp && std::getenv("UCX_TCP_TX_SEG_SIZE") == nullptr) ucp_config_modify(config, "TX_SEG_SIZE", "64k");
+  prefer(config, "UCX_TLS", "TLS", "^cuda");
+  // Where a connection breaks in the midst of a zcopy, UCX 1.13.1 ends the request twice (uct_tcp_ep_sendv).
+  prefer(config, "UCX_ZCOPY_THRESH", "ZCOPY_THRESH", "inf");
+  char const* const transports = std::getenv("UCX_TLS");
+  if (transports != nullptr && std::string_view(transports).find("tcp") == std::string_view::npos) return;
+  // Each message by TCP is a call of the system, and 8 KiB are not worth it.
+  prefer(config, "UCX_TCP_TX_SEG_SIZE", "TX_SEG_SIZE", "64k");
+  // Else opening an endpoint waits for the other host; and if that node dies then, UCX 1.13.1 ends this process
+  // (uct_tcp_ep_connect: TX is set on an endpoint that has failed).
+  prefer(config, "UCX_TCP_CONN_NB", "CONN_NB", "y");
 }
 
 /// A message of ring() only ends a nap.
 ucs_status_t heard_ring(void*, void const*, std::size_t, void*, std::size_t, ucp_am_recv_param_t const*) {
   return UCS_OK;
+}
+
+void set_handler(ucp_worker_h worker, unsigned id, ucp_am_recv_callback_t handler, void* argument) {
+  ucp_am_handler_param_t params{};
+  params.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
+  params.id = id;
+  params.cb = handler;
+  params.arg = argument;
+  check(ucp_worker_set_am_recv_handler(worker, &params), where, "a UCX message handler");
 }
 
 }  // namespace
@@ -64,11 +86,8 @@ Port::Port(int node, int size)
   allocate((first_here + size_) * sizeof(Word<std::uint64_t>));
   worker_ = make_worker(context_.get());
   check(ucp_worker_get_efd(worker_.get(), &descriptor_), where, "the descriptor of a UCX worker");
-  ucp_am_handler_param_t handler{};
-  handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB;
-  handler.id = ring_id;
-  handler.cb = heard_ring;
-  check(ucp_worker_set_am_recv_handler(worker_.get(), &handler), where, "a UCX message handler");
+  set_handler(worker_.get(), ring_id, heard_ring, nullptr);
+  set_handler(worker_.get(), message_id, heard_message, this);
   rings_.resize(size_);
 }
 
@@ -91,6 +110,25 @@ OwnMemory& Port::allocate(std::size_t bytes) {
   return *memory_.back();
 }
 
+/// N5. UCX calls it in progress().
+ucs_status_t Port::heard_message(void* port, void const* head, std::size_t head_bytes, void* bytes, std::size_t count,
+                                 ucp_am_recv_param_t const* param) {
+  MessageHead of{};
+  bool const is_whole = head_bytes == sizeof of && (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0;
+  if (is_whole) std::memcpy(&of, head, sizeof of);
+  static_cast<Port*>(port)->place(of, is_whole ? bytes : nullptr, count);
+  return UCS_OK;
+}
+
+void Port::place(MessageHead const& of, void const* bytes, std::size_t count) noexcept {
+  for (auto const& memory : memory_) {
+    if (bytes == nullptr || !memory->has(of.target, count)) continue;
+    std::memcpy(reinterpret_cast<void*>(of.target), bytes, count);
+    return;
+  }
+  if (of.node < peers_.size() && peers_[of.node] != nullptr) peers_[of.node]->fail(UCS_ERR_INVALID_ADDR);
+}
+
 Bytes Port::introduction() const {
   Introduction introduction;
   ucp_address_t* address = nullptr;
@@ -109,55 +147,72 @@ Word<std::uint64_t>& Port::doorstep_word(std::size_t number) const {
   return *reinterpret_cast<Word<std::uint64_t>*>(memory_.front()->address() + number * sizeof(Word<std::uint64_t>));
 }
 
-/// Starts a put of its word in the peer's doorstep.
-Request Port::tell(Peer& peer, std::uint64_t const& how_far) {
-  std::uint64_t const at = peer.doorstep() + (first_here + node_) * sizeof how_far;
-  ucp_request_param_t const plain{};
-  ucs_status_ptr_t const put =
-      ucp_put_nbx(peer.endpoint(), &how_far, sizeof how_far, at, peer.key_for(at, sizeof how_far), &plain);
-  if (UCS_PTR_IS_ERR(put)) check(UCS_PTR_STATUS(put), name_of_node(peer.node()), "the first put");
-  return Request(put);
+/// Whether a message, which only ends a nap, could leave at once: the connection stands (N6).
+bool Port::is_open(Peer& peer) {
+  ucp_request_param_t param{};
+  param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL;
+  param.flags = UCP_AM_SEND_FLAG_EAGER;
+  ucs_status_ptr_t const sent = ucp_am_send_nbx(peer.endpoint(), ring_id, nullptr, 0, nullptr, 0, &param);
+  if (UCS_PTR_IS_ERR(sent) && UCS_PTR_STATUS(sent) != UCS_ERR_NO_RESOURCE)
+    check(UCS_PTR_STATUS(sent), name_of_node(peer.node()), "the first message");
+  return sent == nullptr;
 }
 
-/// Starts a flush: it is done when the peer has answered to all that was started.
-Request Port::flush(Peer& peer) {
-  ucp_request_param_t const plain{};
-  ucs_status_ptr_t const flush = ucp_ep_flush_nbx(peer.endpoint(), &plain);
-  if (UCS_PTR_IS_ERR(flush)) check(UCS_PTR_STATUS(flush), name_of_node(peer.node()), "reaching it");
-  return Request(flush);
+/// Starts to tell a peer in its doorstep. Done: the endpoint is wired up, and the message has been handed on (N3).
+Request Port::tell(Peer& peer, MessageHead& head, std::uint64_t const& how_far) {
+  head = {.target = peer.doorstep() + (first_here + node_) * sizeof how_far, .node = node_};
+  peer.require_memory(head.target, sizeof how_far);
+  ucp_request_param_t param{};
+  param.op_attr_mask = UCP_OP_ATTR_FLAG_NO_IMM_CMPL;  // else UCX may send it before it wires the endpoint up
+  ucs_status_ptr_t const sent = send_message(peer.endpoint(), head, &how_far, sizeof how_far, param);
+  if (UCS_PTR_IS_ERR(sent)) check(UCS_PTR_STATUS(sent), name_of_node(peer.node()), "the first message");
+  return Request(sent);
 }
 
-void Port::connect(std::span<Bytes const> introductions, Deadline until) {
+/// progress() until `done()`.
+template <class Done>
+void Port::await(Peer const& answer, Deadline until, Look const& look, Done done) {
+  for (Deadline next_look{}; !done(); progress()) {
+    for (auto const& peer : peers_) {
+      if (peer != nullptr) peer->require_alive();  // the one that answers may have left since another one is gone
+    }
+    Deadline const now = std::chrono::steady_clock::now();
+    if (now >= until)
+      throw Error(name_of_node(answer.node()) +
+                  ": it does not answer by UCX; UCX_TLS and UCX_NET_DEVICES must suit both hosts");
+    if (now < next_look) continue;
+    next_look = now + between_looks;
+    look();
+  }
+}
+
+void Port::connect(std::span<Bytes const> introductions, Deadline until, Look const& look) {
   peers_.resize(size_);
+  tell_heads_.resize(size_);
   std::vector<Request> tells(size_);
-  std::vector<Request> flushes(size_);
+  std::vector<std::size_t> others;
   for (std::size_t k = 0; k != size_; ++k) {
     if (k == node_) continue;
+    others.push_back(k);
     auto const node = static_cast<int>(k);
     Introduction const introduction = introduction_of(introductions[k], node);
     peers_[k] = std::make_unique<Peer>(worker_.get(), node, introduction);
     peers_[k]->unpack(introduction);
-    tells[k] = tell(*peers_[k], knocks);
-    flushes[k] = flush(*peers_[k]);
   }
-  auto const wait_for = [&](std::size_t k, auto&& done) {
-    while (!done()) {
-      peers_[k]->require_alive();
-      if (std::chrono::steady_clock::now() >= until)
-        throw Error(name_of_node(static_cast<int>(k)) +
-                    ": it does not answer by UCX; UCX_TLS and UCX_NET_DEVICES must suit both hosts");
-      progress();
-    }
-  };
-  for (std::size_t k = 0; k != size_; ++k) {
-    if (k == node_) continue;
-    wait_for(k, [&] { return tells[k].is_done() && flushes[k].is_done(); });
-    tells[k] = tell(*peers_[k], is_answered);
+  Deadline const open_by = std::chrono::steady_clock::now() + patience_to_open;
+  for (std::size_t const k : others) {
+    Peer& peer = *peers_[k];
+    await(peer, until, look, [&] { return is_open(peer) || std::chrono::steady_clock::now() >= open_by; });
+    tells[k] = tell(peer, tell_heads_[k], knocks);
   }
-  for (std::size_t k = 0; k != size_; ++k) {
-    if (k == node_) continue;
+  for (std::size_t const k : others) {
+    await(*peers_[k], until, look, [&] { return tells[k].is_done(); });
+    tells[k] = tell(*peers_[k], tell_heads_[k], is_answered);
+  }
+  for (std::size_t const k : others) {
     auto& word = doorstep_word(first_here + k);
-    wait_for(k, [&] { return tells[k].is_done() && ThreadMachine{}.load(word, Order::acquire) == is_answered; });
+    await(*peers_[k], until, look,
+          [&] { return tells[k].is_done() && ThreadMachine{}.load(word, Order::acquire) == is_answered; });
   }
 }
 

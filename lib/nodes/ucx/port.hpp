@@ -15,22 +15,31 @@
 //       sent before the worker was armed (arm says BUSY then) or after it.
 //   N2  A port has at most one message of ring() under way to a peer: one that is stopped gathers no more.
 //   N3  connect() returns when all endpoints are wired up, its own and those of the others to it. Before that UCX keeps
-//       operations in queues that it hands over later, and nothing is said of their order. A node knocks (puts 1) and
-//       flushes; the flush is done when the endpoint is wired up, for which the other node's progress is needed. Then
-//       it puts 2. A node that has seen 2 of all others is needed by none of them any more.
+//       operations in queues that it hands over later, and nothing is said of their order. A node knocks (sends 1);
+//       that is done when the endpoint is wired up, for which the other node's progress is needed. Then it sends 2. A
+//       node that has seen 2 of all others is needed by none of them any more.
 //   N4  Callbacks of UCX only count or note. None starts an operation: it would overtake those that wait their turn.
+//   N5  What comes as a message (message.hpp) is copied into place by progress(), whole, in the order in which a node
+//       sent it, if the place lies in a region of this port. If not, that node's peer fails.
+//   N6  A node that dies takes no other with it. While the nodes run no message makes UCX answer: what UCX sends by
+//       itself is where it ends the process if it cannot. It answers what wires endpoints up, and the last flush of one
+//       that closes; there it does not (ucp_wireup_msg_progress, uct_tcp_ep_post_put_ack). But what wires up must not
+//       wait for a connection: if it fails in UCX's queue, UCX 1.13.1 stops in an assertion
+//       (ucp_wireup_ep_pending_purge). So connect() knocks where the connection stands.
 #pragma once
 #include <ucp/api/ucp.h>
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "hiway/machine/machine.hpp"
+#include "lib/nodes/ucx/message.hpp"
 #include "lib/nodes/ucx/own_memory.hpp"
 #include "lib/nodes/ucx/peer.hpp"
 #include "lib/nodes/ucx/request.hpp"
@@ -41,6 +50,7 @@ namespace hiway::detail::nodes {
 class Port {
  public:
   using Deadline = std::chrono::steady_clock::time_point;
+  using Look = std::function<void()>;
 
   /// Of node `node` of `size`. UCX's own variables (UCX_TLS, ...) say by what it goes. *Throws* Error.
   Port(int node, int size);
@@ -49,20 +59,22 @@ class Port {
   Port(Port const&) = delete;
   Port& operator=(Port const&) = delete;
 
-  /// Memory that other nodes may put into. Only before introduction(). *Throws* Error. *Lifetime*: the port's.
+  /// Memory that other nodes write. Only before introduction(). *Throws* Error. *Lifetime*: the port's.
   OwnMemory& allocate(std::size_t bytes);
   /// What all other nodes need to connect().
   [[nodiscard]] Bytes introduction() const;
-  /// `introductions` by node. *Waits*: for all nodes to call it. *Throws* Error that names a node that did not come in
-  /// time, or could not be reached.
-  void connect(std::span<Bytes const> introductions, Deadline until);
+  /// `introductions` by node. `look` is called again and again meanwhile and throws what ends the wait: by shared
+  /// memory UCX does not notice that a node is gone. *Waits*: for all nodes to call it. *Throws* Error that names a
+  /// node that did not come in time, or could not be reached.
+  void connect(
+      std::span<Bytes const> introductions, Deadline until, Look const& look = [] {});
   /// Only after connect(), of another node.
   [[nodiscard]] Peer& peer(int node) { return *peers_[static_cast<std::size_t>(node)]; }
 
-  [[nodiscard]] ucp_worker_h worker() const noexcept { return worker_.get(); }
+  [[nodiscard]] int node() const noexcept { return static_cast<int>(node_); }
   /// Sends and receives what can be; true if something was. Never waits.
   bool progress() { return ucp_worker_progress(worker_.get()) != 0; }
-  /// Starts no operation of its own: it rings a direct peer that naps (N1). Call it after the words' puts.
+  /// Starts no operation of its own: it rings a direct peer that naps (N1). Call it after the words' stores.
   void ring(Peer& peer);
 
   /// Becomes readable when something comes, after begin_nap(). For poll or epoll.
@@ -85,8 +97,13 @@ class Port {
   [[nodiscard]] static Context make_context();
   [[nodiscard]] static Worker make_worker(ucp_context_h context);
   [[nodiscard]] Word<std::uint64_t>& doorstep_word(std::size_t number) const;
-  [[nodiscard]] Request tell(Peer& peer, std::uint64_t const& how_far);
-  [[nodiscard]] static Request flush(Peer& peer);
+  static ucs_status_t heard_message(void* port, void const* head, std::size_t head_bytes, void* bytes,
+                                    std::size_t count, ucp_am_recv_param_t const* param);
+  void place(MessageHead const& of, void const* bytes, std::size_t count) noexcept;
+  template <class Done>
+  void await(Peer const& answer, Deadline until, Look const& look, Done done);
+  [[nodiscard]] static bool is_open(Peer& peer);
+  [[nodiscard]] Request tell(Peer& peer, MessageHead& head, std::uint64_t const& how_far);
 
   std::size_t node_;
   std::size_t size_;
@@ -95,6 +112,7 @@ class Port {
   Worker worker_;
   int descriptor_ = -1;
   std::vector<std::unique_ptr<Peer>> peers_;  // by node; null: this one
+  std::vector<MessageHead> tell_heads_;       // by node, of messages that may be under way
   std::vector<Request> rings_;                // by node: N2
 };
 

@@ -1,5 +1,6 @@
 #include "lib/nodes/ucx/remote_copies.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 
@@ -35,9 +36,9 @@ RemoteCopies::RemoteCopies(Port& port, int node)
 RemoteCopies::~RemoteCopies() {
   auto const until = std::chrono::steady_clock::now() + std::chrono::seconds(1);
   for (; completed_ != submitted_; ++completed_) {
-    while (number(completed_).puts_under_way != 0 && !peer_.has_failed() && std::chrono::steady_clock::now() < until)
+    while (number(completed_).under_way != 0 && !peer_.has_failed() && std::chrono::steady_clock::now() < until)
       port_.progress();
-    if (number(completed_).puts_under_way == 0) continue;
+    if (number(completed_).under_way == 0) continue;
     submissions_.release();  // UCX still has their addresses: they stay until the process ends
     return;
   }
@@ -57,17 +58,17 @@ std::uint64_t RemoteCopies::submit(std::span<Copy const> copies, std::span<WordC
     submit_directly(copies, words);
     return submitted_;
   }
+  submission.heads.clear();
   submission.values.clear();
-  submission.values.reserve(words.size());
   for (Copy const& copy : copies) {
     for_each_row(copy, [&](std::byte const* source, std::uintptr_t target, std::size_t bytes) {
-      put(submission, source, target, bytes);
+      send(submission, source, target, bytes);
     });
   }
-  if (words.empty()) return submitted_;
-  check(ucp_worker_fence(port_.worker()), name_of_node(peer_.node()), "a fence");  // O1
-  for (WordCopy const& w : words)
-    put(submission, &submission.values.emplace_back(w.value), address_of(w.word), sizeof w.value);
+  for (WordCopy const& w : words) {  // O1
+    std::uint64_t const& value = submission.values.emplace_back(w.value);
+    send(submission, reinterpret_cast<std::byte const*>(&value), address_of(w.word), sizeof value);
+  }
   return submitted_;
 }
 
@@ -87,29 +88,38 @@ void RemoteCopies::submit_directly(std::span<Copy const> copies, std::span<WordC
 std::uint64_t RemoteCopies::completed() {
   port_.progress();
   peer_.require_alive();
-  for (; completed_ != submitted_ && number(completed_).puts_under_way == 0; ++completed_)
-    check(number(completed_).failure, name_of_node(peer_.node()), "a put");
+  for (; completed_ != submitted_ && number(completed_).under_way == 0; ++completed_)
+    check(number(completed_).failure, name_of_node(peer_.node()), "a message");
   return completed_;
 }
 
-void RemoteCopies::put(Submission& of, void const* source, std::uintptr_t target, std::size_t bytes) {
+void RemoteCopies::send(Submission& of, std::byte const* source, std::uintptr_t target, std::size_t bytes) {
+  peer_.require_memory(target, bytes);
+  for (std::size_t at = 0; at != bytes;) {
+    std::size_t const n = std::min(bytes - at, most_bytes_of_message);
+    send_one(of, source + at, target + at, n);
+    at += n;
+  }
+}
+
+void RemoteCopies::send_one(Submission& of, std::byte const* source, std::uintptr_t target, std::size_t bytes) {
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   param.user_data = &of;
   param.cb.send = [](void* request, ucs_status_t status, void* of_submission) {  // N4
     auto& submission = *static_cast<Submission*>(of_submission);
     if (status != UCS_OK) submission.failure = status;
-    --submission.puts_under_way;
+    --submission.under_way;
     ucp_request_free(request);
   };
-  ucs_status_ptr_t const request =
-      ucp_put_nbx(peer_.endpoint(), source, bytes, target, peer_.key_for(target, bytes), &param);
+  MessageHead const& head = of.heads.emplace_back(MessageHead{target, static_cast<std::uint64_t>(port_.node())});
+  ucs_status_ptr_t const request = send_message(peer_.endpoint(), head, source, bytes, param);
   if (request == nullptr) return;
   if (UCS_PTR_IS_ERR(request)) {
     peer_.fail(UCS_PTR_STATUS(request));
-    check(UCS_PTR_STATUS(request), name_of_node(peer_.node()), "a put");
+    check(UCS_PTR_STATUS(request), name_of_node(peer_.node()), "a message");
   }
-  ++of.puts_under_way;  // the callback runs in progress() only
+  ++of.under_way;  // the callback runs in progress() only
 }
 
 }  // namespace hiway::detail::nodes

@@ -1,17 +1,17 @@
 // RemoteCopies: a stream of copies into another node's memory, and of words there that tell of them.
 //
 //   a direct peer (peer.hpp)  a memcpy for each row of each copy; a store by release for each word; ring (port.hpp N1)
-//   the others                a put for each row of each copy; ucp_worker_fence; a put for each word
+//   the others                messages for each row of each copy; one for each word (message.hpp)
 //
 //   O1  A submission's words arrive after its copies, and after all of the submissions before it.
 //       - Direct: the same thread makes them in this order, the words by release; the other side acquires.
-//       - Puts: UCX promises that what was started before a fence is done at the other end before what is started after
-//         it. Some of its ways to send have broken that promise. It holds for TCP, by version 1.13.1's sources: there
-//         the fence does nothing, and a put, be it of a word or of many bytes, is cut into messages on one connection.
-//         The other end's progress() copies each into place before it reads the next one. Messages that find the socket
-//         full wait in one queue, first in, first out. None passes it: it holds something only while the socket is
-//         full, and only progress() tries the socket again, which empties the queue first (port.hpp N3, N4). There is
-//         one way for all sizes and no rendezvous. Another transport needs a proof of its own.
+//       - Messages: UCX promises no order. It holds for TCP, by version 1.13.1's sources: all messages go by the
+//         endpoint's one lane for them, on one connection. The other end's progress() copies each into place before it
+//         reads the next one. Messages that find the socket full wait in one queue, first in, first out. None passes
+//         it: it holds something only while the socket is full, and only progress() tries the socket again, which
+//         empties the queue first (port.hpp N3, N4). There is no rendezvous. A message is one of UCX's own; if
+//         UCX_TCP_TX_SEG_SIZE makes it several, they follow one another on the same lane (UCX_MAX_EAGER_RAILS is 1),
+//         and the message is there with the last of them. Another transport needs a proof of its own.
 //   O2  So words of one tunnel arrive in the order of submissions. They must only grow: a submission's may be seen
 //       before the last one's, or be skipped (arrived_words.hpp).
 //   O3  Both ways must not mix: a word stored directly would overtake items that wait in a socket. A peer's regions are
@@ -25,10 +25,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
-#include <vector>
 
 #include "hiway/backend.hpp"
+#include "lib/nodes/ucx/message.hpp"
 #include "lib/nodes/ucx/port.hpp"
 
 namespace hiway::detail::nodes {
@@ -50,14 +51,16 @@ class RemoteCopies final : public CopyStream {
  private:
   /// Submission n has number n mod most_under_way until it has completed.
   struct Submission {
-    std::uint64_t puts_under_way = 0;
+    std::uint64_t under_way = 0;  // messages
     ucs_status_t failure = UCS_OK;
-    std::vector<std::uint64_t> values;  // of its words; not moved while their puts are under way
+    std::deque<MessageHead> heads;     // of its messages: not moved while they are under way
+    std::deque<std::uint64_t> values;  // of its words, likewise
   };
   using Submissions = std::array<Submission, most_under_way>;
 
   void submit_directly(std::span<Copy const> copies, std::span<WordCopy const> words);
-  void put(Submission& of, void const* source, std::uintptr_t target, std::size_t bytes);
+  void send(Submission& of, std::byte const* source, std::uintptr_t target, std::size_t bytes);
+  void send_one(Submission& of, std::byte const* source, std::uintptr_t target, std::size_t bytes);
   [[nodiscard]] Submission& number(std::uint64_t n) { return (*submissions_)[n % most_under_way]; }
 
   Port& port_;

@@ -167,6 +167,13 @@ TEST_P(NodesUcxCopies, GoToSeveralNodesAtOnce) {
   EXPECT_THAT(in_processes(GetParam(), 3, [](Node& node) { exchange_all(node, 5000); }), Each(IsEmpty()));
 }
 
+// UCX cuts and joins each message then.
+TEST(NodesUcxCopies, ArriveWholeInSmallSegments) {
+  setenv("UCX_TCP_TX_SEG_SIZE", "8k", 1);
+  EXPECT_THAT(in_processes(tcp, 2, [](Node& node) { exchange_all(node, 5000); }), Each(IsEmpty()));
+  unsetenv("UCX_TCP_TX_SEG_SIZE");
+}
+
 // Node 0 sends to node 1, which has one region of `bytes` and looks at it.
 template <class Send, class Look>
 std::vector<std::string> from_0_to_1(hiway_tests::Way way, std::size_t bytes, Send send, Look look) {
@@ -291,6 +298,69 @@ TEST_P(NodesUcxCopies, ToANodeThatIsKilledDoNotHang) {
     (void)node.meeting.exchange({});
   });
   EXPECT_THAT(errors, ElementsAre(AllOf(StartsWith("Error: "), HasSubstr("node 1")), "killed"));
+}
+
+// Node 0 is killed after it has sent. What it sent comes to node 1 all the same, which does not end by it.
+TEST_P(NodesUcxCopies, FromANodeThatIsKilledArrive) {
+  constexpr std::uint64_t many = 100;
+  auto const errors = in_processes(GetParam(), 2, [&](Node& node) {
+    OwnMemory& memory = node.port.allocate(1 << 20);
+    node.connect();
+    std::byte* const target = node.exchange(memory.address())[1];
+    if (node.number() == 0) {
+      RemoteCopies copies(node.port, 1);
+      for (std::uint64_t n = 1; n <= many; ++n) {
+        Copy const copy[] = {{target + 64, batch(n), 100}};
+        WordCopy const word[] = {{word_at(target), n}};
+        copies.submit(copy, word);
+        progress_until(node, "to be sent", [&] { return copies.completed() == n; });
+      }
+      kill(getpid(), SIGKILL);
+    }
+    std::string const gone = hiway_tests::error_of([&] { (void)node.meeting.exchange({}); });
+    expect(gone.find("node 0") != std::string::npos, "the meeting names it: " + gone);
+    progress_until(node, "the last word", [&] { return value_at(memory.address()) == many; });
+    expect(std::memcmp(memory.address() + 64, batch(many), 100) == 0, "the last batch is whole");
+    for (int i = 0; i != 100; ++i, usleep(100)) node.port.progress();
+  });
+  EXPECT_THAT(errors, ElementsAre("killed", IsEmpty()));
+}
+
+// Such a message comes of a defect alone. It is not copied, and the node that sent it is named.
+TEST(NodesUcxPort, AMessageForNoMemoryOfItsOwnIsRefused) {
+  auto const errors = in_processes(tcp, 2, [](Node& node) {
+    OwnMemory& memory = node.port.allocate(64);
+    std::uint64_t guarded = 7;
+    node.connect();
+    auto const there = node.exchange(std::array{memory.address(), reinterpret_cast<std::byte*>(&guarded)})[1];
+    RemoteCopies copies(node.port, 1 - node.number());
+    if (node.number() == 0) {
+      std::uint64_t const value = 1;
+      std::vector<hiway::detail::nodes::MessageHead> heads;
+      for (std::byte* const target : {there[0] + 60, there[1]})
+        heads.push_back({reinterpret_cast<std::uintptr_t>(target), 0});
+      for (auto const& head : heads)
+        (void)hiway::detail::nodes::send_message(node.port.peer(1).endpoint(), head, &value, sizeof value, {});
+    } else {
+      std::string error;
+      progress_until(node, "the refusal",
+                     [&] { return !(error = hiway_tests::error_of([&] { copies.completed(); })).empty(); });
+      expect(error.starts_with("Error: node 0: the connection failed: "), error);
+    }
+    node.leave_together();
+    expect(guarded == 7 && value_at(memory.address() + 56) == 0, "nothing was copied");
+  });
+  EXPECT_THAT(errors, Each(IsEmpty()));
+}
+
+TEST(NodesUcxPort, IsNotConnectedToANodeThatIsGone) {
+  auto const errors = in_processes(tcp, 2, [](Node& node) {
+    auto const all = node.meeting.exchange(node.port.introduction());
+    if (node.number() == 1) kill(getpid(), SIGKILL);
+    (void)hiway_tests::error_of([&] { (void)node.meeting.exchange({}); });
+    node.port.connect(all, Node::soon());
+  });
+  EXPECT_THAT(errors, ElementsAre(StartsWith("Error: node 1: "), "killed"));
 }
 
 TEST(NodesUcxPort, IsNotConnectedToANodeThatDoesNotAnswer) {
