@@ -216,7 +216,7 @@ TEST_P(NodesPipeline, ANodeThatIsStoppedIsNamedOnAllOthers) {
 // many.
 TEST_P(NodesPipeline, ANodeMayBeKilledAtAnyMoment) {
   char const* const asked = std::getenv("HIWAY_KILLS");
-  int const kills = asked != nullptr ? std::atoi(asked) : 10;
+  int const kills = asked != nullptr ? std::atoi(asked) : 4;
   std::mt19937 random(static_cast<unsigned>(kills));
   int named = 0;
   for (int i = 0; i < kills && !HasFailure(); ++i) {
