@@ -8,7 +8,8 @@
 //   word       written by           read by
 //   settled_   begin(), step_news   the thread of the line; who waits for the run
 //
-//   S1  A run begins when all nodes have reset their words. If it fails on one before that, it begins on none, or fails.
+//   S1  A run begins when all nodes have reset their words. If it fails on one node before that, it begins on none, or
+//       fails on those where it has begun.
 //   S2  It has ended well when that is so on every node, and it has failed on every node if it has on one. The first
 //       failure, as node 0 saw it, is what wait() throws on all of them.
 #pragma once
