@@ -121,7 +121,7 @@ class Pricer {
   template <Shape shape, class Tree>
   void add(Tree tree) {
     // Claims of four ensembles of a warp at most: an option takes long, and whoever claims last is to have little left.
-    constexpr hiway::segment::SegmentConfig config{.most_claim = 128};
+    hiway::segment::SegmentConfig const config{.most_claim = 128};
     segment_ = &pipe_.add_segment<shape>("stages", hiway::segment::load(*in_, problem_.items), tree, config);
   }
 

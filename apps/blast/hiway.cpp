@@ -81,7 +81,7 @@ class Searcher {
   void of_shape() {
     auto const places = hiway::segment::indices<Place>(static_cast<std::uint64_t>(stretches(search_)));
     auto const hits = hiway::segment::store("hits", *hits_);
-    constexpr hiway::segment::SegmentConfig config{.threads_per_block = threads_per_block};
+    hiway::segment::SegmentConfig const config{.threads_per_block = threads_per_block};
     if (options_.merged) {
       segment_ = &pipe_.add_segment<shape>("search", places, one_node(hits), config);
     } else {
