@@ -53,7 +53,7 @@ struct StageDescription {
   std::vector<TunnelBase*> into;
   bool item_form = false;    ///< item or value form: no user code runs after its loop
   bool own_kernel = false;   ///< a user's own __global__ function: it counts no start, and does not close its inlets
-  std::vector<int> nodes{};  ///< that run it, sorted; empty: no cluster
+  std::vector<int> nodes{};  ///< that run it, sorted
 };
 
 /// A CPU stage: what each of its threads runs.
