@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <fstream>
+#include <ostream>
 
 namespace hiway_tests {
 
@@ -17,5 +18,16 @@ inline std::int64_t resident_bytes() {
   statm >> total >> resident;
   return resident * sysconf(_SC_PAGESIZE);
 }
+
+/// Of the process, in bytes.
+struct Memory {
+  std::int64_t resident = 0;
+  std::int64_t in_use = 0;  ///< what malloc has given and not got back
+
+  static Memory now() { return {resident_bytes(), static_cast<std::int64_t>(mallinfo2().uordblks)}; }
+  friend std::ostream& operator<<(std::ostream& out, Memory const& m) {
+    return out << m.resident / 1024 << " KiB resident, " << m.in_use / 1024 << " KiB in use";
+  }
+};
 
 }  // namespace hiway_tests

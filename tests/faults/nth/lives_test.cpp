@@ -1,6 +1,7 @@
-// Lives of random pipelines: made, started, ended in every way, run again, destroyed. In two of three lives one allocation or
-// thread start fails, wherever it falls. Meanwhile two threads call stats() and graph() of whatever pipeline lives.
-// HIWAY_CYCLES: how many lives; HIWAY_SEED: the first one's seed. HIWAY_SEED=n HIWAY_CYCLES=1 replays one.
+// Lives of random pipelines: made, started, ended in every way, run again, destroyed. In two of three lives one
+// allocation or thread start fails, wherever it falls. Meanwhile two threads call stats() and graph() of whatever
+// pipeline lives. HIWAY_CYCLES: how many lives; HIWAY_SEED: the first one's seed. HIWAY_SEED=n HIWAY_CYCLES=1 replays
+// one.
 #include <gtest/gtest.h>
 #include <malloc.h>
 
@@ -247,17 +248,6 @@ class Lives {
 
   Tally tally_;
   std::array<Looker, 2> lookers_;
-};
-
-/// Of the process, in bytes.
-struct Memory {
-  std::int64_t resident = 0;
-  std::int64_t in_use = 0;  ///< what malloc has given and not got back
-
-  static Memory now() { return {resident_bytes(), static_cast<std::int64_t>(mallinfo2().uordblks)}; }
-  friend std::ostream& operator<<(std::ostream& out, Memory const& m) {
-    return out << m.resident / 1024 << " KiB resident, " << m.in_use / 1024 << " KiB in use";
-  }
 };
 
 TEST(LivesWithFaults, EndRightOrWithAnErrorThatNamesSomething) {
