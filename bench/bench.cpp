@@ -21,11 +21,13 @@ void take(Measured& measured, Turn const& turn) {
   measured.right = false;
 }
 
-/// A run that fails is a wrong turn; what comes after it is measured all the same.
+/// A run that fails, or is aborted, is a wrong turn; what comes after it is measured all the same.
 Turn turn_of(Variant const& variant) {
   try {
     return variant.turn();
-  } catch (hiway::StageError const& error) {
+  } catch (hiway::ConfigError const&) {
+    throw;  // nothing ran
+  } catch (hiway::Error const& error) {
     return {.wrong = error.what(), .ended = false};
   }
 }

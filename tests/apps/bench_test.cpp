@@ -83,11 +83,11 @@ TEST(Measure, AnUncountedTurnThatIsWrongIsWrong) {
   EXPECT_EQ(first_wrong({row}), "threads 32: a: item 7 came twice");
 }
 
-// One run whose time-out was too short took a whole bench with it, of a minute and more.
+// One run whose time-out was too short took a whole bench with it, of a minute and more: it ends with Aborted.
 TEST(Measure, ARunThatFailsIsWrongAndTheOthersAreMeasured) {
   int turns = 0;
   Variant const fails_once{"a", [&] {
-                             if (++turns == 2) throw hiway::StageError("stage 'resolve': too short");
+                             if (++turns == 2) throw hiway::Aborted("stage 'resolve': too short");
                              return Turn{4, true};
                            }};
   Variant const other{"b", [] { return Turn{2, true}; }};
@@ -96,6 +96,12 @@ TEST(Measure, ARunThatFailsIsWrongAndTheOthersAreMeasured) {
   EXPECT_THAT(variant(row, "a").values, ElementsAre(4));
   EXPECT_THAT(variant(row, "b").values, ElementsAre(2, 2));
   EXPECT_TRUE(variant(row, "b").right);
+}
+
+TEST(Measure, APipelineThatIsRefusedEndsTheBench) {
+  Variant const refused{"a", []() -> Turn { throw hiway::ConfigError("no such device"); }};
+  EXPECT_THROW((void)measure({}, "us", Better::less, "a", {refused}, Request{.device = "cuda:0", .repeat = 1}),
+               hiway::ConfigError);
 }
 
 TEST(Measure, FactsAreAskedBehindTheLastTurn) {
