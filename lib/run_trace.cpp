@@ -4,21 +4,26 @@
 #include <utility>
 
 #include "hiway/version.hpp"
+#include "node_reports.hpp"
 #include "text.hpp"
 
 namespace hiway {
 namespace {
 
 enum Process { cpu_stages = 1, gpu_stages, tunnels, bus, whole_run };
+constexpr int processes_of_node = 100;  // node 2 has 201 to 205
 
 /// Writes one object after another, in a list.
 class Events {
  public:
-  explicit Events(std::int64_t began_ns) : began_ns_(began_ns) {}
+  explicit Events(TraceParts const& parts)
+      : origin_ns_(parts.origin_ns),
+        first_(std::max(parts.node, 0) * processes_of_node),
+        of_node_(parts.node < 0 ? std::string() : prefix_of_node(parts.node)) {}
 
   void name(Process process, char const* text) {
     add("M", process, 0, "process_name", "");
-    text_ += ",\"args\":{\"name\":" + json_text(text) + "}}";
+    text_ += ",\"args\":{\"name\":" + json_text(of_node_ + text) + "}}";
   }
   void name(Process process, std::size_t track, std::string const& text) {
     add("M", process, track, "thread_name", "");
@@ -29,6 +34,7 @@ class Events {
   /// `args`: members, without brackets.
   void slice(Process process, std::size_t track, std::string const& name, char const* category, std::int64_t begin_ns,
              std::int64_t end_ns, std::string const& args = {}) {
+    begin_ns = std::max(begin_ns, origin_ns_);
     add("X", process, track, name, category);
     text_ += ",\"ts\":" + at(begin_ns) + ",\"dur\":" + microseconds(std::max<std::int64_t>(0, end_ns - begin_ns));
     if (!args.empty()) text_ += ",\"args\":{" + args + "}";
@@ -39,18 +45,19 @@ class Events {
     text_ += ",\"ts\":" + at(ns) + ",\"args\":{" + args + "}}";
   }
   void instant(RunEvent const& event) {
-    add("i", whole_run, 1, event.name, event.category.c_str());
+    add("i", whole_run, 1, of_node_ + event.name, event.category.c_str());
     text_ += ",\"s\":\"g\",\"ts\":" + at(event.ns) + ",\"args\":{\"text\":" + json_text(event.text) + "}}";
   }
   [[nodiscard]] std::string const& text() const { return text_; }
 
  private:
   void add(char const* kind, Process process, std::size_t track, std::string const& name, char const* category) {
-    text_ += (text_.empty() ? "" : ",\n") + std::string("{\"ph\":\"") + kind + "\",\"pid\":" + std::to_string(process) +
-             ",\"tid\":" + std::to_string(track) + ",\"name\":" + json_text(name);
+    text_ += (text_.empty() ? "" : ",\n") + std::string("{\"ph\":\"") + kind +
+             "\",\"pid\":" + std::to_string(first_ + process) + ",\"tid\":" + std::to_string(track) +
+             ",\"name\":" + json_text(name);
     if (*category != '\0') text_ += std::string(",\"cat\":\"") + category + "\"";
   }
-  [[nodiscard]] std::string at(std::int64_t ns) const { return microseconds(ns - began_ns_); }
+  [[nodiscard]] std::string at(std::int64_t ns) const { return microseconds(ns - origin_ns_); }
   /// With all digits: nested slices stay nested.
   static std::string microseconds(std::int64_t ns) {
     ns = std::max<std::int64_t>(0, ns);
@@ -58,7 +65,9 @@ class Events {
     return std::to_string(ns / 1000) + "." + std::string(3 - digits.size(), '0') + digits;
   }
 
-  std::int64_t began_ns_;
+  std::int64_t origin_ns_;
+  int first_;
+  std::string of_node_;
   std::string text_;
 };
 
@@ -145,6 +154,16 @@ void add_bus(Events& events, TraceParts const& parts) {
   }
 }
 
+/// `more`: members of the file's object "hiway".
+std::string file_text(std::string const& events, std::string const& more, RunReport const& report,
+                      std::string const& error) {
+  std::string text = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n" + events +
+                     "\n],\n\"hiway\":{\"version\":\"" HIWAY_VERSION_STRING "\",\"trace_version\":1," + more +
+                     "\"stats\":" + to_json(report);
+  if (!error.empty()) text += ",\"error\":" + json_text(error);
+  return text + "}}\n";
+}
+
 }  // namespace
 
 void RunTrace::sample(std::int64_t ns, PipelineSnapshot const& seen) {
@@ -198,8 +217,8 @@ void RunTrace::keep(RunSample sample) {
   every_ *= 2;
 }
 
-std::string chrome_trace(TraceParts const& parts) {
-  Events events(parts.began_ns);
+std::string trace_events(TraceParts const& parts) {
+  Events events(parts);
   events.name(cpu_stages, "CPU stages");
   events.name(gpu_stages, "GPU stages");
   events.name(tunnels, "tunnels");
@@ -216,11 +235,28 @@ std::string chrome_trace(TraceParts const& parts) {
     events.slice(whole_run, 1, "end detection", "end", from, parts.ended_ns);
   }
   for (RunEvent const& event : parts.run->events()) events.instant(event);
-  std::string text = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n" + events.text() +
-                     "\n],\n\"hiway\":{\"version\":\"" HIWAY_VERSION_STRING "\",\"trace_version\":1,\"stats\":" +
-                     to_json(parts.report);
-  if (!parts.error.empty()) text += ",\"error\":" + json_text(parts.error);
-  return text + "}}\n";
+  return events.text();
+}
+
+std::string chrome_trace(TraceParts const& parts) {
+  return file_text(trace_events(parts), "", parts.report, parts.error);
+}
+
+std::string chrome_trace(std::vector<TraceOfNode> const& nodes, RunReport const& report, std::string const& error) {
+  std::string events;
+  std::string about;
+  for (std::size_t node = 0; node < nodes.size(); ++node) {
+    TraceOfNode const& one = nodes[node];
+    if (!one.events.empty()) events.append(events.empty() ? "" : ",\n").append(one.events);
+    about.append(about.empty() ? "" : ",").append(numbered("{\"node\":", node));
+    if (one.missing.empty()) {
+      about.append(",\"clock_error_us\":").append(json_number(static_cast<double>(one.clock_error_ns) / 1000));
+    } else {
+      about.append(",\"missing\":").append(json_text(one.missing));
+    }
+    about.append("}");
+  }
+  return file_text(events, "\"nodes\":[" + about + "],", report, error);
 }
 
 }  // namespace hiway

@@ -92,8 +92,10 @@ class RunTrace {
   std::vector<std::vector<std::uint64_t>> got_;  ///< at the previous sample, by stage and executor
 };
 
-/// All that goes into a trace file.
+/// What one process has recorded.
 struct TraceParts {
+  int node = -1;               ///< of a run over several nodes
+  std::int64_t origin_ns = 0;  ///< where the file's time begins, by the process' clock
   std::int64_t began_ns = 0;
   std::int64_t ended_ns = 0;
   std::int64_t end_detection_ns = 0;  ///< time that end detection took at the run's end; 0: not known
@@ -104,7 +106,19 @@ struct TraceParts {
   RunTrace const* run = nullptr;
 };
 
+/// A node's part of a trace.
+struct TraceOfNode {
+  std::string events;
+  std::int64_t clock_error_ns = 0;
+  std::string missing;  ///< why there are no events
+};
+
+/// What the process did, as events of the file.
+[[nodiscard]] std::string trace_events(TraceParts const& parts);
 /// The file's text.
 [[nodiscard]] std::string chrome_trace(TraceParts const& parts);
+/// The same of a run over several nodes. `report`: of all of them.
+[[nodiscard]] std::string chrome_trace(std::vector<TraceOfNode> const& nodes, RunReport const& report,
+                                       std::string const& error);
 
 }  // namespace hiway

@@ -30,9 +30,12 @@ enum class Kind : std::uint32_t {
   run_over,
   run_failed,
   run_gone,
+  run_clock,  ///< this and the next: of RunParts
+  run_piece,
 };
 
 [[nodiscard]] constexpr bool is_of_run(Kind kind) noexcept { return kind >= Kind::run_beat; }
+[[nodiscard]] constexpr bool is_of_part(Kind kind) noexcept { return kind >= Kind::run_clock; }
 
 struct Message {
   Kind kind = Kind::welcome;

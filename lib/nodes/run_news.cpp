@@ -1,10 +1,9 @@
 #include "lib/nodes/run_news.hpp"
 
 #include <algorithm>
-#include <memory>
 #include <utility>
 
-#include "lib/nodes/hello.hpp"
+#include "lib/nodes/run_message.hpp"
 
 namespace hiway::detail::nodes {
 namespace {
@@ -13,13 +12,6 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr std::chrono::microseconds between_looks{200};
-constexpr std::size_t number_bytes = 4;  // at the front of a message: its run
-
-/// What is too short to have a number is as old as can be.
-std::int32_t runs_after(std::uint32_t run, Message const& message) {
-  if (message.bytes->size() < number_bytes) return INT32_MIN;
-  return static_cast<std::int32_t>(get_word(message.bytes->data()) - run);  // the numbers may wrap
-}
 
 std::string seconds_of(milliseconds time) {
   bool const whole = time.count() % 1000 == 0;
@@ -84,10 +76,7 @@ void RunNews::say_failed(std::string_view why) {
 
 /// To node 0, or from there to all; the next look sends it. A beat is not queued where something is.
 void RunNews::tell(Kind kind, int node, std::string_view why) {
-  auto const bytes = std::make_shared<Bytes>(number_bytes);
-  put_word(bytes->data(), number_);
-  auto const text = std::as_bytes(std::span(why));
-  bytes->insert(bytes->end(), text.begin(), text.end());
+  auto const bytes = bytes_of_run(number_, why);
   for (auto const& channel : meeting_.channels()) {
     bool const is_of_use = channel != nullptr && (kind != Kind::run_beat || !channel->has_to_send());
     if (is_of_use) channel->send({kind, static_cast<std::uint32_t>(node), bytes});
@@ -99,7 +88,8 @@ bool RunNews::listen_to(std::size_t node, Time now) {
   bool heard = false;
   for (Message const* next = channel.next(); next != nullptr; next = channel.next()) {
     std::int32_t const after = runs_after(number_, *next);
-    if (!is_of_run(next->kind) || after > 0) break;  // N3
+    bool const is_part = after == 0 && is_of_part(next->kind);
+    if (!is_of_run(next->kind) || after > 0 || is_part) break;  // N3
     Message const message = *channel.take();
     if (after < 0) continue;  // N2
     hear(node, message);
@@ -118,7 +108,7 @@ void RunNews::hear(std::size_t from, Message const& message) {
     return;
   }
   int const whose = static_cast<int>(is_node_0 ? from : message.node);
-  decide({whose, std::string(text_of(*message.bytes).substr(number_bytes)), message.kind == Kind::run_gone});
+  decide({whose, std::string(text_of_run(message)), message.kind == Kind::run_gone});
 }
 
 /// At node 0.

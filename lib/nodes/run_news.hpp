@@ -12,7 +12,8 @@
 //   N2  A node says nothing of a run once it has the verdict. What others said before they had it may come later: each
 //       message has its run's number, which the Meeting counts over all pipelines, and what is of an earlier run is
 //       dropped, here and by the Meeting's calls.
-//   N3  What is of a later run or of a call stays in its channel. Its sender has the verdict of this run, which it has
+//   N3  What is of a later run, of a call or of the run's parts (run_parts.hpp) stays in its channel. Its sender has
+//   the verdict of this run, which it has
 //       from this node or has sent before: nothing of this run comes after it.
 //
 // A node that has gone, or that says nothing, does not come back: no call of the Meeting works any more. A node that
@@ -43,6 +44,8 @@ class RunNews {
   /// Sends and receives what can be; true if something was heard. Never waits. Cheap to call often: it looks at the
   /// connections every 0.2 ms at most. *Throws* Error if the system cannot do it.
   bool step();
+  /// Of the run, on all nodes.
+  [[nodiscard]] std::uint32_t number() const noexcept { return number_; }
   /// This node's part of the run has ended well.
   void say_over();
   /// This node's part has failed. The first call counts.

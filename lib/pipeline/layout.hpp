@@ -92,6 +92,12 @@ struct Prepared {
   }
 };
 
+/// The files in which node 0 wants to see what all nodes did.
+struct FilesAskedFor {
+  bool trace = false;
+  bool numbers = false;
+};
+
 /// Of a pipeline on several nodes: what leads to the others (node_ends.hpp).
 struct OverNodes {
   int node = 0;   ///< this one
@@ -101,6 +107,7 @@ struct OverNodes {
   std::vector<detail::nodes::Departure> departures{};
   std::vector<detail::nodes::Arrival> arrivals{};
   std::vector<std::uint32_t> opened{};  ///< tunnels of the plan that have their ends
+  FilesAskedFor asked{};
 };
 
 struct Layout {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "hiway/output_file.hpp"
-#include "report_files.hpp"
 
 namespace hiway {
 namespace {
@@ -21,11 +20,12 @@ void Reports::begin() {
   }
   trace_.reset();
   std::string const& path = layout_.config.trace;
-  if (!path.empty()) {
+  bool const is_node_0s = layout_.over_nodes.asked.trace && layout_.over_nodes.node != 0;
+  if (!path.empty() && !is_node_0s) {
     if (std::string const why = why_not_writable(path); !why.empty())
       throw ConfigError("trace: '" + path + "' cannot be written: " + why);
-    trace_.emplace();
   }
+  if (!path.empty() || is_node_0s) trace_.emplace();
   for (Latency& latency : latencies_) latency.reset();
   for (Device& d : layout_.homes.devices()) {
     for (auto const& line : d.lines) {
@@ -188,9 +188,9 @@ StencilReport Reports::stencil_report(PlacedTunnel const& tunnel) {
   return r;
 }
 
-void Reports::write_trace(Time end, RunReport const& report, std::exception_ptr const& error) const {
+TraceParts Reports::trace_parts(Time end, RunReport const& report, std::exception_ptr const& error) const {
   TraceParts parts;
-  parts.began_ns = ns_of(state_.started);
+  parts.origin_ns = parts.began_ns = ns_of(state_.started);
   parts.ended_ns = ns_of(end);
   parts.end_detection_ns = static_cast<std::int64_t>(report.end_detection_us * 1000);
   parts.report = report;
@@ -209,7 +209,7 @@ void Reports::write_trace(Time end, RunReport const& report, std::exception_ptr 
       parts.copies.push_back({way + where, &line->records()});
     }
   }
-  write_or_throw(layout_.config.trace, chrome_trace(parts), "trace");
+  return parts;
 }
 
 }  // namespace hiway

@@ -33,8 +33,8 @@ class Reports {
   [[nodiscard]] RunReport of(PipelineSnapshot const& seen, Time now) const;
   /// Of a run that has ended well. *Throws* Error if the devices' counters are missing, CudaError.
   [[nodiscard]] RunReport at_end(PipelineSnapshot const& seen, Time end);
-  /// `error`: why the run has failed, or null. *Throws* ConfigError if the file cannot be written.
-  void write_trace(Time end, RunReport const& report, std::exception_ptr const& error) const;
+  /// Of a run that is traced and has ended. `error`: why it has failed, or null. *Lifetime*: until begin().
+  [[nodiscard]] TraceParts trace_parts(Time end, RunReport const& report, std::exception_ptr const& error) const;
 
  private:
   [[nodiscard]] TunnelReport tunnel_report(PipelineSnapshot const& seen, std::size_t tunnel) const;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "dot.hpp"
+#include "files_over_nodes.hpp"
 #include "hiway/log.hpp"
 #include "prepare.hpp"
 #include "report_files.hpp"
@@ -277,7 +278,7 @@ RunReport PipelineRun::wait() {
   RunReport report;
   try {
     if (errors_.get()) {
-      write_trace_of_failure(end);
+      leave_files_of_failure(end);
     } else {
       make_reports(end);
       report = report_;
@@ -329,14 +330,46 @@ void PipelineRun::make_reports(Time end) {
     auto const held = snapshots_.hold();
     report_ = std::move(report);
   }
-  write_graph_where_asked([this] { return graph(); });
-  write_stats_where_asked(report_);
-  if (reports_.is_traced()) at_the_end([&] { reports_.write_trace(end, report_, errors_.get()); });
+  leave_files(end, report_);
 }
 
-void PipelineRun::write_trace_of_failure(Time end) noexcept {
-  if (!reports_.is_traced()) return;
-  at_the_end([&] { reports_.write_trace(end, reports_.of(observer_.snapshot(), end), errors_.get()); });
+void PipelineRun::leave_files_of_failure(Time end) noexcept {
+  if (reports_.is_traced()) at_the_end([&] { leave_files(end, reports_.of(observer_.snapshot(), end)); });
+}
+
+void PipelineRun::leave_files(Time end, RunReport const& report) {
+  bool const has_failed = errors_.get() != nullptr;
+  if (!has_failed) write_graph_where_asked([this] { return graph(); });
+  if (leave_files_over_nodes(end, report)) return;
+  if (!has_failed) write_stats_where_asked(report);
+  std::string const& trace = layout_.config.trace;
+  if (trace.empty()) return;
+  at_the_end([&] { write_or_throw(trace, chrome_trace(reports_.trace_parts(end, report, errors_.get())), "trace"); });
+}
+
+/// False: this node leaves its own.
+bool PipelineRun::leave_files_over_nodes(Time end, RunReport const& report) {
+  OverNodes const& here = layout_.over_nodes;
+  if (!here.asked.trace && !here.asked.numbers) return false;
+  bool left = here.node == 0;  // also if it fails
+  at_the_end([&] {
+    auto const part = [&](std::int64_t origin_ns) {
+      NodePart own{.report = of_node(report, here.node)};
+      if (!reports_.is_traced()) return own;
+      TraceParts parts = reports_.trace_parts(end, own.report, errors_.get());
+      parts.node = here.node;
+      parts.origin_ns = origin_ns;
+      own.events = trace_events(parts);
+      return own;
+    };
+    left = leave_files_together({.layout = layout_,
+                                 .nodes = over_nodes_.run(),
+                                 .began_ns = ns_of(state_.started),
+                                 .lost = over_nodes_.lost(),
+                                 .error = what_of(errors_.get()),
+                                 .part = part});
+  });
+  return left;
 }
 
 bool PipelineRun::must_be_left() noexcept {

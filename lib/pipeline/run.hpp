@@ -77,7 +77,9 @@ class PipelineRun {
   void finish();
   void check_frames();
   void make_reports(Time end);
-  void write_trace_of_failure(Time end) noexcept;
+  void leave_files_of_failure(Time end) noexcept;
+  void leave_files(Time end, RunReport const& report);
+  [[nodiscard]] bool leave_files_over_nodes(Time end, RunReport const& report);
   bool supervise() noexcept;
   void look_for_the_end();
   [[nodiscard]] std::chrono::nanoseconds driver_held(Time now) const;

@@ -2,8 +2,10 @@
 
 #include <chrono>
 #include <span>
+#include <string_view>
 #include <thread>
 
+#include "files_over_nodes.hpp"
 #include "lib/named_failure.hpp"
 #include "lib/nodes/cluster_access.hpp"
 
@@ -49,6 +51,7 @@ void RunOverNodes::connect() {
   OverNodes const& here = layout_.over_nodes;
   detail::nodes::Meeting& meeting = *ClusterAccess::meeting(*layout_.config.cluster);
   meeting.require_same("the pipeline", here.declared.text);
+  learn_what_node_0_asks();
   line_.reset();  // no node is gone: the meeting would have said so
   if (!has_line()) return;
   detail::nodes::MakeNodeLine const make = detail::nodes::registered_node_line();
@@ -56,6 +59,14 @@ void RunOverNodes::connect() {
     throw ConfigError("tunnel '" + here.declared.graph.tunnels[here.opened.front()] +
                       "' leads from one node to another, for which the program must be linked with hiway::nodes");
   line_ = make(meeting, here.departures, here.arrivals, steady_clock::now() + patience);
+}
+
+void RunOverNodes::learn_what_node_0_asks() {
+  FilesAskedFor const own = files_asked_for(layout_.config);
+  std::string const words = std::string(own.trace ? "trace " : "") + (own.numbers ? "numbers" : "");
+  auto const said = ClusterAccess::meeting(*layout_.config.cluster)->exchange(std::as_bytes(std::span(words)));
+  std::string_view const node_0 = detail::nodes::text_of(said.front());
+  layout_.over_nodes.asked = {node_0.find("trace") != node_0.npos, node_0.find("numbers") != node_0.npos};
 }
 
 void RunOverNodes::begin(std::function<void()> const& work) {
@@ -126,6 +137,14 @@ bool RunOverNodes::nap(std::atomic<bool> const& over, std::chrono::microseconds 
 // ends the process. So what it has stays until the process ends.
 void RunOverNodes::abandon_line() noexcept {
   if (has_others() && news_->failure() != nullptr && news_->failure()->gone) static_cast<void>(line_.release());
+}
+
+detail::nodes::RunOfNodes RunOverNodes::run() const {
+  return {*ClusterAccess::meeting(*layout_.config.cluster), news_->number(), layout_.config.node_silence};
+}
+
+int RunOverNodes::lost() const {
+  return news_->failure() != nullptr && news_->failure()->gone ? news_->failure()->node : -1;
 }
 
 std::exception_ptr RunOverNodes::verdict() const {

@@ -23,6 +23,7 @@
 
 #include "layout.hpp"
 #include "lib/nodes/run_news.hpp"
+#include "lib/nodes/run_parts.hpp"
 #include "run_errors.hpp"
 #include "run_state.hpp"
 
@@ -53,10 +54,15 @@ class RunOverNodes {
   bool nap(std::atomic<bool> const& over, std::chrono::microseconds time, bool heeds) noexcept;
   /// This node knows how the run has ended on all nodes. *Threads*: any.
   [[nodiscard]] bool is_settled() const { return !has_others() || settled_.load(std::memory_order_acquire); }
+  /// The run that is over.
+  [[nodiscard]] detail::nodes::RunOfNodes run() const;
+  /// The node that is gone, or -1. Once the run is over.
+  [[nodiscard]] int lost() const;
   /// What another node has told, if that failed first; else null. Once the run is over.
   [[nodiscard]] std::exception_ptr verdict() const;
 
  private:
+  void learn_what_node_0_asks();
   void look() const;
   void abandon_line() noexcept;
   void tell_failure(std::exception_ptr const& error) noexcept;

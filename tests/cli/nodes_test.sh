@@ -83,7 +83,7 @@ grep -q "verified" out || fail "$(cat out)"
 last="--stats"
 timeout 120 "$hiway" launch -n 2 -- "$hiway" run nqueens --n 6 --nodes --feed tunnel --device simt \
   --stats stats.json --json result.json >out 2>err || fail "$(cat err)"
-grep -q '"boards"' stats.json || fail "stats: $(cat stats.json)"
+grep -q '"node 0: boards"' stats.json || fail "stats: $(cat stats.json)"
 [[ ! -s out && ! -s err ]] || fail "printed: $(cat out err)"
 grep -q '"solutions": 4' result.json || fail "$(cat result.json)"
 

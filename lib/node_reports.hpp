@@ -1,0 +1,32 @@
+// Reports of several nodes as one: names begin with their node. Pure functions.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hiway/report.hpp"
+
+namespace hiway {
+
+/// "node 1: "
+[[nodiscard]] std::string prefix_of_node(int node);
+/// The report, whose stages, tunnels and latencies have the prefix.
+[[nodiscard]] RunReport of_node(RunReport report, int node);
+/// Of reports that have their prefixes; null: there is none. The time is that of the node with the longest one.
+[[nodiscard]] RunReport merged(std::vector<RunReport const*> const& reports);
+
+/// What a node tells node 0 of a run.
+struct NodePart {
+  RunReport report{};               ///< with its prefix; without stencils, which files have not
+  std::string events{};             ///< of the trace; empty if the run is not traced
+  std::string graph{};              ///< see dot.hpp; empty if it was not asked for
+  std::int64_t clock_error_ns = 0;  ///< of the events' times
+};
+
+[[nodiscard]] std::string packed(NodePart const& part);
+/// None if it is something else.
+[[nodiscard]] std::optional<NodePart> unpacked(std::string_view bytes);
+
+}  // namespace hiway
