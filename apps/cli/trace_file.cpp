@@ -224,11 +224,13 @@ class Events {
 
  private:
   enum Process : std::uint64_t { cpu_stages = 1, gpu_stages, tunnels, bus, whole_run };
+  static constexpr std::uint64_t processes_of_node = 100;  // of a run over nodes, node 2 has 201 to 205
 
-  Track* track(std::uint64_t process, std::uint64_t thread) {
+  Track* track(std::uint64_t process_of_node, std::uint64_t thread) {
+    std::uint64_t const process = process_of_node % processes_of_node;
     if (process != cpu_stages && process != gpu_stages && process != bus) return nullptr;
-    // The bus comes last, which is its number's order, too.
-    Track& one = tracks_[{process, thread}];
+    // Of each node the bus comes last, which is its number's order, too.
+    Track& one = tracks_[{process_of_node, thread}];
     one.place = process == cpu_stages   ? Track::Place::cpu
                 : process == gpu_stages ? Track::Place::gpu
                                         : Track::Place::bus;
@@ -251,9 +253,9 @@ class Events {
     std::string const category = read_.text(event, at, "cat");
     Slice slice{.begin = ts, .end = ts + duration};
     last_ = std::max(last_, slice.end);
-    if (process == whole_run) {
-      if (category == "run") run_end_ = slice.end;
-      if (category == "end") end_search_ = slice.begin;
+    if (process % processes_of_node == whole_run) {
+      if (category == "run") run_end_ = std::max(run_end_, slice.end);
+      if (category == "end") end_search_ = std::max(end_search_, slice.begin);
       return;
     }
     Track* const on = track(process, read_.count(event, at, "tid"));
@@ -278,7 +280,7 @@ class Events {
 
   /// A tunnel's items; other counters are not drawn.
   void take_sample(Json const& event, std::string const& at, std::uint64_t process, double ts) {
-    if (process != tunnels) return;
+    if (process % processes_of_node != tunnels) return;
     Json const& args = read_.member(event, at, "args");
     if (!read_.object(args, at + "/args").contains("items")) return;
     samples_[tunnel(read_.text(event, at, "name"), at + "/name")].push_back(

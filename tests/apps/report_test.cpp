@@ -518,6 +518,26 @@ TEST(TraceFile, IsReadInOrder) {
   EXPECT_EQ(trace.stats.stages[1].busy, 0.97);
 }
 
+TEST(TraceFile, OfARunOverNodesHasTheTracksOfEach) {
+  Json const one = small_trace();
+  Json json = one;
+  for (Json const& event : one["traceEvents"]) {
+    if (event["ph"] == "M" || event["ph"] == "i" || event.value("cat", "") == "run") continue;
+    Json of_node_2 = event;
+    of_node_2["pid"] = 200 + event["pid"].get<int>();
+    of_node_2["ts"] = event["ts"].get<double>() + 500;
+    json["traceEvents"].push_back(of_node_2);
+  }
+  TraceFile const trace = parse_trace("t.json", json.dump());
+  ASSERT_EQ(trace.tracks.size(), 4U);
+  EXPECT_EQ(trace.tracks[1].stage, "work");
+  EXPECT_EQ(trace.tracks[3].stage, "work");
+  EXPECT_EQ(trace.tracks[3].place, Track::Place::cpu);
+  EXPECT_EQ(trace.tracks[3].slices.size(), trace.tracks[1].slices.size());
+  EXPECT_EQ(trace.samples[0].size(), 2U);
+  EXPECT_EQ(trace.end_search, 995'500) << "where the end was looked for last";
+}
+
 TEST(TraceFile, HasTheReportThatWasWrittenIntoIt) {
   RunReport run =
       run_of({cpu("feed", 0.25, {}, {{"a", 0.75}}, 2, 0.25), gpu("work", {"a"}, {})}, {ring("a", 0.5, 0.125)});
