@@ -34,6 +34,12 @@ inline void PrintTo(Way const& way, std::ostream* to) { *to << way.name; }
 inline Way const tcp{"Tcp", "tcp,self"};
 inline Way const shared_memory{"SharedMemory", "shm,tcp,self"};
 
+#if defined(HIWAY_SANITIZED)
+constexpr unsigned most_seconds = 250;
+#else
+constexpr unsigned most_seconds = 50;
+#endif
+
 /// In a process: a node that has met the others.
 struct Node {
   hiway::detail::nodes::Meeting& meeting;
@@ -82,7 +88,8 @@ void progress_until(Node& node, std::string const& what, Done done,
   }
 }
 
-/// Runs body(number) in `size` processes: what each says; "killed" if it was; "ran too long" after 50 seconds.
+/// Runs body(number) in `size` processes: what each says; "killed" if it was, "exit 66" if a sanitizer ended it; "ran
+/// too long" after 50 seconds, or five times as many under a sanitizer.
 inline std::vector<std::string> in_forked(int size, std::function<std::string(int)> const& body) {
   struct Process {
     pid_t id;
@@ -94,7 +101,7 @@ inline std::vector<std::string> in_forked(int size, std::function<std::string(in
     if (pipe(ends) != 0) return {"no pipe"};
     pid_t const id = fork();
     if (id == 0) {
-      alarm(50);
+      alarm(most_seconds);
       std::string const said = body(k);
       ssize_t const written = write(ends[1], said.data(), said.size());
       _exit(written == static_cast<ssize_t>(said.size()) ? 0 : 1);
@@ -115,6 +122,8 @@ inline std::vector<std::string> in_forked(int size, std::function<std::string(in
       said += WTERMSIG(status) == SIGKILL   ? "killed"
               : WTERMSIG(status) == SIGALRM ? "ran too long"
                                             : "signal " + std::to_string(WTERMSIG(status));
+    else if (WEXITSTATUS(status) != 0)
+      said += "exit " + std::to_string(WEXITSTATUS(status));
   }
   return all;
 }
