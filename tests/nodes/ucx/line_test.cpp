@@ -3,6 +3,7 @@
 
 namespace {
 
+using hiway_tests::error_of;
 using hiway_tests::expect;
 using hiway_tests::Got;
 using hiway_tests::in_processes;
@@ -170,6 +171,46 @@ TEST_P(NodesUcxLine, SeveralTunnelsAndRuns) {
   EXPECT_THAT(errors, Each(IsEmpty()));
 }
 
+// Node 0 takes nothing for a while. Of what node 1 sends meanwhile, items, that items were put, that a tunnel has
+// ended, no more is under way than there may be; all of it comes when node 0 goes on.
+TEST(NodesUcxLineByTcp, ANodeThatTakesNothingForAWhile) {
+  setenv("UCX_TCP_SNDBUF", "64k", 1);
+  setenv("UCX_TCP_RCVBUF", "64k", 1);
+  auto const errors = in_processes(tcp, 2, [&](Node& node) {
+    Traffic traffic(node);
+    auto const slowly = [](std::uint32_t) { usleep(100); };
+    auto const at_once = [](std::uint32_t) {};
+    Got const& large = traffic.add<Parcel<65536>>({.writers = {1}, .readers = {0}, .items = 100, .capacity = 32});
+    Got const& small =
+        traffic.add<Parcel<16>>({.writers = {1}, .readers = {0}, .items = 2000, .capacity = 2000}, at_once, slowly);
+    Got const& other =
+        traffic.add<Parcel<16>>({.writers = {0}, .readers = {1}, .items = 2000, .capacity = 1000}, slowly);
+    Road const none{.writers = {1}, .readers = {0}};
+    auto& late = traffic.pipe.create_tunnel<Parcel<16>>("late", hiway::Direction::cpu_to_cpu);
+    if (node.number() == 1) {
+      traffic.depart(late, 3, none);
+      traffic.pipe.add_cpu_stage(
+          "late", [](hiway::Inlet<Parcel<16>>) { usleep(300'000); }, hiway::into(late));
+    } else {
+      traffic.arrive(late, 3, none);
+      traffic.pipe.add_cpu_stage(
+          "late", [](hiway::Outlet<Parcel<16>> from) { from.for_each_h([](Parcel<16> const&) {}); }, hiway::from(late));
+    }
+    traffic.connect();
+    traffic.begin();
+    traffic.pipe.start();
+    auto const began = steady_clock::now();
+    auto const is_past = [&](int ms) { return steady_clock::now() - began > std::chrono::milliseconds(ms); };
+    traffic.step_until([&] { return is_past(50); });
+    while (node.number() == 0 && !is_past(500)) usleep(1000);
+    traffic.finish();
+    for (Got const* const got : {&large, &small, &other}) (void)traffic.shares(*got);
+  });
+  unsetenv("UCX_TCP_SNDBUF");
+  unsetenv("UCX_TCP_RCVBUF");
+  EXPECT_THAT(errors, Each(IsEmpty()));
+}
+
 // A run fails at its reader, in the midst of what it gets; nothing of it comes in the next one.
 TEST_P(NodesUcxLine, AfterARunThatFailed) {
   auto const errors = in_processes(GetParam(), 3, [&](Node& node) {
@@ -190,6 +231,38 @@ TEST_P(NodesUcxLine, AfterARunThatFailed) {
       std::string const error = traffic.run_that_fails(1);
       expect(error.find(node.number() == 1 ? "enough" : "aborted") != std::string::npos, "it fails: " + error);
     }
+  });
+  EXPECT_THAT(errors, Each(IsEmpty()));
+}
+
+// A run is aborted while one tunnel is busy and in another one nothing comes. What was on its way does not come in the
+// next run.
+TEST_P(NodesUcxLine, AnAbortIsHeardWhileNothingComes) {
+  auto const errors = in_processes(GetParam(), 2, [&](Node& node) {
+    std::atomic<bool> holds{true};
+    Traffic traffic(node);
+    Got const& busy = traffic.add<Parcel<16>>({.writers = {0}, .readers = {1}, .items = 50000, .capacity = 64});
+    Got const& quiet = traffic.add<Parcel<16>>(
+        {.writers = {0}, .readers = {1}, .items = 1}, [](std::uint32_t) {},
+        [&](std::uint32_t) {
+          while (holds) usleep(100);
+        });
+    traffic.connect();
+    traffic.begin();
+    traffic.pipe.start();
+    auto until = steady_clock::now() + std::chrono::milliseconds(node.number() == 0 ? 20 : 200);
+    traffic.step_until([&] { return steady_clock::now() >= until; });
+    usleep(2000);  // the writer goes on
+    traffic.pipe.abort();
+    until = steady_clock::now() + std::chrono::seconds(10);
+    (void)error_of([&] { traffic.step_until([&] { return steady_clock::now() >= until; }); });
+    expect(steady_clock::now() < until, "the line hears of the abort");
+    holds = false;
+    (void)error_of([&] { traffic.pipe.wait(); });
+    (void)node.meeting.exchange({});
+    traffic.run();
+    (void)traffic.shares(busy);
+    (void)traffic.shares(quiet);
   });
   EXPECT_THAT(errors, Each(IsEmpty()));
 }

@@ -121,10 +121,12 @@ class Traffic {
     arrivals_.push_back({number, tunnel.open_inlet().view(), sizeof(Item), road.capacity, road.from(node_.number())});
   }
 
-  /// Adds a road: CPU stages that put and get its items one by one. `after_each` is called by the reader.
+  /// Adds a road: CPU stages that put and get its items one by one. `after_each` is called by the reader, `before_each`
+  /// by the writer.
   template <class Item>
   Got& add(
-      Road const& road, std::function<void(std::uint32_t)> after_each = [](std::uint32_t) {}) {
+      Road const& road, std::function<void(std::uint32_t)> after_each = [](std::uint32_t) {},
+      std::function<void(std::uint32_t)> before_each = [](std::uint32_t) {}) {
     auto const number = static_cast<std::uint32_t>(roads_.size());
     roads_.push_back(std::make_unique<Road>(road));
     Road const& own = *roads_.back();
@@ -135,7 +137,7 @@ class Traffic {
       auto& out =
           pipe.create_tunnel<Item>("out" + name, hiway::Direction::cpu_to_cpu, {.capacity_items = road.capacity});
       depart(out, number, road);
-      pipe.add_cpu_stage("write" + name, writer<Item>(own), hiway::into(out));
+      pipe.add_cpu_stage("write" + name, writer<Item>(own, before_each), hiway::into(out));
     }
     if (Road::has(road.readers, node_.number())) {
       auto& in = pipe.create_tunnel<Item>("in" + name, hiway::Direction::cpu_to_cpu, {.capacity_items = road.capacity});
@@ -154,11 +156,15 @@ class Traffic {
   }
   /// The body of a stage that puts this node's items.
   template <class Item>
-  auto writer(Road const& road) const {
+  auto writer(
+      Road const& road, std::function<void(std::uint32_t)> before_each = [](std::uint32_t) {}) const {
     auto const at = std::find(road.writers.begin(), road.writers.end(), node_.number()) - road.writers.begin();
     std::uint32_t const first = static_cast<std::uint32_t>(at) * road.items;
-    return [first, items = road.items](hiway::Inlet<Item> into) {
-      for (std::uint32_t i = 0; i != items; ++i) into.put_h(Item(first + i));
+    return [first, items = road.items, before_each](hiway::Inlet<Item> into) {
+      for (std::uint32_t i = 0; i != items; ++i) {
+        before_each(first + i);
+        into.put_h(Item(first + i));
+      }
     };
   }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "hiway/hiway.hpp"
+#include "tests/faults/faulty_device.hpp"
 #include "tests/nodes/ucx/clusters.hpp"
 
 namespace {
@@ -185,6 +186,32 @@ TEST_P(NodesPipeline, AnAbortOnANodeWhosePartIsOverEndsTheRunOnAll) {
     return std::string("ended");
   });
   EXPECT_THAT(said, Each(HasSubstr("aborted")));
+}
+
+// The device of node 1 fails when it begins the second run. The third one is as the first.
+TEST_P(NodesPipeline, ANodeThatCannotBeginEndsTheRunOnAll) {
+  auto const said = on_nodes(GetParam(), 3, [](hiway::Cluster& nodes) {
+    hiway_tests::FaultyDevice device({});
+    hiway::PipelineConfig config = over(nodes);
+    config.device = hiway_tests::FaultyDevice::name;
+    hiway::Pipeline pipe(config);
+    auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_gpu);
+    auto& doubled = pipe.create_tunnel<long>("doubled", Direction::gpu_to_cpu);
+    long sum = 0;
+    pipe.add_cpu_stage("feed", feed, hiway::into(numbers));
+    pipe.add_gpu_stage("double", Double{}, hiway::from(numbers), hiway::into(doubled), {.nodes = hiway::all_nodes});
+    pipe.add_cpu_stage(
+        "sum", [&](long const& i) { sum += i; }, hiway::from(doubled));
+    pipe.run();
+    if (nodes.node() == 1) device.plan.failed_call = device.calls + 1;
+    std::string const error = hiway_tests::error_of([&] { pipe.run(); });
+    sum = 0;
+    pipe.run();
+    return std::to_string(sum) + " " + error;
+  });
+  std::string const all = std::to_string(many * (many + 1));
+  EXPECT_THAT(said, ElementsAre(StartsWith(all + " Error: node 1: "), StartsWith("0 Error: "),
+                                StartsWith("0 Error: node 1: ")));
 }
 
 TEST_P(NodesPipeline, ANodeThatIsKilledIsNamedOnAllOthers) {
