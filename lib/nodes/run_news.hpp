@@ -13,8 +13,7 @@
 //       message has its run's number, which the Meeting counts over all pipelines, and what is of an earlier run is
 //       dropped, here and by the Meeting's calls.
 //   N3  What is of a later run, of a call or of the run's parts (run_parts.hpp) stays in its channel. Its sender has
-//   the verdict of this run, which it has
-//       from this node or has sent before: nothing of this run comes after it.
+//       the verdict of this run, which it has from this node or has sent before: nothing of this run comes after it.
 //
 // A node that has gone, or that says nothing, does not come back: no call of the Meeting works any more. A node that
 // has not begun the run yet may be silent for as long as it likes.
