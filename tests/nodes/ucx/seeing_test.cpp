@@ -46,13 +46,13 @@ struct Folder {
 
 struct Asked {
   std::string trace{};  ///< of node 0
-  std::chrono::milliseconds silence = std::chrono::seconds(20);
+  std::chrono::milliseconds node_0_begins_after{0};
 };
 
 /// Node 0 feeds, the others sum up; `at_item` is called with each item.
 std::string feed_and_sum(
     hiway::Cluster& nodes, Asked const& asked, std::function<void(int item)> const& at_item = [](int) {}) {
-  hiway::PipelineConfig config{.device = "simt", .cluster = &nodes, .node_silence = asked.silence};
+  hiway::PipelineConfig config{.device = "simt", .cluster = &nodes, .node_silence = std::chrono::seconds(20)};
   if (nodes.node() == 0) config.trace = asked.trace;
   hiway::Pipeline pipe(config);
   auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_cpu);
@@ -64,6 +64,8 @@ std::string feed_and_sum(
                      },
                      hiway::into(numbers), {.node = 0});
   pipe.add_cpu_stage("sum", [&](int const& i) { at_item(i); }, hiway::from(numbers), {.nodes = others});
+  pipe.prepare();
+  if (nodes.node() == 0) std::this_thread::sleep_for(asked.node_0_begins_after);
   pipe.run();
   return "";
 }
@@ -100,8 +102,8 @@ double number_after(std::string const& text, std::string const& name) {
 TEST(Seeing, TimesOfAllNodesAreNode0s) {
   Folder const folder;
   auto const said = on_nodes(shared_memory, 2, [&](hiway::Cluster& nodes) {
-    if (nodes.node() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(200));  // begins later
-    return feed_and_sum(nodes, {.trace = folder.file("trace.json")});
+    return feed_and_sum(nodes,
+                        {.trace = folder.file("trace.json"), .node_0_begins_after = std::chrono::milliseconds(200)});
   });
   EXPECT_THAT(said, Each(IsEmpty()));
   std::string const trace = folder.text("trace.json");
