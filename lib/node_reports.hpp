@@ -21,7 +21,6 @@ namespace hiway {
 struct NodePart {
   RunReport report{};               ///< with its prefix; without stencils, which files have not
   std::string events{};             ///< of the trace; empty if the run is not traced
-  std::string graph{};              ///< see dot.hpp; empty if it was not asked for
   std::int64_t clock_error_ns = 0;  ///< of the events' times
 };
 
