@@ -20,6 +20,7 @@ using hiway::detail::nodes::RemoteCopies;
 using hiway_tests::expect;
 using hiway_tests::in_processes;
 using hiway_tests::Node;
+using hiway_tests::patience;
 using hiway_tests::progress_until;
 using hiway_tests::shared_memory;
 using hiway_tests::steady_clock;
@@ -240,7 +241,7 @@ TEST(NodesUcxCopies, ToANodeThatStandsStillAreBounded) {
       WordCopy const word[] = {{word_at(target), submitted + 1}};
       submitted = copies.submit(copy, word);
     };
-    while (steady_clock::now() < begin + milliseconds(300)) {
+    while (steady_clock::now() < begin + patience * milliseconds(300)) {
       std::uint64_t const under_way = submitted - copies.completed();
       most = (std::max)(most, under_way);
       if (under_way != RemoteCopies::most_under_way) submit();
@@ -248,7 +249,7 @@ TEST(NodesUcxCopies, ToANodeThatStandsStillAreBounded) {
     expect(most == RemoteCopies::most_under_way, "the limit is reached");
     std::string const error = hiway_tests::error_of(submit);
     expect(error == "MisuseError: node 1: too many submissions of copies are under way", error);
-    expect(steady_clock::now() < begin + seconds(2), "no call waits");
+    expect(steady_clock::now() < begin + patience * seconds(2), "no call waits");
     node.exchange(submitted);
     progress_until(node, "what was under way", [&] { return copies.completed() == submitted; });
   };

@@ -211,7 +211,7 @@ class Traffic {
   }
   template <class Done>
   void step_until(Done done) {
-    auto const until = steady_clock::now() + std::chrono::seconds(40);
+    auto const until = steady_clock::now() + patience * std::chrono::seconds(40);
     for (unsigned n = 1; !done(); ++n) {
       if (!line_->step() && n % 64 == 0) usleep(20);
       if (n % 4096 == 0) expect(steady_clock::now() < until, "the run ends in time");

@@ -35,9 +35,9 @@ inline Way const tcp{"Tcp", "tcp,self"};
 inline Way const shared_memory{"SharedMemory", "shm,tcp,self"};
 
 #if defined(HIWAY_SANITIZED)
-constexpr unsigned most_seconds = 250;
+constexpr unsigned patience = 5;  // times as long as elsewhere
 #else
-constexpr unsigned most_seconds = 50;
+constexpr unsigned patience = 1;
 #endif
 
 /// In a process: a node that has met the others.
@@ -46,7 +46,9 @@ struct Node {
   hiway::detail::nodes::Port port{meeting.node(), meeting.size()};
 
   [[nodiscard]] int number() const { return meeting.node(); }
-  [[nodiscard]] static steady_clock::time_point soon() { return steady_clock::now() + std::chrono::seconds(10); }
+  [[nodiscard]] static steady_clock::time_point soon() {
+    return steady_clock::now() + patience * std::chrono::seconds(10);
+  }
   void connect() { port.connect(meeting.exchange(port.introduction()), soon()); }
   /// What the others give for `mine`, by node.
   template <class T>
@@ -81,7 +83,7 @@ inline void expect(bool true_one, std::string const& what) {
 template <class Done>
 void progress_until(Node& node, std::string const& what, Done done,
                     std::chrono::seconds most = std::chrono::seconds(10)) {
-  auto const until = steady_clock::now() + most;
+  auto const until = steady_clock::now() + patience * most;
   for (unsigned n = 1; !done(); ++n) {
     if (!node.port.progress() && n % 64 == 0) usleep(20);
     if (n % 1024 == 0) expect(steady_clock::now() < until, "in time: " + what);
@@ -101,7 +103,7 @@ inline std::vector<std::string> in_forked(int size, std::function<std::string(in
     if (pipe(ends) != 0) return {"no pipe"};
     pid_t const id = fork();
     if (id == 0) {
-      alarm(most_seconds);
+      alarm(50 * patience);
       std::string const said = body(k);
       ssize_t const written = write(ends[1], said.data(), said.size());
       _exit(written == static_cast<ssize_t>(said.size()) ? 0 : 1);
