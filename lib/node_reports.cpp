@@ -37,7 +37,9 @@ void members(auto& pass, Is<RunReport> auto& r) {
   pass(r.device, r.seconds, r.items, r.end_detection_us, r.tunnels, r.stages, r.latencies);
 }
 
-void members(auto& pass, Is<NodePart> auto& r) { pass(r.report, r.events, r.clock_error_ns); }
+void members(auto& pass, Is<DotPart> auto& r) { pass(r.stages, r.edges); }
+
+void members(auto& pass, Is<NodePart> auto& r) { pass(r.report, r.events, r.graph, r.clock_error_ns); }
 
 class Packer {
  public:

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "dot_text.hpp"
 #include "hiway/report.hpp"
 
 namespace hiway {
@@ -21,6 +22,7 @@ namespace hiway {
 struct NodePart {
   RunReport report{};               ///< with its prefix; without stencils, which files have not
   std::string events{};             ///< of the trace; empty if the run is not traced
+  DotPart graph{};                  ///< whose stages have the prefix; empty if it was not asked for
   std::int64_t clock_error_ns = 0;  ///< of the events' times
 };
 

@@ -31,10 +31,10 @@ std::string label(std::string const& first, std::string const& more) {
 
 class DotWriter {
  public:
-  DotWriter(Graph const& graph, Homes const& homes, DotNumbers const& numbers)
-      : graph_(graph), homes_(homes), numbers_(numbers) {}
+  DotWriter(Graph const& graph, Homes const& homes, DotNumbers const& numbers, std::string const& prefix)
+      : graph_(graph), homes_(homes), numbers_(numbers), prefix_(prefix) {}
 
-  std::string write() && {
+  DotPart write() && {
     for (CpuStageDescription const& c : graph_.cpu()) {
       add_stage(graph_.with_branches(c.stage),
                 "CPU, " + std::to_string(c.options.threads) + (c.options.threads == 1 ? " thread" : " threads"));
@@ -46,7 +46,7 @@ class DotWriter {
         add_stage(stage, where + (group ? ", group " + k.description.name : ""));
     }
     for (DeclaredTunnel const& t : graph_.tunnels()) add_tunnel(t);
-    return dot_ + "}\n";
+    return std::move(dot_);
   }
 
  private:
@@ -55,23 +55,35 @@ class DotWriter {
     auto const report = std::ranges::find(reports, stage.name, &StageReport::name);
     if (report != reports.end() && report->busy >= 0)
       place += "\\nbusy " + std::to_string(static_cast<int>(100 * report->busy + 0.5)) + " %";
-    dot_ += std::string("  ") + quoted_text(stage.name) + " [shape=box, " + label(stage.name, place) + "];\n";
+    dot_.stages += "  " + quoted_text(prefix_ + stage.name) + " [shape=box, " + label(stage.name, place) + "];\n";
     stages_.push_back(stage);
   }
 
   void add_tunnel(DeclaredTunnel const& t) {
     std::string const& name = t.base->name();
-    std::vector<std::string> writers(t.open_inlets, "(open inlet of " + name + ")");
-    std::vector<std::string> readers(t.open_outlets, "(open outlet of " + name + ")");
+    std::string const between = between_nodes(t);
+    std::vector<std::string> writers(t.open_inlets, between.empty() ? "(open inlet of " + name + ")" : between);
+    std::vector<std::string> readers(t.open_outlets, between.empty() ? "(open outlet of " + name + ")" : between);
     for (StageDescription const& stage : stages_) {
-      if (contains(stage.into, t.base.get())) writers.push_back(stage.name);
-      if (contains(stage.from, t.base.get())) readers.push_back(stage.name);
+      if (contains(stage.into, t.base.get())) writers.push_back(prefix_ + stage.name);
+      if (contains(stage.from, t.base.get())) readers.push_back(prefix_ + stage.name);
     }
     std::string const about = about_tunnel(*t.base);
     for (std::string const& w : writers) {
       for (std::string const& r : readers)
-        dot_ += std::string("  ") + quoted_text(w) + " -> " + quoted_text(r) + " " + about + ";\n";
+        dot_.edges += "  " + quoted_text(w) + " -> " + quoted_text(r) + " " + about + ";\n";
     }
+  }
+  /// What the open ends of a tunnel that leads to other nodes are connected to; empty for any other one.
+  [[nodiscard]] std::string between_nodes(DeclaredTunnel const& t) const {
+    DeclaredTunnel const* whole = &t;
+    if (t.is_made) {
+      auto const arrives_here = std::ranges::find(graph_.tunnels(), t.base->id(), &DeclaredTunnel::arrival);
+      if (arrives_here == graph_.tunnels().end()) return {};  // a branch
+      whole = &*arrives_here;
+    }
+    bool const leads_elsewhere = whole->departs() || whole->ends == EndsHere::arrives;
+    return leads_elsewhere ? whole->base->name() + ", between nodes" : std::string();
   }
   [[nodiscard]] std::string about_tunnel(TunnelBase const& t) const {
     std::string const name = t.name() + " (" + std::to_string(numbers_.capacity[t.id()]) + ")";
@@ -87,14 +99,15 @@ class DotWriter {
   Graph const& graph_;
   Homes const& homes_;
   DotNumbers const& numbers_;
-  std::string dot_ = "digraph pipeline {\n  rankdir=LR;\n";
+  std::string const& prefix_;
+  DotPart dot_;
   std::vector<StageDescription> stages_;
 };
 
 }  // namespace
 
-std::string dot_of(Graph const& graph, Homes const& homes, DotNumbers const& numbers) {
-  return DotWriter(graph, homes, numbers).write();
+DotPart dot_part_of(Graph const& graph, Homes const& homes, DotNumbers const& numbers, std::string const& prefix) {
+  return DotWriter(graph, homes, numbers, prefix).write();
 }
 
 }  // namespace hiway

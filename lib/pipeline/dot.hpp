@@ -7,6 +7,7 @@
 #include "graph.hpp"
 #include "hiway/report.hpp"
 #include "homes.hpp"
+#include "lib/dot_text.hpp"
 
 namespace hiway {
 
@@ -16,6 +17,9 @@ struct DotNumbers {
   bool running = false;                      ///< the report is of a run under way
   std::vector<std::size_t> const& capacity;  ///< of each tunnel, in items
 };
-[[nodiscard]] std::string dot_of(Graph const& graph, Homes const& homes, DotNumbers const& numbers);
+/// `prefix`: of the stages' names, which other nodes have, too. A tunnel that leads to other nodes ends, or begins, at
+/// a thing that has the same name on all of them.
+[[nodiscard]] DotPart dot_part_of(Graph const& graph, Homes const& homes, DotNumbers const& numbers,
+                                  std::string const& prefix);
 
 }  // namespace hiway

@@ -46,20 +46,32 @@ std::string trace_of(EndedRun const& run, Gathered const& all, RunReport const& 
   return chrome_trace(nodes, report, run.error);
 }
 
+std::string graph_of(Gathered const& all) {
+  std::vector<DotOfNode> nodes(all.parts.size());
+  for (std::size_t node = 0; node < nodes.size(); ++node) {
+    nodes[node].missing = all.missing[node];
+    if (all.parts[node]) nodes[node].part = all.parts[node]->graph;
+  }
+  return dot_of_nodes(nodes);
+}
+
 void write_gathered(EndedRun const& run) {
   FilesAskedFor const& asked = run.layout.over_nodes.asked;
   Gathered const all = gather(run);
   std::vector<RunReport const*> reports;
   for (auto const& part : all.parts) reports.push_back(part ? &part->report : nullptr);
   RunReport const report = merged(reports);
-  if (asked.numbers && run.error.empty()) write_stats_where_asked(report);
+  if (run.error.empty()) {
+    if (asked.graph) write_graph_where_asked([&] { return graph_of(all); });
+    if (asked.numbers) write_stats_where_asked(report);
+  }
   if (asked.trace) write_or_throw(run.layout.config.trace, trace_of(run, all, report), "trace");
 }
 
 }  // namespace
 
 FilesAskedFor files_asked_for(PipelineConfig const& config) {
-  return {.trace = !config.trace.empty(), .numbers = is_set("HIWAY_STATS")};
+  return {.trace = !config.trace.empty(), .numbers = is_set("HIWAY_STATS"), .graph = is_set("HIWAY_GRAPH")};
 }
 
 bool leave_files_together(EndedRun const& run) {

@@ -96,6 +96,8 @@ struct Prepared {
 struct FilesAskedFor {
   bool trace = false;
   bool numbers = false;
+  bool graph = false;
+  [[nodiscard]] bool any() const { return trace || numbers || graph; }
 };
 
 /// Of a pipeline on several nodes: what leads to the others (node_ends.hpp).

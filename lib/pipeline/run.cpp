@@ -238,14 +238,16 @@ RunReport PipelineRun::stats() {
   return reports_.of(snapshots_.read(*copies), std::chrono::steady_clock::now());
 }
 
-std::string PipelineRun::graph() {
+std::string PipelineRun::graph() { return dot_of(graph_part({})); }
+
+DotPart PipelineRun::graph_part(std::string const& prefix) {
   RunReport const now = stats();
   std::vector<std::size_t> capacity;
   {
     auto const held = snapshots_.hold();  // a tunnel may grow during a run
     for (PlacedTunnel const& t : layout_.placement.tunnels()) capacity.push_back(t.capacity);
   }
-  return dot_of(layout_.graph, layout_.homes, {now, state_.running, capacity});
+  return dot_part_of(layout_.graph, layout_.homes, {now, state_.running, capacity}, prefix);
 }
 
 // ---- end
@@ -338,10 +340,11 @@ void PipelineRun::leave_files_of_failure(Time end) noexcept {
 }
 
 void PipelineRun::leave_files(Time end, RunReport const& report) {
-  bool const has_failed = errors_.get() != nullptr;
-  if (!has_failed) write_graph_where_asked([this] { return graph(); });
   if (leave_files_over_nodes(end, report)) return;
-  if (!has_failed) write_stats_where_asked(report);
+  if (!errors_.get()) {
+    write_graph_where_asked([this] { return graph(); });
+    write_stats_where_asked(report);
+  }
   std::string const& trace = layout_.config.trace;
   if (trace.empty()) return;
   at_the_end([&] { write_or_throw(trace, chrome_trace(reports_.trace_parts(end, report, errors_.get())), "trace"); });
@@ -350,11 +353,12 @@ void PipelineRun::leave_files(Time end, RunReport const& report) {
 /// False: this node leaves its own.
 bool PipelineRun::leave_files_over_nodes(Time end, RunReport const& report) {
   OverNodes const& here = layout_.over_nodes;
-  if (!here.asked.trace && !here.asked.numbers) return false;
+  if (!here.asked.any()) return false;
   bool left = here.node == 0;  // also if it fails
   at_the_end([&] {
     auto const part = [&](std::int64_t origin_ns) {
       NodePart own{.report = of_node(report, here.node)};
+      if (here.asked.graph) own.graph = graph_part(prefix_of_node(here.node));
       if (!reports_.is_traced()) return own;
       TraceParts parts = reports_.trace_parts(end, own.report, errors_.get());
       parts.node = here.node;

@@ -23,6 +23,7 @@
 #include "kept_threads.hpp"
 #include "launches.hpp"
 #include "layout.hpp"
+#include "lib/dot_text.hpp"
 #include "observer.hpp"
 #include "reports.hpp"
 #include "run_errors.hpp"
@@ -79,6 +80,7 @@ class PipelineRun {
   void make_reports(Time end);
   void leave_files_of_failure(Time end) noexcept;
   void leave_files(Time end, RunReport const& report);
+  [[nodiscard]] DotPart graph_part(std::string const& prefix);
   [[nodiscard]] bool leave_files_over_nodes(Time end, RunReport const& report);
   bool supervise() noexcept;
   void look_for_the_end();

@@ -4,6 +4,7 @@
 #include <span>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "files_over_nodes.hpp"
 #include "lib/named_failure.hpp"
@@ -62,11 +63,14 @@ void RunOverNodes::connect() {
 }
 
 void RunOverNodes::learn_what_node_0_asks() {
+  constexpr std::pair<char const*, bool FilesAskedFor::*> files[] = {
+      {"trace ", &FilesAskedFor::trace}, {"numbers ", &FilesAskedFor::numbers}, {"graph ", &FilesAskedFor::graph}};
   FilesAskedFor const own = files_asked_for(layout_.config);
-  std::string const words = std::string(own.trace ? "trace " : "") + (own.numbers ? "numbers" : "");
+  std::string words;
+  for (auto const& [word, file] : files) words += own.*file ? word : "";
   auto const said = ClusterAccess::meeting(*layout_.config.cluster)->exchange(std::as_bytes(std::span(words)));
   std::string_view const node_0 = detail::nodes::text_of(said.front());
-  layout_.over_nodes.asked = {node_0.find("trace") != node_0.npos, node_0.find("numbers") != node_0.npos};
+  for (auto const& [word, file] : files) layout_.over_nodes.asked.*file = node_0.find(word) != node_0.npos;
 }
 
 void RunOverNodes::begin(std::function<void()> const& work) {

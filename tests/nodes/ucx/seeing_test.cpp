@@ -126,6 +126,23 @@ TEST(Seeing, NumbersAreOfAllNodes) {
                                                  HasSubstr("stage=\"node 0: feed\"")));
 }
 
+TEST(Seeing, OneGraphHasTheStagesOfAllNodes) {
+  Folder const folder;
+  setenv("HIWAY_GRAPH", folder.file("graph.dot").c_str(), 1);
+  auto const said = on_nodes(shared_memory, 3, [](hiway::Cluster& nodes) { return feed_and_sum(nodes, {}); });
+  unsetenv("HIWAY_GRAPH");
+  EXPECT_THAT(said, Each(IsEmpty()));
+  EXPECT_EQ(folder.files(), 1u);
+  std::string const graph = folder.text("graph.dot");
+  for (char const* const part :
+       {"  subgraph \"cluster node 0\" {\n  label=\"node 0\";\n  \"node 0: feed\" [shape=box, label=\"feed\\nCPU",
+        "  subgraph \"cluster node 2\" {\n  label=\"node 2\";\n  \"node 2: sum\" [shape=box, label=\"sum\\nCPU",
+        "  }\n  \"node 0: feed\" -> \"numbers, between nodes\" [label=\"numbers (",
+        "\n  \"numbers, between nodes\" -> \"node 1: sum\" [label=\"numbers ("})
+    EXPECT_THAT(graph, HasSubstr(part));
+  EXPECT_THAT(graph, Not(HasSubstr("(open")));
+}
+
 TEST(Seeing, AFailedRunLeavesATraceOfAllNodes) {
   Folder const folder;
   auto const said = on_nodes(shared_memory, 2, [&](hiway::Cluster& nodes) {
