@@ -30,6 +30,7 @@ enum class Kind : std::uint32_t {
   run_over,
   run_failed,
   run_gone,
+  run_said,   ///< a text for node 0's log
   run_clock,  ///< this and the next: of RunParts
   run_piece,
 };

@@ -24,6 +24,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lib/nodes/meeting.hpp"
@@ -49,6 +50,14 @@ class RunNews {
   void say_over();
   /// This node's part has failed. The first call counts.
   void say_failed(std::string_view why);
+  /// Not at node 0, which has the text by take_said() then, if it comes before the run is over there.
+  void say(std::string_view text);
+
+  struct Said {
+    int node = 0;
+    std::string text;
+  };
+  [[nodiscard]] std::vector<Said> take_said() { return std::exchange(run_.said, {}); }
 
   struct Failure {
     int node = 0;
@@ -72,6 +81,7 @@ class RunNews {
     Time settled_by = Time::max();
     std::optional<std::string> own_failure;  // without a verdict yet
     std::vector<bool> over;                  // at node 0: by number
+    std::vector<Said> said;                  // at node 0
     Time next_beat{};
   };
 

@@ -143,17 +143,16 @@ bool Observer::stall_is_due(Time now) const {
   return report_signals() != stalls_.signals_seen || now >= stalls_.next_look;
 }
 
-void Observer::say(LogLevel level, std::string const& text) {
-  log(level, text);
-  trace_event("stall", "stall", text);
-}
+void Observer::note_stall(std::string const& text) { trace_event("stall", "stall", text); }
 
 void Observer::report_stalls(Time now) {
   if (!stall_is_due(now)) return;
   PipelineSnapshot const seen = snapshot();
   if (unsigned const signals_now = report_signals(); signals_now != stalls_.signals_seen) {
     stalls_.signals_seen = signals_now;
-    say(LogLevel::error, describe_stall(seen, "asked by SIGUSR1"));
+    std::string const text = describe_stall(seen, "asked by SIGUSR1");
+    log(LogLevel::error, text);
+    note_stall(text);
     write_graph_();
   }
   if (now < stalls_.next_look) return;
@@ -166,12 +165,15 @@ void Observer::report_stall(PipelineSnapshot const& seen) {
   auto const still = std::chrono::duration_cast<std::chrono::milliseconds>(stalls_.watch.still());
   if (layout_.config.stall_after.count() == 0) {
     if (waits_for_outside(seen) || std::exchange(stalls_.hinted, true)) return;
-    return say(LogLevel::warning,
-               "nothing has moved for " + std::to_string(still.count() / 1000) + " s: " + find_waits(seen).front() +
-                   " (HIWAY_STALL_AFTER=MILLISECONDS tells all, " + "HIWAY_STALL_AFTER=off nothing)");
+    std::string const hint = "nothing has moved for " + std::to_string(still.count() / 1000) +
+                             " s: " + find_waits(seen).front() + " (HIWAY_STALL_AFTER=MILLISECONDS tells all, " +
+                             "HIWAY_STALL_AFTER=off nothing)";
+    say_(LogLevel::warning, hint);
+    return note_stall(hint);
   }
   std::string const text = describe_stall(seen, "no progress for " + std::to_string(still.count()) + " ms");
-  say(LogLevel::error, text);
+  say_(LogLevel::error, text);
+  note_stall(text);
   if (layout_.config.on_stall == OnStall::abort) errors_.set(std::make_exception_ptr(Aborted(text)));
 }
 

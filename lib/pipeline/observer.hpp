@@ -24,15 +24,18 @@ namespace hiway {
 class Observer {
  public:
   using Time = std::chrono::steady_clock::time_point;
+  /// Logs what the run does by itself.
+  using Say = std::function<void(LogLevel, std::string const&)>;
 
   Observer(Layout& layout, RunState const& state, RunErrors& errors, Snapshots& snapshots, Reports& reports,
-           std::function<void()> write_graph)
+           std::function<void()> write_graph, Say say)
       : layout_(layout),
         state_(state),
         errors_(errors),
         snapshots_(snapshots),
         reports_(reports),
-        write_graph_(std::move(write_graph)) {}
+        write_graph_(std::move(write_graph)),
+        say_(std::move(say)) {}
 
   /// Before a run. *Throws* ConfigError if HIWAY_WATCH is no number.
   void begin();
@@ -77,7 +80,7 @@ class Observer {
   [[nodiscard]] bool stall_is_due(Time now) const;
   void report_stalls(Time now);
   void report_stall(PipelineSnapshot const& seen);
-  void say(LogLevel level, std::string const& text);
+  void note_stall(std::string const& text);
   void trace_event(std::string category, std::string name, std::string text);
 
   Layout& layout_;
@@ -86,6 +89,7 @@ class Observer {
   Snapshots& snapshots_;
   Reports& reports_;
   std::function<void()> write_graph_;
+  Say say_;
   std::mutex observing_;
   std::chrono::nanoseconds driver_held_{0};  ///< how long the driver has held the watcher up
   Deadline deadline_;

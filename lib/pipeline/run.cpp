@@ -25,8 +25,10 @@ PipelineRun::PipelineRun(Layout& layout, Launches& launches)
       kernels_(layout, state_, errors_),
       snapshots_(layout, state_, kernels_),
       reports_(layout, state_),
-      observer_(layout, state_, errors_, snapshots_, reports_,
-                [this] { write_graph_where_asked([this] { return graph(); }); }),
+      observer_(
+          layout, state_, errors_, snapshots_, reports_,
+          [this] { write_graph_where_asked([this] { return graph(); }); },
+          [this](LogLevel level, std::string const& text) { over_nodes_.log_at_node_0(level, text); }),
       start_check_(layout, state_, errors_),
       over_nodes_(layout, state_, errors_),
       threads_(layout, state_, errors_, [this] { monitors_.wake_watcher(); }),
@@ -353,7 +355,7 @@ void PipelineRun::leave_files(Time end, RunReport const& report) {
 /// False: this node leaves its own.
 bool PipelineRun::leave_files_over_nodes(Time end, RunReport const& report) {
   OverNodes const& here = layout_.over_nodes;
-  if (!here.asked.any()) return false;
+  if (errors_.get() ? !here.asked.trace : !here.asked.any()) return false;
   bool left = here.node == 0;  // also if it fails
   at_the_end([&] {
     auto const part = [&](std::int64_t origin_ns) {

@@ -8,6 +8,7 @@
 
 #include "files_over_nodes.hpp"
 #include "lib/named_failure.hpp"
+#include "lib/node_reports.hpp"
 #include "lib/nodes/cluster_access.hpp"
 
 namespace hiway {
@@ -108,7 +109,27 @@ void RunOverNodes::tell_failure(std::exception_ptr const& error) noexcept {
 
 bool RunOverNodes::step_line() { return line_ && !errors_.get() && line_->step(); }
 
+void RunOverNodes::log_at_node_0(LogLevel level, std::string text) {
+  int const node = layout_.over_nodes.node;
+  if (!has_others() || node == 0) return log(level, has_others() ? prefix_of_node(node) + text : text);
+  std::scoped_lock const lock(mutex_);
+  texts_.push_back(static_cast<char>(level) + std::move(text));
+}
+
+void RunOverNodes::pass_texts_on() {
+  std::vector<std::string> texts;
+  {
+    std::scoped_lock const lock(mutex_);
+    texts.swap(texts_);
+  }
+  for (std::string const& text : texts) news_->say(text);
+  for (auto const& [node, text] : news_->take_said()) {
+    if (!text.empty()) log(static_cast<LogLevel>(text.front()), prefix_of_node(node) + text.substr(1));
+  }
+}
+
 bool RunOverNodes::step_news() {
+  pass_texts_on();  // before a failure that comes of them
   if (!told_failure_) {
     if (std::exception_ptr const error = errors_.get()) {
       news_->say_failed(what_of(error));

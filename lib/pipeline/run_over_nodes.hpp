@@ -7,6 +7,7 @@
 //
 //   word       written by           read by
 //   settled_   begin(), step_news   the thread of the line; who waits for the run
+//   texts_     any thread           step_news
 //
 //   S1  A run begins when all nodes have reset their words. If it fails on one node before that, it begins on none, or
 //       fails on those where it has begun.
@@ -19,8 +20,12 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <string>
+#include <vector>
 
+#include "hiway/log.hpp"
 #include "layout.hpp"
 #include "lib/nodes/run_news.hpp"
 #include "lib/nodes/run_parts.hpp"
@@ -52,6 +57,8 @@ class RunOverNodes {
   bool step_news();
   /// See Nap (monitors/host_monitor.hpp); also until something comes from the network.
   bool nap(std::atomic<bool> const& over, std::chrono::microseconds time, bool heeds) noexcept;
+  /// Logs what happens in the run, with the node's name, on node 0. *Threads*: any.
+  void log_at_node_0(LogLevel level, std::string text);
   /// This node knows how the run has ended on all nodes. *Threads*: any.
   [[nodiscard]] bool is_settled() const { return !has_others() || settled_.load(std::memory_order_acquire); }
   /// The run that is over.
@@ -66,6 +73,7 @@ class RunOverNodes {
   void look() const;
   void abandon_line() noexcept;
   void tell_failure(std::exception_ptr const& error) noexcept;
+  void pass_texts_on();
 
   Layout& layout_;
   RunState const& state_;
@@ -76,6 +84,8 @@ class RunOverNodes {
   bool told_ = false;          ///< how this node's part of the run ended
   bool told_failure_ = false;  ///< perhaps after it had ended well: while others work, it may still be aborted
   std::atomic<bool> settled_{false};
+  std::mutex mutex_;
+  std::vector<std::string> texts_;  ///< for node 0's log, under the mutex; the first byte is the level
 };
 
 }  // namespace hiway

@@ -118,6 +118,26 @@ class NodesRunNews : public testing::TestWithParam<bool> {
 INSTANTIATE_TEST_SUITE_P(Over, NodesRunNews, testing::Bool(),
                          [](auto const& over) { return over.param ? "Tcp" : "AName"; });
 
+TEST_P(NodesRunNews, WhatANodeSaysIsHeardAtNode0) {
+  on_each(3, ample, [](Meeting& meeting, RunNews& news) {
+    news.begin();
+    if (meeting.node() == 2) news.say("slow");
+    std::vector<RunNews::Said> said;
+    if (meeting.node() == 0) {
+      step_until(news, [&] {
+        said = news.take_said();
+        return !said.empty();
+      });
+      EXPECT_EQ(said.front().node, 2);
+      EXPECT_EQ(said.front().text, "slow");
+    }
+    news.say_over();
+    settle(news);
+    EXPECT_THAT(news.take_said(), IsEmpty());
+    pass_a_run(news);
+  });
+}
+
 TEST_P(NodesRunNews, AnErrorReachesAllWithItsNode) {
   on_each(4, ample, [](Meeting& meeting, RunNews& news) {
     for (int fails = 0; fails < meeting.size(); ++fails) {

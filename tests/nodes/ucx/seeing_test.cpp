@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -47,12 +48,14 @@ struct Folder {
 struct Asked {
   std::string trace{};  ///< of node 0
   std::chrono::milliseconds node_0_begins_after{0};
+  std::chrono::milliseconds stall_after{0};
 };
 
 /// Node 0 feeds, the others sum up; `at_item` is called with each item.
 std::string feed_and_sum(
     hiway::Cluster& nodes, Asked const& asked, std::function<void(int item)> const& at_item = [](int) {}) {
-  hiway::PipelineConfig config{.device = "simt", .cluster = &nodes, .node_silence = std::chrono::seconds(20)};
+  hiway::PipelineConfig config{
+      .device = "simt", .stall_after = asked.stall_after, .cluster = &nodes, .node_silence = std::chrono::seconds(20)};
   if (nodes.node() == 0) config.trace = asked.trace;
   hiway::Pipeline pipe(config);
   auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_cpu);
@@ -141,6 +144,25 @@ TEST(Seeing, OneGraphHasTheStagesOfAllNodes) {
         "\n  \"numbers, between nodes\" -> \"node 1: sum\" [label=\"numbers ("})
     EXPECT_THAT(graph, HasSubstr(part));
   EXPECT_THAT(graph, Not(HasSubstr("(open")));
+}
+
+TEST(Seeing, ANodeThatStandsStillSaysSoAtNode0) {
+  auto const said = on_nodes(shared_memory, 2, [&](hiway::Cluster& nodes) {
+    std::mutex mutex;
+    std::string logged;
+    hiway::set_log_sink([&](hiway::LogLevel level, std::string_view text) {
+      std::scoped_lock const lock(mutex);
+      logged.append(level == hiway::LogLevel::error ? "error: " : "").append(text).append("\n");
+    });
+    std::string const failure = feed_and_sum(nodes, {.stall_after = std::chrono::milliseconds(100)}, [&](int i) {
+      if (i == 999) std::this_thread::sleep_for(std::chrono::milliseconds(600));
+    });
+    hiway::set_log_sink({});
+    return failure + logged;
+  });
+  EXPECT_THAT(said[0],
+              AllOf(HasSubstr("error: node 1: no progress for "), HasSubstr("\n  stage 'sum': 1 of 1 threads")));
+  EXPECT_THAT(said[1], Not(HasSubstr("no progress")));
 }
 
 TEST(Seeing, AFailedRunLeavesATraceOfAllNodes) {
