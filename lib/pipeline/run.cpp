@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "dot.hpp"
-#include "files_over_nodes.hpp"
 #include "hiway/log.hpp"
 #include "prepare.hpp"
 #include "report_files.hpp"
@@ -282,7 +281,7 @@ RunReport PipelineRun::wait() {
   RunReport report;
   try {
     if (errors_.get()) {
-      leave_files_of_failure(end);
+      if (reports_.is_traced()) at_the_end([&] { leave_files(end, reports_.of(observer_.snapshot(), end)); });
     } else {
       make_reports(end);
       report = report_;
@@ -337,45 +336,11 @@ void PipelineRun::make_reports(Time end) {
   leave_files(end, report_);
 }
 
-void PipelineRun::leave_files_of_failure(Time end) noexcept {
-  if (reports_.is_traced()) at_the_end([&] { leave_files(end, reports_.of(observer_.snapshot(), end)); });
-}
-
 void PipelineRun::leave_files(Time end, RunReport const& report) {
-  if (leave_files_over_nodes(end, report)) return;
-  if (!errors_.get()) {
-    write_graph_where_asked([this] { return graph(); });
-    write_stats_where_asked(report);
-  }
-  std::string const& trace = layout_.config.trace;
-  if (trace.empty()) return;
-  at_the_end([&] { write_or_throw(trace, chrome_trace(reports_.trace_parts(end, report, errors_.get())), "trace"); });
-}
-
-/// False: this node leaves its own.
-bool PipelineRun::leave_files_over_nodes(Time end, RunReport const& report) {
-  OverNodes const& here = layout_.over_nodes;
-  if (errors_.get() ? !here.asked.trace : !here.asked.any()) return false;
-  bool left = here.node == 0;  // also if it fails
-  at_the_end([&] {
-    auto const part = [&](std::int64_t origin_ns) {
-      NodePart own{.report = of_node(report, here.node)};
-      if (here.asked.graph) own.graph = graph_part(prefix_of_node(here.node));
-      if (!reports_.is_traced()) return own;
-      TraceParts parts = reports_.trace_parts(end, own.report, errors_.get());
-      parts.node = here.node;
-      parts.origin_ns = origin_ns;
-      own.events = trace_events(parts);
-      return own;
-    };
-    left = leave_files_together({.layout = layout_,
-                                 .nodes = over_nodes_.run(),
-                                 .began_ns = ns_of(state_.started),
-                                 .lost = over_nodes_.lost(),
-                                 .error = what_of(errors_.get()),
-                                 .part = part});
-  });
-  return left;
+  RunFiles{layout_,  state_,      errors_,
+           reports_, over_nodes_, [this](std::string const& prefix) {
+             return graph_part(prefix); }}
+      .leave(end, report);
 }
 
 bool PipelineRun::must_be_left() noexcept {

@@ -27,6 +27,7 @@
 #include "observer.hpp"
 #include "reports.hpp"
 #include "run_errors.hpp"
+#include "run_files.hpp"
 #include "run_kernels.hpp"
 #include "run_monitors.hpp"
 #include "run_over_nodes.hpp"
@@ -78,10 +79,8 @@ class PipelineRun {
   void finish();
   void check_frames();
   void make_reports(Time end);
-  void leave_files_of_failure(Time end) noexcept;
   void leave_files(Time end, RunReport const& report);
   [[nodiscard]] DotPart graph_part(std::string const& prefix);
-  [[nodiscard]] bool leave_files_over_nodes(Time end, RunReport const& report);
   bool supervise() noexcept;
   void look_for_the_end();
   [[nodiscard]] std::chrono::nanoseconds driver_held(Time now) const;

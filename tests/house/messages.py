@@ -15,7 +15,7 @@ ROOMS = ("lib/", "include/", "monitors/", "stencil/")
 REPORTS = ("lib/report.cpp", "lib/run_trace.cpp")
 SOURCES = (".hpp", ".cuh", ".cpp", ".cu")
 # What nobody reads as a message: the compiler's, and the parts of a graph in dot.
-SILENT = ("GCC diagnostic", "digraph ", "(open inlet of", "(open outlet of", r"\\nin each of")
+SILENT = ("GCC diagnostic", "digraph ", "(open inlet of", "(open outlet of", ", between nodes", r"\\nin each of")
 
 TOKEN = re.compile(r"""//[^\n]*|/\*.*?\*/|\#\s*include[^\n]*|(?<!\w)'(?:\\.|[^'\\\n])'|"(?:\\.|[^"\\\n])*\"""", re.S)
 LITERALS = re.compile(r'"(?:\\.|[^"\\\n])*"(?:\s*"(?:\\.|[^"\\\n])*")*')
