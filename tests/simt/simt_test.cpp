@@ -340,6 +340,14 @@ TEST(Simt, StartsALaterLaunchBesideOnesThatRunForever) {
   wait_for(too_large);
 }
 
+TEST(Simt, WakesAThreadThatSleepsForALaunch) {
+  Device device({.os_threads = 1});
+  for (int launches = 0; launches < 2; ++launches) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // it has nothing to do
+    run(device, {.blocks = 1, .threads_per_block = 1}, [] {});
+  }
+}
+
 TEST(Simt, RefusesALaunchThatCannotFitOrIsEmpty) {
   Device device({.lanes_per_processor = 256, .shared_bytes_per_processor = 1000});
   auto const refusal = [&](
