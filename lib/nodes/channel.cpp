@@ -94,7 +94,7 @@ bool Channel::read_head() {
   std::uint32_t const kind = get_word(head_);
   length_ = get_word(head_ + 8);
   bool const known =
-      kind >= static_cast<std::uint32_t>(Kind::welcome) && kind <= static_cast<std::uint32_t>(Kind::run_piece);
+      kind >= static_cast<std::uint32_t>(Kind::welcome) && kind <= static_cast<std::uint32_t>(Kind::last);
   if (!known || length_ > most_bytes) {
     broken_ = "it sent what is no message";
     return false;

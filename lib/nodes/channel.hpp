@@ -33,6 +33,7 @@ enum class Kind : std::uint32_t {
   run_said,   ///< a text for node 0's log
   run_clock,  ///< this and the next: of RunParts
   run_piece,
+  last = run_piece,
 };
 
 [[nodiscard]] constexpr bool is_of_run(Kind kind) noexcept { return kind >= Kind::run_beat; }

@@ -4,6 +4,7 @@
 //   node k                                 node 0
 //   beat, again and again             ->
 //                                     <-   beat
+//   said: a text for node 0's log     ->
 //   over; or failed, with why         ->
 //                                     <-   the verdict: over, when all are; or failed or gone, with the node and why
 //

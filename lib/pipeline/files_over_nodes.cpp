@@ -1,6 +1,5 @@
 #include "files_over_nodes.hpp"
 
-#include <cstdlib>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -11,11 +10,6 @@
 
 namespace hiway {
 namespace {
-
-bool is_set(char const* variable) {
-  char const* const value = std::getenv(variable);
-  return value != nullptr && *value != '\0';
-}
 
 /// At node 0: of each node what it did, or why that is not known.
 struct Gathered {
@@ -71,7 +65,7 @@ void write_gathered(EndedRun const& run) {
 }  // namespace
 
 FilesAskedFor files_asked_for(PipelineConfig const& config) {
-  return {.trace = !config.trace.empty(), .numbers = is_set("HIWAY_STATS"), .graph = is_set("HIWAY_GRAPH")};
+  return {.trace = !config.trace.empty(), .numbers = names_a_file("HIWAY_STATS"), .graph = names_a_file("HIWAY_GRAPH")};
 }
 
 bool leave_files_together(EndedRun const& run) {

@@ -20,9 +20,8 @@ namespace {
 
 /// Calls `write(path)` if the variable names a file.
 void write_where_asked(char const* variable, std::function<void(std::string const&)> const& write) noexcept {
-  char const* const asked = std::getenv(variable);
-  if (asked == nullptr || *asked == '\0') return;
-  at_the_end([&] { write(std::string(asked)); });
+  if (!names_a_file(variable)) return;
+  at_the_end([&] { write(std::string(std::getenv(variable))); });
 }
 
 /// The picture that Graphviz makes of the file `dot`; none if it fails.
@@ -55,6 +54,11 @@ std::optional<std::string> drawn(std::string const& dot) {
 }
 
 }  // namespace
+
+bool names_a_file(char const* variable) noexcept {
+  char const* const asked = std::getenv(variable);
+  return asked != nullptr && *asked != '\0';
+}
 
 void at_the_end(std::function<void()> const& write) noexcept {
   try {

@@ -8,6 +8,9 @@
 
 namespace hiway {
 
+/// The environment variable does.
+[[nodiscard]] bool names_a_file(char const* variable) noexcept;
+
 /// Calls `write`; an exception is logged as a warning.
 void at_the_end(std::function<void()> const& write) noexcept;
 

@@ -3,7 +3,6 @@
 // pipeline lives. HIWAY_CYCLES: how many lives; HIWAY_SEED: the first one's seed. HIWAY_SEED=n HIWAY_CYCLES=1 replays
 // one.
 #include <gtest/gtest.h>
-#include <malloc.h>
 
 #include <array>
 #include <chrono>
