@@ -1,5 +1,5 @@
-// The benches of rings: they run on the emulated device and are right; every plant is found; the check finds each way to
-// be wrong by itself, with and without a bitmap.
+// The benches of rings: they run on the emulated device and are right; every plant is found; the check finds each way
+// to be wrong by itself, with and without a bitmap.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -234,12 +234,12 @@ struct Leave {
 };
 
 TEST(DeviceRun, AKernelThatStandsStillIsNamedAndTheNextOneRuns) {
-  DeviceRun run{"simt", std::chrono::milliseconds(50)};
+  DeviceRun run{"simt", std::chrono::milliseconds(500)};  // a busy machine may take 50 to run the one that leaves
   try {
     run.run("the kernel", StandStill{run.control()}, 2, 64);
     FAIL() << "nothing was thrown";
   } catch (StandsStill const& error) {
-    EXPECT_STREQ(error.what(), "the kernel: the kernel stood still for 50 ms");
+    EXPECT_STREQ(error.what(), "the kernel: the kernel stood still for 500 ms");
   }
   EXPECT_GE(run.run("the next", Leave{}, 2, 64), 0);
 }

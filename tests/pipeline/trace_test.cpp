@@ -180,20 +180,21 @@ void expect_a_slice_of_a_source_that_sleeps(std::size_t capacity_items) {
   Pipeline pipe(traced());
   auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_cpu, {.capacity_items = capacity_items});
   feed(pipe, numbers, 200, [](int i) {
-    if (i == 100) std::this_thread::sleep_for(milliseconds(37));
+    if (i == 100) std::this_thread::sleep_for(milliseconds(100));
   });
   pipe.add_cpu_stage(
       "sink", [](int const&) {}, from(numbers));
   pipe.run();
   TraceFile const trace;
   std::vector<Slice> const tasks = trace.of("task");
-  auto const found = std::ranges::find_if(tasks, [](Slice const& s) { return s.length > 30'000; });
+  auto const found = std::ranges::find_if(tasks, [](Slice const& s) { return s.length > 80'000; });
   ASSERT_NE(found, tasks.end());
-  EXPECT_NEAR(found->length / 1000, 37, 5);
+  EXPECT_NEAR(found->length / 1000, 100, 15);
   EXPECT_LE(found->numbers.at("first"), 100);
   EXPECT_GT(found->numbers.at("first") + found->numbers.at("items"), 100);
   std::vector<Slice> const waits = trace.of("get");
-  EXPECT_TRUE(std::ranges::any_of(waits, [](Slice const& s) { return s.length > 30'000 && s.tunnel == "numbers"; }));
+  // On a busy machine the sink may begin its wait late.
+  EXPECT_TRUE(std::ranges::any_of(waits, [](Slice const& s) { return s.length > 40'000 && s.tunnel == "numbers"; }));
   expect_nested(trace.slices);
 }
 
