@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "prometheus.hpp"
 #include "text.hpp"
 
 namespace hiway {
@@ -128,20 +129,29 @@ RunReport of_node(RunReport report, int node) {
   return report;
 }
 
-RunReport merged(std::vector<RunReport const*> const& reports) {
+RunReport merged(std::vector<RunReport const*> const& nodes) {
   RunReport all;
   auto const append = [](auto& list, auto const& more) { list.insert(list.end(), more.begin(), more.end()); };
-  for (RunReport const* const one : reports) {
-    if (one == nullptr) continue;
-    all.device.append(all.device.empty() ? "" : ", ").append(one->device);
-    all.seconds = std::max(all.seconds, one->seconds);
-    all.items += one->items;
-    all.end_detection_us = std::max(all.end_detection_us, one->end_detection_us);
-    append(all.tunnels, one->tunnels);
-    append(all.stages, one->stages);
-    append(all.latencies, one->latencies);
+  for (std::size_t node = 0; node < nodes.size(); ++node) {
+    if (nodes[node] == nullptr) continue;
+    RunReport const one = of_node(*nodes[node], static_cast<int>(node));
+    all.device.append(all.device.empty() ? "" : ", ").append(one.device);
+    all.seconds = std::max(all.seconds, one.seconds);
+    all.items += one.items;
+    all.end_detection_us = std::max(all.end_detection_us, one.end_detection_us);
+    append(all.tunnels, one.tunnels);
+    append(all.stages, one.stages);
+    append(all.latencies, one.latencies);
   }
   return all;
+}
+
+std::string prometheus_of_nodes(std::vector<RunReport const*> const& nodes) {
+  std::vector<LabelledReport> reports;
+  for (std::size_t node = 0; node < nodes.size(); ++node) {
+    if (nodes[node] != nullptr) reports.push_back({"node=\"" + std::to_string(node) + "\",", nodes[node]});
+  }
+  return prometheus_text(reports);
 }
 
 std::string packed(NodePart const& part) {

@@ -49,28 +49,6 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-/// One metric: a header that describes it, then its lines.
-class Metric {
- public:
-  Metric(char const* name, char const* kind, char const* help) {
-    name_.append("hiway_").append(name);
-    text_.append("# HELP ").append(name_).append(" ").append(help);
-    text_.append("\n# TYPE ").append(name_).append(" ").append(kind).append("\n");
-  }
-  void add(std::string const& labels, std::string const& value) {
-    text_.append(name_);
-    if (!labels.empty()) text_.append("{").append(labels).append("}");
-    text_.append(" ").append(value).append("\n");
-    any_ = true;
-  }
-  [[nodiscard]] std::string text() const { return any_ ? text_ : std::string(); }
-
- private:
-  std::string name_;
-  std::string text_;
-  bool any_ = false;
-};
-
 }  // namespace
 
 double wait_share(StageReport const& stage, WaitReport const& wait) {
@@ -144,60 +122,6 @@ std::string to_text(RunReport const& r) {
     latencies.add({l.path, std::to_string(l.samples), json_number(l.least_us), json_number(l.median_us),
                    json_number(l.p99_us), json_number(l.most_us)});
   return head.str() + "\n" + stages.text() + tunnels.text() + (r.latencies.empty() ? "" : latencies.text());
-}
-
-std::string to_prometheus(RunReport const& r) {
-  Metric seconds("run_seconds", "gauge", "Time of the run.");
-  seconds.add("device=" + quoted_text(r.device), prometheus_number(r.seconds));
-  Metric end("end_detection_seconds", "gauge", "From the last task of the last CPU stage to the announced end.");
-  if (r.end_detection_us >= 0) end.add("", prometheus_number(r.end_detection_us / 1e6));
-  Metric tasks("stage_tasks_total", "counter", "Tasks that the stage ended.");
-  Metric busy("stage_busy_ratio", "gauge", "Fraction of its time in which the stage waited for nothing.");
-  Metric waits("stage_wait_seconds_total", "counter", "Time that the stage's CPU threads waited for a tunnel.");
-  for (StageReport const& s : r.stages) {
-    std::string const stage = "stage=" + quoted_text(s.name);
-    tasks.add(stage, std::to_string(s.items));
-    if (s.busy >= 0) busy.add(stage, prometheus_number(s.busy));
-    for (auto const& [list, what] : {std::pair{&s.items_of, "items"}, std::pair{&s.room_in, "room"}}) {
-      for (WaitReport const& w : *list) {
-        if (w.seconds >= 0)
-          waits.add(stage + ",tunnel=" + quoted_text(w.tunnel) + ",for=\"" + what + "\"", prometheus_number(w.seconds));
-      }
-    }
-  }
-  Metric items("tunnel_items_total", "counter", "Items put into the tunnel.");
-  Metric all_bytes("tunnel_bytes_total", "counter", "Their bytes.");
-  Metric batches("tunnel_batches_total", "counter", "Batches that were copied across the bus.");
-  Metric spilled("tunnel_spilled_total", "counter", "Items that went to the spill pool.");
-  Metric groups("tunnel_contention_groups_total", "counter", "Claims that several warps of a GPU block made together.");
-  Metric capacity("tunnel_capacity_items", "gauge", "Items that fit.");
-  Metric most("tunnel_most_items", "gauge", "Largest occupancy that was sampled.");
-  for (TunnelReport const& t : r.tunnels) {
-    std::string const tunnel = "tunnel=" + quoted_text(t.name);
-    items.add(tunnel, std::to_string(t.items));
-    all_bytes.add(tunnel, std::to_string(bytes(t)));
-    if (t.movement == "dma") batches.add(tunnel, std::to_string(t.batches));
-    spilled.add(tunnel, std::to_string(t.spilled));
-    groups.add(tunnel + ",of=\"puts\"", std::to_string(t.put_groups));
-    groups.add(tunnel + ",of=\"gets\"", std::to_string(t.get_groups));
-    capacity.add(tunnel, std::to_string(t.capacity_items));
-    if (t.most_items >= 0) most.add(tunnel, prometheus_number(t.most_items));
-  }
-  Metric latency("latency_seconds", "summary", "Of sampled items, from begin to end of the path.");
-  for (LatencyReport const& l : r.latencies) {
-    if (l.samples == 0) continue;
-    std::string const path = "path=" + quoted_text(l.path);
-    for (auto const& [quantile, us] : {std::pair{"0", l.least_us}, std::pair{"0.5", l.median_us},
-                                       std::pair{"0.99", l.p99_us}, std::pair{"1", l.most_us}})
-      latency.add(path + ",quantile=\"" + quantile + "\"", prometheus_number(us / 1e6));
-  }
-  Metric holds("tunnel_items", "gauge", "Items in the tunnel now.");
-  for (TunnelReport const& t : r.tunnels) holds.add("tunnel=" + quoted_text(t.name), std::to_string(t.holds));
-  std::string all;
-  for (Metric const* m : {&seconds, &end, &tasks, &busy, &waits, &items, &all_bytes, &batches, &holds, &spilled,
-                          &groups, &capacity, &most, &latency})
-    all += m->text();
-  return all;
 }
 
 }  // namespace hiway

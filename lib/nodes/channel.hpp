@@ -31,6 +31,7 @@ enum class Kind : std::uint32_t {
   run_failed,
   run_gone,
   run_said,   ///< a text for node 0's log
+  run_asked,  ///< from node 0: say what you are doing
   run_clock,  ///< this and the next: of RunParts
   run_piece,
   last = run_piece,

@@ -78,6 +78,8 @@ void RunNews::say(std::string_view text) {
   tell(Kind::run_said, meeting_.node(), text.substr(0, most_bytes - number_bytes));
 }
 
+void RunNews::ask() { tell(Kind::run_asked, meeting_.node()); }
+
 /// To node 0, or from there to all; the next look sends it. A beat is not queued where something is.
 void RunNews::tell(Kind kind, int node, std::string_view why) {
   auto const bytes = bytes_of_run(number_, why);
@@ -106,6 +108,10 @@ bool RunNews::listen_to(std::size_t node, Time now) {
 void RunNews::hear(std::size_t from, Message const& message) {
   if (message.kind == Kind::run_said)
     return run_.said.push_back({static_cast<int>(from), std::string(text_of_run(message))});
+  if (message.kind == Kind::run_asked) {
+    run_.asked = true;
+    return;
+  }
   if (has_verdict() || message.kind == Kind::run_beat) return;  // N1: what comes after the verdict was too late
   bool const is_node_0 = meeting_.node() == 0;
   if (message.kind == Kind::run_over) {

@@ -5,6 +5,7 @@
 //   beat, again and again             ->
 //                                     <-   beat
 //   said: a text for node 0's log     ->
+//                                     <-   asked: what it is doing, which it says
 //   over; or failed, with why         ->
 //                                     <-   the verdict: over, when all are; or failed or gone, with the node and why
 //
@@ -53,6 +54,9 @@ class RunNews {
   void say_failed(std::string_view why);
   /// Not at node 0, which has the text by take_said() then, if it comes before the run is over there.
   void say(std::string_view text);
+  /// At node 0: the others hear it by take_asked(), if it comes before the run is over there.
+  void ask();
+  [[nodiscard]] bool take_asked() { return std::exchange(run_.asked, false); }
 
   struct Said {
     int node = 0;
@@ -83,6 +87,7 @@ class RunNews {
     std::optional<std::string> own_failure;  // without a verdict yet
     std::vector<bool> over;                  // at node 0: by number
     std::vector<Said> said;                  // at node 0
+    bool asked = false;                      // elsewhere
     Time next_beat{};
   };
 

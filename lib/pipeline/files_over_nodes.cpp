@@ -57,7 +57,7 @@ void write_gathered(EndedRun const& run) {
   RunReport const report = merged(reports);
   if (run.error.empty()) {
     if (asked.graph) write_graph_where_asked([&] { return graph_of(all); });
-    if (asked.numbers) write_stats_where_asked(report);
+    if (asked.numbers) write_stats_where_asked(report, [&] { return prometheus_of_nodes(reports); });
   }
   if (asked.trace) write_or_throw(run.layout.config.trace, trace_of(run, all, report), "trace");
 }

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "hiway/log.hpp"
 #include "lib/report_signal.hpp"
 #include "run_config.hpp"
 
@@ -31,7 +32,8 @@ void Observer::begin() {
   stalls_ = {.watch = StallWatch(config.stall_after.count() == 0 ? hint_after : config.stall_after),
              .next_look = state_.started,
              .hinted = false,
-             .signals_seen = report_signals()};
+             .signals_seen = report_signals(),
+             .times_asked = over_nodes_.times_asked()};
   table_ = {.every = milliseconds_of("HIWAY_WATCH")};
 }
 
@@ -140,7 +142,8 @@ void Observer::grow(PlacedTunnel& tunnel) {
 
 bool Observer::stall_is_due(Time now) const {
   if (state_.has_left(std::memory_order_relaxed)) return false;
-  return report_signals() != stalls_.signals_seen || now >= stalls_.next_look;
+  return report_signals() != stalls_.signals_seen || over_nodes_.times_asked() != stalls_.times_asked ||
+         now >= stalls_.next_look;
 }
 
 void Observer::note_stall(std::string const& text) { trace_event("stall", "stall", text); }
@@ -148,16 +151,28 @@ void Observer::note_stall(std::string const& text) { trace_event("stall", "stall
 void Observer::report_stalls(Time now) {
   if (!stall_is_due(now)) return;
   PipelineSnapshot const seen = snapshot();
-  if (unsigned const signals_now = report_signals(); signals_now != stalls_.signals_seen) {
-    stalls_.signals_seen = signals_now;
-    std::string const text = describe_stall(seen, "asked by SIGUSR1");
-    log(LogLevel::error, text);
-    note_stall(text);
-    write_graph_();
-  }
+  report_as_asked(seen);
   if (now < stalls_.next_look) return;
   stalls_.next_look = now + std::max<std::chrono::nanoseconds>(stalls_.watch.stall_after() / 4, least_look_interval);
   if (stalls_.watch.look(now, progress(seen))) report_stall(seen);
+}
+
+// What comes of a signal to node 0 is in its log (RunOverNodes::answer). A signal to another node is for that one
+// alone, which says it itself: node 0 may be what it waits for.
+void Observer::report_as_asked(PipelineSnapshot const& seen) {
+  unsigned const signals_now = report_signals();
+  unsigned const times_asked = over_nodes_.times_asked();
+  bool const by_signal = std::exchange(stalls_.signals_seen, signals_now) != signals_now;
+  bool const by_node_0 = std::exchange(stalls_.times_asked, times_asked) != times_asked;
+  if (!by_signal && !by_node_0) return;
+  std::string const text = describe_stall(seen, asked_by_signal);
+  if (by_node_0 || layout_.over_nodes.node == 0) {
+    over_nodes_.log_at_node_0(LogLevel::error, text);
+  } else {
+    log(LogLevel::error, text);
+  }
+  note_stall(text);
+  if (by_signal) write_graph_();
 }
 
 // Without stall_after, a run that stands still says so once, in one line.
@@ -168,11 +183,11 @@ void Observer::report_stall(PipelineSnapshot const& seen) {
     std::string const hint = "nothing has moved for " + std::to_string(still.count() / 1000) +
                              " s: " + find_waits(seen).front() + " (HIWAY_STALL_AFTER=MILLISECONDS tells all, " +
                              "HIWAY_STALL_AFTER=off nothing)";
-    say_(LogLevel::warning, hint);
+    over_nodes_.log_at_node_0(LogLevel::warning, hint);
     return note_stall(hint);
   }
   std::string const text = describe_stall(seen, "no progress for " + std::to_string(still.count()) + " ms");
-  say_(LogLevel::error, text);
+  over_nodes_.log_at_node_0(LogLevel::error, text);
   note_stall(text);
   if (layout_.config.on_stall == OnStall::abort) errors_.set(std::make_exception_ptr(Aborted(text)));
 }

@@ -13,10 +13,10 @@
 #include <mutex>
 #include <string>
 
-#include "hiway/log.hpp"
 #include "lib/stall_report.hpp"
 #include "reports.hpp"
 #include "run_errors.hpp"
+#include "run_over_nodes.hpp"
 #include "snapshots.hpp"
 
 namespace hiway {
@@ -24,18 +24,16 @@ namespace hiway {
 class Observer {
  public:
   using Time = std::chrono::steady_clock::time_point;
-  /// Logs what the run does by itself.
-  using Say = std::function<void(LogLevel, std::string const&)>;
 
   Observer(Layout& layout, RunState const& state, RunErrors& errors, Snapshots& snapshots, Reports& reports,
-           std::function<void()> write_graph, Say say)
+           RunOverNodes& over_nodes, std::function<void()> write_graph)
       : layout_(layout),
         state_(state),
         errors_(errors),
         snapshots_(snapshots),
         reports_(reports),
-        write_graph_(std::move(write_graph)),
-        say_(std::move(say)) {}
+        over_nodes_(over_nodes),
+        write_graph_(std::move(write_graph)) {}
 
   /// Before a run. *Throws* ConfigError if HIWAY_WATCH is no number.
   void begin();
@@ -58,6 +56,7 @@ class Observer {
     Time next_look{};
     bool hinted = false;
     unsigned signals_seen = 0;
+    unsigned times_asked = 0;  ///< by node 0
   };
   struct Growth {
     StallWatch watch{std::chrono::nanoseconds(0)};
@@ -79,6 +78,7 @@ class Observer {
   void grow(PlacedTunnel& tunnel);
   [[nodiscard]] bool stall_is_due(Time now) const;
   void report_stalls(Time now);
+  void report_as_asked(PipelineSnapshot const& seen);
   void report_stall(PipelineSnapshot const& seen);
   void note_stall(std::string const& text);
   void trace_event(std::string category, std::string name, std::string text);
@@ -88,8 +88,8 @@ class Observer {
   RunErrors& errors_;
   Snapshots& snapshots_;
   Reports& reports_;
+  RunOverNodes& over_nodes_;
   std::function<void()> write_graph_;
-  Say say_;
   std::mutex observing_;
   std::chrono::nanoseconds driver_held_{0};  ///< how long the driver has held the watcher up
   Deadline deadline_;

@@ -85,10 +85,10 @@ void write_graph_where_asked(std::function<std::string()> const& graph) noexcept
   });
 }
 
-void write_stats_where_asked(RunReport const& report) noexcept {
+void write_stats_where_asked(RunReport const& report, std::function<std::string()> const& prometheus) noexcept {
   write_where_asked("HIWAY_STATS", [&](std::string const& path) {
     std::string const text = path.ends_with(".json")   ? to_json(report) + "\n"
-                             : path.ends_with(".prom") ? to_prometheus(report)
+                             : path.ends_with(".prom") ? prometheus()
                                                        : to_text(report);
     if (path != "-") return write_or_throw(path, text, "HIWAY_STATS");
     std::fputs(text.c_str(), stderr);

@@ -24,10 +24,8 @@ PipelineRun::PipelineRun(Layout& layout, Launches& launches)
       kernels_(layout, state_, errors_),
       snapshots_(layout, state_, kernels_),
       reports_(layout, state_),
-      observer_(
-          layout, state_, errors_, snapshots_, reports_,
-          [this] { write_graph_where_asked([this] { return graph(); }); },
-          [this](LogLevel level, std::string const& text) { over_nodes_.log_at_node_0(level, text); }),
+      observer_(layout, state_, errors_, snapshots_, reports_, over_nodes_,
+                [this] { write_graph_where_asked([this] { return graph(); }); }),
       start_check_(layout, state_, errors_),
       over_nodes_(layout, state_, errors_),
       threads_(layout, state_, errors_, [this] { monitors_.wake_watcher(); }),

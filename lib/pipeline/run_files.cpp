@@ -9,7 +9,7 @@ void RunFiles::leave(Time end, RunReport const& report) const {
   if (leave_over_nodes(end, report)) return;
   if (!errors_.get()) {
     write_graph_where_asked([this] { return dot_of(graph_({})); });
-    write_stats_where_asked(report);
+    write_stats_where_asked(report, [&] { return to_prometheus(report); });
   }
   std::string const& trace = layout_.config.trace;
   if (trace.empty()) return;
@@ -34,10 +34,10 @@ bool RunFiles::leave_over_nodes(Time end, RunReport const& report) const {
 
 NodePart RunFiles::part(Time end, RunReport const& report, std::int64_t origin_ns) const {
   OverNodes const& here = layout_.over_nodes;
-  NodePart own{.report = of_node(report, here.node)};
+  NodePart own{.report = report};
   if (here.asked.graph) own.graph = graph_(prefix_of_node(here.node));
   if (!reports_.is_traced()) return own;
-  TraceParts parts = reports_.trace_parts(end, own.report, errors_.get());
+  TraceParts parts = reports_.trace_parts(end, of_node(report, here.node), errors_.get());
   parts.node = here.node;
   parts.origin_ns = origin_ns;
   own.events = trace_events(parts);

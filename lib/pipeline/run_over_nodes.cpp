@@ -10,6 +10,7 @@
 #include "lib/named_failure.hpp"
 #include "lib/node_reports.hpp"
 #include "lib/nodes/cluster_access.hpp"
+#include "lib/report_signal.hpp"
 
 namespace hiway {
 namespace {
@@ -79,6 +80,7 @@ void RunOverNodes::begin(std::function<void()> const& work) {
   news_->begin();
   ++run_;
   told_ = told_failure_ = false;
+  signals_seen_ = report_signals();
   settled_.store(false, std::memory_order_relaxed);
   try {
     work();
@@ -128,8 +130,21 @@ void RunOverNodes::pass_texts_on() {
   }
 }
 
+/// Nobody observes a node whose stages have ended.
+void RunOverNodes::answer() {
+  bool const is_node_0 = layout_.over_nodes.node == 0;
+  unsigned const signals_now = report_signals();
+  bool const is_asked = is_node_0 ? std::exchange(signals_seen_, signals_now) != signals_now : news_->take_asked();
+  if (!is_asked) return;
+  if (is_node_0) news_->ask();
+  if (state_.has_left(std::memory_order_relaxed))
+    return log_at_node_0(LogLevel::error, std::string(asked_by_signal) + ": its stages have ended");
+  if (!is_node_0) times_asked_.fetch_add(1, std::memory_order_relaxed);
+}
+
 bool RunOverNodes::step_news() {
   pass_texts_on();  // before a failure that comes of them
+  answer();
   if (!told_failure_) {
     if (std::exception_ptr const error = errors_.get()) {
       news_->say_failed(what_of(error));

@@ -3,11 +3,13 @@
 //
 //   duty        of the thread of the line
 //   step_line   moves items
-//   step_news   tells the others that this node's part is over or has failed, and hears of theirs (run_news.hpp)
+//   step_news   tells the others that this node's part is over or has failed, and hears of theirs (run_news.hpp);
+//               passes SIGUSR1 on from node 0 to all
 //
-//   word       written by           read by
-//   settled_   begin(), step_news   the thread of the line; who waits for the run
-//   texts_     any thread           step_news
+//   word           written by           read by
+//   settled_       begin(), step_news   the thread of the line; who waits for the run
+//   texts_         any thread           step_news
+//   times_asked_   step_news            who observes
 //
 //   S1  A run begins when all nodes have reset their words. If it fails on one node before that, it begins on none, or
 //       fails on those where it has begun.
@@ -59,6 +61,8 @@ class RunOverNodes {
   bool nap(std::atomic<bool> const& over, std::chrono::microseconds time, bool heeds) noexcept;
   /// Logs what happens in the run, with the node's name, on node 0. *Threads*: any.
   void log_at_node_0(LogLevel level, std::string text);
+  /// How often node 0 has asked this one what it is doing. *Threads*: any.
+  [[nodiscard]] unsigned times_asked() const { return times_asked_.load(std::memory_order_relaxed); }
   /// This node knows how the run has ended on all nodes. *Threads*: any.
   [[nodiscard]] bool is_settled() const { return !has_others() || settled_.load(std::memory_order_acquire); }
   /// The run that is over.
@@ -74,6 +78,7 @@ class RunOverNodes {
   void abandon_line() noexcept;
   void tell_failure(std::exception_ptr const& error) noexcept;
   void pass_texts_on();
+  void answer();
 
   Layout& layout_;
   RunState const& state_;
@@ -86,6 +91,8 @@ class RunOverNodes {
   std::atomic<bool> settled_{false};
   std::mutex mutex_;
   std::vector<std::string> texts_;  ///< for node 0's log, under the mutex; the first byte is the level
+  unsigned signals_seen_ = 0;       ///< at node 0
+  std::atomic<unsigned> times_asked_{0};
 };
 
 }  // namespace hiway

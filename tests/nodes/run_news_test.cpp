@@ -138,6 +138,21 @@ TEST_P(NodesRunNews, WhatANodeSaysIsHeardAtNode0) {
   });
 }
 
+TEST_P(NodesRunNews, WhatNode0AsksIsHeardByAllOthersOnce) {
+  on_each(3, ample, [](Meeting& meeting, RunNews& news) {
+    news.begin();
+    if (meeting.node() == 0) {
+      news.ask();
+    } else {
+      step_until(news, [&] { return news.take_asked(); });
+    }
+    news.say_over();
+    settle(news);
+    EXPECT_FALSE(news.take_asked());
+    pass_a_run(news);
+  });
+}
+
 TEST_P(NodesRunNews, AnErrorReachesAllWithItsNode) {
   on_each(4, ample, [](Meeting& meeting, RunNews& news) {
     for (int fails = 0; fails < meeting.size(); ++fails) {

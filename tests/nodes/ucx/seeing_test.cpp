@@ -124,9 +124,12 @@ TEST(Seeing, NumbersAreOfAllNodes) {
   auto const said = on_nodes(shared_memory, 2, [](hiway::Cluster& nodes) { return feed_and_sum(nodes, {}); });
   unsetenv("HIWAY_STATS");
   EXPECT_THAT(said, Each(IsEmpty()));
-  EXPECT_THAT(folder.text("numbers.prom"), AllOf(HasSubstr("hiway_stage_tasks_total{stage=\"node 1: sum\"} 1000\n"),
-                                                 HasSubstr("hiway_tunnel_items_total{tunnel=\"node 0: numbers\"} 1000"),
-                                                 HasSubstr("stage=\"node 0: feed\"")));
+  std::string const numbers = folder.text("numbers.prom");
+  EXPECT_THAT(numbers, AllOf(HasSubstr("hiway_stage_tasks_total{node=\"1\",stage=\"sum\"} 1000\n"),
+                             HasSubstr("hiway_tunnel_items_total{node=\"0\",tunnel=\"numbers\"} 1000\n"),
+                             HasSubstr("hiway_stage_tasks_total{node=\"0\",stage=\"feed\"}")));
+  std::size_t const head = numbers.find("# TYPE hiway_stage_tasks_total");  // once, and all nodes' lines behind it
+  EXPECT_EQ(numbers.find("# TYPE hiway_stage_tasks_total", head + 1), std::string::npos);
 }
 
 TEST(Seeing, OneGraphHasTheStagesOfAllNodes) {
@@ -146,23 +149,64 @@ TEST(Seeing, OneGraphHasTheStagesOfAllNodes) {
   EXPECT_THAT(graph, Not(HasSubstr("(open")));
 }
 
+/// What is logged meanwhile.
+std::string logged_by(std::function<void()> const& work) {
+  std::mutex mutex;
+  std::string logged;
+  hiway::set_log_sink([&](hiway::LogLevel level, std::string_view text) {
+    std::scoped_lock const lock(mutex);
+    logged.append(level == hiway::LogLevel::error ? "error: " : "").append(text).append("\n");
+  });
+  work();
+  hiway::set_log_sink({});
+  return logged;
+}
+
+void rest_at_the_last(int item) {
+  if (item == 999) std::this_thread::sleep_for(std::chrono::milliseconds(600));
+}
+
 TEST(Seeing, ANodeThatStandsStillSaysSoAtNode0) {
   auto const said = on_nodes(shared_memory, 2, [&](hiway::Cluster& nodes) {
-    std::mutex mutex;
-    std::string logged;
-    hiway::set_log_sink([&](hiway::LogLevel level, std::string_view text) {
-      std::scoped_lock const lock(mutex);
-      logged.append(level == hiway::LogLevel::error ? "error: " : "").append(text).append("\n");
-    });
-    std::string const failure = feed_and_sum(nodes, {.stall_after = std::chrono::milliseconds(100)}, [&](int i) {
-      if (i == 999) std::this_thread::sleep_for(std::chrono::milliseconds(600));
-    });
-    hiway::set_log_sink({});
-    return failure + logged;
+    return logged_by([&] { feed_and_sum(nodes, {.stall_after = std::chrono::milliseconds(100)}, rest_at_the_last); });
   });
   EXPECT_THAT(said[0],
               AllOf(HasSubstr("error: node 1: no progress for "), HasSubstr("\n  stage 'sum': 1 of 1 threads")));
   EXPECT_THAT(said[1], Not(HasSubstr("no progress")));
+}
+
+TEST(Seeing, ASignalToNode0AsksAllNodes) {
+  auto const said = on_nodes(shared_memory, 3, [&](hiway::Cluster& nodes) {
+    return logged_by([&] {
+      std::jthread asks;
+      if (nodes.node() == 0) {
+        asks = std::jthread([] {
+          std::this_thread::sleep_for(std::chrono::milliseconds(300));
+          kill(getpid(), SIGUSR1);
+        });
+      }
+      feed_and_sum(nodes, {}, [](int item) {
+        if (item == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1000));
+      });
+    });
+  });
+  for (char const* const part :
+       {"error: node 0: asked by SIGUSR1", "error: node 1: asked by SIGUSR1", "error: node 2: asked by SIGUSR1"})
+    EXPECT_THAT(said[0], HasSubstr(part));
+  EXPECT_THAT(said[1], IsEmpty());
+}
+
+TEST(Seeing, ASignalToAnotherNodeAsksThatOne) {
+  auto const said = on_nodes(shared_memory, 2, [&](hiway::Cluster& nodes) {
+    return logged_by([&] {
+      feed_and_sum(nodes, {}, [](int item) {
+        if (item != 999) return;
+        kill(getpid(), SIGUSR1);
+        std::this_thread::sleep_for(std::chrono::milliseconds(600));
+      });
+    });
+  });
+  EXPECT_THAT(said, ElementsAre(IsEmpty(), HasSubstr("error: asked by SIGUSR1")));
 }
 
 TEST(Seeing, AFailedRunLeavesATraceOfAllNodes) {

@@ -1,0 +1,108 @@
+#include "prometheus.hpp"
+
+#include <utility>
+
+#include "text.hpp"
+
+namespace hiway {
+namespace {
+
+/// One metric: a header that describes it, then its lines.
+class Metric {
+ public:
+  Metric(char const* name, char const* kind, char const* help) {
+    name_.append("hiway_").append(name);
+    text_.append("# HELP ").append(name_).append(" ").append(help);
+    text_.append("\n# TYPE ").append(name_).append(" ").append(kind).append("\n");
+  }
+  void add(std::string const& labels, std::string const& value) {
+    text_.append(name_);
+    if (!labels.empty()) text_.append("{").append(labels).append("}");
+    text_.append(" ").append(value).append("\n");
+    any_ = true;
+  }
+  [[nodiscard]] std::string text() const { return any_ ? text_ : std::string(); }
+
+ private:
+  std::string name_;
+  std::string text_;
+  bool any_ = false;
+};
+
+/// All lines of a metric stand together, whichever report they are of.
+class PrometheusFile {
+ public:
+  void add(std::string const& label, RunReport const& r) {
+    seconds_.add(label + "device=" + quoted_text(r.device), prometheus_number(r.seconds));
+    if (r.end_detection_us >= 0)
+      end_.add(label.substr(0, label.find(',')), prometheus_number(r.end_detection_us / 1e6));
+    for (StageReport const& s : r.stages) add(label + "stage=" + quoted_text(s.name), s);
+    for (TunnelReport const& t : r.tunnels) add(label + "tunnel=" + quoted_text(t.name), t);
+    for (LatencyReport const& l : r.latencies) add(label + "path=" + quoted_text(l.path), l);
+  }
+  [[nodiscard]] std::string text() const {
+    std::string all;
+    for (Metric const* m : {&seconds_, &end_, &tasks_, &busy_, &waits_, &items_, &bytes_, &batches_, &holds_, &spilled_,
+                            &groups_, &capacity_, &most_, &latency_})
+      all += m->text();
+    return all;
+  }
+
+ private:
+  void add(std::string const& stage, StageReport const& s) {
+    tasks_.add(stage, std::to_string(s.items));
+    if (s.busy >= 0) busy_.add(stage, prometheus_number(s.busy));
+    for (auto const& [list, what] : {std::pair{&s.items_of, "items"}, std::pair{&s.room_in, "room"}}) {
+      for (WaitReport const& w : *list) {
+        if (w.seconds >= 0)
+          waits_.add(stage + ",tunnel=" + quoted_text(w.tunnel) + ",for=\"" + what + "\"",
+                     prometheus_number(w.seconds));
+      }
+    }
+  }
+  void add(std::string const& tunnel, TunnelReport const& t) {
+    items_.add(tunnel, std::to_string(t.items));
+    bytes_.add(tunnel, std::to_string(t.items * t.item_bytes));
+    if (t.movement == "dma") batches_.add(tunnel, std::to_string(t.batches));
+    holds_.add(tunnel, std::to_string(t.holds));
+    spilled_.add(tunnel, std::to_string(t.spilled));
+    groups_.add(tunnel + ",of=\"puts\"", std::to_string(t.put_groups));
+    groups_.add(tunnel + ",of=\"gets\"", std::to_string(t.get_groups));
+    capacity_.add(tunnel, std::to_string(t.capacity_items));
+    if (t.most_items >= 0) most_.add(tunnel, prometheus_number(t.most_items));
+  }
+  void add(std::string const& path, LatencyReport const& l) {
+    if (l.samples == 0) return;
+    for (auto const& [quantile, us] : {std::pair{"0", l.least_us}, std::pair{"0.5", l.median_us},
+                                       std::pair{"0.99", l.p99_us}, std::pair{"1", l.most_us}})
+      latency_.add(path + ",quantile=\"" + quantile + "\"", prometheus_number(us / 1e6));
+  }
+
+  Metric seconds_{"run_seconds", "gauge", "Time of the run."};
+  Metric end_{"end_detection_seconds", "gauge", "From the last task of the last CPU stage to the announced end."};
+  Metric tasks_{"stage_tasks_total", "counter", "Tasks that the stage ended."};
+  Metric busy_{"stage_busy_ratio", "gauge", "Fraction of its time in which the stage waited for nothing."};
+  Metric waits_{"stage_wait_seconds_total", "counter", "Time that the stage's CPU threads waited for a tunnel."};
+  Metric items_{"tunnel_items_total", "counter", "Items put into the tunnel."};
+  Metric bytes_{"tunnel_bytes_total", "counter", "Their bytes."};
+  Metric batches_{"tunnel_batches_total", "counter", "Batches that were copied across the bus."};
+  Metric holds_{"tunnel_items", "gauge", "Items in the tunnel now."};
+  Metric spilled_{"tunnel_spilled_total", "counter", "Items that went to the spill pool."};
+  Metric groups_{"tunnel_contention_groups_total", "counter",
+                 "Claims that several warps of a GPU block made together."};
+  Metric capacity_{"tunnel_capacity_items", "gauge", "Items that fit."};
+  Metric most_{"tunnel_most_items", "gauge", "Largest occupancy that was sampled."};
+  Metric latency_{"latency_seconds", "summary", "Of sampled items, from begin to end of the path."};
+};
+
+}  // namespace
+
+std::string prometheus_text(std::vector<LabelledReport> const& reports) {
+  PrometheusFile file;
+  for (LabelledReport const& one : reports) file.add(one.label, *one.report);
+  return file.text();
+}
+
+std::string to_prometheus(RunReport const& report) { return prometheus_text({{"", &report}}); }
+
+}  // namespace hiway
