@@ -57,7 +57,8 @@ case $case in
   open_mpi)
     present mpirun.openmpi
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-    both mpirun.openmpi --oversubscribe -n 3
+    # It looks for ssh, which is not everywhere, though nothing starts on another host.
+    both mpirun.openmpi --mca plm_rsh_agent true --oversubscribe -n 3
     ;;
   mpich)
     present mpiexec.hydra
