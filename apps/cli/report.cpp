@@ -8,6 +8,7 @@
 #include "cli/bottleneck.hpp"
 #include "cli/graph_drawing.hpp"
 #include "cli/html.hpp"
+#include "cli/joined_tunnels.hpp"
 #include "cli/timeline.hpp"
 
 namespace cli {
@@ -239,12 +240,12 @@ std::string to_html(TraceFile const& trace, std::string const& path) {
   // All other names are of the trace, which was read as UTF-8.
   std::string const valid = Json(path).dump(-1, ' ', false, Json::error_handler_t::replace);
   auto const source = Json::parse(valid).get<std::string>();
-  std::vector<Finding> const found = find_bottleneck(trace.stats);
+  RunReport const whole = joined_tunnels(trace.stats);
+  std::vector<Finding> const found = find_bottleneck(whole);
   std::string const title = escaped(std::filesystem::path{source}.filename().string());
-  std::string const graph =
-      trace.stats.stages.empty()
-          ? ""
-          : "<div class=\"scroll\">" + draw_graph(trace.stats, found.front().subject) + "</div>\n";
+  std::string const graph = trace.stats.stages.empty()
+                                ? ""
+                                : "<div class=\"scroll\">" + draw_graph(whole, found.front().subject) + "</div>\n";
   return "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\" />\n<meta name=\"viewport\" "
          "content=\"width=device-width, initial-scale=1\" />\n<title>" +
          title + " \u2013 hiway report</title>\n<link rel=\"icon\" href=\"data:,\" />\n<style>\n" + report_css +

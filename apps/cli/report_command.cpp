@@ -4,6 +4,7 @@
 
 #include "cli/bad_input.hpp"
 #include "cli/bottleneck.hpp"
+#include "cli/joined_tunnels.hpp"
 #include "cli/output.hpp"
 #include "cli/report.hpp"
 #include "cli/trace_file.hpp"
@@ -28,7 +29,7 @@ int run_report(ReportRequest const& request) {
   }
   bool const written = write_or_say({request.out, page});
   std::string text;
-  for (Finding const& one : find_bottleneck(trace.stats)) text += one.text + "\n";
+  for (Finding const& one : find_bottleneck(joined_tunnels(trace.stats))) text += one.text + "\n";
   print(text);
   return written ? 0 : 1;
 }

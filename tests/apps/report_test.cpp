@@ -15,6 +15,7 @@
 #include "cli/bottleneck.hpp"
 #include "cli/graph_drawing.hpp"
 #include "cli/html.hpp"
+#include "cli/joined_tunnels.hpp"
 #include "cli/report.hpp"
 #include "cli/timeline.hpp"
 #include "cli/trace_file.hpp"
@@ -619,6 +620,61 @@ TEST(GraphDrawing, LayersEveryEdgeForwardsOnceBackwardEdgesAreTurned) {
       EXPECT_TRUE(from == to || layers.layer[from] < layers.layer[to]) << "seed " << seed;
     }
   }
+}
+
+// ---- tunnels between nodes
+
+/// Node 0 feeds, 1 and 2 sum up, and so does 0; 1 and 2 have a tunnel of their own besides.
+RunReport run_over_nodes() {
+  RunReport run = run_of({cpu("node 0: feed", 0.1, {}, {{"node 0: numbers", 0.9}}),
+                          cpu("node 0: sum", 0.1, {{"node 0: numbers (arriving)", 0.9}}, {}),
+                          cpu("node 1: sum", 1, {{"node 1: numbers", 0}}, {{"node 1: own", 0}}),
+                          cpu("node 1: show", 0, {{"node 1: own", 1}}, {}),
+                          cpu("node 2: sum", 1, {{"node 2: numbers", 0}}, {{"node 2: own", 0}}),
+                          cpu("node 2: show", 0, {{"node 2: own", 1}}, {})},
+                         {ring("node 0: numbers", 0.75, 0.125), ring("node 0: numbers (arriving)", 0, 0.25),
+                          ring("node 1: numbers", 0.5, 0), ring("node 1: own", 0, 1),
+                          ring("node 2: numbers", 0.5, 0.25), ring("node 2: own", 0, 1)});
+  run.tunnels[1].items = run.tunnels[1].finished = 1'000;
+  run.tunnels[2].items = run.tunnels[2].finished = 5'000;
+  run.tunnels[4].items = run.tunnels[4].finished = 4'000;
+  return run;
+}
+
+TEST(JoinedTunnels, PartsOfOneBetweenNodesAreOne) {
+  RunReport const whole = joined_tunnels(run_over_nodes());
+  ASSERT_EQ(whole.tunnels.size(), 3U);
+  EXPECT_EQ(whole.tunnels[0].name, "numbers");
+  EXPECT_EQ(whole.tunnels[0].items, 10'000U);
+  EXPECT_EQ(whole.tunnels[0].finished, 10'000U);
+  EXPECT_EQ(whole.tunnels[0].capacity_items, 256U);
+  EXPECT_EQ(whole.tunnels[0].mean_items, 4);
+  EXPECT_EQ(whole.tunnels[0].full, 0.75);
+  EXPECT_EQ(whole.tunnels[0].empty, 0.25);
+  EXPECT_EQ(whole.tunnels[1].name, "node 1: own");
+  EXPECT_EQ(whole.stages[0].room_in[0].tunnel, "numbers");
+  EXPECT_EQ(whole.stages[1].items_of[0].tunnel, "numbers");
+  EXPECT_EQ(whole.stages[4].items_of[0].tunnel, "numbers");
+  EXPECT_EQ(whole.stages[4].room_in[0].tunnel, "node 2: own");
+}
+
+TEST(JoinedTunnels, OfOneProcessStayAsTheyAre) {
+  RunReport const run =
+      run_of({cpu("a", 1, {}, {{"node x: t", 0}}), cpu("b", 1, {{"node 3:t", 0}, {"node 4: u", 0}}, {})},
+             {ring("node x: t", 0, 0), ring("node 3:t", 0, 0), ring("node 4: u", 0, 0)});
+  EXPECT_EQ(to_json(joined_tunnels(run)), to_json(run));
+}
+
+// By its part alone nobody puts what `sum` gets.
+TEST(Report, OfARunOverNodesNamesTheSlowStage) {
+  TraceFile trace;
+  trace.stats = run_over_nodes();
+  Finding const slow = verdict(joined_tunnels(trace.stats));
+  EXPECT_EQ(slow.kind, FindingKind::slow_stage);
+  EXPECT_EQ(slow.subject, "node 1: sum");
+  std::string const page = to_html(trace, "t.json");
+  EXPECT_NE(page.find(escaped(slow.text)), std::string::npos);
+  EXPECT_NE(page.find(">numbers<"), std::string::npos) << "in the graph";
 }
 
 /// All text of a page, and its tags, or what is not well-formed about it.
