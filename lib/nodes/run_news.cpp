@@ -78,7 +78,9 @@ void RunNews::say(std::string_view text) {
   tell(Kind::run_said, meeting_.node(), text.substr(0, most_bytes - number_bytes));
 }
 
-void RunNews::ask() { tell(Kind::run_asked, meeting_.node()); }
+void RunNews::ask() {
+  if (!has_verdict()) tell(Kind::run_asked, meeting_.node());  // N2
+}
 
 /// To node 0, or from there to all; the next look sends it. A beat is not queued where something is.
 void RunNews::tell(Kind kind, int node, std::string_view why) {
