@@ -12,7 +12,7 @@ import planted
 
 DOCUMENT = "docs/troubleshooting.md"
 ROOMS = ("lib/", "include/", "monitors/", "stencil/")
-REPORTS = ("lib/report.cpp", "lib/run_trace.cpp")
+REPORTS = ("lib/prometheus.cpp", "lib/report.cpp", "lib/run_trace.cpp")
 SOURCES = (".hpp", ".cuh", ".cpp", ".cu")
 # What nobody reads as a message: the compiler's, and the parts of a graph in dot.
 SILENT = ("GCC diagnostic", "digraph ", "(open inlet of", "(open outlet of", ", between nodes", r"\\nin each of")
