@@ -305,11 +305,16 @@ TEST(Hand, AStageOfSeveralReadersEndsItsTasksAfterItsPuts) {
 
 TEST(Hand, AReaderThatLeavesLeavesItsItemsToOthers) {
   std::atomic<std::uint64_t> got{0};
+  std::atomic<bool> has_left{false};
   RunReport const report = run(
       [&](Outlet<std::uint64_t> in) {
         bool const leaves = this_thread_context().thread == 0;
+        if (!leaves) has_left.wait(false);  // or it may take all, and the one that leaves has nothing in its hand
         std::uint64_t item = 0;
         for (std::uint64_t n = 0; (!leaves || n < many / 8) && in.next_h(item); ++n, ++got) in.end_task_h();
+        if (!leaves) return;
+        has_left = true;
+        has_left.notify_all();
       },
       many, 2);
   EXPECT_EQ(got, many);
