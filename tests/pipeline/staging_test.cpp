@@ -390,6 +390,17 @@ TEST(Staging, APutAfterTheCloseIsRefusedAtOnce) {
   EXPECT_FALSE(came_back);
 }
 
+TEST(Staging, IsOfTheThreadThatBeganIt) {
+  StagingOwner owner;
+  owner.reset(false);
+  EXPECT_FALSE(owner.is_this_thread(StageThread{}));
+  owner.begin(nullptr, false);
+  EXPECT_TRUE(owner.is_this_thread(StageThread{}));
+  std::jthread([&] { EXPECT_FALSE(owner.is_this_thread(StageThread{})); }).join();
+  owner.end(StageThread{});
+  EXPECT_FALSE(owner.is_this_thread(StageThread{}));
+}
+
 TEST(Staging, AnotherThreadMayPutByAStagesEnd) {
   constexpr std::uint64_t each = 20'000;
   std::atomic<std::uint64_t> sum{0};
