@@ -35,7 +35,7 @@ void Graph::split(std::uint32_t tunnel, bool is_put_here, bool is_got_here) {
   check_config(base);
   if (ends != EndsHere::departs_and_arrives) return;
   if (tunnels_[tunnel].arrival == no_id) {
-    TunnelBase& arrival = add_made(base, base.name() + " (arriving)");
+    TunnelBase& arrival = add_made(base, base.name() + " (arriving)");  // apps/cli/joined_tunnels.cpp reads it
     arrival.direction_ = get_end_of(declared);
     tunnels_[tunnel].arrival = arrival.id();
     check_config(arrival);

@@ -21,8 +21,8 @@ void write_or_throw(std::string const& path, std::string const& text, char const
 /// Graphviz is installed.
 void write_graph_where_asked(std::function<std::string()> const& graph) noexcept;
 
-/// HIWAY_STATS names a file. Its ending selects the form: .json, .prom, which is asked for, else a table; "-" is
-/// stderr.
+/// HIWAY_STATS names a file. Its ending selects the form: .json, .prom, whose text `prometheus` makes, else a table;
+/// "-" is stderr.
 void write_stats_where_asked(RunReport const& report, std::function<std::string()> const& prometheus) noexcept;
 
 }  // namespace hiway

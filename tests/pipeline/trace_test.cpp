@@ -189,7 +189,7 @@ void expect_a_slice_of_a_source_that_sleeps(std::size_t capacity_items) {
   std::vector<Slice> const tasks = trace.of("task");
   auto const found = std::ranges::find_if(tasks, [](Slice const& s) { return s.length > 80'000; });
   ASSERT_NE(found, tasks.end());
-  EXPECT_NEAR(found->length / 1000, 100, 15);
+  EXPECT_NEAR(found->length / 1000, 100, 5);
   EXPECT_LE(found->numbers.at("first"), 100);
   EXPECT_GT(found->numbers.at("first") + found->numbers.at("items"), 100);
   std::vector<Slice> const waits = trace.of("get");

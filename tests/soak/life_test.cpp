@@ -77,6 +77,9 @@ TEST(Life, OfAPipelineLeavesNoMemoryBehind) {
 #if !defined(HIWAY_SANITIZED)  // sanitizers keep freed memory
   if (warm.resident != 0) {
     EXPECT_LE(std::abs(last.outside_heaps() - warm.outside_heaps()), std::int64_t{1} << 20);
+    if (device() == "simt") {
+      EXPECT_LE(std::abs(last.resident - warm.resident), std::int64_t{1} << 20);
+    }
     EXPECT_LE(last.in_use, warm.in_use + (std::int64_t{1} << 18));
   }
 #endif

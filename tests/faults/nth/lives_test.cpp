@@ -274,6 +274,7 @@ TEST(LivesWithFaults, EndRightOrWithAnErrorThatNamesSomething) {
             << std::chrono::duration<double>(steady_clock::now() - began).count() << " s, " << wrong << " wrong; "
             << lives.tally() << "; " << lives.looks() << " looks; " << last << ", when warm " << warm << std::endl;
 #if !defined(HIWAY_SANITIZED)  // sanitizers keep freed memory
+  EXPECT_LE(last.resident, warm.resident + (std::int64_t{4} << 20));
   EXPECT_LE(last.outside_heaps(), warm.outside_heaps() + (std::int64_t{1} << 20));
   EXPECT_LE(last.in_use, warm.in_use + (std::int64_t{1} << 18));
 #endif
