@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <hiway/hiway.hpp>
+#include <hiway/pipeline.hpp>
 #include <span>
 #include <stdexcept>
 #include <vector>

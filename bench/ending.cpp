@@ -2,7 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
-#include <hiway/hiway.hpp>
+#include <hiway/pipeline.hpp>
 
 #include "cli/app.hpp"
 

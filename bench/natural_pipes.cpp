@@ -1,6 +1,6 @@
 // hiway's movers of bench natural: pipelines whose CPU stages put and get one item at a time, and the same by spans.
 #include <chrono>
-#include <hiway/hiway.hpp>
+#include <hiway/pipeline.hpp>
 #include <mutex>
 #include <span>
 #include <stdexcept>

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <hiway/hiway.hpp>
+#include <hiway/pipeline.hpp>
 #include <stdexcept>
 
 #include "bench/natural.hpp"

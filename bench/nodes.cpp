@@ -9,7 +9,7 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
-#include <hiway/hiway.hpp>
+#include <hiway/pipeline.hpp>
 #include <memory>
 #include <optional>
 #include <string>

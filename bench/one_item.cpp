@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <hiway/hiway.hpp>
+#include <hiway/pipeline.hpp>
 #include <thread>
 #include <utility>
 #include <vector>

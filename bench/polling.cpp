@@ -1,6 +1,6 @@
 // bench polling: what an idle pipeline takes from another kernel. A kernel that copies device memory, alone and beside a
 // pipeline whose persistent blocks, one on every SM, wait for items. Bytes are read and written ones together.
-#include <hiway/hiway.hpp>
+#include <hiway/pipeline.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -14,7 +14,7 @@
 #include <cuda/atomic>
 #include <exception>
 #include <functional>
-#include <hiway/hiway.hpp>
+#include <hiway/pipeline.hpp>
 #include <mutex>
 #include <span>
 #include <stdexcept>

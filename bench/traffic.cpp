@@ -3,7 +3,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <hiway/hiway.hpp>
+#include <hiway/pipeline.hpp>
 #include <mutex>
 #include <span>
 #include <stdexcept>

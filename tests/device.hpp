@@ -5,7 +5,8 @@
 #include <chrono>
 #include <string>
 
-#include "hiway/hiway.hpp"
+#include "hiway/pipeline.hpp"
+#include "tests/environment.hpp"
 
 namespace hiway_tests {
 
@@ -41,8 +42,11 @@ inline std::string name_of_device(int number) {
   return std::string(device() == "simt" ? "simt:" : "cuda:").append(std::to_string(number));
 }
 
+/// How long a run of a test may take.
+inline std::chrono::seconds longest_run() { return std::chrono::seconds(from_environment("HIWAY_RUN_SECONDS", 50)); }
+
 /// A configuration whose runs end in any case.
-inline hiway::PipelineConfig bounded(std::chrono::milliseconds deadline = std::chrono::seconds(50)) {
+inline hiway::PipelineConfig bounded(std::chrono::milliseconds deadline = longest_run()) {
   hiway::PipelineConfig config;
   config.device = device();
   config.deadline = deadline;

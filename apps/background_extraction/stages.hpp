@@ -10,7 +10,7 @@
 // device.
 #pragma once
 #include <cstdint>
-#include <hiway/hiway.hpp>
+#include <hiway/pipeline.hpp>
 
 #include "background_extraction/video.hpp"
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
-#include <hiway/hiway.hpp>
+#include <hiway/pipeline.hpp>
 #include <string_view>
 #include <vector>
 

@@ -5,7 +5,8 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
-#include <hiway/hiway.hpp>
+#include <hiway/cpus.hpp>
+#include <hiway/pipeline.hpp>
 #include <memory>
 #include <span>
 #include <thread>

@@ -6,7 +6,8 @@
 // select are sent its name. New creatures go by way of mutate, too, which leaves them as they are.
 #include <algorithm>
 #include <cstdint>
-#include <hiway/hiway.hpp>
+#include <hiway/cpus.hpp>
+#include <hiway/pipeline.hpp>
 #include <string>
 #include <utility>
 #include <vector>

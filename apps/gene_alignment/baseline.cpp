@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <future>
-#include <hiway/hiway.hpp>
+#include <hiway/pipeline.hpp>
 #include <span>
 #include <utility>
 #include <vector>

@@ -3,7 +3,8 @@
 #include <chrono>
 #include <cstdint>
 #include <future>
-#include <hiway/hiway.hpp>
+#include <hiway/cpus.hpp>
+#include <hiway/pipeline.hpp>
 #include <optional>
 #include <span>
 #include <string>

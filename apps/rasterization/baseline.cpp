@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <hiway/hiway.hpp>
+#include <hiway/pipeline.hpp>
 #include <memory>
 #include <span>
 #include <string>

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <hiway/hiway.hpp>
+#include <hiway/cpus.hpp>
+#include <hiway/pipeline.hpp>
 #include <span>
 #include <string>
 #include <utility>

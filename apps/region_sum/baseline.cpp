@@ -5,7 +5,7 @@
 #include <bit>
 #include <chrono>
 #include <cstdint>
-#include <hiway/hiway.hpp>
+#include <hiway/pipeline.hpp>
 #include <span>
 #include <vector>
 

@@ -5,7 +5,8 @@
 #include <barrier>
 #include <chrono>
 #include <cstdint>
-#include <hiway/hiway.hpp>
+#include <hiway/cpus.hpp>
+#include <hiway/pipeline.hpp>
 #include <mutex>
 #include <span>
 #include <string>

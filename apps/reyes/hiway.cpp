@@ -9,7 +9,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <hiway/hiway.hpp>
+#include <hiway/cpus.hpp>
+#include <hiway/pipeline.hpp>
 #include <string>
 #include <utility>
 #include <vector>

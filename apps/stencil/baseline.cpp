@@ -4,7 +4,8 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
-#include <hiway/hiway.hpp>
+#include <hiway/cpus.hpp>
+#include <hiway/pipeline.hpp>
 #include <string>
 #include <utility>
 #include <vector>

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <hiway/hiway.hpp>
+#include <hiway/pipeline.hpp>
 #include <span>
 #include <vector>
 

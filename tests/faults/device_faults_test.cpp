@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 
 #include "hiway/log.hpp"
+#include "hiway/stencil/stencil_tunnel.hpp"
 #include "tests/device.hpp"
 #include "tests/faults/faulty_device.hpp"
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "hiway/stencil/stencil_tunnel.hpp"
 #include "tests/device.hpp"
 
 namespace stencil_tests {

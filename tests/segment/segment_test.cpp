@@ -11,6 +11,7 @@
 
 #include <gmock/gmock.h>
 
+#include "hiway/segment/compose.hpp"
 #include "tests/device.hpp"
 #include "tests/environment.hpp"
 #include "tests/segment/shapes.hpp"
