@@ -102,11 +102,12 @@ void Observer::sample(Time now) {
   next_sample_ = end + std::max<std::chrono::nanoseconds>(sample_interval, rest_after_samples * (end - now));
 }
 
-/// Prints the table; on a terminal it replaces the previous one.
+/// Prints the table; on a terminal it replaces the previous one. Over nodes node 0 logs those of all.
 void Observer::show_table(Time now) {
   if (!table_is_due(now)) return;
   table_.next = now + table_.every;
   std::string const table = to_text(reports_.of(snapshot(), now));
+  if (over_nodes_.has_others()) return over_nodes_.log_at_node_0(LogLevel::info, "now\n" + table);
   std::fputs(((isatty(STDERR_FILENO) != 0 ? "\x1b[H\x1b[J" : "") + table).c_str(), stderr);
 }
 

@@ -12,6 +12,7 @@
 #include "hiway/hiway.hpp"
 #include "hiway/report.hpp"
 #include "lib/json.hpp"
+#include "tests/environment.hpp"
 #include "tests/nodes/ucx/clusters.hpp"
 
 namespace {
@@ -207,6 +208,15 @@ TEST(Seeing, ASignalToAnotherNodeAsksThatOne) {
     });
   });
   EXPECT_THAT(said, ElementsAre(IsEmpty(), HasSubstr("error: asked by SIGUSR1")));
+}
+
+TEST(Seeing, TablesOfAllNodesAreInNode0sLog) {
+  auto const said = on_nodes(shared_memory, 2, [&](hiway::Cluster& nodes) {
+    hiway_tests::Environment const watch("HIWAY_WATCH", "100");
+    return logged_by([&] { feed_and_sum(nodes, {}, rest_at_the_last); });
+  });
+  EXPECT_THAT(said[0], AllOf(HasSubstr("node 0: now\n"), HasSubstr("node 1: now\n"), HasSubstr("sum")));
+  EXPECT_THAT(said[1], IsEmpty());
 }
 
 TEST(Seeing, AFailedRunLeavesATraceOfAllNodes) {
