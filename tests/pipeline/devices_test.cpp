@@ -332,7 +332,7 @@ TEST(Devices, OneThatFailsEndsTheRunOfAll) {
 TEST(Devices, AStallSaysWhereAStageIs) {
   HIWAY_NEEDS_DEVICES(2);
   PipelineConfig config = bounded();
-  config.stall_after = std::chrono::milliseconds(50);
+  config.stall_after = std::max(soon, std::chrono::milliseconds(50));  // the kernels have started by then
   config.on_stall = OnStall::abort;
   Pipeline pipe(config);
   auto& there = pipe.create_tunnel<std::uint32_t>("there", Direction::gpu_to_gpu, {.capacity_items = 4});
