@@ -1,5 +1,5 @@
 // expect: hiway: the stage cannot be called with its tunnels
-#include <hiway/hiway.hpp>
+#include <hiway/pipeline.hpp>
 
 #if defined(REPAIRED)
 using Got = int;

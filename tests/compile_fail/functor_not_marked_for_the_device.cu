@@ -1,6 +1,6 @@
 // expect: calling a __host__ function\("Square::operator
 // expect below: calls_what_is_marked_HIWAY_DEVICE.*Square
-#include <hiway/hiway.hpp>
+#include <hiway/pipeline.hpp>
 
 #if !defined(REPAIRED)
 #undef HIWAY_DEVICE

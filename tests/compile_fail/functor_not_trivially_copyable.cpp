@@ -1,7 +1,7 @@
 // expect: hiway: add_gpu_stage: the functor is copied into the kernel and must be trivially copyable
 #include <vector>
 
-#include <hiway/hiway.hpp>
+#include <hiway/pipeline.hpp>
 
 struct Scale {
 #if !defined(REPAIRED)

@@ -1,5 +1,5 @@
 // expect: hiway: the stage's operator\(\) is a template \(an auto parameter\)
-#include <hiway/hiway.hpp>
+#include <hiway/pipeline.hpp>
 
 struct Square {
 #if defined(REPAIRED)

@@ -1,5 +1,5 @@
 // expect: hiway: create_tunnel<T>: T must be at most 64 KiB
-#include <hiway/hiway.hpp>
+#include <hiway/pipeline.hpp>
 
 #if defined(REPAIRED)
 constexpr int size_bytes = 64 * 1024;

@@ -1,7 +1,7 @@
 // expect: hiway: create_tunnel<T>: T must be trivially copyable
 #include <string>
 
-#include <hiway/hiway.hpp>
+#include <hiway/pipeline.hpp>
 
 #if defined(REPAIRED)
 using Item = char;

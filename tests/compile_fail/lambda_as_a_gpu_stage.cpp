@@ -1,5 +1,5 @@
 // expect: hiway: add_gpu_stage: no lambda runs on a GPU
-#include <hiway/hiway.hpp>
+#include <hiway/pipeline.hpp>
 
 struct Scale {
   int factor;

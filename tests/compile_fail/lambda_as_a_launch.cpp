@@ -1,5 +1,5 @@
 // expect: hiway: launch: no lambda runs on a GPU
-#include <hiway/hiway.hpp>
+#include <hiway/pipeline.hpp>
 
 struct Nothing {
   HIWAY_DEVICE void operator()() const {}

@@ -1,5 +1,5 @@
 // expect: hiway: a stage of a group is given per item, not as a loop
-#include <hiway/hiway.hpp>
+#include <hiway/pipeline.hpp>
 
 struct Halve {
 #if defined(REPAIRED)

@@ -1,5 +1,5 @@
 // expect: hiway: Outlet<T>: no spans of items above 256 bytes on a device: work on each in its slot with for_each_d
-#include <hiway/hiway.hpp>
+#include <hiway/pipeline.hpp>
 
 #if defined(REPAIRED)
 constexpr int size_bytes = 256;

@@ -1,5 +1,5 @@
 // expect: hiway: Inlet<T>: no spans of items above 256 bytes on a device: put each with put_in_place_d
-#include <hiway/hiway.hpp>
+#include <hiway/pipeline.hpp>
 
 #if defined(REPAIRED)
 constexpr int size_bytes = 256;

@@ -1,6 +1,6 @@
 // expect: calling a __host__ function.*from a __host__ __device__ function
 // expect below: calls_what_is_marked_HIWAY_DEVICE.*F=Square
-#include <hiway/hiway.hpp>
+#include <hiway/pipeline.hpp>
 
 #if !defined(REPAIRED)
 #undef HIWAY_DEVICE

@@ -1,5 +1,5 @@
 // expect: hiway: the stage returns a type whose values do not all fit the tunnel's item type
-#include <hiway/hiway.hpp>
+#include <hiway/pipeline.hpp>
 
 struct Square {
 #if defined(REPAIRED)

@@ -96,7 +96,8 @@ def find_package(source, prefix, work, *arguments):
     if configure(prefix, work, arguments).returncode != 0:
         sys.exit("consume.py: the project does not configure")
     build = pathlib.Path(work) / "build"
-    must("cmake", "--build", str(build))
+    # ccache sees paths from the project on: a build with CUDA and one without compile most of the library once.
+    must("cmake", "--build", str(build), env={**os.environ, "CCACHE_BASEDIR": str(build.parent), "CCACHE_NOHASHDIR": "1"})
     runs(build / "consumer", "-DHIWAY_COMPONENTS=cuda" in arguments)
     # The prefix and WORK lie in the same folder of the build tree, which in turn may lie in the source tree. The list
     # of the headers that were read (.ninja_deps) is among the files.
@@ -140,7 +141,8 @@ def boost_without_a_file(source, work, *arguments):
 def below_a_project(project, build, arguments):
     """hiway's sources are part of the project in that folder, and change nothing else in it."""
     must("cmake", "-S", str(project), "-B", str(build), *arguments)
-    must("cmake", "--build", str(build))
+    # ccache sees paths from the project on: a build with CUDA and one without compile most of the library once.
+    must("cmake", "--build", str(build), env={**os.environ, "CCACHE_BASEDIR": str(build.parent), "CCACHE_NOHASHDIR": "1"})
     runs(build / "consumer", "-DWITH_CUDA=ON" in arguments)
     tests = must("ctest", "-N", cwd=build).stdout
     if "Total Tests: 1\n" not in tests:
