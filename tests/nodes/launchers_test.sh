@@ -17,10 +17,11 @@ expect() {
   cat "$1" >&2
   exit 1
 }
-# both COMMAND...: two such jobs at once.
+# both COMMAND...: two such jobs at once, each in a folder of its own: two of Open MPI fail if they make theirs together.
 both() {
-  "$@" "$program" >one & local first=$!
-  "$@" "$program" >two || echo "ended with $?" >>two
+  mkdir -p first second
+  TMPDIR=$folder/first "$@" "$program" >one & local first=$!
+  TMPDIR=$folder/second "$@" "$program" >two || echo "ended with $?" >>two
   wait "$first" || echo "ended with $?" >>one
   expect one
   expect two
