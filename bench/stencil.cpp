@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <hiway/hiway.hpp>
+#include <hiway/pipeline.hpp>
+#include <hiway/stencil/stencil_tunnel.hpp>
 #include <memory>
 #include <string>
 #include <vector>

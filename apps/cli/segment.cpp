@@ -1,6 +1,7 @@
 #include "cli/segment.hpp"
 
 #include <algorithm>
+#include <hiway/segment/segment_base.hpp>
 #include <utility>
 
 #include "cli/bad_input.hpp"

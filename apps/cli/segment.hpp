@@ -1,11 +1,17 @@
 // What applications choose of a segment alike, and what a run says of it.
 #pragma once
 #include <cstdint>
-#include <hiway/segment/segment.hpp>
+#include <hiway/segment/queue.hpp>
+#include <hiway/segment/segment_config.hpp>
+#include <hiway/segment/sizing.hpp>
 #include <string>
 #include <vector>
 
 #include "cli/app.hpp"
+
+namespace hiway::segment {
+class SegmentBase;
+}
 
 namespace cli {
 

@@ -9,7 +9,8 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
-#include <hiway/hiway.hpp>
+#include <hiway/pipeline.hpp>
+#include <hiway/stencil/stencil_tunnel.hpp>
 #include <string>
 #include <thread>
 #include <utility>

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <hiway/hiway.hpp>
+#include <hiway/cpus.hpp>
+#include <hiway/pipeline.hpp>
+#include <hiway/stencil/stencil_tunnel.hpp>
 #include <string>
 #include <utility>
 #include <vector>
