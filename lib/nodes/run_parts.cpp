@@ -20,11 +20,6 @@ constexpr char goes_on = '+';  // the first byte of a piece
 constexpr char is_last = '.';
 
 /// What node 0 answers. All nodes are machines of one kind.
-struct ClockAnswer {
-  std::int64_t now_ns = 0;
-  std::int64_t origin_ns = 0;
-};
-
 std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(steady_clock::now().time_since_epoch()).count();
 }
@@ -132,9 +127,9 @@ std::optional<Origin> origin_of_node_0(RunOfNodes const& run) {
     std::int64_t const asked = now_ns();
     send(run, Kind::run_clock, {});
     std::optional<ClockAnswer> const said = hear_clock(run);
-    std::int64_t const half = (now_ns() - asked + 1) / 2;
+    std::int64_t const heard = now_ns();
     if (!said) return std::nullopt;
-    if (half < best.error_ns) best = {said->origin_ns + asked + half - said->now_ns, half};
+    if (Origin const origin = origin_of(*said, asked, heard); origin.error_ns < best.error_ns) best = origin;
   }
   return best;
 }

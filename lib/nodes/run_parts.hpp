@@ -42,6 +42,17 @@ struct Origin {
   std::int64_t error_ns = 0;  ///< at most so much earlier or later
 };
 
+/// Node 0's clock, and its origin by that clock.
+struct ClockAnswer {
+  std::int64_t now_ns = 0;
+  std::int64_t origin_ns = 0;
+};
+/// What an answer tells that came at `heard_ns` to a question of `asked_ns`, both by this node's clock.
+[[nodiscard]] constexpr Origin origin_of(ClockAnswer const& said, std::int64_t asked_ns, std::int64_t heard_ns) {
+  std::int64_t const half = (heard_ns - asked_ns + 1) / 2;
+  return {said.origin_ns + asked_ns + half - said.now_ns, half};
+}
+
 /// At node 0: by number; its own is empty. `lost`: a node that is not waited for, or -1. *Throws* Error if the system
 /// cannot do it.
 [[nodiscard]] std::vector<Part> gather_parts(RunOfNodes const& run, std::int64_t origin_ns, int lost);

@@ -13,6 +13,7 @@ using hiway::detail::nodes::give_part;
 using hiway::detail::nodes::Listener;
 using hiway::detail::nodes::Meeting;
 using hiway::detail::nodes::Origin;
+using hiway::detail::nodes::origin_of;
 using hiway::detail::nodes::Part;
 using hiway::detail::nodes::RunNews;
 using hiway::detail::nodes::RunOfNodes;
@@ -60,6 +61,20 @@ TEST(RunParts, EachNodeGivesItsOwn) {
   ASSERT_EQ(gathered.size(), 3u);
   EXPECT_EQ(gathered[1].text, std::string((3 << 20) + 5, 'b') + "2");
   EXPECT_EQ(gathered[2].text, std::string(3 << 20, 'c') + "2");
+}
+
+// Node 0 looks at its clock at some time between question and answer, and its clock may show anything.
+TEST(RunParts, NodeZerosClockIsReadBetweenQuestionAndAnswer) {
+  constexpr std::int64_t asked = 1'000, origin = -7;
+  for (std::int64_t const heard : {asked, asked + 1, asked + 300, asked + 301}) {
+    for (std::int64_t const other_clock : {std::int64_t{-5'000'000'000}, std::int64_t{0}, std::int64_t{80}}) {
+      for (std::int64_t const looked : {asked, (asked + heard) / 2, heard}) {
+        Origin const seen = origin_of({looked + other_clock, origin + other_clock}, asked, heard);
+        EXPECT_LE(std::abs(seen.ns - origin), seen.error_ns) << heard << ", " << looked;
+        EXPECT_EQ(seen.error_ns, (heard - asked + 1) / 2);
+      }
+    }
+  }
 }
 
 TEST(RunParts, ANodeLearnsWhenNode0Began) {
