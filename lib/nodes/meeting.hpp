@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lib/nodes/channels.hpp"
@@ -27,6 +28,8 @@ class Meeting {
   explicit Meeting(Launch const& launch);
   /// The same at node 0, with the place where it listens already.
   Meeting(Launch const& launch, Listener const& listener);
+  /// All are here: the node has its connections.
+  Meeting(Launch const& launch, Channels channels) : launch_(launch), channels_(std::move(channels)) {}
   Meeting(Meeting const&) = delete;
   Meeting& operator=(Meeting const&) = delete;
 

@@ -9,7 +9,6 @@ namespace hiway::detail::nodes {
 namespace {
 
 using std::chrono::milliseconds;
-using std::chrono::steady_clock;
 
 constexpr std::chrono::microseconds between_looks{200};
 
@@ -39,8 +38,7 @@ void RunNews::begin() {
   next_look_ = {};
 }
 
-bool RunNews::step() {
-  Time const now = steady_clock::now();
+bool RunNews::step(Time now) {
   if (now < next_look_) return false;
   next_look_ = now + between_looks;
   silence_.listens(now);

@@ -37,6 +37,8 @@ namespace hiway::detail::nodes {
 /// *Threads*: one at a time.
 class RunNews {
  public:
+  using Time = Silence::Time;
+
   /// `patience`: a node that says nothing for so long has failed. *Lifetime*: the Meeting outlives it.
   explicit RunNews(Meeting& meeting, std::chrono::milliseconds patience = std::chrono::seconds(1));
 
@@ -45,7 +47,9 @@ class RunNews {
   void begin();
   /// Sends and receives what can be; true if something was heard. Never waits. Cheap to call often: it looks at the
   /// connections every 0.2 ms at most. *Throws* Error if the system cannot do it.
-  bool step();
+  bool step() { return step(std::chrono::steady_clock::now()); }
+  /// The same at that time, by any clock.
+  bool step(Time now);
   /// Of the run, on all nodes.
   [[nodiscard]] std::uint32_t number() const noexcept { return number_; }
   /// This node's part of the run has ended well.
@@ -77,8 +81,6 @@ class RunNews {
   [[nodiscard]] bool is_settled() const noexcept { return run_.is_settled; }
 
  private:
-  using Time = Silence::Time;
-
   struct Run {
     bool is_over = false;
     std::optional<Failure> failure;
