@@ -18,7 +18,7 @@ FLOORS = [
     (0, r"include/hiway/machine/.*"),
     (1, r"include/hiway/(cluster|link|ring|relay|memory|backend)\.hpp"),
     (1, r"include/hiway/(grouping|launch|ring)/.*"),
-    (2, r"lib/nodes/(node_line\.[ch]pp|ucx/(line|registered)[^/]*)"),
+    (2, r"lib/nodes/(node_line\.[ch]pp|line/.*|ucx/(network|registered)[^/]*)"),
     (1, r"lib/(backend|nodes|simt)/.*|lib/(affinity|arena|asymmetric_fences|bell|cpu_contention|futex|machine|word_copies)\.[ch]pp"),
     (2, r"include/hiway/(branches|tunnel|inlet|outlet|stage|group|persistent|termination)\.hpp"),
     (2, r"include/hiway/(inlet|outlet|segment|stencil|plan|termination)/.*"),

@@ -1,5 +1,5 @@
 // nodes.pml: the end of a pipeline over nodes. Rules "Over nodes" of docs/termination.md; L1, L2 and L4 of
-// lib/nodes/node_line.hpp, U1 and U2 of lib/nodes/ucx/line.hpp, N1 and N2 of lib/nodes/run_news.hpp, S2 of
+// lib/nodes/node_line.hpp, U1 and U2 of lib/nodes/line/line.hpp, N1 and N2 of lib/nodes/run_news.hpp, S2 of
 // lib/pipeline/run_over_nodes.hpp.
 //
 // Tunnel 0 leads from sources to work, tunnel 1 from work back to a sink at node 0. Both cross. On a node that puts

@@ -2,7 +2,7 @@
 
 #include "hiway/error.hpp"
 #include "lib/nodes/hello.hpp"
-#include "lib/nodes/ucx/status.hpp"
+#include "lib/nodes/node_name.hpp"
 
 namespace hiway::detail::nodes {
 namespace {

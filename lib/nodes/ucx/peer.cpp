@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "hiway/error.hpp"
+#include "lib/nodes/node_name.hpp"
 #include "lib/nodes/ucx/status.hpp"
 
 namespace hiway::detail::nodes {

@@ -8,6 +8,7 @@
 #include "hiway/error.hpp"
 #include "hiway/machine/thread_machine.hpp"
 #include "lib/nodes/ucx/message.hpp"
+#include "lib/nodes/node_name.hpp"
 #include "lib/nodes/ucx/status.hpp"
 
 namespace hiway::detail::nodes {

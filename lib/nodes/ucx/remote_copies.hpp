@@ -3,6 +3,8 @@
 //   a direct peer (peer.hpp)  a memcpy for each row of each copy; a store by release for each word; ring (port.hpp N1)
 //   the others                messages for each row of each copy; one for each word (message.hpp)
 //
+// What a line's network must keep (lib/nodes/line/network.hpp), and what else holds here:
+//
 //   O1  A submission's words arrive after its copies, and after all of the submissions before it.
 //       - Direct: the same thread makes them in this order, the words by release; the other side acquires.
 //       - Messages: UCX promises no order. It holds for TCP, by version 1.13.1's sources: all messages go by the

@@ -107,18 +107,26 @@ class Got {
 /// One node's part of a program whose roads all have one stage that writes and one that reads.
 class Traffic {
  public:
-  explicit Traffic(Node& node, hiway::PipelineConfig config = {}) : pipe(config), node_(node) {}
+  /// As MakeNodeLine.
+  using MakeLine = std::function<std::unique_ptr<hiway::detail::nodes::NodeLine>(
+      hiway::detail::nodes::Meeting&, std::vector<hiway::detail::nodes::Departure>,
+      std::vector<hiway::detail::nodes::Arrival>, std::chrono::steady_clock::time_point)>;
+
+  explicit Traffic(Node& node, hiway::PipelineConfig config = {})
+      : Traffic(node.meeting, hiway::detail::nodes::ucx_node_line(), config) {}
+  Traffic(hiway::detail::nodes::Meeting& meeting, MakeLine make_line, hiway::PipelineConfig config = {})
+      : pipe(config), meeting_(meeting), make_line_(std::move(make_line)) {}
 
   hiway::Pipeline pipe;
 
   /// Ends of a tunnel on this node, made by the test itself.
   template <class Item>
   void depart(hiway::Tunnel<Item>& tunnel, std::uint32_t number, Road const& road) {
-    departures_.push_back({number, tunnel.open_outlet().view(), sizeof(Item), road.capacity, road.to(node_.number())});
+    departures_.push_back({number, tunnel.open_outlet().view(), sizeof(Item), road.capacity, road.to(meeting_.node())});
   }
   template <class Item>
   void arrive(hiway::Tunnel<Item>& tunnel, std::uint32_t number, Road const& road) {
-    arrivals_.push_back({number, tunnel.open_inlet().view(), sizeof(Item), road.capacity, road.from(node_.number())});
+    arrivals_.push_back({number, tunnel.open_inlet().view(), sizeof(Item), road.capacity, road.from(meeting_.node())});
   }
 
   /// Adds a road: CPU stages that put and get its items one by one. `after_each` is called by the reader, `before_each`
@@ -133,13 +141,13 @@ class Traffic {
     got_.push_back(std::make_unique<Got>(own));
     Got& got = *got_.back();
     std::string const name = std::to_string(number);
-    if (Road::has(road.writers, node_.number())) {
+    if (Road::has(road.writers, meeting_.node())) {
       auto& out =
           pipe.create_tunnel<Item>("out" + name, hiway::Direction::cpu_to_cpu, {.capacity_items = road.capacity});
       depart(out, number, road);
       pipe.add_cpu_stage("write" + name, writer<Item>(own, before_each), hiway::into(out));
     }
-    if (Road::has(road.readers, node_.number())) {
+    if (Road::has(road.readers, meeting_.node())) {
       auto& in = pipe.create_tunnel<Item>("in" + name, hiway::Direction::cpu_to_cpu, {.capacity_items = road.capacity});
       arrive(in, number, road);
       pipe.add_cpu_stage(
@@ -158,7 +166,7 @@ class Traffic {
   template <class Item>
   auto writer(
       Road const& road, std::function<void(std::uint32_t)> before_each = [](std::uint32_t) {}) const {
-    auto const at = std::find(road.writers.begin(), road.writers.end(), node_.number()) - road.writers.begin();
+    auto const at = std::find(road.writers.begin(), road.writers.end(), meeting_.node()) - road.writers.begin();
     std::uint32_t const first = static_cast<std::uint32_t>(at) * road.items;
     return [first, items = road.items, before_each](hiway::Inlet<Item> into) {
       for (std::uint32_t i = 0; i != items; ++i) {
@@ -169,7 +177,7 @@ class Traffic {
   }
 
   /// All nodes call it once, after all ends are there.
-  void connect() { line_ = hiway::detail::nodes::ucx_node_line()(node_.meeting, departures_, arrivals_, Node::soon()); }
+  void connect() { line_ = make_line_(meeting_, departures_, arrivals_, Node::soon()); }
   /// A run, until all nodes' are over.
   void run() {
     begin();
@@ -186,9 +194,9 @@ class Traffic {
   [[nodiscard]] std::string run_that_fails(int where) {
     begin();
     pipe.start();
-    if (node_.number() == where) {
+    if (meeting_.node() == where) {
       (void)error_of([&] { step_until([] { return false; }); });
-      (void)node_.meeting.exchange({});
+      (void)meeting_.exchange({});
     } else {
       all_are_done();
       pipe.abort();
@@ -198,11 +206,11 @@ class Traffic {
   /// A run that node `where` does not begin; the others give up when they have waited for a while.
   void begin_without(int where) {
     ++run_;
-    if (node_.number() != where) {
+    if (meeting_.node() != where) {
       auto const until = steady_clock::now() + std::chrono::milliseconds(50);
       (void)error_of([&] { line_->begin(run_, [&] { expect(steady_clock::now() < until, "a node fails"); }); });
     }
-    (void)node_.meeting.exchange({});
+    (void)meeting_.exchange({});
   }
   void begin() {
     for (auto const& got : got_) got->clear();
@@ -217,11 +225,11 @@ class Traffic {
       if (n % 4096 == 0) expect(steady_clock::now() < until, "the run ends in time");
     }
   }
-  /// Others may need this one's steps until then (UcxLine U2).
+  /// Others may need this one's steps until then (Line U2).
   void all_are_done() {
     std::atomic<bool> all{false};
     std::thread waits([&] {
-      (void)error_of([&] { (void)node_.meeting.exchange({}); });
+      (void)error_of([&] { (void)meeting_.exchange({}); });
       all = true;
     });
     step_until([&] { return all.load(); });
@@ -233,7 +241,7 @@ class Traffic {
     expect(got.all_whole(), "all items are whole");
     std::vector<std::uint64_t> counts;
     std::vector<std::uint32_t> times(got.times().size());
-    for (auto const& of_node : node_.meeting.exchange(std::as_bytes(std::span(got.times())))) {
+    for (auto const& of_node : meeting_.exchange(std::as_bytes(std::span(got.times())))) {
       std::uint64_t& count = counts.emplace_back();
       for (std::size_t i = 0; i != times.size(); ++i) {
         auto const n = static_cast<std::uint32_t>(of_node[i]);
@@ -249,7 +257,8 @@ class Traffic {
   [[nodiscard]] hiway::detail::nodes::NodeLine& line() { return *line_; }
 
  private:
-  Node& node_;
+  hiway::detail::nodes::Meeting& meeting_;
+  MakeLine make_line_;
   std::vector<std::unique_ptr<Road>> roads_;
   std::vector<std::unique_ptr<Got>> got_;
   std::vector<hiway::detail::nodes::Departure> departures_;

@@ -1,7 +1,7 @@
 // Naps end when something comes.
 #include <random>
 
-#include "lib/nodes/ucx/arrived_words.hpp"
+#include "lib/nodes/line/arrived_words.hpp"
 #include "lib/nodes/ucx/remote_copies.hpp"
 #include "tests/nodes/ucx/processes.hpp"
 

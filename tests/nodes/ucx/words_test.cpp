@@ -1,7 +1,7 @@
 // What is read of landing words, and what a node tells of itself. Nothing here calls UCX.
 #include <cstring>
 
-#include "lib/nodes/ucx/arrived_words.hpp"
+#include "lib/nodes/line/arrived_words.hpp"
 #include "lib/nodes/ucx/introduction.hpp"
 #include "tests/nodes/together.hpp"
 

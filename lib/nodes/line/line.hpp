@@ -1,7 +1,7 @@
-// UcxLine: a NodeLine by UCX. One port; one submission to each node in a step; lanes as line_lane.hpp says.
+// Line: a NodeLine on a Network. One submission to each node in a step; lanes as line_lane.hpp says.
 //
 //   U1  What is counted begins at 0 in each run. begin() meets the others twice: after the first time all that they
-//       sent before is here, since a node's words arrive in order (remote_copies.hpp O1); then each node sets its words
+//       sent before is here, since a node's words arrive in order (network.hpp O1); then each node sets its words
 //       to 0; after the second time all have done so. A meeting's number is of its run, not a count: a run may begin on
 //       some nodes only, since it fails on others before they meet.
 //   U2  What a node sends last is that its departures have ended. The network may still need its progress then. So
@@ -15,26 +15,27 @@
 
 #include "lib/nodes/meeting.hpp"
 #include "lib/nodes/node_line.hpp"
-#include "lib/nodes/ucx/arrived_words.hpp"
-#include "lib/nodes/ucx/line_in.hpp"
-#include "lib/nodes/ucx/line_mail.hpp"
-#include "lib/nodes/ucx/line_out.hpp"
-#include "lib/nodes/ucx/port.hpp"
+#include "lib/nodes/line/arrived_words.hpp"
+#include "lib/nodes/line/line_in.hpp"
+#include "lib/nodes/line/line_mail.hpp"
+#include "lib/nodes/line/line_out.hpp"
+#include "lib/nodes/line/network.hpp"
 
 namespace hiway::detail::nodes {
 
 /// *Threads*: one at a time.
-class UcxLine final : public NodeLine {
+class Line final : public NodeLine {
  public:
   /// As MakeNodeLine.
-  UcxLine(Meeting& meeting, std::vector<Departure> departures, std::vector<Arrival> arrivals, Port::Deadline until);
+  Line(std::unique_ptr<Network> network, Meeting& meeting, std::vector<Departure> departures,
+       std::vector<Arrival> arrivals, Deadline until);
 
   void begin(std::uint64_t run, std::function<void()> const& look) override;
   bool step() override;
   [[nodiscard]] bool is_done() const override;
-  [[nodiscard]] bool begin_nap() override { return port_.begin_nap() && !arrived_.step(); }
-  void end_nap() override { port_.end_nap(); }
-  [[nodiscard]] int descriptor() const override { return port_.descriptor(); }
+  [[nodiscard]] bool begin_nap() override { return network_->begin_nap() && !arrived_.step(); }
+  void end_nap() override { network_->end_nap(); }
+  [[nodiscard]] int descriptor() const override { return network_->descriptor(); }
 
  private:
   /// What a node tells the others: where its words `met` are, and its ends of lanes.
@@ -43,7 +44,6 @@ class UcxLine final : public NodeLine {
     std::vector<LaneAddress> lanes;
   };
 
-  void connect(Meeting& meeting, Port::Deadline until);
   [[nodiscard]] Ends place(std::vector<Departure> const& departures, std::vector<Arrival> const& arrivals);
   [[nodiscard]] static std::vector<Ends> tell_all(Meeting& meeting, Ends const& own);
   void make_mails();
@@ -60,10 +60,10 @@ class UcxLine final : public NodeLine {
   std::uint32_t node_;
   std::uint32_t size_;
   std::vector<std::unique_ptr<std::byte[]>> copied_from_;  // of lanes
-  Port port_;
-  Word<std::uint64_t>* met_ = nullptr;         // in the port's memory; by the node that writes it
+  std::unique_ptr<Network> network_;
+  Word<std::uint64_t>* met_ = nullptr;         // in memory that others write; by the node that writes it
   std::vector<std::uint64_t> met_there_;       // by node: address of the word that this one writes
-  std::vector<Word<std::uint64_t>*> landing_;  // of lanes, in the port's memory
+  std::vector<Word<std::uint64_t>*> landing_;  // of lanes, in memory that others write
   ArrivedWords arrived_;
   std::vector<std::unique_ptr<LineMail>> mails_;  // by node
   std::vector<std::unique_ptr<LineOut>> departures_;

@@ -9,8 +9,8 @@
 #include "hiway/machine/stage_thread.hpp"
 #include "hiway/machine/thread_machine.hpp"
 #include "lib/nodes/node_line.hpp"
-#include "lib/nodes/ucx/line_lane.hpp"
-#include "lib/nodes/ucx/line_mail.hpp"
+#include "lib/nodes/line/line_lane.hpp"
+#include "lib/nodes/line/line_mail.hpp"
 
 namespace hiway::detail::nodes {
 

@@ -1,9 +1,9 @@
-#include "lib/nodes/ucx/line_lane.hpp"
+#include "lib/nodes/line/line_lane.hpp"
 
 #include <string>
 
 #include "hiway/error.hpp"
-#include "lib/nodes/ucx/status.hpp"
+#include "lib/nodes/node_name.hpp"
 
 namespace hiway::detail::nodes {
 

@@ -1,4 +1,4 @@
-#include "lib/nodes/ucx/line_out.hpp"
+#include "lib/nodes/line/line_out.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,15 +1,16 @@
 // ArrivedWords: words that other nodes have written into this node's memory, handed on to the words that tunnels read.
 //
 //   word      written by                               read by
-//   landing   the other node: directly, or through     step() alone, in the port's thread, after its progress()
-//             this port's progress()
+//   landing   the other node: directly, or through     step() alone, in the line's thread, after that
+//             the network's progress()
 //   local     step() alone                             relays, by acquire
 //
 //   W1  A landing word's values grow. What is read of it is never more than the last value that was sent, and
 //       everything that value v tells of has arrived when anything above the value before v is read:
 //       - A word that a direct node stores is eight aligned bytes, by one store: it is read whole. The store follows
-//         the node's fence (remote_copies.hpp O1), and the load acquires.
-//       - A word that progress() stores is stored by this thread, after the items, and whole (port.hpp N5).
+//         the node's fence (network.hpp O1), and the load acquires.
+//       - A word that progress() stores is stored by this thread, after the items, and whole
+//         (lib/nodes/ucx/port.hpp N5).
 //         Nothing would be lost if it had come in part, lowest byte first: the first bytes of the new value v, then
 //         the last ones of the old value u. The upper part is u's then, and what is read is less than v if the upper
 //         parts differ, and v otherwise.
@@ -28,13 +29,13 @@ namespace hiway::detail::nodes {
 
 static_assert(std::endian::native == std::endian::little);  // W1
 
-/// *Threads*: the port's.
+/// *Threads*: the line's.
 class ArrivedWords {
  public:
-  /// From now on step() hands on `landing`, which lies in the port's memory. Both words are equal at this time.
+  /// From now on step() hands on `landing`, which other nodes write. Both words are equal at this time.
   void add(Word<std::uint64_t>& landing, Word<std::uint64_t>& local) { pairs_.push_back({&landing, &local}); }
 
-  /// Hands on what has come, after Port::progress(); true if something had. Never waits.
+  /// Hands on what has come, after Network::progress(); true if something had. Never waits.
   bool step() {
     ThreadMachine const m;
     bool news = false;

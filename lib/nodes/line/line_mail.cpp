@@ -1,4 +1,4 @@
-#include "lib/nodes/ucx/line_mail.hpp"
+#include "lib/nodes/line/line_mail.hpp"
 
 #include "hiway/machine/thread_machine.hpp"
 

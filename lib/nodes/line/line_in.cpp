@@ -1,4 +1,4 @@
-#include "lib/nodes/ucx/line_in.hpp"
+#include "lib/nodes/line/line_in.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -13,8 +13,8 @@
 #include "hiway/machine/stage_thread.hpp"
 #include "hiway/machine/thread_machine.hpp"
 #include "lib/nodes/node_line.hpp"
-#include "lib/nodes/ucx/line_lane.hpp"
-#include "lib/nodes/ucx/line_mail.hpp"
+#include "lib/nodes/line/line_lane.hpp"
+#include "lib/nodes/line/line_mail.hpp"
 
 namespace hiway::detail::nodes {
 
@@ -22,7 +22,7 @@ namespace hiway::detail::nodes {
 class LaneOut {
  public:
   /// `other`: its other end, which `mail` leads to. `own`: room for as many items, for copies; null where none are
-  /// needed (LineMail::here). *Lifetime*: `own` outlives the port, which may still read it.
+  /// needed (LineMail::here). *Lifetime*: `own` outlives the network, which may still read it.
   LaneOut(LineMail& mail, LaneAddress const& other, std::byte* own);
   LaneOut(LaneOut const&) = delete;
   LaneOut& operator=(LaneOut const&) = delete;

@@ -2,35 +2,33 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <vector>
 
 #include "hiway/backend.hpp"
-#include "lib/nodes/ucx/port.hpp"
-#include "lib/nodes/ucx/remote_copies.hpp"
+#include "lib/nodes/line/network.hpp"
 
 namespace hiway::detail::nodes {
 
-/// *Threads*: the port's. *Lifetime*: ends before the port does.
+/// *Threads*: the line's. *Lifetime*: ends before the network does.
 class LineMail {
  public:
-  /// To the port's own node: no copies, and words are stored at once by send().
+  /// To the line's own node: no copies, and words are stored at once by send().
   LineMail() = default;
-  /// Only after Port::connect(), to another node.
-  LineMail(Port& port, int node) : peer_(&port.peer(node)), copies_(std::in_place, port, node) {}
+  /// Only after Network::connect(), to another node.
+  LineMail(Network& network, int node) : network_(&network), node_(node), copies_(network.copies_to(node)) {}
   LineMail(LineMail const&) = delete;
   LineMail& operator=(LineMail const&) = delete;
 
   /// Where these bytes of that node's memory lie in this process's address space; null: they must be copied there.
   [[nodiscard]] std::byte* here(std::uint64_t address, std::size_t bytes) const {
-    if (peer_ == nullptr) return reinterpret_cast<std::byte*>(address);
-    return peer_->is_direct() ? peer_->here(address, bytes) : nullptr;
+    return network_ == nullptr ? reinterpret_cast<std::byte*>(address) : network_->here(node_, address, bytes);
   }
 
   /// At the beginning of a step: looks at what has completed. *Throws* Error that names the node.
   void look();
   /// Whether this step may send; does not change in a step.
-  [[nodiscard]] bool has_room() const noexcept { return submitted_ - completed_ < RemoteCopies::most_under_way; }
+  [[nodiscard]] bool has_room() const noexcept { return submitted_ - completed_ < CopyStream::most_under_way; }
   /// Until send(), nobody changes the source; nor after it, until `next()`, as it was before, has completed.
   void add(Copy const& copy) { rows_.push_back(copy); }
   void add(std::uint64_t word, std::uint64_t value) {
@@ -47,8 +45,9 @@ class LineMail {
   [[nodiscard]] bool is_idle() const noexcept { return submitted_ == completed_ && rows_.empty() && words_.empty(); }
 
  private:
-  Peer* peer_ = nullptr;                ///< null: the port's own node
-  std::optional<RemoteCopies> copies_;  ///< to others
+  Network* network_ = nullptr;  ///< null: to the line's own node
+  int node_ = -1;               ///< of others, as is the next
+  std::unique_ptr<CopyStream> copies_;
   std::vector<Copy> rows_;
   std::vector<WordCopy> words_;
   std::uint64_t submitted_ = 0;

@@ -1,4 +1,4 @@
-#include "lib/nodes/ucx/line.hpp"
+#include "lib/nodes/line/line.hpp"
 
 #include <chrono>
 #include <cstring>
@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "hiway/error.hpp"
-#include "lib/nodes/ucx/status.hpp"
+#include "lib/nodes/node_name.hpp"
 
 namespace hiway::detail::nodes {
 namespace {
@@ -31,13 +31,13 @@ LaneAddress own_end(End const& end, int node, LaneEnd which) {
 
 }  // namespace
 
-UcxLine::UcxLine(Meeting& meeting, std::vector<Departure> departures, std::vector<Arrival> arrivals,
-                 Port::Deadline until)
+Line::Line(std::unique_ptr<Network> network, Meeting& meeting, std::vector<Departure> departures,
+           std::vector<Arrival> arrivals, Deadline until)
     : node_(static_cast<std::uint32_t>(meeting.node())),
       size_(static_cast<std::uint32_t>(meeting.size())),
-      port_(meeting.node(), meeting.size()) {
+      network_(std::move(network)) {
   Ends const own = place(departures, arrivals);
-  connect(meeting, until);
+  network_->connect(meeting, until);
   std::vector<Ends> const all = tell_all(meeting, own);
   for (Ends const& of_node : all) met_there_.push_back(of_node.met + node_ * sizeof(Word<std::uint64_t>));
   make_mails();
@@ -54,19 +54,8 @@ UcxLine::UcxLine(Meeting& meeting, std::vector<Departure> departures, std::vecto
   }
 }
 
-void UcxLine::connect(Meeting& meeting, Port::Deadline until) {
-  std::vector<Bytes> const introductions = meeting.exchange(port_.introduction());
-  try {
-    port_.connect(introductions, until, [&] { meeting.require_all_here({}); });
-  } catch (Error const&) {
-    // Maybe since a node has left that knew already that another one is gone. The meeting says which was the first.
-    meeting.require_all_here(std::chrono::steady_clock::now() + std::chrono::seconds(1));
-    throw;
-  }
-}
-
 /// Allocates what other nodes write: met[], then each lane's words and places.
-UcxLine::Ends UcxLine::place(std::vector<Departure> const& departures, std::vector<Arrival> const& arrivals) {
+Line::Ends Line::place(std::vector<Departure> const& departures, std::vector<Arrival> const& arrivals) {
   Ends own;
   for (Departure const& d : departures) {
     for (int const node : d.to) own.lanes.push_back(own_end(d, node, LaneEnd::out));
@@ -80,7 +69,7 @@ UcxLine::Ends UcxLine::place(std::vector<Departure> const& departures, std::vect
     bytes += line_bytes;
     if (lane.end == LaneEnd::in) bytes += whole_lines(lane.places * lane.item_bytes);
   }
-  std::uint64_t at = address_of(port_.allocate(bytes).address());
+  std::uint64_t at = address_of(network_->allocate(bytes));
   own.met = at;
   met_ = &word_at(at);
   at += met_bytes;
@@ -94,7 +83,7 @@ UcxLine::Ends UcxLine::place(std::vector<Departure> const& departures, std::vect
   return own;
 }
 
-std::vector<UcxLine::Ends> UcxLine::tell_all(Meeting& meeting, Ends const& own) {
+std::vector<Line::Ends> Line::tell_all(Meeting& meeting, Ends const& own) {
   std::size_t const lanes_bytes = own.lanes.size() * sizeof(LaneAddress);
   Bytes mine(sizeof own.met + lanes_bytes);
   std::memcpy(mine.data(), &own.met, sizeof own.met);
@@ -112,14 +101,14 @@ std::vector<UcxLine::Ends> UcxLine::tell_all(Meeting& meeting, Ends const& own) 
   return all;
 }
 
-void UcxLine::make_mails() {
+void Line::make_mails() {
   for (std::uint32_t k = 0; k != size_; ++k) {
     mails_.push_back(k == node_ ? std::make_unique<LineMail>()
-                                : std::make_unique<LineMail>(port_, static_cast<int>(k)));
+                                : std::make_unique<LineMail>(*network_, static_cast<int>(k)));
   }
 }
 
-void UcxLine::make_departure(Departure departure, LaneAddress const* own, std::vector<Ends> const& all) {
+void Line::make_departure(Departure departure, LaneAddress const* own, std::vector<Ends> const& all) {
   std::vector<std::unique_ptr<LaneOut>> lanes;
   for (std::size_t i = 0; i != departure.to.size(); ++i, ++own) {
     LaneAddress const other = other_end_of(*own, static_cast<int>(node_), all[own->node].lanes);
@@ -135,7 +124,7 @@ void UcxLine::make_departure(Departure departure, LaneAddress const* own, std::v
   departures_.push_back(std::make_unique<LineOut>(std::move(departure), std::move(lanes)));
 }
 
-void UcxLine::make_arrival(Arrival arrival, LaneAddress const* own, std::vector<Ends> const& all) {
+void Line::make_arrival(Arrival arrival, LaneAddress const* own, std::vector<Ends> const& all) {
   std::vector<std::unique_ptr<LaneIn>> lanes;
   for (std::size_t i = 0; i != arrival.from.size(); ++i, ++own) {
     LaneAddress const other = other_end_of(*own, static_cast<int>(node_), all[own->node].lanes);
@@ -149,7 +138,7 @@ void UcxLine::make_arrival(Arrival arrival, LaneAddress const* own, std::vector<
   arrivals_.push_back(std::make_unique<LineIn>(std::move(arrival), std::move(lanes)));
 }
 
-void UcxLine::begin(std::uint64_t run, std::function<void()> const& look) {
+void Line::begin(std::uint64_t run, std::function<void()> const& look) {
   for (auto const& mail : mails_) mail->drop();
   meet(2 * run - 1, look);
   reset();
@@ -157,7 +146,7 @@ void UcxLine::begin(std::uint64_t run, std::function<void()> const& look) {
 }
 
 /// Until all nodes have come to this meeting, or to a later one.
-void UcxLine::meet(std::uint64_t meeting, std::function<void()> const& look) {
+void Line::meet(std::uint64_t meeting, std::function<void()> const& look) {
   await(look, [&] { return all_idle(); });
   for (std::uint32_t k = 0; k != size_; ++k) {
     mail_to(k).add(met_there_[k], meeting);
@@ -173,16 +162,16 @@ void UcxLine::meet(std::uint64_t meeting, std::function<void()> const& look) {
 }
 
 template <class Done>
-void UcxLine::await(std::function<void()> const& look, Done done) {
+void Line::await(std::function<void()> const& look, Done done) {
   constexpr unsigned awake = 1000;
   for (unsigned misses = 0; !done(); ++misses) {
     look();
-    if (port_.progress()) misses = 0;
+    if (network_->progress()) misses = 0;
     if (misses > awake) std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
 }
 
-bool UcxLine::all_idle() {
+bool Line::all_idle() {
   bool idle = true;
   for (auto const& mail : mails_) {
     mail->look();
@@ -191,15 +180,15 @@ bool UcxLine::all_idle() {
   return idle;
 }
 
-void UcxLine::reset() {
+void Line::reset() {
   for (Word<std::uint64_t>* const word : landing_) ThreadMachine{}.store(*word, std::uint64_t{0}, Order::relaxed);
   for (auto const& departure : departures_) departure->reset();
   for (auto const& arrival : arrivals_) arrival->reset();
 }
 
-bool UcxLine::step() {
+bool Line::step() {
   StageThread const m;
-  bool moved = port_.progress();
+  bool moved = network_->progress();
   moved = arrived_.step() || moved;
   for (auto const& mail : mails_) mail->look();
   for (auto const& arrival : arrivals_) moved = arrival->step(m) || moved;
@@ -208,7 +197,7 @@ bool UcxLine::step() {
   return moved;
 }
 
-bool UcxLine::is_done() const {
+bool Line::is_done() const {
   for (auto const& departure : departures_) {
     if (!departure->is_done()) return false;
   }
