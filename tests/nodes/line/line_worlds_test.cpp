@@ -117,6 +117,7 @@ class LateCopies final : public CopyStream {
     return ++submitted_;
   }
   std::uint64_t completed() override { return completed_; }
+  [[nodiscard]] bool is_full() const { return submitted_ - completed_ == most_under_way; }
 
   void send_one(Random& random) {
     if (waiting_.empty()) return;
@@ -181,8 +182,13 @@ class EmulatedNetwork final : public Network {
     late_.push_back(copies.get());
     return copies;
   }
+  /// From now on it sends nothing until as much is under way as there may be, and for many steps after that.
+  void stall() { stalled_ = 500; }
   bool progress() override {
+    if (stalled_ != 0 && std::ranges::any_of(late_, [](LateCopies const* copies) { return copies->is_full(); }))
+      --stalled_;
     for (LateCopies* const copies : late_) {
+      if (stalled_ != 0) break;
       for (std::size_t n = random_.below(3); n != 0; --n) copies->send_one(random_);
     }
     bool moved = false;
@@ -211,6 +217,7 @@ class EmulatedNetwork final : public Network {
   Random random_;
   std::unique_ptr<std::uint64_t[]> memory_;
   std::vector<LateCopies*> late_;
+  unsigned stalled_ = 0;
 };
 
 /// A number of the nodes, at least one.
@@ -283,6 +290,32 @@ TEST(NodesLineWorlds, GiveEveryItemOnce) {
   std::uint64_t const worlds = hiway_tests::from_environment("HIWAY_WORLDS", 300);
   for (std::uint64_t seed = first; seed < first + worlds; ++seed)
     ASSERT_THAT(run_world(seed), Each(IsEmpty())) << "HIWAY_SEED=" << seed;
+}
+
+// Of two nodes one can send nothing for a while, items or words that tell of them.
+TEST(NodesLineWorlds, NoMoreIsUnderWayThanThereMayBe) {
+  Road const road{.writers = {0}, .readers = {1}, .items = 400, .capacity = 400};
+  for (int const stalls : {0, 1}) {
+    Ether ether(2, std::vector<bool>(4));
+    auto const errors = together(Listener(fresh_name()), 2, [&](Meeting& meeting) {
+      EmulatedNetwork* network = nullptr;
+      Traffic traffic(meeting, [&](Meeting& nodes, auto departures, auto arrivals, Deadline until) {
+        auto own = std::make_unique<EmulatedNetwork>(ether, nodes.node(), 1);
+        network = own.get();
+        return std::make_unique<hiway::detail::nodes::Line>(std::move(own), nodes, std::move(departures),
+                                                            std::move(arrivals), until);
+      });
+      Got const& got = traffic.add<Parcel<4>>(
+          road, [](std::uint32_t) {}, [](std::uint32_t) { usleep(50); });
+      traffic.connect();
+      traffic.begin();
+      if (meeting.node() == stalls) network->stall();
+      traffic.pipe.start();
+      traffic.finish();
+      (void)traffic.shares(got);
+    });
+    EXPECT_THAT(errors, Each(IsEmpty())) << "of node " << stalls;
+  }
 }
 
 }  // namespace
