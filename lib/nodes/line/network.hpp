@@ -1,7 +1,7 @@
 // Network: what a line needs of what lies below it. UCX's is lib/nodes/ucx/network.hpp.
 //
-//   O1  A submission's words (Network::copies_to) are there after its copies, and after all of the submissions before it
-//       to the same node. Nothing is said of the order between two nodes.
+//   O1  A submission's words (Network::copies_to) are there after its copies, and after all of the submissions before
+//       it to the same node. Nothing is said of the order between two nodes.
 //   O2  Words must only grow: a submission's may be seen before the last one's, or be skipped.
 //   O4  A submission has completed when nothing needs its sources any more. That says nothing of the other end.
 #pragma once
