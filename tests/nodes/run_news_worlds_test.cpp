@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <ostream>
 #include <random>
 #include <string>
 #include <vector>
@@ -241,7 +242,7 @@ class World {
 
   void look_at_endings() const {
     for (std::size_t run = 0; run < runs_; ++run) {
-      std::optional<Ending> of_all;  // who is not apart from node 0, and who still was not
+      std::optional<Ending> of_all;  // of those that had not lost node 0
       for (std::size_t number = 0; number < size_; ++number) {
         if (run >= nodes_[number].endings.size()) continue;
         Ending const& ending = nodes_[number].endings[run];

@@ -56,7 +56,7 @@ class Random {
 };
 
 /// What lies between the nodes. *Threads*: all.
-class Ether {
+class Fabric {
  public:
   struct Piece {
     std::byte* target;
@@ -64,7 +64,7 @@ class Ether {
     bool is_word = false;
   };
 
-  Ether(int size, std::vector<bool> is_direct)
+  Fabric(int size, std::vector<bool> is_direct)
       : size_(size), is_direct_(std::move(is_direct)), ways_(is_direct_.size()) {}
 
   [[nodiscard]] int size() const { return size_; }
@@ -99,7 +99,7 @@ void store(Word<std::uint64_t>* word, std::uint64_t value) {
 }
 
 /// Rows of `copy`, as pieces.
-void add_rows(std::vector<Ether::Piece>& pieces, Copy const& copy) {
+void add_rows(std::vector<Fabric::Piece>& pieces, Copy const& copy) {
   for (std::size_t row = 0; row != copy.rows; ++row) {
     auto const* const from = static_cast<std::byte const*>(copy.source) + row * copy.pitch;
     pieces.push_back({static_cast<std::byte*>(copy.target) + row * copy.pitch, Bytes(from, from + copy.bytes)});
@@ -109,7 +109,7 @@ void add_rows(std::vector<Ether::Piece>& pieces, Copy const& copy) {
 /// To a node that is not direct: sources are read when progress() comes to a submission.
 class LateCopies final : public CopyStream {
  public:
-  LateCopies(Ether& ether, int from, int to) : ether_(ether), from_(from), to_(to) {}
+  LateCopies(Fabric& fabric, int from, int to) : fabric_(fabric), from_(from), to_(to) {}
 
   std::uint64_t submit(std::span<Copy const> copies, std::span<WordCopy const> words) override {
     expect(submitted_ - completed_ < most_under_way, "submissions are not too many");
@@ -121,14 +121,14 @@ class LateCopies final : public CopyStream {
 
   void send_one(Random& random) {
     if (waiting_.empty()) return;
-    std::vector<Ether::Piece> pieces;
+    std::vector<Fabric::Piece> pieces;
     for (Copy const& copy : waiting_.front().copies) add_rows(pieces, copy);
     random.shuffle(pieces);
     for (WordCopy const& w : waiting_.front().words) {
       auto const* const value = reinterpret_cast<std::byte const*>(&w.value);
       pieces.push_back({reinterpret_cast<std::byte*>(w.word), Bytes(value, value + sizeof w.value), true});
     }
-    ether_.give(from_, to_, std::move(pieces));
+    fabric_.give(from_, to_, std::move(pieces));
     waiting_.pop_front();
     ++completed_;
   }
@@ -139,7 +139,7 @@ class LateCopies final : public CopyStream {
     std::vector<WordCopy> words;
   };
 
-  Ether& ether_;
+  Fabric& fabric_;
   int from_, to_;
   std::deque<Submission> waiting_;
   std::uint64_t submitted_ = 0, completed_ = 0;
@@ -150,9 +150,9 @@ class DirectCopies final : public CopyStream {
  public:
   std::uint64_t submit(std::span<Copy const> copies, std::span<WordCopy const> words) override {
     for (Copy const& copy : copies) {
-      std::vector<Ether::Piece> rows;
+      std::vector<Fabric::Piece> rows;
       add_rows(rows, copy);
-      for (Ether::Piece const& row : rows) std::memcpy(row.target, row.bytes.data(), row.bytes.size());
+      for (Fabric::Piece const& row : rows) std::memcpy(row.target, row.bytes.data(), row.bytes.size());
     }
     for (WordCopy const& w : words) store(w.word, w.value);
     return ++submitted_;
@@ -165,7 +165,7 @@ class DirectCopies final : public CopyStream {
 
 class EmulatedNetwork final : public Network {
  public:
-  EmulatedNetwork(Ether& ether, int node, std::uint64_t seed) : ether_(ether), node_(node), random_(seed) {}
+  EmulatedNetwork(Fabric& fabric, int node, std::uint64_t seed) : fabric_(fabric), node_(node), random_(seed) {}
 
   [[nodiscard]] std::byte* allocate(std::size_t bytes) override {
     memory_ = std::make_unique<std::uint64_t[]>(bytes / sizeof(std::uint64_t) + 8);
@@ -174,11 +174,11 @@ class EmulatedNetwork final : public Network {
   }
   void connect(Meeting&, Deadline) override {}
   [[nodiscard]] std::byte* here(int node, std::uint64_t address, std::size_t) override {
-    return ether_.is_direct(node_, node) ? reinterpret_cast<std::byte*>(address) : nullptr;
+    return fabric_.is_direct(node_, node) ? reinterpret_cast<std::byte*>(address) : nullptr;
   }
   [[nodiscard]] std::unique_ptr<CopyStream> copies_to(int node) override {
-    if (ether_.is_direct(node_, node)) return std::make_unique<DirectCopies>();
-    auto copies = std::make_unique<LateCopies>(ether_, node_, node);
+    if (fabric_.is_direct(node_, node)) return std::make_unique<DirectCopies>();
+    auto copies = std::make_unique<LateCopies>(fabric_, node_, node);
     late_.push_back(copies.get());
     return copies;
   }
@@ -193,8 +193,8 @@ class EmulatedNetwork final : public Network {
     }
     bool moved = false;
     for (std::size_t n = random_.below(6); n != 0; --n) {
-      std::optional<Ether::Piece> const piece =
-          ether_.take(static_cast<int>(random_.below(static_cast<std::size_t>(ether_.size()))), node_);
+      std::optional<Fabric::Piece> const piece =
+          fabric_.take(static_cast<int>(random_.below(static_cast<std::size_t>(fabric_.size()))), node_);
       if (!piece) continue;
       moved = true;
       std::uint64_t value = 0;
@@ -212,13 +212,24 @@ class EmulatedNetwork final : public Network {
   [[nodiscard]] int descriptor() const override { return -1; }
 
  private:
-  Ether& ether_;
+  Fabric& fabric_;
   int node_;
   Random random_;
   std::unique_ptr<std::uint64_t[]> memory_;
   std::vector<LateCopies*> late_;
   unsigned stalled_ = 0;
 };
+
+/// Makes lines of that network; `made` is the last one's.
+Traffic::MakeLine lines_over(Fabric& fabric, std::uint64_t seed, EmulatedNetwork** made = nullptr) {
+  return [&fabric, seed, made](Meeting& meeting, auto departures, auto arrivals, Deadline until) {
+    int const node = meeting.node();
+    auto network = std::make_unique<EmulatedNetwork>(fabric, node, seed * 8 + static_cast<std::uint64_t>(node));
+    if (made != nullptr) *made = network.get();
+    return std::make_unique<hiway::detail::nodes::Line>(std::move(network), meeting, std::move(departures),
+                                                        std::move(arrivals), until);
+  };
+}
 
 /// A number of the nodes, at least one.
 std::vector<int> some_of(int size, Random& random) {
@@ -243,7 +254,7 @@ std::vector<std::string> run_world(std::uint64_t seed) {
   int const size = 2 + static_cast<int>(random.below(3));
   std::vector<bool> is_direct(static_cast<std::size_t>(size * size));
   for (std::size_t i = 0; i < is_direct.size(); ++i) is_direct[i] = random.below(3) == 0;
-  Ether ether(size, is_direct);
+  Fabric fabric(size, is_direct);
   Road const one = random_road(size, random);
   Road other = random_road(size, random);
   std::vector<int>& all = random.below(2) == 0 ? other.writers : other.readers;  // a pipeline has some stage
@@ -257,12 +268,7 @@ std::vector<std::string> run_world(std::uint64_t seed) {
   }
   std::uint32_t const fatal = one.items == 0 ? 0 : static_cast<std::uint32_t>(random.below(one.items));
   return together(Listener(fresh_name()), size, [&](Meeting& meeting) {
-    Traffic traffic(meeting, [&](Meeting& nodes, auto departures, auto arrivals, Deadline until) {
-      auto network =
-          std::make_unique<EmulatedNetwork>(ether, nodes.node(), seed * 8 + static_cast<std::uint64_t>(nodes.node()));
-      return std::make_unique<hiway::detail::nodes::Line>(std::move(network), nodes, std::move(departures),
-                                                          std::move(arrivals), until);
-    });
+    Traffic traffic(meeting, lines_over(fabric, seed));
     bool fails = false;
     auto const fail_at = [&](std::uint32_t n) {
       if (fails && n % one.items == fatal) throw std::runtime_error("enough");
@@ -296,15 +302,10 @@ TEST(NodesLineWorlds, GiveEveryItemOnce) {
 TEST(NodesLineWorlds, NoMoreIsUnderWayThanThereMayBe) {
   Road const road{.writers = {0}, .readers = {1}, .items = 400, .capacity = 400};
   for (int const stalls : {0, 1}) {
-    Ether ether(2, std::vector<bool>(4));
+    Fabric fabric(2, std::vector<bool>(4));
     auto const errors = together(Listener(fresh_name()), 2, [&](Meeting& meeting) {
       EmulatedNetwork* network = nullptr;
-      Traffic traffic(meeting, [&](Meeting& nodes, auto departures, auto arrivals, Deadline until) {
-        auto own = std::make_unique<EmulatedNetwork>(ether, nodes.node(), 1);
-        network = own.get();
-        return std::make_unique<hiway::detail::nodes::Line>(std::move(own), nodes, std::move(departures),
-                                                            std::move(arrivals), until);
-      });
+      Traffic traffic(meeting, lines_over(fabric, 1, &network));
       Got const& got = traffic.add<Parcel<4>>(
           road, [](std::uint32_t) {}, [](std::uint32_t) { usleep(50); });
       traffic.connect();
