@@ -265,10 +265,7 @@ class Preparer {
     std::vector<TunnelBase*> const& into = stage.description.into;
     std::size_t const at = static_cast<std::size_t>(std::ranges::find(into, t.base) - into.begin());
     bool const branches = at >= graph_.cpu()[stage.owner].stage.into.size() || !tunnel.branches.empty();
-    if (!is_plain || !is_moved || branches || flow.spills || flow.throttled_by != FlowPlan::none) return false;
-    for (std::size_t const reader : stages_at(prepared_.stages, *t.base, EndOf::readers)) {
-      if (prepared_.flow.stages[reader].component == prepared_.flow.stages[writer].component) return false;
-    }
+    if (!is_plain || !is_moved || branches || flow.throttled_by != FlowPlan::none) return false;
     return std::ranges::all_of(prepared_.places[writer].outlet_ports,
                                [&](OutletPort* ports) { return homes_.plan(stage.home).image(ports).hand != nullptr; });
   }

@@ -301,6 +301,74 @@ TEST(Staging, WhatIsStagedAtTheEndOfATaskIsNotLostWhileTheReaderPauses) {
   run_often(pipe, got, items);
 }
 
+/// Stages of a cycle: `feed` puts two items below `n` for each item n. One round of it needs 2^12 items at once.
+void run_cycle(unsigned threads, std::size_t capacity_items, std::size_t spill_items) {
+  constexpr std::uint32_t depth = 12;
+  std::atomic<std::uint64_t> got{0};
+  Pipeline pipe({.device = "simt"});
+  TunnelConfig const config{.capacity_items = capacity_items, .spill_items = spill_items};
+  auto& there = pipe.create_tunnel<std::uint32_t>("there", Direction::cpu_to_cpu, config);
+  auto& back = pipe.create_tunnel<std::uint32_t>("back", Direction::cpu_to_cpu, config);
+  pipe.add_cpu_stage(
+      "source", [](Inlet<std::uint32_t> out) { out.put_h(std::uint32_t{depth}); }, into(there));
+  pipe.add_cpu_stage(
+      "feed",
+      [&](Outlet<std::uint32_t> in, Inlet<std::uint32_t> out) {
+        in.for_each_h([&](std::uint32_t n) {
+          ++got;
+          for (int k = 0; n != 0 && k < 2; ++k) out.put_h(n - 1);
+        });
+      },
+      from(there), into(back), {.threads = threads});
+  pipe.add_cpu_stage(
+      "pass",
+      [](Outlet<std::uint32_t> in, Inlet<std::uint32_t> out) {
+        in.for_each_h([&](std::uint32_t n) { out.put_h(n); });
+      },
+      from(back), into(there), {.threads = threads});
+  for (int run = 0; run < 5; ++run) {
+    got = 0;
+    RunReport const report = pipe.run();
+    EXPECT_EQ(got, (2u << depth) - 1);
+    bool const has_room = capacity_items > 2u << depth;
+    for (TunnelReport const& t : report.tunnels) EXPECT_TRUE(t.spilled == 0 || !has_room) << t.spilled << " of " << t.name;
+  }
+}
+TEST(Staging, ACycleOfOneThreadEachEnds) { run_cycle(1, capacity, 8192); }
+TEST(Staging, ACycleOfSeveralThreadsEnds) { run_cycle(3, capacity, 8192); }
+TEST(Staging, ACycleWithRoomForAllSpillsNothing) { run_cycle(3, 16384, 8192); }
+TEST(Staging, ACycleThatHasNoRoomSpillsAndEnds) { run_cycle(2, 64, 8192); }
+
+/// A stage that feeds itself puts so many items in its first task; ring and pool hold 64 each.
+void run_a_task_that_puts(std::uint32_t items) {
+  std::uint32_t got = 0;
+  Pipeline pipe({.device = "simt"});
+  auto& first = pipe.create_tunnel<std::uint32_t>("first", Direction::cpu_to_cpu);
+  auto& t = pipe.create_tunnel<std::uint32_t>("t", Direction::cpu_to_cpu, {.capacity_items = 64, .spill_items = 64});
+  pipe.add_cpu_stage(
+      "source", [](Inlet<std::uint32_t> out) { out.put_h(1); }, into(first));
+  pipe.add_cpu_stage(
+      "feed",
+      [&](Outlet<std::uint32_t> begin, Outlet<std::uint32_t> in, Inlet<std::uint32_t> out) {
+        begin.for_each_h([&](std::uint32_t) {
+          for (std::uint32_t k = 0; k < items; ++k) out.put_h(0);
+        });
+        in.for_each_h([&](std::uint32_t) { ++got; });
+      },
+      from(first, t), into(t));
+  pipe.run();
+  EXPECT_EQ(got, items);
+}
+TEST(Staging, ATaskMayPutWhatRingAndPoolHold) { run_a_task_that_puts(128); }
+TEST(Staging, WhatIsStagedAtTheEndOfATaskWhenAllIsFullIsAnError) {
+  try {
+    run_a_task_that_puts(131);
+    FAIL() << "no error";
+  } catch (std::exception const& e) {
+    EXPECT_NE(std::string(e.what()).find("the spill pool is full"), std::string::npos) << e.what();
+  }
+}
+
 TEST(Staging, AnotherThreadEndsTasksWhileTheirStagePuts) {
   constexpr std::uint32_t items = 2'000;
   std::atomic<std::uint64_t> all{0};

@@ -129,7 +129,8 @@ template <class Machine>
   do {
     if (make_room(m, v, staging)) continue;
     leave_if_aborted(m, *v.control, v.tunnel);
-    wait_for_room(m, v, misses++);
+    // Others may be at the staging just now, so that nothing was moved, although there is room.
+    has_spill(v.spill) && !is_exhausted(m, v) ? m.relax(misses++) : wait_for_room(m, v, misses++);
   } while (staging.is_full(m));
   note_room(m, v, misses);
 }

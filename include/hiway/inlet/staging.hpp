@@ -9,7 +9,8 @@
 //   - across the bus they are moved into the ring, many by one claim, as a span is: by the thread itself when the other
 //     end waits or its staging is full, or by the host's monitor when that thread puts slowly or no more
 //   - the thread moves them before whatever must come after them: a put of another form, the end of a task, the close;
-//     and when its staging stays full, because its readers are busy elsewhere
+//     and when its staging stays full, because its readers are busy elsewhere. Inside a cycle, where a put must not
+//     wait, what finds no room then goes to the spill pool
 //
 // So an item is on its way also while its thread computes and calls nothing.
 //
@@ -182,10 +183,17 @@ class Staging {
   /// `copy(slot, staged, n)` copies `n` items.
   template <class Machine, class Copy>
   bool move_if_free(Machine m, Copy&& copy) {
-    if (is_empty(m)) return false;
     Ring const ring = detail::home_ring(m, view_);
-    if (m.load(ring.words->free, Order::relaxed) <= 0) return false;
+    if (is_empty(m) || room_about(m, ring) <= 0) return false;
     return if_free(m, [&] { return move(m, ring, copy); }) != 0;
+  }
+  /// The same into the spill pool, where the ring has no room.
+  template <class Machine, class Copy>
+  bool spill_if_free(Machine m, Copy&& copy) {
+    if (!has_spill(view_.spill) || is_empty(m)) return false;
+    return if_free(m, [&] {
+             return room_about(m, detail::home_ring(m, view_)) > 0 ? 0 : move(m, *view_.spill, copy);
+           }) != 0;
   }
   /// One step of a reader at the same home: takes up to `n` items, if nobody else is at it and what was put into `ring`
   /// before is granted. Returns how many. `read(staged, i, n)` reads its items i to i + n.
@@ -307,27 +315,49 @@ HIWAY_DEVICE inline Staging* staging_of([[maybe_unused]] Machine m, [[maybe_unus
   return nullptr;
 }
 
+/// Copies items from a staging into slots of its tunnel.
+struct CopyStaged {
+  InletView const& v;
+  void operator()(std::byte* slot, std::byte const* staged, std::uint32_t n) const {
+    std::size_t const bytes = std::size_t{n} * v.ring.item_bytes;
+    v.past_caches ? copy_past_caches(slot, staged, bytes) : static_cast<void>(std::memcpy(slot, staged, bytes));
+  }
+};
+
 /// One step, which tells the other end; true if something was moved.
 template <class Machine>
 bool move_staged(Machine m, Staging& staging) {
   InletView const& v = staging.view();
-  bool const moved = staging.move_if_free(m, [&](std::byte* slot, std::byte const* staged, std::uint32_t n) {
-    std::size_t const bytes = std::size_t{n} * v.ring.item_bytes;
-    v.past_caches ? copy_past_caches(slot, staged, bytes) : static_cast<void>(std::memcpy(slot, staged, bytes));
-  });
+  bool const moved = staging.move_if_free(m, CopyStaged{v});
   if (moved) help_to_leave(m, v, Sent::span);
   return moved;
+}
+/// The same for a thread that must not wait for room.
+template <class Machine>
+bool move_or_spill_staged(Machine m, Staging& staging) {
+  if (move_staged(m, staging)) return true;
+  InletView const& v = staging.view();
+  bool const spilled = staging.spill_if_free(m, CopyStaged{v});
+  if (spilled) help_to_leave(m, v, Sent::span);
+  return spilled;
+}
+/// Puts of the tunnel may spill, and there is room nowhere.
+template <class Machine>
+[[nodiscard]] bool is_exhausted(Machine m, InletView const& v) {
+  return has_spill(v.spill) && room_about(m, home_ring(m, v)) <= 0 && room_about(m, *v.spill) <= 0;
 }
 
 /// Waits until what is staged has left (P4), or the run aborts. The thread itself may go on putting meanwhile.
 template <class Machine>
 void empty_staging(Machine m, Staging& staging) {
+  InletView const& v = staging.view();
   std::uint64_t const puts = staging.puts(m);
-  for (unsigned misses = 0; !staging.have_left(m, puts) && !is_aborted(m, *staging.view().control);) {
-    if (move_staged(m, staging)) {
+  for (unsigned misses = 0; !staging.have_left(m, puts) && !is_aborted(m, *v.control);) {
+    if (move_or_spill_staged(m, staging)) {
       misses = 0;
-    } else if (Relays* const relays = staging.view().relays; relays == nullptr || !hear_if_free(m, relays->hears)) {
-      (void)record_if_late(m, staging.view(), Run{});  // no room comes after the end
+    } else if (v.relays == nullptr || !hear_if_free(m, v.relays->hears)) {
+      (void)record_if_late(m, v, Run{});  // no room comes after the end
+      if (is_exhausted(m, v)) record_fault(m, *v.control, FaultKind::spill_exhausted, v.stage, v.tunnel, 0);
       m.relax(misses++);
     }
   }
@@ -385,11 +415,13 @@ template <class Machine>
   owner.is_look_due(put) ? look_across(m, v, staging) : owner.follow_from(put);
 }
 
-/// A put finds its staging full. While readers at the same home are at work anywhere in the tunnel, they come to it,
-/// too: what they find in the ring instead they get against each other. Else the items are moved.
+/// A put finds its staging full. While readers at the same home take many items, from anywhere in the tunnel, they come
+/// to it, too: what they find in the ring instead they get against each other. Else the items are moved: readers that
+/// take their time with each item lose nothing by that, and their writer has other things to do.
 template <class Machine>
 bool make_room(Machine m, InletView const& v, Staging& staging) {
   constexpr unsigned patience = 32;
+  constexpr std::uint64_t many = 32;  // in that time, some 5 us
   if (v.relays == nullptr) {
     for (std::uint64_t before = staging.gets(m);;) {
       for (unsigned still = 0; still < patience; ++still) {
@@ -398,10 +430,10 @@ bool make_room(Machine m, InletView const& v, Staging& staging) {
         if (!staging.is_full(m)) return true;
       }
       std::uint64_t const gets = staging.gets(m);
-      if (std::exchange(before, gets) == gets) break;
+      if (gets - std::exchange(before, gets) < many) break;
     }
   }
-  bool const moved = move_staged(m, staging);
+  bool const moved = move_or_spill_staged(m, staging);
   if (moved) staging.look_later(m);
   return moved;
 }
