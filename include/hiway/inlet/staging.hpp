@@ -27,14 +27,14 @@
 //       the staging first waits until nothing is staged
 //   P4  an end of a task, or a close, first acquires a `moved` that has reached `put`: all that was staged is counted
 //       before the task counts as finished, or the end as closed (termination.hpp T1, T3). The end check waits for
-//       tasks only where a stage puts in its tasks alone, as in item and value form
+//       tasks only inside a cycle, and where a stage puts in its tasks alone, as in item and value form
 //   P5  nobody waits with `busy` held but for the turn of a slot, which does not wait for this holder (ring.hpp I2)
 //   P6  a reader takes from here only if, after it acquired `put`, it sees that every ticket of the ring's puts was
 //       granted to a get. What the thread has put into the ring before is among these. So a reader that takes from here
 //       and from the ring gets each writer's items in order
 //   P7  an item is counted once as created: by its ticket when it is moved, or in `taken` when it is taken. A reader
 //       counts in `taken` before its task counts as finished (T2). No item comes too late for the check (T5): one that
-//       is staged keeps its thread from having closed, or its task from having finished (P4), and so the gate shut
+//       is staged keeps its thread from having closed, or its task from having finished (P4): the unit is open
 // A put is staged before it has credit, so what is staged comes on top of the tunnel's capacity: an eighth of it at
 // most. The run's report counts an item when it leaves its staging.
 #pragma once
