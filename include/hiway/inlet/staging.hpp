@@ -372,7 +372,7 @@ HIWAY_NO_SPACE_CHECK template <class Machine>
 HIWAY_DEVICE inline bool is_past_staging(Machine m, [[maybe_unused]] InletView const& v) {
   if constexpr (RoleOf<Machine>::stages_puts) {
     if (Staging* const staging = staging_of(m, v); staging != nullptr) {
-      (void)move_staged(m, *staging);
+      (void)move_or_spill_staged(m, *staging);
       return staging->is_empty(m);
     }
   }
