@@ -340,7 +340,7 @@ TEST(Staging, ACycleWithRoomForAllSpillsNothing) { run_cycle(3, 16384, 8192); }
 TEST(Staging, ACycleThatHasNoRoomSpillsAndEnds) { run_cycle(2, 64, 8192); }
 
 /// A stage that feeds itself puts so many items in its first task; ring and pool hold 64 each.
-void run_a_task_that_puts(std::uint32_t items) {
+void run_a_task_that_puts(std::uint32_t items, bool tries = false) {
   std::uint32_t got = 0;
   Pipeline pipe({.device = "simt"});
   auto& first = pipe.create_tunnel<std::uint32_t>("first", Direction::cpu_to_cpu);
@@ -352,13 +352,16 @@ void run_a_task_that_puts(std::uint32_t items) {
       [&](Outlet<std::uint32_t> begin, Outlet<std::uint32_t> in, Inlet<std::uint32_t> out) {
         begin.for_each_h([&](std::uint32_t) {
           for (std::uint32_t k = 0; k < items; ++k) out.put_h(0);
+          while (tries && !out.try_put_h(0)) {
+          }
         });
         in.for_each_h([&](std::uint32_t) { ++got; });
       },
       from(first, t), into(t));
   pipe.run();
-  EXPECT_EQ(got, items);
+  EXPECT_EQ(got, items + (tries ? 1 : 0));
 }
+TEST(Staging, ATryInACycleDoesNotWaitForRoom) { run_a_task_that_puts(70, true); }
 TEST(Staging, ATaskMayPutWhatRingAndPoolHold) { run_a_task_that_puts(128); }
 TEST(Staging, WhatIsStagedAtTheEndOfATaskWhenAllIsFullIsAnError) {
   try {
