@@ -4,6 +4,7 @@
 
 #include <array>
 #include <optional>
+#include <span>
 
 #include "tests/explore/search.hpp"
 #include "tests/explore/tunnels.hpp"
@@ -23,6 +24,17 @@ struct CopyTorn {
     }
   }
 };
+
+/// One item from any of the stagings.
+bool take_one(ExploreMachine m, std::span<std::optional<Staging>> staged, OutletView const& v, std::uint32_t& x) {
+  for (auto& s : staged) {
+    auto const read_one = [&](std::byte const* item, std::uint32_t, std::uint32_t) { ReadTorn{m, x}(item); };
+    if (s->take_if_free(m, v.ring, 1, read_one) == 0) continue;
+    m.fetch_add(v.ports->got, std::uint64_t{1}, Order::relaxed);
+    return true;
+  }
+  return false;
+}
 
 /// What a writer does with its items besides staging them.
 enum class Also : std::uint8_t { nothing, puts_past };
@@ -88,7 +100,7 @@ struct Staged {
     std::array<std::uint32_t, Writers> last{};
     for (unsigned misses = 0;;) {
       std::uint32_t x = 0;
-      if (take(m, v, x) || t.try_get(m, reader, x)) {
+      if (take_one(m, staged, v, x) || t.try_get(m, reader, x)) {
         ledger.got(x, last);
         require(t.end.ended.bits == 0, "an end before the last task was ended");
         t.end_task(m, reader);
@@ -100,16 +112,6 @@ struct Staged {
       }
     }
   }
-  bool take(ExploreMachine m, OutletView const& v, std::uint32_t& x) {
-    for (auto& s : staged) {
-      auto const read_one = [&](std::byte const* item, std::uint32_t, std::uint32_t) { ReadTorn{m, x}(item); };
-      if (s->take_if_free(m, v.ring, 1, read_one) == 0) continue;
-      m.fetch_add(v.ports->got, std::uint64_t{1}, Order::relaxed);
-      return true;
-    }
-    return false;
-  }
-
   void check() const {
     require(result == CheckResult::ended && control.aborted.bits == 0, "no end");
     ledger.check();
@@ -160,7 +162,7 @@ struct Cycle {
     Staging& own = *staged[reader];
     for (unsigned misses = 0;;) {
       std::uint32_t n = 0;
-      if (take(m, v, n) || t.try_get(m, reader, n)) {
+      if (take_one(m, staged, v, n) || t.try_get(m, reader, n)) {
         while (n-- != 0) stage(m, own, n);
         while (!own.is_empty(m)) step(m, own);
         t.end_task(m, reader);
@@ -179,15 +181,6 @@ struct Cycle {
   }
   static void step(ExploreMachine m, Staging& own) {
     if (!own.move_if_free(m, CopyTorn{m}) && !own.spill_if_free(m, CopyTorn{m})) m.relax(0);
-  }
-  bool take(ExploreMachine m, OutletView const& v, std::uint32_t& x) {
-    for (auto& s : staged) {
-      auto const read_one = [&](std::byte const* item, std::uint32_t, std::uint32_t) { ReadTorn{m, x}(item); };
-      if (s->take_if_free(m, v.ring, 1, read_one) == 0) continue;
-      m.fetch_add(v.ports->got, std::uint64_t{1}, Order::relaxed);
-      return true;
-    }
-    return false;
   }
   void check() const {
     require(result == CheckResult::ended && control.aborted.bits == 0, "no end");
