@@ -125,13 +125,15 @@ HIWAY_PART_OF_CALLER HIWAY_DEVICE inline std::uint32_t together(Machine m, Inlet
 /// Waits for room in the staging of the calling thread's end.
 template <class Machine>
 [[gnu::noinline]] void wait_for_slot(Machine m, InletView const& v, Staging& staging) {
+  if (readers_make_room(m, v, staging)) return;
   unsigned misses = 0;
-  do {
-    if (make_room(m, v, staging)) continue;
+  while (staging.is_full(m)) {
+    if (move_or_spill_staged(m, staging)) continue;
     leave_if_aborted(m, *v.control, v.tunnel);
     // Others may be at the staging just now, so that nothing was moved, although there is room.
     has_spill(v.spill) && !is_exhausted(m, v) ? m.relax(misses++) : wait_for_room(m, v, misses++);
-  } while (staging.is_full(m));
+  }
+  staging.look_later(m);
   note_room(m, v, misses);
 }
 

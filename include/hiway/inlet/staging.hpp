@@ -415,27 +415,28 @@ template <class Machine>
   owner.is_look_due(put) ? look_across(m, v, staging) : owner.follow_from(put);
 }
 
-/// A put finds its staging full. While readers at the same home take many items, from anywhere in the tunnel, they come
-/// to it, too: what they find in the ring instead they get against each other. Else the items are moved: readers that
-/// take their time with each item lose nothing by that, and their writer has other things to do.
+/// A put finds its staging full. While readers at the same home take items quickly, from anywhere in the tunnel, they
+/// come to it, too: what they find in the ring instead they get against each other. True: there is room now. False: the
+/// items are to be moved. Readers that take their time with each item lose nothing by that, and their writer has other
+/// things to do. It does not yield meanwhile: a reader in its place may keep the CPU for many items.
 template <class Machine>
-bool make_room(Machine m, InletView const& v, Staging& staging) {
-  constexpr unsigned patience = 32;
-  constexpr std::uint64_t many = 32;  // in that time, some 5 us
-  if (v.relays == nullptr) {
-    for (std::uint64_t before = staging.gets(m);;) {
-      for (unsigned still = 0; still < patience; ++still) {
-        m.relax(still);
-        leave_if_aborted(m, *v.control, v.tunnel);
-        if (!staging.is_full(m)) return true;
-      }
-      std::uint64_t const gets = staging.gets(m);
-      if (gets - std::exchange(before, gets) < many) break;
+bool readers_make_room(Machine m, InletView const& v, Staging& staging) {
+  constexpr unsigned looks = 12;
+  constexpr unsigned pauses = 8;          // with the look some 0.4 us
+  constexpr std::uint64_t quick_ns = 40;  // for an item, of all readers together: what a get against others takes
+  if (v.relays != nullptr) return false;
+  std::uint64_t gets = staging.gets(m);
+  for (std::uint64_t time = m.now_ns();;) {
+    for (unsigned look = 0; look < looks; ++look) {
+      pause_thread(pauses);
+      m.relax(0);
+      leave_if_aborted(m, *v.control, v.tunnel);
+      if (!staging.is_full(m)) return true;
     }
+    std::uint64_t const before = std::exchange(gets, staging.gets(m));
+    std::uint64_t const began = std::exchange(time, m.now_ns());
+    if ((gets - before) * quick_ns <= time - began) return false;
   }
-  bool const moved = move_or_spill_staged(m, staging);
-  if (moved) staging.look_later(m);
-  return moved;
 }
 
 }  // namespace detail
