@@ -24,7 +24,7 @@ void HostMonitor::run(std::stop_token stop) {
     }
     if (moved) {
       misses = 0;
-      rest_between_looks();
+      pauses_.rest();
     } else {
       idle(misses);
     }
@@ -41,7 +41,7 @@ void HostMonitor::idle(unsigned& misses) {
   constexpr std::chrono::microseconds worth_a_ring{200};
   std::chrono::microseconds const length = nap_length(misses - awake);
   bool const heeds = length >= worth_a_ring;
-  if (nap_ ? nap_(wake_, length, heeds) : bell_.nap_unless(wake_, length, heeds)) misses = awake;
+  if (pauses_.nap ? pauses_.nap(wake_, length, heeds) : bell_.nap_unless(wake_, length, heeds)) misses = awake;
   if (wake_.exchange(false, std::memory_order_relaxed)) misses = 0;
 }
 

@@ -15,20 +15,25 @@ namespace hiway {
 using Duty = std::function<bool()>;
 /// Sleeps for `time`, until it is rung, or until `over` was set and its bell rung. True: something has come.
 using Nap = std::function<bool(std::atomic<bool> const& over, std::chrono::microseconds time, bool heeds)>;
+/// How a monitor waits.
+struct Pauses {
+  Nap nap{};                                        ///< by the monitor's bell; none: as a bell does
+  std::function<void()> rest = rest_between_looks;  ///< after a round in which something moved
+};
 
 class HostMonitor {
  public:
   /// `on_failure` gets what a duty throws; that duty is not called again until the next run(), the others are. `wait`
-  /// says how to wait after rounds in which nothing moved. It naps by `bell`, or by `nap`, which does so by that bell:
-  /// rung, it looks again.
+  /// says how to wait after rounds in which nothing moved. Rung, it looks again.
   HostMonitor(std::vector<Duty> duties, std::function<bool()> is_over,
-              std::function<void(std::exception_ptr)> on_failure, Bell& bell, Wait wait = Wait::automatic, Nap nap = {})
+              std::function<void(std::exception_ptr)> on_failure, Bell& bell, Wait wait = Wait::automatic,
+              Pauses pauses = {})
       : duties_(std::move(duties)),
         has_failed_(duties_.size()),
         is_over_(std::move(is_over)),
         on_failure_(std::move(on_failure)),
         bell_(bell),
-        nap_(std::move(nap)),
+        pauses_(std::move(pauses)),
         wait_(wait) {}
   HostMonitor(HostMonitor const&) = delete;
   HostMonitor& operator=(HostMonitor const&) = delete;
@@ -46,7 +51,7 @@ class HostMonitor {
   std::function<bool()> is_over_;
   std::function<void(std::exception_ptr)> on_failure_;
   Bell& bell_;
-  Nap nap_;
+  Pauses pauses_;
   Wait wait_;
   std::atomic<bool> wake_{false};
 };

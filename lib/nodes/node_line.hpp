@@ -55,6 +55,9 @@ class NodeLine {
   virtual bool step() = 0;
   /// Every departure has ended and has told so, and every arrival is closed.
   [[nodiscard]] virtual bool is_done() const = 0;
+  /// All other nodes' memory lies in this process's address space: what a step sends is there at once, and takes no
+  /// message.
+  [[nodiscard]] virtual bool is_near() const = 0;
 
   /// For naps. True: nothing has come, and descriptor() becomes readable when something does. Both are followed by
   /// end_nap(). *Throws* Error.

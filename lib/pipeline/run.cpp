@@ -101,14 +101,15 @@ void PipelineRun::prepare() {
 
 void PipelineRun::make_threads() {
   std::vector<KeptThreads::Post> posts;
-  monitors_.make(
-      {.supervise = [this] { return supervise(); },
-       .watch = [this] { return watch(); },
-       .is_over = [this] { return is_over(); },
-       .over_nodes = over_nodes_duties(),
-       .nap_over_nodes = [this](auto const& over, auto time, bool heeds) { return over_nodes_.nap(over, time, heeds); },
-       .is_over_on_nodes = [this] { return is_over() && over_nodes_.is_settled(); }},
-      posts);
+  monitors_.make({.supervise = [this] { return supervise(); },
+                  .watch = [this] { return watch(); },
+                  .is_over = [this] { return is_over(); },
+                  .over_nodes = over_nodes_duties(),
+                  .pauses_over_nodes = {.nap = [this](auto const& over, auto time,
+                                                      bool heeds) { return over_nodes_.nap(over, time, heeds); },
+                                        .rest = [this] { over_nodes_.rest(); }},
+                  .is_over_on_nodes = [this] { return is_over() && over_nodes_.is_settled(); }},
+                 posts);
   threads_.add_posts(posts);
   kept_.make(std::move(posts));
 }

@@ -98,7 +98,7 @@ HostMonitor& RunMonitors::make(Post post, std::function<bool()> const& is_over) 
   monitors_.push_back(std::make_unique<HostMonitor>(
       std::move(post.duties), is_over,
       [this, &part = post.part](std::exception_ptr const& error) { errors_.fail_unless_aborting(part, error); },
-      *post.bell, wait, std::move(post.nap)));
+      *post.bell, wait, std::move(post.pauses)));
   return *monitors_.back();
 }
 
@@ -106,7 +106,7 @@ void RunMonitors::make(RunDuties const& duties, std::vector<KeptThreads::Post>& 
   Post to_device{errors_.parts.to_device, &layout_.monitors_bell};
   Post from_device{errors_.parts.from_device, &layout_.monitors_bell};
   Post supervisor{errors_.parts.supervisor, &supervisor_bell_};
-  Post line{errors_.parts.line, &layout_.line_bell, duties.over_nodes, duties.nap_over_nodes};
+  Post line{errors_.parts.line, &layout_.line_bell, duties.over_nodes, duties.pauses_over_nodes};
   Post watcher{errors_.parts.watcher, &watcher_bell_};
   add_relays(to_device, from_device);
   add_lines(to_device, from_device);

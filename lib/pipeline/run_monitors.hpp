@@ -19,7 +19,7 @@ struct RunDuties {
   Duty watch;
   std::function<bool()> is_over;
   std::vector<Duty> over_nodes;  ///< none if there is one node
-  Nap nap_over_nodes;
+  Pauses pauses_over_nodes;
   std::function<bool()> is_over_on_nodes;  ///< ends these
 };
 
@@ -39,7 +39,7 @@ class RunMonitors {
     NamedFailure const& part;
     Bell* bell;
     std::vector<Duty> duties{};
-    Nap nap{};
+    Pauses pauses{};
   };
 
   void add_relays(Post& to_device, Post& from_device);

@@ -173,6 +173,10 @@ bool RunOverNodes::nap(std::atomic<bool> const& over, std::chrono::microseconds 
   }
 }
 
+void RunOverNodes::rest() const noexcept {
+  if (!line_ || !line_->is_near()) rest_between_looks();
+}
+
 // With a node that is gone, or does not answer, UCX 1.13 can neither wait for what is under way nor end without it: it
 // ends the process. So what it has stays until the process ends.
 void RunOverNodes::abandon_line() noexcept {

@@ -59,6 +59,9 @@ class RunOverNodes {
   bool step_news();
   /// See Nap (monitors/host_monitor.hpp); also until something comes from the network.
   bool nap(std::atomic<bool> const& over, std::chrono::microseconds time, bool heeds) noexcept;
+  /// See Pauses. A near line is a reader as others are, whose writers stop when their stagings are full; another makes
+  /// fewer and larger messages of what comes meanwhile.
+  void rest() const noexcept;
   /// Logs what happens in the run, with the node's name, on node 0. *Threads*: any.
   void log_at_node_0(LogLevel level, std::string text);
   /// How often node 0 has asked this one what it is doing. *Threads*: any.

@@ -66,6 +66,17 @@ TEST(HostMonitor, EndsByItselfWhenAllIsOver) {
   }));
 }
 
+TEST(HostMonitor, RestsAsItIsToldAfterEachRoundThatMovedSomething) {
+  std::atomic<int> steps = 0;
+  int rests = 0;
+  Bell bell;
+  HostMonitor monitor(
+      {[&] { return ++steps <= 10; }, [] { return false; }}, [&] { return steps > 20; },
+      [](std::exception_ptr const&) {}, bell, Wait::automatic, {.rest = [&] { ++rests; }});
+  run(monitor).join();
+  EXPECT_EQ(rests, 10);
+}
+
 TEST(HostMonitor, ANapEndsWhenSomebodyWakesIt) {
   std::atomic<int> steps = 0;
   Bell bell;

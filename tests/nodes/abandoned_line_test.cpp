@@ -33,6 +33,7 @@ class IdleLine final : public hiway::detail::nodes::NodeLine {
   void begin(std::uint64_t, std::function<void()> const&) override {}
   bool step() override { return false; }
   [[nodiscard]] bool is_done() const override { return false; }
+  [[nodiscard]] bool is_near() const override { return true; }
   [[nodiscard]] bool begin_nap() override { return false; }
   void end_nap() override {}
   [[nodiscard]] int descriptor() const override { return -1; }

@@ -103,8 +103,12 @@ std::vector<Line::Ends> Line::tell_all(Meeting& meeting, Ends const& own) {
 
 void Line::make_mails() {
   for (std::uint32_t k = 0; k != size_; ++k) {
-    mails_.push_back(k == node_ ? std::make_unique<LineMail>()
-                                : std::make_unique<LineMail>(*network_, static_cast<int>(k)));
+    if (k == node_) {
+      mails_.push_back(std::make_unique<LineMail>());
+      continue;
+    }
+    mails_.push_back(std::make_unique<LineMail>(*network_, static_cast<int>(k)));
+    is_near_ = is_near_ && mails_.back()->here(met_there_[k], sizeof(Word<std::uint64_t>)) != nullptr;
   }
 }
 

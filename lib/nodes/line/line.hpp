@@ -33,6 +33,7 @@ class Line final : public NodeLine {
   void begin(std::uint64_t run, std::function<void()> const& look) override;
   bool step() override;
   [[nodiscard]] bool is_done() const override;
+  [[nodiscard]] bool is_near() const override { return is_near_; }
   [[nodiscard]] bool begin_nap() override { return network_->begin_nap() && !arrived_.step(); }
   void end_nap() override { network_->end_nap(); }
   [[nodiscard]] int descriptor() const override { return network_->descriptor(); }
@@ -61,6 +62,7 @@ class Line final : public NodeLine {
   std::uint32_t size_;
   std::vector<std::unique_ptr<std::byte[]>> copied_from_;  // of lanes
   std::unique_ptr<Network> network_;
+  bool is_near_ = true;
   Word<std::uint64_t>* met_ = nullptr;         // in memory that others write; by the node that writes it
   std::vector<std::uint64_t> met_there_;       // by node: address of the word that this one writes
   std::vector<Word<std::uint64_t>*> landing_;  // of lanes, in memory that others write

@@ -40,6 +40,7 @@ using hiway_tests::Road;
 using hiway_tests::together;
 using hiway_tests::Traffic;
 using testing::Each;
+using testing::ElementsAre;
 using testing::IsEmpty;
 
 class Random {
@@ -296,6 +297,31 @@ TEST(NodesLineWorlds, GiveEveryItemOnce) {
   std::uint64_t const worlds = hiway_tests::from_environment("HIWAY_WORLDS", 300);
   for (std::uint64_t seed = first; seed < first + worlds; ++seed)
     ASSERT_THAT(run_world(seed), Each(IsEmpty())) << "HIWAY_SEED=" << seed;
+}
+
+// Nodes 0 and 2 store into each other's memory, or send messages.
+TEST(NodesLineWorlds, ALineIsNearIfItStoresIntoTheMemoryOfAllOthers) {
+  constexpr int size = 3;
+  Road const road{.writers = {0, 1}, .readers = {2}, .items = 40, .capacity = 4};
+  for (bool const to_all : {true, false}) {
+    std::vector<bool> is_direct(size * size, true);
+    is_direct[2] = to_all;  // between 0 and 2
+    Fabric fabric(size, is_direct);
+    std::vector<int> is_near(size, -1);
+    auto const errors = together(Listener(fresh_name()), size, [&](Meeting& meeting) {
+      auto const make = [&](Meeting& there, auto departures, auto arrivals, Deadline until) {
+        auto line = lines_over(fabric, 1)(there, std::move(departures), std::move(arrivals), until);
+        is_near[static_cast<std::size_t>(there.node())] = line->is_near() ? 1 : 0;
+        return line;
+      };
+      Traffic traffic(meeting, make);
+      traffic.add<Parcel<4>>(road);
+      traffic.connect();
+      traffic.run();
+    });
+    EXPECT_THAT(errors, Each(IsEmpty()));
+    EXPECT_THAT(is_near, ElementsAre(to_all ? 1 : 0, 1, to_all ? 1 : 0));
+  }
 }
 
 // Of two nodes one can send nothing for a while, items or words that tell of them.
