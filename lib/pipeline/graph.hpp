@@ -33,7 +33,8 @@ struct DeclaredTunnel {
   Direction direction{};                 ///< as declared
   bool is_made = false;                  ///< by the library: a branch, or an `arrival`
   EndsHere ends = EndsHere::both;
-  std::uint32_t arrival = no_id;  ///< of one that departs and arrives
+  std::uint32_t arrival = no_id;     ///< of one that departs and arrives
+  std::uint32_t carried_by = no_id;  ///< of a stencil tunnel that leads to another node: the tunnel of its regions
   std::uint32_t open_inlets = 0;
   std::uint32_t open_outlets = 0;
   /// If its stage runs on several devices: the tunnels of the further devices.
@@ -103,6 +104,11 @@ class Graph {
   /// at the CPU, for the line. Where stages of this node both put into it and get from it, the latter get from a
   /// further tunnel, its `arrival`. May be called again, with the same ends. *Throws* ConfigError.
   void split(std::uint32_t tunnel, bool is_put_here, bool is_got_here);
+  /// The stencil tunnel leads from one node to another: each of the two has one of its own, and the regions go by
+  /// tunnel `between`.
+  void carry(std::uint32_t stencil, std::uint32_t between) { tunnels_[stencil].carried_by = between; }
+  /// Leaves a stencil tunnel that is carried the ends that are here; the others are at the CPU.
+  void split_carried(std::uint32_t stencil, bool is_put_here, bool is_got_here);
   /// Counts the open end; returns how many of its kind the tunnel had before.
   std::uint32_t add_open_inlet(std::uint32_t tunnel) { return tunnels_[tunnel].open_inlets++; }
   std::uint32_t add_open_outlet(std::uint32_t tunnel) { return tunnels_[tunnel].open_outlets++; }

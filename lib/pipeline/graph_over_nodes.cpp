@@ -46,6 +46,14 @@ void Graph::split(std::uint32_t tunnel, bool is_put_here, bool is_got_here) {
   for (DeclaredKernel& k : kernels_) std::ranges::for_each(k.description.stages, get_from_arrival);
 }
 
+void Graph::split_carried(std::uint32_t stencil, bool is_put_here, bool is_got_here) {
+  if (!is_put_here && !is_got_here) return split(stencil, false, false);
+  TunnelBase& base = *tunnels_[stencil].base;
+  Direction const declared = tunnels_[stencil].direction;
+  base.direction_ = is_put_here ? put_end_of(declared) : get_end_of(declared);
+  base.tasks()->direction_ = base.to_gpu() ? Direction::gpu_to_gpu : Direction::cpu_to_cpu;
+}
+
 DeclaredOverNodes Graph::over_nodes() const {
   DeclaredOverNodes all;
   std::vector<std::uint32_t> place(tunnels_.size(), no_id);  // of each tunnel in all.graph

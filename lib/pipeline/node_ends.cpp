@@ -14,7 +14,6 @@ constexpr std::size_t most_lane_bytes = std::size_t{8} << 20;
 /// What a tunnel that leads to other nodes cannot be.
 void check_crossing(std::vector<std::string>& found, DeclaredTunnel const& t) {
   std::string const who = t.title() + " leads from one node to another, and ";
-  if (t.stencil != nullptr || t.base->tasks() != nullptr) found.push_back(who + "a stencil tunnel cannot yet");
   if (!t.branches.empty()) found.push_back(who + "its stage runs on several devices: that cannot be together yet");
   bool const is_opened = t.ends == EndsHere::both && (t.open_inlets != 0 || t.open_outlets != 0);
   if (is_opened) found.push_back(who + "has an open end, which is for tunnels within a node");
@@ -61,8 +60,11 @@ void split_over_nodes(Layout& layout) {
     std::uint32_t const id = here.declared.ids[i];
     bool const puts = t.is_put_at(here.node);
     bool const gets = t.is_got_at(here.node);
-    if (t.crosses() || (!puts && !gets && !(t.writers.empty() && t.readers.empty())))
+    if (layout.graph.tunnels()[id].carried_by != no_id) {
+      layout.graph.split_carried(id, puts, gets);
+    } else if (t.crosses() || (!puts && !gets && !(t.writers.empty() && t.readers.empty()))) {
       layout.graph.split(id, puts, gets);
+    }
   }
   layout.placement.follow();
   for (PlacedTunnel& t : layout.placement.tunnels()) {
@@ -81,7 +83,8 @@ void open_node_ends(Layout& layout) {
     std::size_t const item_bytes = declared.base->item_bytes();
     std::size_t const capacity = lane_items(*declared.base);
     auto const number = static_cast<std::uint32_t>(i);
-    if (!t.crosses() || std::ranges::find(here.opened, number) != here.opened.end()) continue;
+    if (!t.crosses() || declared.carried_by != no_id) continue;
+    if (std::ranges::find(here.opened, number) != here.opened.end()) continue;
     if (t.is_put_at(here.node)) {
       OutletView const view =
           open_outlet_view(layout, layout.placement.tunnels()[id], layout.graph.add_open_outlet(id));

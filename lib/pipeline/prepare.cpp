@@ -10,6 +10,7 @@
 #include "monitor_tables.hpp"
 #include "node_ends.hpp"
 #include "residency.hpp"
+#include "stencils_over_nodes.hpp"
 
 namespace hiway {
 namespace {
@@ -22,6 +23,7 @@ class Preparer {
   void prepare() {
     homes_.make_plans();
     if (layout_.over_nodes.count > 1) {
+      carry_stencils_over_nodes(layout_);
       split_over_nodes(layout_);
       open_node_ends(layout_);
     }
