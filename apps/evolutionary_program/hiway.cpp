@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <hiway/cpus.hpp>
 #include <hiway/pipeline.hpp>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -122,6 +123,7 @@ struct Select {
   Nursery* nursery;
   bool computes;
   void operator()(hiway::Outlet<Evaluated> in, hiway::Inlet<Name> out) const {
+    std::vector<Name> names(nursery->of_island);
     in.for_each_h([&](Evaluated const& creature) {
       Name const name = creature.name;
       nursery->creatures[nursery->place(name)].fitness = creature.fitness;
@@ -134,7 +136,8 @@ struct Select {
       std::span<Rank> const ranks =
           std::span{nursery->ranks}.subspan(nursery->room(name) * nursery->of_island, nursery->of_island);
       if (computes) select(ranks);
-      for (std::uint32_t k = 0; k < nursery->of_island; ++k) out.put_h({name.generation, name.island, k});
+      for (std::uint32_t k = 0; k < names.size(); ++k) names[k] = {name.generation, name.island, k};
+      out.put_h(std::span<Name const>(names));
     });
   }
 };
