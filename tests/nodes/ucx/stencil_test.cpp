@@ -126,14 +126,14 @@ TEST_P(NodesStencil, EachTaskHasItsValues) {
   }
 }
 
-// Of several items each.
+// Of twelve items: a task that came with the first would find values that have not.
 TEST_P(NodesStencil, ARegionMayBeLarge) {
   StencilConfig const shape{.width = 13,
                             .height = 9,
                             .stencil_width = 3,
                             .stencil_height = 3,
-                            .region_width = 6,
-                            .region_height = 4,
+                            .region_width = 12,
+                            .region_height = 8,
                             .frames = 3};
   for (Direction const direction : {Direction::cpu_to_gpu, Direction::gpu_to_cpu}) {
     auto const said =
