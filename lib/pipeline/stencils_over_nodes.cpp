@@ -24,35 +24,21 @@ struct RegionPiece {
   std::byte bytes[Bytes];
 };
 
-/// Where a region's bytes lie in a buffer of frames.
-class RegionBytes {
- public:
-  RegionBytes(StencilShape const& shape, std::size_t value_bytes, RegionReference const& of)
-      : place_(region_place(shape, of.region)),
-        row_(place_.width * value_bytes),
-        pitch_(std::size_t{shape.width} * value_bytes),
-        first_((shape.buffer(of.frame) * shape.values() + shape.at(place_.x, place_.y)) * value_bytes) {}
+/// Where a region lies among all values.
+Copy place_of(StencilShape const& shape, std::size_t value_bytes, std::byte* values, RegionReference const& of) {
+  return RegionCopies{shape, value_bytes, values, values}.copy(of);
+}
 
-  [[nodiscard]] std::size_t size() const { return row_ * place_.height; }
-  [[nodiscard]] std::uint32_t values() const { return place_.values(); }
-  /// `copy(offset, done, n)` for each run of `bytes` from byte `at` of the region on: n bytes at `offset` of all
-  /// values.
-  template <class Copy>
-  void for_each_run(std::size_t at, std::size_t bytes, Copy&& copy) const {
-    for (std::size_t done = 0; done != bytes;) {
-      std::size_t const in_row = (at + done) % row_;
-      std::size_t const n = std::min(bytes - done, row_ - in_row);
-      copy(first_ + (at + done) / row_ * pitch_ + in_row, done, n);
-      done += n;
-    }
+/// `run(offset, done, n)` for each run of `bytes` from byte `at` of the region on: n bytes at `offset` from its first.
+template <class Run>
+void for_each_run(Copy const& region, std::size_t at, std::size_t bytes, Run&& run) {
+  for (std::size_t done = 0; done != bytes;) {
+    std::size_t const in_row = (at + done) % region.bytes;
+    std::size_t const n = std::min(bytes - done, region.bytes - in_row);
+    run((at + done) / region.bytes * region.pitch + in_row, done, n);
+    done += n;
   }
-
- private:
-  StencilRegion place_;
-  std::size_t row_;
-  std::size_t pitch_;
-  std::size_t first_;
-};
+}
 
 /// At the producers' node: takes each region when it is complete, and puts its pieces. A frame's buffer is free when
 /// all of its regions are put.
@@ -68,14 +54,16 @@ struct SendRegions {
     Inlet<RegionPiece<Bytes>> const pieces(inlets[0]);
     std::vector<std::uint32_t> sent(board.shape.buffers);
     for (RegionReference of; regions.next_h(of);) {
-      RegionBytes const region(board.shape, board.value_bytes, of);
-      for (std::size_t at = 0; at != region.size();) {
-        std::size_t const n = std::min(Bytes, region.size() - at);
+      Copy const region = place_of(board.shape, board.value_bytes, board.values, of);
+      auto const* const source = static_cast<std::byte const*>(region.source);
+      std::size_t const size = region.bytes * region.rows;
+      for (std::size_t at = 0; at != size;) {
+        std::size_t const n = std::min(Bytes, size - at);
         pieces.put_in_place_h([&](RegionPiece<Bytes>& piece) {
           piece.of = of;
           piece.at = at;
-          region.for_each_run(at, n, [&](std::size_t from, std::size_t done, std::size_t some) {
-            std::memcpy(piece.bytes + done, board.values + from, some);
+          for_each_run(region, at, n, [&](std::size_t from, std::size_t done, std::size_t some) {
+            std::memcpy(piece.bytes + done, source + from, some);
           });
         });
         at += n;
@@ -105,13 +93,16 @@ struct ReceiveRegions {
     PutBoard const& board = *matrix.end->put_board;
     Outlet<RegionPiece<Bytes>>(outlets[0]).for_each_h([&](RegionPiece<Bytes> const& piece) {
       await_frame(m, board, piece.of.frame, *matrix.control);
-      RegionBytes const region(board.shape, value_bytes, piece.of);
-      std::size_t const n = std::min(Bytes, region.size() - piece.at);
-      region.for_each_run(piece.at, n, [&](std::size_t to, std::size_t done, std::size_t some) {
-        std::memcpy(board.values + to, piece.bytes + done, some);
+      Copy const region = place_of(board.shape, value_bytes, board.values, piece.of);
+      auto* const target = static_cast<std::byte*>(region.target);
+      std::size_t const size = region.bytes * region.rows;
+      std::size_t const n = std::min(Bytes, size - piece.at);
+      for_each_run(region, piece.at, n, [&](std::size_t to, std::size_t done, std::size_t some) {
+        std::memcpy(target + to, piece.bytes + done, some);
       });
-      if (piece.at + n != region.size()) return;
-      if (count_values(m, board, piece.of.region, piece.of.frame, region.values()))
+      if (piece.at + n != size) return;
+      std::uint32_t const values = region_place(board.shape, piece.of.region).values();
+      if (count_values(m, board, piece.of.region, piece.of.frame, values))
         detail::put_region(m, matrix, piece.of.region, piece.of.frame);
     });
   }
@@ -140,7 +131,7 @@ Carriage carriage_by(std::size_t value_bytes) {
 
 /// An item holds a whole region if that is small enough.
 Carriage carriage_for(StencilShape const& shape, std::size_t value_bytes) {
-  std::size_t const region = std::size_t{shape.region_width} * shape.region_height * value_bytes;
+  std::size_t const region = RegionCopies{shape, value_bytes}.region_bytes();
   if (region <= 1024) return carriage_by<1024>(value_bytes);
   if (region <= 8192) return carriage_by<8192>(value_bytes);
   return carriage_by<65520>(value_bytes);
@@ -149,8 +140,8 @@ Carriage carriage_for(StencilShape const& shape, std::size_t value_bytes) {
 /// The items between the two stages.
 TunnelConfig config_between(StencilShape const& shape, std::size_t item_bytes) {
   constexpr std::size_t most_bytes = std::size_t{4} << 20;
-  std::size_t const frames = std::size_t{shape.regions()} * shape.buffers;
-  return {.capacity_items = std::clamp<std::size_t>(most_bytes / item_bytes, 2, std::max<std::size_t>(frames, 2))};
+  std::size_t const regions = std::size_t{shape.regions()} * shape.buffers;
+  return {.capacity_items = std::clamp<std::size_t>(most_bytes / item_bytes, 2, std::max<std::size_t>(regions, 2))};
 }
 
 void carry(Layout& layout, std::uint32_t tunnel, int from, int to) {

@@ -1,8 +1,8 @@
 // Stencil tunnels between nodes. The producers' node and the consumers' have a stencil tunnel each, and two stages of
 // the library's carry complete regions from one to the other, as items of an ordinary tunnel:
 //
-//   producers -> NAME -> stage "NAME (to node 1)" -> tunnel "NAME (regions)" -> stage "NAME (from node 0)" -> NAME ->
-//   ...
+//   at node 0   producers -> NAME -> stage "NAME (to node 1)" -> tunnel "NAME (regions)"
+//   at node 1   tunnel "NAME (regions)" -> stage "NAME (from node 0)" -> NAME -> consumers
 //
 // So a region crosses once, and what crosses ends, aborts, waits and is reported as in any other pipeline.
 #pragma once

@@ -112,17 +112,21 @@ std::string expected(StencilConfig const& shape) {
 }
 
 TEST_P(NodesStencil, EachTaskHasItsValues) {
-  StencilConfig const shape{.width = 37,
-                            .height = 21,
-                            .stencil_width = 3,
-                            .stencil_height = 3,
-                            .region_width = 8,
-                            .region_height = 5,
-                            .frames = 7};
-  for (Direction const direction :
-       {Direction::cpu_to_cpu, Direction::cpu_to_gpu, Direction::gpu_to_cpu, Direction::gpu_to_gpu}) {
-    auto const said = on_nodes(GetParam(), 2, [&](hiway::Cluster& nodes) { return heard<1>(nodes, direction, shape); });
-    EXPECT_THAT(said, ElementsAre(expected(shape), "0 of 0")) << static_cast<int>(direction);
+  constexpr std::uint32_t width = 37;
+  for (std::uint32_t const region_width : {8U, width}) {
+    StencilConfig const shape{.width = width,
+                              .height = 21,
+                              .stencil_width = 3,
+                              .stencil_height = 3,
+                              .region_width = region_width,
+                              .region_height = 5,
+                              .frames = 7};
+    for (Direction const direction :
+         {Direction::cpu_to_cpu, Direction::cpu_to_gpu, Direction::gpu_to_cpu, Direction::gpu_to_gpu}) {
+      auto const said =
+          on_nodes(GetParam(), 2, [&](hiway::Cluster& nodes) { return heard<1>(nodes, direction, shape); });
+      EXPECT_THAT(said, ElementsAre(expected(shape), "0 of 0")) << static_cast<int>(direction);
+    }
   }
 }
 
