@@ -93,7 +93,8 @@ void Pipeline::Core::add_stencil(std::unique_ptr<StencilTunnelBase> tunnel) {
 void Pipeline::Core::add_cpu(CpuStageDescription description) {
   run_.require_idle("add_cpu_stage");
   CpuStageOptions const& o = description.options;
-  description.stage.nodes = nodes_of(description.stage.name, o.node, o.nodes, layout_.over_nodes.count);
+  description.stage.nodes =
+      nodes_of("stage '" + description.stage.name + "'", o.node, o.nodes, layout_.over_nodes.count);
   if (is_here(description.stage)) layout_.graph.add_cpu(std::move(description));
   invalidate();
 }
@@ -109,7 +110,8 @@ bool Pipeline::Core::is_here(StageDescription const& stage) {
 void Pipeline::Core::add_gpu(GpuKernelDescription description) {
   run_.require_idle("add_gpu_stage");
   GpuStageOptions const& o = description.options;
-  std::vector<int> const nodes = nodes_of(description.name, o.node, o.nodes, layout_.over_nodes.count);
+  std::vector<int> const nodes =
+      nodes_of("stage '" + description.name + "'", o.node, o.nodes, layout_.over_nodes.count);
   bool all_here = true;
   for (StageDescription& stage : description.stages) {
     stage.nodes = nodes;
@@ -168,27 +170,39 @@ void* Pipeline::Core::allocate_buffer(Memory memory, std::size_t count, std::siz
 // ---- open ends
 
 /// The words of a new open end have no value until the next start, so calls are refused until then.
-PlacedTunnel& Pipeline::Core::note_open(TunnelBase const& tunnel) {
+OpenEndPlace Pipeline::Core::note_open(TunnelBase& tunnel, EndOf end, OpenEndOptions const& options) {
+  std::string const who = "tunnel '" + tunnel.name() + "': an open " + (end == EndOf::writers ? "inlet" : "outlet");
+  std::vector<int> const nodes = nodes_of(who, options.node, options.nodes, layout_.over_nodes.count);
+  OpenEndPlace place = place_open_end(layout_, tunnel, end, nodes);
   ThreadMachine{}.store(layout_.homes.host().control->aborted, 1u, Order::release);
-  open_names_.note(tunnel);
-  return layout_.placement.tunnels().at(tunnel.id());
+  open_names_.note(place.tunnel, tunnel.name());
+  invalidate();
+  return place;
 }
 
-InletView Pipeline::Core::open_inlet(TunnelBase const& tunnel) {
+InletView Pipeline::Core::open_inlet(TunnelBase& tunnel, OpenEndOptions const& options) {
   run_.require_idle("open_inlet");
-  PlacedTunnel& placed = note_open(tunnel);
-  InletView const view = open_inlet_view(layout_, placed, layout_.graph.tunnels()[tunnel.id()].open_inlets);
-  layout_.graph.add_open_inlet(tunnel.id());
-  invalidate();
+  OpenEndPlace const place = note_open(tunnel, EndOf::writers, options);
+  PlacedTunnel& placed = layout_.placement.tunnels().at(place.tunnel);
+  InletView view = open_inlet_view(layout_, placed, layout_.graph.tunnels()[place.tunnel].open_inlets);
+  if (place.elsewhere.empty()) {
+    layout_.graph.add_open_inlet(place.tunnel);
+  } else {
+    view.control = ends_elsewhere_.note(place.tunnel, place.elsewhere);
+  }
   return view;
 }
 
-OutletView Pipeline::Core::open_outlet(TunnelBase const& tunnel) {
+OutletView Pipeline::Core::open_outlet(TunnelBase& tunnel, OpenEndOptions const& options) {
   run_.require_idle("open_outlet");
-  PlacedTunnel& placed = note_open(tunnel);
-  OutletView const view = open_outlet_view(layout_, placed, layout_.graph.tunnels()[tunnel.id()].open_outlets);
-  layout_.graph.add_open_outlet(tunnel.id());
-  invalidate();
+  OpenEndPlace const place = note_open(tunnel, EndOf::readers, options);
+  PlacedTunnel& placed = layout_.placement.tunnels().at(place.tunnel);
+  OutletView view = open_outlet_view(layout_, placed, layout_.graph.tunnels()[place.tunnel].open_outlets);
+  if (place.elsewhere.empty()) {
+    layout_.graph.add_open_outlet(place.tunnel);
+  } else {
+    view.control = ends_elsewhere_.note(place.tunnel, place.elsewhere);
+  }
   return view;
 }
 
@@ -248,8 +262,12 @@ void Pipeline::launch_kernel(std::string_view name, DeviceKernel kernel, GpuStag
   core_->launch(name, kernel, options);
 }
 void Pipeline::synchronize() { core_->launches().synchronize(); }
-InletView Pipeline::open_inlet(TunnelBase& tunnel) { return core_->open_inlet(tunnel); }
-OutletView Pipeline::open_outlet(TunnelBase& tunnel) { return core_->open_outlet(tunnel); }
+InletView Pipeline::open_inlet(TunnelBase& tunnel, OpenEndOptions const& options) {
+  return core_->open_inlet(tunnel, options);
+}
+OutletView Pipeline::open_outlet(TunnelBase& tunnel, OpenEndOptions const& options) {
+  return core_->open_outlet(tunnel, options);
+}
 void Pipeline::copy_in(void* device, void const* host, std::size_t bytes) {
   core_->buffers().backend_of(device).upload(device, host, bytes);
 }

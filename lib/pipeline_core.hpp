@@ -15,6 +15,7 @@
 #include "hiway/pipeline.hpp"
 #include "pipeline/launches.hpp"
 #include "pipeline/layout.hpp"
+#include "pipeline/open_ends_over_nodes.hpp"
 #include "pipeline/run.hpp"
 
 namespace hiway {
@@ -47,9 +48,9 @@ class BufferMemories {
 /// The names of tunnels with open ends. *Threads*: any.
 class OpenNames {
  public:
-  void note(TunnelBase const& tunnel) {
+  void note(std::uint32_t tunnel, std::string const& name) {
     std::scoped_lock const lock(mutex_);
-    names_[tunnel.id()] = tunnel.name();
+    names_[tunnel] = name;
   }
   /// "tunnel 'NAME': ", or nothing.
   [[nodiscard]] std::string title(std::uint32_t tunnel) {
@@ -61,6 +62,24 @@ class OpenNames {
  private:
   std::mutex mutex_;
   std::map<std::uint32_t, std::string> names_;
+};
+
+/// Refuses the calls of open ends that are at other nodes: their run is not this one. *Threads*: any, once noted.
+class EndsElsewhere final : public RunInfo {
+ public:
+  EndsElsewhere() { control_.run = this; }
+  /// Lets calls of the end of `tunnel` fail with `text`.
+  [[nodiscard]] Control* note(std::uint32_t tunnel, std::string text) {
+    ThreadMachine{}.store(control_.aborted, 1u, Order::release);
+    texts_[tunnel] = std::move(text);
+    return &control_;
+  }
+  [[noreturn]] void refuse(std::uint32_t tunnel) override { throw Error(texts_.at(tunnel)); }
+  [[nodiscard]] std::string stage_name(std::uint32_t) const override { return {}; }
+
+ private:
+  Control control_;
+  std::map<std::uint32_t, std::string> texts_;
 };
 
 class Pipeline::Core final : public RunInfo {
@@ -77,8 +96,8 @@ class Pipeline::Core final : public RunInfo {
   void add_cpu(CpuStageDescription description);
   void add_gpu(GpuKernelDescription description);
   void* allocate_buffer(Memory memory, std::size_t count, std::size_t item_bytes, int device);
-  InletView open_inlet(TunnelBase const& tunnel);
-  OutletView open_outlet(TunnelBase const& tunnel);
+  InletView open_inlet(TunnelBase& tunnel, OpenEndOptions const& options);
+  OutletView open_outlet(TunnelBase& tunnel, OpenEndOptions const& options);
   void launch(std::string_view name, DeviceKernel const& kernel, GpuStageOptions const& options);
   Latency& create_latency(std::string path, unsigned every);
   [[nodiscard]] OutletView whole_run_at(Home home);
@@ -98,9 +117,10 @@ class Pipeline::Core final : public RunInfo {
   [[nodiscard]] std::vector<int> devices_of(GpuStageOptions const& options) const;
   [[nodiscard]] std::vector<BranchDevice> branch_devices(std::string const& stage, std::vector<int> const& numbers);
   [[nodiscard]] bool is_here(StageDescription const& stage);
-  [[nodiscard]] PlacedTunnel& note_open(TunnelBase const& tunnel);
+  [[nodiscard]] OpenEndPlace note_open(TunnelBase& tunnel, EndOf end, OpenEndOptions const& options);
 
   OpenNames open_names_;
+  EndsElsewhere ends_elsewhere_;
   std::vector<std::shared_ptr<void>> elsewhere_;  ///< segments of other nodes: the user has a reference to each
   Layout layout_;
   BufferMemories buffers_;

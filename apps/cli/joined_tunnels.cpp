@@ -17,16 +17,18 @@ using hiway::WaitReport;
 
 namespace {
 
-/// Of "node 12: numbers", and of "node 12: numbers (arriving)", where a node has both ends: "numbers". Empty for what
-/// does not begin so.
+/// Of "node 12: numbers" "numbers"; and of what the library has made of it there: "node 12: numbers (arriving)", where
+/// a node has both ends, "node 12: numbers (between nodes)", where several devices have one. Empty for what does not
+/// begin so.
 std::string without_node(std::string_view name) {
   constexpr std::string_view word = "node ";
-  constexpr std::string_view arriving = " (arriving)";
   if (!name.starts_with(word)) return {};
   std::size_t const end = std::min(name.size(), name.find_first_not_of("0123456789", word.size()));
   if (end == word.size() || !name.substr(end).starts_with(": ")) return {};
   name.remove_prefix(end + 2);
-  if (name.ends_with(arriving)) name.remove_suffix(arriving.size());
+  for (std::string_view const made : {" (arriving)", " (between nodes)"}) {
+    if (name.ends_with(made)) name.remove_suffix(made.size());
+  }
   return std::string(name);
 }
 
@@ -49,9 +51,11 @@ Part part_of(RunReport const& report, TunnelReport const& tunnel) {
   return part;
 }
 
+/// What leads to other nodes or comes from them has one of its ends there. The rest stays within a node.
+bool is_of_one_end(Part const& part) { return !part.written || !part.read; }
+
 bool is_between_nodes(std::vector<Part> const& parts) {
-  return std::ranges::any_of(parts, &Part::written) && std::ranges::any_of(parts, &Part::read) &&
-         !std::ranges::all_of(parts, [](Part const& p) { return p.written && p.read; });
+  return std::ranges::any_of(parts, &Part::written) && std::ranges::any_of(parts, &Part::read);
 }
 
 /// -1 where one of them is not known.
@@ -93,14 +97,17 @@ TunnelReport joined(std::string const& name, std::vector<Part> const& parts) {
 RunReport joined_tunnels(RunReport report) {
   std::map<std::string, std::vector<Part>> parts;  // by the name without a node
   for (TunnelReport const& tunnel : report.tunnels) {
-    if (std::string const name = without_node(tunnel.name); !name.empty())
-      parts[name].push_back(part_of(report, tunnel));
+    std::string const name = without_node(tunnel.name);
+    if (name.empty()) continue;
+    if (Part const part = part_of(report, tunnel); is_of_one_end(part)) parts[name].push_back(part);
   }
   std::vector<TunnelReport> tunnels;
   std::map<std::string, std::string> renamed;
   for (TunnelReport const& tunnel : report.tunnels) {
     auto const found = parts.find(without_node(tunnel.name));
-    if (found == parts.end() || !is_between_nodes(found->second)) {
+    bool const is_part =
+        found != parts.end() && std::ranges::find(found->second, &tunnel, &Part::tunnel) != found->second.end();
+    if (!is_part || !is_between_nodes(found->second)) {
       tunnels.push_back(tunnel);
       continue;
     }

@@ -155,8 +155,14 @@ struct GpuStageOptions {
 };
 /// For GpuStageOptions::devices: every GPU of the machine; two devices if the pipeline is emulated.
 inline std::vector<int> const all_devices{-1};
-/// For the options `nodes` of stages: every node of the cluster.
+/// For the options `nodes`: every node of the cluster.
 inline std::vector<int> const all_nodes{-1};
+
+/// An open end of a tunnel.
+struct OpenEndOptions {
+  int node = -1;             ///< the node whose threads call it, as in CpuStageOptions
+  std::vector<int> nodes{};  ///< if not empty: the nodes, each of which has one
+};
 
 /// The extent of a grid or a block, for add_kernel_stage: a number, or CUDA's dim3.
 struct Extent {

@@ -53,8 +53,8 @@ struct FaultRecord {
 /// What CPU threads and emulated lanes may ask about a run that has ended or aborts. Implemented by the pipeline.
 class RunInfo {
  public:
-  /// Throws an Unwind that says why the run does not go on, with the reason nested. The text names `tunnel` if it has
-  /// an open end.
+  /// Throws an Unwind that says why the run does not go on, with the reason nested, or Error if the run is another
+  /// node's. The text names `tunnel` if it has an open end.
   /// *Threads*: any.
   [[noreturn]] virtual void refuse(std::uint32_t tunnel) = 0;
   /// The name of stage number `stage`. *Threads*: the stage's own.

@@ -53,6 +53,7 @@ struct StageDescription {
   std::vector<TunnelBase*> into;
   bool item_form = false;    ///< item or value form: no user code runs after its loop
   bool own_kernel = false;   ///< a user's own __global__ function: it counts no start, and does not close its inlets
+  bool forwards = false;     ///< the library's own, which carries items from one tunnel into another
   std::vector<int> nodes{};  ///< that run it, sorted
 };
 
@@ -370,8 +371,8 @@ class Pipeline final : private OpenEnds, private BufferAccess {
   void add_gpu(GpuKernelDescription description);
   void* allocate_buffer(Memory memory, std::size_t count, std::size_t item_bytes, int device = -1);
   void launch_kernel(std::string_view name, DeviceKernel kernel, GpuStageOptions options);
-  InletView open_inlet(TunnelBase& tunnel) override;
-  OutletView open_outlet(TunnelBase& tunnel) override;
+  InletView open_inlet(TunnelBase& tunnel, OpenEndOptions const& options) override;
+  OutletView open_outlet(TunnelBase& tunnel, OpenEndOptions const& options) override;
   void copy_in(void* device, void const* host, std::size_t bytes) override;
   void copy_out(void* host, void const* device, std::size_t bytes) override;
 

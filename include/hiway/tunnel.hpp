@@ -64,8 +64,8 @@ class TunnelBase {
 /// Hands out a tunnel's open ends; implemented by the pipeline.
 class OpenEnds {
  public:
-  virtual InletView open_inlet(TunnelBase& tunnel) = 0;
-  virtual OutletView open_outlet(TunnelBase& tunnel) = 0;
+  virtual InletView open_inlet(TunnelBase& tunnel, OpenEndOptions const& options) = 0;
+  virtual OutletView open_outlet(TunnelBase& tunnel, OpenEndOptions const& options) = 0;
 
  protected:
   ~OpenEnds() = default;
@@ -85,9 +85,15 @@ class Tunnel final : public TunnelBase {
   /// *Lifetime*: the pipeline's. *Throws* ConfigError while the pipeline runs. On a CPU thread a put or get by the end
   /// throws Aborted at once if no run is under way or the run has failed. Its text contains the run's first error,
   /// which is also nested in it. close_h and end_task_h do not throw.
-  [[nodiscard]] Inlet<T> open_inlet() { return Inlet<T>(ends_.open_inlet(*this)); }
+  /// Over several nodes all of them ask for it. Where it is not, a put or get throws Error, and nothing is to be
+  /// closed.
+  [[nodiscard]] Inlet<T> open_inlet(OpenEndOptions const& options = {}) {
+    return Inlet<T>(ends_.open_inlet(*this, options));
+  }
   /// An end for the user's own threads or kernels, asked for before the start. *Lifetime*, *Throws*: like open_inlet.
-  [[nodiscard]] Outlet<T> open_outlet() { return Outlet<T>(ends_.open_outlet(*this)); }
+  [[nodiscard]] Outlet<T> open_outlet(OpenEndOptions const& options = {}) {
+    return Outlet<T>(ends_.open_outlet(*this, options));
+  }
 
  private:
   OpenEnds& ends_;

@@ -76,14 +76,15 @@ class DotWriter {
   }
   /// What the open ends of a tunnel that leads to other nodes are connected to; empty for any other one.
   [[nodiscard]] std::string between_nodes(DeclaredTunnel const& t) const {
-    DeclaredTunnel const* whole = &t;
-    if (t.is_made) {
-      auto const arrives_here = std::ranges::find(graph_.tunnels(), t.base->id(), &DeclaredTunnel::arrival);
-      if (arrives_here == graph_.tunnels().end()) return {};  // a branch
-      whole = &*arrives_here;
-    }
-    bool const leads_elsewhere = whole->departs() || whole->ends == EndsHere::arrives;
-    return leads_elsewhere ? whole->base->name() + ", between nodes" : std::string();
+    DeclaredTunnel const& split = tunnel_with(&DeclaredTunnel::arrival, t);
+    if (!split.departs() && split.ends != EndsHere::arrives) return {};
+    return tunnel_with(&DeclaredTunnel::between, split).base->name() + ", between nodes";
+  }
+  /// The tunnel for which `made` was made, or else `made`.
+  [[nodiscard]] DeclaredTunnel const& tunnel_with(std::uint32_t DeclaredTunnel::*part,
+                                                  DeclaredTunnel const& made) const {
+    auto const whole = std::ranges::find(graph_.tunnels(), made.base->id(), part);
+    return whole == graph_.tunnels().end() ? made : *whole;
   }
   [[nodiscard]] std::string about_tunnel(TunnelBase const& t) const {
     std::string const name = t.name() + " (" + std::to_string(numbers_.capacity[t.id()]) + ")";

@@ -35,6 +35,7 @@ struct DeclaredTunnel {
   EndsHere ends = EndsHere::both;
   std::uint32_t arrival = no_id;     ///< of one that departs and arrives
   std::uint32_t carried_by = no_id;  ///< of a stencil tunnel that leads to another node: the tunnel of its regions
+  std::uint32_t between = no_id;     ///< of one with branches that leads to other nodes: the tunnel that does so
   std::uint32_t open_inlets = 0;
   std::uint32_t open_outlets = 0;
   /// If its stage runs on several devices: the tunnels of the further devices.
@@ -107,6 +108,9 @@ class Graph {
   /// The stencil tunnel leads from one node to another: each of the two has one of its own, and the regions go by
   /// tunnel `between`.
   void carry(std::uint32_t stencil, std::uint32_t between) { tunnels_[stencil].carried_by = between; }
+  /// A tunnel with branches leads to other nodes: from here on it is this node's own, and a further one, which is
+  /// split, does so; a stage carries items from one to the other. The rest as split().
+  void split_with_branches(std::uint32_t tunnel, bool is_put_here, bool is_got_here);
   /// Leaves a stencil tunnel that is carried the ends that are here; the others are at the CPU.
   void split_carried(std::uint32_t stencil, bool is_put_here, bool is_got_here);
   /// Counts the open end; returns how many of its kind the tunnel had before.
@@ -127,6 +131,7 @@ class Graph {
  private:
   [[nodiscard]] TunnelBase& add_made(TunnelBase const& like, std::string name);
   void branch_out(TunnelBase const& tunnel, std::vector<BranchDevice> const& devices);
+  void put_between(std::uint32_t tunnel, bool is_put_by_devices);
   [[nodiscard]] bool is_named(std::vector<TunnelBase*> StageDescription::*ends, TunnelBase const& tunnel) const;
 
   std::vector<DeclaredTunnel> tunnels_;

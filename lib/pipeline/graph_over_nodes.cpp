@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "check.hpp"
+#include "forwarding.hpp"
 #include "graph.hpp"
 
 namespace hiway {
@@ -44,6 +45,38 @@ void Graph::split(std::uint32_t tunnel, bool is_put_here, bool is_got_here) {
   auto const get_from_arrival = [&](StageDescription& stage) { std::ranges::replace(stage.from, &base, arrival); };
   for (CpuStageDescription& c : cpu_) get_from_arrival(c.stage);
   for (DeclaredKernel& k : kernels_) std::ranges::for_each(k.description.stages, get_from_arrival);
+}
+
+void Graph::split_with_branches(std::uint32_t tunnel, bool is_put_here, bool is_got_here) {
+  TunnelBase& base = *tunnels_[tunnel].base;
+  Direction const declared = tunnels_[tunnel].direction;
+  bool const is_put_by_devices = is_put_here && put_end_of(declared) == Direction::gpu_to_cpu;
+  bool const is_got_by_devices = is_got_here && get_end_of(declared) == Direction::cpu_to_gpu;
+  if (is_put_by_devices && is_got_by_devices)
+    throw ConfigError(tunnels_[tunnel].title() + " leads from one node to another, and on a node several devices " +
+                      "both put into it and get from it");
+  if (tunnels_[tunnel].between == no_id) put_between(tunnel, is_put_by_devices);
+  base.direction_ = is_put_by_devices ? Direction::gpu_to_cpu : Direction::cpu_to_gpu;
+  for (std::uint32_t const branch : tunnels_[tunnel].branches) tunnels_[branch].base->direction_ = base.direction_;
+  TunnelBase* const between = tunnels_[tunnels_[tunnel].between].base.get();
+  for (CpuStageDescription& c : cpu_) {
+    if (c.stage.forwards) continue;
+    std::ranges::replace(c.stage.from, &base, between);
+    std::ranges::replace(c.stage.into, &base, between);
+  }
+  split(between->id(), is_put_here, is_got_here);
+}
+
+void Graph::put_between(std::uint32_t tunnel, bool is_put_by_devices) {
+  TunnelBase& base = *tunnels_[tunnel].base;
+  TunnelBase& between = add_made(base, base.name() + " (between nodes)");  // apps/cli/joined_tunnels.cpp reads it
+  tunnels_.back().direction = between.direction_ = Direction::cpu_to_cpu;
+  tunnels_[tunnel].between = between.id();
+  if (is_put_by_devices) {
+    add_cpu(forwarding_stage(base.name() + " (from devices)", base, between));
+  } else {
+    add_cpu(forwarding_stage(base.name() + " (to devices)", between, base));
+  }
 }
 
 void Graph::split_carried(std::uint32_t stencil, bool is_put_here, bool is_got_here) {

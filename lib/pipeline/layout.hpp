@@ -109,6 +109,14 @@ struct OverNodes {
   std::vector<detail::nodes::Departure> departures{};
   std::vector<detail::nodes::Arrival> arrivals{};
   std::vector<std::uint32_t> opened{};  ///< tunnels of the plan that have their ends
+  /// Open ends at the CPU that were asked for alike, and the tunnel that they belong to (open_ends_over_nodes.hpp).
+  struct OpenEnds {
+    std::uint32_t tunnel;
+    EndOf end;
+    std::vector<int> nodes;
+    std::uint32_t made;
+  };
+  std::vector<OpenEnds> open_ends{};
   FilesAskedFor asked{};
 };
 

@@ -11,12 +11,12 @@ namespace {
 
 constexpr std::size_t most_lane_bytes = std::size_t{8} << 20;
 
-/// What a tunnel that leads to other nodes cannot be.
+/// What a tunnel that leads to other nodes cannot have. At the CPU, its open ends are at tunnels of their own.
 void check_crossing(std::vector<std::string>& found, DeclaredTunnel const& t) {
-  std::string const who = t.title() + " leads from one node to another, and ";
-  if (!t.branches.empty()) found.push_back(who + "its stage runs on several devices: that cannot be together yet");
   bool const is_opened = t.ends == EndsHere::both && (t.open_inlets != 0 || t.open_outlets != 0);
-  if (is_opened) found.push_back(who + "has an open end, which is for tunnels within a node");
+  if (is_opened)
+    found.push_back(t.title() +
+                    " leads from one node to another, and has an open end at a GPU, which stays in its node");
 }
 
 /// Slots of each lane between two nodes.
@@ -27,8 +27,8 @@ std::size_t lane_items(TunnelBase const& tunnel) {
 
 }  // namespace
 
-std::vector<int> nodes_of(std::string const& stage, int node, std::vector<int> const& nodes, int count) {
-  auto const refuse = [&](std::string const& why) { throw ConfigError("stage '" + stage + "': " + why); };
+std::vector<int> nodes_of(std::string const& who, int node, std::vector<int> const& nodes, int count) {
+  auto const refuse = [&](std::string const& why) { throw ConfigError(who + ": " + why); };
   if (node >= 0 && !nodes.empty()) refuse("node and nodes are both given");
   if (nodes == all_nodes) {
     std::vector<int> all(static_cast<std::size_t>(count));
@@ -62,6 +62,8 @@ void split_over_nodes(Layout& layout) {
     bool const gets = t.is_got_at(here.node);
     if (layout.graph.tunnels()[id].carried_by != no_id) {
       layout.graph.split_carried(id, puts, gets);
+    } else if (t.crosses() && !layout.graph.tunnels()[id].branches.empty()) {
+      layout.graph.split_with_branches(id, puts, gets);
     } else if (t.crosses() || (!puts && !gets && !(t.writers.empty() && t.readers.empty()))) {
       layout.graph.split(id, puts, gets);
     }
@@ -78,8 +80,9 @@ void open_node_ends(Layout& layout) {
   for (std::size_t i = 0; i < here.plan.tunnels.size(); ++i) {
     TunnelOverNodes const& t = here.plan.tunnels[i];
     DeclaredTunnel const& declared = layout.graph.tunnels()[here.declared.ids[i]];
-    std::uint32_t const id = declared.base->id();
-    std::uint32_t const arrival = declared.arrival == no_id ? id : declared.arrival;
+    std::uint32_t const id = declared.between == no_id ? declared.base->id() : declared.between;
+    std::uint32_t const arriving = layout.graph.tunnels()[id].arrival;
+    std::uint32_t const arrival = arriving == no_id ? id : arriving;
     std::size_t const item_bytes = declared.base->item_bytes();
     std::size_t const capacity = lane_items(*declared.base);
     auto const number = static_cast<std::uint32_t>(i);

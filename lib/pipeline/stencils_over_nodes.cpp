@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "check.hpp"
-#include "hiway/persistent.hpp"
 #include "hiway/stencil/produce.hpp"
 #include "hiway/stencil/stencil_tunnel.hpp"
+#include "made_stage.hpp"
 #include "stencil/stencil_plan.hpp"
 
 namespace hiway {
@@ -107,15 +107,6 @@ struct ReceiveRegions {
     });
   }
 };
-
-template <class Runner>
-std::function<void(StageEnds const&)> body_of(Runner const& runner) {
-  return [runner](StageEnds const& all) {
-    Runner own = runner;
-    Ends<Runner> const ends = make_ends<Runner>(all);
-    run_persistent(StageThread{}, own, ends);
-  };
-}
 
 /// Both stages and the tunnel between them.
 struct Carriage {

@@ -658,6 +658,23 @@ TEST(JoinedTunnels, PartsOfOneBetweenNodesAreOne) {
   EXPECT_EQ(whole.stages[4].room_in[0].tunnel, "node 2: own");
 }
 
+// Several devices of node 1 have an end: from what arrives, a stage of the library's carries items to them.
+TEST(JoinedTunnels, WhatStaysWithinANodeIsNoPart) {
+  RunReport const whole = joined_tunnels(run_of(
+      {cpu("node 0: feed", 0.1, {}, {{"node 0: numbers", 0.9}}),
+       cpu("node 1: numbers (to devices)", 1, {{"node 1: numbers (between nodes)", 0}}, {{"node 1: numbers", 0}}),
+       cpu("node 1: sum", 1, {{"node 1: numbers", 0}}, {})},
+      {ring("node 0: numbers", 0.75, 0.125), ring("node 1: numbers", 0.5, 0.5),
+       ring("node 1: numbers (between nodes)", 0, 0.25)}));
+  ASSERT_EQ(whole.tunnels.size(), 2U);
+  EXPECT_EQ(whole.tunnels[0].name, "numbers");
+  EXPECT_EQ(whole.tunnels[0].items, ring("one", 0, 0).items);
+  EXPECT_EQ(whole.tunnels[0].empty, 0.25);
+  EXPECT_EQ(whole.tunnels[1].name, "node 1: numbers");
+  EXPECT_EQ(whole.stages[1].items_of[0].tunnel, "numbers");
+  EXPECT_EQ(whole.stages[1].room_in[0].tunnel, "node 1: numbers");
+}
+
 TEST(JoinedTunnels, OfOneProcessStayAsTheyAre) {
   RunReport const run =
       run_of({cpu("a", 1, {}, {{"node x: t", 0}}), cpu("b", 1, {{"node 3:t", 0}, {"node 4: u", 0}}, {})},

@@ -89,19 +89,19 @@ inline std::size_t give_pieces(Machine m, InletView const& v, std::byte const* i
   return put;
 }
 
-/// Puts every item of `items`, in order, by the calling thread; waits for room.
-template <class T, class Machine>
-inline void put_pieces(Machine m, InletView const& all, std::span<T const> items) {
+/// Puts `n` items, in order, by the calling thread; waits for room.
+template <class Machine>
+inline void put_pieces(Machine m, InletView const& all, std::byte const* items, std::size_t n, std::size_t item_bytes) {
   put_past_staging(m, all);
-  for (unsigned misses = 0; !items.empty();) {
+  for (unsigned misses = 0; n != 0;) {
     InletView const& v = roomiest(m, all);
-    auto const* const first = reinterpret_cast<std::byte const*>(items.data());
-    std::size_t const n = give_pieces(m, v, first, items.size(), sizeof(T));
-    items = items.subspan(n);
-    if (n != 0) {
+    std::size_t const some = give_pieces(m, v, items, n, item_bytes);
+    items += some * item_bytes;
+    n -= some;
+    if (some != 0) {
       note_room(m, all, misses);
       misses = 0;
-    } else if (!items.empty()) {
+    } else {
       leave_if_aborted(m, *all.control, all.tunnel);
       wait_for_room(m, all, misses++);
     }
@@ -119,7 +119,7 @@ constexpr void refuse_puts_of_large_spans() {
 HIWAY_NO_SPACE_CHECK template <class T, class Machine>
 HIWAY_DEVICE inline void put_items(Machine m, InletView const& v, std::span<T const> items) {
   if constexpr (RoleOf<Machine>::copies_pieces) {
-    put_pieces(m, v, items);
+    put_pieces(m, v, reinterpret_cast<std::byte const*>(items.data()), items.size(), sizeof(T));
   } else {
     refuse_puts_of_large_spans<T>();
     put_span(m, v, items.size(), WriteItems<T>{items.data()});

@@ -65,23 +65,23 @@ struct ReadItems {
 };
 HIWAY_ITEMS_END
 
-/// One try of the calling thread for as many items as there are, at most items.size(), in order; returns how many.
-HIWAY_NO_SPACE_CHECK template <class T, class Machine>
-HIWAY_DEVICE inline std::size_t get_pieces(Machine m, OutletView const& all, std::span<T> items) {
+/// One try of the calling thread for as many items as there are, at most `wanted`, in order; returns how many.
+HIWAY_NO_SPACE_CHECK template <class Machine>
+HIWAY_DEVICE inline std::size_t get_pieces(Machine m, OutletView const& all, std::byte* items, std::size_t wanted,
+                                           std::size_t item_bytes) {
   OutletView const& v = fullest(m, all);
   refuse_if_over(m, v);
-  auto* const to = reinterpret_cast<std::byte*>(items.data());
   auto const copy = [&](std::byte const* first, std::uint32_t i, std::uint32_t count) {
-    std::memcpy(to + i * sizeof(T), first, count * sizeof(T));
+    std::memcpy(items + i * item_bytes, first, count * item_bytes);
   };
-  std::uint32_t const most = at_most(items.size(), most_of_lane);
+  std::uint32_t const most = at_most(wanted, most_of_lane);
   std::size_t n = 0;
   if (Hand* const hand = hand_of(m, v); hand != nullptr) {
     Hand::Items const some = hand->next(m, most);
     if (some.count != 0) copy(some.first, 0, some.count);
     n = some.count;
   }
-  if (n != items.size()) n += take_pieces(m, v, to + n * sizeof(T), items.size() - n, sizeof(T));
+  if (n != wanted) n += take_pieces(m, v, items + n * item_bytes, wanted - n, item_bytes);
   return n != 0 ? n : take_from_hands(m, v, most, copy);
 }
 
@@ -98,7 +98,7 @@ HIWAY_NO_SPACE_CHECK template <class T, class Machine>
 HIWAY_DEVICE inline std::size_t get_items(Machine m, OutletView const& v, std::span<T> items,
                                           [[maybe_unused]] unsigned& misses) {
   if constexpr (RoleOf<Machine>::copies_pieces) {
-    return get_pieces(m, v, items);
+    return get_pieces(m, v, reinterpret_cast<std::byte*>(items.data()), items.size(), sizeof(T));
   } else {
     refuse_gets_of_large_spans<T>();
     return get_span(m, v, items.size(), after_misses(m.misses(misses)), ReadItems<T>{items.data()});

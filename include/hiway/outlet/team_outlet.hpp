@@ -254,7 +254,8 @@ class TeamOutlet : public AnyOutlet {
     if constexpr (RoleOf<decltype(team.m)>::keeps_hand) {
       if (view_.ports->hand != nullptr) {
         detail::Claimed c{};
-        c.run.count = static_cast<std::uint32_t>(detail::get_pieces(team.m, view_, items));
+        auto* const to = reinterpret_cast<std::byte*>(items.data());
+        c.run.count = static_cast<std::uint32_t>(detail::get_pieces(team.m, view_, to, items.size(), sizeof(T)));
         detail::note_result(team.m, view_, c.run.count != 0);
         c.ended = c.run.count == 0 && detail::tunnel_ended(team.m, view_);
         return c;
