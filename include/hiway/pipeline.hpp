@@ -53,7 +53,6 @@ struct StageDescription {
   std::vector<TunnelBase*> into;
   bool item_form = false;    ///< item or value form: no user code runs after its loop
   bool own_kernel = false;   ///< a user's own __global__ function: it counts no start, and does not close its inlets
-  bool forwards = false;     ///< the library's own, which carries items from one tunnel into another
   std::vector<int> nodes{};  ///< that run it, sorted
 };
 

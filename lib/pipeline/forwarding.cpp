@@ -46,9 +46,7 @@ struct Forward {
 }  // namespace
 
 CpuStageDescription forwarding_stage(std::string name, TunnelBase& from, TunnelBase& into) {
-  return {{.name = std::move(name), .from = {&from}, .into = {&into}, .forwards = true},
-          {},
-          body_of(Forward{from.item_bytes()})};
+  return {{.name = std::move(name), .from = {&from}, .into = {&into}}, {}, body_of(Forward{from.item_bytes()})};
 }
 
 }  // namespace hiway

@@ -36,6 +36,7 @@ struct DeclaredTunnel {
   std::uint32_t arrival = no_id;     ///< of one that departs and arrives
   std::uint32_t carried_by = no_id;  ///< of a stencil tunnel that leads to another node: the tunnel of its regions
   std::uint32_t between = no_id;     ///< of one with branches that leads to other nodes: the tunnel that does so
+  std::size_t carrier = 0;           ///< then: index into cpu() of the stage between the two
   std::uint32_t open_inlets = 0;
   std::uint32_t open_outlets = 0;
   /// If its stage runs on several devices: the tunnels of the further devices.

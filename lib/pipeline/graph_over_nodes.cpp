@@ -59,10 +59,10 @@ void Graph::split_with_branches(std::uint32_t tunnel, bool is_put_here, bool is_
   base.direction_ = is_put_by_devices ? Direction::gpu_to_cpu : Direction::cpu_to_gpu;
   for (std::uint32_t const branch : tunnels_[tunnel].branches) tunnels_[branch].base->direction_ = base.direction_;
   TunnelBase* const between = tunnels_[tunnels_[tunnel].between].base.get();
-  for (CpuStageDescription& c : cpu_) {
-    if (c.stage.forwards) continue;
-    std::ranges::replace(c.stage.from, &base, between);
-    std::ranges::replace(c.stage.into, &base, between);
+  for (std::size_t c = 0; c < cpu_.size(); ++c) {
+    if (c == tunnels_[tunnel].carrier) continue;
+    std::ranges::replace(cpu_[c].stage.from, &base, between);
+    std::ranges::replace(cpu_[c].stage.into, &base, between);
   }
   split(between->id(), is_put_here, is_got_here);
 }
@@ -72,6 +72,7 @@ void Graph::put_between(std::uint32_t tunnel, bool is_put_by_devices) {
   TunnelBase& between = add_made(base, base.name() + " (between nodes)");  // apps/cli/joined_tunnels.cpp reads it
   tunnels_.back().direction = between.direction_ = Direction::cpu_to_cpu;
   tunnels_[tunnel].between = between.id();
+  tunnels_[tunnel].carrier = cpu_.size();
   if (is_put_by_devices) {
     add_cpu(forwarding_stage(base.name() + " (from devices)", base, between));
   } else {

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "hiway/hiway.hpp"
@@ -55,26 +56,64 @@ hiway::GpuStageOptions on_two_devices(std::vector<int> const& nodes) {
   return {.blocks = 1, .threads_per_block = 32, .devices = {0, 1}, .nodes = nodes};
 }
 
-/// Node 0 feeds two devices of each of `nodes`, and sums up, in three runs.
+struct Doubled {
+  long value;
+  int node;
+};
+struct DoubleAt {
+  int node;
+  HIWAY_DEVICE Doubled operator()(int const& i) const { return {2L * i, node}; }
+};
+
+/// Node 0 feeds two devices of each of `on`, and sums up, in three runs: what it has summed up, and from how many
+/// nodes.
 std::vector<std::string> double_on(hiway_tests::Way way, int size, std::vector<int> const& on) {
   return on_nodes(way, size, [&](hiway::Cluster& nodes) {
     hiway::Pipeline pipe(over(nodes));
     auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_gpu, {.capacity_items = 64});
-    auto& doubled = pipe.create_tunnel<long>("doubled", Direction::gpu_to_cpu);
+    auto& doubled = pipe.create_tunnel<Doubled>("doubled", Direction::gpu_to_cpu);
     Sum all;
+    std::set<int> from;
     pipe.add_cpu_stage("feed", feed, hiway::into(numbers));
-    pipe.add_gpu_stage("double", Double{}, hiway::from(numbers), hiway::into(doubled), on_two_devices(on));
-    pipe.add_cpu_stage(
-        "sum", [&](long i) { all(i); }, hiway::from(doubled));
+    pipe.add_gpu_stage("double", DoubleAt{nodes.node()}, hiway::from(numbers), hiway::into(doubled),
+                       on_two_devices(on));
+    auto const sum = [&](Doubled const& one) {
+      all(one.value);
+      from.insert(one.node);
+    };
+    pipe.add_cpu_stage("sum", sum, hiway::from(doubled));
     for (int run = 0; run < 3; ++run) pipe.run();
-    return all.text();
+    return all.text() + " from " + std::to_string(from.size());
   });
 }
 
 TEST_P(NodesDevices, ShareOneNodesItems) {
-  std::string const all = std::to_string(3 * many * (many + 1)) + " of " + std::to_string(many);
-  EXPECT_THAT(double_on(GetParam(), 2, hiway::all_nodes), ElementsAre(all, "0 of 0"));
-  EXPECT_THAT(double_on(GetParam(), 3, {1, 2}), ElementsAre(all, "0 of 0", "0 of 0"));
+  std::string const all = std::to_string(3 * many * (many + 1)) + " of " + std::to_string(many) + " from 2";
+  EXPECT_THAT(double_on(GetParam(), 2, hiway::all_nodes), ElementsAre(all, "0 of 0 from 0"));
+  EXPECT_THAT(double_on(GetParam(), 3, {1, 2}), ElementsAre(all, "0 of 0 from 0", "0 of 0 from 0"));
+}
+
+TEST_P(NodesDevices, ServeOpenEnds) {
+  auto const said = on_nodes(GetParam(), 2, [](hiway::Cluster& nodes) {
+    hiway::Pipeline pipe(over(nodes));
+    auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_gpu, {.capacity_items = 64});
+    auto& doubled = pipe.create_tunnel<long>("doubled", Direction::gpu_to_cpu);
+    auto const out = numbers.open_inlet();
+    auto const in = doubled.open_outlet();
+    pipe.add_gpu_stage("double", Double{}, hiway::from(numbers), hiway::into(doubled), on_two_devices({0, 1}));
+    Sum all;
+    pipe.start();
+    if (nodes.node() == 0) {
+      std::jthread const puts([&] {
+        feed(out);
+        out.close_h();
+      });
+      for (long i; in.next_h(i); in.end_task_h()) all(i);
+    }
+    pipe.wait();
+    return all.text();
+  });
+  EXPECT_THAT(said, ElementsAre(std::to_string(many * (many + 1)) + " of " + std::to_string(many), "0 of 0"));
 }
 
 TEST_P(NodesDevices, ItemsGoFromDevicesToDevicesOfAnotherNode) {
