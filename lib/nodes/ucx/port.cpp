@@ -1,14 +1,16 @@
 #include "lib/nodes/ucx/port.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 #include <string_view>
 
 #include "hiway/error.hpp"
 #include "hiway/machine/thread_machine.hpp"
-#include "lib/nodes/ucx/message.hpp"
 #include "lib/nodes/node_name.hpp"
+#include "lib/nodes/ucx/message.hpp"
 #include "lib/nodes/ucx/status.hpp"
 
 namespace hiway::detail::nodes {
@@ -29,13 +31,28 @@ void prefer(ucp_config_t* config, char const* variable, char const* name, char c
   if (std::getenv(variable) == nullptr) ucp_config_modify(config, name, value);
 }
 
+/// N7: `asked`, which is UCX_TLS, without two transports over shared memory at once.
+std::string one_shared_memory(std::string_view asked) {
+  if (asked == "all") return "^posix";
+  if (asked.starts_with('^')) return std::string(asked) + ",posix";
+  std::string chosen;
+  for (std::size_t at = 0; at <= asked.size();) {
+    std::size_t const end = std::min(asked.find(',', at), asked.size());
+    std::string_view const one = asked.substr(at, end - at);
+    bool const is_several = one == "shm" || one == "sm" || one == "mm";
+    chosen.append(chosen.empty() ? "" : ",").append(is_several ? "sysv,cma" : one);
+    at = end + 1;
+  }
+  return chosen;
+}
+
 void set_preferences(ucp_config_t* config) {
+  char const* const asked = std::getenv("UCX_TLS");
   // UCX must not start CUDA in the midst of kernels; items cross from host memory to host memory.
-  prefer(config, "UCX_TLS", "TLS", "^cuda");
+  ucp_config_modify(config, "TLS", one_shared_memory(asked != nullptr ? asked : "^cuda").c_str());
   // Where a connection breaks in the midst of a zcopy, UCX 1.13.1 ends the request twice (uct_tcp_ep_sendv).
   prefer(config, "UCX_ZCOPY_THRESH", "ZCOPY_THRESH", "inf");
-  char const* const transports = std::getenv("UCX_TLS");
-  if (transports != nullptr && std::string_view(transports).find("tcp") == std::string_view::npos) return;
+  if (asked != nullptr && std::string_view(asked).find("tcp") == std::string_view::npos) return;
   // Each message by TCP is a call of the system, and 8 KiB are not worth it.
   prefer(config, "UCX_TCP_TX_SEG_SIZE", "TX_SEG_SIZE", "64k");
   // Else opening an endpoint waits for the other host; and if that node dies then, UCX 1.13.1 ends this process
@@ -199,6 +216,7 @@ void Port::connect(std::span<Bytes const> introductions, Deadline until, Look co
     Introduction const introduction = introduction_of(introductions[k], node);
     peers_[k] = std::make_unique<Peer>(worker_.get(), node, introduction);
     peers_[k]->unpack(introduction);
+    look();
   }
   Deadline const open_by = std::chrono::steady_clock::now() + patience_to_open;
   for (std::size_t const k : others) {
