@@ -122,6 +122,26 @@ TEST_P(NodesOpenEnd, OfEveryNode) {
   EXPECT_THAT(said, Each(text({3 * many, 3 * sum_of_doubles})));
 }
 
+// A tunnel has one at each of two nodes: two ends, of which each node closes its own.
+TEST_P(NodesOpenEnd, OfOneTunnelAtTwoNodes) {
+  auto const said = on_nodes(GetParam(), 2, [](hiway::Cluster& nodes) {
+    hiway::Pipeline pipe(over(nodes));
+    auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_cpu);
+    std::vector<hiway::Inlet<int>> const outs{numbers.open_inlet({.node = 0}), numbers.open_inlet({.node = 1})};
+    Heard heard;
+    auto const sum = [&](int i) {
+      heard.sum += i;
+      ++heard.items;
+    };
+    pipe.add_cpu_stage("sum", sum, hiway::from(numbers));
+    pipe.start();
+    put_all(outs[static_cast<std::size_t>(nodes.node())]);
+    pipe.wait();
+    return text(heard);
+  });
+  EXPECT_THAT(said, ElementsAre(text({2 * many, sum_of_doubles}), "0 of 0"));
+}
+
 std::string thrown_by(auto const& call) {
   try {
     call();
