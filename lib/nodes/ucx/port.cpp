@@ -215,7 +215,8 @@ void Port::connect(std::span<Bytes const> introductions, Deadline until, Look co
     auto const node = static_cast<int>(k);
     Introduction const introduction = introduction_of(introductions[k], node);
     peers_[k] = std::make_unique<Peer>(worker_.get(), node, introduction);
-    peers_[k]->unpack(introduction);
+    look();
+    peers_[k]->unpack(introduction);  // if the node dies just now, UCX 1.13 and 1.16 end this process, too
     look();
   }
   Deadline const open_by = std::chrono::steady_clock::now() + patience_to_open;

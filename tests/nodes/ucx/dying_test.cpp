@@ -50,14 +50,14 @@ TEST_P(NodesDying, WhatADeadNodeHasSentDoesNoHarm) {
     auto const until = std::chrono::steady_clock::now() + std::chrono::milliseconds(500);
     int looks = 0;
     node.port.connect(all, Node::soon(), [&] {
-      bool const is_first = looks++ == 0;  // of those between the endpoint and what is sent
+      bool const has_all = ++looks == 2;  // the endpoint and its keys, and nothing is sent yet
       if (node.number() == 1) {
-        if (is_first) has_endpoint.hear();
-        if (looks < 4) return;
+        if (has_all) has_endpoint.hear();
+        if (looks < 5) return;
         has_sent.tell();
         raise(SIGKILL);
       }
-      if (is_first) {
+      if (has_all) {
         has_endpoint.tell();
         has_sent.hear();
         usleep(20'000);
