@@ -7,6 +7,7 @@
 
 #include "delegate.hpp"
 #include "drain.hpp"
+#include "hiway/launch/slice.hpp"
 #include "hiway/relay.hpp"
 #include "hiway/termination.hpp"
 #include "throttle.hpp"
@@ -30,6 +31,20 @@ struct StageGates {
   std::uint32_t count = 0;  ///< stages
 };
 
+/// What the checking warp remembers between rounds.
+struct Checked {
+  bool ended = false;
+  std::uint32_t started = 0;
+};
+
+/// Of a monitor that yields: each launch of it stays for a slice (launch/slice.hpp).
+struct MonitorSlices {
+  std::uint64_t ns = 0;        ///< 0: the monitor is resident
+  SliceNews* news = nullptr;   ///< at the host's home
+  std::uint32_t launches = 0;  ///< used by the warp that checks only, as is the next
+  Checked checked;
+};
+
 /// Everything the device monitor works on; at the device's home.
 struct MonitorTable {
   Control* control = nullptr;        ///< the device's
@@ -46,6 +61,7 @@ struct MonitorTable {
   ThrottleTable throttles;
   Word<std::uint32_t> host_aborts{0};  ///< set by the warp that hears, just before it sets the device's `aborted`
   Word<std::uint32_t> over{0};         ///< set when the warp that checks leaves
+  MonitorSlices slices;
 };
 
 /// The parts of the monitor's work, as bits.
@@ -69,22 +85,30 @@ HIWAY_DEVICE inline HeldRelay hold(Machine m, MonitorTable& t, Relay Relays::*wa
   return {r.ring, r.link, m.load(r.to, Order::relaxed)};
 }
 
+/// Whether a warp with these parts tells of the half-ring.
+HIWAY_DEVICE inline bool tells_of(std::uint32_t parts, Ring const& ring) {
+  return (parts & (ring.part == RingPart::outbox ? MonitorPart::tells_puts : MonitorPart::tells_gets)) != 0;
+}
+
+/// For the next launch: how far the lane has come with its first relay, if that is its own.
+template <class Machine>
+HIWAY_DEVICE inline void give_back(Machine m, MonitorTable& t, Relay Relays::*way, HeldRelay const& held, bool is_own) {
+  if (held.link.is_set() && is_own) m.store((t.relays[m.lane()].*way).to, held.to, Order::relaxed);
+}
+
 /// One step of every relay that tells and belongs to `parts`, one lane for each. True when something moved.
 template <class Machine>
 HIWAY_DEVICE inline bool tell_all(Machine m, MonitorTable& t, std::uint32_t parts, HeldRelay& held) {
-  auto const is_mine = [&](Ring const& ring) {
-    return (parts & (ring.part == RingPart::outbox ? MonitorPart::tells_puts : MonitorPart::tells_gets)) != 0;
-  };
   unsigned const width = m.count(m.lanes());
   bool moved = false;
-  if (held.link.is_set() && is_mine(held.ring)) {
+  if (held.link.is_set() && tells_of(parts, held.ring)) {
     std::uint64_t const from = held.to;
     held.to = tell(m, held.ring, held.link, from);
     moved = held.to != from;
   }
   for (std::uint32_t i = m.lane() + width; i < t.relay_count; i += width) {
     Relay& relay = t.relays[i].tells;
-    if (is_mine(relay.ring)) moved = tell(m, relay) || moved;
+    if (tells_of(parts, relay.ring)) moved = tell(m, relay) || moved;
   }
   return m.ballot(m.lanes(), moved) != 0;
 }
@@ -135,12 +159,6 @@ HIWAY_DEVICE inline std::uint32_t gates_reached(Machine m, CountGate const* gate
   return reached;
 }
 
-/// What the checking warp remembers between rounds.
-struct Checked {
-  bool ended = false;
-  std::uint32_t started = 0;
-};
-
 /// One round of the checking warp; true when the monitor's life is over.
 template <class Machine>
 HIWAY_DEVICE inline bool check_all(Machine m, MonitorTable& t, TerminationTable& termination, Checked& so_far,
@@ -180,23 +198,37 @@ HIWAY_DEVICE inline bool relay_all(Machine m, MonitorTable& t, std::uint32_t par
 template <class Machine>
 HIWAY_DEVICE inline void run_device_monitor(Machine m, MonitorTable& t, std::uint32_t parts = all_parts,
                                             CheckRoom room = {}) {
-  Checked so_far;
+  SliceClock<Machine> const clock(m, Slice{.ns = t.slices.ns});
+  Checked so_far = t.slices.checked;
   bool const has_checks = (parts & MonitorPart::checks) != 0;
   bool const has_tells = (parts & all_tells) != 0;
   bool const has_hears = (parts & MonitorPart::hears) != 0;
-  TerminationTable& termination = has_checks ? bring_near(m, t.termination, room) : t.termination;
+  // A table that is near would be lost with the launch.
+  TerminationTable& termination = has_checks && t.slices.ns == 0 ? bring_near(m, t.termination, room) : t.termination;
   HeldRelay told = has_tells ? hold(m, t, &Relays::tells) : HeldRelay{};
   HeldRelay heard = has_hears ? hold(m, t, &Relays::hears) : HeldRelay{};
-  if (has_checks && m.lane() == 0) m.store_across(t.notice->alive, 1u, Order::release);
+  if (has_checks && m.lane() == 0) {
+    m.store_across(t.notice->alive, 1u, Order::release);
+    if (t.slices.ns != 0) m.store_across(t.slices.news->begun, ++t.slices.launches, Order::relaxed);
+  }
   for (unsigned misses = 0;;) {
     bool const over = !has_checks && m.load(t.over, Order::relaxed) != 0;  // in flight with what follows
     bool moved = relay_all(m, t, parts, told, heard);
     if (has_checks) {
       if (check_all(m, t, termination, so_far, moved)) {
-        if (m.lane() == 0) m.store(t.over, 1u, Order::relaxed);
+        if (m.lane() == 0) {
+          m.store(t.over, 1u, Order::relaxed);
+          if (t.slices.ns != 0) m.store_across(t.slices.news->over, 1u, Order::relaxed);
+        }
         return;
       }
     } else if (m.ballot(m.lanes(), over) != 0) {
+      return;
+    }
+    if (clock.is_over(m, m.lanes())) {
+      if (has_tells) give_back(m, t, &Relays::tells, told, tells_of(parts, told.ring));
+      if (has_hears) give_back(m, t, &Relays::hears, heard, true);
+      if (has_checks) by_one_lane(m, [&] { t.slices.checked = so_far; });
       return;
     }
     if (moved) {

@@ -140,6 +140,15 @@ struct CpuStageOptions {
   std::vector<int> nodes{};     ///< if not empty: the nodes, all of which run it in the same way
 };
 
+/// Whether a GPU stage's kernel stays on the device for the whole run (docs/guest.md).
+enum class Residency : std::uint8_t {
+  automatic,  ///< resident
+  resident,
+  /// It leaves between tasks when PipelineConfig::slice is over, and comes back. For stages in value form with one
+  /// outlet and a result of at most 256 bytes, of pipelines on one device.
+  yielding,
+};
+
 /// A GPU stage. 0: the library chooses.
 struct GpuStageOptions {
   unsigned blocks = 0;
@@ -152,6 +161,7 @@ struct GpuStageOptions {
   std::vector<int> devices{};
   int node = -1;             ///< the node that it runs on, as in CpuStageOptions
   std::vector<int> nodes{};  ///< if not empty: the nodes, all of which run it in the same way
+  Residency residency = Residency::automatic;
 };
 /// For GpuStageOptions::devices: every GPU of the machine; two devices if the pipeline is emulated.
 inline std::vector<int> const all_devices{-1};
@@ -201,6 +211,8 @@ struct PipelineConfig {
   Cluster* cluster = nullptr;
   /// A node that has said nothing for this long has failed, and the run ends.
   std::chrono::milliseconds node_silence{1000};
+  /// How long a yielding kernel (Residency) stays on the device at most, but for the task that it is at; more than 0.
+  std::chrono::nanoseconds slice{std::chrono::milliseconds(2)};
 };
 
 }  // namespace hiway

@@ -11,6 +11,7 @@
 
 #include "hiway/inlet.hpp"
 #include "hiway/launch/cuda.cuh"
+#include "hiway/launch/slice.hpp"
 #include "hiway/launch/stage_words.hpp"
 #include "hiway/outlet.hpp"
 #include "hiway/stage.hpp"
@@ -24,6 +25,7 @@ struct StageEnds {
   std::vector<StageWords*> stages;
   std::uint32_t first_stage = no_id;  ///< number of the first of these stages
   Control* control = nullptr;
+  Slice slice{};  ///< of a kernel that yields
 };
 
 /// The same in the form a kernel takes: passed by value, with the counts of Runner.
@@ -34,6 +36,7 @@ struct Ends {
   StageWords* stages[Runner::stage_count == 0 ? 1 : Runner::stage_count];
   std::uint32_t first_stage = no_id;
   Control* control = nullptr;
+  Slice slice{};
 };
 
 /// The ends in `all`, for a Runner that has as many.
@@ -45,6 +48,7 @@ Ends<Runner> make_ends(StageEnds const& all) {
   for (unsigned i = 0; i != Runner::stage_count; ++i) ends.stages[i] = all.stages[i];
   ends.first_stage = all.first_stage;
   ends.control = all.control;
+  ends.slice = all.slice;
   return ends;
 }
 
@@ -61,15 +65,45 @@ HIWAY_DEVICE inline void close_block(Machine m, Ends<Runner> const& ends, unsign
   for (unsigned s = 0; s != Runner::stage_count; ++s) m.fetch_add(ends.stages[s]->returned, 1u, Order::acq_rel);
 }
 
+template <class Runner>
+inline constexpr bool runs_in_slices = requires {
+  requires Runner::may_yield;
+};
+
+/// The begin of a launch, by one thread of each block.
+template <class Machine, class Runner>
+HIWAY_DEVICE inline void begin_launch(Machine m, Ends<Runner> const& ends) {
+  if (ends.slice.ns != 0 && m.block_index() == 0)
+    m.store_across(ends.slice.news->begun, ends.slice.number, Order::relaxed);
+  if (ends.slice.number != 1) return;
+  for (unsigned s = 0; s != Runner::stage_count; ++s) m.fetch_add(ends.stages[s]->started, 1u, Order::relaxed);
+}
+
+/// The end of a launch, by one thread of each block, after the others: L3.
+template <class Machine, class Runner>
+HIWAY_DEVICE inline void end_launch(Machine m, Ends<Runner> const& ends) {
+  if (ends.slice.ns != 0) {
+    if (m.load(*ends.outlets[0].stage_ended, Order::acquire) == 0) return;
+    Word<std::uint32_t>& returned = ends.slice.returned[m.block_index()];
+    if (m.load(returned, Order::relaxed) != 0) return;
+    m.store(returned, 1u, Order::relaxed);
+  }
+  close_block(m, ends, m.block_index(), m.block_threads());
+  if (ends.slice.ns != 0 && m.load(ends.stages[0]->returned, Order::acquire) == m.block_count())
+    m.store_across(ends.slice.news->over, 1u, Order::relaxed);
+}
+
 /// Runs `runner`, then closes the block.
 template <class Machine, class Runner>
 HIWAY_DEVICE inline void run_persistent(Machine m, Runner& runner, Ends<Runner> const& ends) {
-  if (m.thread_in_block() == 0) {
-    for (unsigned s = 0; s != Runner::stage_count; ++s) m.fetch_add(ends.stages[s]->started, 1u, Order::relaxed);
+  if (m.thread_in_block() == 0) begin_launch(m, ends);
+  if constexpr (runs_in_slices<Runner>) {
+    runner(m, ends.outlets, ends.inlets, ends.slice);
+  } else {
+    runner(m, ends.outlets, ends.inlets);
   }
-  runner(m, ends.outlets, ends.inlets);
   m.sync_block();
-  if (m.thread_in_block() == 0) close_block(m, ends, m.block_index(), m.block_threads());
+  if (m.thread_in_block() == 0) end_launch(m, ends);
 }
 
 /// Runs `runner` on a CPU thread, then closes its inlets. An inlet that user code keeps afterwards refuses every put.
@@ -143,6 +177,7 @@ struct StageKernel {
   /// Else empty.
   std::function<DeviceKernel(StageEnds const&, simt::Grid)> close_behind = {};
   std::shared_ptr<KernelData> data = {};  ///< or null
+  std::size_t held_bytes = 0;  ///< of each thread of a kernel that may yield (launch/slice.hpp); 0: it may not
 };
 
 /// The number of ends of a user's own kernel.
@@ -215,9 +250,11 @@ StageKernel own_kernel(From<Is...>, Into<Os...>, void (*kernel)(Ps...), Args... 
 template <class Runner, class Unit>
 StageKernel stage_kernel(Runner const& runner) {
   using Body = PersistentBody<Runner>;
-  return {device_kernel<Body, Unit>(Body{runner, {}}), [runner](StageEnds const& all) {
-            return device_kernel<Body, Unit>(Body{runner, make_ends<Runner>(all)});
-          }};
+  StageKernel made{device_kernel<Body, Unit>(Body{runner, {}}), [runner](StageEnds const& all) {
+                     return device_kernel<Body, Unit>(Body{runner, make_ends<Runner>(all)});
+                   }};
+  if constexpr (runs_in_slices<Runner>) made.held_bytes = Runner::held_bytes;
+  return made;
 }
 
 }  // namespace hiway

@@ -16,6 +16,8 @@
 #include <utility>
 
 #include "hiway/inlet.hpp"
+#include "hiway/inlet/held.hpp"
+#include "hiway/launch/slice.hpp"
 #include "hiway/outlet.hpp"
 #include "hiway/tunnel.hpp"
 
@@ -233,7 +235,55 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
   static constexpr unsigned inlet_count = sizeof...(Os) + stencils_among<Is...>;
   static constexpr unsigned stage_count = 1;
 
+  /// Value form with one outlet and a small result: its kernel may yield (launch/slice.hpp).
+  static constexpr bool may_yield = [] {
+    if constexpr (Shape::value && sizeof...(Is) == 1) {
+      return !stays_in_slot<std::tuple_element_t<0, std::tuple<Os...>>>;
+    } else {
+      return false;
+    }
+  }();
+  /// What a thread may have to hold between two launches.
+  static constexpr std::size_t held_bytes = [] {
+    if constexpr (may_yield) {
+      return sizeof(Held<std::tuple_element_t<0, std::tuple<Os...>>>);
+    } else {
+      return 0;
+    }
+  }();
+
   F body;
+
+  /// Runs the stage until it has nothing more to do, or its slice is over. All lanes of a block call it.
+  template <class Machine>
+  requires(may_yield) HIWAY_DEVICE void operator()(Machine m, OutletView const* outlets, InletView const* inlets,
+                                                   Slice const& slice) {
+    using I = std::tuple_element_t<0, std::tuple<Is...>>;
+    using O = std::tuple_element_t<0, std::tuple<Os...>>;
+    std::uint32_t const group = m.lanes();
+    SliceClock<Machine> const clock(m, slice);
+    Held<O>* const held = slice.ns == 0 ? nullptr : reinterpret_cast<Held<O>*>(slice.held) + m.thread_index();
+    if (slice.number > 1 && !detail::put_held(m, group, outlets[0], inlets[0], *held, clock)) return;
+    std::uint32_t next = 0;
+    for (unsigned misses = 0;;) {
+      bool holds = false;
+      bool const got = step_value<I>(m, group, outlets[0], after_misses(misses), next, [&](bool need, O const& item) {
+        holds = detail::put_or_hold(m, group, need, inlets[0], item, held, clock);
+        return !holds;
+      });
+      if (m.ballot(group, holds) != 0) return;
+      if (!got && m.ballot(group, detail::stage_ended(m, outlets[0])) != 0) {
+        m.sync_warp(group);
+        return;
+      }
+      if (clock.is_over(m, group)) return;
+      if (got) {
+        misses = 0;
+      } else {
+        m.relax(misses++);
+      }
+    }
+  }
 
   /// Runs the stage until it has nothing more to do. All lanes of a block call it.
   template <class Machine>
@@ -308,12 +358,25 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
       });
     } else {
       using O = std::tuple_element_t<0, std::tuple<Os...>>;
-      ItemRoom<O> result;
-      got = detail::work_once<I>(m, outlet, group, credits, next,
-                                 [&](I const& item) { result.item() = static_cast<O>(body(item)); });
-      detail::put_together(m, inlets[0], group, got, WriteItem<O>{result.item()});
-      detail::end_tasks(m, outlet, group, got);
+      return step_value<I>(m, group, outlet, credits, next, [&](bool need, O const& item) {
+        detail::put_together(m, inlets[0], group, need, WriteItem<O>{item});
+        return true;
+      });
     }
+    return m.ballot(group, got) != 0;
+  }
+  /// One try for all lanes of `group`; `put(need, result)` puts for the lanes that got an item, and says in which of
+  /// them the task ends.
+  template <class I, class Machine, class Put>
+  HIWAY_DEVICE bool step_value(Machine m, std::uint32_t group, OutletView const& outlet, Credits credits,
+                               std::uint32_t& next, Put&& put) {
+    (void)&detail::calls_what_is_marked_HIWAY_DEVICE<F, I const&>;
+    using O = std::tuple_element_t<0, std::tuple<Os...>>;
+    ItemRoom<O> result;
+    bool const got = detail::work_once<I>(m, outlet, group, credits, next,
+                                          [&](I const& item) { result.item() = static_cast<O>(body(item)); });
+    bool const ends = put(got, result.item());
+    detail::end_tasks(m, outlet, group, got && ends);
     return m.ballot(group, got) != 0;
   }
   /// One try for all lanes of `group`, and the ends of its tasks.

@@ -14,6 +14,7 @@
 
 #include "hiway/backend.hpp"
 #include "hiway/fault.hpp"
+#include "hiway/launch/slice.hpp"
 #include "lib/arena.hpp"
 #include "lib/word_copies.hpp"
 #include "monitors/device_monitor.hpp"
@@ -28,6 +29,7 @@ struct Device {
   // For the pipeline's life.
   std::unique_ptr<Arena> words;
   Control* control = nullptr;
+  SliceNews* monitor_news = nullptr;         ///< if the monitor yields
   DeviceNotice* notice = nullptr;            ///< at the host
   Word<std::uint32_t>* all_ended = nullptr;  ///< every unit has ended
   // Made by prepare().

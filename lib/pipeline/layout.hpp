@@ -80,6 +80,7 @@ struct Prepared {
   EndCheckPlace check{};
   std::vector<Drain*> host_drains{};
   std::vector<StagedPuts> staged{};  ///< for each tunnel
+  std::vector<Slice> slices{};       ///< for each kernel
 
   /// Those of a tunnel which was added since are empty.
   [[nodiscard]] StagedPuts staged_of(PlacedTunnel const& tunnel) const {

@@ -213,6 +213,13 @@ class MonitorTables {
     list_stages(home, table);
     table.termination = termination;
     if (home == check_.checker) table.throttles = build_throttles();
+    auto const stays = [&](DeclaredKernel const& k) { return k.home == home && !k.yields(); };
+    if (std::ranges::none_of(layout_.graph.kernels(), stays)) {
+      table.slices.ns = static_cast<std::uint64_t>(layout_.config.slice.count());
+      table.slices.news = homes_.device(home).monitor_news = homes_.plan(at_host).place<SliceNews>();
+    } else {
+      homes_.device(home).monitor_news = nullptr;
+    }
     homes_.device(home).monitor = arena.place<MonitorTable>();
     arena.image(homes_.device(home).monitor) = table;
     homes_.backend(home).prepare("device monitor", monitor_kernel(layout_, home), monitor_grid(layout_, home));

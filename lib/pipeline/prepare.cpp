@@ -41,6 +41,8 @@ class Preparer {
     prepared_.staged.assign(layout_.placement.tunnels().size(), {});
     for (PlacedTunnel const& t : layout_.placement.tunnels()) stage_puts(t);
     for (std::size_t k = 0; k < graph_.kernels().size(); ++k) place_data(k);
+    prepared_.slices.assign(graph_.kernels().size(), {});
+    for (std::size_t k = 0; k < graph_.kernels().size(); ++k) place_slice(k);
     build_monitors(layout_);
     prepared_.is_current = true;
   }
@@ -62,6 +64,7 @@ class Preparer {
     for (Device& d : homes_.devices()) d.backend->reserve_streams(2 * graph_.kernels().size() + 2);
     choose_grids();
     check_tagged();
+    check_slices();
     load_kernels();
     refuse_problems(found_);
   }
@@ -296,6 +299,31 @@ class Preparer {
     std::size_t const stage = stages_of_kernel(prepared_.stages, k).front();
     data->place(homes_.backend(kernel.home), prepared_.grids[k], homes_.control(kernel.home),
                 static_cast<std::uint32_t>(stage));
+  }
+
+  /// What a yielding kernel keeps from launch to launch.
+  void place_slice(std::size_t k) {
+    DeclaredKernel const& kernel = graph_.kernels()[k];
+    if (!kernel.yields()) return;
+    simt::Grid const& grid = prepared_.grids[k];
+    Arena& arena = homes_.plan(kernel.home);
+    std::size_t const held = std::size_t{grid.blocks} * grid.threads_per_block * kernel.description.kernel.held_bytes;
+    Slice& slice = prepared_.slices[k];
+    slice.ns = static_cast<std::uint64_t>(layout_.config.slice.count());
+    slice.news = homes_.plan(at_host).place<SliceNews>();
+    slice.returned = arena.place<Word<std::uint32_t>>(grid.blocks);
+    slice.held = arena.place_zeros<std::byte>(held, kernel.title() + ": what it holds between slices");
+  }
+  void check_slices() {
+    if (layout_.config.slice.count() <= 0) found_.emplace_back("PipelineConfig::slice must be more than 0");
+    for (DeclaredKernel const& kernel : graph_.kernels()) {
+      if (!kernel.yields()) continue;
+      if (kernel.description.kernel.held_bytes == 0)
+        found_.push_back(kernel.title() +
+                         ": only stages in value form with one outlet and a result of at most 256 bytes may yield");
+      if (homes_.device_count() > 1)
+        found_.push_back(kernel.title() + ": stages of a pipeline on several devices cannot yield yet");
+    }
   }
 
   Layout& layout_;

@@ -210,15 +210,16 @@ std::chrono::nanoseconds PipelineRun::driver_held(Time now) const {
 
 bool PipelineRun::watch() noexcept {
   role_of_this_thread() = {.layout = &layout_, .observes = true};
+  bool started = false;
   try {
     auto const now = std::chrono::steady_clock::now();
-    kernels_.poll_when_due(now);
+    started = kernels_.poll_when_due(now);
     if (state_.asks_driver && (snapshots_.are_wanted() || observer_.is_due(now))) snapshots_.fetch();
   } catch (...) {  // W2
     errors_.fail(errors_.parts.watcher, std::current_exception());
   }
   observer_.try_observe(std::chrono::steady_clock::now(), std::chrono::nanoseconds(0));
-  return false;
+  return started;
 }
 
 // A run becomes live and ends under the lock, so a late abort cannot hit the next run.

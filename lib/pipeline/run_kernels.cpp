@@ -52,18 +52,63 @@ void RunKernels::start() {
   kernels_.reserve(homes.device_count() + layout_.graph.kernels().size());
   for (Home const home : homes.device_homes()) {
     if (homes.device(home).monitor == nullptr) continue;
-    kernels_.push_back(start_one("device monitor", monitor_kernel(layout_, home), monitor_grid(layout_, home), home));
+    simt::Grid const grid = monitor_grid(layout_, home);
+    kernels_.push_back(start_one("device monitor", monitor_kernel(layout_, home), grid, home));
     kernels_.back().monitor = true;
+    if (SliceNews* const news = homes.device(home).monitor_news; news != nullptr) {
+      kernels_.back().news = news;
+      kernels_.back().grid = grid;
+      kernels_.back().next = [this, home](std::uint32_t) { return monitor_kernel(layout_, home); };
+    }
   }
   for (std::size_t const k : layout_.prepared.start_order) {
     DeclaredKernel const& declared = layout_.graph.kernels()[k];
     StageKernel const& own = declared.description.kernel;
-    DeviceKernel kernel = own.bind(stage_ends(layout_, stages_of_kernel(layout_.prepared.stages, k), 0));
-    Control* const control = homes.control(declared.home);
-    kernel.lane_body = [this, k, control, body = kernel.lane_body] { run_lane(k, *control, body); };
-    kernels_.push_back(start_one(declared.title(), kernel, layout_.prepared.grids[k], declared.home));
+    auto const launch = [this, k](std::uint32_t number) { return kernel_of(k, number); };
+    kernels_.push_back(start_one(declared.title(), launch(1), layout_.prepared.grids[k], declared.home));
     if (own.close_behind) kernels_.back().close_behind = k;
+    if (!declared.yields()) continue;
+    kernels_.back().news = layout_.prepared.slices[k].news;
+    kernels_.back().grid = layout_.prepared.grids[k];
+    kernels_.back().next = launch;
   }
+}
+
+/// Launch number `number` of kernel `k`.
+DeviceKernel RunKernels::kernel_of(std::size_t k, std::uint32_t number) {
+  DeclaredKernel const& declared = layout_.graph.kernels()[k];
+  StageEnds ends = stage_ends(layout_, stages_of_kernel(layout_.prepared.stages, k), 0);
+  ends.slice.number = number;
+  DeviceKernel kernel = declared.description.kernel.bind(ends);
+  Control* const control = layout_.homes.control(declared.home);
+  kernel.lane_body = [this, k, control, body = kernel.lane_body] { run_lane(k, *control, body); };
+  return kernel;
+}
+
+/// One launch of each kernel that yields is under way, and on a GPU another one waits behind it.
+bool RunKernels::start_next_slices() {
+  bool started = false;
+  for (Started& s : kernels_) {
+    if (s.done || !comes_back(s)) continue;
+    try {
+      started = start_next_slice(s) || started;
+    } catch (...) {
+      s.done = true;
+      errors_.set(name_all_on(s.home, s.failure.of(std::current_exception())));
+    }
+  }
+  return started;
+}
+
+bool RunKernels::start_next_slice(Started& s) {
+  if (ThreadMachine{}.load(s.news->begun, Order::relaxed) != s.launched) return false;  // the last one waits yet
+  DeviceKernel const kernel = s.next(s.launched + 1);
+  if (!s.kernel->then(s.failure.who(), kernel, s.grid)) {
+    if (!s.kernel->done()) return false;
+    s.kernel = layout_.homes.backend(s.home).start(s.failure.who(), kernel, s.grid);
+  }
+  ++s.launched;
+  return true;
 }
 
 std::optional<KernelNow> RunKernels::of(Stage const& stage) const {
@@ -76,15 +121,17 @@ std::optional<KernelNow> RunKernels::of(Stage const& stage) const {
   return KernelNow{kernels_[kernel].kernel->lanes_in_sync_block()};
 }
 
-void RunKernels::poll_when_due(std::chrono::steady_clock::time_point now) {
+bool RunKernels::poll_when_due(std::chrono::steady_clock::time_point now) {
   if (!state_.kernels_started.load(std::memory_order_acquire) || state_.kernels_done.load(std::memory_order_relaxed))
-    return;
+    return false;
   DriverCall const call(state_);
   close_behind_own_kernels();
+  bool const started = start_next_slices();
   bool const finishing = state_.finishing.load(std::memory_order_acquire);
-  if (!finishing && now < next_poll_) return;
+  if (!finishing && now < next_poll_) return started;
   next_poll_ = now + poll_interval;
   poll(finishing);
+  return started;
 }
 
 // Closes what a user's own kernel left open, once that kernel has ended. A launch queued after it in its stream would
@@ -104,12 +151,19 @@ void RunKernels::close_behind_own_kernels() {
   }
 }
 
+/// It yields, and is not through: also when all has ended, its blocks have yet to return.
+bool RunKernels::comes_back(Started const& kernel) const {
+  ThreadMachine const m;
+  return kernel.news != nullptr && m.load(kernel.news->over, Order::relaxed) == 0 &&
+         !is_aborted(m, *layout_.homes.host().control);
+}
+
 /// The failure of a kernel, if it has failed.
 std::exception_ptr RunKernels::ask(Started& kernel) {
   if (kernel.done || kernel.close_behind != npos) return nullptr;
   std::exception_ptr failure = kernel.kernel->failure();
   try {
-    kernel.done = kernel.kernel->done();
+    kernel.done = kernel.kernel->done() && !comes_back(kernel);
   } catch (...) {
     kernel.done = true;
     failure = std::current_exception();

@@ -29,7 +29,8 @@ class RunKernels {
   /// *Throws* what the backend throws, with the kernel's name.
   void start();
   /// *Threads*: the watcher. Closes the ends of own kernels that have ended, and asks whether kernels have left.
-  void poll_when_due(std::chrono::steady_clock::time_point now);
+  /// True if it has started another launch of one that yields.
+  bool poll_when_due(std::chrono::steady_clock::time_point now);
   /// The kernel of a GPU stage, if it runs. *Threads*: the watcher.
   [[nodiscard]] std::optional<KernelNow> of(Stage const& stage) const;
 
@@ -44,10 +45,19 @@ class RunKernels {
     /// Index of a kernel in the graph: this is a user's own kernel, and what it left open is not closed yet.
     std::size_t close_behind = npos;
     bool done = false;  ///< it has ended, or failed
+    // Of one that yields:
+    SliceNews* news = nullptr;
+    std::function<DeviceKernel(std::uint32_t number)> next{};  ///< its launch number `number`
+    simt::Grid grid{};
+    std::uint32_t launched = 1;
   };
 
   [[nodiscard]] Started start_one(std::string name, DeviceKernel const& kernel, simt::Grid grid, Home home);
+  [[nodiscard]] DeviceKernel kernel_of(std::size_t k, std::uint32_t number);
   void run_lane(std::size_t kernel, Control& control, std::function<void()> const& body);
+  [[nodiscard]] bool comes_back(Started const& kernel) const;
+  bool start_next_slices();
+  bool start_next_slice(Started& kernel);
   void close_behind_own_kernels();
   [[nodiscard]] std::exception_ptr ask(Started& kernel);
   [[nodiscard]] std::exception_ptr ask_all();

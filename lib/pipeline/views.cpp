@@ -102,6 +102,7 @@ StageEnds stage_ends(Layout const& layout, std::vector<std::size_t> const& stage
     for (std::size_t i = 0; i < stage.description.into.size(); ++i) ends.inlets.push_back(views.inlet(i));
     ends.stages.push_back(layout.prepared.places[s].words);
     ends.control = layout.homes.control(stage.home);
+    if (stage.gpu) ends.slice = layout.prepared.slices[stage.owner];
     if (stage.gpu) continue;
     StageDescription const& declared = layout.graph.cpu()[stage.owner].stage;
     add_branches(layout.graph, ends.outlets, declared.from);

@@ -1,8 +1,8 @@
 // Random pipelines: what one is, how a seed makes it, what it must bring to every stage. random_stages.hpp builds it.
 //
-// One function, Rule, says what a stage puts for an item; stages and the oracle both ask it. It reads the item's key and
-// nothing else, so that neither order nor the choice among readers matters and a serial worklist is an oracle. An item's
-// key is 29 random bits and its depth: what is put along a cycle is one less deep, so every run ends.
+// One function, Rule, says what a stage puts for an item; stages and the oracle both ask it. It reads the item's key
+// and nothing else, so that neither order nor the choice among readers matters and a serial worklist is an oracle. An
+// item's key is 29 random bits and its depth: what is put along a cycle is one less deep, so every run ends.
 #pragma once
 #include <algorithm>
 #include <array>

@@ -7,12 +7,15 @@
 namespace {
 
 using namespace hiway_tests;
+using namespace std::chrono_literals;
 
-hiway::PipelineConfig watched() {
+hiway::PipelineConfig watched(std::uint64_t seed) {
   // A hang is a stall. Small tunnels on a busy machine have taken 20 s while items moved.
   hiway::PipelineConfig config = bounded(std::chrono::seconds(100));
   config.stall_after = std::chrono::seconds(10);
   config.on_stall = hiway::OnStall::abort;
+  constexpr std::chrono::microseconds slices[] = {1us, 20us, 300us, 5000us};
+  config.slice = slices[seed / 2 % std::size(slices)];
   return config;
 }
 
@@ -37,7 +40,7 @@ struct Tally {
 /// What was wrong with a run of `spec`, or nothing.
 std::string wrong_with(PipelineSpec const& spec, Tally& tally) {
   try {
-    std::unique_ptr<RandomPipeline> const random = build(spec, watched());
+    std::unique_ptr<RandomPipeline> const random = build(spec, watched(spec.seed));
     std::vector<Seen> const expected = expected_of(spec);
     hiway::RunReport const report = random->pipeline().run();
     for (hiway::TunnelReport const& t : report.tunnels) tally.throttled += t.throttled;

@@ -1,6 +1,6 @@
-// The stages of random pipelines, and the pipeline that a PipelineSpec describes. Few functors, told what to do by data:
-// each pair of a functor and a number of ends is a kernel. Every size of item has a unit of its own: 16 to 19 kernels are
-// minutes of nvcc's time.
+// The stages of random pipelines, and the pipeline that a PipelineSpec describes. Few functors, told what to do by
+// data: each pair of a functor and a number of ends is a kernel. Every size of item has a unit of its own: 16 to 19
+// kernels are minutes of nvcc's time.
 #pragma once
 #include <memory>
 #include <span>
@@ -302,6 +302,12 @@ class RandomPipelineOf final : public RandomPipeline {
   [[nodiscard]] hiway::GpuStageOptions gpu_options(StageSpec const& stage) const {
     return {.blocks = stage.blocks, .threads_per_block = stage.threads};
   }
+  /// In every second pipeline those that may yield do.
+  template <std::size_t Outlets>
+  [[nodiscard]] hiway::Residency residency_of_value() const {
+    bool const may = Outlets == 1 && !hiway::stays_in_slot<T>;
+    return may && spec_.seed % 2 == 0 ? hiway::Residency::yielding : hiway::Residency::resident;
+  }
   [[nodiscard]] hiway::Tunnel<T>& tunnel(std::vector<std::size_t> const& ends, std::size_t i) {
     return *tunnels_[ends[i]];
   }
@@ -338,7 +344,8 @@ class RandomPipelineOf final : public RandomPipeline {
     } else {
       if (stage.style == Style::item) return add(stage, name, Each<T>{duty(s)}, in, out);
       if constexpr (sizeof...(Os) == 1) {
-        if (stage.style == Style::value) return add(stage, name, Value<T>{duty(s)}, in, out);
+        if (stage.style == Style::value)
+          return add(stage, name, Value<T>{duty(s)}, in, out, residency_of_value<sizeof...(Is)>());
       }
       if constexpr (sizeof...(Is) == 1) {
         if (stage.style == Style::spans) {
@@ -350,9 +357,12 @@ class RandomPipelineOf final : public RandomPipeline {
     }
   }
   template <class F, class In, class Out>
-  void add(StageSpec const& stage, std::string const& name, F body, In in, Out out) {
+  void add(StageSpec const& stage, std::string const& name, F body, In in, Out out,
+           hiway::Residency residency = hiway::Residency::resident) {
     if (stage.gpu) {
-      pipe_.add_gpu_stage(name, body, in, out, gpu_options(stage));
+      hiway::GpuStageOptions options = gpu_options(stage);
+      options.residency = residency;
+      pipe_.add_gpu_stage(name, body, in, out, options);
     } else {
       pipe_.add_cpu_stage(name, body, in, out, {.threads = stage.threads});
     }
