@@ -139,32 +139,59 @@ TEST(Yield, AndThoseOfTunnelsWhoseItemsCarryTags) {
 }
 
 struct PassOn {
-  HIWAY_DEVICE void operator()(hiway::Outlet<long> in, hiway::Inlet<long> out) const {
-    in.for_each([&](long i) { out.put(i); });
+  HIWAY_DEVICE void operator()(hiway::Outlet<int> in, hiway::Inlet<int> out) const {
+    in.for_each([&](int i) { out.put(i); });
   }
 };
 
-// With it the monitor is resident: it waits until the blocks of those that yield have come back, and returned.
-TEST(Yield, BesideAResidentStage) {
+// With it the monitor is resident: it waits until the blocks of the other one, which ends last, have come back and
+// returned.
+TEST(Yield, BehindAResidentStage) {
   HIWAY_NEEDS_DEVICE();
   for (int run = 0; run < 20; ++run) {
     hiway::Pipeline pipe(in_slices(microseconds(1)));
     auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_gpu);
-    auto& doubled = pipe.create_tunnel<long>("doubled", Direction::gpu_to_gpu);
-    auto& passed = pipe.create_tunnel<long>("passed", Direction::gpu_to_cpu);
+    auto& passed = pipe.create_tunnel<int>("passed", Direction::gpu_to_gpu);
+    auto& doubled = pipe.create_tunnel<long>("doubled", Direction::gpu_to_cpu);
     long sum = 0;
     auto const feed = [](hiway::Inlet<int> out) {
       for (int i = 1; i <= 100; ++i) out.put_h(i);
     };
     pipe.add_cpu_stage("feed", feed, hiway::into(numbers));
-    pipe.add_gpu_stage("double", Double{}, hiway::from(numbers), hiway::into(doubled), yielding(2, 64));
-    pipe.add_gpu_stage("pass on", PassOn{}, hiway::from(doubled), hiway::into(passed),
+    pipe.add_gpu_stage("pass on", PassOn{}, hiway::from(numbers), hiway::into(passed),
                        {.blocks = 1, .threads_per_block = 32});
+    pipe.add_gpu_stage("double", Double{}, hiway::from(passed), hiway::into(doubled), yielding(2, 64));
     pipe.add_cpu_stage(
-        "sum", [&](long i) { sum += i; }, hiway::from(passed));
+        "sum", [&](long i) { sum += i; }, hiway::from(doubled));
     pipe.run();
     ASSERT_EQ(sum, 100 * 101);
   }
+}
+
+struct OneOutlet {
+  static constexpr unsigned outlet_count = 1;
+  static constexpr unsigned inlet_count = 0;
+  static constexpr unsigned stage_count = 1;
+};
+
+TEST(Yield, ABlockReturnsOnceWhenItsStageHasEnded) {
+  hiway::Control control;
+  hiway::StageWords words;
+  hiway::SliceNews news;
+  hiway::Word<std::uint32_t> returned{0};
+  hiway::Ends<OneOutlet> ends;
+  ends.outlets[0].stage_ended = &words.ended;
+  ends.stages[0] = &words;
+  ends.control = &control;
+  ends.slice = {.ns = 1, .news = &news, .returned = &returned};
+  hiway::ThreadMachine const m;
+  hiway::end_launch(m, ends);
+  EXPECT_EQ(words.returned.bits, 0U);
+  EXPECT_EQ(news.over.bits, 0U);
+  words.ended.bits = 1;
+  for (int launch = 0; launch < 3; ++launch) hiway::end_launch(m, ends);
+  EXPECT_EQ(words.returned.bits, 1U);
+  EXPECT_EQ(news.over.bits, 1U);
 }
 
 // A standing service: nothing comes for many slices.
