@@ -213,16 +213,25 @@ class MonitorTables {
     list_stages(home, table);
     table.termination = termination;
     if (home == check_.checker) table.throttles = build_throttles();
-    auto const stays = [&](DeclaredKernel const& k) { return k.home == home && !k.yields(); };
-    if (std::ranges::none_of(layout_.graph.kernels(), stays)) {
+    homes_.device(home).monitor_news = nullptr;
+    if (all_yield(home)) {
       table.slices.ns = static_cast<std::uint64_t>(layout_.config.slice.count());
       table.slices.news = homes_.device(home).monitor_news = homes_.plan(at_host).place<SliceNews>();
-    } else {
-      homes_.device(home).monitor_news = nullptr;
     }
     homes_.device(home).monitor = arena.place<MonitorTable>();
     arena.image(homes_.device(home).monitor) = table;
     homes_.backend(home).prepare("device monitor", monitor_kernel(layout_, home), monitor_grid(layout_, home));
+  }
+
+  /// Whether kernels are there, all of which yield.
+  [[nodiscard]] bool all_yield(Home home) const {
+    bool any = false;
+    for (DeclaredKernel const& kernel : layout_.graph.kernels()) {
+      if (kernel.home != home) continue;
+      if (!kernel.yields()) return false;
+      any = true;
+    }
+    return any;
   }
 
   void list_tunnels(Home home, MonitorTable& table) {

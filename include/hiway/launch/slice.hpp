@@ -1,11 +1,11 @@
 // Slices: a yielding kernel is started again and again. A launch leaves between tasks when its slice is over, so that
 // the device is free for others, and the next one goes on where it was (docs/adr/0053).
 //
-//   word       at          written by                            read by
-//   begun      host        a launch's first thread               the watcher, which queues the next one
-//   over       host        the block that returns last           the watcher, which queues no more
-//   returned[] the stage's thread 0 of each block                thread 0 of the block, in later launches
-//   held[]     the stage's each thread, before it leaves         the same thread, in the next launch
+//   word        at           written by                      read by
+//   begun       the host's   a launch's first thread         the watcher, which queues the next one
+//   over        the host's   the block that returns last     the watcher, which queues no more
+//   returned[]  the stage's  thread 0 of each block          thread 0 of the block, in later launches
+//   held[]      the stage's  each thread, before it leaves   the same thread, in the next launch
 //
 //   L1  A warp leaves only between tasks; all its lanes at the same place, since a slice is over for the warp.
 //   L2  A task whose result finds no room ends its slice: the result is held, and the task has not ended. The thread's
@@ -42,7 +42,7 @@ struct alignas(16) Held {
   alignas(alignof(O) < 16 ? 16 : alignof(O)) std::byte item[sizeof(O)];
 };
 
-/// When the warp's slice ends. One lane's clock counts, so that all agree.
+/// When the warp's slice ends: when it does by any lane's clock, so that all agree.
 template <class Machine>
 class SliceClock {
  public:

@@ -26,11 +26,10 @@
 //       that closes; there it does not (ucp_wireup_msg_progress, uct_tcp_ep_post_put_ack). But what wires up must not
 //       wait for a connection: if it fails in UCX's queue, UCX 1.13.1 stops in an assertion
 //       (ucp_wireup_ep_pending_purge). So connect() knocks where the connection stands.
-//   N7  Of UCX's transports over shared memory a port has one, sysv. Of posix too, an endpoint has lanes of both; what
-//   a
-//       node sent before it died has UCX look once more which of them reach it, and posix, whose files are those of the
-//       process, does not any more. Then UCX 1.16 and 1.18 end this process: "endpoint reconfiguration not supported
-//       yet". 1.13 and 1.20 do not.
+//   N7  Of UCX's two transports over shared memory a port has sysv only. With posix too, an endpoint has lanes of both.
+//       What a node sent before it died has UCX look once more which of them reach it, and posix, whose files are those
+//       of the process, does not any more. Then UCX 1.16 and 1.18 end this process: "endpoint reconfiguration not
+//       supported yet". 1.13 and 1.20 do not.
 #pragma once
 #include <ucp/api/ucp.h>
 
