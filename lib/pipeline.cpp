@@ -171,8 +171,8 @@ void* Pipeline::Core::allocate_buffer(Memory memory, std::size_t count, std::siz
 
 /// The words of a new open end have no value until the next start, so calls are refused until then.
 OpenEndPlace Pipeline::Core::note_open(TunnelBase& tunnel, EndOf end, OpenEndOptions const& options) {
-  std::string const who = "tunnel '" + tunnel.name() + "': an open " + (end == EndOf::writers ? "inlet" : "outlet");
-  std::vector<int> const nodes = nodes_of(who, options.node, options.nodes, layout_.over_nodes.count);
+  std::string const title = "tunnel '" + tunnel.name() + "': an open " + (end == EndOf::writers ? "inlet" : "outlet");
+  std::vector<int> const nodes = nodes_of(title, options.node, options.nodes, layout_.over_nodes.count);
   OpenEndPlace place = place_open_end(layout_, tunnel, end, nodes);
   ThreadMachine{}.store(layout_.homes.host().control->aborted, 1u, Order::release);
   open_names_.note(place.tunnel, tunnel.name());

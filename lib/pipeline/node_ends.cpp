@@ -27,8 +27,8 @@ std::size_t lane_items(TunnelBase const& tunnel) {
 
 }  // namespace
 
-std::vector<int> nodes_of(std::string const& who, int node, std::vector<int> const& nodes, int count) {
-  auto const refuse = [&](std::string const& why) { throw ConfigError(who + ": " + why); };
+std::vector<int> nodes_of(std::string const& title, int node, std::vector<int> const& nodes, int count) {
+  auto const refuse = [&](std::string const& why) { throw ConfigError(title + ": " + why); };
   if (node >= 0 && !nodes.empty()) refuse("node and nodes are both given");
   if (nodes == all_nodes) {
     std::vector<int> all(static_cast<std::size_t>(count));

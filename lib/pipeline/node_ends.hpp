@@ -14,7 +14,8 @@ void split_over_nodes(Layout& layout);
 /// Gives the tunnels that lead to other nodes their open ends, once. After split_over_nodes().
 void open_node_ends(Layout& layout);
 
-/// The nodes that `who` asks for (a stage, an open end), sorted. *Throws* ConfigError.
-[[nodiscard]] std::vector<int> nodes_of(std::string const& who, int node, std::vector<int> const& nodes, int count);
+/// The nodes of the options `node` and `nodes`, sorted; `title` names their stage or open end in an error. *Throws*
+/// ConfigError.
+[[nodiscard]] std::vector<int> nodes_of(std::string const& title, int node, std::vector<int> const& nodes, int count);
 
 }  // namespace hiway

@@ -44,10 +44,10 @@ OpenEndPlace place_open_end(Layout& layout, TunnelBase& tunnel, EndOf end, std::
   OverNodes& here = layout.over_nodes;
   if (here.count == 1) return {tunnel.id()};
   std::string const kind = end == EndOf::writers ? "open inlet" : "open outlet";
-  std::string const who = "tunnel '" + tunnel.name() + "': ";
+  std::string const title = "tunnel '" + tunnel.name() + "': ";
   if (end == EndOf::writers ? tunnel.from_gpu() : tunnel.to_gpu()) {
     if (static_cast<int>(nodes.size()) == here.count) return {tunnel.id()};
-    throw ConfigError(who + "its " + kind + " is at a GPU: each node has its own, with {.nodes = hiway::all_nodes}");
+    throw ConfigError(title + "its " + kind + " is at a GPU: each node has its own, with {.nodes = hiway::all_nodes}");
   }
   std::string const what = kind + " at " + text_of(nodes);
   auto const is_there = [&](OverNodes::OpenEnds const& open) {
@@ -59,7 +59,7 @@ OpenEndPlace place_open_end(Layout& layout, TunnelBase& tunnel, EndOf end, std::
     found = here.open_ends.end() - 1;
   }
   if (std::ranges::binary_search(nodes, here.node)) return {found->made};
-  return {found->made, who + "its " + what + ", and this is node " + std::to_string(here.node)};
+  return {found->made, title + "its " + what + ", and this is node " + std::to_string(here.node)};
 }
 
 }  // namespace hiway

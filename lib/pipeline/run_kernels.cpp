@@ -85,7 +85,7 @@ DeviceKernel RunKernels::kernel_of(std::size_t k, std::uint32_t number) {
   return kernel;
 }
 
-/// One launch of each kernel that yields is under way, and on a GPU another one waits behind it.
+/// Starts the next launch of each kernel that yields. On a GPU it is queued in the stream while one runs.
 bool RunKernels::start_next_slices() {
   bool started = false;
   for (Started& s : kernels_) {

@@ -12,6 +12,7 @@ namespace {
 
 using hiway::Direction;
 using hiway_tests::on_nodes;
+using hiway_tests::over;
 using hiway_tests::shared_memory;
 using hiway_tests::tcp;
 using testing::AllOf;
@@ -23,10 +24,6 @@ using NodesDevices = hiway_tests::OverUcx;
 INSTANTIATE_TEST_SUITE_P(Over, NodesDevices, testing::Values(tcp, shared_memory), hiway_tests::name_of_way);
 
 constexpr long many = 20000;
-
-hiway::PipelineConfig over(hiway::Cluster& nodes) {
-  return {.device = "simt", .cluster = &nodes, .node_silence = std::chrono::seconds(20)};
-}
 
 struct Double {
   HIWAY_DEVICE long operator()(int const& i) const { return 2L * i; }

@@ -9,7 +9,7 @@
 
 #include "hiway/hiway.hpp"
 #include "lib/nodes/cluster_access.hpp"
-#include "tests/nodes/ucx/processes.hpp"
+#include "tests/nodes/ucx/clusters.hpp"
 
 namespace {
 
@@ -17,6 +17,7 @@ using hiway::Direction;
 using hiway_tests::error_of;
 using hiway_tests::fresh_name;
 using hiway_tests::in_forked;
+using hiway_tests::over;
 using hiway_tests::shared_memory;
 using hiway_tests::tcp;
 using testing::HasSubstr;
@@ -51,10 +52,6 @@ std::string in_one_process(hiway_tests::Way way, std::function<std::string(hiway
     return of_node[0] + "\n" + of_node[1];
   });
   return said[0];
-}
-
-hiway::PipelineConfig over(hiway::Cluster& nodes) {
-  return {.device = "simt", .cluster = &nodes, .node_silence = std::chrono::seconds(20)};
 }
 
 struct Double {

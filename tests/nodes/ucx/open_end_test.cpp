@@ -11,6 +11,7 @@ namespace {
 
 using hiway::Direction;
 using hiway_tests::on_nodes;
+using hiway_tests::over;
 using hiway_tests::shared_memory;
 using hiway_tests::tcp;
 using testing::AllOf;
@@ -25,10 +26,6 @@ INSTANTIATE_TEST_SUITE_P(Over, NodesOpenEnd, testing::Values(tcp, shared_memory)
 
 constexpr long many = 20000;
 constexpr long sum_of_doubles = many * (many + 1);
-
-hiway::PipelineConfig over(hiway::Cluster& nodes) {
-  return {.device = "simt", .cluster = &nodes, .node_silence = std::chrono::seconds(20)};
-}
 
 struct Double {
   HIWAY_DEVICE long operator()(int const& i) const { return 2L * i; }

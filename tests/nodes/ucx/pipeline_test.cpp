@@ -15,6 +15,7 @@ namespace {
 
 using hiway::Direction;
 using hiway_tests::on_nodes;
+using hiway_tests::over;
 using hiway_tests::shared_memory;
 using hiway_tests::tcp;
 using testing::AllOf;
@@ -27,11 +28,6 @@ using NodesPipeline = hiway_tests::OverUcx;
 INSTANTIATE_TEST_SUITE_P(Over, NodesPipeline, testing::Values(tcp, shared_memory), hiway_tests::name_of_way);
 
 constexpr long many = 20000;
-
-/// On a machine that has much else to do a node may be silent for a while.
-hiway::PipelineConfig over(hiway::Cluster& nodes, std::chrono::seconds silence = std::chrono::seconds(20)) {
-  return {.device = "simt", .cluster = &nodes, .node_silence = silence};
-}
 
 struct Double {
   HIWAY_DEVICE long operator()(int const& i) const { return 2L * i; }

@@ -13,6 +13,7 @@ namespace {
 using hiway::Direction;
 using hiway::StencilConfig;
 using hiway_tests::on_nodes;
+using hiway_tests::over;
 using hiway_tests::shared_memory;
 using hiway_tests::tcp;
 using testing::Each;
@@ -21,10 +22,6 @@ using testing::HasSubstr;
 using NodesStencil = hiway_tests::OverUcx;
 
 INSTANTIATE_TEST_SUITE_P(Over, NodesStencil, testing::Values(tcp, shared_memory), hiway_tests::name_of_way);
-
-hiway::PipelineConfig over(hiway::Cluster& nodes) {
-  return {.device = "simt", .cluster = &nodes, .node_silence = std::chrono::seconds(20)};
-}
 
 template <std::size_t Words>
 struct Value {
