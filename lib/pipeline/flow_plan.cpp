@@ -46,9 +46,10 @@ class Planner {
     for (FlowGraph::Stage const& s : graph_.stages) {
       for (std::uint32_t const from : s.from) edges[from].insert(edges[from].end(), s.into.begin(), s.into.end());
     }
-    Ids const unit = strong_components(edges);
-    for (std::size_t t = 0; t < unit.size(); ++t) plan_.tunnels[t].unit = unit[t];
-    plan_.units = unit.empty() ? 0 : *std::ranges::max_element(unit) + 1;
+    Ids const component = strong_components(edges);
+    plan_.units = component.empty() ? 0 : *std::ranges::max_element(component) + 1;
+    // From the sources on, so that one round of the end check may end all.
+    for (std::size_t t = 0; t < component.size(); ++t) plan_.tunnels[t].unit = plan_.units - 1 - component[t];
   }
 
   void find_components() {
