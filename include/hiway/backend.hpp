@@ -30,6 +30,7 @@ struct CudaKernel {
 struct DeviceKernel {
   std::function<void()> lane_body;  ///< the function that each emulated lane runs
   CudaKernel cuda;
+  bool goes_first = false;  ///< on a GPU its blocks start before others that wait for a place
 };
 
 /// A kernel that has been started. *Threads*: one at a time.

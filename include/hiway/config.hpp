@@ -142,10 +142,14 @@ struct CpuStageOptions {
 
 /// Whether a GPU stage's kernel stays on the device for the whole run (docs/guest.md).
 enum class Residency : std::uint8_t {
-  automatic,  ///< resident
+  /// yielding, if all GPU stages of the pipeline can, and none could tell: their operator() is const, they have no
+  /// dynamic shared memory, no low-latency tunnel, and one device; else resident. HIWAY_RESIDENCY=resident: resident.
+  automatic,
   resident,
-  /// It leaves between tasks when PipelineConfig::slice is over, and comes back. For stages in value form with one
-  /// outlet and a result of at most 256 bytes, of pipelines on one device.
+  /// It leaves between tasks when PipelineConfig::slice is over, or when nothing moves, and comes back when there is
+  /// work. For stages in item or value form and groups, of pipelines on one device. Each time it begins with the
+  /// functor
+  /// as it was given. A body that puts keeps its kernel until there is room; a result that is returned does not.
   yielding,
 };
 

@@ -18,6 +18,7 @@ struct GroupRunner<> {
   static constexpr unsigned outlet_count = 0;
   static constexpr unsigned inlet_count = 0;
   static constexpr unsigned stage_count = 0;
+  static constexpr bool keeps_nothing = true;
 
   template <class Machine>
   HIWAY_DEVICE void most_work(Machine, OutletView const*, unsigned, std::int32_t&, unsigned&) const {}
@@ -36,24 +37,31 @@ struct GroupRunner<First, Rest...> {
   static constexpr unsigned outlet_count = First::outlet_count + GroupRunner<Rest...>::outlet_count;
   static constexpr unsigned inlet_count = First::inlet_count + GroupRunner<Rest...>::inlet_count;
   static constexpr unsigned stage_count = 1 + GroupRunner<Rest...>::stage_count;
+  static constexpr Leaves leaves = Leaves::between_tasks;
+  static constexpr bool keeps_nothing = First::keeps_nothing && GroupRunner<Rest...>::keeps_nothing;
+  static constexpr std::size_t held_bytes = 0;
 
   First first;
   GroupRunner<Rest...> rest;
 
-  /// All lanes of a block call it; returns when every stage of the group has ended.
+  /// All lanes of a block call it; returns when every stage of the group has ended, or its slice is over.
   template <class Machine>
-  HIWAY_DEVICE void operator()(Machine m, OutletView const* outlets, InletView const* inlets) {
+  HIWAY_DEVICE void operator()(Machine m, OutletView const* outlets, InletView const* inlets, Slice const& slice) {
     std::uint32_t const group = m.lanes();
+    SliceClock<Machine> clock(m, slice);
     for (unsigned misses = 0;;) {
       std::int32_t most = 0;
       unsigned which = 0;
       if (m.lane() == 0) most_work(m, outlets, 0, most, which);
       which = m.shuffle(group, which, 0);
       if (step(m, group, which, outlets, inlets)) {
+        clock.note_work(m);
+        if (clock.is_over(m, group)) return;
         misses = 0;
         continue;
       }
       if (m.ballot(group, ended(m, outlets)) == group) return;
+      if (clock.is_over_idle(m, group, misses)) return;
       m.relax(misses++);
     }
   }

@@ -67,30 +67,38 @@ HIWAY_DEVICE inline void close_block(Machine m, Ends<Runner> const& ends, unsign
 
 template <class Runner>
 inline constexpr bool runs_in_slices = requires {
-  requires Runner::may_yield;
+  requires Runner::leaves != Leaves::never;
 };
 
 /// The begin of a launch, by one thread of each block.
 template <class Machine, class Runner>
 HIWAY_DEVICE inline void begin_launch(Machine m, Ends<Runner> const& ends) {
-  if (ends.slice.ns != 0 && m.block_index() == 0)
-    m.store_across(ends.slice.news->begun, ends.slice.number, Order::relaxed);
-  if (ends.slice.number != 1) return;
+  if (ends.slice.ns != 0 && m.load(ends.slice.words->launch, Order::relaxed) != 1) return;
   for (unsigned s = 0; s != Runner::stage_count; ++s) m.fetch_add(ends.stages[s]->started, 1u, Order::relaxed);
 }
 
-/// The end of a launch, by one thread of each block, after the others: L3.
+/// The block returns, if its stage has ended and it has not returned in an earlier launch: L3.
+template <class Machine, class Runner>
+HIWAY_DEVICE inline void return_block(Machine m, Ends<Runner> const& ends) {
+  for (unsigned i = 0; i != Runner::outlet_count; ++i) {
+    if (m.load(*ends.outlets[i].stage_ended, Order::acquire) == 0) return;
+  }
+  Word<std::uint32_t>& returned = ends.slice.returned[m.block_index()];
+  if (m.load(returned, Order::relaxed) != 0) return;
+  m.store(returned, 1u, Order::relaxed);
+  close_block(m, ends, m.block_index(), m.block_threads());
+  if (m.load(ends.stages[0]->returned, Order::acquire) == m.block_count())
+    m.store_across(ends.slice.news->over, 1u, Order::relaxed);
+}
+
+/// The end of a launch, by one thread of each block, after the others.
 template <class Machine, class Runner>
 HIWAY_DEVICE inline void end_launch(Machine m, Ends<Runner> const& ends) {
-  if (ends.slice.ns != 0) {
-    if (m.load(*ends.outlets[0].stage_ended, Order::acquire) == 0) return;
-    Word<std::uint32_t>& returned = ends.slice.returned[m.block_index()];
-    if (m.load(returned, Order::relaxed) != 0) return;
-    m.store(returned, 1u, Order::relaxed);
-  }
-  close_block(m, ends, m.block_index(), m.block_threads());
-  if (ends.slice.ns != 0 && m.load(ends.stages[0]->returned, Order::acquire) == m.block_count())
-    m.store_across(ends.slice.news->over, 1u, Order::relaxed);
+  Slice const& slice = ends.slice;
+  if (slice.ns == 0) return close_block(m, ends, m.block_index(), m.block_threads());
+  return_block(m, ends);
+  if (m.fetch_add(slice.words->left, 1u, Order::acq_rel) + 1 == m.block_count())
+    leave_last(m, slice.words->launch, slice.words->left, *slice.news);
 }
 
 /// Runs `runner`, then closes the block.
@@ -177,7 +185,9 @@ struct StageKernel {
   /// Else empty.
   std::function<DeviceKernel(StageEnds const&, simt::Grid)> close_behind = {};
   std::shared_ptr<KernelData> data = {};  ///< or null
-  std::size_t held_bytes = 0;  ///< of each thread of a kernel that may yield (launch/slice.hpp); 0: it may not
+  Leaves leaves = Leaves::never;
+  bool keeps_nothing = false;  ///< its functors keep nothing from item to item
+  std::size_t held_bytes = 0;  ///< of each thread (launch/slice.hpp)
 };
 
 /// The number of ends of a user's own kernel.
@@ -253,7 +263,11 @@ StageKernel stage_kernel(Runner const& runner) {
   StageKernel made{device_kernel<Body, Unit>(Body{runner, {}}), [runner](StageEnds const& all) {
                      return device_kernel<Body, Unit>(Body{runner, make_ends<Runner>(all)});
                    }};
-  if constexpr (runs_in_slices<Runner>) made.held_bytes = Runner::held_bytes;
+  if constexpr (runs_in_slices<Runner>) {
+    made.leaves = Runner::leaves;
+    made.keeps_nothing = Runner::keeps_nothing;
+    made.held_bytes = Runner::held_bytes;
+  }
   return made;
 }
 

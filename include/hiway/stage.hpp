@@ -235,17 +235,32 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
   static constexpr unsigned inlet_count = sizeof...(Os) + stencils_among<Is...>;
   static constexpr unsigned stage_count = 1;
 
-  /// Value form with one outlet and a small result: its kernel may yield (launch/slice.hpp).
-  static constexpr bool may_yield = [] {
-    if constexpr (Shape::value && sizeof...(Is) == 1) {
-      return !stays_in_slot<std::tuple_element_t<0, std::tuple<Os...>>>;
+  /// How its kernel may leave (launch/slice.hpp). In value form with one outlet and a small result a put is the last
+  /// that a task does, so what finds no room can be held.
+  static constexpr Leaves leaves = [] {
+    if constexpr (Shape::loop || sizeof...(Is) == 0 || stencils_among<Is...> != 0) {
+      return Leaves::never;
+    } else if constexpr (sizeof...(Os) == 0) {
+      return Leaves::any_time;
+    } else if constexpr (Shape::value && sizeof...(Is) == 1) {
+      return stays_in_slot<std::tuple_element_t<0, std::tuple<Os...>>> ? Leaves::between_tasks : Leaves::any_time;
     } else {
-      return false;
+      return Leaves::between_tasks;
+    }
+  }();
+  /// Whether it puts for all lanes at once, or holds what finds no room.
+  static constexpr bool may_hold = leaves == Leaves::any_time && sizeof...(Os) != 0;
+  /// It keeps nothing from item to item, so that a launch which begins anew cannot be told from one that goes on.
+  static constexpr bool keeps_nothing = [] {
+    if constexpr (Shape::each) {
+      return (std::invocable<F const&, Is const&, Inlet<Os>...> && ...);
+    } else {
+      return (std::invocable<F const&, Is const&> && ...);
     }
   }();
   /// What a thread may have to hold between two launches.
   static constexpr std::size_t held_bytes = [] {
-    if constexpr (may_yield) {
+    if constexpr (may_hold) {
       return sizeof(Held<std::tuple_element_t<0, std::tuple<Os...>>>);
     } else {
       return 0;
@@ -256,32 +271,13 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
 
   /// Runs the stage until it has nothing more to do, or its slice is over. All lanes of a block call it.
   template <class Machine>
-  requires(may_yield) HIWAY_DEVICE void operator()(Machine m, OutletView const* outlets, InletView const* inlets,
-                                                   Slice const& slice) {
-    using I = std::tuple_element_t<0, std::tuple<Is...>>;
-    using O = std::tuple_element_t<0, std::tuple<Os...>>;
-    std::uint32_t const group = m.lanes();
-    SliceClock<Machine> const clock(m, slice);
-    Held<O>* const held = slice.ns == 0 ? nullptr : reinterpret_cast<Held<O>*>(slice.held) + m.thread_index();
-    if (slice.number > 1 && !detail::put_held(m, group, outlets[0], inlets[0], *held, clock)) return;
-    std::uint32_t next = 0;
-    for (unsigned misses = 0;;) {
-      bool holds = false;
-      bool const got = step_value<I>(m, group, outlets[0], after_misses(misses), next, [&](bool need, O const& item) {
-        holds = detail::put_or_hold(m, group, need, inlets[0], item, held, clock);
-        return !holds;
-      });
-      if (m.ballot(group, holds) != 0) return;
-      if (!got && m.ballot(group, detail::stage_ended(m, outlets[0])) != 0) {
-        m.sync_warp(group);
-        return;
-      }
-      if (clock.is_over(m, group)) return;
-      if (got) {
-        misses = 0;
-      } else {
-        m.relax(misses++);
-      }
+  requires(leaves != Leaves::never) HIWAY_DEVICE void operator()(Machine m, OutletView const* outlets,
+                                                                 InletView const* inlets, Slice const& slice) {
+    SliceClock<Machine> clock(m, slice);
+    if constexpr (may_hold) {
+      run_and_hold(m, *outlets, *inlets, slice, clock);
+    } else {
+      run_items(m, outlets, inlets, clock);
     }
   }
 
@@ -291,19 +287,8 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
     if constexpr (Shape::loop) {
       call_loop(outlets, inlets, std::index_sequence_for<Is...>{}, std::index_sequence_for<Os...>{});
     } else {
-      std::uint32_t const group = m.lanes();
-      Next next{};
-      for (unsigned misses = 0;;) {
-        if (step(m, group, outlets, inlets, outlet_count == 1 ? after_misses(misses) : Credits::doubtful, next)) {
-          misses = 0;
-          continue;
-        }
-        if (m.ballot(group, detail::stage_ended(m, outlets[0])) != 0) {
-          m.sync_warp(group);
-          return;
-        }
-        m.relax(misses++);
-      }
+      NoClock clock;
+      run_items(m, outlets, inlets, clock);
     }
   }
 
@@ -320,6 +305,56 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
   }
 
  private:
+  template <class Machine>
+  HIWAY_DEVICE void run_and_hold(Machine m, OutletView const& from, InletView const& into, Slice const& slice,
+                                 SliceClock<Machine>& clock) {
+    using I = std::tuple_element_t<0, std::tuple<Is...>>;
+    using O = std::tuple_element_t<0, std::tuple<Os...>>;
+    (void)&detail::calls_what_is_marked_HIWAY_DEVICE<F, I const&>;
+    std::uint32_t const group = m.lanes();
+    Held<O>* const held = slice.ns == 0 ? nullptr : reinterpret_cast<Held<O>*>(slice.held) + m.thread_index();
+    ItemRoom<O> result;
+    bool has = held != nullptr && detail::take_held(m, slice, *held, result);
+    std::uint32_t next = 0;
+    bool has_tried = false;  // to get: each launch does, however short its slice
+    for (unsigned misses = 0;;) {
+      bool const holds = detail::put_or_hold(m, group, has, into, result.item(), held, slice, clock);
+      detail::end_tasks(m, from, group, has && !holds);
+      if (m.ballot(group, holds) != 0 || (has_tried && clock.is_over_idle(m, group, misses))) return;
+      has_tried = true;
+      has = detail::work_once<I>(m, from, group, after_misses(misses), next,
+                                 [&](I const& item) { result.item() = static_cast<O>(body(item)); });
+      if (m.ballot(group, has) != 0) {
+        clock.note_work(m);
+        misses = 0;
+        continue;
+      }
+      if (m.ballot(group, detail::stage_ended(m, from)) != 0) {
+        m.sync_warp(group);
+        return;
+      }
+      m.relax(misses++);
+    }
+  }
+  template <class Machine, class Clock>
+  HIWAY_DEVICE void run_items(Machine m, OutletView const* outlets, InletView const* inlets, Clock& clock) {
+    std::uint32_t const group = m.lanes();
+    Next next{};
+    for (unsigned misses = 0;;) {
+      if (step(m, group, outlets, inlets, outlet_count == 1 ? after_misses(misses) : Credits::doubtful, next)) {
+        clock.note_work(m);
+        if (clock.is_over(m, group)) return;
+        misses = 0;
+        continue;
+      }
+      if (m.ballot(group, detail::stage_ended(m, outlets[0])) != 0) {
+        m.sync_warp(group);
+        return;
+      }
+      if (clock.is_over_idle(m, group, misses)) return;
+      m.relax(misses++);
+    }
+  }
   template <std::size_t... I, std::size_t... O>
   HIWAY_DEVICE void call_loop(OutletView const* outlets, InletView const* inlets, std::index_sequence<I...>,
                               std::index_sequence<O...>) {
@@ -358,25 +393,12 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
       });
     } else {
       using O = std::tuple_element_t<0, std::tuple<Os...>>;
-      return step_value<I>(m, group, outlet, credits, next, [&](bool need, O const& item) {
-        detail::put_together(m, inlets[0], group, need, WriteItem<O>{item});
-        return true;
-      });
+      ItemRoom<O> result;
+      got = detail::work_once<I>(m, outlet, group, credits, next,
+                                 [&](I const& item) { result.item() = static_cast<O>(body(item)); });
+      detail::put_together(m, inlets[0], group, got, WriteItem<O>{result.item()});
+      detail::end_tasks(m, outlet, group, got);
     }
-    return m.ballot(group, got) != 0;
-  }
-  /// One try for all lanes of `group`; `put(need, result)` puts for the lanes that got an item, and says in which of
-  /// them the task ends.
-  template <class I, class Machine, class Put>
-  HIWAY_DEVICE bool step_value(Machine m, std::uint32_t group, OutletView const& outlet, Credits credits,
-                               std::uint32_t& next, Put&& put) {
-    (void)&detail::calls_what_is_marked_HIWAY_DEVICE<F, I const&>;
-    using O = std::tuple_element_t<0, std::tuple<Os...>>;
-    ItemRoom<O> result;
-    bool const got = detail::work_once<I>(m, outlet, group, credits, next,
-                                          [&](I const& item) { result.item() = static_cast<O>(body(item)); });
-    bool const ends = put(got, result.item());
-    detail::end_tasks(m, outlet, group, got && ends);
     return m.ballot(group, got) != 0;
   }
   /// One try for all lanes of `group`, and the ends of its tasks.

@@ -72,7 +72,8 @@ class CudaBackend final : public Backend {
         peers_(peers_wanted()),
         properties_(properties_of_usable()),
         gpu_(device_, name()),
-        streams_(gpu_) {}
+        streams_(gpu_),
+        first_streams_(gpu_, true) {}
 
   std::string name() const override { return std::string("cuda:").append(std::to_string(number_)); }
   std::string description() const override {
@@ -157,6 +158,7 @@ class CudaBackend final : public Backend {
 
   void reserve_streams(std::size_t kernels) override {
     streams_.reserve(kernels, "kernel streams");
+    first_streams_.reserve(1, "kernel streams");
     if (!peeks_) peeks_ = std::make_unique<GpuPeeks>(gpu_);
   }
   void prepare(std::string_view name, DeviceKernel const& kernel, simt::Grid grid) override {
@@ -211,7 +213,7 @@ class CudaBackend final : public Backend {
   }
   std::unique_ptr<RunningKernel> start(std::string_view name, DeviceKernel const& kernel, simt::Grid grid) override {
     require_code(name, kernel);
-    std::shared_ptr<GpuStream> stream = streams_.lend(name);
+    std::shared_ptr<GpuStream> stream = (kernel.goes_first ? first_streams_ : streams_).lend(name);
     // Before the launch, which cannot be undone.
     auto running = std::make_unique<GpuKernel>(std::string(name), stream);
     launch_on(*stream, name, kernel, grid);
@@ -222,7 +224,7 @@ class CudaBackend final : public Backend {
     for (TableSetter const set : device_table_setters()) set(table);
   }
   CudaKernel monitor_kernel(MonitorTable* table) const override { return cuda_monitor_kernel(table); }
-  unsigned monitor_threads() const override { return 4 * 32; }
+  unsigned monitor_threads() const override { return 5 * 32; }  // MonitorPart of monitors/device_monitor.hpp
 
  private:
   [[nodiscard]] cudaDeviceProp properties_of_usable() const {
@@ -235,8 +237,10 @@ class CudaBackend final : public Backend {
     }
     cudaDeviceProp found{};
     HIWAY_CUDA(cudaGetDeviceProperties(&found, device_), name());
-    if (found.unifiedAddressing == 0 || found.major < 7) {
-      throw NoDevice("no device '" + name() + "': it must have unified addressing and compute capability 7.0 or more");
+    // Without mapped memory, as in confidential computing, kernels and CPU threads have no word in common.
+    if (found.unifiedAddressing == 0 || found.canMapHostMemory == 0 || found.major < 7) {
+      throw NoDevice("no device '" + name() +
+                     "': it must have unified addressing, mapped host memory and compute capability 7.0 or more");
     }
     return found;
   }
@@ -256,6 +260,7 @@ class CudaBackend final : public Backend {
   std::unique_ptr<GpuStream> copies_;
   std::unique_ptr<GpuPeeks> peeks_;
   GpuStreamPool streams_;
+  GpuStreamPool first_streams_;
 };
 
 std::unique_ptr<Backend> make_cuda_backend(int number) { return std::make_unique<CudaBackend>(number); }
@@ -271,7 +276,7 @@ std::vector<DeviceInfo> list_gpus() {
   for (int i = 0; i < count * parts; ++i) {
     cudaDeviceProp p{};
     if (cudaGetDeviceProperties(&p, i / parts) != cudaSuccess) continue;
-    bool const usable = p.unifiedAddressing != 0 && p.major >= 7;
+    bool const usable = p.unifiedAddressing != 0 && p.canMapHostMemory != 0 && p.major >= 7;
     all.push_back({std::string("cuda:").append(std::to_string(i)),
                    std::string(p.name) + ", " + std::to_string(p.multiProcessorCount / parts) + " SMs", usable});
   }

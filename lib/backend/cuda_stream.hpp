@@ -15,7 +15,8 @@ namespace hiway {
 /// A non-blocking stream.
 class GpuStream {
  public:
-  GpuStream(Gpu gpu, std::string_view what);
+  /// `goes_first`: its work has the highest priority, else the default one.
+  GpuStream(Gpu gpu, std::string_view what, bool goes_first = false);
   ~GpuStream();
   GpuStream(GpuStream const&) = delete;
   GpuStream& operator=(GpuStream const&) = delete;
@@ -33,12 +34,13 @@ class GpuStream {
 /// *Threads*: any.
 class GpuStreamPool {
  public:
-  explicit GpuStreamPool(Gpu gpu) : gpu_(gpu) {}
+  explicit GpuStreamPool(Gpu gpu, bool goes_first = false) : gpu_(gpu), goes_first_(goes_first) {}
   [[nodiscard]] std::shared_ptr<GpuStream> lend(std::string_view what);
   void reserve(std::size_t count, std::string_view what);
 
  private:
   Gpu gpu_;
+  bool goes_first_;
   std::mutex mutex_;
   std::vector<std::shared_ptr<GpuStream>> streams_;
 };

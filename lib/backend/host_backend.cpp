@@ -187,6 +187,8 @@ std::string chosen_device() {
 // persistent ones run waits for their end; so all kernels are loaded at once. A setting of the user's stays.
 bool register_cuda(CudaSupport support) noexcept {
   setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+  // As many queues as the GPU has: kernels of streams that share one wait for each other.
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   cuda_registry() = support;
   return true;
 }

@@ -52,8 +52,6 @@ struct DeclaredKernel {
   GpuKernelDescription description;
   Home home = own_device;
 
-  [[nodiscard]] bool yields() const { return description.options.residency == Residency::yielding; }
-
   [[nodiscard]] std::string title() const {
     return (description.stages.size() > 1 ? "group '" : "stage '") + description.name + "'";
   }

@@ -67,6 +67,18 @@ ToldWord Homes::place_told(Home teller, Home hearer, Word<std::uint64_t>& at_the
 
 Arena& Homes::told_plan(Home teller, Home hearer) { return is_reached(hearer, teller) ? plan(hearer) : *host_.plan; }
 
+std::uint64_t HostCounts::sum() const {
+  ThreadMachine const m;
+  std::uint64_t sum = 0;
+  for (Word<std::uint64_t>* const word : words) sum += m.load(*word, Order::relaxed);
+  for (Word<std::uint32_t>* const gate : gates) sum += m.load(*gate, Order::relaxed);
+  return sum;
+}
+
+bool HostCounts::are_answered() const {
+  return std::ranges::all_of(outboxes, [](Relays* relays) { return is_answered(ThreadMachine{}, *relays); });
+}
+
 void Homes::make_plans() {
   host_.plan = std::make_unique<Arena>(backend(), Memory::pinned, "stages' words");
   for (Device& d : devices_) d.plan = std::make_unique<Arena>(*d.backend, Memory::device, "stages' words");

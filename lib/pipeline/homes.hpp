@@ -11,6 +11,7 @@
 #include <optional>
 #include <ranges>
 #include <string>
+#include <vector>
 
 #include "hiway/backend.hpp"
 #include "hiway/fault.hpp"
@@ -22,6 +23,19 @@
 
 namespace hiway {
 
+/// What a monitor that yields reads at the host: if it has changed since before the monitor's last launch, the monitor
+/// has something to do.
+struct HostCounts {
+  std::vector<Word<std::uint64_t>*> words{};
+  std::vector<Word<std::uint32_t>*> gates{};
+  std::vector<Relays*> outboxes{};
+
+  /// Of counts that only grow.
+  [[nodiscard]] std::uint64_t sum() const;
+  /// Whether all that was put has been got.
+  [[nodiscard]] bool are_answered() const;
+};
+
 /// A device that the pipeline runs on, and its words.
 struct Device {
   int number = -1;  ///< GpuStageOptions::device; -1: PipelineConfig::device
@@ -30,6 +44,7 @@ struct Device {
   std::unique_ptr<Arena> words;
   Control* control = nullptr;
   SliceNews* monitor_news = nullptr;         ///< if the monitor yields
+  HostCounts counts;                         ///< likewise
   DeviceNotice* notice = nullptr;            ///< at the host
   Word<std::uint32_t>* all_ended = nullptr;  ///< every unit has ended
   // Made by prepare().

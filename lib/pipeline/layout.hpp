@@ -80,7 +80,10 @@ struct Prepared {
   EndCheckPlace check{};
   std::vector<Drain*> host_drains{};
   std::vector<StagedPuts> staged{};  ///< for each tunnel
-  std::vector<Slice> slices{};       ///< for each kernel
+  std::vector<Slice> slices{};       ///< for each kernel; of `ns` 0: it does not yield
+  bool in_turns = false;             ///< the kernels do not fit the device together
+
+  [[nodiscard]] bool yields(std::size_t kernel) const { return slices[kernel].ns != 0; }
 
   /// Those of a tunnel which was added since are empty.
   [[nodiscard]] StagedPuts staged_of(PlacedTunnel const& tunnel) const {

@@ -11,6 +11,13 @@
 namespace hiway {
 namespace {
 
+/// A kernel in which nothing has moved for so long leaves the device: longer than most CPU stages work on an item,
+/// since the way back takes some 30 us. In turns others wait for the place.
+constexpr std::uint64_t idle_ns = 10'000'000;
+constexpr std::uint64_t idle_ns_in_turns = 20'000;
+/// The monitor follows when all kernels are away.
+constexpr std::uint64_t monitor_idle_ns = 1'000'000;
+
 std::uint32_t size_of(auto const& list) { return static_cast<std::uint32_t>(list.size()); }
 
 class MonitorTables {
@@ -213,10 +220,14 @@ class MonitorTables {
     list_stages(home, table);
     table.termination = termination;
     if (home == check_.checker) table.throttles = build_throttles();
+    list_yielding(home, table);
     homes_.device(home).monitor_news = nullptr;
     if (all_yield(home)) {
       table.slices.ns = static_cast<std::uint64_t>(layout_.config.slice.count());
+      bool const stays = is_asked_by_kernels(home) || layout_.config.end_detection == EndDetection::time_out;
+      table.slices.idle_ns = stays ? ~std::uint64_t{0} : monitor_idle_ns;
       table.slices.news = homes_.device(home).monitor_news = homes_.plan(at_host).place<SliceNews>();
+      watch_host(home, table);
     }
     homes_.device(home).monitor = arena.place<MonitorTable>();
     arena.image(homes_.device(home).monitor) = table;
@@ -226,12 +237,69 @@ class MonitorTables {
   /// Whether kernels are there, all of which yield.
   [[nodiscard]] bool all_yield(Home home) const {
     bool any = false;
-    for (DeclaredKernel const& kernel : layout_.graph.kernels()) {
+    for (std::size_t k = 0; k < layout_.graph.kernels().size(); ++k) {
+      DeclaredKernel const& kernel = layout_.graph.kernels()[k];
       if (kernel.home != home) continue;
-      if (!kernel.yields()) return false;
+      if (!prepared_.yields(k)) return false;
       any = true;
     }
     return any;
+  }
+  /// Whether kernels that are not the run's may put there, or get: of these nobody hears while the monitor is away.
+  [[nodiscard]] bool is_asked_by_kernels(Home home) const {
+    return std::ranges::any_of(layout_.placement.tunnels(), [&](PlacedTunnel const& t) {
+      DeclaredTunnel const& declared = layout_.graph.tunnels()[t.base->id()];
+      return (declared.open_inlets != 0 && t.put.home == home) || (declared.open_outlets != 0 && t.get.home == home);
+    });
+  }
+
+  /// What the monitor reads at the host, so that the host knows when to have it come back.
+  void watch_host(Home home, MonitorTable const& table) {
+    HostCounts& counts = homes_.device(home).counts = {};
+    Arena& arena = homes_.plan(home);
+    for (std::uint32_t i = 0; i < table.termination.term_count; ++i) {
+      SumTerm const& term = arena.image(table.termination.terms + i);
+      for (std::uint32_t k = 0; term.across && k < term.count; ++k)
+        counts.words.push_back(reinterpret_cast<Word<std::uint64_t>*>(reinterpret_cast<std::byte*>(term.first) +
+                                                                      std::size_t{k} * term.stride));
+    }
+    for (std::uint32_t i = 0; i < table.termination.gate_count; ++i) {
+      CountGate const& gate = arena.image(table.termination.gates + i);
+      if (gate.across) counts.gates.push_back(gate.word);
+    }
+    for (PlacedTunnel const& t : layout_.placement.tunnels()) {
+      if (!t.crosses()) continue;
+      ToldWord const& heard = t.put.home == home ? t.bus.retired : t.bus.arrived;
+      if (heard.home == at_host) counts.words.push_back(heard.word);
+      if (t.put.home == at_host && t.bus.host_relays != nullptr) counts.outboxes.push_back(t.bus.host_relays);
+      for (HeardWord const& word : t.stencil.heard) counts.words.push_back(word.across.word);
+    }
+  }
+
+  void list_yielding(Home home, MonitorTable& table) {
+    std::vector<YieldingKernel> kernels;
+    std::vector<StageWords*> all_stages;
+    std::vector<WatchedEnd> ends;
+    for (std::size_t k = 0; k < layout_.graph.kernels().size(); ++k) {
+      if (layout_.graph.kernels()[k].home != home || !prepared_.yields(k)) continue;
+      std::vector<std::size_t> const stages = stages_of_kernel(prepared_.stages, k);
+      StageEnds const all = stage_ends(layout_, stages, 0);
+      YieldingKernel kernel{.news = all.slice.news, .words = all.slice.words, .blocks = prepared_.grids[k].blocks};
+      kernel.stages.begin = size_of(all_stages);
+      all_stages.insert(all_stages.end(), all.stages.begin(), all.stages.end());
+      kernel.stages.end = size_of(all_stages);
+      kernel.outlets.begin = size_of(ends);
+      for (OutletView const& outlet : all.outlets) ends.push_back({outlet.ring, outlet.spill});
+      kernel.outlets.end = kernel.inlets.begin = size_of(ends);
+      for (InletView const& inlet : all.inlets) ends.push_back({inlet.ring, inlet.spill});
+      kernel.inlets.end = size_of(ends);
+      kernels.push_back(kernel);
+    }
+    table.slices.recall = {.kernels = homes_.plan(home).place_list(kernels),
+                           .stages = homes_.plan(home).place_list(all_stages),
+                           .ends = homes_.plan(home).place_list(ends),
+                           .kernel_count = size_of(kernels),
+                           .idle_ns = prepared_.in_turns ? idle_ns_in_turns : idle_ns};
   }
 
   void list_tunnels(Home home, MonitorTable& table) {
@@ -291,6 +359,7 @@ DeviceKernel monitor_kernel(Layout const& layout, Home home) {
   DeviceKernel kernel;
   kernel.lane_body = [table] { run_device_monitor(FiberMachine{}, *table); };
   kernel.cuda = layout.homes.backend(home).monitor_kernel(table);
+  kernel.goes_first = true;
   return kernel;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
+#include <string_view>
 #include <utility>
 
 #include "check.hpp"
@@ -14,6 +16,17 @@
 
 namespace hiway {
 namespace {
+
+/// Of a kernel, unless the user chooses, where so many take turns that one block of each does not fit.
+constexpr unsigned blocks_in_turns = 8;
+
+/// *Throws* ConfigError.
+bool is_automatic_resident() {
+  char const* const asked = std::getenv("HIWAY_RESIDENCY");
+  if (asked == nullptr || std::string_view(asked) == "automatic") return false;
+  if (std::string_view(asked) == "resident") return true;
+  throw ConfigError("HIWAY_RESIDENCY must be automatic or resident: '" + std::string(asked) + "'");
+}
 
 class Preparer {
  public:
@@ -41,7 +54,6 @@ class Preparer {
     prepared_.staged.assign(layout_.placement.tunnels().size(), {});
     for (PlacedTunnel const& t : layout_.placement.tunnels()) stage_puts(t);
     for (std::size_t k = 0; k < graph_.kernels().size(); ++k) place_data(k);
-    prepared_.slices.assign(graph_.kernels().size(), {});
     for (std::size_t k = 0; k < graph_.kernels().size(); ++k) place_slice(k);
     build_monitors(layout_);
     prepared_.is_current = true;
@@ -66,6 +78,7 @@ class Preparer {
     check_tagged();
     check_slices();
     load_kernels();
+    choose_who_yields();
     refuse_problems(found_);
   }
 
@@ -91,11 +104,11 @@ class Preparer {
     for (std::size_t k = 0; k < graph_.kernels().size(); ++k) {
       DeclaredKernel const& kernel = graph_.kernels()[k];
       GpuStageOptions const& o = kernel.description.options;
-      auto const sharers =
-          static_cast<unsigned>(std::ranges::count_if(graph_.kernels(), [&](DeclaredKernel const& other) {
-            return other.description.options.blocks == 0 && other.home == kernel.home;
-          }));
+      auto sharers = static_cast<unsigned>(std::ranges::count_if(graph_.kernels(), [&](DeclaredKernel const& other) {
+        return other.description.options.blocks == 0 && other.home == kernel.home;
+      }));
       Backend& backend = homes_.backend(kernel.home);
+      if (sharers >= backend.processors()) sharers = std::max(1U, backend.processors() / blocks_in_turns);
       prepared_.grids.push_back(backend.default_grid({o.blocks, o.threads_per_block, o.shared_bytes}, sharers));
       if (auto const& data = kernel.description.kernel.data) {
         try {
@@ -147,7 +160,21 @@ class Preparer {
     std::vector<unsigned> processors;
     for (Device const& d : homes_.devices()) processors.push_back(d.backend->processors());
     std::vector<std::string> const too_many = find_too_many(resident, processors);
-    found_.insert(found_.end(), too_many.begin(), too_many.end());
+    prepared_.in_turns = !too_many.empty() && fit_in_turns(resident, processors);
+    if (!prepared_.in_turns) found_.insert(found_.end(), too_many.begin(), too_many.end());
+  }
+
+  /// Whether the resident kernels leave room for a block of each that yields.
+  [[nodiscard]] bool fit_in_turns(std::vector<ResidentKernel> kernels, std::vector<unsigned> const& processors) const {
+    bool any = false;
+    std::erase_if(kernels, [&](ResidentKernel& k) {
+      DeclaredKernel const& kernel = graph_.kernels()[k.kernel];
+      // One that waits for room within a task would wait for one that waits for its place.
+      if (!may_yield(kernel) || kernel.description.kernel.leaves != Leaves::any_time) return false;
+      k.blocks = 1;
+      return std::exchange(any, true);  // the processor of one is enough: they take it in turns
+    });
+    return any && find_too_many(kernels, processors).empty();
   }
 
   void place_stage(std::size_t number) {
@@ -205,13 +232,17 @@ class Preparer {
       if (layout_.placement.tunnels()[id].bus.host_relays != nullptr) hang_at(ports, number, layout_.monitors_bell);
     }
   }
-  /// The bell of the one CPU stage that gets what comes from other nodes, at where the line puts it.
+  /// At where the line puts what comes from other nodes: the bell of the one CPU stage that gets it, or the monitors'.
   void hang_bells_of_arrivals() {
     for (detail::nodes::Arrival const& arrival : layout_.over_nodes.arrivals) {
       TunnelBase const& base = *graph_.tunnels()[arrival.inlet.tunnel].base;
       std::vector<std::size_t> const readers = stages_at(prepared_.stages, base, EndOf::readers);
-      if (readers.size() != 1 || arrival.inlet.relays != nullptr) continue;
-      homes_.words(at_host).image(arrival.inlet.ports).bell = prepared_.places[readers.front()].bell.get();
+      InletPort& port = homes_.words(at_host).image(arrival.inlet.ports);
+      if (arrival.inlet.relays != nullptr) {
+        port.bell = &layout_.monitors_bell;
+      } else if (readers.size() == 1) {
+        port.bell = prepared_.places[readers.front()].bell.get();
+      }
     }
   }
   /// At the ports of each of the stage's threads.
@@ -304,23 +335,48 @@ class Preparer {
   /// What a yielding kernel keeps from launch to launch.
   void place_slice(std::size_t k) {
     DeclaredKernel const& kernel = graph_.kernels()[k];
-    if (!kernel.yields()) return;
+    if (!prepared_.yields(k)) return;
     simt::Grid const& grid = prepared_.grids[k];
     Arena& arena = homes_.plan(kernel.home);
     std::size_t const held = std::size_t{grid.blocks} * grid.threads_per_block * kernel.description.kernel.held_bytes;
     Slice& slice = prepared_.slices[k];
-    slice.ns = static_cast<std::uint64_t>(layout_.config.slice.count());
     slice.news = homes_.plan(at_host).place<SliceNews>();
+    slice.words = arena.place<SliceWords>();
     slice.returned = arena.place<Word<std::uint32_t>>(grid.blocks);
-    slice.held = arena.place_zeros<std::byte>(held, kernel.title() + ": what it holds between slices");
+    if (held != 0) slice.held = arena.place_zeros<std::byte>(held, kernel.title() + ": what it holds between slices");
+  }
+  /// Whether the user asks for it, or does not and could not tell.
+  [[nodiscard]] bool may_yield(DeclaredKernel const& kernel) const {
+    GpuStageOptions const& options = kernel.description.options;
+    if (options.residency != Residency::automatic) return options.residency == Residency::yielding;
+    StageKernel const& own = kernel.description.kernel;
+    if (own.leaves == Leaves::never || !own.keeps_nothing || options.shared_bytes != 0) return false;
+    if (homes_.device_count() > 1 || layout_.config.end_detection != EndDetection::tracked) return false;
+    if (automatic_is_resident_) return false;
+    return std::ranges::none_of(prepared_.stages, [&](Stage const& s) {
+      auto const is_quick = [](TunnelBase const* t) { return t->config().low_latency; };
+      return s.gpu && &graph_.kernels()[s.owner] == &kernel &&
+             (std::ranges::any_of(s.description.from, is_quick) || std::ranges::any_of(s.description.into, is_quick));
+    });
+  }
+  /// Where one kernel is resident, nobody gets the device while others are away; so by themselves these yield only to
+  /// each other.
+  void choose_who_yields() {
+    bool const all = prepared_.in_turns ||
+                     std::ranges::all_of(graph_.kernels(), [&](DeclaredKernel const& k) { return may_yield(k); });
+    prepared_.slices.assign(graph_.kernels().size(), {});
+    for (std::size_t k = 0; k < graph_.kernels().size(); ++k) {
+      DeclaredKernel const& kernel = graph_.kernels()[k];
+      if (may_yield(kernel) && (all || kernel.description.options.residency == Residency::yielding))
+        prepared_.slices[k].ns = static_cast<std::uint64_t>(layout_.config.slice.count());
+    }
   }
   void check_slices() {
     if (layout_.config.slice.count() <= 0) found_.emplace_back("PipelineConfig::slice must be more than 0");
     for (DeclaredKernel const& kernel : graph_.kernels()) {
-      if (!kernel.yields()) continue;
-      if (kernel.description.kernel.held_bytes == 0)
-        found_.push_back(kernel.title() +
-                         ": only stages in value form with one outlet and a result of at most 256 bytes may yield");
+      if (kernel.description.options.residency != Residency::yielding) continue;
+      if (kernel.description.kernel.leaves == Leaves::never)
+        found_.push_back(kernel.title() + ": only stages in item or value form, and groups of them, may yield");
       if (homes_.device_count() > 1)
         found_.push_back(kernel.title() + ": stages of a pipeline on several devices cannot yield yet");
     }
@@ -330,6 +386,7 @@ class Preparer {
   Homes& homes_;
   Graph const& graph_;
   Prepared& prepared_;
+  bool automatic_is_resident_ = is_automatic_resident();
   std::vector<std::string> found_;   ///< problems
   std::vector<Hand*> shared_hands_;  ///< for each tunnel one of those that its several readers have, or null
 };

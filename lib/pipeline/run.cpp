@@ -29,7 +29,9 @@ PipelineRun::PipelineRun(Layout& layout, Launches& launches)
       start_check_(layout, state_, errors_),
       over_nodes_(layout, state_, errors_),
       threads_(layout, state_, errors_, [this] { monitors_.wake_watcher(); }),
-      monitors_(layout, errors_) {}
+      monitors_(layout, errors_) {
+  layout_.monitors_bell.set_help([this] { kernels_.help(); });
+}
 
 PipelineRun::~PipelineRun() {
   if (!state_.running) return;

@@ -53,39 +53,44 @@ void RunKernels::start() {
   for (Home const home : homes.device_homes()) {
     if (homes.device(home).monitor == nullptr) continue;
     simt::Grid const grid = monitor_grid(layout_, home);
-    kernels_.push_back(start_one("device monitor", monitor_kernel(layout_, home), grid, home));
+    std::uint64_t const host_counts = homes.device(home).counts.sum();
+    DeviceKernel const launch = monitor_kernel(layout_, home);
+    kernels_.push_back(start_one("device monitor", launch, grid, home));
     kernels_.back().monitor = true;
-    if (SliceNews* const news = homes.device(home).monitor_news; news != nullptr) {
-      kernels_.back().news = news;
-      kernels_.back().grid = grid;
-      kernels_.back().next = [this, home](std::uint32_t) { return monitor_kernel(layout_, home); };
-    }
+    kernels_.back().host_counts = host_counts;
+    kernels_.back().news = homes.device(home).monitor_news;
+    kernels_.back().grid = grid;
+    kernels_.back().launch = launch;
   }
   for (std::size_t const k : layout_.prepared.start_order) {
     DeclaredKernel const& declared = layout_.graph.kernels()[k];
     StageKernel const& own = declared.description.kernel;
-    auto const launch = [this, k](std::uint32_t number) { return kernel_of(k, number); };
-    kernels_.push_back(start_one(declared.title(), launch(1), layout_.prepared.grids[k], declared.home));
+    DeviceKernel const launch = kernel_of(k);
+    kernels_.push_back(start_one(declared.title(), launch, layout_.prepared.grids[k], declared.home));
     if (own.close_behind) kernels_.back().close_behind = k;
-    if (!declared.yields()) continue;
     kernels_.back().news = layout_.prepared.slices[k].news;
     kernels_.back().grid = layout_.prepared.grids[k];
-    kernels_.back().next = launch;
+    kernels_.back().launch = launch;
+    for (std::size_t const stage : stages_of_kernel(layout_.prepared.stages, k)) {
+      for (TunnelBase const* const base : layout_.prepared.stages[stage].description.from) {
+        PlacedTunnel const& t = layout_.placement.tunnels()[base->id()];
+        if (t.put.home == at_host && t.bus.host_relays != nullptr) kernels_.back().fed.push_back(&t);
+      }
+    }
   }
 }
 
-/// Launch number `number` of kernel `k`.
-DeviceKernel RunKernels::kernel_of(std::size_t k, std::uint32_t number) {
+DeviceKernel RunKernels::kernel_of(std::size_t k) {
   DeclaredKernel const& declared = layout_.graph.kernels()[k];
-  StageEnds ends = stage_ends(layout_, stages_of_kernel(layout_.prepared.stages, k), 0);
-  ends.slice.number = number;
-  DeviceKernel kernel = declared.description.kernel.bind(ends);
+  DeviceKernel kernel =
+      declared.description.kernel.bind(stage_ends(layout_, stages_of_kernel(layout_.prepared.stages, k), 0));
   Control* const control = layout_.homes.control(declared.home);
   kernel.lane_body = [this, k, control, body = kernel.lane_body] { run_lane(k, *control, body); };
   return kernel;
 }
 
-/// Starts the next launch of each kernel that yields. On a GPU it is queued in the stream while one runs.
+/// Starts the next launch of each kernel that yields, if it may start. On a GPU it is queued in the stream while one
+/// runs.
 bool RunKernels::start_next_slices() {
   bool started = false;
   for (Started& s : kernels_) {
@@ -100,18 +105,68 @@ bool RunKernels::start_next_slices() {
   return started;
 }
 
-bool RunKernels::start_next_slice(Started& s) {
-  if (ThreadMachine{}.load(s.news->begun, Order::relaxed) != s.launched) return false;  // the last one waits yet
-  DeviceKernel const kernel = s.next(s.launched + 1);
-  if (!s.kernel->then(s.failure.who(), kernel, s.grid)) {
+bool RunKernels::start_next_slice(Started& s) { return may_start_next(s) && launch_next(s); }
+
+/// False if the device must first be through with the launch before it.
+bool RunKernels::launch_next(Started& s) {
+  if (s.monitor) s.host_counts = layout_.homes.device(s.home).counts.sum();  // before the launch
+  if (!s.kernel->then(s.failure.who(), s.launch, s.grid)) {
     if (!s.kernel->done()) return false;
-    s.kernel = layout_.homes.backend(s.home).start(s.failure.who(), kernel, s.grid);
+    s.kernel = layout_.homes.backend(s.home).start(s.failure.who(), s.launch, s.grid);
   }
-  ++s.launched;
+  ThreadMachine{}.store(s.news->launched, ++s.launched, Order::release);
   return true;
 }
 
+// A monitor that is away, and the kernels that have items now: to wait until the monitor calls these would take as long
+// again. What fails the watcher will find, too; here it may fail because the calling thread must not call CUDA.
+void RunKernels::help() noexcept {
+  if (!state_.kernels_started.load(std::memory_order_acquire) || state_.finishing.load(std::memory_order_acquire))
+    return;
+  std::unique_lock const lock(mutex_, std::try_to_lock);
+  if (!lock) return;
+  try {
+    for (Started& monitor : kernels_) {
+      if (!monitor.monitor || monitor.done || !comes_back(monitor) || !is_gone(monitor) || !has_news_for(monitor))
+        continue;
+      for (Started& s : kernels_) {
+        if (s.home == monitor.home && !s.monitor && !s.done && comes_back(s) && is_gone(s) && has_items_for(s))
+          launch_next(s);
+      }
+      launch_next(monitor);
+    }
+  } catch (...) {
+  }
+}
+
+bool RunKernels::has_items_for(Started const& s) const {
+  ThreadMachine const m;
+  return std::ranges::any_of(s.fed, [&](PlacedTunnel const* t) {
+    return m.load(t->put.ring.words->claimed, Order::relaxed) != t->bus.host_relays->hears.link.peek(m);
+  });
+}
+
+bool RunKernels::is_gone(Started const& s) { return ThreadMachine{}.load(s.news->gone, Order::acquire) == s.launched; }
+
+bool RunKernels::may_start_next(Started const& s) const {
+  bool const is_next = ThreadMachine{}.load(s.news->next, Order::acquire) > s.launched;
+  if (s.monitor) return is_next || (is_gone(s) && has_news_for(s));
+  // In turns no launch waits for the one before it: it would hold up others in the GPU's own queues.
+  return is_next && (is_gone(s) || !layout_.prepared.in_turns);
+}
+
+/// The host has news for a monitor that has left, or it left while a kernel was called.
+bool RunKernels::has_news_for(Started const& monitor) const {
+  HostCounts const& counts = layout_.homes.device(monitor.home).counts;
+  return counts.sum() != monitor.host_counts || !counts.are_answered() ||
+         std::ranges::any_of(kernels_, [&](Started const& s) {
+           return !s.monitor && s.home == monitor.home && s.news != nullptr && !is_gone(s);
+         });
+}
+
 std::optional<KernelNow> RunKernels::of(Stage const& stage) const {
+  std::unique_lock const lock(mutex_, std::try_to_lock);
+  if (!lock) return std::nullopt;
   auto const& order = layout_.prepared.start_order;
   auto const place = std::ranges::find(order, stage.owner) - order.begin();
   auto const monitors =
@@ -124,6 +179,7 @@ std::optional<KernelNow> RunKernels::of(Stage const& stage) const {
 bool RunKernels::poll_when_due(std::chrono::steady_clock::time_point now) {
   if (!state_.kernels_started.load(std::memory_order_acquire) || state_.kernels_done.load(std::memory_order_relaxed))
     return false;
+  std::scoped_lock const lock(mutex_);
   DriverCall const call(state_);
   close_behind_own_kernels();
   bool const started = start_next_slices();
@@ -162,8 +218,11 @@ bool RunKernels::comes_back(Started const& kernel) const {
 std::exception_ptr RunKernels::ask(Started& kernel) {
   if (kernel.done || kernel.close_behind != npos) return nullptr;
   std::exception_ptr failure = kernel.kernel->failure();
+  // In turns there may be hundreds, and to ask the driver of each would take the watcher's time. One that fails takes
+  // down the monitor, too.
+  bool const asks = !layout_.prepared.in_turns || kernel.monitor || !comes_back(kernel);
   try {
-    kernel.done = kernel.kernel->done() && !comes_back(kernel);
+    kernel.done = asks && kernel.kernel->done() && !comes_back(kernel);
   } catch (...) {
     kernel.done = true;
     failure = std::current_exception();

@@ -1,11 +1,17 @@
 // RunKernels: the persistent kernels of a run, the device monitors first. The caller starts them; from then on only the
 // watcher asks the driver about them.
+//
+// Those that yield it starts again and again. A stage's kernel when a launch of it, or the monitor, has said so (L4 of
+// hiway/launch/slice.hpp). A monitor until a launch of it has found nothing to do, and then when the host has news for
+// it: it reads counts at the host, so if their sum has changed since before its last launch, that launch may have
+// missed something.
 #pragma once
 #include <chrono>
 #include <cstddef>
 #include <exception>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,6 +37,9 @@ class RunKernels {
   /// *Threads*: the watcher. Closes the ends of own kernels that have ended, and asks whether kernels have left.
   /// True if it has started another launch of one that yields.
   bool poll_when_due(std::chrono::steady_clock::time_point now);
+  /// Starts what the host has news for, unless the watcher does so just now. For a thread that has put something while
+  /// the watcher naps. *Threads*: any.
+  void help() noexcept;
   /// The kernel of a GPU stage, if it runs. *Threads*: the watcher.
   [[nodiscard]] std::optional<KernelNow> of(Stage const& stage) const;
 
@@ -47,17 +56,24 @@ class RunKernels {
     bool done = false;  ///< it has ended, or failed
     // Of one that yields:
     SliceNews* news = nullptr;
-    std::function<DeviceKernel(std::uint32_t number)> next{};  ///< its launch number `number`
+    DeviceKernel launch{};
     simt::Grid grid{};
-    std::uint32_t launched = 1;
+    std::uint32_t launched = 1;              ///< the last launch
+    std::uint64_t host_counts = 0;           ///< of a monitor: before its last launch
+    std::vector<PlacedTunnel const*> fed{};  ///< of a stage's kernel: tunnels that the host puts into
   };
 
   [[nodiscard]] Started start_one(std::string name, DeviceKernel const& kernel, simt::Grid grid, Home home);
-  [[nodiscard]] DeviceKernel kernel_of(std::size_t k, std::uint32_t number);
+  [[nodiscard]] DeviceKernel kernel_of(std::size_t k);
   void run_lane(std::size_t kernel, Control& control, std::function<void()> const& body);
   [[nodiscard]] bool comes_back(Started const& kernel) const;
   bool start_next_slices();
   bool start_next_slice(Started& kernel);
+  [[nodiscard]] bool may_start_next(Started const& kernel) const;
+  [[nodiscard]] bool has_news_for(Started const& monitor) const;
+  [[nodiscard]] bool has_items_for(Started const& kernel) const;
+  [[nodiscard]] static bool is_gone(Started const& kernel);
+  bool launch_next(Started& kernel);
   void close_behind_own_kernels();
   [[nodiscard]] std::exception_ptr ask(Started& kernel);
   [[nodiscard]] std::exception_ptr ask_all();
@@ -67,6 +83,7 @@ class RunKernels {
   Layout& layout_;
   RunState& state_;
   RunErrors& errors_;
+  mutable std::mutex mutex_;  ///< of kernels_, once they have been started
   std::vector<Started> kernels_;
   std::chrono::steady_clock::time_point next_poll_;
 };

@@ -93,6 +93,11 @@ bool RunMonitors::a_line_asks_the_driver() const {
   });
 }
 
+/// Then the watcher must hear of puts: it has the monitor come back.
+bool RunMonitors::a_monitor_yields() const {
+  return std::ranges::any_of(layout_.homes.devices(), [](Device const& d) { return d.monitor_news != nullptr; });
+}
+
 HostMonitor& RunMonitors::make(Post post, std::function<bool()> const& is_over) {
   Wait const wait = &post.part == &errors_.parts.watcher ? Wait::automatic : layout_.config.monitor_wait;
   monitors_.push_back(std::make_unique<HostMonitor>(
@@ -107,7 +112,7 @@ void RunMonitors::make(RunDuties const& duties, std::vector<KeptThreads::Post>& 
   Post from_device{errors_.parts.from_device, &layout_.monitors_bell};
   Post supervisor{errors_.parts.supervisor, &supervisor_bell_};
   Post line{errors_.parts.line, &layout_.line_bell, duties.over_nodes, duties.pauses_over_nodes};
-  Post watcher{errors_.parts.watcher, &watcher_bell_};
+  Post watcher{errors_.parts.watcher, a_monitor_yields() ? &layout_.monitors_bell : &watcher_bell_};
   add_relays(to_device, from_device);
   add_lines(to_device, from_device);
   if (from_device.duties.empty()) from_device.bell = &supervisor_bell_;  // no answer comes

@@ -45,6 +45,7 @@ class RunMonitors {
   void add_relays(Post& to_device, Post& from_device);
   void add_lines(Post& to_device, Post& from_device);
   [[nodiscard]] bool a_line_asks_the_driver() const;
+  [[nodiscard]] bool a_monitor_yields() const;
   [[nodiscard]] std::vector<Bell*> bells_of_readers(PlacedTunnel const& tunnel) const;
   [[nodiscard]] HostMonitor& make(Post post, std::function<bool()> const& is_over);
   void watch_to_the_end();

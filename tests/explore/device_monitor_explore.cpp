@@ -147,7 +147,7 @@ struct InParts : Bus<Producer, 4, 0> {
       case 0: return this->produce(m);
       case 1: return this->monitor_host(m);
       case 2: return this->consume(m);
-      default: run_device_monitor(m, this->monitor, parts_of(warp - 3, 4), this->near); ++this->monitor_lanes_gone;
+      default: run_device_monitor(m, this->monitor, parts_of(warp - 3, monitor_parts), this->near); ++this->monitor_lanes_gone;
     }
   }
   void check() const { this->require_end(); }

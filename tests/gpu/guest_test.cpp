@@ -28,8 +28,9 @@ __global__ void uses_local_memory(float* numbers) {
   float many[4096];
   for (int i = 0; i < 4096; ++i) many[i] = numbers[i % 32] * static_cast<float>(i);
   float sum = 0;
-  for (int i = 0; i < 4096; ++i) sum += many[(i * 17 + static_cast<int>(numbers[0])) % 4096];
-  numbers[threadIdx.x] = sum;
+  for (int i = 0; i < 4096; ++i)
+    sum += many[(static_cast<unsigned>(i) * 17U + static_cast<unsigned>(numbers[0])) % 4096];
+  numbers[512 + threadIdx.x] = sum;
 }
 __global__ void adds_one(float* numbers) { numbers[threadIdx.x] += 1; }
 

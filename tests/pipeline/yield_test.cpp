@@ -2,9 +2,11 @@
 #include <gmock/gmock.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <iterator>
 #include <numeric>
 #include <set>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -178,12 +180,13 @@ TEST(Yield, ABlockReturnsOnceWhenItsStageHasEnded) {
   hiway::Control control;
   hiway::StageWords words;
   hiway::SliceNews news;
+  hiway::SliceWords slice_words;
   hiway::Word<std::uint32_t> returned{0};
   hiway::Ends<OneOutlet> ends;
   ends.outlets[0].stage_ended = &words.ended;
   ends.stages[0] = &words;
   ends.control = &control;
-  ends.slice = {.ns = 1, .news = &news, .returned = &returned};
+  ends.slice = {.ns = 1, .news = &news, .words = &slice_words, .returned = &returned};
   hiway::ThreadMachine const m;
   hiway::end_launch(m, ends);
   EXPECT_EQ(words.returned.bits, 0U);
@@ -212,6 +215,7 @@ TEST(Yield, AServiceAnswersAfterARest) {
     in.end_task_h();
     EXPECT_EQ(answer, 2 * i);
   }
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
   out.close_h();
   pipe.wait();
 }
@@ -261,13 +265,167 @@ std::string refused(hiway::PipelineConfig config, auto const& stage, hiway::GpuS
   return "";
 }
 
+struct Loop {
+  HIWAY_DEVICE void operator()(hiway::Outlet<int> in, hiway::Inlet<long> out) const {
+    in.for_each([&](int i) { out.put(2L * i); });
+  }
+};
+
 TEST(Yield, WhatCannotIsRefused) {
   HIWAY_NEEDS_DEVICE();
   using testing::HasSubstr;
-  EXPECT_THAT(refused(in_slices(microseconds(20)), Twice{}, yielding(1, 32)),
-              HasSubstr("stage 'double': only stages in value form with one outlet and a result of at most 256 bytes "
-                        "may yield"));
+  EXPECT_THAT(refused(in_slices(microseconds(20)), Loop{}, yielding(1, 32)),
+              HasSubstr("stage 'double': only stages in item or value form, and groups of them, may yield"));
   EXPECT_THAT(refused(in_slices(nanoseconds(0)), Double{}, {}), HasSubstr("PipelineConfig::slice must be more than 0"));
+}
+
+struct AddUp {
+  hiway::View<hiway::Word<std::uint64_t>> sum;
+  HIWAY_DEVICE void operator()(long const& i) const {
+    hiway::anywhere([&](auto m) { m.fetch_add(sum[0], static_cast<std::uint64_t>(i), hiway::Order::relaxed); });
+  }
+};
+
+// Their puts wait within a task, so a slice ends later; the last one puts nothing.
+TEST(Yield, SoDoStagesInItemForm) {
+  HIWAY_NEEDS_DEVICE();
+  for (auto const slice : {nanoseconds(1), nanoseconds(100'000)}) {
+    hiway::Pipeline pipe(in_slices(slice));
+    auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_gpu, {.capacity_items = 16});
+    auto& doubled = pipe.create_tunnel<long>("doubled", Direction::gpu_to_gpu, {.capacity_items = 16});
+    hiway::Word<std::uint64_t> sum{0};
+    auto& device_sum =
+        pipe.create_buffer<hiway::Word<std::uint64_t>>(std::span<hiway::Word<std::uint64_t> const>(&sum, 1));
+    auto const feed = [](hiway::Inlet<int> out) {
+      for (int i = 1; i <= 1000; ++i) out.put_h(i);
+    };
+    pipe.add_cpu_stage("feed", feed, hiway::into(numbers));
+    pipe.add_gpu_stage("double", Twice{}, hiway::from(numbers), hiway::into(doubled), yielding(2, 64));
+    pipe.add_gpu_stage("add up", AddUp{device_sum.view()}, hiway::from(doubled), yielding(2, 64));
+    pipe.run();
+    device_sum.copy_out(std::span<hiway::Word<std::uint64_t>>(&sum, 1));
+    EXPECT_EQ(sum.bits, 1000U * 1001U) << slice.count();
+  }
+}
+
+/// Children of each number down to 0.
+struct Split {
+  HIWAY_DEVICE void operator()(int const& i, hiway::Inlet<int> again, hiway::Inlet<long> out) const {
+    for (int k = 0; k < 2 && i > 0; ++k) again.put(i - 1);
+    out.put(1L);
+  }
+};
+
+TEST(Yield, SoDoGroups) {
+  HIWAY_NEEDS_DEVICE();
+  for (auto const slice : {nanoseconds(1), nanoseconds(100'000)}) {
+    hiway::PipelineConfig config = in_slices(slice);
+    config.warn_of_cycles = false;
+    hiway::Pipeline pipe(config);
+    auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_gpu);
+    auto& parts = pipe.create_tunnel<int>("parts", Direction::gpu_to_gpu);
+    auto& ones = pipe.create_tunnel<long>("ones", Direction::gpu_to_cpu, {.capacity_items = 16});
+    long sum = 0;
+    pipe.add_cpu_stage(
+        "feed", [](hiway::Inlet<int> out) { out.put_h(9); }, hiway::into(numbers));
+    pipe.add_gpu_group("split", yielding(2, 64),
+                       hiway::stage("first", Split{}, hiway::from(numbers), hiway::into(parts, ones)),
+                       hiway::stage("others", Split{}, hiway::from(parts), hiway::into(parts, ones)));
+    pipe.add_cpu_stage(
+        "sum", [&](long one) { sum += one; }, hiway::from(ones));
+    pipe.run();
+    EXPECT_EQ(sum, 1023) << slice.count();
+  }
+}
+
+/// A chain of stages, each of which fills the device.
+template <class Stage>
+std::string run_many(Stage const& stage, hiway::GpuStageOptions const& options) {
+  constexpr int stages = 4;
+  constexpr int many = 500;
+  hiway::Pipeline pipe(hiway_tests::bounded());
+  auto* from = &pipe.create_tunnel<long>("0", Direction::cpu_to_gpu, {.capacity_items = 64});
+  auto const feed = [](hiway::Inlet<long> out) {
+    for (long i = 1; i <= many; ++i) out.put_h(i);
+  };
+  pipe.add_cpu_stage("feed", feed, hiway::into(*from));
+  for (int s = 1; s <= stages; ++s) {
+    bool const last = s == stages;
+    auto& to = pipe.create_tunnel<long>(std::to_string(s), last ? Direction::gpu_to_cpu : Direction::gpu_to_gpu,
+                                        {.capacity_items = 64});
+    pipe.add_gpu_stage(std::to_string(s), stage, hiway::from(*from), hiway::into(to), options);
+    from = &to;
+  }
+  long sum = 0;
+  pipe.add_cpu_stage(
+      "sum", [&](long i) { sum += i; }, hiway::from(*from));
+  try {
+    pipe.run();
+    pipe.run();
+  } catch (hiway::ConfigError const& error) {
+    return error.what();
+  }
+  return sum == 2L * (many * (many + 1L) / 2 + many * stages) ? "right" : "wrong: " + std::to_string(sum);
+}
+hiway::GpuStageOptions filling() {
+  bool const emulated = hiway_tests::device() == "simt";
+  return {.blocks = emulated ? 4U : 400U, .threads_per_block = emulated ? 512U : 256U};
+}
+
+TEST(Yield, KernelsThatDoNotFitTakeTurns) {
+  HIWAY_NEEDS_DEVICE();
+  EXPECT_EQ(run_many(Add{}, filling()), "right");
+}
+
+struct AddAndPut {
+  HIWAY_DEVICE void operator()(long const& i, hiway::Inlet<long> out) const { out.put(i + 1); }
+};
+
+// One would wait for room within a task, and the next one for its place.
+TEST(Yield, ThoseThatPutWithinATaskDoNot) {
+  HIWAY_NEEDS_DEVICE();
+  EXPECT_THAT(run_many(AddAndPut{}, filling()), testing::HasSubstr("do not fit the device"));
+}
+
+struct Count {
+  long count = 0;
+  HIWAY_DEVICE long operator()(int const&) { return ++count; }
+};
+
+/// What a stage of one lane that counts its items puts last, in slices of a microsecond.
+long last_count(Residency residency) {
+  hiway::Pipeline pipe(in_slices(microseconds(1)));
+  auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_gpu, {.capacity_items = 4});
+  auto& counts = pipe.create_tunnel<long>("counts", Direction::gpu_to_cpu, {.capacity_items = 4});
+  long last = 0;
+  auto const feed = [](hiway::Inlet<int> out) {
+    for (int i = 1; i <= 300; ++i) out.put_h(i);
+  };
+  pipe.add_cpu_stage("feed", feed, hiway::into(numbers));
+  pipe.add_gpu_stage("count", Count{}, hiway::from(numbers), hiway::into(counts),
+                     {.blocks = 1, .threads_per_block = 1, .residency = residency});
+  pipe.add_cpu_stage(
+      "read", [&](long count) { last = count; }, hiway::from(counts));
+  pipe.run();
+  return last;
+}
+
+// A functor's members begin anew with each launch. So one that could tell does not yield unless it is told to.
+TEST(Yield, AFunctorThatKeepsSomethingDoesNotByItself) {
+  HIWAY_NEEDS_DEVICE();
+  EXPECT_EQ(last_count(Residency::automatic), 300);
+  EXPECT_LT(last_count(Residency::yielding), 300);
+}
+
+TEST(Yield, TheEnvironmentSaysWhatAutomaticMeans) {
+  HIWAY_NEEDS_DEVICE();
+  setenv("HIWAY_RESIDENCY", "gone", 1);
+  EXPECT_EQ(refused(in_slices(microseconds(20)), Double{}, {}),
+            "HIWAY_RESIDENCY must be automatic or resident: 'gone'");
+  setenv("HIWAY_RESIDENCY", "resident", 1);
+  EXPECT_EQ(refused(in_slices(microseconds(20)), Double{}, {}), "");
+  EXPECT_THAT(run_many(Add{}, filling()), testing::HasSubstr("do not fit the device")) << "only who yields takes turns";
+  unsetenv("HIWAY_RESIDENCY");
 }
 
 TEST(Yield, OnSeveralDevicesIsRefused) {

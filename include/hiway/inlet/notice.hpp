@@ -40,11 +40,10 @@ enum class Sent : std::uint8_t { item, span };
 HIWAY_NO_SPACE_CHECK template <class Machine>
 HIWAY_DEVICE inline void help_to_leave(Machine m, InletView const& v, Sent sent) {
   if constexpr (RoleOf<Machine>::helps_monitors) {
-    bool const crosses = v.relays != nullptr;
+    Relays* const r = v.relays;
+    bool const crosses = r != nullptr;
+    if (crosses && !v.ring.tagged && (sent == Sent::span || is_answered(m, *r))) tell_if_free(m, r->tells);
     if (Bell* const bell = v.ports->bell; bell != nullptr) bell->ring(crosses || sent == Sent::span ? ~0U : 1);
-    if (!crosses || v.ring.tagged) return;
-    Relays& r = *v.relays;
-    if (sent == Sent::span || is_answered(m, r)) tell_if_free(m, r.tells);
   }
 }
 

@@ -3,11 +3,14 @@
 //
 // A thread that has waited long naps (thread_machine.hpp), which would make an item late by up to a nap. So a put looks
 // whether a thread naps, and wakes one thread for one item. Between its last look for items and its nap a thread is not
-// seen; then it sleeps to its nap's end, as it would without a bell.
+// seen; then it sleeps to its nap's end, as it would without a bell. Since a thread takes some 50 us to wake, who rings
+// may do what is most urgent himself.
 #pragma once
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
+#include <utility>
 
 namespace hiway {
 
@@ -30,8 +33,13 @@ class Bell {
   [[nodiscard]] bool has_nappers() const { return nappers_.load(std::memory_order_relaxed) != 0; }
   /// Wakes up to `threads` of those that nap.
   void ring(unsigned threads) {
-    if (has_nappers()) wake(threads);
+    if (!has_nappers()) return;
+    if (help_) help_();
+    wake(threads);
   }
+  /// From now on who rings for one that naps calls it first; null: nothing. It must not throw. *Threads*: while nobody
+  /// naps or rings.
+  void set_help(std::function<void()> help) { help_ = std::move(help); }
   /// Wakes all. A thread that is about to nap sees its `over`, if that was set before.
   void wake_all() { wake(~0U); }
 
@@ -43,6 +51,7 @@ class Bell {
 
   std::atomic<unsigned> nappers_{0};  ///< written under the mutex of sleepers_
   std::unique_ptr<Sleepers> sleepers_;
+  std::function<void()> help_;
 };
 
 }  // namespace hiway

@@ -134,4 +134,18 @@ HIWAY_DEVICE inline TerminationTable& bring_near(Machine m, TerminationTable& fa
   return *table;
 }
 
+/// Gives `far_table` what the checker has written into its copy. All lanes of the warp call it together.
+template <class Machine>
+HIWAY_DEVICE inline void take_back(Machine m, TerminationTable const& near_table, TerminationTable& far_table) {
+  if (&near_table == &far_table) return;
+  m.sync_warp(m.lanes());
+  auto const copy = [&](auto* to, auto const* from, std::size_t count) {
+    copy_bytes(reinterpret_cast<std::byte*>(to), from, count * sizeof *from, m.lane(), m.count(m.lanes()));
+  };
+  copy(far_table.units, near_table.units, near_table.unit_count);
+  copy(far_table.stages, near_table.stages, near_table.stage_count);
+  copy(far_table.delegates, near_table.delegates, near_table.delegate_count);
+  by_one_lane(m, [&] { far_table.rounds = near_table.rounds; });
+}
+
 }  // namespace hiway
