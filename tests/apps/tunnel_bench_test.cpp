@@ -512,8 +512,15 @@ TEST(PollingBench, IsRightAloneAndBesideAPipeline) {
   EXPECT_THAT(rows[0].measured, SizeIs(2));
 }
 
+// Without a GPU: a stream of one stage and of three, many stages beside one, a request after a rest.
+TEST(GuestBench, IsRight) {
+  std::vector<Row> const rows = run_small("guest", {});
+  EXPECT_THAT(first_wrong(rows), IsEmpty());
+  EXPECT_THAT(rows, SizeIs(4));
+}
+
 TEST(TunnelsBenches, FindTheirPlantedErrors) {
-  for (char const* name : {"movement", "round-trip", "peer", "end-detection", "polling"}) {
+  for (char const* name : {"movement", "round-trip", "peer", "end-detection", "polling", "guest"}) {
     SCOPED_TRACE(name);
     expect_each_found(run_small(name, {"--plant"}));
   }
