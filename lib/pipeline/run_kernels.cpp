@@ -47,6 +47,7 @@ RunKernels::Started RunKernels::start_one(std::string name, DeviceKernel const& 
 }
 
 void RunKernels::start() {
+  std::scoped_lock const lock(mutex_);
   next_poll_ = state_.started;
   Homes& homes = layout_.homes;
   kernels_.reserve(homes.device_count() + layout_.graph.kernels().size());

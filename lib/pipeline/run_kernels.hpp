@@ -31,7 +31,10 @@ class RunKernels {
  public:
   RunKernels(Layout& layout, RunState& state, RunErrors& errors) : layout_(layout), state_(state), errors_(errors) {}
 
-  void clear() { kernels_.clear(); }
+  void clear() {
+    std::scoped_lock const lock(mutex_);
+    kernels_.clear();
+  }
   /// *Throws* what the backend throws, with the kernel's name.
   void start();
   /// *Threads*: the watcher. Closes the ends of own kernels that have ended, and asks whether kernels have left.
@@ -83,7 +86,7 @@ class RunKernels {
   Layout& layout_;
   RunState& state_;
   RunErrors& errors_;
-  mutable std::mutex mutex_;  ///< of kernels_, once they have been started
+  mutable std::mutex mutex_;  ///< of kernels_
   std::vector<Started> kernels_;
   std::chrono::steady_clock::time_point next_poll_;
 };
