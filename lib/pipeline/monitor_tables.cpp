@@ -12,7 +12,7 @@ namespace hiway {
 namespace {
 
 /// A kernel in which nothing has moved for so long leaves the device: longer than most CPU stages work on an item,
-/// since the way back takes some 30 us. In turns others wait for the place.
+/// since after a rest the way back takes some 100 us. In turns others wait for the place.
 constexpr std::uint64_t idle_ns = 10'000'000;
 constexpr std::uint64_t idle_ns_in_turns = 20'000;
 /// The monitor follows when all kernels are away.

@@ -72,13 +72,19 @@ void RunKernels::start() {
     kernels_.back().news = layout_.prepared.slices[k].news;
     kernels_.back().grid = layout_.prepared.grids[k];
     kernels_.back().launch = launch;
-    for (std::size_t const stage : stages_of_kernel(layout_.prepared.stages, k)) {
-      for (TunnelBase const* const base : layout_.prepared.stages[stage].description.from) {
-        PlacedTunnel const& t = layout_.placement.tunnels()[base->id()];
-        if (t.put.home == at_host && t.bus.host_relays != nullptr) kernels_.back().fed.push_back(&t);
-      }
+    kernels_.back().fed = fed_by_the_host(k);
+  }
+}
+
+std::vector<PlacedTunnel const*> RunKernels::fed_by_the_host(std::size_t kernel) const {
+  std::vector<PlacedTunnel const*> fed;
+  for (std::size_t const stage : stages_of_kernel(layout_.prepared.stages, kernel)) {
+    for (TunnelBase const* const base : layout_.prepared.stages[stage].description.from) {
+      PlacedTunnel const& t = layout_.placement.tunnels()[base->id()];
+      if (t.put.home == at_host && t.bus.host_relays != nullptr) fed.push_back(&t);
     }
   }
+  return fed;
 }
 
 DeviceKernel RunKernels::kernel_of(std::size_t k) {

@@ -68,6 +68,8 @@ class RunKernels {
 
   [[nodiscard]] Started start_one(std::string name, DeviceKernel const& kernel, simt::Grid grid, Home home);
   [[nodiscard]] DeviceKernel kernel_of(std::size_t k);
+  /// The tunnels that the kernel reads and the host puts into.
+  [[nodiscard]] std::vector<PlacedTunnel const*> fed_by_the_host(std::size_t kernel) const;
   void run_lane(std::size_t kernel, Control& control, std::function<void()> const& body);
   [[nodiscard]] bool comes_back(Started const& kernel) const;
   bool start_next_slices();
