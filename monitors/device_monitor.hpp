@@ -371,7 +371,7 @@ HIWAY_DEVICE inline void run_device_monitor(Machine m, MonitorTable& t, std::uin
   }
   if (has_tells) give_back(m, t, &Relays::tells, told, tells_of(parts, told.ring));
   if (has_hears) give_back(m, t, &Relays::hears, heard, true);
-  if (has_checks) {
+  if (has_checks && t.slices.ns != 0) {
     take_back(m, termination, t.termination);
     by_one_lane(m, [&] { t.slices.checked = so_far; });
   }

@@ -10,6 +10,9 @@ namespace hiway {
 namespace {
 
 constexpr auto poll_interval = std::chrono::milliseconds(1);
+/// A copy is under way, of whose arrival the host does not hear: a monitor that has waited for it for long, and left,
+/// comes back so often.
+constexpr auto between_launches_for_copies = std::chrono::milliseconds(1);
 
 }  // namespace
 
@@ -117,6 +120,7 @@ bool RunKernels::start_next_slice(Started& s) { return may_start_next(s) && laun
 /// False if the device must first be through with the launch before it.
 bool RunKernels::launch_next(Started& s) {
   if (s.monitor) s.host_counts = layout_.homes.device(s.home).counts.sum();  // before the launch
+  s.launched_at = std::chrono::steady_clock::now();
   if (!s.kernel->then(s.failure.who(), s.launch, s.grid)) {
     if (!s.kernel->done()) return false;
     s.kernel = layout_.homes.backend(s.home).start(s.failure.who(), s.launch, s.grid);
@@ -165,7 +169,8 @@ bool RunKernels::may_start_next(Started const& s) const {
 /// The host has news for a monitor that has left, or it left while a kernel was called.
 bool RunKernels::has_news_for(Started const& monitor) const {
   HostCounts const& counts = layout_.homes.device(monitor.home).counts;
-  return counts.sum() != monitor.host_counts || !counts.are_answered() ||
+  bool const is_due = std::chrono::steady_clock::now() - monitor.launched_at >= between_launches_for_copies;
+  return counts.sum() != monitor.host_counts || (is_due && !counts.are_answered()) ||
          std::ranges::any_of(kernels_, [&](Started const& s) {
            return !s.monitor && s.home == monitor.home && s.news != nullptr && !is_gone(s);
          });

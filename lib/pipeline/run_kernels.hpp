@@ -61,8 +61,9 @@ class RunKernels {
     SliceNews* news = nullptr;
     DeviceKernel launch{};
     simt::Grid grid{};
-    std::uint32_t launched = 1;              ///< the last launch
-    std::uint64_t host_counts = 0;           ///< of a monitor: before its last launch
+    std::uint32_t launched = 1;     ///< the last launch
+    std::uint64_t host_counts = 0;  ///< of a monitor: before its last launch
+    std::chrono::steady_clock::time_point launched_at{};
     std::vector<PlacedTunnel const*> fed{};  ///< of a stage's kernel: tunnels that the host puts into
   };
 
