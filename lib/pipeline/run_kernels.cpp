@@ -109,7 +109,9 @@ bool RunKernels::start_next_slices() {
       started = start_next_slice(s) || started;
     } catch (...) {
       s.done = true;
-      errors_.set(name_all_on(s.home, s.failure.of(std::current_exception())));
+      std::exception_ptr const own = name_all_on(s.home, s.failure.of(std::current_exception()));
+      std::exception_ptr const of_a_stage = s.monitor ? ask_all() : nullptr;  // it may have taken down the monitor
+      errors_.set(of_a_stage ? of_a_stage : own);
     }
   }
   return started;

@@ -210,7 +210,8 @@ TEST(KeptThreadsOfAPipeline, BeginTheirStagesWhenAllKernelsAreLaunched) {
   std::uint64_t launched = 0;
   pipe.add_cpu_stage(
       "feed", [&](Inlet<int>) { launched = device.starts; }, into(there));
-  pipe.add_gpu_stage("same", Same{}, from(there), into(back), {.blocks = 1, .threads_per_block = 32});
+  pipe.add_gpu_stage("same", Same{}, from(there), into(back),
+                     {.blocks = 1, .threads_per_block = 32, .residency = Residency::resident});  // started once
   pipe.add_cpu_stage(
       "add", [](int const&) {}, from(back));
   for (std::uint64_t run = 1; run <= 50; ++run) {

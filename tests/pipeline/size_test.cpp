@@ -1,5 +1,5 @@
-// Sizes that no memory has, or that do not fit their 64 bits: refused with what they are of. A product that wrapped gave a
-// buffer of 2^61 + 1 elements 8 bytes; what does not fit into memory was a std::bad_alloc that named nothing.
+// Sizes that no memory has, or that do not fit their 64 bits: refused with what they are of. A product that wrapped
+// gave a buffer of 2^61 + 1 elements 8 bytes; what does not fit into memory was a std::bad_alloc that named nothing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -58,8 +58,10 @@ TEST(Sizes, WhatNoMemoryHoldsIsNamedWithItsBytes) {
   EXPECT_THAT(refused([&] { static_cast<void>(pipe.create_host_buffer<Big>(two_to(54))); }),
               EndsWith("there is no memory for 1152921504606846976 bytes"));
   auto& huge = pipe.create_tunnel<Largest>("huge", Direction::cpu_to_cpu, {.capacity_items = two_to(30)});
-  pipe.add_cpu_stage("feed", [](Inlet<Largest>) {}, into(huge));
-  pipe.add_cpu_stage("eat", [](Largest const&) {}, from(huge));
+  pipe.add_cpu_stage(
+      "feed", [](Inlet<Largest>) {}, into(huge));
+  pipe.add_cpu_stage(
+      "eat", [](Largest const&) {}, from(huge));
   EXPECT_EQ(refused([&] { pipe.run(); }), "tunnel 'huge': there is no memory for 70368744177664 bytes");
 }
 
@@ -78,7 +80,8 @@ TEST(Sizes, OfAStencilTunnelDoNotWrap) {
   auto& planes = pipe.create_stencil_tunnel<Largest>(
       "planes", Direction::cpu_to_gpu,
       {.width = 32768, .height = 32768, .region_width = 32768, .region_height = 32768});
-  pipe.add_cpu_stage("set", [](Inlet<StencilOf<Largest>>) {}, into(planes));
+  pipe.add_cpu_stage(
+      "set", [](Inlet<StencilOf<Largest>>) {}, into(planes));
   pipe.add_gpu_stage("use", Use{}, from(planes));
   EXPECT_EQ(refused([&] { pipe.prepare(); }), "stencil tunnel 'planes': there is no memory for 70368744177664 bytes");
 }
@@ -88,12 +91,14 @@ TEST(Sizes, OfGridsDoNotWrap) {
   EXPECT_EQ(refused([&] { pipe.launch("wide", Nothing{}, {.blocks = 0x80000000u, .threads_per_block = 1024}); }),
             "launch 'wide': 2147483648 x 1024 threads are more than thread_count() can say, 2^32 - 1");
   auto& in = pipe.create_tunnel<int>("in", Direction::cpu_to_gpu);
-  pipe.add_cpu_stage("feed", [](Inlet<int>) {}, into(in));
+  pipe.add_cpu_stage(
+      "feed", [](Inlet<int>) {}, into(in));
   // Rounded up to whole processors, so many blocks were none.
   struct Eat {
     HIWAY_DEVICE void operator()(int const&) const {}
   };
-  pipe.add_gpu_stage("eat", Eat{}, from(in), {.blocks = 0xffffffffu, .threads_per_block = 32});
+  pipe.add_gpu_stage("eat", Eat{}, from(in),
+                     {.blocks = 0xffffffffu, .threads_per_block = 32, .residency = Residency::resident});
   EXPECT_THAT(refused([&] { pipe.prepare(); }), HasSubstr("do not fit the device at once"));
 }
 
@@ -119,8 +124,10 @@ TEST(Sizes, NamesOf64KiBWork) {
   Pipeline pipe({.device = "simt"});
   auto& numbers = pipe.create_tunnel<int>(tunnel_name, Direction::cpu_to_cpu);
   long sum = 0;
-  pipe.add_cpu_stage(stage_name, [](Inlet<int> out) { out.put_h(7); }, into(numbers));
-  pipe.add_cpu_stage("add", [&sum](int const& n) { sum += n; }, from(numbers));
+  pipe.add_cpu_stage(
+      stage_name, [](Inlet<int> out) { out.put_h(7); }, into(numbers));
+  pipe.add_cpu_stage(
+      "add", [&sum](int const& n) { sum += n; }, from(numbers));
   RunReport const report = pipe.run();
   EXPECT_EQ(sum, 7);
   EXPECT_EQ(report.tunnels.at(0).name, tunnel_name);
