@@ -148,8 +148,7 @@ enum class Residency : std::uint8_t {
   resident,
   /// It leaves between tasks when PipelineConfig::slice is over, or when nothing moves, and comes back when there is
   /// work. For stages in item or value form and groups, of pipelines on one device. Each time it begins with the
-  /// functor
-  /// as it was given. A body that puts keeps its kernel until there is room; a result that is returned does not.
+  /// functor as it was given. A body that puts keeps its kernel until there is room; a returned result does not.
   yielding,
 };
 

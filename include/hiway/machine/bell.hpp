@@ -3,8 +3,8 @@
 //
 // A thread that has waited long naps (thread_machine.hpp), which would make an item late by up to a nap. So a put looks
 // whether a thread naps, and wakes one thread for one item. Between its last look for items and its nap a thread is not
-// seen; then it sleeps to its nap's end, as it would without a bell. Since a thread takes some 50 us to wake, who rings
-// may do what is most urgent himself.
+// seen; then it sleeps to its nap's end, as it would without a bell. Since a thread takes some 50 us to wake, the
+// thread that rings may do what is most urgent itself.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -37,8 +37,8 @@ class Bell {
     if (help_) help_();
     wake(threads);
   }
-  /// From now on who rings for one that naps calls it first; null: nothing. It must not throw. *Threads*: while nobody
-  /// naps or rings.
+  /// From now on a thread that rings for one that naps calls it first; null: nothing. It must not throw. *Threads*:
+  /// while nobody naps or rings.
   void set_help(std::function<void()> help) { help_ = std::move(help); }
   /// Wakes all. A thread that is about to nap sees its `over`, if that was set before.
   void wake_all() { wake(~0U); }
