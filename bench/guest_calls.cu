@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "bench/device_numbers.hpp"
+#include "bench/guest_kernels.cuh"
 
 namespace bench {
 namespace {
@@ -22,18 +23,6 @@ void check(cudaError_t error, char const* call, int line) {
                            " (bench/guest_calls.cu:" + std::to_string(line) + ")");
 }
 #define GUEST_CUDA(call) check((call), #call, __LINE__)
-
-__global__ void adds_one(float* numbers) { numbers[threadIdx.x] += 1; }
-
-/// Its first launch needs 16 KiB of local memory a thread.
-__global__ void uses_local_memory(float* numbers) {
-  float many[4096];
-  for (int i = 0; i < 4096; ++i) many[i] = numbers[i % 32] * static_cast<float>(i);
-  float sum = 0;
-  for (int i = 0; i < 4096; ++i)
-    sum += many[(static_cast<unsigned>(i) * 17U + static_cast<unsigned>(numbers[0])) % 4096];
-  numbers[512 + threadIdx.x] = sum;
-}
 
 __global__ void computes(float* numbers, int steps) {
   float x = numbers[threadIdx.x];

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "bench/guest_kernels.cuh"
 #include "hiway/hiway.hpp"
 #include "tests/device.hpp"
 
@@ -22,17 +23,6 @@ using std::chrono::steady_clock;
 struct Square {
   HIWAY_DEVICE long operator()(int const& x) const { return static_cast<long>(x) * x; }
 };
-
-/// It needs 16 KiB of local memory a thread: its first launch makes room for that, when the device is idle.
-__global__ void uses_local_memory(float* numbers) {
-  float many[4096];
-  for (int i = 0; i < 4096; ++i) many[i] = numbers[i % 32] * static_cast<float>(i);
-  float sum = 0;
-  for (int i = 0; i < 4096; ++i)
-    sum += many[(static_cast<unsigned>(i) * 17U + static_cast<unsigned>(numbers[0])) % 4096];
-  numbers[512 + threadIdx.x] = sum;
-}
-__global__ void adds_one(float* numbers) { numbers[threadIdx.x] += 1; }
 
 /// Works on one item for each of `calls`, by default in slices of 1 ms; how long that took.
 milliseconds run_with(std::function<void()> const& call, int calls = 50) {
@@ -100,14 +90,14 @@ TEST_F(Guest, MaySynchronizeTheDevice) {
 }
 TEST_F(Guest, MayLaunchAKernelThatNeedsLocalMemory) {
   EXPECT_LT(run_with([this] {
-              uses_local_memory<<<1, 32, 0, stream_>>>(memory_);
+              bench::uses_local_memory<<<1, 32, 0, stream_>>>(memory_);
               cudaStreamSynchronize(stream_);
             }),
             milliseconds(1000));
 }
 TEST_F(Guest, MayLaunchOnTheNullStream) {
   EXPECT_LT(run_with([this] {
-              adds_one<<<1, 32>>>(memory_);
+              bench::adds_one<<<1, 32>>>(memory_);
               cudaStreamSynchronize(nullptr);
             }),
             milliseconds(1000));
