@@ -45,11 +45,18 @@ inline std::string name_of_device(int number) {
 /// How long a run of a test may take.
 inline std::chrono::seconds longest_run() { return std::chrono::seconds(from_environment("HIWAY_RUN_SECONDS", 50)); }
 
+/// PipelineConfig::slice. With HIWAY_RESIDENCY=yielding and short ones, segments leave after each ensemble.
+inline std::chrono::nanoseconds slice() {
+  return std::chrono::nanoseconds(from_environment("HIWAY_SLICE_NS", 2'000'000));
+}
+inline bool in_short_slices() { return slice() < std::chrono::microseconds(20); }
+
 /// A configuration whose runs end in any case.
 inline hiway::PipelineConfig bounded(std::chrono::milliseconds deadline = longest_run()) {
   hiway::PipelineConfig config;
   config.device = device();
   config.deadline = deadline;
+  config.slice = slice();
   return config;
 }
 

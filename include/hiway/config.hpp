@@ -142,13 +142,13 @@ struct CpuStageOptions {
 
 /// Whether a GPU stage's kernel stays on the device for the whole run (docs/guest.md).
 enum class Residency : std::uint8_t {
-  /// yielding, if all GPU stages of the pipeline can, and none could tell: their operator() is const, they have no
-  /// dynamic shared memory, no low-latency tunnel, and one device; else resident. HIWAY_RESIDENCY=resident: resident.
+  /// yielding, if all GPU stages of the pipeline are in item or value form or groups and could not tell: operator() is
+  /// const, no dynamic shared memory, no low-latency tunnel, one device; else resident. HIWAY_RESIDENCY=resident: so.
   automatic,
   resident,
   /// It leaves between tasks when PipelineConfig::slice is over, or when nothing moves, and comes back when there is
-  /// work. For stages in item or value form and groups, of pipelines on one device. Each time it begins with the
-  /// functor as it was given. A body that puts keeps its kernel until there is room; a returned result does not.
+  /// work. For stages in item or value form, groups and segments, on one device. Each time it begins with the functor
+  /// as it was given. A body that puts keeps its kernel until there is room; a returned result does not.
   yielding,
 };
 

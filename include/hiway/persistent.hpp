@@ -77,12 +77,23 @@ HIWAY_DEVICE inline void begin_launch(Machine m, Ends<Runner> const& ends) {
   for (unsigned s = 0; s != Runner::stage_count; ++s) m.fetch_add(ends.stages[s]->started, 1u, Order::relaxed);
 }
 
-/// The block returns, if its stage has ended and it has not returned in an earlier launch: L3.
+/// Whether the block's stage has ended, or all replicas of its segment are done.
 template <class Machine, class Runner>
-HIWAY_DEVICE inline void return_block(Machine m, Ends<Runner> const& ends) {
-  for (unsigned i = 0; i != Runner::outlet_count; ++i) {
-    if (m.load(*ends.outlets[i].stage_ended, Order::acquire) == 0) return;
+HIWAY_DEVICE inline bool is_done(Machine m, Runner const& runner, Ends<Runner> const& ends) {
+  if constexpr (requires { runner.is_done(m); }) {
+    return runner.is_done(m);
+  } else {
+    for (unsigned i = 0; i != Runner::outlet_count; ++i) {
+      if (m.load(*ends.outlets[i].stage_ended, Order::acquire) == 0) return false;
+    }
+    return true;
   }
+}
+
+/// The block returns, if it is done and has not returned in an earlier launch: L3.
+template <class Machine, class Runner>
+HIWAY_DEVICE inline void return_block(Machine m, Runner const& runner, Ends<Runner> const& ends) {
+  if (!is_done(m, runner, ends)) return;
   Word<std::uint32_t>& returned = ends.slice.returned[m.block_index()];
   if (m.load(returned, Order::relaxed) != 0) return;
   m.store(returned, 1u, Order::relaxed);
@@ -93,10 +104,10 @@ HIWAY_DEVICE inline void return_block(Machine m, Ends<Runner> const& ends) {
 
 /// The end of a launch, by one thread of each block, after the others.
 template <class Machine, class Runner>
-HIWAY_DEVICE inline void end_launch(Machine m, Ends<Runner> const& ends) {
+HIWAY_DEVICE inline void end_launch(Machine m, Runner const& runner, Ends<Runner> const& ends) {
   Slice const& slice = ends.slice;
   if (slice.ns == 0) return close_block(m, ends, m.block_index(), m.block_threads());
-  return_block(m, ends);
+  return_block(m, runner, ends);
   if (m.fetch_add(slice.words->left, 1u, Order::acq_rel) + 1 == m.block_count())
     leave_last(m, slice.words->launch, slice.words->left, *slice.news);
 }
@@ -111,7 +122,7 @@ HIWAY_DEVICE inline void run_persistent(Machine m, Runner& runner, Ends<Runner> 
     runner(m, ends.outlets, ends.inlets);
   }
   m.sync_block();
-  if (m.thread_in_block() == 0) end_launch(m, ends);
+  if (m.thread_in_block() == 0) end_launch(m, runner, ends);
 }
 
 /// Runs `runner` on a CPU thread, then closes its inlets. An inlet that user code keeps afterwards refuses every put.
@@ -171,7 +182,7 @@ class KernelData {
   virtual simt::Grid choose_grid(Backend& backend, DeviceKernel const& kernel, GpuStageOptions options,
                                  unsigned sharers) = 0;
   /// Allocates memory for the chosen grid, and replaces the memory it had.
-  virtual void place(Backend& backend, simt::Grid grid, Control* control, std::uint32_t stage) = 0;
+  virtual void place(Backend& backend, simt::Grid grid, Control* control, std::uint32_t stage, Slice const& slice) = 0;
   /// start: before each run. finish: after each run that ended without an error.
   virtual void start(Backend& backend) = 0;
   virtual void finish(Backend& backend) = 0;

@@ -206,7 +206,8 @@ class Pipeline final : private OpenEnds, private BufferAccess {
               .threads_per_block = config.threads_per_block,
               .device = config.device,
               .node = config.node,
-              .nodes = config.nodes},
+              .nodes = config.nodes,
+              .residency = config.residency},
              std::move(kernel)});
     return *made;
   }

@@ -20,12 +20,14 @@ namespace {
 /// Of a kernel, unless the user chooses, where so many take turns that one block of each does not fit.
 constexpr unsigned blocks_in_turns = 8;
 
-/// *Throws* ConfigError.
-bool is_automatic_resident() {
+/// What Residency::automatic means: itself, if nothing else is asked for. *Throws* ConfigError.
+Residency residency_from_environment() {
   char const* const asked = std::getenv("HIWAY_RESIDENCY");
-  if (asked == nullptr || std::string_view(asked) == "automatic") return false;
-  if (std::string_view(asked) == "resident") return true;
-  throw ConfigError("HIWAY_RESIDENCY must be automatic or resident: '" + std::string(asked) + "'");
+  std::string_view const text = asked == nullptr ? "automatic" : asked;
+  if (text == "automatic") return Residency::automatic;
+  if (text == "resident") return Residency::resident;
+  if (text == "yielding") return Residency::yielding;
+  throw ConfigError("HIWAY_RESIDENCY must be automatic, resident or yielding: '" + std::string(text) + "'");
 }
 
 class Preparer {
@@ -53,8 +55,8 @@ class Preparer {
     hang_bells_of_arrivals();
     prepared_.staged.assign(layout_.placement.tunnels().size(), {});
     for (PlacedTunnel const& t : layout_.placement.tunnels()) stage_puts(t);
-    for (std::size_t k = 0; k < graph_.kernels().size(); ++k) place_data(k);
     for (std::size_t k = 0; k < graph_.kernels().size(); ++k) place_slice(k);
+    for (std::size_t k = 0; k < graph_.kernels().size(); ++k) place_data(k);
     build_monitors(layout_);
     prepared_.is_current = true;
   }
@@ -329,7 +331,7 @@ class Preparer {
     if (!data) return;
     std::size_t const stage = stages_of_kernel(prepared_.stages, k).front();
     data->place(homes_.backend(kernel.home), prepared_.grids[k], homes_.control(kernel.home),
-                static_cast<std::uint32_t>(stage));
+                static_cast<std::uint32_t>(stage), prepared_.slices[k]);
   }
 
   /// What a yielding kernel keeps from launch to launch.
@@ -352,7 +354,9 @@ class Preparer {
     StageKernel const& own = kernel.description.kernel;
     if (own.leaves == Leaves::never || !own.keeps_nothing || options.shared_bytes != 0) return false;
     if (homes_.device_count() > 1 || layout_.config.end_detection != EndDetection::tracked) return false;
-    if (automatic_is_resident_) return false;
+    if (automatic_ == Residency::resident) return false;
+    // What slices cost a segment is not known yet.
+    if (own.data != nullptr && automatic_ != Residency::yielding) return false;
     return std::ranges::none_of(prepared_.stages, [&](Stage const& s) {
       auto const is_quick = [](TunnelBase const* t) { return t->config().low_latency; };
       return s.gpu && &graph_.kernels()[s.owner] == &kernel &&
@@ -376,7 +380,8 @@ class Preparer {
     for (DeclaredKernel const& kernel : graph_.kernels()) {
       if (kernel.description.options.residency != Residency::yielding) continue;
       if (kernel.description.kernel.leaves == Leaves::never)
-        found_.push_back(kernel.title() + ": only stages in item or value form, and groups of them, may yield");
+        found_.push_back(kernel.title() +
+                         ": only stages in item or value form, groups of them, and segments may yield");
       if (homes_.device_count() > 1)
         found_.push_back(kernel.title() + ": stages of a pipeline on several devices cannot yield yet");
     }
@@ -386,7 +391,7 @@ class Preparer {
   Homes& homes_;
   Graph const& graph_;
   Prepared& prepared_;
-  bool automatic_is_resident_ = is_automatic_resident();
+  Residency automatic_ = residency_from_environment();
   std::vector<std::string> found_;   ///< problems
   std::vector<Hand*> shared_hands_;  ///< for each tunnel one of those that its several readers have, or null
 };

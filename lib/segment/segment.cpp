@@ -7,6 +7,7 @@
 
 #include "hiway/error.hpp"
 #include "hiway/fault.hpp"
+#include "hiway/segment/parking.hpp"
 #include "lib/segment/contexts.hpp"
 #include "lib/segment/layout.hpp"
 #include "lib/segment/node_plan.hpp"
@@ -22,6 +23,9 @@ namespace {
 constexpr std::uint64_t shared_bytes_a_thread = 128;
 /// Default for the largest claim of a range's items.
 constexpr unsigned ensembles_a_claim = 64;
+/// A replica looks around after so many cycles, 20 us of a GPU's; in slices that are shorter, after each ensemble.
+constexpr std::uint32_t cycles_between_looks = 32768;
+constexpr std::uint64_t short_slice_ns = 20'000;
 /// Fills the far rooms if they are guarded.
 constexpr std::byte guard{0xa5};
 
@@ -75,7 +79,7 @@ void SegmentBase::place_queues(std::size_t near_limit, std::vector<std::uint32_t
   queues_ = layout_->queues();
 }
 
-void SegmentBase::place(Backend& backend, simt::Grid grid, Control* control, std::uint32_t stage) {
+void SegmentBase::place(Backend& backend, simt::Grid grid, Control* control, std::uint32_t stage, Slice const& slice) {
   memory_ = std::make_unique<Memory>(backend);
   std::string const& who = plan_->who();
   SegmentConfig const& config = plan_->config();
@@ -100,8 +104,21 @@ void SegmentBase::place(Backend& backend, simt::Grid grid, Control* control, std
   p.least_claim = config.least_claim != 0 ? config.least_claim : width;
   p.most_claim =
       std::max<std::uint64_t>(p.least_claim, config.most_claim != 0 ? config.most_claim : ensembles_a_claim * width);
+  p.slice = slice;
+  place_parked();
   place_lending();
+  p.look_after = p.parked != nullptr && slice.ns <= short_slice_ns  ? 0
+                 : p.parked != nullptr || p.lending.idle != nullptr ? cycles_between_looks
+                                                                    : never_late;
   place_functions();
+}
+void SegmentBase::place_parked() {
+  placement_.parked = nullptr;
+  memory_->parked_bytes = 0;
+  if (placement_.slice.ns == 0) return;
+  std::string const what = plan_->who() + ": what it keeps between slices";
+  memory_->parked_bytes = bytes_of(what, {replicas_, parked_bytes + placement_.near_bytes});
+  placement_.parked = memory_->take<std::byte>(memory_->parked_bytes, what);
 }
 void SegmentBase::place_lending() {
   SegmentConfig const& config = plan_->config();
@@ -164,6 +181,7 @@ void SegmentBase::start(Backend& backend) {
     backend.clear(l.asks, m.ask_words * sizeof(Word<std::uint32_t>));
     backend.clear(l.boxes, replicas_ * sizeof(LetterBox));
   }
+  if (p.parked != nullptr) backend.clear(p.parked, m.parked_bytes);
   if (plan_->shape().counters) backend.clear(p.counters, n * replicas_ * sizeof(NodeCounters));
   if (!layout_->guards().empty()) {
     std::vector<std::byte> const filled(p.far_bytes * replicas_, guard);

@@ -33,6 +33,7 @@ struct SegmentBase::Memory {
 
   NodeRow* rows = nullptr;
   std::vector<std::byte*> functions{};  ///< of each module
+  std::size_t parked_bytes = 0;         ///< of all replicas; 0: the kernel never leaves
   std::size_t ask_words = 0;            ///< words of Lending::asks, with Lending::idle behind them
 };
 

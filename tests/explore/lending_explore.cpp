@@ -1,5 +1,5 @@
-// Lending under every schedule: a few replicas with a few items each. Everything is done exactly once, everybody leaves, and
-// nobody before all is done.
+// Lending under every schedule: a few replicas with a few items each. Everything is done exactly once, everybody
+// leaves, and nobody before all is done.
 #include <algorithm>
 #include <vector>
 
@@ -12,13 +12,14 @@ namespace {
 using namespace hiway;
 using namespace hiway::explore;
 namespace segment = hiway::segment;
+using segment::Awaited;
 using segment::Lending;
 
 /// The library's. Each planted mistake replaces one of its functions.
 struct Sound {
   static void ask(ExploreMachine m, Lending const& l, std::uint32_t own) { segment::ask(m, l, own); }
   static bool await_letter(ExploreMachine m, Lending const& l, std::uint32_t own, Control& control) {
-    return segment::await_letter(m, l, own, control);
+    return segment::await_letter(m, l, own, control, [] { return false; }) == Awaited::letter;
   }
   static std::uint32_t answer(ExploreMachine m, Lending const& l) { return segment::answer(m, l, 0); }
   template <class Write>
@@ -29,8 +30,8 @@ struct Sound {
   static constexpr bool asks_with_work = false;
 };
 
-/// Each replica has so many items at the start. It works on one after another, lends half of the rest to whoever asks, and
-/// borrows when it has none.
+/// Each replica has so many items at the start. It works on one after another, lends half of the rest to whoever asks,
+/// and borrows when it has none.
 template <class Rules, unsigned... Items>
 struct Replicas {
   static constexpr std::array warps = {(Items, 1u)...};
@@ -114,12 +115,30 @@ TEST(ExploreLending, OneLendsToTwo) { expect_no_failure<Replicas<Sound, 5, 0, 0>
 TEST(ExploreLending, TwoLendToOne) { expect_no_failure<Replicas<Sound, 3, 2, 0>>(); }
 TEST(ExploreLending, NobodyHasWork) { expect_no_failure<Replicas<Sound, 1, 1, 1>>(); }
 
+/// A replica's kernel is away between its looks for a letter. Whether it then `asks` again is a rule of its own.
+template <bool asks>
+struct LooksAndLeaves : Sound {
+  static bool await_letter(ExploreMachine m, Lending const& l, std::uint32_t own, Control& control) {
+    for (unsigned misses = 0;; m.relax(misses++)) {
+      Awaited const got = segment::await_letter(m, l, own, control, [] { return true; });
+      if (got != Awaited::not_yet) return got == Awaited::letter;
+      if (asks) segment::ask(m, l, own);
+    }
+  }
+};
+TEST(ExploreLending, ARequestStandsWhileItsKernelIsAway) {
+  expect_no_failure<Replicas<LooksAndLeaves<false>, 3, 2, 0>>();
+}
+TEST(ExplorePlanted, ARequestMadeAgainByAKernelThatComesBackIsFound) {
+  expect_found<Replicas<LooksAndLeaves<true>, 3, 2, 0>>();
+}
+
 /// Who waits for a letter leaves when the run aborts.
 struct Aborts : Replicas<Sound, 1, 0> {
   void run(unsigned own, ExploreMachine m) {
     if (own == 0) return record_fault(m, control, FaultKind::failed, 7, no_id, 0);
     segment::ask(m, lending, own);
-    require(!segment::await_letter(m, lending, own, control), "a letter that nobody sent");
+    require(!Sound::await_letter(m, lending, own, control), "a letter that nobody sent");
   }
   void check() const {}
 };

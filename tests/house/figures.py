@@ -44,6 +44,7 @@ EXEMPT_CLASSES = {
     "FiberMachine": MACHINE,
     "CudaMachine": MACHINE,
     "TunnelReport": RECORD,
+    "SegmentConfig": RECORD,
     "Plan": RECORD,
     "ThreadTrace": "what one CPU thread writes: its open slice, its sums, its ring of slices; not split yet",
     "Placement": TABLE,

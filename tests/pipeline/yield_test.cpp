@@ -188,11 +188,11 @@ TEST(Yield, ABlockReturnsOnceWhenItsStageHasEnded) {
   ends.control = &control;
   ends.slice = {.ns = 1, .news = &news, .words = &slice_words, .returned = &returned};
   hiway::ThreadMachine const m;
-  hiway::end_launch(m, ends);
+  hiway::end_launch(m, OneOutlet{}, ends);
   EXPECT_EQ(words.returned.bits, 0U);
   EXPECT_EQ(news.over.bits, 0U);
   words.ended.bits = 1;
-  for (int launch = 0; launch < 3; ++launch) hiway::end_launch(m, ends);
+  for (int launch = 0; launch < 3; ++launch) hiway::end_launch(m, OneOutlet{}, ends);
   EXPECT_EQ(words.returned.bits, 1U);
   EXPECT_EQ(news.over.bits, 1U);
 }
@@ -275,7 +275,7 @@ TEST(Yield, WhatCannotIsRefused) {
   HIWAY_NEEDS_DEVICE();
   using testing::HasSubstr;
   EXPECT_THAT(refused(in_slices(microseconds(20)), Loop{}, yielding(1, 32)),
-              HasSubstr("stage 'double': only stages in item or value form, and groups of them, may yield"));
+              HasSubstr("stage 'double': only stages in item or value form, groups of them, and segments may yield"));
   EXPECT_THAT(refused(in_slices(nanoseconds(0)), Double{}, {}), HasSubstr("PipelineConfig::slice must be more than 0"));
 }
 
@@ -421,7 +421,7 @@ TEST(Yield, TheEnvironmentSaysWhatAutomaticMeans) {
   HIWAY_NEEDS_DEVICE();
   setenv("HIWAY_RESIDENCY", "gone", 1);
   EXPECT_EQ(refused(in_slices(microseconds(20)), Double{}, {}),
-            "HIWAY_RESIDENCY must be automatic or resident: 'gone'");
+            "HIWAY_RESIDENCY must be automatic, resident or yielding: 'gone'");
   setenv("HIWAY_RESIDENCY", "resident", 1);
   EXPECT_EQ(refused(in_slices(microseconds(20)), Double{}, {}), "");
   EXPECT_THAT(run_many(Add{}, filling()), testing::HasSubstr("do not fit the device")) << "only who yields takes turns";

@@ -66,7 +66,7 @@ TEST(Lending, ALetterSaysItsNodeAndItems) {
   EXPECT_EQ(w.boxes[1].full.bits, 0u);
   EXPECT_EQ(answer(thread, w.lending, 0), 1u);
   send(thread, w.lending, 1, 7, 5);
-  EXPECT_TRUE(await_letter(thread, w.lending, 1, control));
+  EXPECT_EQ(await_letter(thread, w.lending, 1, control, [] { return true; }), Awaited::letter);
   EXPECT_EQ(w.boxes[1].node, 7u);
   EXPECT_EQ(w.boxes[1].count, 5u);
 }
@@ -109,7 +109,7 @@ class Replicas {
   }
   bool borrow(std::uint32_t own, std::vector<std::uint32_t>& queue) {
     ask(thread, words_.lending, own);
-    if (!await_letter(thread, words_.lending, own, control)) return false;
+    if (await_letter(thread, words_.lending, own, control, [] { return false; }) != Awaited::letter) return false;
     queue.assign(letter(own), letter(own) + words_.boxes[own].count);
     return true;
   }

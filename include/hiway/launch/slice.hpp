@@ -93,6 +93,14 @@ struct alignas(16) Held {
   alignas(alignof(O) < 16 ? 16 : alignof(O)) std::byte item[sizeof(O)];
 };
 
+/// One lane tells that `launch`, which is on the device, has found work (L4).
+template <class Machine>
+HIWAY_DEVICE inline void tell_of_work(Machine m, Slice const& slice, std::uint32_t launch) {
+  if (m.load(slice.words->found, Order::relaxed) == launch) return;
+  m.store(slice.words->found, launch, Order::relaxed);
+  m.store_across(slice.news->next, launch + 1, Order::relaxed);
+}
+
 /// When the warp's slice ends: when it does by any lane's clock, so that all agree. All lanes of `group` call its
 /// functions together.
 template <class Machine>
@@ -118,11 +126,7 @@ class SliceClock {
   HIWAY_DEVICE void note_work(Machine m) {
     if (slice_.ns == 0 || noted_) return;
     noted_ = true;
-    by_one_lane(m, [&] {
-      if (m.load(slice_.words->found, Order::relaxed) == launch_) return;
-      m.store(slice_.words->found, launch_, Order::relaxed);
-      m.store_across(slice_.news->next, launch_ + 1, Order::relaxed);
-    });
+    by_one_lane(m, [&] { tell_of_work(m, slice_, launch_); });
   }
 
  private:

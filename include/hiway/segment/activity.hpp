@@ -59,6 +59,16 @@ class Activity {
   }
   HIWAY_DEVICE void pass_drain(std::uint32_t from, std::uint32_t children) { active_ |= drains_.pass(from, children); }
 
+  /// Word by word: a copy as a whole makes nvcc keep several words in one register, and costs seven others.
+  HIWAY_DEVICE void set_to(Activity const& other) {
+    active_ = other.active_;
+    flush_ = other.flush_;
+    if constexpr (has_regions) {
+      drains_.nodes = other.drains_.nodes;
+      drains_.scope = other.drains_.scope;
+    }
+  }
+
  private:
   std::uint32_t active_ = 0;
   std::uint32_t flush_ = 0;

@@ -6,6 +6,7 @@
 #include "hiway/fault.hpp"
 #include "hiway/item.hpp"
 #include "hiway/outlet.hpp"
+#include "hiway/segment/parking.hpp"
 #include "hiway/segment/queue.hpp"
 #include "hiway/segment/replica_state.hpp"
 
@@ -18,13 +19,14 @@ class Intake {
  public:
   HIWAY_DEVICE explicit Intake(State& replica) : r_(replica), in_(replica.intake) {}
 
-  /// Brings items to the root, or starts the last flush. Returns false when the source has ended and its items are
-  /// done.
-  HIWAY_DEVICE bool refill() {
+  /// Brings items to the root, or starts the last flush. Nothing: the source has ended, and its items are done.
+  HIWAY_DEVICE Next refill() {
+    if (in_.ended) return Next::nothing;
     if constexpr (Source::is_range) {
-      return !in_.ended && claim();
+      claim();
+      return Next::work;
     } else {
-      return !in_.ended && get();
+      return get();
     }
   }
 
@@ -63,7 +65,7 @@ class Intake {
     return {first, static_cast<std::uint32_t>(first + part < size ? part : size - first)};
   }
   /// Claims a part of the range for the root.
-  HIWAY_DEVICE bool claim() {
+  HIWAY_DEVICE void claim() {
     Part part;
     if (r_.lanes.rank() == 0) part = claim_part();
     in_.claimed = true;
@@ -83,7 +85,6 @@ class Intake {
       set_root_count(count);
     }
     r_.activity.add(1u << r_.root);
-    return true;
   }
   /// Room for items from the source (scheduler.hpp S5).
   [[nodiscard]] HIWAY_DEVICE std::uint32_t free_of_root(QueueState const& s) const {
@@ -95,7 +96,7 @@ class Intake {
 
   /// Gets the items that are there. If there are none, it flushes those that came before, and ends their tasks: the
   /// source may be waiting for their results.
-  HIWAY_DEVICE bool get() {
+  HIWAY_DEVICE Next get() {
     auto const m = r_.lanes.machine();
     OutletView const& outlet = in_.outlets[0];
     NodeRow const& row = r_.rows[r_.root];
@@ -107,15 +108,19 @@ class Intake {
       auto const [n, has_ended] = get_into(r_.template queue_of<typename Source::Item>(r_.root) + at, straight);
       in_.tasks += n;
       if (n != 0) {
+        if (r_.lanes.rank() == 0) Parking<State>(r_).tell_of_work();
         set_root_count(s.count + n);
         misses = 0;
         in_.drained = false;
         if (s.count + n < row.width) continue;
         r_.activity.add(1u << r_.root);
-        return true;
+        return Next::work;
       }
       if (in_.tasks != 0) {
-        if (!in_.drained) return begin_flush();
+        if (!in_.drained) {
+          begin_flush();
+          return Next::work;
+        }
         hiway::detail::end_task_together(r_.lanes.team(), outlet, in_.tasks);
         in_.tasks = 0;
         in_.drained = false;
@@ -123,8 +128,10 @@ class Intake {
       }
       if (has_ended) {
         in_.ended = true;
-        return false;
+        return Next::nothing;
       }
+      Parking<State> parking(r_);
+      if (parking.leaves_if([&] { return parking.is_over_idle(misses); })) return Next::leaves;
     }
   }
   struct Got {
@@ -146,11 +153,13 @@ class Intake {
     }
   }
 
-  HIWAY_DEVICE bool begin_flush() {
-    if constexpr (Source::is_range) in_.ended = true;
-    in_.drained = true;
+  HIWAY_DEVICE void begin_flush() {
+    if constexpr (Source::is_range) {
+      in_.ended = true;
+    } else {
+      in_.drained = true;
+    }
     r_.activity.flush(1u << r_.root);
-    return true;
   }
   HIWAY_DEVICE void set_root_count(std::uint32_t count) {
     r_.lanes.sync();
@@ -162,7 +171,7 @@ class Intake {
   }
 
   State& r_;
-  IntakeState& in_;
+  typename State::Intake& in_;
 };
 
 }  // namespace hiway::segment

@@ -17,6 +17,8 @@
 //       works. If idle == replicas, each counts 1: every replica has asked, and no request has been taken over, because
 //       its lender would still be working. No replica has work, and none will get any: all leave. A stale value of
 //       `idle` cannot make them leave too early.
+//   L4  While its kernel is away (parking.hpp) a replica that has asked has still asked, and one that has not still
+//       works. So nothing changes by it, but that a letter may lie in its box for longer.
 //   Orders   O1 The asker clears `full` and has read its last letter before it sets the bit. A lender takes the bit
 //               over before it writes the letter. So `full` is not cleared again, and no letter is overwritten while it
 //               is read.
@@ -62,12 +64,17 @@ HIWAY_DEVICE inline void ask(Machine m, Lending const& l, std::uint32_t own) {
   m.fetch_add(*l.idle, 1u, Order::relaxed);                      // L2
 }
 
-/// *Waits* for a letter. Returns false when no replica has work any more (L3), or when the run aborts.
-template <class Machine>
-HIWAY_DEVICE inline bool await_letter(Machine m, Lending const& l, std::uint32_t own, Control& control) {
+/// none: no replica has work any more (L3), or the run aborts. not_yet: the request stands (L4).
+enum class Awaited : std::uint8_t { none, letter, not_yet };
+
+/// *Waits* for a letter, or until `is_over()`.
+template <class Machine, class IsOver>
+HIWAY_DEVICE inline Awaited await_letter(Machine m, Lending const& l, std::uint32_t own, Control& control,
+                                         IsOver const& is_over) {
   for (unsigned misses = 0;; m.relax(misses++)) {
-    if (m.load(l.boxes[own].full, Order::acquire) != 0) return true;  // O2
-    if (m.load(*l.idle, Order::relaxed) == l.replicas || is_aborted(m, control)) return false;
+    if (m.load(l.boxes[own].full, Order::acquire) != 0) return Awaited::letter;  // O2
+    if (m.load(*l.idle, Order::relaxed) == l.replicas || is_aborted(m, control)) return Awaited::none;
+    if (is_over()) return Awaited::not_yet;
   }
 }
 

@@ -7,6 +7,7 @@
 #include "hiway/fault.hpp"
 #include "hiway/item.hpp"
 #include "hiway/segment/lending.hpp"
+#include "hiway/segment/parking.hpp"
 #include "hiway/segment/queue.hpp"
 #include "hiway/segment/replica_state.hpp"
 
@@ -17,8 +18,9 @@ class Letters {
  public:
   HIWAY_DEVICE explicit Letters(State& replica) : r_(replica) {}
 
-  /// Called now and then: looks whether the run aborts, or another replica asks for work.
-  HIWAY_DEVICE void look_around() {
+  /// Called now and then: looks whether the run aborts, or another replica asks for work. Returns whether the slice is
+  /// over.
+  HIWAY_DEVICE bool look_around() {
     auto const m = r_.lanes.machine();
     auto const& p = r_.program;
     constexpr unsigned most_letters = 4;
@@ -35,21 +37,25 @@ class Letters {
     }
     r_.watch.looked_at = m.cycles();
     r_.watch.late = false;
+    Parking<State> parking(r_);
+    return parking.leaves_if([&] { return parking.is_over(); });
   }
-  /// Asks for a letter and opens it. Returns false when no replica has work any more.
-  HIWAY_DEVICE bool borrow() {
+  /// Asks for a letter and opens it. Nothing: no replica has work any more.
+  HIWAY_DEVICE Next borrow() {
     auto const m = r_.lanes.machine();
     auto const& p = r_.program;
-    bool got = false;
+    auto got = Awaited::none;
     if (r_.lanes.rank() == 0) {
       std::uint64_t const began = m.now_ns();
-      ask(m, p.lending, r_.replica);
-      got = await_letter(m, p.lending, r_.replica, *p.control);
+      Parking<State> parking(r_);
+      if (!parking.has_asked()) ask(m, p.lending, r_.replica);
+      got = await_letter(m, p.lending, r_.replica, *p.control, [&] { return parking.is_over(); });
+      parking.note_asked(got == Awaited::not_yet);
       p.times[r_.replica].waited_ns += m.now_ns() - began;
     }
-    got = r_.lanes.share(got ? 1 : 0) != 0;
+    got = static_cast<Awaited>(r_.lanes.share(static_cast<std::uint64_t>(got)));
     leave_if_aborted(m, *p.control);
-    if (!got) return false;
+    if (got != Awaited::letter) return got == Awaited::none ? Next::nothing : Next::leaves;
     r_.lanes.sync();  // O2: all lanes see the letter as the first lane does
     LetterBox const& box = p.lending.boxes[r_.replica];
     std::uint32_t const node = box.node;
@@ -65,7 +71,7 @@ class Letters {
     }
     r_.lanes.sync();
     r_.activity.flush(1u << node);
-    return true;
+    return Next::work;
   }
 
  private:

@@ -5,10 +5,14 @@
 #include <cstdint>
 
 #include "hiway/fault.hpp"
+#include "hiway/launch/slice.hpp"
 #include "hiway/segment/lending.hpp"
 #include "hiway/segment/queue.hpp"
 
 namespace hiway::segment {
+
+/// In Placement::look_after: nobody lends, and it does not yield.
+inline constexpr std::uint32_t never_late = ~0u;
 
 struct Placement {
   NodeRow const* rows = nullptr;
@@ -32,6 +36,9 @@ struct Placement {
   NodeCounters* counters = nullptr;
   std::uint32_t* made = nullptr;  ///< if the shape counts: one for each node and lane of each replica
   ReplicaTimes* times = nullptr;
+  Slice slice;
+  std::byte* parked = nullptr;            ///< if it yields: for each replica a Parked and a near room (parking.hpp)
+  std::uint32_t look_after = never_late;  ///< cycles after which a replica looks around (letters.hpp)
   Lending lending;
   std::uint64_t lend_after_ns = 0;  ///< after the lender's start
   Control* control = nullptr;

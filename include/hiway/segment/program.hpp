@@ -9,6 +9,7 @@
 #include "hiway/segment/lanes.hpp"
 #include "hiway/segment/lending.hpp"
 #include "hiway/segment/node.hpp"
+#include "hiway/segment/parking.hpp"
 #include "hiway/segment/placement.hpp"
 #include "hiway/segment/queue.hpp"
 #include "hiway/segment/replica.hpp"
@@ -50,13 +51,18 @@ struct SegmentRunner {
   static constexpr unsigned inlet_count = Inlets;
   static constexpr unsigned stage_count = 1;
 
+  static constexpr Leaves leaves = Leaves::between_tasks;
+  static constexpr bool keeps_nothing = true;  // its nodes' functions are const
+  static constexpr std::size_t held_bytes = 0;
+
   Program const* program;
 
   template <class Machine>
-  HIWAY_DEVICE void operator()(Machine m, OutletView const* outlets, InletView const* inlets) const {
+  HIWAY_DEVICE void operator()(Machine m, OutletView const* outlets, InletView const* inlets, Slice const&) const {
     Program const& p = *program;
     std::byte* const shared = m.shared_memory();
     auto* const rows = reinterpret_cast<NodeRow*>(shared);
+    if (p.parked != nullptr && is_done(m)) return;
     for (unsigned i = m.thread_in_block(); i < p.nodes; i += m.block_threads()) rows[i] = p.rows[i];
     fill_tables<0>(m, shared);
     m.sync_block();
@@ -66,6 +72,17 @@ struct SegmentRunner {
     } else {
       run<BlockLanes<Machine>>(m, outlets, inlets, 0, 1);
     }
+  }
+
+  /// Whether all replicas of the block are done.
+  template <class Machine>
+  HIWAY_DEVICE bool is_done(Machine m) const {
+    unsigned const per_block = program->replicas / m.block_count();
+    for (unsigned i = 0; i != per_block; ++i) {
+      std::byte const* const at = parked_at(*program, m.block_index() * per_block + i);
+      if (!reinterpret_cast<ParkedHead const*>(at)->is_done) return false;
+    }
+    return true;
   }
 
  private:
@@ -97,8 +114,8 @@ struct SegmentRunner {
     std::byte* const near_room = shared + p.block_bytes + in_block * p.near_bytes;
     Lanes const lanes(m, reinterpret_cast<std::uint32_t*>(near_room + p.scratch_at));
     Rooms const rooms{shared, near_room, p.far_rooms + replica * p.far_bytes};
-    IntakeState const intake{outlets, in_block * (p.replicas / per_block) + m.block_index()};
-    Replica<Program, Lanes>(p, lanes, inlets, rooms, intake, replica).run();
+    unsigned const turn = in_block * (p.replicas / per_block) + m.block_index();
+    Replica<Program, Lanes>(p, lanes, outlets, inlets, rooms, turn, replica).run();
   }
 };
 

@@ -3,6 +3,7 @@
 //   intake.hpp      brings items to the root       replica_state.hpp  what the lanes know
 //   scheduler.hpp   chooses the node that fires    target.hpp         puts items into queues and sinks
 //   firing/         fires it, by its kind          letters.hpp        lends items to other replicas
+//   parking.hpp     keeps what it has while the kernel is away
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -20,6 +21,7 @@
 #include "hiway/segment/intake.hpp"
 #include "hiway/segment/letters.hpp"
 #include "hiway/segment/node.hpp"
+#include "hiway/segment/parking.hpp"
 #include "hiway/segment/queue.hpp"
 #include "hiway/segment/replica_state.hpp"
 #include "hiway/segment/scheduler.hpp"
@@ -31,22 +33,37 @@ class Replica {
   using State = ReplicaState<Program, Lanes>;
 
  public:
-  /// `number`: of the replica.
-  HIWAY_DEVICE Replica(Program const& program, Lanes const& lanes, InletView const* inlets, Rooms const& rooms,
-                       IntakeState const& intake, unsigned number)
-      : r_(program, lanes, inlets, rooms, intake, number) {}
+  /// `turn`: which part of a range is the replica's first. `number`: of the replica.
+  HIWAY_DEVICE Replica(Program const& program, Lanes const& lanes, OutletView const* outlets, InletView const* inlets,
+                       Rooms const& rooms, unsigned turn, unsigned number)
+      : r_(program, lanes, outlets, inlets, rooms, turn, number) {}
 
-  /// Takes items from the source until it has ended and all items are done. All lanes of the replica call it.
+  /// Takes items from the source until it has ended and all items are done, or until the slice is over. All lanes of
+  /// the replica call it.
   HIWAY_DEVICE void run() {
     auto const m = r_.lanes.machine();
-    begin();
-    r_.watch.looked_at = m.cycles();
+    Parking<State> parking(r_);
+    if (Lanes::is_warp && parking.is_done()) return;  // others of its block are not
     std::uint64_t calls = 0;
-    while (r_.activity.active() != 0 || refill()) {
-      step(m.lowest(r_.activity.active()));
-      if ((++calls & 15u) == 0 || r_.watch.late) Letters<State>(r_).look_around();
+    if (parking.has_begun()) {
+      parking.come_back(calls);
+    } else {
+      begin();
+      parking.begin();
+    }
+    r_.watch.looked_at = m.cycles();
+    for (;;) {
+      Next const next = r_.activity.active() != 0 ? Next::work : refill();
+      if (next == Next::nothing) break;
+      bool leaves = next == Next::leaves;
+      if (!leaves) {
+        step(m.lowest(r_.activity.active()));
+        leaves = ((++calls & 15u) == 0 || r_.watch.late) && Letters<State>(r_).look_around();
+      }
+      if (leaves) return parking.leave(calls);
     }
     finish(calls);
+    parking.end();
   }
 
  private:
@@ -63,10 +80,10 @@ class Replica {
     });
     r_.lanes.sync();
   }
-  /// Returns false when everything is done.
-  HIWAY_DEVICE bool refill() {
+  /// Nothing: everything is done.
+  HIWAY_DEVICE Next refill() {
     if constexpr (Program::Source::is_range) {
-      if (r_.intake.ended) return r_.program.lending.idle != nullptr && Letters<State>(r_).borrow();
+      if (r_.intake.ended && r_.program.lending.idle != nullptr) return Letters<State>(r_).borrow();
     }
     return Intake<State>(r_).refill();
   }

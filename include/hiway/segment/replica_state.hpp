@@ -15,6 +15,7 @@
 #include "hiway/segment/lanes.hpp"
 #include "hiway/segment/marks.hpp"
 #include "hiway/segment/node.hpp"
+#include "hiway/segment/placement.hpp"
 #include "hiway/segment/queue.hpp"
 
 namespace hiway::segment {
@@ -42,16 +43,39 @@ struct Rooms {
   [[nodiscard]] HIWAY_DEVICE std::byte* of(bool is_far) const { return is_far ? far_room : near_room; }
 };
 
-/// How far a replica has come in its source (intake.hpp).
-struct IntakeState {
-  OutletView const* outlets = nullptr;
-  unsigned turn = 0;         ///< which part of a range is the replica's first
-  std::uint64_t window = 0;  ///< of a range: the number of the root's first item
-  std::uint64_t tasks = 0;   ///< of a tunnel: tasks got and not yet ended
+/// How far a replica has come in its source (intake.hpp), a range.
+struct RangeIntake {
+  HIWAY_DEVICE RangeIntake(OutletView const*, unsigned own_turn) : turn(own_turn) {}
+
+  unsigned turn;             ///< which part is the replica's first
+  std::uint64_t window = 0;  ///< the number of the root's first item
   bool claimed = false;
   bool ended = false;
-  bool drained = false;  ///< a flush has begun since the last items came
+
+  HIWAY_DEVICE void set_to(RangeIntake const& other) {  // as Activity::set_to
+    window = other.window;
+    claimed = other.claimed;
+    ended = other.ended;
+  }
 };
+/// The same of a tunnel.
+struct TunnelIntake {
+  HIWAY_DEVICE TunnelIntake(OutletView const* own_outlets, unsigned) : outlets(own_outlets) {}
+
+  OutletView const* outlets;
+  std::uint64_t tasks = 0;  ///< got and not yet ended
+  bool drained = false;     ///< a flush has begun since the last items came
+  bool ended = false;
+
+  HIWAY_DEVICE void set_to(TunnelIntake const& other) {
+    tasks = other.tasks;
+    drained = other.drained;
+    ended = other.ended;
+  }
+};
+
+/// What there is for a replica. leaves: it goes on in another launch (parking.hpp).
+enum class Next : std::uint8_t { work, nothing, leaves };
 
 /// When a replica looks around, and at whom (letters.hpp).
 struct WatchState {
@@ -65,6 +89,7 @@ struct ReplicaState {
   using Program = Program_;
   using Lanes = Lanes_;
   using Source = typename Program::Source;
+  using Intake = std::conditional_t<Source::is_range, RangeIntake, TunnelIntake>;
   using Signal = typename Program::Signal;
   using MarksOf = Marks<Signal>;
   using Reading = typename MarksOf::Reading;
@@ -75,8 +100,9 @@ struct ReplicaState {
   template <unsigned M>
   static constexpr bool reads_range = Source::is_range&& M == Program::root_module;
 
-  HIWAY_DEVICE ReplicaState(Program const& p, Lanes const& own_lanes, InletView const* own_inlets, Rooms const& places,
-                            IntakeState const& start, unsigned number)
+  /// `turn`: which part of a range is the replica's first.
+  HIWAY_DEVICE ReplicaState(Program const& p, Lanes const& own_lanes, OutletView const* outlets,
+                            InletView const* own_inlets, Rooms const& places, unsigned turn, unsigned number)
       : program(p),
         lanes(own_lanes),
         inlets(own_inlets),
@@ -89,7 +115,7 @@ struct ReplicaState {
         replica(number),
         marks(reinterpret_cast<MarkState*>(places.near_room + p.marks_at), rows),
         counting(p.counters, p.made, number * p.nodes, lanes.size()),
-        intake(start) {}
+        intake(outlets, turn) {}
 
   Program const& program;
   Lanes lanes;
@@ -104,7 +130,7 @@ struct ReplicaState {
   [[no_unique_address]] MarksOf marks;
   [[no_unique_address]] Counting<Lanes, Program::shape.counters> counting;
   Activity<has_regions> activity;
-  IntakeState intake;
+  Intake intake;
   WatchState watch;
 
   /// A range's items need a queue only if items of a loop come to the root, too.
@@ -165,12 +191,11 @@ struct ReplicaState {
     return reinterpret_cast<Cursor*>(rooms.of(rows[node].cursors_are_far) + rows[node].cursors_at);
   }
 
-  /// Whether a look is due because firings take long: about 20 us of a GPU's cycles have passed since the last look.
-  /// The scheduler counts short firings instead: reading the clock for each costs more than it brings.
+  /// Whether a look is due because firings take long (Placement::look_after). The scheduler counts short firings
+  /// instead: reading the clock for each costs more than it brings.
   HIWAY_DEVICE bool is_late() {
-    constexpr std::uint32_t cycles = 32768;
-    watch.late = program.lending.idle != nullptr &&
-                 lanes.share(lanes.machine().cycles() - watch.looked_at >= cycles ? 1 : 0) != 0;
+    std::uint32_t const after = program.look_after;
+    watch.late = after != never_late && lanes.share(lanes.machine().cycles() - watch.looked_at >= after ? 1 : 0) != 0;
     return watch.late;
   }
   /// For loops that end when all lanes agree. A lane that has left in an abort does not vote. In a block the last vote

@@ -122,7 +122,7 @@ class SegmentBase : public KernelData {
 
   simt::Grid choose_grid(Backend& backend, DeviceKernel const& kernel, GpuStageOptions options,
                          unsigned sharers) override;
-  void place(Backend& backend, simt::Grid grid, Control* control, std::uint32_t stage) override;
+  void place(Backend& backend, simt::Grid grid, Control* control, std::uint32_t stage, Slice const& slice) override;
   void start(Backend& backend) override;
   void finish(Backend& backend) override;
 
@@ -141,6 +141,7 @@ class SegmentBase : public KernelData {
  private:
   struct Memory;
   void place_queues(std::size_t near_limit, std::vector<std::uint32_t> const& queue_slots);
+  void place_parked();
   void place_lending();
   void place_functions();
   void check_guards(Backend& backend) const;

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "hiway/config.hpp"
+
 namespace hiway::segment {
 
 /// How a lane knows the parent of its item. automatic: lane. An expander cannot use lane: for it, automatic is dense if
@@ -58,6 +60,8 @@ struct SegmentConfig {
   /// queues and cursors lie in device memory, and the bytes are checked at the end of each run. *Errors*: Error, which
   /// names the node.
   unsigned guard_bytes = 0;
+  /// yielding: it leaves between two firings (docs/guest.md). automatic: resident.
+  Residency residency = Residency::automatic;
 };
 
 /// Options of one node of the tree.

@@ -107,7 +107,9 @@ class LaneFiring {
       live_ = f.more(own_.item, own_.cursor);
       made_ = 0;
     }
-    if (of_range_) r_.intake.window += n;
+    if constexpr (State::Source::is_range) {
+      if (of_range_) r_.intake.window += n;
+    }
     if (in_order && !of_range_) s_.head = detail::wrap(s_.head + n, row_.queue_slots);
     s_.count -= n;
     MarksOf::take(marks_, n);
