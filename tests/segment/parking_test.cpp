@@ -75,31 +75,34 @@ TEST(Parking, AReplicaMakesTheEnsemblesThatItMakesIfItStays) {
   }
 }
 
-// The others have nothing to do, and wait for letters from launch to launch.
+// The others have nothing to do, and wait for letters from launch to launch. Some are done before others of their
+// block.
 TEST(Parking, AReplicaThatWaitsForALetterGetsItInALaterLaunch) {
-  FaultyDevice device({});
-  Pipeline pipe(on(device, 1ns));
-  Board const first{};
-  auto& boards = pipe.create_buffer<Board>(std::span<Board const>(&first, 1));
-  auto& queens = pipe.add_segment<counted>("queens", load(boards), six_rows(), replicas(3, Residency::yielding, 2));
-  pipe.run();
-  EXPECT_EQ(queens.items("solutions"), boards_of_six_queens);
-  std::size_t busy = 0;
-  for (CountersOf const& c : queens.counters()) busy += c.counters.items != 0 ? 1u : 0u;
-  EXPECT_GT(busy, 6u) << "one replica alone has worked on " << queens.nodes().size() << " nodes";
+  for (unsigned blocks = 1; blocks != 6; ++blocks) {
+    FaultyDevice device({});
+    Pipeline pipe(on(device, 1ns));
+    Board const first{};
+    auto& boards = pipe.create_buffer<Board>(std::span<Board const>(&first, 1));
+    auto& queens =
+        pipe.add_segment<counted>("queens", load(boards), six_rows(), replicas(blocks, Residency::yielding, 4));
+    pipe.run();
+    ASSERT_EQ(queens.items("solutions"), boards_of_six_queens) << blocks << " blocks";
+    std::size_t busy = 0;
+    for (CountersOf const& c : queens.counters()) busy += c.counters.items != 0 ? 1u : 0u;
+    EXPECT_GT(busy, 6u) << "one replica alone has worked on " << queens.nodes().size() << " nodes";
+  }
 }
 
-// Between the items nothing is on the device, and the monitor calls the segment for each.
-TEST(Parking, ASegmentComesBackForTheItemsOfATunnel) {
+/// `rounds` times some items through a segment, with rests in between.
+void expect_items(std::chrono::nanoseconds slice, unsigned rounds) {
+  constexpr std::uint32_t items = 50;
   FaultyDevice device({});
-  Pipeline pipe(on(device, 2ms));
+  Pipeline pipe(on(device, slice));
   auto& numbers = pipe.create_tunnel<std::uint32_t>("numbers", Direction::cpu_to_gpu, {.capacity_items = 64});
   auto& kept = pipe.create_tunnel<std::uint32_t>("kept", Direction::gpu_to_cpu, {.capacity_items = 64});
-  constexpr std::uint32_t rounds = 8;
-  constexpr std::uint32_t items = 50;
   pipe.add_cpu_stage(
       "feed",
-      [](Inlet<std::uint32_t> out) {
+      [=](Inlet<std::uint32_t> out) {
         for (std::uint32_t i = 0; i < rounds * items; ++i) {
           if (i % items == 0) std::this_thread::sleep_for(30ms);
           out.put_h(i);
@@ -119,6 +122,11 @@ TEST(Parking, ASegmentComesBackForTheItemsOfATunnel) {
   EXPECT_THAT(got, testing::UnorderedElementsAreArray(expected));
   EXPECT_GT(device.starts, rounds);
 }
+
+// Between the rounds nothing is on the device, and the monitor calls the segment for each.
+TEST(Parking, ASegmentComesBackForTheItemsOfATunnel) { expect_items(2ms, 8); }
+// The tunnel has been emptied long before the last firing.
+TEST(Parking, ASegmentComesBackForWhatItHas) { expect_items(1ns, 2); }
 
 // What it keeps between slices is memory like any other.
 TEST(Parking, AnyAllocationMayFailAndIsNamed) {

@@ -4,8 +4,8 @@
 //   P1  Between two firings a replica knows nothing but what is in its rooms, in Activity and in its intake, and how
 //       often it has called the scheduler: a suspended ensemble is in queues and cursors (scheduler.hpp S2).
 //   P2  A replica that has items tells in each launch that another one is to come (slice.hpp L4). One that has none
-//       waits for those of a tunnel, at which the monitor looks. At a range, and at letters, nobody looks: a replica of
-//       a range tells so in each launch until it is done.
+//       waits for those of a tunnel, at which the monitor looks. A replica of a range tells so until it is done: the
+//       monitor, for which a stage that reads no tunnel has ended from the start, would call it, too, but later.
 //   P3  Each launch fires once at least, or looks once for items or a letter, however short its slice is.
 //   P4  Within a firing it waits for room in a tunnel. Its slice then ends later.
 #pragma once
