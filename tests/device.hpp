@@ -47,7 +47,8 @@ inline std::chrono::seconds longest_run() { return std::chrono::seconds(from_env
 
 /// PipelineConfig::slice. With HIWAY_RESIDENCY=yielding and short ones, segments leave after each ensemble.
 inline std::chrono::nanoseconds slice() {
-  return std::chrono::nanoseconds(from_environment("HIWAY_SLICE_NS", 2'000'000));
+  auto const otherwise = static_cast<std::uint64_t>(hiway::PipelineConfig{}.slice.count());
+  return std::chrono::nanoseconds(from_environment("HIWAY_SLICE_NS", otherwise));
 }
 inline bool in_short_slices() { return slice() < std::chrono::microseconds(20); }
 

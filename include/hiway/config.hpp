@@ -143,7 +143,7 @@ struct CpuStageOptions {
 /// Whether a GPU stage's kernel stays on the device for the whole run (docs/guest.md).
 enum class Residency : std::uint8_t {
   /// yielding, if all GPU stages of the pipeline are in item or value form or groups and could not tell: operator() is
-  /// const, no dynamic shared memory, no low-latency tunnel, one device; else resident. HIWAY_RESIDENCY=resident: so.
+  /// const, no dynamic shared memory, no low-latency tunnel, one device; else resident. HIWAY_RESIDENCY changes it.
   automatic,
   resident,
   /// It leaves between tasks when PipelineConfig::slice is over, or when nothing moves, and comes back when there is

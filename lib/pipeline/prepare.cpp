@@ -325,6 +325,7 @@ class Preparer {
     }
   }
 
+  /// After place_slice(k), which tells where its slice's words are.
   void place_data(std::size_t k) {
     DeclaredKernel const& kernel = graph_.kernels()[k];
     auto const& data = kernel.description.kernel.data;

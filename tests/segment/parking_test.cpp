@@ -75,8 +75,7 @@ TEST(Parking, AReplicaMakesTheEnsemblesThatItMakesIfItStays) {
   }
 }
 
-// The others have nothing to do, and wait for letters from launch to launch. Some are done before others of their
-// block.
+// The others have nothing to do, and wait for letters from launch to launch. In a block some are done before others.
 TEST(Parking, AReplicaThatWaitsForALetterGetsItInALaterLaunch) {
   for (unsigned blocks = 1; blocks != 6; ++blocks) {
     FaultyDevice device({});

@@ -1,6 +1,5 @@
-// Segments in whole pipelines, in every shape: what comes out is what a loop on the CPU makes, whatever the sizes of
-// queues, the nodes that suspend and the replicas; the schedule is the one that is promised; and errors end a run and
-// say what.
+// Segments in whole pipelines, in every shape: what comes out is what a loop on the CPU makes, whatever the sizes of queues,
+// the nodes that suspend and the replicas; the schedule is the one that is promised; and errors end a run and say what.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -308,8 +307,7 @@ TYPED_TEST(Segments, OfGainsUpTo300GiveEveryItemOnce) {
   }
 }
 
-// One ensemble leaves v items in the next queue, one slot too few for the worst of the next ensemble, which is just
-// that.
+// One ensemble leaves v items in the next queue, one slot too few for the worst of the next ensemble, which is just that.
 TYPED_TEST(Segments, DoNotFireWhereOneSlotIsMissing) {
   HIWAY_NEEDS_DEVICE();
   constexpr Shape shape = TypeParam::shape;
@@ -800,8 +798,7 @@ TYPED_TEST(Segments, EndTheRunWhereANodeFails) {
   }
 }
 
-// Lanes that were left went round for ever: they waited for all to have nothing, and the one that had failed never says
-// so.
+// Lanes that were left went round for ever: they waited for all to have nothing, and the one that had failed never says so.
 template <Shape shape, class Tree>
 void expect_end_where_it_fails(Tree tree) {
   Pipeline pipe(bounded());
