@@ -14,6 +14,7 @@ namespace hiway {
 namespace {
 
 constexpr auto glance = std::chrono::milliseconds(20);  // looked at this long before the deadline: do items still move?
+constexpr auto least_glance = std::chrono::milliseconds(5);  // a look that came late is followed by one after this long
 constexpr auto least_look_interval = std::chrono::milliseconds(10);
 constexpr std::chrono::milliseconds hint_after{10000};
 constexpr auto sample_interval = std::chrono::milliseconds(1);
@@ -25,7 +26,7 @@ constexpr int rest_after_samples = 20;
 
 void Observer::begin() {
   PipelineConfig const& config = layout_.config;
-  deadline_ = {};
+  deadline_ = {.next_look = state_.started + (config.deadline - glance)};
   next_sample_ = state_.started;
   growth_ = {.watch = StallWatch(config.grow_after), .next_look = state_.started};
   // Watches for stall_after, or for the hint if that is not set.
@@ -66,28 +67,31 @@ void Observer::trace_event(std::string category, std::string name, std::string t
 // ---- the deadline
 
 bool Observer::deadline_is_due(Time now) const {
-  auto const deadline = layout_.config.deadline;
-  if (deadline.count() <= 0 || deadline_.passed || state_.kernels_done.load(std::memory_order_relaxed)) return false;
-  auto const left = deadline - (now - state_.started);
-  return left.count() < 0 || (left <= glance && deadline_.before.empty());
+  return layout_.config.deadline.count() > 0 && !deadline_.passed && now >= deadline_.next_look &&
+         !state_.kernels_done.load(std::memory_order_relaxed);
 }
 
-// One moment cannot tell whether a slow run has stalled or still moves, so there is a look shortly before the deadline,
-// too.
+// One moment cannot tell whether a slow run has stalled or still moves: two looks do, shortly before the deadline and
+// at it. If the machine was too busy for the first one, both come later.
 void Observer::check_deadline(Time now) {
   if (!deadline_is_due(now)) return;
+  if (errors_.get()) {
+    deadline_.passed = true;
+    return;
+  }
   auto const deadline = layout_.config.deadline;
-  deadline_.passed = now - state_.started > deadline;
-  if (errors_.get()) return;
   PipelineSnapshot const seen = snapshot();
   Progress counters = progress(seen);
-  if (deadline_.passed) {
-    bool const still = counters == deadline_.before || driver_held_.count() != 0;
-    std::string const why = still ? ": " + find_waits(seen).front() : ", items still moved";
-    errors_.set(std::make_exception_ptr(
-        Aborted("the deadline of " + std::to_string(deadline.count()) + " ms has passed" + why)));
+  if (!deadline_.before) {
+    deadline_.before = std::move(counters);
+    deadline_.next_look = std::max(state_.started + deadline, now + least_glance);
+    return;
   }
-  deadline_.before = std::move(counters);
+  deadline_.passed = true;
+  bool const still = counters == *deadline_.before || driver_held_.count() != 0;
+  std::string const why = still ? ": " + find_waits(seen).front() : ", items still moved";
+  errors_.set(
+      std::make_exception_ptr(Aborted("the deadline of " + std::to_string(deadline.count()) + " ms has passed" + why)));
 }
 
 // ---- samples of a trace, and HIWAY_WATCH

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "lib/stall_report.hpp"
@@ -48,8 +49,9 @@ class Observer {
 
  private:
   struct Deadline {
+    Time next_look{};
+    std::optional<Progress> before{};  ///< what had moved shortly before it
     bool passed = false;
-    Progress before{};  ///< what had moved shortly before it
   };
   struct Stalls {
     StallWatch watch{std::chrono::nanoseconds(0)};

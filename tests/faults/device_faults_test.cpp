@@ -471,10 +471,10 @@ TEST(DeviceFaults, ADriverThatAnswersNobodyHoldsUpNeitherDeadlineNorStallReportN
 TEST(DeviceFaults, ALostCopyIsNamedByTheDeadlineAndByTheNextRun) {
   for (std::uint64_t k : {1, 20}) {
     FaultyDevice device({.lost_submission = k});
-    There there(1s);  // long enough for all before the lost one, however busy the machine is
+    There there(2s);  // long enough for all before the lost one, however busy the machine is
     EXPECT_THAT(
         text_of_error<Aborted>([&] { there.pipe.run(); }),
-        testing::MatchesRegex("the deadline of 1000 ms has passed: [0-9]+ items? of tunnel '(there|back)' ha(s|ve) "
+        testing::MatchesRegex("the deadline of 2000 ms has passed: [0-9]+ items? of tunnel '(there|back)' ha(s|ve) "
                               "not crossed the bus .*"));
     EXPECT_THAT(text_of_error<Error>([&] { there.pipe.run(); }),
                 HasSubstr("copies of the run before have not completed after 2 s"));

@@ -11,6 +11,7 @@
 #include <string>
 #include <thread>
 
+#include "hiway/log.hpp"
 #include "tests/device.hpp"
 
 namespace {
@@ -341,6 +342,22 @@ TEST(Stall, TheDeadlineSaysWhatTheRunWaitedFor) {
     EXPECT_THAT(text_of_error<Aborted>([&] { pipe.run(); }),
                 StartsWith("the deadline of 500 ms has passed: stage 'sum' holds 3 items of tunnel 'numbers'"));
   }
+}
+
+// Of the two looks that tell a run that has stalled from a slow one, the first has not been before the deadline.
+TEST(Stall, TheDeadlineSaysWhatTheRunWaitedForAlsoIfTheLookBeforeItIsLate) {
+  Pipeline pipe([] {
+    PipelineConfig config = bounded(milliseconds(300));
+    config.stall_after = milliseconds(100);
+    return config;
+  }());
+  auto& t = pipe.create_tunnel<int>("numbers", Direction::cpu_to_cpu);
+  pipe.add_cpu_stage("feed", numbers(3), into(t));
+  pipe.add_cpu_stage("sum", NeverEndsATask{}, from(t));
+  set_log_sink([](LogLevel, std::string_view) { std::this_thread::sleep_for(milliseconds(400)); });  // of the watcher
+  EXPECT_THAT(text_of_error<Aborted>([&] { pipe.run(); }),
+              StartsWith("the deadline of 300 ms has passed: stage 'sum' holds 3 items of tunnel 'numbers'"));
+  set_log_sink({});
 }
 
 TEST(Stall, CodeThatDoesNotLeaveAnAbortedRunIsNamed) {
