@@ -138,7 +138,9 @@ class Backend {
   virtual void prepare(std::string_view name, DeviceKernel const& kernel, simt::Grid grid) = 0;
   /// False if a kernel that was not prepared before must wait for running ones to end.
   [[nodiscard]] virtual bool loads_beside_kernels() const = 0;
-  /// The number of SMs, and how many blocks of this kernel fit on one SM at once.
+  /// How many SMs the kernels may have from now on; 0, or more than there are: all.
+  void keep_to(unsigned processors) { most_processors_ = processors == 0 ? ~0u : processors; }
+  /// The number of SMs that they may have, and how many blocks of this kernel fit on one SM at once.
   [[nodiscard]] virtual unsigned processors() const = 0;
   [[nodiscard]] virtual unsigned resident_blocks(DeviceKernel const& kernel, simt::Grid grid) = 0;
   /// `wanted`, with the library's choice for every 0 that the user left, for one of `sharers` kernels.
@@ -155,6 +157,9 @@ class Backend {
   [[nodiscard]] virtual CudaKernel monitor_kernel(MonitorTable* table) const = 0;
   /// Threads of the device monitor's block: one warp, or one for each of its parts.
   [[nodiscard]] virtual unsigned monitor_threads() const = 0;
+
+ protected:
+  unsigned most_processors_ = ~0u;  ///< that the kernels may have
 };
 
 /// A device that a pipeline may run on.

@@ -216,6 +216,9 @@ struct PipelineConfig {
   std::chrono::milliseconds node_silence{1000};
   /// How long a yielding kernel (Residency) stays on the device at most, but for the task that it is at; more than 0.
   std::chrono::nanoseconds slice{std::chrono::milliseconds(2)};
+  /// How many SMs of each device the pipeline's kernels and its monitor take at most, by the number of their blocks: 0,
+  /// or more than there are: all. Stages that fit no longer do not take turns then.
+  unsigned multiprocessors = 0;
 };
 
 }  // namespace hiway

@@ -191,7 +191,9 @@ class CudaBackend final : public Backend {
     char const* const loading = std::getenv("CUDA_MODULE_LOADING");
     return loading != nullptr && std::string_view(loading) == "EAGER";
   }
-  unsigned processors() const override { return static_cast<unsigned>(properties_.multiProcessorCount / parts_); }
+  unsigned processors() const override {
+    return std::min(most_processors_, static_cast<unsigned>(properties_.multiProcessorCount / parts_));
+  }
   unsigned resident_blocks(DeviceKernel const& kernel, simt::Grid grid) override {
     Gpu::Current const here(gpu_, name());
     int blocks = 0;

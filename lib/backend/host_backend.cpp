@@ -148,7 +148,7 @@ class HostBackend final : public Backend {
         " is a __global__ function, which only a GPU runs; give it as a functor to run it on the emulated device");
   }
   bool loads_beside_kernels() const override { return true; }
-  unsigned processors() const override { return device_.limits().processors; }
+  unsigned processors() const override { return std::min(most_processors_, device_.limits().processors); }
   unsigned resident_blocks(DeviceKernel const&, simt::Grid grid) override { return device_.resident_blocks(grid); }
   simt::Grid default_grid(simt::Grid wanted, unsigned) const override {
     if (wanted.blocks == 0) wanted.blocks = 1;

@@ -75,7 +75,10 @@ class Preparer {
     prepared_.flow = plan_flow(graph_.flow_graph(prepared_.stages));
     found_.insert(found_.end(), prepared_.flow.problems.begin(), prepared_.flow.problems.end());
     // Kernels, their closing kernels, the monitor, a launch.
-    for (Device& d : homes_.devices()) d.backend->reserve_streams(2 * graph_.kernels().size() + 2);
+    for (Device& d : homes_.devices()) {
+      d.backend->reserve_streams(2 * graph_.kernels().size() + 2);
+      d.backend->keep_to(layout_.config.multiprocessors);
+    }
     choose_grids();
     check_tagged();
     check_slices();
@@ -162,7 +165,9 @@ class Preparer {
     std::vector<unsigned> processors;
     for (Device const& d : homes_.devices()) processors.push_back(d.backend->processors());
     std::vector<std::string> const too_many = find_too_many(resident, processors);
-    prepared_.in_turns = !too_many.empty() && fit_in_turns(resident, processors);
+    // Nothing but the device's own limit keeps kernels that wait for their turn off it.
+    bool const may_take_turns = layout_.config.multiprocessors == 0;
+    prepared_.in_turns = !too_many.empty() && may_take_turns && fit_in_turns(resident, processors);
     if (!prepared_.in_turns) found_.insert(found_.end(), too_many.begin(), too_many.end());
   }
 

@@ -149,7 +149,7 @@ class FaultyBackend final : public Backend {
     device_->prepare(name, kernel, grid);
   }
   bool loads_beside_kernels() const override { return device_->loads_beside_kernels(); }
-  unsigned processors() const override { return device_->processors(); }
+  unsigned processors() const override { return std::min(most_processors_, device_->processors()); }
   unsigned resident_blocks(DeviceKernel const& kernel, simt::Grid grid) override {
     return device_->resident_blocks(kernel, grid);
   }

@@ -387,6 +387,42 @@ TEST(Yield, ThoseThatPutWithinATaskDoNot) {
   EXPECT_THAT(run_many(AddAndPut{}, filling()), testing::HasSubstr("do not fit the device"));
 }
 
+/// Two stages that yield, of one block each, on so many multiprocessors: "right", or the text of what it threw.
+std::string run_on(unsigned multiprocessors) {
+  hiway::PipelineConfig config = hiway_tests::bounded();
+  config.multiprocessors = multiprocessors;
+  hiway::Pipeline pipe(config);
+  auto& in = pipe.create_tunnel<long>("in", Direction::cpu_to_gpu);
+  auto& between = pipe.create_tunnel<long>("between", Direction::gpu_to_gpu);
+  auto& out = pipe.create_tunnel<long>("out", Direction::gpu_to_cpu);
+  long sum = 0;
+  pipe.add_cpu_stage(
+      "feed",
+      [](hiway::Inlet<long> inlet) {
+        for (long i = 1; i <= 100; ++i) inlet.put_h(i);
+      },
+      hiway::into(in));
+  pipe.add_gpu_stage("one", Add{}, hiway::from(in), hiway::into(between), {.blocks = 1, .threads_per_block = 32});
+  pipe.add_gpu_stage("two", Add{}, hiway::from(between), hiway::into(out), {.blocks = 1, .threads_per_block = 32});
+  pipe.add_cpu_stage(
+      "sum", [&](long const& x) { sum += x; }, hiway::from(out));
+  try {
+    pipe.run();
+  } catch (hiway::ConfigError const& e) {
+    return e.what();
+  }
+  return sum == 100 * 101 / 2 + 2 * 100 ? "right" : std::to_string(sum);
+}
+
+// Each takes one, and so does the monitor. They would take turns if it were the device that had no more.
+TEST(Yield, APipelineKeepsToThePartOfTheDeviceThatItMayHave) {
+  HIWAY_NEEDS_DEVICE();
+  EXPECT_EQ(run_on(0), "right");
+  EXPECT_EQ(run_on(1 << 20), "right");
+  EXPECT_EQ(run_on(3), "right");
+  EXPECT_THAT(run_on(2), testing::HasSubstr("do not fit the device at once: they need 3 processors of 2"));
+}
+
 struct Count {
   long count = 0;
   HIWAY_DEVICE long operator()(int const&) { return ++count; }
