@@ -1,5 +1,6 @@
 // hiway: pipelines whose stages run at the same time on CPU threads and inside persistent GPU kernels. Include this.
 #pragma once
+#include "hiway/batch.hpp"
 #include "hiway/config.hpp"
 #include "hiway/cpus.hpp"
 #include "hiway/error.hpp"

@@ -16,6 +16,8 @@
 #include <vector>
 
 #include "hiway/backend.hpp"
+#include "hiway/batch.hpp"
+#include "hiway/batch/batch_stage.hpp"
 #include "hiway/durations.hpp"
 #include "hiway/group.hpp"
 #include "hiway/latency.hpp"
@@ -53,6 +55,7 @@ struct StageDescription {
   std::vector<TunnelBase*> into;
   bool item_form = false;    ///< item or value form: no user code runs after its loop
   bool own_kernel = false;   ///< a user's own __global__ function: it counts no start, and does not close its inlets
+  bool on_device = false;    ///< a batch stage: its ends are a device's, though a CPU thread works at them
   std::vector<int> nodes{};  ///< that run it, sorted
 };
 
@@ -61,6 +64,7 @@ struct CpuStageDescription {
   StageDescription stage;
   CpuStageOptions options;
   std::function<void(StageEnds const&)> body;
+  std::shared_ptr<BatchStage> batch{};  ///< null if it is none
 };
 
 /// A persistent kernel: one stage, or a group.
@@ -156,6 +160,40 @@ class Pipeline final : private OpenEnds, private BufferAccess {
   template <class F, class... Os, class Unit = ThisUnit>
   void add_gpu_stage(std::string_view name, F body, Into<Os...> out, GpuStageOptions options = {}) {
     add_gpu_stage_of<Unit>(name, std::move(body), From<>(NoTunnels{}), out, options);
+  }
+
+  /// Adds a stage that works on batches, for libraries and kernels that exist: `body(Batch<I const> in, Batch<O>...
+  /// out, Stream stream)` gives the stream what is to be done and returns; it does not wait (batch.hpp). It gets from
+  /// one tunnel, and puts into any number. Without `from` the body is called until it makes nothing. A CPU thread calls
+  /// it, for one batch after another. *Throws* ConfigError.
+  template <class F, class... Is, class... Os>
+  void add_batch_stage(std::string_view name, F body, From<Is...> in, Into<Os...> out, BatchOptions options = {}) {
+    constexpr bool has_stencil = stencils_among<Is...> + stencils_among<Os...> != 0;
+    constexpr bool fits = std::is_invocable_v<F&, Batch<Is const>..., Batch<Os>..., Stream>;
+    static_assert(sizeof...(Is) <= 1, "hiway: add_batch_stage: it gets from one tunnel");
+    static_assert(!has_stencil, "hiway: add_batch_stage: a stencil tunnel's tasks are no batches of items");
+    static_assert(fits,
+                  "hiway: add_batch_stage: the body takes a Batch<I const> if there is a from(...), then one "
+                  "Batch<O> per tunnel of into(...), then a Stream; I and O are the tunnels' item types");
+    if constexpr (sizeof...(Is) <= 1 && !has_stencil && fits) {
+      add_batches<sizeof...(Is), sizeof...(Os)>(
+          describe_ends(name, in, out), options,
+          [shared = std::make_shared<F>(std::move(body))](detail::RawBatch const* got, detail::RawBatch const* made,
+                                                          Stream stream) {
+            [&]<std::size_t... I, std::size_t... O>(std::index_sequence<I...>, std::index_sequence<O...>) {
+              (*shared)(Batch<Is const>(got[I])..., Batch<Os>(made[O])..., stream);
+            }
+            (std::index_sequence_for<Is...>{}, std::index_sequence_for<Os...>{});
+          });
+    }
+  }
+  template <class F, class... Is>
+  void add_batch_stage(std::string_view name, F body, From<Is...> in, BatchOptions options = {}) {
+    add_batch_stage(name, std::move(body), in, Into<>(NoTunnels{}), options);
+  }
+  template <class F, class... Os>
+  void add_batch_stage(std::string_view name, F body, Into<Os...> out, BatchOptions options = {}) {
+    add_batch_stage(name, std::move(body), From<>(NoTunnels{}), out, options);
   }
 
   /// Adds several item-form stages in one persistent kernel; each warp works on the stage that has most work.
@@ -310,6 +348,18 @@ class Pipeline final : private OpenEnds, private BufferAccess {
       d.into.push_back(tasks);
     }
     return d;
+  }
+
+  template <unsigned Outlets, unsigned Inlets>
+  void add_batches(StageDescription stage, BatchOptions const& options, BatchStage::Body call) {
+    TunnelBase const* const from = stage.from.empty() ? nullptr : stage.from.front();
+    auto batch = std::make_shared<BatchStage>(stage.name, from, stage.into, options, std::move(call));
+    auto const run = [batch](StageEnds const& all) {
+      BatchRunner<Outlets, Inlets> runner{batch.get()};
+      auto const ends = make_ends<BatchRunner<Outlets, Inlets>>(all);
+      run_persistent(StageThread{}, runner, ends);
+    };
+    add_cpu({std::move(stage), {}, run, batch});
   }
 
   // The Unit parameter keeps instantiations of units compiled with and without nvcc apart (launch/cuda.cuh).

@@ -74,9 +74,25 @@ using Problems = std::vector<std::string>;
 
 void check_side(Problems& found, Stage const& stage, TunnelBase const& tunnel, EndOf end) {
   bool const puts = end == EndOf::writers;
-  if ((puts ? tunnel.from_gpu() : tunnel.to_gpu()) == stage.gpu) return;
-  found.push_back(stage.title() + " runs on the " + (stage.gpu ? "GPU" : "CPU") + ", but tunnel '" + tunnel.name() +
-                  "' is " + (puts ? "put" : "got") + " on the " + (stage.gpu ? "CPU" : "GPU"));
+  bool const on_gpu = stage.gpu || stage.description.on_device;
+  if ((puts ? tunnel.from_gpu() : tunnel.to_gpu()) == on_gpu) return;
+  found.push_back(stage.title() + " runs on the " + (on_gpu ? "GPU" : "CPU") + ", but tunnel '" + tunnel.name() +
+                  "' is " + (puts ? "put" : "got") + " on the " + (on_gpu ? "CPU" : "GPU"));
+}
+
+/// A device's end of a tunnel is at the host if batch stages have it, else at the device.
+void check_batches(Problems& found, std::vector<Stage> const& stages, DeclaredTunnel const& t, EndOf end) {
+  bool batches = false;
+  bool kernels = false;
+  for (std::size_t const s : stages_at(stages, *t.base, end)) {
+    batches = batches || stages[s].description.on_device;
+    kernels = kernels || stages[s].gpu;
+  }
+  std::string const done = end == EndOf::writers ? " is put by" : " is got by";
+  if (batches && kernels)
+    found.push_back(t.title() + done + " a batch stage and a kernel: give each a tunnel of its own");
+  if (batches && t.base->config().low_latency)
+    found.push_back(t.title() + done + " a batch stage, which does not look at single items: leave out low_latency");
 }
 
 void check_stages(Problems& found, std::vector<Stage> const& stages) {
@@ -136,6 +152,7 @@ std::vector<std::string> find_problems(Graph const& graph, std::vector<Stage> co
   check_pins(found, graph);
   for (DeclaredTunnel const& t : graph.tunnels()) {
     check_branches(found, graph, stages, t);
+    for (EndOf const end : {EndOf::writers, EndOf::readers}) check_batches(found, stages, t, end);
     check_ends(found, stages, t);
   }
   return found;

@@ -131,6 +131,9 @@ bool Graph::has_reader(TunnelBase const& tunnel) const {
 Home Graph::home_of_end(TunnelBase const& tunnel, EndOf end) const {
   bool const puts = end == EndOf::writers;
   if (!(puts ? tunnel.from_gpu() : tunnel.to_gpu())) return at_host;
+  for (CpuStageDescription const& c : cpu_) {
+    if (c.stage.on_device && contains(puts ? c.stage.into : c.stage.from, &tunnel)) return at_host;
+  }
   for (DeclaredKernel const& k : kernels_) {
     for (StageDescription const& stage : k.description.stages) {
       if (contains(puts ? stage.into : stage.from, &tunnel)) return k.home;

@@ -121,7 +121,8 @@ class Graph {
   /// Whether a stage or an open end puts into the tunnel, or gets from it.
   [[nodiscard]] bool has_writer(TunnelBase const& tunnel) const;
   [[nodiscard]] bool has_reader(TunnelBase const& tunnel) const;
-  /// The home where the tunnel is put, or got: that of the first kernel that does it, else the pipeline's own device.
+  /// The home where the tunnel is put, or got: the host's if a CPU thread does it; else that of the first kernel that
+  /// does, or the pipeline's own device.
   [[nodiscard]] Home home_of_end(TunnelBase const& tunnel, EndOf end) const;
   /// A CPU stage has the ends of all branches: its own tunnels first, then the further branches of each.
   [[nodiscard]] StageDescription with_branches(StageDescription stage) const;

@@ -222,9 +222,10 @@ void Placement::place_whole(PlacedTunnel& tunnel) {
 // place.
 void Placement::settle(PlacedTunnel& tunnel) {
   if (!tunnel.crosses() || tunnel.way.carrier != nullptr) return;
-  bool const between = tunnel.base->direction() == Direction::gpu_to_gpu;
-  MovementChoice const choice =
-      table().choose(tunnel.base->direction(), tunnel.base->item_bytes(), between ? BusUse::peer : bus_use());
+  bool const between = tunnel.is_between_devices();
+  bool const there = tunnel.direction() == BusDirection::to_device;
+  Direction const way = between ? Direction::gpu_to_gpu : there ? Direction::cpu_to_gpu : Direction::gpu_to_cpu;
+  MovementChoice const choice = table().choose(way, tunnel.base->item_bytes(), between ? BusUse::peer : bus_use());
   Carrier const* const chosen = find_carrier(choice.movement);
   if (!between) chosen->settle(homes_, tunnel);
   tunnel.way.carrier = chosen;

@@ -57,6 +57,7 @@ class Preparer {
     for (PlacedTunnel const& t : layout_.placement.tunnels()) stage_puts(t);
     for (std::size_t k = 0; k < graph_.kernels().size(); ++k) place_slice(k);
     for (std::size_t k = 0; k < graph_.kernels().size(); ++k) place_data(k);
+    place_batches();
     build_monitors(layout_);
     prepared_.is_current = true;
   }
@@ -338,6 +339,14 @@ class Preparer {
     std::size_t const stage = stages_of_kernel(prepared_.stages, k).front();
     data->place(homes_.backend(kernel.home), prepared_.grids[k], homes_.control(kernel.home),
                 static_cast<std::uint32_t>(stage), prepared_.slices[k]);
+  }
+
+  void place_batches() {
+    for (CpuStageDescription const& stage : graph_.cpu()) {
+      if (!stage.batch) continue;
+      Backend& device = homes_.backend(homes_.find(stage.batch->options().device).value_or(own_device));
+      stage.batch->place(homes_.plan(at_host), device.is_host() ? &device : nullptr);
+    }
   }
 
   /// What a yielding kernel keeps from launch to launch.

@@ -90,9 +90,11 @@ inline std::ostream& operator<<(std::ostream& out, Seen const& s) {
 }
 
 /// How a stage is written. Loops of one outlet: for_each, the paper's get loop, next, for_each_warp, for_each_block; of
-/// two: the get loop. item and value: the library's loop. spans: CPU threads, many items in one call.
-enum class Style : std::uint8_t { for_each, get, next, warp, block, item, value, spans };
-inline constexpr char const* style_names[] = {"for_each", "get", "next", "warp", "block", "item", "value", "spans"};
+/// two: the get loop. item and value: the library's loop. spans: CPU threads, many items in one call. batch: a batch
+/// stage; of a GPU stage, its batches lie on the device.
+enum class Style : std::uint8_t { for_each, get, next, warp, block, item, value, spans, batch };
+inline constexpr char const* style_names[] = {"for_each", "get",   "next",  "warp", "block",
+                                              "item",     "value", "spans", "batch"};
 
 struct StageSpec {
   bool gpu = false;
@@ -405,6 +407,31 @@ class Generator {
   std::mt19937_64 random_;
   PipelineSpec p_;
 };
+
+/// Makes batch stages of some of the pipeline's stages, by numbers of its own: so a seed makes what it made before.
+/// `on_device`: of GPU stages, too.
+inline void draw_batches(PipelineSpec& p, bool on_device) {
+  std::mt19937_64 random(mix(p.seed));
+  for (std::size_t s = 0; s < p.stages.size(); ++s) {
+    StageSpec& stage = p.stages[s];
+    bool const is_single = std::ranges::count(p.stages, stage.like, &StageSpec::like) == 1;
+    if (stage.from.size() != 1 || stage.in_group || !is_single || random() % 2 == 0) continue;
+    if (stage.gpu && !on_device) continue;
+    bool has_room = true;
+    for (std::size_t j = 0; j < stage.into.size(); ++j) {
+      Gain const gain = stage.rule.gain[j];
+      std::size_t const most = gain == Gain::some || gain == Gain::cycle ? 2 : 1;
+      has_room = has_room && p.tunnels[stage.into[j]].config.capacity_items >= most;
+    }
+    if (!has_room) continue;
+    stage.style = Style::batch;
+    stage.threads = stage.blocks = 1;
+    stage.last_words = false;
+    if (!stage.gpu) continue;
+    for (std::size_t const t : stage.from) p.tunnels[t].config.low_latency = false;
+    for (std::size_t const t : stage.into) p.tunnels[t].config.low_latency = false;
+  }
+}
 
 /// A pipeline of `spec` that can run, and what its stages have got.
 class RandomPipeline {

@@ -2,6 +2,7 @@
 // data: each pair of a functor and a number of ends is a kernel. Every size of item has a unit of its own: 16 to 19
 // kernels are minutes of nvcc's time.
 #pragma once
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -263,6 +264,53 @@ struct SpanLoop : Duty<T> {
   }
 };
 
+/// A batch stage, whose kernels do the work, or its body itself.
+template <class T>
+struct Batches {
+  static constexpr unsigned in_flight = 3;
+  struct Work : Duty<T> {
+    T const* in;
+    std::size_t count;
+    T* out[most_ends];
+    std::uint32_t* made;  // for each inlet
+    HIWAY_DEVICE void operator()() const {
+      if (hiway::thread_index() != 0) return;
+      for (unsigned j = 0; j < most_ends; ++j) made[j] = 0;
+      for (std::size_t i = 0; i < count; ++i) {
+        Key const key = in[i].words[0];
+        this->note(in[i], {});
+        for (unsigned j = 0; j < this->rule.inlets; ++j)
+          for (unsigned n = this->rule.puts(key, j), k = 0; k < n; ++k)
+            out[j][made[j]++].fill(this->rule.child(key, j, k));
+      }
+    }
+  };
+
+  Duty<T> duty;
+  bool launches;
+  std::shared_ptr<std::vector<std::uint32_t>> made =
+      std::make_shared<std::vector<std::uint32_t>>(in_flight * most_ends);
+  unsigned calls = 0;
+
+  void operator()(hiway::Batch<T const> in, hiway::Stream stream) { run(in, nullptr, 0, stream); }
+  void operator()(hiway::Batch<T const> in, hiway::Batch<T> a, hiway::Stream stream) { run(in, &a, 1, stream); }
+  void operator()(hiway::Batch<T const> in, hiway::Batch<T> a, hiway::Batch<T> b, hiway::Stream stream) {
+    hiway::Batch<T> const out[] = {a, b};
+    run(in, out, 2, stream);
+  }
+  void run(hiway::Batch<T const> in, hiway::Batch<T> const* out, unsigned inlets, hiway::Stream stream) {
+    std::uint32_t* const own = made->data() + calls++ % in_flight * most_ends;
+    Work work{duty, in.data(), in.size(), {}, own};
+    for (unsigned j = 0; j < inlets; ++j) work.out[j] = out[j].data();
+    if (launches) {
+      stream.launch(work, 1, 2);
+    } else {
+      work();
+    }
+    for (unsigned j = 0; j < inlets; ++j) launches ? out[j].resize_on_device(own + j) : out[j].resize(own[j]);
+  }
+};
+
 template <class T>
 class RandomPipelineOf final : public RandomPipeline {
  public:
@@ -301,6 +349,19 @@ class RandomPipelineOf final : public RandomPipeline {
   }
   [[nodiscard]] hiway::GpuStageOptions gpu_options(StageSpec const& stage) const {
     return {.blocks = stage.blocks, .threads_per_block = stage.threads};
+  }
+  /// Of so many items that what may be made of them finds room: two of each, at most.
+  [[nodiscard]] hiway::BatchOptions batch_options(StageSpec const& stage) const {
+    std::size_t most = spec_.tunnels[stage.from[0]].config.capacity_items;
+    for (std::size_t j = 0; j < stage.into.size(); ++j) {
+      std::size_t const room = spec_.tunnels[stage.into[j]].config.capacity_items;
+      Gain const gain = stage.rule.gain[j];
+      most = std::min(most, gain == Gain::some || gain == Gain::cycle ? room / 2 : room);
+    }
+    return {.max_items = most,
+            .min_items = 1 + spec_.seed / 8 % most,
+            .in_flight = 1 + static_cast<unsigned>(spec_.seed / 16 % Batches<T>::in_flight),
+            .device = stage.gpu ? 0 : -1};
   }
   /// In every second pipeline those that may yield do.
   template <std::size_t Outlets>
@@ -352,6 +413,8 @@ class RandomPipelineOf final : public RandomPipeline {
           pipe_.add_cpu_stage(name, SpanLoop<T>{duty(s)}, in, out, {.threads = stage.threads});
           return;
         }
+        if (stage.style == Style::batch)
+          return pipe_.add_batch_stage(name, Batches<T>{duty(s), spec_.seed % 8 == 3}, in, out, batch_options(stage));
       }
       if constexpr (sizeof...(Is) == 1 || !hiway::stays_in_slot<T>) add(stage, name, Loop<T>{duty(s)}, in, out);
     }

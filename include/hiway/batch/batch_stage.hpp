@@ -1,0 +1,74 @@
+// BatchStage: a batch stage as the pipeline keeps it. One CPU thread runs it: it gets a batch, calls the body, and when
+// the stream has done what the body gave it, puts what was made and ends the batch's tasks (lib/batch/batch_stage.cpp).
+#pragma once
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hiway/batch.hpp"
+#include "hiway/persistent.hpp"
+#include "hiway/tunnel.hpp"
+
+namespace hiway {
+
+class Arena;
+
+class BatchStage {
+ public:
+  /// Calls the user's body for one batch: that got, null for a stage that gets none, and those to be made.
+  using Body = std::function<void(detail::RawBatch const* got, detail::RawBatch const* made, Stream stream)>;
+
+  /// `from`: null if it gets nothing. *Throws* ConfigError.
+  BatchStage(std::string name, TunnelBase const* from, std::vector<TunnelBase*> const& into, BatchOptions options,
+             Body body);
+
+  [[nodiscard]] BatchOptions const& options() const { return options_; }
+  /// Takes the batches' memory from `memory`, at prepare(). `device`: what runs the body's kernels; null if it is a
+  /// GPU's pipeline, and the stage on the CPU.
+  void place(Arena& memory, Backend* device);
+  /// The whole run, on its thread.
+  void run(OutletView const* from, InletView const* into);
+
+ private:
+  friend class BatchRun;
+
+  /// Of a tunnel that it gets from, or puts into.
+  struct End {
+    std::size_t item_bytes = 0;
+    std::size_t capacity = 0;  ///< in items
+  };
+  /// One batch under way.
+  struct Place {
+    std::byte* got = nullptr;
+    std::vector<std::byte*> made{};  ///< by inlet
+  };
+
+  std::string title_;
+  std::optional<End> from_;
+  std::vector<End> into_;
+  BatchOptions options_;
+  Body body_;
+  std::vector<Place> places_;
+  Backend* device_ = nullptr;
+  std::unique_ptr<Backend> own_device_;  ///< of a stage on the CPU, where the pipeline's device is a GPU
+};
+
+/// BatchStage::run, with as many ends as the stage has.
+template <unsigned Outlets, unsigned Inlets>
+struct BatchRunner {
+  static constexpr unsigned outlet_count = Outlets;
+  static constexpr unsigned inlet_count = Inlets;
+  static constexpr unsigned stage_count = 1;
+
+  BatchStage* stage;
+
+  template <class Machine>
+  void operator()(Machine, OutletView const* from, InletView const* into) {
+    stage->run(Outlets == 0 ? nullptr : from, into);
+  }
+};
+
+}  // namespace hiway

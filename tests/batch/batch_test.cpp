@@ -1,0 +1,404 @@
+// Stages that work on batches.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "hiway/hiway.hpp"
+#include "tests/device.hpp"
+
+namespace {
+
+using namespace hiway;
+using namespace std::chrono_literals;
+using hiway_tests::bounded;
+using hiway_tests::text_of_error;
+using testing::HasSubstr;
+
+auto numbers(int n) {
+  return [n](Inlet<int> out) {
+    for (int i = 1; i <= n; ++i) out.put_h(i);
+  };
+}
+std::vector<int> upto(int n) {
+  std::vector<int> all(static_cast<std::size_t>(n));
+  std::iota(all.begin(), all.end(), 1);
+  return all;
+}
+
+struct Square {
+  int const* in;
+  int* out;
+  std::size_t count;
+  HIWAY_DEVICE void operator()() const {
+    for (std::size_t i = thread_index(); i < count; i += thread_count()) out[i] = in[i] * in[i];
+  }
+};
+auto const square = [](Batch<int const> in, Batch<int> out, Stream stream) {
+  out.resize(in.size());
+  stream.launch(Square{in.data(), out.data(), in.size()}, 1, 32);
+};
+
+/// What comes out of a batch stage between CPU stages, in two runs; its batches lie on `device`.
+std::vector<int> squares_of(int n, BatchOptions options, std::size_t capacity = 64) {
+  bool const on_device = options.device >= 0;
+  Pipeline pipe(bounded());
+  auto& there = pipe.create_tunnel<int>("there", on_device ? Direction::cpu_to_gpu : Direction::cpu_to_cpu,
+                                        {.capacity_items = capacity});
+  auto& back = pipe.create_tunnel<int>("back", on_device ? Direction::gpu_to_cpu : Direction::cpu_to_cpu,
+                                       {.capacity_items = capacity});
+  std::vector<int> all;
+  pipe.add_cpu_stage("feed", numbers(n), into(there));
+  pipe.add_batch_stage("square", square, from(there), into(back), options);
+  pipe.add_cpu_stage(
+      "keep", [&](int const& x) { all.push_back(x); }, from(back));
+  pipe.run();
+  pipe.run();
+  return all;
+}
+std::vector<int> expected_squares(int n) {
+  std::vector<int> all;
+  for (int run = 0; run < 2; ++run)
+    for (int i = 1; i <= n; ++i) all.push_back(i * i);
+  return all;
+}
+
+TEST(Batches, BetweenCpuStagesKeepTheirOrder) {
+  EXPECT_EQ(squares_of(5000, {}), expected_squares(5000));
+  EXPECT_EQ(squares_of(1000, {.max_items = 1, .in_flight = 1}), expected_squares(1000));
+  EXPECT_EQ(squares_of(1000, {.max_items = 7, .in_flight = 5}), expected_squares(1000));
+  EXPECT_EQ(squares_of(10, {}, 1), expected_squares(10));
+  EXPECT_EQ(squares_of(0, {}), expected_squares(0));
+}
+
+TEST(Batches, OnTheDeviceKeepTheirOrder) {
+  EXPECT_EQ(squares_of(5000, {.device = 0}), expected_squares(5000));
+  EXPECT_EQ(squares_of(1000, {.max_items = 7, .in_flight = 5, .device = 0}), expected_squares(1000));
+}
+
+struct AddOne {
+  HIWAY_DEVICE int operator()(int const& x) const { return x + 1; }
+};
+
+TEST(Batches, BetweenKernels) {
+  for (Movement const movement : {Movement::automatic, Movement::direct, Movement::dma}) {
+    Pipeline pipe(bounded());
+    auto& in = pipe.create_tunnel<int>("in", Direction::cpu_to_gpu);
+    auto& there = pipe.create_tunnel<int>("there", Direction::gpu_to_gpu, {.movement = movement});
+    auto& back = pipe.create_tunnel<int>("back", Direction::gpu_to_gpu, {.movement = movement});
+    auto& out = pipe.create_tunnel<int>("out", Direction::gpu_to_cpu);
+    long sum = 0;
+    pipe.add_cpu_stage("feed", numbers(3000), into(in));
+    pipe.add_gpu_stage("before", AddOne{}, from(in), into(there));
+    pipe.add_batch_stage("square", square, from(there), into(back), {.max_items = 100, .device = 0});
+    pipe.add_gpu_stage("after", AddOne{}, from(back), into(out));
+    pipe.add_cpu_stage(
+        "sum", [&](int const& x) { sum += x; }, from(out));
+    pipe.run();
+    long right = 0;
+    for (long i = 1; i <= 3000; ++i) right += (i + 1) * (i + 1) + 1;
+    EXPECT_EQ(sum, right);
+  }
+}
+
+struct KeepEven {
+  int const* in;
+  std::size_t count;
+  int* out;
+  std::uint32_t* kept;
+  HIWAY_DEVICE void operator()() const {
+    if (thread_index() != 0) return;
+    std::uint32_t n = 0;
+    for (std::size_t i = 0; i < count; ++i)
+      if (in[i] % 2 == 0) out[n++] = in[i];
+    *kept = n;
+  }
+};
+
+TEST(Batches, TheDeviceAloneKnowsHowManyItemsThereAre) {
+  constexpr unsigned in_flight = 2;
+  Pipeline pipe(bounded());
+  auto& there = pipe.create_tunnel<int>("there", Direction::cpu_to_gpu);
+  auto& back = pipe.create_tunnel<int>("back", Direction::gpu_to_cpu);
+  Buffer<std::uint32_t>& counts = pipe.create_buffer<std::uint32_t>(in_flight);
+  std::vector<int> all;
+  pipe.add_cpu_stage("feed", numbers(1000), into(there));
+  pipe.add_batch_stage("even",
+                       [&, n = 0u](Batch<int const> in, Batch<int> out, Stream stream) mutable {
+                         std::uint32_t* const count = &counts.view()[n++ % in_flight];
+                         stream.launch(KeepEven{in.data(), in.size(), out.data(), count}, 1, 32);
+                         out.resize_on_device(count);
+                       },
+                       from(there), into(back), {.max_items = 50, .in_flight = in_flight, .device = 0});
+  pipe.add_cpu_stage(
+      "keep", [&](int const& x) { all.push_back(x); }, from(back));
+  pipe.run();
+  std::vector<int> right = upto(1000);
+  std::erase_if(right, [](int x) { return x % 2 != 0; });
+  EXPECT_EQ(all, right);
+}
+
+TEST(Batches, WaitForTheLeastButNotForLong) {
+  Pipeline pipe(bounded());
+  auto& t = pipe.create_tunnel<int>("t", Direction::cpu_to_cpu);
+  std::vector<std::size_t> sizes;
+  pipe.add_cpu_stage(
+      "feed",
+      [](Inlet<int> out) {
+        for (int i = 0; i < 35; ++i) {
+          out.put_h(i);
+          std::this_thread::sleep_for(200us);
+        }
+      },
+      into(t));
+  pipe.add_batch_stage("sizes", [&](Batch<int const> in, Stream) { sizes.push_back(in.size()); }, from(t),
+                       {.max_items = 16, .min_items = 10, .max_wait = 1s});
+  auto const begin = std::chrono::steady_clock::now();
+  pipe.run();
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, 1s) << "the last five wait for more";
+  ASSERT_FALSE(sizes.empty());
+  EXPECT_EQ(std::accumulate(sizes.begin(), sizes.end(), std::size_t{0}), 35u);
+  for (std::size_t i = 0; i + 1 < sizes.size(); ++i) EXPECT_GE(sizes[i], 10u);
+}
+
+TEST(Batches, ASourceMakesThemUntilItMakesNothing) {
+  Pipeline pipe(bounded());
+  auto& t = pipe.create_tunnel<int>("t", Direction::cpu_to_cpu, {.capacity_items = 16});
+  auto& u = pipe.create_tunnel<int>("u", Direction::cpu_to_cpu, {.capacity_items = 16});
+  int next = 0;
+  pipe.add_batch_stage(
+      "make",
+      [&](Batch<int> out, Batch<int> negative, Stream) {
+        std::size_t const n = next == 100 ? 0 : 10;
+        out.resize(n);
+        negative.resize(n / 10);
+        for (int& x : out.span()) x = ++next;
+        for (int& x : negative.span()) x = -next;
+      },
+      into(t, u));
+  std::vector<int> all;
+  long negatives = 0;
+  pipe.add_batch_stage(
+      "keep", [&](Batch<int const> in, Stream) { all.insert(all.end(), in.span().begin(), in.span().end()); }, from(t));
+  pipe.add_cpu_stage(
+      "sum", [&](int const& x) { negatives += x; }, from(u));
+  pipe.run();
+  EXPECT_EQ(all, upto(100));
+  EXPECT_EQ(negatives, -(10 + 20 + 30 + 40 + 50 + 60 + 70 + 80 + 90 + 100));
+}
+
+struct Await {
+  std::atomic<bool> const* open;
+  HIWAY_DEVICE void operator()() const {
+    while (!*open) std::this_thread::yield();
+  }
+};
+
+// The kernel of the first batch ends when the body has been called for the second one.
+TEST(Batches, SeveralAreUnderWay) {
+  Pipeline pipe(bounded());
+  auto& t = pipe.create_tunnel<int>("t", Direction::cpu_to_cpu);
+  std::atomic<bool> open{false};
+  int bodies = 0;
+  pipe.add_cpu_stage("feed", numbers(4), into(t));
+  pipe.add_batch_stage("work",
+                       [&](Batch<int const>, Stream stream) {
+                         if (++bodies == 2) open = true;
+                         stream.launch(Await{&open}, 1, 1);
+                       },
+                       from(t), {.max_items = 2, .min_items = 2, .max_wait = 10s, .in_flight = 2});
+  pipe.run();
+  EXPECT_EQ(bodies, 2);
+}
+
+// A tunnel of the circle ends when nothing is under way: no task ends before what was made of it is put.
+TEST(Batches, InACircleEndWhenAllIsDone) {
+  for (int const device : {-1, 0}) {
+    Direction const way = device < 0 ? Direction::cpu_to_cpu : Direction::gpu_to_gpu;
+    Pipeline pipe(bounded());
+    auto& in = pipe.create_tunnel<int>("in", device < 0 ? Direction::cpu_to_cpu : Direction::cpu_to_gpu);
+    auto& turn = pipe.create_tunnel<int>("turn", way, {.capacity_items = 4096, .planned = true});
+    auto& out = pipe.create_tunnel<int>("out", device < 0 ? Direction::cpu_to_cpu : Direction::gpu_to_cpu);
+    long sum = 0;
+    pipe.add_cpu_stage("feed", numbers(500), into(in));
+    pipe.add_batch_stage("enter",
+                         [](Batch<int const> got, Batch<int> made, Stream) {
+                           made.resize(got.size());
+                           std::ranges::copy(got.span(), made.data());
+                         },
+                         from(in), into(turn), {.device = device});
+    pipe.add_batch_stage("turn",
+                         [](Batch<int const> got, Batch<int> again, Batch<int> done, Stream) {
+                           std::size_t more = 0;
+                           std::size_t over = 0;
+                           for (int const x : got.span()) {
+                             if (x > 0) again.data()[more++] = x - 100;
+                             if (x <= 0) done.data()[over++] = x;
+                           }
+                           again.resize(more);
+                           done.resize(over);
+                         },
+                         from(turn), into(turn, out), {.max_items = 32, .device = device});
+    pipe.add_cpu_stage(
+        "sum", [&](int const& x) { sum += x; }, from(out));
+    pipe.run();
+    long right = 0;
+    for (int i = 1; i <= 500; ++i) right += i - (i + 99) / 100 * 100;
+    EXPECT_EQ(sum, right);
+  }
+}
+
+// While what was made waits for room, its task keeps the circle from ending.
+TEST(Batches, NoTaskEndsBeforeWhatWasMadeOfItIsPut) {
+  Pipeline pipe(bounded());
+  auto& in = pipe.create_tunnel<int>("in", Direction::cpu_to_cpu);
+  auto& turn = pipe.create_tunnel<int>("turn", Direction::cpu_to_cpu, {.planned = true});
+  auto& steps = pipe.create_tunnel<int>("steps", Direction::cpu_to_cpu, {.capacity_items = 1});
+  int seen = 0;
+  pipe.add_cpu_stage("feed", numbers(1), into(in));
+  pipe.add_cpu_stage(
+      "enter", [](int const& x) { return x; }, from(in), into(turn));
+  pipe.add_batch_stage("turn",
+                       [](Batch<int const> got, Batch<int> step, Batch<int> again, Stream) {
+                         int const x = got.span().front();
+                         step.resize(1);
+                         step.span().front() = x;
+                         again.resize(x < 10 ? 1 : 0);
+                         again.data()[0] = x + 1;
+                       },
+                       from(turn), into(steps, turn), {.max_items = 1, .in_flight = 1});
+  pipe.add_cpu_stage(
+      "slow",
+      [&](int const&) {
+        ++seen;
+        std::this_thread::sleep_for(5ms);
+      },
+      from(steps));
+  pipe.run();
+  EXPECT_EQ(seen, 10);
+}
+
+TEST(Batches, SeveralStagesShareATunnel) {
+  Pipeline pipe(bounded());
+  auto& t = pipe.create_tunnel<int>("t", Direction::cpu_to_cpu);
+  auto& u = pipe.create_tunnel<int>("u", Direction::cpu_to_cpu);
+  long sum = 0;
+  pipe.add_cpu_stage("feed", numbers(2000), into(t));
+  pipe.add_batch_stage("one", square, from(t), into(u), {.max_items = 10});
+  pipe.add_batch_stage("two", square, from(t), into(u), {.max_items = 20});
+  pipe.add_cpu_stage(
+      "three", [](int const& x, Inlet<int> out) { out.put_h(x * x); }, from(t), into(u));
+  pipe.add_cpu_stage(
+      "sum", [&](int const& x) { sum += x; }, from(u));
+  pipe.run();
+  EXPECT_EQ(sum, 2000L * 2001 * 4001 / 6);
+}
+
+/// The text of the error of a run whose batch stage is `body`.
+template <class Body>
+std::string error_of(Body body, std::size_t capacity = 64) {
+  Pipeline pipe(bounded());
+  auto& t = pipe.create_tunnel<int>("t", Direction::cpu_to_cpu);
+  auto& u = pipe.create_tunnel<int>("u", Direction::cpu_to_cpu, {.capacity_items = capacity});
+  pipe.add_cpu_stage("feed", numbers(100), into(t));
+  pipe.add_batch_stage("bad", body, from(t), into(u), {.max_items = 20, .min_items = 20, .max_wait = 1s});
+  pipe.add_cpu_stage(
+      "sink", [](int const&) {}, from(u));
+  return text_of_error<StageError>([&] { pipe.run(); });
+}
+
+struct Throw {
+  HIWAY_DEVICE void operator()() const {
+    if (thread_index() == 3) throw std::runtime_error("lane 3");
+  }
+};
+
+TEST(Batches, WhatGoesWrongIsNamed) {
+  EXPECT_EQ(error_of([](Batch<int const>, Batch<int>, Stream) { throw std::runtime_error("no"); }), "stage 'bad': no");
+  EXPECT_EQ(error_of([](Batch<int const>, Batch<int>, Stream) {}),
+            "stage 'bad': the body returned without the size of a batch that it makes: call resize");
+  EXPECT_EQ(error_of([](Batch<int const>, Batch<int> out, Stream) {
+              out.resize(1);
+              out.resize(1);
+            }),
+            "stage 'bad': the size of a batch is set twice: resize is called once for each");
+  EXPECT_EQ(error_of([](Batch<int const> in, Batch<int> out, Stream) { out.resize(in.size()); }, 16),
+            "stage 'bad': a batch of 20 items is made, and its tunnel holds 16");
+  std::uint32_t const many = 1000;
+  EXPECT_EQ(error_of([&](Batch<int const>, Batch<int> out, Stream) { out.resize_on_device(&many); }),
+            "stage 'bad': a batch of 1000 items was made on the device, and its tunnel holds 64");
+  EXPECT_THAT(error_of([](Batch<int const>, Batch<int> out, Stream stream) {
+                out.resize(0);
+                stream.launch(Throw{}, 1, 32);
+              }),
+              HasSubstr("lane 3"));
+  EXPECT_THAT(error_of([](Batch<int const>, Batch<int> out, Stream stream) {
+                out.resize(0);
+                stream.launch(Throw{}, 0, 32);
+              }),
+              HasSubstr("stage 'bad'"));
+}
+
+std::string refusal_of(BatchOptions options) {
+  Pipeline pipe(bounded());
+  auto& t = pipe.create_tunnel<int>("t", Direction::cpu_to_cpu, {.capacity_items = 16});
+  return text_of_error<ConfigError>([&] {
+    pipe.add_batch_stage(
+        "bad", [](Batch<int const>, Stream) {}, from(t), options);
+    pipe.prepare();
+  });
+}
+
+TEST(Batches, OptionsThatCannotBeAreRefused) {
+  EXPECT_EQ(refusal_of({.max_items = 17}),
+            "stage 'bad': max_items (17) is more than tunnel 't' holds, capacity_items (16)");
+  EXPECT_EQ(refusal_of({.max_items = 8, .min_items = 9}), "stage 'bad': min_items (9) is more than max_items (8)");
+  EXPECT_EQ(refusal_of({.max_wait = -1us}), "stage 'bad': max_wait is negative: -1 us");
+  EXPECT_EQ(refusal_of({.in_flight = 0}), "stage 'bad': in_flight must be at least 1");
+  EXPECT_THAT(refusal_of({.device = 0}), HasSubstr("stage 'bad' runs on the GPU, but tunnel 't' is got on the CPU"));
+}
+
+TEST(Batches, DoNotShareADevicesEndWithAKernel) {
+  Pipeline pipe(bounded());
+  auto& t = pipe.create_tunnel<int>("t", Direction::cpu_to_gpu, {.low_latency = true});
+  auto& u = pipe.create_tunnel<int>("u", Direction::gpu_to_cpu);
+  pipe.add_cpu_stage("feed", numbers(1), into(t));
+  pipe.add_gpu_stage("kernel", AddOne{}, from(t), into(u));
+  pipe.add_batch_stage("batches", square, from(t), into(u), {.device = 0});
+  pipe.add_cpu_stage(
+      "sink", [](int const&) {}, from(u));
+  std::string const text = text_of_error<ConfigError>([&] { pipe.prepare(); });
+  EXPECT_THAT(text, HasSubstr("tunnel 't' is got by a batch stage and a kernel: give each a tunnel of its own"));
+  EXPECT_THAT(text, HasSubstr("tunnel 'u' is put by a batch stage and a kernel: give each a tunnel of its own"));
+  EXPECT_THAT(text, HasSubstr("tunnel 't' is got by a batch stage, which does not look at single items"));
+}
+
+// What the stream is at ends first; what waits behind it does not start.
+TEST(Batches, AnAbortedRunLeavesTheStreamAlone) {
+  Pipeline pipe(bounded());
+  auto& t = pipe.create_tunnel<int>("t", Direction::cpu_to_cpu, {.capacity_items = 4});
+  std::atomic<bool> open{false};
+  std::atomic<int> bodies{0};
+  pipe.add_cpu_stage("feed", numbers(1000), into(t));
+  pipe.add_batch_stage("work",
+                       [&](Batch<int const>, Stream stream) {
+                         stream.launch(Await{&open}, 1, 1);
+                         ++bodies;
+                       },
+                       from(t), {.in_flight = 3});
+  pipe.start();
+  while (bodies != 3) std::this_thread::yield();
+  pipe.abort();
+  EXPECT_FALSE(pipe.wait_for(20ms));
+  open = true;
+  EXPECT_EQ(text_of_error<Aborted>([&] { pipe.wait(); }), "the pipeline was aborted");
+  EXPECT_EQ(bodies, 3);
+}
+
+}  // namespace
