@@ -26,11 +26,12 @@ void check_extents(std::string_view stage, Extent grid, Extent block) {
 // ---- buffers
 
 BufferMemories::~BufferMemories() {
-  for (Block const& b : blocks_) homes_.backend(b.home).release(b.memory, b.address);
+  for (Block const& b : blocks_)
+    if (b.is_own) homes_.backend(b.home).release(b.memory, b.address);
 }
 
 void* BufferMemories::allocate(Memory memory, std::size_t bytes, Home home) {
-  blocks_.push_back({home, memory, nullptr, bytes});
+  blocks_.push_back({home, memory, nullptr, bytes, true});
   try {
     void* const address = homes_.backend(home).allocate(memory, bytes, "buffer");
     blocks_.back().address = static_cast<std::byte*>(address);
@@ -173,6 +174,11 @@ void* Pipeline::Core::allocate_buffer(Memory memory, std::size_t count, std::siz
   return buffers_.allocate(memory, bytes_of("buffer", {count, item_bytes}), home);
 }
 
+void Pipeline::Core::note_buffer(void* memory, std::size_t bytes, int device) {
+  run_.require_idle("create_buffer");
+  buffers_.note(static_cast<std::byte*>(memory), bytes, home_of(device));
+}
+
 // ---- open ends
 
 /// The words of a new open end have no value until the next start, so calls are refused until then.
@@ -261,6 +267,7 @@ void Pipeline::add_tunnel(std::unique_ptr<TunnelBase> tunnel) { core_->add_tunne
 void Pipeline::add_stencil(std::unique_ptr<StencilTunnelBase> tunnel) { core_->add_stencil(std::move(tunnel)); }
 void Pipeline::add_cpu(CpuStageDescription description) { core_->add_cpu(std::move(description)); }
 void Pipeline::add_gpu(GpuKernelDescription description) { core_->add_gpu(std::move(description)); }
+void Pipeline::note_buffer(void* memory, std::size_t bytes, int device) { core_->note_buffer(memory, bytes, device); }
 void* Pipeline::allocate_buffer(Memory memory, std::size_t count, std::size_t item_bytes, int device) {
   return core_->allocate_buffer(memory, count, item_bytes, device);
 }

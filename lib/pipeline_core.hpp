@@ -30,6 +30,10 @@ class BufferMemories {
 
   /// *Throws* what Backend::allocate throws.
   [[nodiscard]] void* allocate(Memory memory, std::size_t bytes, Home home);
+  /// Memory of the user's.
+  void note(std::byte* address, std::size_t bytes, Home home) {
+    blocks_.push_back({home, Memory::device, address, bytes, false});
+  }
   /// The backend of the device that a buffer lies on.
   [[nodiscard]] Backend& backend_of(void const* buffer) const;
 
@@ -39,6 +43,7 @@ class BufferMemories {
     Memory memory;
     std::byte* address;
     std::size_t bytes;
+    bool is_own;  ///< the library's, to be freed
   };
 
   Homes& homes_;
@@ -96,6 +101,7 @@ class Pipeline::Core final : public RunInfo {
   void add_cpu(CpuStageDescription description);
   void add_gpu(GpuKernelDescription description);
   void* allocate_buffer(Memory memory, std::size_t count, std::size_t item_bytes, int device);
+  void note_buffer(void* memory, std::size_t bytes, int device);
   InletView open_inlet(TunnelBase& tunnel, OpenEndOptions const& options);
   OutletView open_outlet(TunnelBase& tunnel, OpenEndOptions const& options);
   void launch(std::string_view name, DeviceKernel const& kernel, GpuStageOptions const& options);

@@ -138,8 +138,12 @@ class Backend {
   virtual void prepare(std::string_view name, DeviceKernel const& kernel, simt::Grid grid) = 0;
   /// False if a kernel that was not prepared before must wait for running ones to end.
   [[nodiscard]] virtual bool loads_beside_kernels() const = 0;
-  /// How many SMs the kernels may have from now on; 0, or more than there are: all.
-  void keep_to(unsigned processors) { most_processors_ = processors == 0 ? ~0u : processors; }
+  /// What the pipeline may have of the device from now on: so many SMs (0, or more than there are: all), and memory
+  /// from `memory`, if it is not null.
+  void keep_to(unsigned processors, MemoryResource* memory) {
+    most_processors_ = processors == 0 ? ~0u : processors;
+    drawn_.draw_from(memory);
+  }
   /// The number of SMs that they may have, and how many blocks of this kernel fit on one SM at once.
   [[nodiscard]] virtual unsigned processors() const = 0;
   [[nodiscard]] virtual unsigned resident_blocks(DeviceKernel const& kernel, simt::Grid grid) = 0;
@@ -160,6 +164,7 @@ class Backend {
 
  protected:
   unsigned most_processors_ = ~0u;  ///< that the kernels may have
+  detail::DrawnMemory drawn_;
 };
 
 /// A device that a pipeline may run on.

@@ -43,6 +43,7 @@
 namespace hiway {
 
 class Cluster;
+class MemoryResource;
 
 /// Where a tunnel's items are put and where they are got.
 enum class Direction : std::uint8_t { cpu_to_cpu, cpu_to_gpu, gpu_to_cpu, gpu_to_gpu };
@@ -219,6 +220,9 @@ struct PipelineConfig {
   /// How many SMs of each device the pipeline's kernels and its monitor take at most, by the number of their blocks: 0,
   /// or more than there are: all. Stages that fit no longer do not take turns then.
   unsigned multiprocessors = 0;
+  /// Where the library takes its device memory and its pinned memory from (memory.hpp); null: from CUDA, or of the
+  /// emulated device from `new`. *Lifetime*: longer than the pipeline's.
+  MemoryResource* memory = nullptr;
 };
 
 }  // namespace hiway

@@ -3,7 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "hiway/config.hpp"
 
@@ -15,6 +17,67 @@ enum class Memory : std::uint8_t {
   device,   ///< for kernels only
   managed,  ///< moves to the side that touches it
 };
+
+/// Where a pipeline takes its device memory and pinned memory from (PipelineConfig::memory). *Threads*: one at a time
+/// for each pipeline.
+class MemoryResource {
+ public:
+  virtual ~MemoryResource() = default;
+  /// `bytes`, at least 1, aligned to memory_alignment; `kind` is device or pinned, `device` the number of the device
+  /// that uses it (GpuStageOptions::device). May throw anything if there is none; the error of the library's names what
+  /// it was for. Not called while a run is under way, but by calls that ask for memory.
+  [[nodiscard]] virtual void* allocate(Memory kind, std::size_t bytes, int device) = 0;
+  virtual void deallocate(Memory kind, void* address, std::size_t bytes, int device) noexcept = 0;
+};
+inline constexpr std::size_t memory_alignment = 1024;
+
+/// Memory from resources that have allocate(bytes, alignment) and deallocate(address, bytes, alignment), as
+/// std::pmr::memory_resource (for emulated devices) and CUDA's cuda::mr resources have. *Lifetime*: theirs is longer.
+template <class Device, class Pinned>
+class MemoryFrom final : public MemoryResource {
+ public:
+  MemoryFrom(Device& device, Pinned& pinned) : device_(device), pinned_(pinned) {}
+
+  [[nodiscard]] void* allocate(Memory kind, std::size_t bytes, int) override {
+    return kind == Memory::device ? device_.allocate(bytes, memory_alignment)
+                                  : pinned_.allocate(bytes, memory_alignment);
+  }
+  void deallocate(Memory kind, void* address, std::size_t bytes, int) noexcept override {
+    kind == Memory::device ? device_.deallocate(address, bytes, memory_alignment)
+                           : pinned_.deallocate(address, bytes, memory_alignment);
+  }
+
+ private:
+  Device& device_;
+  Pinned& pinned_;
+};
+
+namespace detail {
+
+/// What a backend has taken from a resource of the user's.
+class DrawnMemory {
+ public:
+  /// Null: from none, for what is taken from now on.
+  void draw_from(MemoryResource* resource) { resource_ = resource; }
+  /// Null if there is no resource for such memory. *Throws* ConfigError that names `what`.
+  [[nodiscard]] void* allocate(Memory kind, std::size_t bytes, int device, std::string_view what);
+  /// False if it is not from a resource.
+  bool release(void* address) noexcept;
+
+ private:
+  struct Drawn {
+    void* address;
+    MemoryResource* from;
+    Memory kind;
+    std::size_t bytes;
+    int device;
+  };
+
+  MemoryResource* resource_ = nullptr;
+  std::vector<Drawn> drawn_;
+};
+
+}  // namespace detail
 
 /// A view of a buffer, valid in stage code on the pipeline's device. Copyable, owns nothing.
 template <class T>

@@ -266,6 +266,16 @@ class Pipeline final : private OpenEnds, private BufferAccess {
     return buffer;
   }
 
+  /// A buffer in memory of the user's, of `device` or reached from there. The pipeline does not free it. *Lifetime* of
+  /// the memory: until the pipeline's last use.
+  template <class T>
+  Buffer<T>& create_buffer(View<T> memory, int device = -1) {
+    note_buffer(memory.data, memory.size * sizeof(T), device);
+    auto buffer = std::make_shared<Buffer<T>>(static_cast<BufferAccess&>(*this), memory.data, memory.size);
+    buffers_.push_back(buffer);
+    return *buffer;
+  }
+
   /// Makes a path whose items are timed: call begin_h() where it begins and end_h() where it ends; the item carries the
   /// stamp in between. One of `every` items is sampled. Each run starts without samples; results are in
   /// RunReport::latencies. *Throws* ConfigError while a run is under way.
@@ -420,6 +430,7 @@ class Pipeline final : private OpenEnds, private BufferAccess {
   void add_cpu(CpuStageDescription description);
   void add_gpu(GpuKernelDescription description);
   void* allocate_buffer(Memory memory, std::size_t count, std::size_t item_bytes, int device = -1);
+  void note_buffer(void* memory, std::size_t bytes, int device);
   void launch_kernel(std::string_view name, DeviceKernel kernel, GpuStageOptions options);
   InletView open_inlet(TunnelBase& tunnel, OpenEndOptions const& options) override;
   OutletView open_outlet(TunnelBase& tunnel, OpenEndOptions const& options) override;

@@ -101,8 +101,9 @@ class CudaBackend final : public Backend {
 
   void* allocate(Memory memory, std::size_t bytes, std::string_view what) override {
     Gpu::Current const here(gpu_, name());
-    void* address = nullptr;
     bytes = std::max<std::size_t>(bytes, 1);
+    void* address = drawn_.allocate(memory, bytes, number_, what);
+    if (address != nullptr) return address;
     std::string const whose = std::string(what) + " (" + std::to_string(bytes) + " bytes)";
     switch (memory) {
       case Memory::pinned:
@@ -121,6 +122,7 @@ class CudaBackend final : public Backend {
   }
   void release(Memory memory, void* address) noexcept override {
     Gpu::Current const here(gpu_);
+    if (drawn_.release(address)) return;
     if (memory == Memory::pinned) {
       cudaFreeHost(address);
     } else {

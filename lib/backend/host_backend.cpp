@@ -124,10 +124,14 @@ class HostBackend final : public Backend {
   bool reaches(Backend const&) const override { return hardships_.peers; }
   [[nodiscard]] bool is_host() const override { return true; }
   [[nodiscard]] bool left_behind_by_fork() const override { return device_.left_behind_by_fork(); }
-  void* allocate(Memory, std::size_t bytes, std::string_view what) override {
-    return take_memory(std::max<std::size_t>(bytes, 1), alignment, what);
+  void* allocate(Memory memory, std::size_t bytes, std::string_view what) override {
+    bytes = std::max<std::size_t>(bytes, 1);
+    void* const drawn = drawn_.allocate(memory, bytes, number(), what);
+    return drawn != nullptr ? drawn : take_memory(bytes, alignment, what);
   }
-  void release(Memory, void* address) noexcept override { ::operator delete(address, alignment); }
+  void release(Memory, void* address) noexcept override {
+    if (!drawn_.release(address)) ::operator delete(address, alignment);
+  }
   void upload(void* device, void const* host, std::size_t bytes) override { copy_bytes(device, host, bytes); }
   void download(void* host, void const* device, std::size_t bytes) override { copy_bytes(host, device, bytes); }
   void clear(void* device, std::size_t bytes) override {

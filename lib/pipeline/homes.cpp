@@ -4,8 +4,10 @@
 
 namespace hiway {
 
-Homes::Homes(std::string const& device, RunInfo* run) : run_(run) {
-  devices_.emplace_back().backend = make_backend(device);
+Homes::Homes(PipelineConfig const& config, RunInfo* run)
+    : multiprocessors_(config.multiprocessors), memory_(config.memory), run_(run) {
+  devices_.emplace_back().backend = make_backend(config.device);
+  backend().keep_to(multiprocessors_, memory_);
   host_.words = std::make_unique<Arena>(backend(), Memory::pinned, "tunnels' words");
   host_.managed = std::make_unique<Arena>(backend(), Memory::managed, "managed items");
   host_.control = host_.words->place<Control>();
@@ -36,6 +38,7 @@ Home Homes::add(int number) {
   Device made;
   made.number = number;
   made.backend = make_backend(backend().is_host() ? "simt" : "cuda:" + std::to_string(number));
+  made.backend->keep_to(multiprocessors_, memory_);
   for (Device const& earlier : devices_) {
     made.backend->enable_peer_access(*earlier.backend);
     earlier.backend->enable_peer_access(*made.backend);

@@ -79,7 +79,7 @@ struct DeviceWord {
 class Homes {
  public:
   /// `run` is told to refuse calls on open ends. *Throws* NoDevice.
-  Homes(std::string const& device, RunInfo* run);
+  Homes(PipelineConfig const& config, RunInfo* run);
 
   [[nodiscard]] std::size_t device_count() const { return devices_.size(); }
   /// The homes of the devices, the pipeline's own first.
@@ -121,6 +121,8 @@ class Homes {
  private:
   void give_words(Device& device);
 
+  unsigned multiprocessors_;
+  MemoryResource* memory_;
   RunInfo* run_;
   std::deque<Device> devices_;
   HostMemory host_;

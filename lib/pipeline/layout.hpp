@@ -127,7 +127,7 @@ struct OverNodes {
 struct Layout {
   /// *Throws* NoDevice.
   Layout(PipelineConfig configured, RunInfo* run)
-      : config(std::move(configured)), homes(config.device, run), placement(homes, graph) {
+      : config(std::move(configured)), homes(config, run), placement(homes, graph) {
     if (config.cluster != nullptr) over_nodes = {.node = config.cluster->node(), .count = config.cluster->size()};
   }
 

@@ -76,10 +76,7 @@ class Preparer {
     prepared_.flow = plan_flow(graph_.flow_graph(prepared_.stages));
     found_.insert(found_.end(), prepared_.flow.problems.begin(), prepared_.flow.problems.end());
     // Kernels, their closing kernels, the monitor, a launch.
-    for (Device& d : homes_.devices()) {
-      d.backend->reserve_streams(2 * graph_.kernels().size() + 2);
-      d.backend->keep_to(layout_.config.multiprocessors);
-    }
+    for (Device& d : homes_.devices()) d.backend->reserve_streams(2 * graph_.kernels().size() + 2);
     choose_grids();
     check_tagged();
     check_slices();
