@@ -1,4 +1,4 @@
-// expect: hiway: add_batch_stage: the body takes a Batch<I const> if there is a from(...), then one Batch<O>
+// expect: hiway: add_batch_stage: the body takes a Batch<I const>
 #include <hiway/pipeline.hpp>
 
 int main() {
