@@ -12,6 +12,7 @@
 
 #include "hiway/hiway.hpp"
 #include "tests/device.hpp"
+#include "tests/faults/faulty_device.hpp"
 
 namespace {
 
@@ -377,6 +378,47 @@ TEST(Batches, DoNotShareADevicesEndWithAKernel) {
   EXPECT_THAT(text, HasSubstr("tunnel 't' is got by a batch stage and a kernel: give each a tunnel of its own"));
   EXPECT_THAT(text, HasSubstr("tunnel 'u' is put by a batch stage and a kernel: give each a tunnel of its own"));
   EXPECT_THAT(text, HasSubstr("tunnel 't' is got by a batch stage, which does not look at single items"));
+}
+
+/// A pipeline whose device is no emulated one, with a batch stage on `device`.
+std::vector<int> run_on_gpu(int device) {
+  PipelineConfig config = bounded();
+  config.device = hiway_tests::FaultyDevice::name;
+  Pipeline pipe(config);
+  Direction const way = device < 0 ? Direction::cpu_to_cpu : Direction::cpu_to_gpu;
+  auto& there = pipe.create_tunnel<int>("there", way);
+  auto& back = pipe.create_tunnel<int>("back", Direction::cpu_to_cpu);
+  std::vector<int> all;
+  pipe.add_cpu_stage("feed", numbers(100), into(there));
+  pipe.add_batch_stage("square", square, from(there), into(back), {.device = device});
+  pipe.add_cpu_stage(
+      "keep", [&](int const& x) { all.push_back(x); }, from(back));
+  pipe.run();
+  return all;
+}
+
+// There kernels of a batch stage on the CPU are emulated, too, and its memory is pinned.
+TEST(Batches, OnTheCpuOfAGpusPipeline) {
+  std::vector<std::string> named;
+  for (std::uint64_t n = 1;; ++n) {
+    hiway_tests::FaultyDevice device({.failed_allocation = n});
+    std::string text;
+    try {
+      EXPECT_EQ(run_on_gpu(-1).back(), 100 * 100);
+    } catch (CudaError const& e) {
+      text = e.what();
+    }
+    if (text.empty()) break;
+    EXPECT_EQ(text, device.failed + ": it was told to fail");
+    named.push_back(device.failed);
+  }
+  EXPECT_THAT(named, testing::Contains("stage 'square': its batches"));
+}
+
+TEST(Batches, InAGpusMemoryAreRefused) {
+  hiway_tests::FaultyDevice const device({});
+  EXPECT_EQ(text_of_error<ConfigError>([&] { static_cast<void>(run_on_gpu(0)); }),
+            "stage 'square': batches in a GPU's memory are not there yet");
 }
 
 // What the stream is at ends first; what waits behind it does not start.
