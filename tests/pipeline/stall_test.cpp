@@ -346,6 +346,7 @@ TEST(Stall, TheDeadlineSaysWhatTheRunWaitedFor) {
 
 // Of the two looks that tell a run that has stalled from a slow one, the first has not been before the deadline.
 TEST(Stall, TheDeadlineSaysWhatTheRunWaitedForAlsoIfTheLookBeforeItIsLate) {
+  HIWAY_NEEDS_DEVICE();
   Pipeline pipe([] {
     PipelineConfig config = bounded(milliseconds(300));
     config.stall_after = milliseconds(100);
