@@ -221,11 +221,15 @@ void RunKernels::close_behind_own_kernels() {
   }
 }
 
-/// It yields, and is not through: also when all has ended, its blocks have yet to return.
+/// It yields, and is not through: also when all has ended, its blocks have yet to return. Of a run that aborts a
+/// kernel that is away stays away; but a monitor tells those that are there.
 bool RunKernels::comes_back(Started const& kernel) const {
   ThreadMachine const m;
-  return kernel.news != nullptr && m.load(kernel.news->over, Order::relaxed) == 0 &&
-         !is_aborted(m, *layout_.homes.host().control);
+  if (kernel.news == nullptr || m.load(kernel.news->over, Order::relaxed) != 0) return false;
+  return !is_aborted(m, *layout_.homes.host().control) || (kernel.monitor && has_kernels_at(kernel.home));
+}
+bool RunKernels::has_kernels_at(Home home) const {
+  return std::ranges::any_of(kernels_, [&](Started const& s) { return !s.monitor && s.home == home && !s.done; });
 }
 
 /// The failure of a kernel, if it has failed.

@@ -73,6 +73,8 @@ class RunKernels {
   [[nodiscard]] std::vector<PlacedTunnel const*> fed_by_the_host(std::size_t kernel) const;
   void run_lane(std::size_t kernel, Control& control, std::function<void()> const& body);
   [[nodiscard]] bool comes_back(Started const& kernel) const;
+  /// Whether a stage's kernel there has not ended.
+  [[nodiscard]] bool has_kernels_at(Home home) const;
   bool start_next_slices();
   bool start_next_slice(Started& kernel);
   [[nodiscard]] bool may_start_next(Started const& kernel) const;

@@ -423,6 +423,38 @@ TEST(Yield, APipelineKeepsToThePartOfTheDeviceThatItMayHave) {
   EXPECT_THAT(run_on(2), testing::HasSubstr("do not fit the device at once: they need 3 processors of 2"));
 }
 
+struct OnlyTries {
+  HIWAY_DEVICE void operator()(int const& x, hiway::Inlet<int> more) const {
+    for (int i = 0; i < 2; ++i) {
+      while (!more.try_put(x)) {
+      }
+    }
+  }
+};
+
+// The monitor may be away between two launches when the run aborts; a kernel that stays within a task hears it all the
+// same.
+TEST(Yield, AnAbortReachesAKernelWhoseMonitorIsAway) {
+  HIWAY_NEEDS_DEVICE();
+  hiway::Pipeline pipe(in_slices(microseconds(1)));
+  auto& start = pipe.create_tunnel<int>("start", Direction::cpu_to_gpu);
+  auto& loop = pipe.create_tunnel<int>("loop", Direction::gpu_to_gpu, {.capacity_items = 1, .spill_items = 2});
+  pipe.add_cpu_stage(
+      "feed",
+      [](hiway::Inlet<int> out) {
+        for (int i = 0; i < 9; ++i) out.put_h(i);
+      },
+      hiway::into(start));
+  pipe.add_gpu_stage("again", OnlyTries{}, hiway::from(start, loop), hiway::into(loop),
+                     {.blocks = 1, .threads_per_block = 1});
+  for (int i = 0; i < 30; ++i) {
+    pipe.start();
+    std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    pipe.abort();
+    EXPECT_THROW(pipe.wait(), hiway::Aborted);
+  }
+}
+
 struct Count {
   long count = 0;
   HIWAY_DEVICE long operator()(int const&) { return ++count; }
