@@ -27,6 +27,7 @@ inline constexpr unsigned most_ends = 2;  // outlets, and inlets, of a stage
 /// How many items an item becomes in one inlet: one; one in the inlet that the key chooses, none in others; 0 to 2;
 /// along a cycle 0 to 2, none at depth 0.
 enum class Gain : std::uint8_t { one, split, some, cycle };
+inline constexpr std::size_t most_of(Gain gain) { return gain == Gain::some || gain == Gain::cycle ? 2 : 1; }
 
 /// What a stage puts for an item.
 struct Rule {
@@ -418,11 +419,8 @@ inline void draw_batches(PipelineSpec& p, bool on_device) {
     if (stage.from.size() != 1 || stage.in_group || !is_single || random() % 2 == 0) continue;
     if (stage.gpu && !on_device) continue;
     bool has_room = true;
-    for (std::size_t j = 0; j < stage.into.size(); ++j) {
-      Gain const gain = stage.rule.gain[j];
-      std::size_t const most = gain == Gain::some || gain == Gain::cycle ? 2 : 1;
-      has_room = has_room && p.tunnels[stage.into[j]].config.capacity_items >= most;
-    }
+    for (std::size_t j = 0; j < stage.into.size(); ++j)
+      has_room = has_room && p.tunnels[stage.into[j]].config.capacity_items >= most_of(stage.rule.gain[j]);
     if (!has_room) continue;
     stage.style = Style::batch;
     stage.threads = stage.blocks = 1;

@@ -353,11 +353,8 @@ class RandomPipelineOf final : public RandomPipeline {
   /// Of so many items that what may be made of them finds room: two of each, at most.
   [[nodiscard]] hiway::BatchOptions batch_options(StageSpec const& stage) const {
     std::size_t most = spec_.tunnels[stage.from[0]].config.capacity_items;
-    for (std::size_t j = 0; j < stage.into.size(); ++j) {
-      std::size_t const room = spec_.tunnels[stage.into[j]].config.capacity_items;
-      Gain const gain = stage.rule.gain[j];
-      most = std::min(most, gain == Gain::some || gain == Gain::cycle ? room / 2 : room);
-    }
+    for (std::size_t j = 0; j < stage.into.size(); ++j)
+      most = std::min(most, spec_.tunnels[stage.into[j]].config.capacity_items / most_of(stage.rule.gain[j]));
     return {.max_items = most,
             .min_items = 1 + spec_.seed / 8 % most,
             .in_flight = 1 + static_cast<unsigned>(spec_.seed / 16 % Batches<T>::in_flight),
