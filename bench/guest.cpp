@@ -88,7 +88,7 @@ class Chain {
     go_ = true;
     (void)pipe_.wait();
   }
-  [[nodiscard]] std::uint64_t fed() const { return std::min<std::uint64_t>(next_, last_); }
+  [[nodiscard]] std::uint64_t fed() const { return next_; }
   [[nodiscard]] std::string wrong() const {
     std::uint64_t const put = put_;
     std::uint64_t const each = std::uint64_t{setup_.stages} * setup_.steps;

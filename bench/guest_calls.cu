@@ -113,7 +113,7 @@ std::vector<GuestCall> make_calls(std::string const& device) {
   calls.push_back({"cudaMalloc without an end", [guest, kept = std::make_shared<std::vector<void*>>()] {
                      kept->push_back(nullptr);
                      GUEST_CUDA(cudaMalloc(&kept->back(), 64 * 1024));
-                     if (kept->size() < 4096) return;
+                     if (kept->size() < 65536) return;
                      for (void* one : *kept) GUEST_CUDA(cudaFree(one));
                      kept->clear();
                    }});
