@@ -95,8 +95,6 @@ void Pipeline::Core::add_cpu(CpuStageDescription description) {
   run_.require_idle("add_cpu_stage");
   CpuStageOptions const& o = description.options;
   if (description.batch && description.batch->options().device >= 0) {
-    if (!layout_.homes.backend().is_host())
-      throw ConfigError("stage '" + description.stage.name + "': batches in a GPU's memory are not there yet");
     static_cast<void>(home_of(description.batch->options().device));
     description.stage.on_device = true;
   }

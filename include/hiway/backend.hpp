@@ -82,6 +82,13 @@ class CopyStream {
 };
 
 struct MonitorTable;
+class BatchStream;
+
+/// The device monitor's kernel.
+struct MonitorKernel {
+  CudaKernel cuda{};     ///< empty on the emulated device, which runs its lane body
+  unsigned threads = 0;  ///< of its block: one warp, or one for each of its parts
+};
 
 /// Sets one unit's device table pointer (launch/device_table.hpp) on the current GPU. *Throws* CudaError.
 using TableSetter = void (*)(void const* table);
@@ -129,6 +136,8 @@ class Backend {
   [[nodiscard]] virtual bool peek(std::span<Peek const> copies) = 0;
   /// A stream of copies from or to this device. Not while kernels run.
   [[nodiscard]] virtual std::unique_ptr<CopyStream> open_stream() = 0;
+  /// A stream for the batch stage with this title, for so many batches under way. Not while kernels run.
+  [[nodiscard]] virtual std::unique_ptr<BatchStream> open_batch_stream(std::string title, std::size_t batches) = 0;
 
   /// Makes the streams for `kernels` kernels at once, and for peek, ahead of time: making a stream while kernels run
   /// blocks.
@@ -157,10 +166,7 @@ class Backend {
                                                              simt::Grid grid) = 0;
   /// Sets the device table pointer (launch/device_table.hpp) in every unit. Not while kernels run. *Throws* CudaError.
   virtual void set_device_table(void const* table) = 0;
-  /// The device monitor's kernel; empty on the emulated device, which runs its lane body.
-  [[nodiscard]] virtual CudaKernel monitor_kernel(MonitorTable* table) const = 0;
-  /// Threads of the device monitor's block: one warp, or one for each of its parts.
-  [[nodiscard]] virtual unsigned monitor_threads() const = 0;
+  [[nodiscard]] virtual MonitorKernel monitor(MonitorTable* table) const = 0;
 
  protected:
   unsigned most_processors_ = ~0u;  ///< that the kernels may have

@@ -8,10 +8,9 @@
 #include <type_traits>
 #include <utility>
 
+#include "hiway/batch_stream.hpp"
 #include "hiway/launch/cuda.cuh"
 #include "hiway/persistent.hpp"
-
-struct CUstream_st;  // cudaStream_t points to it
 
 namespace hiway {
 
@@ -47,16 +46,6 @@ struct RawBatch {
 /// *Throws* MisuseError.
 void set_size(RawBatch const& batch, BatchSize size);
 
-/// Where a body's kernels go.
-class BatchWork {
- public:
-  virtual void launch(DeviceKernel kernel, simt::Grid grid) = 0;
-  [[nodiscard]] virtual CUstream_st* cuda() const = 0;
-
- protected:
-  ~BatchWork() = default;
-};
-
 }  // namespace detail
 
 /// Contiguous memory of the stage's device. `T const`: items that the stage has got. `T`: room for those that it makes;
@@ -79,8 +68,8 @@ class Batch {
   void resize(std::size_t items) const requires(!std::is_const_v<T>) {
     detail::set_size(raw_, {.items = items, .on_device = nullptr, .is_set = true});
   }
-  /// Says where the number of items will be, in the batch's memory or any other that the CPU can read, once the stream
-  /// has come so far. More than capacity() end the run with an error.
+  /// Says where the number of items will be, in the stage's device's memory or the CPU's, once the stream has come so
+  /// far. More than capacity() end the run with an error.
   void resize_on_device(std::uint32_t const* count) const requires(!std::is_const_v<T>) {
     detail::set_size(raw_, {.items = 0, .on_device = count, .is_set = true});
   }
@@ -93,10 +82,10 @@ class Batch {
 /// bodies share on the device needs no further order. Copyable, owns nothing. *Lifetime*: the call of the body.
 class Stream {
  public:
-  explicit Stream(detail::BatchWork& work) : work_(&work) {}
+  explicit Stream(BatchStream& stream) : stream_(&stream) {}
 
   /// A cudaStream_t; null on the CPU and on the emulated device.
-  [[nodiscard]] CUstream_st* cuda() const { return work_->cuda(); }
+  [[nodiscard]] CUstream_st* cuda() const { return stream_->cuda(); }
   /// Lets `body()` run on every thread of `blocks` x `threads_per_block` when the stream has come so far; on the CPU
   /// and the emulated device in emulated lanes. `body`: as for Pipeline::launch.
   template <class F, class Unit = ThisUnit>
@@ -109,13 +98,13 @@ class Stream {
     static_assert(std::is_trivially_copyable_v<F> || is_closure,
                   "hiway: Stream::launch: the functor is copied into the kernel and must be trivially copyable");
     if constexpr (!is_closure) {
-      work_->launch(device_kernel<LaunchBody<F>, Unit>(LaunchBody<F>{std::move(body)}),
-                    {.blocks = blocks, .threads_per_block = threads_per_block});
+      stream_->launch(device_kernel<LaunchBody<F>, Unit>(LaunchBody<F>{std::move(body)}),
+                      {.blocks = blocks, .threads_per_block = threads_per_block});
     }
   }
 
  private:
-  detail::BatchWork* work_;
+  BatchStream* stream_;
 };
 
 }  // namespace hiway

@@ -14,8 +14,10 @@
 #include "hiway/backend.hpp"
 #include "hiway/launch/device_table.hpp"
 #include "hiway/ranges.hpp"
+#include "lib/backend/cuda_batch_stream.hpp"
 #include "lib/backend/cuda_call.hpp"
 #include "lib/backend/cuda_copies.hpp"
+#include "lib/backend/cuda_launch.hpp"
 #include "lib/backend/cuda_peeks.hpp"
 #include "lib/backend/cuda_stream.hpp"
 #include "lib/environment.hpp"
@@ -24,22 +26,6 @@ namespace hiway {
 namespace {
 
 constexpr char const* this_file = "lib/backend/cuda_backend.cpp";
-
-void require_code(std::string_view name, DeviceKernel const& kernel) {
-  if (kernel.cuda.symbol == nullptr) {
-    throw ConfigError(std::string(name) +
-                      " has no GPU code: its file was not compiled by nvcc (CMake: hiway_cuda_sources(target))");
-  }
-}
-
-void launch_on(GpuStream const& stream, std::string_view name, DeviceKernel const& kernel, simt::Grid grid) {
-  Gpu::Current const here(stream.gpu(), name);
-  kernel.cuda.with_arguments([&](void** arguments) {
-    HIWAY_CUDA(cudaLaunchKernel(kernel.cuda.symbol, dim3(grid.blocks), dim3(grid.threads_per_block), arguments,
-                                grid.shared_bytes, stream.get()),
-               name);
-  });
-}
 
 class GpuKernel final : public RunningKernel {
  public:
@@ -157,6 +143,9 @@ class CudaBackend final : public Backend {
   }
   bool peek(std::span<Peek const> copies) override { return peeks_ && peeks_->copy(copies); }
   std::unique_ptr<CopyStream> open_stream() override { return make_gpu_copies(gpu_); }
+  std::unique_ptr<BatchStream> open_batch_stream(std::string title, std::size_t batches) override {
+    return make_gpu_batch_stream(gpu_, std::move(title), batches);
+  }
 
   void reserve_streams(std::size_t kernels) override {
     streams_.reserve(kernels, "kernel streams");
@@ -227,8 +216,9 @@ class CudaBackend final : public Backend {
     Gpu::Current const here(gpu_, name());
     for (TableSetter const set : device_table_setters()) set(table);
   }
-  CudaKernel monitor_kernel(MonitorTable* table) const override { return cuda_monitor_kernel(table); }
-  unsigned monitor_threads() const override { return 5 * 32; }  // MonitorPart of monitors/device_monitor.hpp
+  MonitorKernel monitor(MonitorTable* table) const override {
+    return {cuda_monitor_kernel(table), 5 * 32};  // MonitorPart of monitors/device_monitor.hpp
+  }
 
  private:
   [[nodiscard]] cudaDeviceProp properties_of_usable() const {

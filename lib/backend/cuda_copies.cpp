@@ -6,29 +6,13 @@
 
 #include "hiway/error.hpp"
 #include "lib/backend/cuda_call.hpp"
+#include "lib/backend/cuda_event.hpp"
 #include "lib/backend/cuda_stream.hpp"
 
 namespace hiway {
 namespace {
 
 constexpr char const* this_file = "lib/backend/cuda_copies.cpp";
-
-struct DestroyEvent {
-  Gpu gpu;
-  void operator()(cudaEvent_t event) const {
-    Gpu::Current const here(gpu);
-    cudaEventDestroy(event);
-  }
-};
-using Event = std::unique_ptr<CUevent_st, DestroyEvent>;
-
-/// An event without timing.
-Event make_event(Gpu gpu, std::string_view what) {
-  Gpu::Current const here(gpu, what);
-  cudaEvent_t event = nullptr;
-  HIWAY_CUDA(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), what);
-  return {event, {gpu}};
-}
 
 static_assert(CUDART_VERSION >= 13000, "hiway: cudaMemcpyBatchAsync as CUDA 13 has it");
 
@@ -59,9 +43,7 @@ class GpuCopies final : public CopyStream {
   std::uint64_t completed() override {
     Gpu::Current const here(gpu(), what);
     for (; completed_ != submitted_; ++completed_) {
-      cudaError_t const state = cudaEventQuery(event_of(completed_));
-      if (state == cudaErrorNotReady) break;
-      HIWAY_CUDA(state, what);
+      if (!has_come(events_[completed_ % most_under_way], what)) break;
     }
     return completed_;
   }
@@ -105,7 +87,7 @@ class GpuCopies final : public CopyStream {
   }
 
   static constexpr char const* what = "copy stream";
-  std::vector<Event> events_;
+  std::vector<GpuEvent> events_;
   GpuStream streams_[2];
   std::uint64_t submitted_ = 0;
   std::uint64_t completed_ = 0;

@@ -15,6 +15,7 @@
 #include "hiway/launch/device_table.hpp"
 #include "hiway/log.hpp"
 #include "hiway/machine/thread_machine.hpp"
+#include "lib/backend/emulated_stream.hpp"
 #include "lib/environment.hpp"
 #include "lib/simt/sanitizers.hpp"
 #include "lib/sizes.hpp"
@@ -144,6 +145,9 @@ class HostBackend final : public Backend {
   std::unique_ptr<CopyStream> open_stream() override {
     return std::make_unique<HostCopies>(hardships_.longest_copy, ++streams_);
   }
+  std::unique_ptr<BatchStream> open_batch_stream(std::string title, std::size_t batches) override {
+    return std::make_unique<EmulatedStream>(*this, std::move(title), batches);
+  }
   void reserve_streams(std::size_t) override {}
   void prepare(std::string_view name, DeviceKernel const& kernel, simt::Grid) override {
     if (kernel.lane_body) return;
@@ -166,8 +170,7 @@ class HostBackend final : public Backend {
     return running;
   }
   void set_device_table(void const* table) override { emulated_table = table; }
-  CudaKernel monitor_kernel(MonitorTable*) const override { return {}; }
-  unsigned monitor_threads() const override { return 32; }  // every lane is a fiber
+  MonitorKernel monitor(MonitorTable*) const override { return {.threads = 32}; }  // every lane is a fiber
 
  private:
   Hardships hardships_;

@@ -1,6 +1,6 @@
-// How a batch stage works: its thread gets items into the memory of a batch, by spans, calls the body, and goes on to
-// the next batch while the stream is at it. The oldest batch is finished first: what was made is put, then the tasks
-// end.
+// How a batch stage works: its thread gets items into the memory of a batch, by spans, lets the stream copy them to the
+// device, calls the body, and goes on to the next batch while the stream is at it. The oldest batch is finished first:
+// what was made and copied back is put, then the tasks end.
 //
 //   B1  A batch's tasks end after what was made of them is put: so no tunnel ends in between (termination.hpp T1).
 //   B2  Memory of a batch is used again, and the stage left, only when the stream has done all that was given it.
@@ -15,7 +15,6 @@
 #include "hiway/outlet/get.hpp"
 #include "hiway/outlet/span.hpp"
 #include "lib/arena.hpp"
-#include "lib/batch/emulated_stream.hpp"
 
 namespace hiway {
 
@@ -50,27 +49,35 @@ BatchStage::BatchStage(std::string name, TunnelBase const* from, std::vector<Tun
   }
 }
 
-void BatchStage::place(Arena& memory, Backend* device) {
-  if (device == nullptr && own_device_ == nullptr) own_device_ = make_backend("simt");
-  device_ = device != nullptr ? device : own_device_.get();
-  places_.assign(options_.in_flight, {});
+void BatchStage::place(Arena& host, Arena* on_device) {
   std::string const what = title_ + ": its batches";
-  for (Place& place : places_) {
-    if (from_) place.got = memory.place_raw(bytes_of(what, {options_.max_items, from_->item_bytes}), what);
-    for (End const& end : into_)
-      place.made.push_back(memory.place_raw(bytes_of(what, {end.capacity, end.item_bytes}), what));
+  auto const place = [&](std::size_t items, End const& end) {
+    std::size_t const bytes = bytes_of(what, {items, end.item_bytes});
+    std::byte* const at_host = host.place_raw(bytes, what);
+    return Memory{at_host, on_device == nullptr ? at_host : on_device->place_raw(bytes, what)};
+  };
+  places_.assign(options_.in_flight, {});
+  for (Place& p : places_) {
+    if (from_) p.got = place(options_.max_items, *from_);
+    for (End const& end : into_) p.made.push_back(place(end.capacity, end));
+    p.counts = host.place<std::uint32_t>(into_.size());
   }
+}
+
+void BatchStage::open_stream(Backend* device) {
+  if (stream_) return;
+  if (device == nullptr) own_device_ = make_backend("simt");
+  stream_ = (device != nullptr ? device : own_device_.get())->open_batch_stream(title_, options_.in_flight);
 }
 
 /// One run of a batch stage.
 class BatchRun {
  public:
   BatchRun(BatchStage const& stage, OutletView const* from, InletView const* into)
-      : stage_(stage),
-        from_(from),
-        into_(into),
-        batches_(stage.places_.size()),
-        stream_(*stage.device_, stage.title_) {}
+      : stage_(stage), from_(from), into_(into), batches_(stage.places_.size()), stream_(*stage.stream_) {}
+  ~BatchRun() { stream_.leave(); }
+  BatchRun(BatchRun const&) = delete;
+  BatchRun& operator=(BatchRun const&) = delete;
 
   void run() {
     for (unsigned misses = 0;;) {
@@ -87,9 +94,9 @@ class BatchRun {
 
  private:
   struct UnderWay {
-    std::size_t items = 0;   ///< that were got
-    std::uint64_t upto = 0;  ///< launches of the stream, its own included
-    std::vector<detail::BatchSize> made{};
+    std::size_t items = 0;                  ///< that were got
+    std::vector<detail::BatchSize> made{};  ///< by inlet
+    bool is_counted = false;                ///< all sizes are known, and the copies to the host given
   };
 
   /// Takes items into the next batch, and calls the body if they are enough; false if nothing came.
@@ -106,7 +113,7 @@ class BatchRun {
   }
   [[nodiscard]] bool collect(UnderWay& batch) {
     std::size_t const bytes = stage_.from_->item_bytes;
-    std::byte* const at = place_of(batch).got + batch.items * bytes;
+    std::byte* const at = place_of(batch).got.host + batch.items * bytes;
     std::size_t const some = detail::get_pieces(m_, *from_, at, stage_.options_.max_items - batch.items, bytes);
     detail::note_result(m_, *from_, some != 0);
     if (some != 0 && batch.items == 0) first_came_ = Clock::now();
@@ -120,42 +127,79 @@ class BatchRun {
 
   void call_body(UnderWay& batch) {
     BatchStage::Place const& place = place_of(batch);
-    detail::RawBatch const got{.data = place.got, .items = batch.items, .capacity = stage_.options_.max_items};
+    detail::RawBatch const got{.data = place.got.device, .items = batch.items, .capacity = stage_.options_.max_items};
     batch.made.assign(stage_.into_.size(), {});
     std::vector<detail::RawBatch> made;
     for (std::size_t i = 0; i < batch.made.size(); ++i)
-      made.push_back({.data = place.made[i], .capacity = stage_.into_[i].capacity, .made = &batch.made[i]});
+      made.push_back({.data = place.made[i].device, .capacity = stage_.into_[i].capacity, .made = &batch.made[i]});
+    if (from_ != nullptr) {
+      stream_.copy(BusDirection::to_device, place.got.device, place.got.host, batch.items * stage_.from_->item_bytes);
+    }
+    stream_.begin_body();
     stage_.body_(&got, made.data(), Stream(stream_));
-    for (detail::BatchSize const& size : batch.made)
-      if (!size.is_set) throw MisuseError("the body returned without the size of a batch that it makes: call resize");
-    batch.upto = stream_.launched();
+    stream_.end_body();
+    fetch(batch);
     source_has_ended_ = from_ == nullptr && std::ranges::all_of(batch.made, [](detail::BatchSize const& size) {
                           return size.on_device == nullptr && size.items == 0;
                         });
     ++under_way_;
   }
 
+  /// Copies what was made to the host, or its count where only that tells how much it is.
+  void fetch(UnderWay& batch) {
+    BatchStage::Place const& place = place_of(batch);
+    batch.is_counted = true;
+    for (std::size_t i = 0; i < batch.made.size(); ++i) {
+      detail::BatchSize const& size = batch.made[i];
+      if (!size.is_set) throw MisuseError("the body returned without the size of a batch that it makes: call resize");
+      if (size.on_device == nullptr) {
+        fetch_items(batch, i);
+      } else {
+        stream_.copy(BusDirection::from_device, &place.counts[i], size.on_device, sizeof *size.on_device);
+        batch.is_counted = false;
+      }
+    }
+    stream_.mark(number_of(batch));
+  }
+  void fetch_items(UnderWay& batch, std::size_t inlet) {
+    BatchStage::Memory const& made = place_of(batch).made[inlet];
+    std::size_t const bytes = batch.made[inlet].items * stage_.into_[inlet].item_bytes;
+    stream_.copy(BusDirection::from_device, made.host, made.device, bytes);
+  }
+  /// The counts have come.
+  void fetch_counted(UnderWay& batch) {
+    for (std::size_t i = 0; i < batch.made.size(); ++i) {
+      detail::BatchSize& size = batch.made[i];
+      if (size.on_device == nullptr) continue;
+      size.items = place_of(batch).counts[i];
+      if (std::size_t const capacity = stage_.into_[i].capacity; size.items > capacity) {
+        throw MisuseError("a batch of " + std::to_string(size.items) +
+                          " items was made on the device, and its tunnel holds " + std::to_string(capacity));
+      }
+      fetch_items(batch, i);
+    }
+    batch.is_counted = true;
+    stream_.mark(number_of(batch));
+  }
+
   /// Puts what was made, then ends the tasks: B1. False if the stream has not come so far.
   bool finish_oldest() {
     if (under_way_ == 0) return false;
     UnderWay& batch = batches_[oldest_];
-    if (stream_.ended() < batch.upto) return false;
+    if (!stream_.has_passed(oldest_)) return false;
+    if (!batch.is_counted) {
+      fetch_counted(batch);
+      return true;
+    }
     for (std::size_t i = 0; i < batch.made.size(); ++i) {
-      detail::put_pieces(m_, into_[i], place_of(batch).made[i], items_made(batch, i), stage_.into_[i].item_bytes);
+      std::byte const* const items = place_of(batch).made[i].host;
+      detail::put_pieces(m_, into_[i], items, batch.made[i].items, stage_.into_[i].item_bytes);
     }
     if (from_ != nullptr) detail::end_own_tasks(m_, *from_, batch.items);
     batch.items = 0;
     oldest_ = (oldest_ + 1) % batches_.size();
     --under_way_;
     return true;
-  }
-  [[nodiscard]] std::size_t items_made(UnderWay const& batch, std::size_t inlet) const {
-    detail::BatchSize const& size = batch.made[inlet];
-    if (size.on_device == nullptr) return size.items;
-    std::size_t const capacity = stage_.into_[inlet].capacity;
-    if (*size.on_device <= capacity) return *size.on_device;
-    throw MisuseError("a batch of " + std::to_string(*size.on_device) +
-                      " items was made on the device, and its tunnel holds " + std::to_string(capacity));
   }
 
   [[nodiscard]] bool is_over() const {
@@ -168,8 +212,11 @@ class BatchRun {
     leave_if_aborted(m_, from_ != nullptr ? *from_->control : *into_->control);
     m_.relax(is_idle ? misses : std::min(misses, misses_awake(this_thread_context().wait)));
   }
+  [[nodiscard]] std::size_t number_of(UnderWay const& batch) const {
+    return static_cast<std::size_t>(&batch - batches_.data());
+  }
   [[nodiscard]] BatchStage::Place const& place_of(UnderWay const& batch) const {
-    return stage_.places_[static_cast<std::size_t>(&batch - batches_.data())];
+    return stage_.places_[number_of(batch)];
   }
 
   using Clock = std::chrono::steady_clock;
@@ -183,7 +230,7 @@ class BatchRun {
   std::size_t under_way_ = 0;
   Clock::time_point first_came_{};  ///< of the batch that is collected
   bool source_has_ended_ = false;   ///< the body of a stage that gets nothing has made nothing
-  EmulatedStream stream_;           ///< last: what it does uses the batches (B2)
+  BatchStream& stream_;
 };
 
 void BatchStage::run(OutletView const* from, InletView const* into) { BatchRun(*this, from, into).run(); }

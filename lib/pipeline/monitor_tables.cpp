@@ -359,7 +359,7 @@ DeviceKernel monitor_kernel(Layout const& layout, Home home) {
   MonitorTable* const table = layout.homes.device(home).monitor;
   DeviceKernel kernel;
   kernel.lane_body = [table] { run_device_monitor(FiberMachine{}, *table); };
-  kernel.cuda = layout.homes.backend(home).monitor_kernel(table);
+  kernel.cuda = layout.homes.backend(home).monitor(table).cuda;
   kernel.goes_first = true;
   return kernel;
 }

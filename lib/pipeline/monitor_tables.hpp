@@ -10,7 +10,7 @@ void build_monitors(Layout& layout);
 
 [[nodiscard]] DeviceKernel monitor_kernel(Layout const& layout, Home home);
 [[nodiscard]] inline simt::Grid monitor_grid(Layout const& layout, Home home) {
-  return {1, layout.homes.backend(home).monitor_threads(), 0};
+  return {1, layout.homes.backend(home).monitor(nullptr).threads, 0};
 }
 /// Closes what a user's own kernel left open, in one warp.
 [[nodiscard]] DeviceKernel close_kernel(Layout const& layout, std::size_t kernel);

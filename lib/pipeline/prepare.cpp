@@ -341,8 +341,11 @@ class Preparer {
   void place_batches() {
     for (CpuStageDescription const& stage : graph_.cpu()) {
       if (!stage.batch) continue;
-      Backend& device = homes_.backend(homes_.find(stage.batch->options().device).value_or(own_device));
-      stage.batch->place(homes_.plan(at_host), device.is_host() ? &device : nullptr);
+      int const number = stage.batch->options().device;
+      Home const home = homes_.find(number).value_or(own_device);
+      Backend& device = homes_.backend(home);
+      stage.batch->place(homes_.plan(at_host), number >= 0 ? &homes_.plan(home) : nullptr);
+      stage.batch->open_stream(number >= 0 || device.is_host() ? &device : nullptr);
     }
   }
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <numeric>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -19,6 +20,7 @@ namespace {
 using namespace hiway;
 using namespace std::chrono_literals;
 using hiway_tests::bounded;
+using hiway_tests::FaultPlan;
 using hiway_tests::text_of_error;
 using testing::HasSubstr;
 
@@ -76,73 +78,6 @@ TEST(Batches, BetweenCpuStagesKeepTheirOrder) {
   EXPECT_EQ(squares_of(1000, {.max_items = 7, .in_flight = 5}), expected_squares(1000));
   EXPECT_EQ(squares_of(10, {}, 1), expected_squares(10));
   EXPECT_EQ(squares_of(0, {}), expected_squares(0));
-}
-
-TEST(Batches, OnTheDeviceKeepTheirOrder) {
-  EXPECT_EQ(squares_of(5000, {.device = 0}), expected_squares(5000));
-  EXPECT_EQ(squares_of(1000, {.max_items = 7, .in_flight = 5, .device = 0}), expected_squares(1000));
-}
-
-struct AddOne {
-  HIWAY_DEVICE int operator()(int const& x) const { return x + 1; }
-};
-
-TEST(Batches, BetweenKernels) {
-  for (Movement const movement : {Movement::automatic, Movement::direct, Movement::dma}) {
-    Pipeline pipe(bounded());
-    auto& in = pipe.create_tunnel<int>("in", Direction::cpu_to_gpu);
-    auto& there = pipe.create_tunnel<int>("there", Direction::gpu_to_gpu, {.movement = movement});
-    auto& back = pipe.create_tunnel<int>("back", Direction::gpu_to_gpu, {.movement = movement});
-    auto& out = pipe.create_tunnel<int>("out", Direction::gpu_to_cpu);
-    long sum = 0;
-    pipe.add_cpu_stage("feed", numbers(3000), into(in));
-    pipe.add_gpu_stage("before", AddOne{}, from(in), into(there));
-    pipe.add_batch_stage("square", square, from(there), into(back), {.max_items = 100, .device = 0});
-    pipe.add_gpu_stage("after", AddOne{}, from(back), into(out));
-    pipe.add_cpu_stage(
-        "sum", [&](int const& x) { sum += x; }, from(out));
-    pipe.run();
-    long right = 0;
-    for (long i = 1; i <= 3000; ++i) right += (i + 1) * (i + 1) + 1;
-    EXPECT_EQ(sum, right);
-  }
-}
-
-struct KeepEven {
-  int const* in;
-  std::size_t count;
-  int* out;
-  std::uint32_t* kept;
-  HIWAY_DEVICE void operator()() const {
-    if (thread_index() != 0) return;
-    std::uint32_t n = 0;
-    for (std::size_t i = 0; i < count; ++i)
-      if (in[i] % 2 == 0) out[n++] = in[i];
-    *kept = n;
-  }
-};
-
-TEST(Batches, TheDeviceAloneKnowsHowManyItemsThereAre) {
-  constexpr unsigned in_flight = 2;
-  Pipeline pipe(bounded());
-  auto& there = pipe.create_tunnel<int>("there", Direction::cpu_to_gpu);
-  auto& back = pipe.create_tunnel<int>("back", Direction::gpu_to_cpu);
-  Buffer<std::uint32_t>& counts = pipe.create_buffer<std::uint32_t>(in_flight);
-  std::vector<int> all;
-  pipe.add_cpu_stage("feed", numbers(1000), into(there));
-  pipe.add_batch_stage("even",
-                       [&, n = 0u](Batch<int const> in, Batch<int> out, Stream stream) mutable {
-                         std::uint32_t* const count = &counts.view()[n++ % in_flight];
-                         stream.launch(KeepEven{in.data(), in.size(), out.data(), count}, 1, 32);
-                         out.resize_on_device(count);
-                       },
-                       from(there), into(back), {.max_items = 50, .in_flight = in_flight, .device = 0});
-  pipe.add_cpu_stage(
-      "keep", [&](int const& x) { all.push_back(x); }, from(back));
-  pipe.run();
-  std::vector<int> right = upto(1000);
-  std::erase_if(right, [](int x) { return x % 2 != 0; });
-  EXPECT_EQ(all, right);
 }
 
 TEST(Batches, WaitForTheLeastButNotForLong) {
@@ -365,6 +300,10 @@ TEST(Batches, OptionsThatCannotBeAreRefused) {
   EXPECT_THAT(refusal_of({.device = 0}), HasSubstr("stage 'bad' runs on the GPU, but tunnel 't' is got on the CPU"));
 }
 
+struct AddOne {
+  HIWAY_DEVICE int operator()(int const& x) const { return x + 1; }
+};
+
 TEST(Batches, DoNotShareADevicesEndWithAKernel) {
   Pipeline pipe(bounded());
   auto& t = pipe.create_tunnel<int>("t", Direction::cpu_to_gpu, {.low_latency = true});
@@ -385,9 +324,8 @@ std::vector<int> run_on_gpu(int device) {
   PipelineConfig config = bounded();
   config.device = hiway_tests::FaultyDevice::name;
   Pipeline pipe(config);
-  Direction const way = device < 0 ? Direction::cpu_to_cpu : Direction::cpu_to_gpu;
-  auto& there = pipe.create_tunnel<int>("there", way);
-  auto& back = pipe.create_tunnel<int>("back", Direction::cpu_to_cpu);
+  auto& there = pipe.create_tunnel<int>("there", device < 0 ? Direction::cpu_to_cpu : Direction::cpu_to_gpu);
+  auto& back = pipe.create_tunnel<int>("back", device < 0 ? Direction::cpu_to_cpu : Direction::gpu_to_cpu);
   std::vector<int> all;
   pipe.add_cpu_stage("feed", numbers(100), into(there));
   pipe.add_batch_stage("square", square, from(there), into(back), {.device = device});
@@ -397,28 +335,37 @@ std::vector<int> run_on_gpu(int device) {
   return all;
 }
 
-// There kernels of a batch stage on the CPU are emulated, too, and its memory is pinned.
-TEST(Batches, OnTheCpuOfAGpusPipeline) {
-  std::vector<std::string> named;
+/// All that is asked of the device fails once: each failure is named. What failed.
+std::set<std::string> failures_on_gpu(int device, std::uint64_t FaultPlan::*failing) {
+  std::set<std::string> named;
   for (std::uint64_t n = 1;; ++n) {
-    hiway_tests::FaultyDevice device({.failed_allocation = n});
+    FaultPlan plan;
+    plan.*failing = n;
+    hiway_tests::FaultyDevice faulty(plan);
     std::string text;
     try {
-      EXPECT_EQ(run_on_gpu(-1).back(), 100 * 100);
+      EXPECT_EQ(run_on_gpu(device).back(), 100 * 100);
     } catch (CudaError const& e) {
       text = e.what();
+    } catch (StageError const& e) {
+      text = e.what();
     }
-    if (text.empty()) break;
-    EXPECT_EQ(text, device.failed + ": it was told to fail");
-    named.push_back(device.failed);
+    EXPECT_TRUE(faulty.held.empty());
+    if (text.empty()) return named;
+    EXPECT_THAT(text, HasSubstr(faulty.failed + ": it was told to fail"));
+    named.insert(faulty.failed);
   }
-  EXPECT_THAT(named, testing::Contains("stage 'square': its batches"));
 }
 
-TEST(Batches, InAGpusMemoryAreRefused) {
-  hiway_tests::FaultyDevice const device({});
-  EXPECT_EQ(text_of_error<ConfigError>([&] { static_cast<void>(run_on_gpu(0)); }),
-            "stage 'square': batches in a GPU's memory are not there yet");
+// There kernels of a batch stage on the CPU are emulated, too, and its memory is pinned.
+TEST(Batches, OnTheCpuOfAGpusPipeline) {
+  EXPECT_THAT(failures_on_gpu(-1, &FaultPlan::failed_allocation), testing::Contains("stage 'square': its batches"));
+}
+
+TEST(Batches, WhatFailsInAGpusPipelineIsNamed) {
+  EXPECT_THAT(failures_on_gpu(0, &FaultPlan::failed_allocation), testing::Contains("stage 'square': its batches"));
+  EXPECT_THAT(failures_on_gpu(0, &FaultPlan::failed_call),
+              testing::IsSupersetOf({"batch stream", "stage 'square'", "stage 'square': its batches"}));
 }
 
 // What the stream is at ends first; what waits behind it does not start.

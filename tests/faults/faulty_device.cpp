@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hiway/error.hpp"
+#include "lib/backend/emulated_stream.hpp"
 
 namespace hiway_tests {
 namespace {
@@ -140,6 +141,10 @@ class FaultyBackend final : public Backend {
     faulty->count_call("copy stream");
     return std::make_unique<FaultyStream>(device_->open_stream());
   }
+  std::unique_ptr<BatchStream> open_batch_stream(std::string title, std::size_t batches) override {
+    faulty->count_call("batch stream");
+    return std::make_unique<EmulatedStream>(*this, std::move(title), batches);
+  }
   void reserve_streams(std::size_t kernels) override {
     faulty->count_call("streams");
     device_->reserve_streams(kernels);
@@ -165,8 +170,7 @@ class FaultyBackend final : public Backend {
     return std::make_unique<FaultyKernel>(device_->start(name, kernel, grid), name, number_);
   }
   void set_device_table(void const* table) override { device_->set_device_table(table); }
-  CudaKernel monitor_kernel(MonitorTable* table) const override { return device_->monitor_kernel(table); }
-  unsigned monitor_threads() const override { return device_->monitor_threads(); }
+  MonitorKernel monitor(MonitorTable* table) const override { return device_->monitor(table); }
 
  private:
   std::unique_ptr<Backend> device_;

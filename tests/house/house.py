@@ -16,7 +16,7 @@ import tempfile
 FLOORS = [
     (0, r"include/hiway/(config|cpus|version|durations|error|fault|item|latency|log|output_file|ranges|report|trace)\.hpp|lib/(dot_text|environment|named_failure|prometheus|report_signal|sizes|text)\.[ch]pp"),
     (0, r"include/hiway/machine/.*"),
-    (1, r"include/hiway/(cluster|link|ring|relay|memory|backend)\.hpp"),
+    (1, r"include/hiway/(cluster|link|ring|relay|memory|backend|batch_stream)\.hpp"),
     (1, r"include/hiway/(grouping|launch|ring)/.*"),
     (2, r"lib/batch/.*|lib/nodes/(node_line\.[ch]pp|line/.*|ucx/(network|registered)[^/]*)"),
     (1, r"lib/(backend|nodes|simt)/.*|lib/(affinity|arena|asymmetric_fences|bell|cpu_contention|futex|machine|word_copies)\.[ch]pp"),

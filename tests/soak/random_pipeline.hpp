@@ -410,14 +410,12 @@ class Generator {
 };
 
 /// Makes batch stages of some of the pipeline's stages, by numbers of its own: so a seed makes what it made before.
-/// `on_device`: of GPU stages, too.
-inline void draw_batches(PipelineSpec& p, bool on_device) {
+inline void draw_batches(PipelineSpec& p) {
   std::mt19937_64 random(mix(p.seed));
   for (std::size_t s = 0; s < p.stages.size(); ++s) {
     StageSpec& stage = p.stages[s];
     bool const is_single = std::ranges::count(p.stages, stage.like, &StageSpec::like) == 1;
     if (stage.from.size() != 1 || stage.in_group || !is_single || random() % 2 == 0) continue;
-    if (stage.gpu && !on_device) continue;
     bool has_room = true;
     for (std::size_t j = 0; j < stage.into.size(); ++j)
       has_room = has_room && p.tunnels[stage.into[j]].config.capacity_items >= most_of(stage.rule.gain[j]);

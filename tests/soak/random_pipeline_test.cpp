@@ -23,7 +23,7 @@ hiway::PipelineConfig watched(std::uint64_t seed) {
 bool has_small_pools(PipelineSpec const& spec) { return spec.seed % 3 == 0; }
 PipelineSpec generate(std::uint64_t seed) {
   PipelineSpec spec = Generator(seed, 3000)();
-  if (seed % 4 == 3) draw_batches(spec, device() == "simt");
+  if (seed % 4 == 3) draw_batches(spec);
   if (!has_small_pools(spec)) return spec;
   std::vector<Seen> const expected = expected_of(spec);
   for (TunnelSpec& t : spec.tunnels) {

@@ -288,8 +288,7 @@ struct Batches {
 
   Duty<T> duty;
   bool launches;
-  std::shared_ptr<std::vector<std::uint32_t>> made =
-      std::make_shared<std::vector<std::uint32_t>>(in_flight * most_ends);
+  std::span<std::uint32_t> made;  // for each batch under way and inlet
   unsigned calls = 0;
 
   void operator()(hiway::Batch<T const> in, hiway::Stream stream) { run(in, nullptr, 0, stream); }
@@ -299,7 +298,7 @@ struct Batches {
     run(in, out, 2, stream);
   }
   void run(hiway::Batch<T const> in, hiway::Batch<T> const* out, unsigned inlets, hiway::Stream stream) {
-    std::uint32_t* const own = made->data() + calls++ % in_flight * most_ends;
+    std::uint32_t* const own = made.data() + calls++ % in_flight * most_ends;
     Work work{duty, in.data(), in.size(), {}, own};
     for (unsigned j = 0; j < inlets; ++j) work.out[j] = out[j].data();
     if (launches) {
@@ -317,6 +316,7 @@ class RandomPipelineOf final : public RandomPipeline {
   RandomPipelineOf(PipelineSpec const& spec, hiway::PipelineConfig const& config)
       : spec_(spec),
         host_seen_(spec.stages.size()),
+        device_(config.device),
         pipe_(config),
         device_seen_(pipe_.create_buffer<Seen>(std::span<Seen const>(host_seen_))) {
     for (std::size_t t = 0; t < spec.tunnels.size(); ++t)
@@ -349,6 +349,12 @@ class RandomPipelineOf final : public RandomPipeline {
   }
   [[nodiscard]] hiway::GpuStageOptions gpu_options(StageSpec const& stage) const {
     return {.blocks = stage.blocks, .threads_per_block = stage.threads};
+  }
+  /// On a GPU kernels do the work.
+  [[nodiscard]] Batches<T> batches(std::size_t s) {
+    bool const on_gpu = spec_.stages[s].gpu && device_ != "simt";
+    return {duty(s), spec_.seed % 8 == 3 || on_gpu,
+            pipe_.template create_host_buffer<std::uint32_t>(Batches<T>::in_flight * most_ends)};
   }
   /// Of so many items that what may be made of them finds room: two of each, at most.
   [[nodiscard]] hiway::BatchOptions batch_options(StageSpec const& stage) const {
@@ -410,8 +416,7 @@ class RandomPipelineOf final : public RandomPipeline {
           pipe_.add_cpu_stage(name, SpanLoop<T>{duty(s)}, in, out, {.threads = stage.threads});
           return;
         }
-        if (stage.style == Style::batch)
-          return pipe_.add_batch_stage(name, Batches<T>{duty(s), spec_.seed % 8 == 3}, in, out, batch_options(stage));
+        if (stage.style == Style::batch) return pipe_.add_batch_stage(name, batches(s), in, out, batch_options(stage));
       }
       if constexpr (sizeof...(Is) == 1 || !hiway::stays_in_slot<T>) add(stage, name, Loop<T>{duty(s)}, in, out);
     }
@@ -451,6 +456,7 @@ class RandomPipelineOf final : public RandomPipeline {
 
   PipelineSpec spec_;
   std::vector<Seen> host_seen_;  // outlives the stages
+  std::string device_;
   hiway::Pipeline pipe_;
   hiway::Buffer<Seen>& device_seen_;
   std::vector<hiway::Tunnel<T>*> tunnels_;

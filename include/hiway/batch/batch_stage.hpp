@@ -2,6 +2,7 @@
 // the stream has done what the body gave it, puts what was made and ends the batch's tasks (lib/batch/batch_stage.cpp).
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -26,9 +27,11 @@ class BatchStage {
              Body body);
 
   [[nodiscard]] BatchOptions const& options() const { return options_; }
-  /// Takes the batches' memory from `memory`, at prepare(). `device`: what runs the body's kernels; null if it is a
-  /// GPU's pipeline, and the stage on the CPU.
-  void place(Arena& memory, Backend* device);
+  /// Takes the batches' memory, at prepare(): at the host, and on the stage's device, if it has one.
+  void place(Arena& host, Arena* on_device);
+  /// Opens the stream. `device`: what runs the body's kernels; null if it is a GPU's pipeline, and the stage on the
+  /// CPU.
+  void open_stream(Backend* device);
   /// The whole run, on its thread.
   void run(OutletView const* from, InletView const* into);
 
@@ -40,10 +43,16 @@ class BatchStage {
     std::size_t item_bytes = 0;
     std::size_t capacity = 0;  ///< in items
   };
+  /// Where items of a batch lie: for CPU threads, and for the body. The same if the stage is on the CPU.
+  struct Memory {
+    std::byte* host = nullptr;
+    std::byte* device = nullptr;
+  };
   /// One batch under way.
   struct Place {
-    std::byte* got = nullptr;
-    std::vector<std::byte*> made{};  ///< by inlet
+    Memory got{};
+    std::vector<Memory> made{};       ///< by inlet
+    std::uint32_t* counts = nullptr;  ///< by inlet, at the host: of what only the stream can count
   };
 
   std::string title_;
@@ -52,8 +61,8 @@ class BatchStage {
   BatchOptions options_;
   Body body_;
   std::vector<Place> places_;
-  Backend* device_ = nullptr;
   std::unique_ptr<Backend> own_device_;  ///< of a stage on the CPU, where the pipeline's device is a GPU
+  std::unique_ptr<BatchStream> stream_;
 };
 
 /// BatchStage::run, with as many ends as the stage has.

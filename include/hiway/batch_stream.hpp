@@ -1,0 +1,40 @@
+// BatchStream: where a batch stage's work is done: copies to its device, bodies, copies back
+// (lib/batch/batch_stage.cpp).
+#pragma once
+#include <cstddef>
+
+#include "hiway/backend.hpp"
+
+struct CUstream_st;  // cudaStream_t points to it
+
+namespace hiway {
+
+/// Work of each kind is done in the order in which it is given. A body waits for all copies to the device that were
+/// given before it, a copy from the device for all bodies before it; so one batch is copied beside another's body.
+/// *Threads*: one at a time.
+class BatchStream {
+ public:
+  virtual ~BatchStream() = default;
+  /// None if `to` is `from`, where the device's memory is the host's. *Throws*, as all calls here, CudaError.
+  void copy(BusDirection way, void* to, void const* from, std::size_t bytes) {
+    if (to != from && bytes != 0) give_copy(way, to, from, bytes);
+  }
+  /// What the thread does from here to end_body() is the body's. The device is then the thread's current one.
+  virtual void begin_body() = 0;
+  virtual void end_body() = 0;
+  /// Within a body.
+  virtual void launch(DeviceKernel kernel, simt::Grid grid) = 0;
+  /// A cudaStream_t; null where there is none.
+  [[nodiscard]] virtual CUstream_st* cuda() const = 0;
+
+  /// From now on has_passed(batch) says whether all is done that was given so far.
+  virtual void mark(std::size_t batch) = 0;
+  [[nodiscard]] virtual bool has_passed(std::size_t batch) = 0;
+  /// Forgets all marks and what has not started, and *waits* for what has.
+  virtual void leave() noexcept = 0;
+
+ private:
+  virtual void give_copy(BusDirection way, void* to, void const* from, std::size_t bytes) = 0;
+};
+
+}  // namespace hiway

@@ -1,0 +1,106 @@
+#include "lib/backend/cuda_batch_stream.hpp"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "lib/backend/cuda_call.hpp"
+#include "lib/backend/cuda_event.hpp"
+#include "lib/backend/cuda_launch.hpp"
+#include "lib/backend/cuda_stream.hpp"
+
+namespace hiway {
+namespace {
+
+constexpr char const* this_file = "lib/backend/cuda_batch_stream.cpp";
+
+// Large copies have streams of their own, which the bodies' stream and these wait for by events. Small ones go by the
+// bodies' stream: an event between two streams takes longer than they do.
+class GpuBatchStream final : public BatchStream {
+ public:
+  GpuBatchStream(Gpu gpu, std::string title, std::size_t batches)
+      : title_(std::move(title)),
+        in_(gpu, title_),
+        bodies_(gpu, title_),
+        out_(gpu, title_),
+        came_(make_event(gpu, title_)),
+        made_(make_event(gpu, title_)) {
+    for (std::size_t i = 0; i < batches; ++i) marks_.push_back(make_event(gpu, title_));
+  }
+  ~GpuBatchStream() override { leave(); }
+
+  void begin_body() override {
+    here_.emplace(bodies_.gpu(), title_);
+    if (std::exchange(body_waits_, false)) order(in_, came_, bodies_);
+  }
+  void end_body() override {
+    here_.reset();
+    out_waits_ = true;
+  }
+  void launch(DeviceKernel kernel, simt::Grid grid) override {
+    require_code(title_, kernel);
+    launch_on(bodies_, title_, kernel, grid);
+  }
+  [[nodiscard]] CUstream_st* cuda() const override { return bodies_.get(); }
+
+  void mark(std::size_t batch) override {
+    Gpu::Current const here(gpu(), title_);
+    bool const copied = std::exchange(marks_out_, false);
+    HIWAY_CUDA(cudaEventRecord(marks_[batch].get(), copied ? out_.get() : bodies_.get()), title_);
+  }
+  bool has_passed(std::size_t batch) override {
+    Gpu::Current const here(gpu(), title_);
+    return has_come(marks_[batch], title_);
+  }
+  void leave() noexcept override {
+    here_.reset();
+    Gpu::Current const here(gpu());
+    for (GpuStream const* s : {&in_, &bodies_, &out_}) cudaStreamSynchronize(s->get());
+    body_waits_ = out_waits_ = marks_out_ = false;
+  }
+
+ private:
+  static constexpr std::size_t small = std::size_t{64} << 10;
+
+  [[nodiscard]] Gpu gpu() const { return bodies_.gpu(); }
+  void give_copy(BusDirection way, void* to, void const* from, std::size_t bytes) override {
+    Gpu::Current const here(gpu(), title_);
+    HIWAY_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_for(way, bytes).get()), title_);
+  }
+  [[nodiscard]] GpuStream const& stream_for(BusDirection way, std::size_t bytes) {
+    bool const follows = way == BusDirection::from_device && marks_out_;
+    if (bytes <= small && !follows) return bodies_;
+    if (way == BusDirection::to_device) {
+      body_waits_ = true;
+      return in_;
+    }
+    if (std::exchange(out_waits_, false)) order(bodies_, made_, out_);
+    marks_out_ = true;
+    return out_;
+  }
+  /// What is given to `after` from now on waits for what `before` has now.
+  void order(GpuStream const& before, GpuEvent const& event, GpuStream const& after) {
+    HIWAY_CUDA(cudaEventRecord(event.get(), before.get()), title_);
+    HIWAY_CUDA(cudaStreamWaitEvent(after.get(), event.get()), title_);
+  }
+
+  std::string title_;
+  GpuStream in_;
+  GpuStream bodies_;
+  GpuStream out_;
+  GpuEvent came_;                ///< what was copied in
+  GpuEvent made_;                ///< by bodies
+  std::vector<GpuEvent> marks_;  ///< by batch
+  bool body_waits_ = false;      ///< the next body, for `in_`
+  bool out_waits_ = false;       ///< the next large copy, for bodies
+  bool marks_out_ = false;       ///< the next mark comes after what `out_` has
+  std::optional<Gpu::Current> here_;
+};
+
+}  // namespace
+
+std::unique_ptr<BatchStream> make_gpu_batch_stream(Gpu gpu, std::string title, std::size_t batches) {
+  return std::make_unique<GpuBatchStream>(gpu, std::move(title), batches);
+}
+
+}  // namespace hiway

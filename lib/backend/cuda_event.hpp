@@ -1,0 +1,26 @@
+// Events of a GPU, without timing.
+#pragma once
+#include <cuda_runtime_api.h>
+
+#include <memory>
+#include <string_view>
+
+#include "lib/backend/cuda_gpu.hpp"
+
+namespace hiway {
+
+struct DestroyEvent {
+  Gpu gpu;
+  void operator()(cudaEvent_t event) const {
+    Gpu::Current const here(gpu);
+    cudaEventDestroy(event);
+  }
+};
+using GpuEvent = std::unique_ptr<CUevent_st, DestroyEvent>;
+
+/// *Throws* CudaError.
+[[nodiscard]] GpuEvent make_event(Gpu gpu, std::string_view what);
+/// Whether all is done that was given to the stream before the event. *Throws* what the stream ended with.
+[[nodiscard]] bool has_come(GpuEvent const& event, std::string_view what);
+
+}  // namespace hiway

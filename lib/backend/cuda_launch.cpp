@@ -1,0 +1,31 @@
+#include "lib/backend/cuda_launch.hpp"
+
+#include <string>
+
+#include "hiway/error.hpp"
+#include "lib/backend/cuda_call.hpp"
+
+namespace hiway {
+namespace {
+
+constexpr char const* this_file = "lib/backend/cuda_launch.cpp";
+
+}  // namespace
+
+void require_code(std::string_view name, DeviceKernel const& kernel) {
+  if (kernel.cuda.symbol == nullptr) {
+    throw ConfigError(std::string(name) +
+                      " has no GPU code: its file was not compiled by nvcc (CMake: hiway_cuda_sources(target))");
+  }
+}
+
+void launch_on(GpuStream const& stream, std::string_view name, DeviceKernel const& kernel, simt::Grid grid) {
+  Gpu::Current const here(stream.gpu(), name);
+  kernel.cuda.with_arguments([&](void** arguments) {
+    HIWAY_CUDA(cudaLaunchKernel(kernel.cuda.symbol, dim3(grid.blocks), dim3(grid.threads_per_block), arguments,
+                                grid.shared_bytes, stream.get()),
+               name);
+  });
+}
+
+}  // namespace hiway

@@ -1,0 +1,55 @@
+// EmulatedStream: the stream of a batch stage on an emulated device, or on the CPU: its kernels run one after another,
+// while the stage's thread goes on.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "hiway/batch_stream.hpp"
+
+namespace hiway {
+
+// Copies to the device are made at once, so a body may work on its batch itself; copies from it as late as may be.
+class EmulatedStream final : public BatchStream {
+ public:
+  /// `title`: of the stage.
+  EmulatedStream(Backend& device, std::string title, std::size_t batches)
+      : device_(device), title_(std::move(title)), marks_(batches) {}
+  ~EmulatedStream() override { leave(); }
+  EmulatedStream(EmulatedStream const&) = delete;
+  EmulatedStream& operator=(EmulatedStream const&) = delete;
+
+  void begin_body() override {}
+  void end_body() override {}
+  void launch(DeviceKernel kernel, simt::Grid grid) override;
+  [[nodiscard]] CUstream_st* cuda() const override { return nullptr; }
+  void mark(std::size_t batch) override { marks_[batch] = given_; }
+  [[nodiscard]] bool has_passed(std::size_t batch) override;
+  void leave() noexcept override;
+
+ private:
+  /// A kernel, or a copy.
+  struct Step {
+    DeviceKernel kernel{};
+    simt::Grid grid{};
+    Copy copy{};
+  };
+
+  void give_copy(BusDirection way, void* to, void const* from, std::size_t bytes) override;
+  void give(Step step);
+  /// Goes on to the next copy or kernel that runs.
+  void advance();
+
+  Backend& device_;
+  std::string title_;
+  std::deque<Step> waiting_;
+  std::unique_ptr<RunningKernel> running_;
+  std::uint64_t given_ = 0;
+  std::uint64_t done_ = 0;
+  std::vector<std::uint64_t> marks_;  ///< by batch
+};
+
+}  // namespace hiway

@@ -1,0 +1,199 @@
+// Stages that work on batches in a device's memory.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "hiway/hiway.hpp"
+#include "tests/device.hpp"
+
+namespace {
+
+using namespace hiway;
+using hiway_tests::bounded;
+using hiway_tests::text_of_error;
+
+auto numbers(int n) {
+  return [n](Inlet<int> out) {
+    for (int i = 1; i <= n; ++i) out.put_h(i);
+  };
+}
+
+struct Square {
+  int const* in;
+  int* out;
+  std::size_t count;
+  HIWAY_DEVICE void operator()() const {
+    for (std::size_t i = thread_index(); i < count; i += thread_count()) out[i] = in[i] * in[i];
+  }
+};
+struct SquareAll {
+  unsigned blocks = 1;
+  void operator()(Batch<int const> in, Batch<int> out, Stream stream) const {
+    out.resize(in.size());
+    stream.launch(Square{in.data(), out.data(), in.size()}, blocks, 32);
+  }
+};
+
+/// What comes out of a batch stage between CPU stages, in two runs.
+std::vector<int> squares_of(int n, BatchOptions options, std::size_t capacity = 64, unsigned blocks = 1) {
+  options.device = 0;
+  Pipeline pipe(bounded());
+  auto& there = pipe.create_tunnel<int>("there", Direction::cpu_to_gpu, {.capacity_items = capacity});
+  auto& back = pipe.create_tunnel<int>("back", Direction::gpu_to_cpu, {.capacity_items = capacity});
+  std::vector<int> all;
+  pipe.add_cpu_stage("feed", numbers(n), into(there));
+  pipe.add_batch_stage("square", SquareAll{blocks}, from(there), into(back), options);
+  pipe.add_cpu_stage(
+      "keep", [&](int const& x) { all.push_back(x); }, from(back));
+  pipe.run();
+  pipe.run();
+  return all;
+}
+std::vector<int> expected_squares(int n) {
+  std::vector<int> all;
+  for (int run = 0; run < 2; ++run)
+    for (int i = 1; i <= n; ++i) all.push_back(i * i);
+  return all;
+}
+
+TEST(DeviceBatches, KeepTheirOrder) {
+  HIWAY_NEEDS_DEVICE();
+  EXPECT_EQ(squares_of(5000, {}), expected_squares(5000));
+  EXPECT_EQ(squares_of(100, {.max_items = 1, .in_flight = 1}), expected_squares(100));
+  EXPECT_EQ(squares_of(1000, {.max_items = 7, .in_flight = 5}), expected_squares(1000));
+  EXPECT_EQ(squares_of(0, {}), expected_squares(0));
+}
+
+// A large batch is copied beside the bodies of others, a small one between them.
+TEST(DeviceBatches, AreRightAtAnySize) {
+  HIWAY_NEEDS_DEVICE();
+  constexpr std::size_t many = 1 << 16;
+  for (std::size_t const least : {std::size_t{1}, many / 2})
+    EXPECT_EQ(squares_of(40000, {.min_items = least, .in_flight = 3}, many, 4), expected_squares(40000));
+}
+
+struct AddOne {
+  HIWAY_DEVICE int operator()(int const& x) const { return x + 1; }
+};
+
+TEST(DeviceBatches, BetweenKernels) {
+  HIWAY_NEEDS_DEVICE();
+  for (Movement const movement : {Movement::automatic, Movement::direct, Movement::dma}) {
+    Pipeline pipe(bounded());
+    auto& in = pipe.create_tunnel<int>("in", Direction::cpu_to_gpu);
+    auto& there = pipe.create_tunnel<int>("there", Direction::gpu_to_gpu, {.movement = movement});
+    auto& back = pipe.create_tunnel<int>("back", Direction::gpu_to_gpu, {.movement = movement});
+    auto& out = pipe.create_tunnel<int>("out", Direction::gpu_to_cpu);
+    long sum = 0;
+    pipe.add_cpu_stage("feed", numbers(3000), into(in));
+    pipe.add_gpu_stage("before", AddOne{}, from(in), into(there));
+    pipe.add_batch_stage("square", SquareAll{}, from(there), into(back), {.max_items = 100, .device = 0});
+    pipe.add_gpu_stage("after", AddOne{}, from(back), into(out));
+    pipe.add_cpu_stage(
+        "sum", [&](int const& x) { sum += x; }, from(out));
+    pipe.run();
+    long right = 0;
+    for (long i = 1; i <= 3000; ++i) right += (i + 1) * (i + 1) + 1;
+    EXPECT_EQ(sum, right);
+  }
+}
+
+struct KeepEven {
+  int const* in;
+  std::size_t count;
+  int* out;
+  std::uint32_t* kept;
+  HIWAY_DEVICE void operator()() const {
+    if (thread_index() != 0) return;
+    std::uint32_t n = 0;
+    for (std::size_t i = 0; i < count; ++i)
+      if (in[i] % 2 == 0) out[n++] = in[i];
+    *kept = n;
+  }
+};
+
+// The count lies on the device.
+TEST(DeviceBatches, TheDeviceAloneKnowsHowManyItemsThereAre) {
+  HIWAY_NEEDS_DEVICE();
+  constexpr unsigned in_flight = 2;
+  Pipeline pipe(bounded());
+  auto& there = pipe.create_tunnel<int>("there", Direction::cpu_to_gpu);
+  auto& back = pipe.create_tunnel<int>("back", Direction::gpu_to_cpu);
+  Buffer<std::uint32_t>& counts = pipe.create_buffer<std::uint32_t>(in_flight);
+  std::vector<int> all;
+  pipe.add_cpu_stage("feed", numbers(1000), into(there));
+  pipe.add_batch_stage("even",
+                       [&, n = 0u](Batch<int const> in, Batch<int> out, Stream stream) mutable {
+                         std::uint32_t* const count = counts.view().data + n++ % in_flight;
+                         stream.launch(KeepEven{in.data(), in.size(), out.data(), count}, 1, 32);
+                         out.resize_on_device(count);
+                       },
+                       from(there), into(back), {.max_items = 50, .in_flight = in_flight, .device = 0});
+  pipe.add_cpu_stage(
+      "keep", [&](int const& x) { all.push_back(x); }, from(back));
+  pipe.run();
+  std::vector<int> right(500);
+  for (int i = 0; i < 500; ++i) right[static_cast<std::size_t>(i)] = 2 * (i + 1);
+  EXPECT_EQ(all, right);
+}
+
+struct Fill {
+  int* first;
+  int* second;
+  std::size_t count;
+  int from;
+  HIWAY_DEVICE void operator()() const {
+    for (std::size_t i = thread_index(); i < count; i += thread_count()) {
+      first[i] = from + static_cast<int>(i);
+      if (i % 2 == 0) second[i / 2] = -first[i];
+    }
+  }
+};
+
+TEST(DeviceBatches, OfASourceWithSeveralTunnels) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  auto& t = pipe.create_tunnel<int>("t", Direction::gpu_to_cpu, {.capacity_items = 1 << 15});
+  auto& u = pipe.create_tunnel<int>("u", Direction::gpu_to_cpu, {.capacity_items = 1 << 15});
+  int next = 0;
+  pipe.add_batch_stage("make",
+                       [&](Batch<int> out, Batch<int> negative, Stream stream) {
+                         std::size_t const n = next == 200000 ? 0 : next % 40000 == 0 ? 20000 : 500;
+                         out.resize(n);
+                         negative.resize(n / 2);
+                         stream.launch(Fill{out.data(), negative.data(), n, next}, 2, 64);
+                         next += static_cast<int>(n);
+                       },
+                       into(t, u), {.in_flight = 3, .device = 0});
+  long sum = 0;
+  long negatives = 0;
+  pipe.add_cpu_stage(
+      "sum", [&](int const& x) { sum += x; }, from(t));
+  pipe.add_cpu_stage(
+      "negatives", [&](int const& x) { negatives += x; }, from(u));
+  pipe.run();
+  EXPECT_EQ(sum, 199999L * 100000);
+  EXPECT_EQ(negatives, -199998L * 50000);  // of the even ones
+}
+
+std::string error_of(unsigned blocks) {
+  Pipeline pipe(bounded());
+  auto& t = pipe.create_tunnel<int>("t", Direction::cpu_to_gpu);
+  auto& u = pipe.create_tunnel<int>("u", Direction::gpu_to_cpu);
+  pipe.add_cpu_stage("feed", numbers(100), into(t));
+  pipe.add_batch_stage("bad", SquareAll{blocks}, from(t), into(u), {.device = 0});
+  pipe.add_cpu_stage(
+      "sink", [](int const&) {}, from(u));
+  return text_of_error<StageError>([&] { pipe.run(); });
+}
+
+TEST(DeviceBatches, ALaunchThatCannotBeIsNamed) {
+  HIWAY_NEEDS_DEVICE();
+  EXPECT_TRUE(error_of(0).starts_with("stage 'bad': ")) << error_of(0);
+}
+
+}  // namespace
