@@ -70,14 +70,14 @@ class Parking {
     calls = parked().calls;
     r_.activity.set_to(parked().activity);
     r_.intake.set_to(parked().intake);
-    copy_room(r_.rooms.near_room, room());
+    copy_room(near_room(), room());
     r_.lanes.sync();
     if (r_.lanes.rank() == 0) note_launch();
     r_.lanes.sync();
   }
   HIWAY_DEVICE void leave(std::uint64_t calls) {
     r_.lanes.sync();
-    copy_room(room(), r_.rooms.near_room);
+    copy_room(room(), near_room());
     if (r_.lanes.rank() != 0) return;
     parked().calls = calls;
     parked().activity.set_to(r_.activity);
@@ -126,6 +126,12 @@ class Parking {
     static_assert(sizeof(Parked<State>) == parked_bytes);
     return *reinterpret_cast<Parked<State>*>(parked_at(r_.program, r_.replica));
   }
+  /// Computed anew: kept for the end of a slice, its address would take registers all the time.
+  [[nodiscard]] HIWAY_DEVICE std::byte* near_room() const {
+    auto const m = r_.lanes.machine();
+    unsigned const in_block = State::Lanes::is_warp ? m.thread_in_block() / decltype(m)::warp_lanes : 0;
+    return m.shared_memory() + r_.program.block_bytes + std::size_t{in_block} * r_.program.near_bytes;
+  }
   [[nodiscard]] HIWAY_DEVICE std::byte* room() const { return parked_at(r_.program, r_.replica) + parked_bytes; }
   HIWAY_DEVICE void note_launch() {
     auto const m = r_.lanes.machine();
@@ -142,7 +148,7 @@ class Parking {
     }
   }
   HIWAY_DEVICE void copy_room(std::byte* to, std::byte const* from) const {
-    copy_bytes(to, from, r_.program.near_bytes, r_.lanes.rank(), r_.lanes.size());
+    hiway::detail::copy_words<16>(to, from, r_.program.near_bytes, r_.lanes.rank(), r_.lanes.size());
   }
 
   State& r_;
