@@ -5,6 +5,7 @@
 
 #include "dot.hpp"
 #include "hiway/log.hpp"
+#include "hiway/ranges.hpp"
 #include "prepare.hpp"
 #include "report_files.hpp"
 #include "stencil_placement.hpp"
@@ -136,6 +137,7 @@ void PipelineRun::start() {
     std::rethrow_exception(error);
   }
   // From here on every failure becomes the run's error.
+  state_.range = start_range("hiway run");
   state_.running = true;
   snapshots_.set_live();
   // Supervisor and watcher run while kernels are launched, so that they can also end a launch that waits for something.
@@ -304,6 +306,7 @@ void PipelineRun::finish() {
     errors_.fail(errors_.parts.start, std::current_exception());
   }
   snapshots_.end_live();
+  stop_range(state_.range);
   state_.running = false;
   observer_.end();
   try {

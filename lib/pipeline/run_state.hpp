@@ -27,6 +27,7 @@ struct RunState {
   std::vector<std::atomic<unsigned>> inside;  ///< threads in each stage's code
   std::atomic<std::int64_t> last_thread_end_ns{0};
   std::chrono::steady_clock::time_point started;
+  std::uint64_t range = 0;   ///< the run as a profiler sees it
   bool asks_driver = false;  ///< the run has a device whose memory can only be read through its driver
   std::atomic<std::int64_t> driver_since_ns{0};  ///< when the watcher's call to the driver began; 0: it is in none
 
