@@ -18,6 +18,7 @@ std::vector<std::unique_ptr<Bench>> all_benches(AppList apps) {
   benches.push_back(make_end_detection());
   benches.push_back(make_polling());
   benches.push_back(make_guest());
+  benches.push_back(make_batch());
   benches.push_back(make_loaded(apps));
   benches.push_back(make_paper(std::move(apps)));
   return benches;

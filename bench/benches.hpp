@@ -19,6 +19,7 @@ namespace bench {
 [[nodiscard]] std::unique_ptr<Bench> make_end_detection();
 [[nodiscard]] std::unique_ptr<Bench> make_polling();
 [[nodiscard]] std::unique_ptr<Bench> make_guest();
+[[nodiscard]] std::unique_ptr<Bench> make_batch();
 
 /// The program's applications, anew at each call: an App is used once.
 using AppList = std::function<std::vector<std::unique_ptr<cli::App>>()>;

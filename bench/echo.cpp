@@ -48,6 +48,21 @@ struct EchoStage {
   }
 };
 
+/// Sends a batch back one number higher.
+template <std::size_t Bytes>
+struct EchoBatch {
+  Numbered<Bytes> const* in;
+  Numbered<Bytes>* out;
+  std::size_t count;
+  HIWAY_DEVICE void operator()() const {
+    for (std::size_t i = hiway::thread_index(); i < count; i += hiway::thread_count()) {
+      for (std::uint32_t w = 0; w != Numbered<Bytes>::count; ++w)
+        out[i].words[w] =
+            in[i].words[w] + (word_of(1, w, Numbered<Bytes>::count) - word_of(0, w, Numbered<Bytes>::count));
+    }
+  }
+};
+
 /// One item going to and fro between two stages, as the one that times it sees it.
 struct Rally {
   std::uint32_t first = 0;   ///< the number that it is sent with; comes back one higher, and goes out again one higher
@@ -138,10 +153,18 @@ class PipelineEcho final : public Echo {
                                             {.movement = setup.there, .low_latency = setup.low_latency && by_one_warp});
     auto& back = pipe_.create_tunnel<Item>("back", hiway::Direction::gpu_to_cpu,
                                            {.movement = setup.back, .low_latency = setup.low_latency});
+    if (setup.by_batches) {
+      auto const echo = [](hiway::Batch<Item const> in, hiway::Batch<Item> out, hiway::Stream stream) {
+        out.resize(in.size());
+        stream.launch(EchoBatch<Bytes>{in.data(), out.data(), in.size()}, 1, 32);
+      };
+      pipe_.add_batch_stage("echo", echo, hiway::from(there), hiway::into(back), {.device = 0});
+    } else {
+      pipe_.add_gpu_stage("echo", EchoStage<Bytes>{}, hiway::from(there), hiway::into(back),
+                          {.blocks = setup.blocks, .threads_per_block = setup.threads_per_block});
+    }
     in_ = there.open_inlet();
     out_ = back.open_outlet();
-    pipe_.add_gpu_stage("echo", EchoStage<Bytes>{}, hiway::from(there), hiway::into(back),
-                        {.blocks = setup.blocks, .threads_per_block = setup.threads_per_block});
     pipe_.prepare();
   }
 

@@ -19,8 +19,10 @@ struct EchoSetup {
   hiway::Movement there = hiway::Movement::automatic;
   hiway::Movement back = hiway::Movement::automatic;
   bool low_latency = false;  ///< of `back`, and of `there` where one warp reads it
-  /// Not -1: the number of the device that sends back what a stage of one warp on `device` sends; both wait as one warp.
+  /// Not -1: the number of the device that sends back what a stage of one warp on `device` sends; both wait as one
+  /// warp.
   int to_device = -1;
+  bool by_batches = false;  ///< a batch stage sends back, a batch a trip
 };
 
 /// Round trips one after another, of which one item each is under way.
@@ -30,8 +32,9 @@ struct RoundTrips {
   [[nodiscard]] double at(double quantile) const;  ///< 0.5: the median; 0 when there are none
 };
 
-/// Of one item that goes to and fro: `came` has the cycles, which wrap, when it came back, each trip beginning where the
-/// one before ended; from the first of them to the last `took_us` went by. The first `uncounted` are not among them.
+/// Of one item that goes to and fro: `came` has the cycles, which wrap, when it came back, each trip beginning where
+/// the one before ended; from the first of them to the last `took_us` went by. The first `uncounted` are not among
+/// them.
 [[nodiscard]] RoundTrips rally_times(std::span<std::uint32_t const> came, unsigned uncounted, double took_us);
 
 /// A pipeline that runs for as many round trips as one asks for. *Threads*: one.

@@ -1,5 +1,5 @@
-// A mover: one way to bring numbered items from where they are made to where they are checked. hiway's own are pipelines
-// (traffic.cpp), the others are written by hand (raw_cuda.cu).
+// A mover: one way to bring numbered items from where they are made to where they are checked. hiway's own are
+// pipelines (traffic.cpp), the others are written by hand (raw_cuda.cu).
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -66,6 +66,7 @@ struct Traffic {
   std::size_t capacity_items = 0;
   std::size_t batch_items = 0;
   bool low_latency = false;  ///< then one warp gets, as the library asks
+  bool by_batches = false;   ///< both ways: a batch stage copies the items that came and sends the copies back
   bool block_spans = false;  ///< from GPU to GPU: blocks put and get spans of items up to 64 bytes, in shared memory
   unsigned blocks = 0;
   unsigned threads_per_block = 0;

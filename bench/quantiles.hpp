@@ -53,18 +53,24 @@ class Quantiles {
   return {std::move(name), std::move(turn), [quantiles, small] { return quantiles->facts(small); }};
 }
 
-/// The floor beside round trips: as many empty launches, each with its synchronization. None where there is no GPU.
-[[nodiscard]] inline std::optional<Variant> empty_launches(std::string const& device, unsigned trips) {
-  RawCuda const* const raw = raw_cuda(device);
-  if (raw == nullptr) return std::nullopt;
+/// A turn of `trips` by what RawCuda has for it.
+[[nodiscard]] inline Variant launches_by_hand(std::string name,
+                                              std::vector<double> (*time)(std::string const& device, unsigned count),
+                                              std::string const& device, unsigned trips) {
   auto const quantiles = std::make_shared<Quantiles>();
-  auto turn = [raw, quantiles, trips, device]() -> Turn {
-    RoundTrips made{raw->launch_and_sync(device, trips)};
+  auto turn = [time, quantiles, trips, device]() -> Turn {
+    RoundTrips made{time(device, trips)};
     std::ranges::sort(made.us);
     quantiles->take(made);
     return {made.at(0.5), made.us.size() == trips, "a launch is missing"};
   };
-  return Variant{"empty launch + sync", std::move(turn), [quantiles] { return quantiles->facts(false); }};
+  return {std::move(name), std::move(turn), [quantiles] { return quantiles->facts(false); }};
+}
+/// The floor beside round trips: as many empty launches, each with its synchronization. None where there is no GPU.
+[[nodiscard]] inline std::optional<Variant> empty_launches(std::string const& device, unsigned trips) {
+  RawCuda const* const raw = raw_cuda(device);
+  if (raw == nullptr) return std::nullopt;
+  return launches_by_hand("empty launch + sync", raw->launch_and_sync, device, trips);
 }
 
 }  // namespace bench

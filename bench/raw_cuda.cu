@@ -217,6 +217,9 @@ __global__ void check_batch(Part part, Tally* all) {
   add_up(mine, all);
 }
 __global__ void nothing() {}
+__global__ void add_one(std::uint64_t* number) {
+  if (threadIdx.x == 0) ++*number;
+}
 
 constexpr unsigned block = 256;
 /// As many blocks as a batch needs, four items a lane, at most a few an SM.
@@ -731,8 +734,8 @@ class ManagedRings final : public ByHandMover {
   std::vector<std::unique_ptr<Way>> ways_;
 };
 
-/// Writes the order's items into a ring of `slots`, lap after lap; those of the last lap stay. `slots` is a multiple of all
-/// lanes, so that a slot is always the same lane's. What is planted is in the last lap.
+/// Writes the order's items into a ring of `slots`, lap after lap; those of the last lap stay. `slots` is a multiple of
+/// all lanes, so that a slot is always the same lane's. What is planted is in the last lap.
 __global__ void store_slots(uint4* ring, std::uint64_t slots, Order order) {
   std::uint64_t const lanes = lane_count();
   std::uint64_t at = lane_index();
@@ -748,8 +751,8 @@ __global__ void store_slots(uint4* ring, std::uint64_t slots, Order order) {
   }
 }
 
-/// The floor of small items: a kernel stores them into the target's memory, into a ring as large as a tunnel's, and waits
-/// for nobody. Checked is the last lap, behind the measured time.
+/// The floor of small items: a kernel stores them into the target's memory, into a ring as large as a tunnel's, and
+/// waits for nobody. Checked is the last lap, behind the measured time.
 class PeerStores final : public ByHandMover {
  public:
   PeerStores(Work const& work, unsigned blocks) : ByHandMover(work), blocks_(blocks != 0 ? blocks : full_grid()) {
@@ -938,7 +941,9 @@ std::unique_ptr<Mover> make_by_hand(ByHand way, Work const& work, std::size_t ba
   return nullptr;
 }
 
-std::vector<double> launch_and_sync(std::string const& device, unsigned count) {
+/// Microseconds of `count` times `work(stream)` and the wait for it.
+template <class Work>
+std::vector<double> time_each(std::string const& device, unsigned count, Work const& work) {
   BENCH_CUDA(cudaSetDevice(ordinal_of(device)));
   Stream const stream;
   std::vector<double> us;
@@ -946,7 +951,7 @@ std::vector<double> launch_and_sync(std::string const& device, unsigned count) {
   unsigned const uncounted = count / 10 + 1;
   for (unsigned i = 0; i != uncounted + count; ++i) {
     auto const begin = Clock::now();
-    nothing<<<1, 32, 0, stream.get()>>>();
+    work(stream.get());
     stream.wait();
     double const took = std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
     BENCH_CUDA(cudaGetLastError());
@@ -954,8 +959,27 @@ std::vector<double> launch_and_sync(std::string const& device, unsigned count) {
   }
   return us;
 }
+std::vector<double> launch_and_sync(std::string const& device, unsigned count) {
+  return time_each(device, count, [](cudaStream_t stream) { nothing<<<1, 32, 0, stream>>>(); });
+}
+std::vector<double> copy_launch_and_sync(std::string const& device, unsigned count) {
+  BENCH_CUDA(cudaSetDevice(ordinal_of(device)));
+  Bytes const host(hiway::Memory::pinned, 16);
+  Bytes const there(hiway::Memory::device, 16);
+  auto* const number = host.as<std::uint64_t>();
+  auto* const on_device = there.as<std::uint64_t>();
+  *number = 0;
+  std::vector<double> us = time_each(device, count, [&](cudaStream_t stream) {
+    BENCH_CUDA(cudaMemcpyAsync(on_device, number, sizeof *number, cudaMemcpyHostToDevice, stream));
+    add_one<<<1, 32, 0, stream>>>(on_device);
+    BENCH_CUDA(cudaMemcpyAsync(number, on_device, sizeof *number, cudaMemcpyDeviceToHost, stream));
+  });
+  if (*number != us.size() + us.size() / 10 + 1) throw std::runtime_error("baseline: a launch is missing");
+  return us;
+}
 
-[[maybe_unused]] bool const known = register_raw_cuda({&make_by_hand, &launch_and_sync, &make_ping_pong});
+[[maybe_unused]] bool const known =
+    register_raw_cuda({&make_by_hand, &launch_and_sync, &copy_launch_and_sync, &make_ping_pong});
 
 }  // namespace
 }  // namespace bench

@@ -28,6 +28,8 @@ struct RawCuda {
   std::unique_ptr<Mover> (*make)(ByHand way, Work const& work, std::size_t batch_bytes) = nullptr;
   /// Microseconds of `count` launches of an empty kernel, each with its synchronization.
   std::vector<double> (*launch_and_sync)(std::string const& device, unsigned count) = nullptr;
+  /// Likewise of 8 bytes copied to the device, a kernel of one warp that changes them, and the copy back.
+  std::vector<double> (*copy_launch_and_sync)(std::string const& device, unsigned count) = nullptr;
   /// 16 bytes with their number between a lane on `device` and one on `to_device`, each looking at its own memory. Null
   /// where either does not reach the other's.
   std::unique_ptr<Echo> (*make_ping_pong)(std::string const& device, int to_device) = nullptr;

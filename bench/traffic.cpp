@@ -157,6 +157,17 @@ struct GpuPass {
   }
 };
 
+/// Copies a batch.
+template <std::size_t Bytes>
+struct CopyItems {
+  Numbered<Bytes> const* from;
+  Numbered<Bytes>* to;
+  std::size_t count;
+  HIWAY_DEVICE void operator()() const {
+    for (std::size_t i = hiway::thread_index(); i < count; i += hiway::thread_count()) to[i] = from[i];
+  }
+};
+
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -278,9 +289,10 @@ class PipelineMover final : public Mover {
                                      .flush_after = std::chrono::microseconds(traffic.batch_items != 0 ? 10'000 : 50),
                                      .movement = traffic.movement,
                                      .low_latency = traffic.low_latency};
-    bool const there = work.flow == Flow::cpu_to_gpu || work.flow == Flow::both;
-    bool const back = work.flow == Flow::gpu_to_cpu || work.flow == Flow::both;
+    bool const there = (work.flow == Flow::cpu_to_gpu || work.flow == Flow::both) && !traffic.by_batches;
+    bool const back = (work.flow == Flow::gpu_to_cpu || work.flow == Flow::both) && !traffic.by_batches;
     hiway::CpuStageOptions const threads{.threads = work.cpu_threads};
+    if (traffic.by_batches) move_batches(config, threads, traffic.calls);
     if (there) {
       auto& tunnel = pipe_.create_tunnel<Numbered<Bytes>>("there", hiway::Direction::cpu_to_gpu, config);
       pipe_.add_cpu_stage("cpu source", CpuSource<Bytes>{order_, traffic.calls}, hiway::into(tunnel), threads);
@@ -311,7 +323,7 @@ class PipelineMover final : public Mover {
     }
     capacity_items_ = config.capacity_items;
     to_gpu_ = there || work.flow == Flow::gpu_to_gpu;
-    to_cpu_ = back;
+    to_cpu_ = back || traffic.by_batches;
   }
 
   Moved move(std::uint64_t items) override {
@@ -357,6 +369,22 @@ class PipelineMover final : public Mover {
   }
 
  private:
+  /// Items go to a batch stage, whose kernel copies them, and come back.
+  void move_batches(hiway::TunnelConfig const& config, hiway::CpuStageOptions const& threads, Calls calls) {
+    using Item = Numbered<Bytes>;
+    auto& there = pipe_.create_tunnel<Item>("there", hiway::Direction::cpu_to_gpu, config);
+    auto& back = pipe_.create_tunnel<Item>("back", hiway::Direction::gpu_to_cpu, config);
+    auto const copy = [grid = grid_](hiway::Batch<Item const> in, hiway::Batch<Item> out, hiway::Stream stream) {
+      out.resize(in.size());
+      stream.launch(CopyItems<Bytes>{in.data(), out.data(), in.size()}, grid.blocks, grid.threads_per_block);
+    };
+    std::size_t const batch = config.batch_items != 0 ? config.batch_items : config.capacity_items / 4;
+    pipe_.add_cpu_stage("cpu source", CpuSource<Bytes>{order_, calls}, hiway::into(there), threads);
+    pipe_.add_batch_stage("copy", copy, hiway::from(there), hiway::into(back),
+                          {.max_items = batch, .min_items = batch / 2, .in_flight = 3, .device = 0});
+    pipe_.add_cpu_stage("cpu sink", CpuSink<Bytes>{mutex_, cpu_tally_, calls}, hiway::from(back), threads);
+  }
+
   void move_spans(hiway::TunnelConfig const& config, std::uint32_t span_items) {
     auto& along = pipe_.create_tunnel<Numbered<Bytes>>("along", hiway::Direction::gpu_to_gpu, config);
     hiway::GpuStageOptions grid = grid_;

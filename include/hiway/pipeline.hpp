@@ -369,7 +369,8 @@ class Pipeline final : private OpenEnds, private BufferAccess {
       auto const ends = make_ends<BatchRunner<Outlets, Inlets>>(all);
       run_persistent(StageThread{}, runner, ends);
     };
-    add_cpu({std::move(stage), {}, run, batch});
+    CpuStageOptions const one_thread;
+    add_cpu({std::move(stage), one_thread, run, batch});
   }
 
   // The Unit parameter keeps instantiations of units compiled with and without nvcc apart (launch/cuda.cuh).

@@ -125,9 +125,11 @@ void Placement::find_home(PlacedTunnel& tunnel, EndOf end, std::vector<Stage> co
     break;
   }
   if (tunnel.placed && home != placed && !at.empty()) {
-    found.push_back(tunnel.title() + " lies on " + homes_.name(placed) +
-                    " since an open end or a run needed it there, but " + stages[at.front()].title() + " is on " +
-                    homes_.name(home));
+    std::string const where =
+        tunnel.title() + " lies on " + homes_.name(placed) + " since an open end or a run needed it there, ";
+    std::string const who = stages[at.front()].title();
+    found.push_back(home == at_host ? where + "before batch " + who + " was added: add it first"
+                                    : where + "but " + who + " is on " + homes_.name(home));
   }
   if (!tunnel.placed) placed = home;
 }

@@ -258,8 +258,8 @@ TEST(MovementBench, SetsDmaBesideDirectForEveryDirectionAndSize) {
   }
 }
 
-/// What bench movement would have measured: direct `items` million items a second and a round trip of 10 us; dma 100, and
-/// 20 us; both ways at once the four ways in turn.
+/// What bench movement would have measured: direct `items` million items a second and a round trip of 10 us; dma 100,
+/// and 20 us; both ways at once the four ways in turn.
 std::vector<Row> measured_rows(double direct, std::vector<double> const& both) {
   std::vector<Row> rows;
   auto const add = [&](char const* direction, std::size_t bytes, char const* unit,
@@ -517,6 +517,18 @@ TEST(GuestBench, IsRight) {
   std::vector<Row> const rows = run_small("guest", {});
   EXPECT_THAT(first_wrong(rows), IsEmpty());
   EXPECT_THAT(rows, SizeIs(4));
+}
+
+// Without a GPU nothing stands beside it.
+TEST(BatchBench, IsRightAndFindsItsPlantedErrors) {
+  std::vector<Row> const rows = run_small("batch", {});
+  EXPECT_THAT(first_wrong(rows), IsEmpty());
+  EXPECT_THAT(rows, SizeIs(3));
+  for (char const* plant : {"lose", "duplicate", "alter"}) {
+    std::vector<Row> const planted = run_small("batch", {"--plant", plant});
+    EXPECT_FALSE(planted[0].measured[0].right) << plant;
+    EXPECT_FALSE(planted[1].measured[0].right) << plant;
+  }
 }
 
 TEST(TunnelsBenches, FindTheirPlantedErrors) {

@@ -319,6 +319,16 @@ TEST(Batches, DoNotShareADevicesEndWithAKernel) {
   EXPECT_THAT(text, HasSubstr("tunnel 't' is got by a batch stage, which does not look at single items"));
 }
 
+TEST(Batches, AreAddedBeforeOpenEndsOfTheirTunnels) {
+  Pipeline pipe(bounded());
+  auto& t = pipe.create_tunnel<int>("t", Direction::cpu_to_gpu);
+  static_cast<void>(t.open_inlet());
+  pipe.add_batch_stage("late", [](Batch<int const>, Stream) {}, from(t), {.device = 0});
+  EXPECT_EQ(text_of_error<ConfigError>([&] { pipe.prepare(); }),
+            "tunnel 't' lies on simt since an open end or a run needed it there, before batch stage 'late' was added: "
+            "add it first");
+}
+
 /// A pipeline whose device is no emulated one, with a batch stage on `device`.
 std::vector<int> run_on_gpu(int device) {
   PipelineConfig config = bounded();
