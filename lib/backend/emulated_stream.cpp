@@ -22,6 +22,7 @@ void EmulatedStream::leave() noexcept {
   for (unsigned misses = 0; running_ && !has_ended(*running_); ++misses) relax_thread(misses);
   running_.reset();
   waiting_.clear();
+  coming_.clear();
   done_ = given_;
 }
 
@@ -32,11 +33,17 @@ void EmulatedStream::launch(DeviceKernel kernel, simt::Grid grid) {
 }
 
 void EmulatedStream::give_copy(BusDirection way, void* to, void const* from, std::size_t bytes) {
+  Copy const copy{.target = to, .source = from, .bytes = bytes};
   if (way == BusDirection::to_device) {
-    std::memcpy(to, from, bytes);
+    coming_.push_back(copy);
   } else {
-    give({.copy = {.target = to, .source = from, .bytes = bytes}});
+    give({.copy = copy});
   }
+}
+
+void EmulatedStream::begin_body() {
+  for (Copy const& copy : coming_) std::memcpy(copy.target, copy.source, copy.bytes);
+  coming_.clear();
 }
 
 void EmulatedStream::give(Step step) {

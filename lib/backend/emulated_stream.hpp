@@ -12,7 +12,7 @@
 
 namespace hiway {
 
-// Copies to the device are made at once, so a body may work on its batch itself; copies from it as late as may be.
+// Copies to the device are made when a body begins, so that it may work on its batch itself; all is as late as may be.
 class EmulatedStream final : public BatchStream {
  public:
   /// `title`: of the stage.
@@ -22,7 +22,7 @@ class EmulatedStream final : public BatchStream {
   EmulatedStream(EmulatedStream const&) = delete;
   EmulatedStream& operator=(EmulatedStream const&) = delete;
 
-  void begin_body() override {}
+  void begin_body() override;
   void end_body() override {}
   void launch(DeviceKernel kernel, simt::Grid grid) override;
   [[nodiscard]] CUstream_st* cuda() const override { return nullptr; }
@@ -45,6 +45,7 @@ class EmulatedStream final : public BatchStream {
 
   Backend& device_;
   std::string title_;
+  std::vector<Copy> coming_;  ///< to the device
   std::deque<Step> waiting_;
   std::unique_ptr<RunningKernel> running_;
   std::uint64_t given_ = 0;

@@ -2,12 +2,16 @@
 // device, calls the body, and goes on to the next batch while the stream is at it. The oldest batch is finished first:
 // what was made and copied back is put, then the tasks end.
 //
+// Where a tunnel's end is a half-ring at the host, the stream copies large parts from and to its slots (ring_runs.hpp),
+// as far as there is room, and not more than half of the ring at once: writers and readers go on meanwhile.
+//
 //   B1  A batch's tasks end after what was made of them is put: so no tunnel ends in between (termination.hpp T1).
 //   B2  Memory of a batch is used again, and the stage left, only when the stream has done all that was given it.
 #include "hiway/batch/batch_stage.hpp"
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "hiway/error.hpp"
@@ -15,6 +19,7 @@
 #include "hiway/outlet/get.hpp"
 #include "hiway/outlet/span.hpp"
 #include "lib/arena.hpp"
+#include "lib/batch/ring_runs.hpp"
 
 namespace hiway {
 
@@ -95,7 +100,10 @@ class BatchRun {
  private:
   struct UnderWay {
     std::size_t items = 0;                  ///< that were got
+    std::size_t given = 0;                  ///< of them the first ones, whose copies the stream has
+    RingRuns got{};                         ///< of them those that lie in the ring
     std::vector<detail::BatchSize> made{};  ///< by inlet
+    std::vector<RingRuns> put{};            ///< by inlet, the first ones of them: what lies in the ring already
     bool is_counted = false;                ///< all sizes are known, and the copies to the host given
   };
 
@@ -112,29 +120,74 @@ class BatchRun {
     return came;
   }
   [[nodiscard]] bool collect(UnderWay& batch) {
-    std::size_t const bytes = stage_.from_->item_bytes;
-    std::byte* const at = place_of(batch).got.host + batch.items * bytes;
-    std::size_t const some = detail::get_pieces(m_, *from_, at, stage_.options_.max_items - batch.items, bytes);
+    std::size_t const most = stage_.options_.max_items - batch.items;
+    std::size_t const there = copies_from_ring() ? items_there() : 0;
+    if (there != 0 && waits_for_more(batch, there)) return false;
+    std::size_t const some = get_some(batch, most, there);
     detail::note_result(m_, *from_, some != 0);
-    if (some != 0 && batch.items == 0) first_came_ = Clock::now();
+    if (some != 0 && !collects_since_) collects_since_ = Clock::now();
     batch.items += some;
     return some != 0;
   }
+  /// From so many bytes on the stream copies from and to rings; on an emulated device from few on, so that both happen.
+  [[nodiscard]] std::size_t least_copy() const { return stream_.cuda() == nullptr ? 16 : std::size_t{64} << 10; }
+  /// Whether the stream may copy items from the ring.
+  [[nodiscard]] bool copies_from_ring() const { return stage_.options_.device >= 0 && RingRuns::may_lie_in(*from_); }
+  [[nodiscard]] std::size_t items_there() const {
+    static_cast<void>(detail::help_to_come(m_, *from_));
+    std::int32_t const there = items_about(m_, from_->ring);
+    return there > 0 ? static_cast<std::size_t>(there) : 0;
+  }
+  /// Leaves few items in the ring while the batch needs more in any case: the thread would have to copy them.
+  [[nodiscard]] bool waits_for_more(UnderWay const& batch, std::size_t there) {
+    if (there * stage_.from_->item_bytes >= least_copy()) return false;
+    if (batch.items + there >= stage_.options_.min_items) return false;
+    if (!collects_since_) collects_since_ = Clock::now();
+    return !has_waited();
+  }
+  [[nodiscard]] bool has_waited() const {
+    return collects_since_ && Clock::now() - *collects_since_ >= stage_.options_.max_wait;
+  }
+  [[nodiscard]] std::size_t get_some(UnderWay& batch, std::size_t most, std::size_t there) {
+    std::size_t const bytes = stage_.from_->item_bytes;
+    BatchStage::Memory const& memory = place_of(batch).got;
+    std::size_t const at = batch.items * bytes;
+    std::size_t const n = std::min({most, there, may_be_held()});
+    if (n == 0 || n * bytes < least_copy()) return detail::get_pieces(m_, *from_, memory.host + at, most, bytes);
+    give_copies(batch);
+    std::size_t const some = batch.got.take(m_, *from_, stream_, memory.device + at, n);
+    batch.given += some;
+    return some;
+  }
+  /// How many items more may stay in the ring while they are copied.
+  [[nodiscard]] std::size_t may_be_held() const {
+    std::size_t held = 0;
+    for (UnderWay const& batch : batches_) held += batch.got.items();
+    std::size_t const half = stage_.from_->capacity / 2;
+    return held < half ? half - held : 0;
+  }
+  /// Lets the stream copy what the thread has got itself.
+  void give_copies(UnderWay& batch) {
+    std::size_t const bytes = stage_.from_->item_bytes;
+    BatchStage::Memory const& memory = place_of(batch).got;
+    std::size_t const at = batch.given * bytes;
+    stream_.copy(BusDirection::to_device, memory.device + at, memory.host + at, (batch.items - batch.given) * bytes);
+    batch.given = batch.items;
+  }
   [[nodiscard]] bool is_enough(UnderWay const& batch) const {
-    if (batch.items >= stage_.options_.min_items) return batch.items != 0;
-    return batch.items != 0 && Clock::now() - first_came_ >= stage_.options_.max_wait;
+    return batch.items != 0 && (batch.items >= stage_.options_.min_items || has_waited());
   }
 
   void call_body(UnderWay& batch) {
+    collects_since_.reset();
     BatchStage::Place const& place = place_of(batch);
     detail::RawBatch const got{.data = place.got.device, .items = batch.items, .capacity = stage_.options_.max_items};
     batch.made.assign(stage_.into_.size(), {});
+    batch.put.resize(stage_.into_.size());
     std::vector<detail::RawBatch> made;
     for (std::size_t i = 0; i < batch.made.size(); ++i)
       made.push_back({.data = place.made[i].device, .capacity = stage_.into_[i].capacity, .made = &batch.made[i]});
-    if (from_ != nullptr) {
-      stream_.copy(BusDirection::to_device, place.got.device, place.got.host, batch.items * stage_.from_->item_bytes);
-    }
+    if (from_ != nullptr) give_copies(batch);
     stream_.begin_body();
     stage_.body_(&got, made.data(), Stream(stream_));
     stream_.end_body();
@@ -161,10 +214,27 @@ class BatchRun {
     }
     stream_.mark(number_of(batch));
   }
+  /// As many as may be go to the ring at once, the others to the batch's memory.
   void fetch_items(UnderWay& batch, std::size_t inlet) {
     BatchStage::Memory const& made = place_of(batch).made[inlet];
-    std::size_t const bytes = batch.made[inlet].items * stage_.into_[inlet].item_bytes;
-    stream_.copy(BusDirection::from_device, made.host, made.device, bytes);
+    std::size_t const bytes = stage_.into_[inlet].item_bytes;
+    std::size_t items = batch.made[inlet].items;
+    std::size_t at = 0;
+    if (may_put_in_ring(batch, inlet, items * bytes))
+      at = batch.put[inlet].give(m_, into_[inlet], stream_, made.device, items) * bytes;
+    stream_.copy(BusDirection::from_device, made.host + at, made.device + at, items * bytes - at);
+  }
+  /// What an older batch has not put in the ring yet comes first.
+  [[nodiscard]] bool may_put_in_ring(UnderWay const& batch, std::size_t inlet, std::size_t bytes) const {
+    InletView const& v = into_[inlet];
+    if (stage_.options_.device < 0 || bytes < least_copy() || !RingRuns::may_lie_in(v)) return false;
+    if (detail::is_throttled(m_, v)) return false;
+    for (std::size_t i = 0; i < under_way_; ++i) {
+      UnderWay const& older = batches_[(oldest_ + i) % batches_.size()];
+      if (&older == &batch) return true;
+      if (!older.is_counted || older.put[inlet].items() != older.made[inlet].items) return false;
+    }
+    return true;
   }
   /// The counts have come.
   void fetch_counted(UnderWay& batch) {
@@ -191,15 +261,26 @@ class BatchRun {
       fetch_counted(batch);
       return true;
     }
-    for (std::size_t i = 0; i < batch.made.size(); ++i) {
-      std::byte const* const items = place_of(batch).made[i].host;
-      detail::put_pieces(m_, into_[i], items, batch.made[i].items, stage_.into_[i].item_bytes);
-    }
+    if (from_ != nullptr) batch.got.end(m_, from_->ring, ClaimKind::get, *from_->control);
+    for (std::size_t i = 0; i < batch.made.size(); ++i) put(batch, i);
     if (from_ != nullptr) detail::end_own_tasks(m_, *from_, batch.items);
-    batch.items = 0;
+    batch.items = batch.given = 0;
     oldest_ = (oldest_ + 1) % batches_.size();
     --under_way_;
     return true;
+  }
+
+  void put(UnderWay& batch, std::size_t inlet) {
+    InletView const& v = into_[inlet];
+    std::size_t const bytes = stage_.into_[inlet].item_bytes;
+    std::size_t const in_ring = batch.put[inlet].items();
+    batch.put[inlet].end(m_, v.ring, ClaimKind::put, *v.control);
+    if (in_ring != 0) {
+      detail::note_put(m_, v);
+      detail::help_to_leave(m_, v, detail::Sent::span);
+    }
+    std::byte const* const items = place_of(batch).made[inlet].host + in_ring * bytes;
+    detail::put_pieces(m_, v, items, batch.made[inlet].items - in_ring, bytes);
   }
 
   [[nodiscard]] bool is_over() const {
@@ -208,7 +289,7 @@ class BatchRun {
   }
   /// While a batch is under way, or waits for more items, the thread naps but shortly.
   void wait(unsigned misses) const {
-    bool const is_idle = under_way_ == 0 && batches_[oldest_].items == 0;
+    bool const is_idle = under_way_ == 0 && !collects_since_;
     leave_if_aborted(m_, from_ != nullptr ? *from_->control : *into_->control);
     m_.relax(is_idle ? misses : std::min(misses, misses_awake(this_thread_context().wait)));
   }
@@ -228,8 +309,8 @@ class BatchRun {
   std::vector<UnderWay> batches_;  ///< a ring; `under_way_` from `oldest_` on, and then the one that is collected
   std::size_t oldest_ = 0;
   std::size_t under_way_ = 0;
-  Clock::time_point first_came_{};  ///< of the batch that is collected
-  bool source_has_ended_ = false;   ///< the body of a stage that gets nothing has made nothing
+  std::optional<Clock::time_point> collects_since_;  ///< the batch that is collected, when its first item was seen
+  bool source_has_ended_ = false;                    ///< the body of a stage that gets nothing has made nothing
   BatchStream& stream_;
 };
 

@@ -35,7 +35,7 @@ void tell_arrivals(Homes& homes, PlacedTunnel& tunnel) {
   bool const to_host = tunnel.get.home == at_host;
   tunnel.bus.arrived = to_host ? ToldWord{&tunnel.bus.words->arrived}
                                : ToldWord{homes.words(tunnel.get.home).place<Word<std::uint64_t>>(), tunnel.get.home};
-  if (to_host) homes.host().words->image(tunnel.bus.host_relays).hears.link = {tunnel.bus.arrived.word};
+  if (to_host) homes.host().words->image(tunnel.bus.get_relays).hears.link = {tunnel.bus.arrived.word};
 }
 
 }  // namespace hiway

@@ -271,8 +271,8 @@ class MonitorTables {
       if (!t.crosses()) continue;
       ToldWord const& heard = t.put.home == home ? t.bus.retired : t.bus.arrived;
       if (heard.home == at_host) counts.words.push_back(heard.word);
-      bool const is_told = t.bus.host_relays != nullptr && !t.base->config().low_latency;
-      if (t.put.home == at_host && is_told) counts.outboxes.push_back(t.bus.host_relays);
+      bool const is_told = t.bus.put_relays != nullptr && !t.base->config().low_latency;
+      if (is_told) counts.outboxes.push_back(t.bus.put_relays);
       for (HeardWord const& word : t.stencil.heard) counts.words.push_back(word.across.word);
     }
   }

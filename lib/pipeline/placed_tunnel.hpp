@@ -47,7 +47,9 @@ struct Crossing {
   ToldWord arrived;
   ToldWord retired;
   Word<std::uint32_t>* closing = nullptr;  ///< at the host
-  Relays* host_relays = nullptr;           ///< of the half-ring at the host, if there is one
+  // Of the half-rings at the host; null where there is none.
+  Relays* put_relays = nullptr;
+  Relays* get_relays = nullptr;
 };
 
 /// How a tunnel's items move.
@@ -87,7 +89,12 @@ struct PlacedTunnel {
   OpenEndWords open;
   PlacedStencil stencil;
 
-  [[nodiscard]] bool crosses() const { return put.home != get.home; }
+  /// True if both ends are at the host though one is a device's: that of batch stages, which copy many items at once.
+  [[nodiscard]] bool is_for_batches() const {
+    return put.home == at_host && get.home == at_host && base->direction() != Direction::cpu_to_cpu;
+  }
+  /// True if it is two half-rings.
+  [[nodiscard]] bool crosses() const { return put.home != get.home || is_for_batches(); }
   /// True if it leads from one device to another.
   [[nodiscard]] bool is_between_devices() const { return crosses() && put.home != at_host && get.home != at_host; }
   /// For a tunnel that crosses: its direction, seen from the device of its line.

@@ -63,7 +63,7 @@ bool is_past_caches(PlacedTunnel const& tunnel) {
 }
 
 char const* movement_name(PlacedTunnel const& tunnel) {
-  if (!tunnel.crosses()) return "memory";
+  if (tunnel.put.home == tunnel.get.home) return "memory";
   return tunnel.way.carrier == nullptr ? "automatic" : tunnel.way.carrier->name();
 }
 
@@ -158,7 +158,8 @@ void Placement::place(PlacedTunnel& tunnel) {
   tunnel.pool.ring = put_words.place<Ring>();
   tunnel.open.closed = put_words.place<Word<std::uint32_t>>();
   tunnel.put.words = put_words.place<EndWords>();
-  tunnel.get.words = tunnel.crosses() ? homes_.words(tunnel.get.home).place<EndWords>() : tunnel.put.words;
+  tunnel.get.words =
+      tunnel.put.home != tunnel.get.home ? homes_.words(tunnel.get.home).place<EndWords>() : tunnel.put.words;
   if (tunnel.stencil_base != nullptr) {
     place_stencil(homes_, tunnel);
   } else if (tunnel.way.carrier != nullptr) {
@@ -171,8 +172,9 @@ void Placement::place_crossing(PlacedTunnel& tunnel) {
   TunnelConfig const& config = tunnel.base->config();
   bool const tagged = config.low_latency;  // its pool is not: it may lie across the bus, or go on as an array
   Way& way = tunnel.way;
-  way.carrier = tagged ? &direct_carrier() : find_carrier(config.movement);
-  way.why = tagged ? "low_latency" : way.carrier != nullptr ? "asked for" : "";
+  bool const stays = tunnel.is_for_batches();
+  way.carrier = tagged || stays ? &direct_carrier() : find_carrier(config.movement);
+  way.why = tagged ? "low_latency" : stays ? "batches are copied from here" : way.carrier != nullptr ? "asked for" : "";
   if (tunnel.is_between_devices()) settle(tunnel);
   std::size_t const slots = std::bit_ceil(tunnel.capacity);
   Carrier const& placer = way.carrier != nullptr ? *way.carrier : direct_carrier();
@@ -194,10 +196,11 @@ void Placement::place_crossing(PlacedTunnel& tunnel) {
                          : ToldWord{&bus.words->published};
   bus.arrived = bus.published;
   bus.retired = homes_.place_told(tunnel.get.home, tunnel.put.home, bus.words->retired);
-  if (tunnel.is_between_devices()) return;
-  bus.host_relays = homes_.host().words->place<Relays>();
-  homes_.host().words->image(bus.host_relays) =
-      make_relays(tunnel, tunnel.put.home == at_host ? tunnel.put.ring : tunnel.get.ring);
+  Arena& host = *homes_.host().words;
+  if (tunnel.put.home == at_host)
+    host.image(bus.put_relays = host.place<Relays>()) = make_relays(tunnel, tunnel.put.ring);
+  if (tunnel.get.home == at_host)
+    host.image(bus.get_relays = host.place<Relays>()) = make_relays(tunnel, tunnel.get.ring);
 }
 
 void Placement::place_whole(PlacedTunnel& tunnel) {

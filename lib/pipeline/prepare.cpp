@@ -238,7 +238,7 @@ class Preparer {
       std::uint32_t const id = stage.description.into[i]->id();
       InletPort* const ports = prepared_.places[number].inlet_ports[i];
       if (graph_.tunnels()[id].departs()) hang_at(ports, number, layout_.line_bell);
-      if (layout_.placement.tunnels()[id].bus.host_relays != nullptr) hang_at(ports, number, layout_.monitors_bell);
+      if (layout_.placement.tunnels()[id].bus.put_relays != nullptr) hang_at(ports, number, layout_.monitors_bell);
     }
   }
   /// At where the line puts what comes from other nodes: the bell of the one CPU stage that gets it, or the monitors'.
@@ -282,7 +282,7 @@ class Preparer {
   /// Gives the threads of CPU stages that put into the tunnel their stagings, if puts may go that way.
   void stage_puts(PlacedTunnel const& t) {
     if (t.put.home != at_host) return;
-    bool const is_read_here = t.get.home == at_host;
+    bool const is_read_here = t.get.home == at_host && !t.crosses();
     if (is_read_here) homes_.host().words->image(t.get.words).staged = nullptr;
     std::vector<std::size_t> writers = stages_at(prepared_.stages, *t.base, EndOf::writers);
     std::erase_if(writers, [&](std::size_t s) { return !may_stage(s, t); });
@@ -305,7 +305,7 @@ class Preparer {
     TunnelConfig const& config = t.base->config();
     bool const is_plain = tunnel.stencil == nullptr && t.base->item_bytes() <= copied_bytes && !config.low_latency &&
                           config.shards == 1 && !config.planned && config.grow_to_items == 0;
-    bool const is_moved = !t.crosses() || t.bus.host_relays != nullptr;
+    bool const is_moved = !t.crosses() || t.bus.put_relays != nullptr;
     FlowPlan::Tunnel const flow = prepared_.flow_of(t);
     std::vector<TunnelBase*> const& into = stage.description.into;
     std::size_t const at = static_cast<std::size_t>(std::ranges::find(into, t.base) - into.begin());

@@ -84,7 +84,7 @@ std::vector<PlacedTunnel const*> RunKernels::fed_by_the_host(std::size_t kernel)
   for (std::size_t const stage : stages_of_kernel(layout_.prepared.stages, kernel)) {
     for (TunnelBase const* const base : layout_.prepared.stages[stage].description.from) {
       PlacedTunnel const& t = layout_.placement.tunnels()[base->id()];
-      if (t.put.home == at_host && t.bus.host_relays != nullptr) fed.push_back(&t);
+      if (t.bus.put_relays != nullptr) fed.push_back(&t);
     }
   }
   return fed;
@@ -155,7 +155,7 @@ void RunKernels::help() noexcept {
 bool RunKernels::has_items_for(Started const& s) const {
   ThreadMachine const m;
   return std::ranges::any_of(s.fed, [&](PlacedTunnel const* t) {
-    return m.load(t->put.ring.words->claimed, Order::relaxed) != t->bus.host_relays->hears.link.peek(m);
+    return m.load(t->put.ring.words->claimed, Order::relaxed) != t->bus.put_relays->hears.link.peek(m);
   });
 }
 

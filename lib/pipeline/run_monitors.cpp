@@ -52,14 +52,16 @@ TransferLine* line_of(Device const& device, BusDirection direction) {
 
 void RunMonitors::add_relays(Post& to_device, Post& from_device) {
   for (PlacedTunnel const& t : layout_.placement.tunnels()) {
-    Relays* const relays = t.bus.host_relays;
-    if (relays == nullptr) continue;
+    if (t.bus.put_relays == nullptr && t.bus.get_relays == nullptr) continue;
     if (Staging* const first = layout_.prepared.staged_of(t).first; first != nullptr)
       to_device.duties.emplace_back([stagings = StillStagings(first)]() mutable { return stagings.step(); });
-    Post& post = t.put.home == at_host ? to_device : from_device;
-    post.duties.emplace_back([relays, seen = std::uint64_t{0}, readers = bells_of_readers(t)]() mutable {
-      return relay(*relays, seen, readers);
-    });
+    for (Relays* const relays : {t.bus.put_relays, t.bus.get_relays}) {
+      if (relays == nullptr) continue;
+      Post& post = relays == t.bus.put_relays ? to_device : from_device;
+      post.duties.emplace_back([relays, seen = std::uint64_t{0}, readers = bells_of_readers(t)]() mutable {
+        return relay(*relays, seen, readers);
+      });
+    }
   }
   for (Drain* const drain : layout_.prepared.host_drains) {
     Control* const control = layout_.homes.host().control;

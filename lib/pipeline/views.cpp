@@ -22,7 +22,7 @@ class StageViews {
     v.ring = t.put.ring;
     v.ring.grouping = chosen_grouping(*t.base);
     v.spill = layout_.prepared.flow.stages[number_].spills[index] ? t.pool.ring : nullptr;
-    v.relays = stage_.gpu ? nullptr : t.bus.host_relays;
+    v.relays = t.bus.put_relays;
     v.control = layout_.homes.control(stage_.home);
     v.end = t.put.words;
     bool const throttled = layout_.prepared.flow_of(t).throttled_by != FlowPlan::none;
@@ -41,7 +41,7 @@ class StageViews {
     v.ring = t.get.ring;
     v.ring.grouping = chosen_grouping(*t.base);
     v.spill = layout_.prepared.flow_of(t).spills && !t.crosses() ? t.pool.ring : nullptr;
-    v.relays = stage_.gpu ? nullptr : t.bus.host_relays;
+    v.relays = t.bus.get_relays;
     v.control = layout_.homes.control(stage_.home);
     v.end = t.get.words;
     v.ports = place_.outlet_ports[index] + executor_;
@@ -116,7 +116,7 @@ InletView open_inlet_view(Layout& layout, PlacedTunnel& tunnel, std::uint32_t in
   if (tunnel.put.home != at_host) layout.placement.settle(tunnel);  // the view keeps the address of the items
   InletView v;
   v.ring = tunnel.put.ring;
-  v.relays = tunnel.put.home == at_host ? tunnel.bus.host_relays : nullptr;
+  v.relays = tunnel.bus.put_relays;
   v.control = layout.homes.control(tunnel.put.home);
   v.end = tunnel.put.words;
   v.past_caches = tunnel.put.home == at_host && is_past_caches(tunnel);
@@ -136,7 +136,7 @@ OutletView open_outlet_view(Layout& layout, PlacedTunnel& tunnel, std::uint32_t 
   OutletView v;
   v.ring = tunnel.get.ring;
   v.spill = tunnel.crosses() ? nullptr : tunnel.pool.ring;
-  v.relays = tunnel.get.home == at_host ? tunnel.bus.host_relays : nullptr;
+  v.relays = tunnel.bus.get_relays;
   v.control = layout.homes.control(tunnel.get.home);
   v.end = tunnel.get.words;
   v.ports = layout.homes.words(tunnel.get.home).place<OutletPort>();

@@ -65,6 +65,8 @@ TEST(DeviceBatches, KeepTheirOrder) {
   EXPECT_EQ(squares_of(5000, {}), expected_squares(5000));
   EXPECT_EQ(squares_of(100, {.max_items = 1, .in_flight = 1}), expected_squares(100));
   EXPECT_EQ(squares_of(1000, {.max_items = 7, .in_flight = 5}), expected_squares(1000));
+  EXPECT_EQ(squares_of(2003, {.min_items = 25, .in_flight = 2}), expected_squares(2003));
+  EXPECT_EQ(squares_of(3, {.min_items = 25}), expected_squares(3));
   EXPECT_EQ(squares_of(0, {}), expected_squares(0));
 }
 
