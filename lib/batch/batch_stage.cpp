@@ -7,6 +7,10 @@
 //
 //   B1  A batch's tasks end after what was made of them is put: so no tunnel ends in between (termination.hpp T1).
 //   B2  Memory of a batch is used again, and the stage left, only when the stream has done all that was given it.
+//   B3  The thread waits for room only while it holds no slots that it is to fill: items of other writers lie behind
+//       them, and whoever is to make the room may wait for these. With one tunnel to put into, no batch has such slots
+//       while an older one has items left to put. Slots that were got are free before their batch waits; what younger
+//       batches hold counts among what is under way, for which a planned cycle has room.
 #include "hiway/batch/batch_stage.hpp"
 
 #include <algorithm>
@@ -224,11 +228,11 @@ class BatchRun {
       at = batch.put[inlet].give(m_, into_[inlet], stream_, made.device, items) * bytes;
     stream_.copy(BusDirection::from_device, made.host + at, made.device + at, items * bytes - at);
   }
-  /// What an older batch has not put in the ring yet comes first.
+  /// Not with several tunnels (B3). What an older batch has not put in the ring yet comes first.
   [[nodiscard]] bool may_put_in_ring(UnderWay const& batch, std::size_t inlet, std::size_t bytes) const {
     InletView const& v = into_[inlet];
-    if (stage_.options_.device < 0 || bytes < least_copy() || !RingRuns::may_lie_in(v)) return false;
-    if (detail::is_throttled(m_, v)) return false;
+    if (stage_.options_.device < 0 || stage_.into_.size() != 1 || bytes < least_copy()) return false;
+    if (!RingRuns::may_lie_in(v) || detail::is_throttled(m_, v)) return false;
     for (std::size_t i = 0; i < under_way_; ++i) {
       UnderWay const& older = batches_[(oldest_ + i) % batches_.size()];
       if (&older == &batch) return true;
