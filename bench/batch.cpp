@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "bench/benches.hpp"
+#include "bench/device_numbers.hpp"
 #include "bench/echo.hpp"
 #include "bench/mover.hpp"
 #include "bench/quantiles.hpp"
@@ -65,7 +66,7 @@ class BatchBench final : public Bench {
       auto const timed = std::make_shared<TimedMover>(std::move(mover), work, request.small ? 1000 : 0, request.small);
       variants.push_back({std::move(name), [timed] { return timed->turn(); }, [timed] { return timed->facts(); }});
     };
-    Traffic traffic{.batch_items = batch_items_, .by_batches = true};
+    Traffic const traffic{.batch_items = batch_items_, .by_batches = true};
     add("batch stage", make_traffic(work, traffic));
     std::string beside;
     if (RawCuda const* const raw = raw_cuda(request.device); raw != nullptr) {
@@ -102,7 +103,7 @@ class BatchBench final : public Bench {
       auto& there = pipe.create_tunnel<int>("there", hiway::Direction::cpu_to_gpu);
       std::size_t seen = 0;
       pipe.add_batch_stage("rest", [&](hiway::Batch<int const> batch, hiway::Stream) { seen += batch.size(); },
-                           hiway::from(there), {.device = 0});
+                           hiway::from(there), {.device = number_of(request.device)});
       hiway::Inlet<int> in = there.open_inlet();
       pipe.start();
       in.put_h(1);

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "bench/device_numbers.hpp"
 #include "bench/numbered.hpp"
 
 namespace bench {
@@ -158,7 +159,7 @@ class PipelineEcho final : public Echo {
         out.resize(in.size());
         stream.launch(EchoBatch<Bytes>{in.data(), out.data(), in.size()}, 1, 32);
       };
-      pipe_.add_batch_stage("echo", echo, hiway::from(there), hiway::into(back), {.device = 0});
+      pipe_.add_batch_stage("echo", echo, hiway::from(there), hiway::into(back), {.device = number_of(setup.device)});
     } else {
       pipe_.add_gpu_stage("echo", EchoStage<Bytes>{}, hiway::from(there), hiway::into(back),
                           {.blocks = setup.blocks, .threads_per_block = setup.threads_per_block});

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "bench/device_numbers.hpp"
 #include "bench/mover.hpp"
 
 namespace bench {
@@ -381,7 +382,7 @@ class PipelineMover final : public Mover {
     std::size_t const batch = config.batch_items != 0 ? config.batch_items : config.capacity_items / 4;
     pipe_.add_cpu_stage("cpu source", CpuSource<Bytes>{order_, calls}, hiway::into(there), threads);
     pipe_.add_batch_stage("copy", copy, hiway::from(there), hiway::into(back),
-                          {.max_items = batch, .min_items = batch / 2, .in_flight = 3, .device = 0});
+                          {.max_items = batch, .min_items = batch / 2, .in_flight = 3, .device = number_of(work_.device)});
     pipe_.add_cpu_stage("cpu sink", CpuSink<Bytes>{mutex_, cpu_tally_, calls}, hiway::from(back), threads);
   }
 

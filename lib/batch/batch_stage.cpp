@@ -222,7 +222,7 @@ class BatchRun {
   void fetch_items(UnderWay& batch, std::size_t inlet) {
     BatchStage::Memory const& made = place_of(batch).made[inlet];
     std::size_t const bytes = stage_.into_[inlet].item_bytes;
-    std::size_t items = batch.made[inlet].items;
+    std::size_t const items = batch.made[inlet].items;
     std::size_t at = 0;
     if (may_put_in_ring(batch, inlet, items * bytes))
       at = batch.put[inlet].give(m_, into_[inlet], stream_, made.device, items) * bytes;

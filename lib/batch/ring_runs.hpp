@@ -21,8 +21,6 @@ class RingRuns {
   [[nodiscard]] static bool may_lie_in(View const& v) {
     return v.ring.is_half() && !v.ring.tagged && v.further_branches == 0;
   }
-  /// How many items the ring has place for.
-  [[nodiscard]] static std::size_t slots(Ring const& ring) { return std::size_t{ring.slots_mask} + 1; }
 
   /// Gets up to `most` items, and gives the stream their copies to `to`. Returns how many.
   std::size_t take(StageThread m, OutletView const& v, BatchStream& stream, std::byte* to, std::size_t most) {
@@ -62,7 +60,7 @@ class RingRuns {
   template <class Copy>
   static void for_stretches(Ring const& ring, Run run, Copy&& copy) {
     for (std::size_t i = 0; i < run.count;) {
-      std::size_t const left = slots(ring) - ring.slot(run.first + i);
+      std::size_t const left = std::size_t{ring.slots_mask} + 1 - ring.slot(run.first + i);
       std::size_t const n = run.count - i < left ? run.count - i : left;
       copy(ring.item(run.first + i), i * ring.item_bytes, n * ring.item_bytes);
       i += n;

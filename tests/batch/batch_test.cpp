@@ -14,61 +14,24 @@
 #include "hiway/hiway.hpp"
 #include "tests/device.hpp"
 #include "tests/faults/faulty_device.hpp"
+#include "tests/pipeline/squares.hpp"
 
 namespace {
 
 using namespace hiway;
 using namespace std::chrono_literals;
 using hiway_tests::bounded;
+using hiway_tests::expected_squares;
 using hiway_tests::FaultPlan;
+using hiway_tests::numbers;
+using hiway_tests::SquareAll;
+using hiway_tests::squares_of;
 using hiway_tests::text_of_error;
 using testing::HasSubstr;
 
-auto numbers(int n) {
-  return [n](Inlet<int> out) {
-    for (int i = 1; i <= n; ++i) out.put_h(i);
-  };
-}
 std::vector<int> upto(int n) {
   std::vector<int> all(static_cast<std::size_t>(n));
   std::iota(all.begin(), all.end(), 1);
-  return all;
-}
-
-struct Square {
-  int const* in;
-  int* out;
-  std::size_t count;
-  HIWAY_DEVICE void operator()() const {
-    for (std::size_t i = thread_index(); i < count; i += thread_count()) out[i] = in[i] * in[i];
-  }
-};
-auto const square = [](Batch<int const> in, Batch<int> out, Stream stream) {
-  out.resize(in.size());
-  stream.launch(Square{in.data(), out.data(), in.size()}, 1, 32);
-};
-
-/// What comes out of a batch stage between CPU stages, in two runs; its batches lie on `device`.
-std::vector<int> squares_of(int n, BatchOptions options, std::size_t capacity = 64) {
-  bool const on_device = options.device >= 0;
-  Pipeline pipe(bounded());
-  auto& there = pipe.create_tunnel<int>("there", on_device ? Direction::cpu_to_gpu : Direction::cpu_to_cpu,
-                                        {.capacity_items = capacity});
-  auto& back = pipe.create_tunnel<int>("back", on_device ? Direction::gpu_to_cpu : Direction::cpu_to_cpu,
-                                       {.capacity_items = capacity});
-  std::vector<int> all;
-  pipe.add_cpu_stage("feed", numbers(n), into(there));
-  pipe.add_batch_stage("square", square, from(there), into(back), options);
-  pipe.add_cpu_stage(
-      "keep", [&](int const& x) { all.push_back(x); }, from(back));
-  pipe.run();
-  pipe.run();
-  return all;
-}
-std::vector<int> expected_squares(int n) {
-  std::vector<int> all;
-  for (int run = 0; run < 2; ++run)
-    for (int i = 1; i <= n; ++i) all.push_back(i * i);
   return all;
 }
 
@@ -226,8 +189,8 @@ TEST(Batches, SeveralStagesShareATunnel) {
   auto& u = pipe.create_tunnel<int>("u", Direction::cpu_to_cpu);
   long sum = 0;
   pipe.add_cpu_stage("feed", numbers(2000), into(t));
-  pipe.add_batch_stage("one", square, from(t), into(u), {.max_items = 10});
-  pipe.add_batch_stage("two", square, from(t), into(u), {.max_items = 20});
+  pipe.add_batch_stage("one", SquareAll{}, from(t), into(u), {.max_items = 10});
+  pipe.add_batch_stage("two", SquareAll{}, from(t), into(u), {.max_items = 20});
   pipe.add_cpu_stage(
       "three", [](int const& x, Inlet<int> out) { out.put_h(x * x); }, from(t), into(u));
   pipe.add_cpu_stage(
@@ -310,7 +273,7 @@ TEST(Batches, DoNotShareADevicesEndWithAKernel) {
   auto& u = pipe.create_tunnel<int>("u", Direction::gpu_to_cpu);
   pipe.add_cpu_stage("feed", numbers(1), into(t));
   pipe.add_gpu_stage("kernel", AddOne{}, from(t), into(u));
-  pipe.add_batch_stage("batches", square, from(t), into(u), {.device = 0});
+  pipe.add_batch_stage("batches", SquareAll{}, from(t), into(u), {.device = 0});
   pipe.add_cpu_stage(
       "sink", [](int const&) {}, from(u));
   std::string const text = text_of_error<ConfigError>([&] { pipe.prepare(); });
@@ -338,7 +301,7 @@ std::vector<int> run_on_gpu(int device) {
   auto& back = pipe.create_tunnel<int>("back", device < 0 ? Direction::cpu_to_cpu : Direction::gpu_to_cpu);
   std::vector<int> all;
   pipe.add_cpu_stage("feed", numbers(100), into(there));
-  pipe.add_batch_stage("square", square, from(there), into(back), {.device = device});
+  pipe.add_batch_stage("square", SquareAll{}, from(there), into(back), {.device = device});
   pipe.add_cpu_stage(
       "keep", [&](int const& x) { all.push_back(x); }, from(back));
   pipe.run();

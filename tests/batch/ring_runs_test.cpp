@@ -3,11 +3,12 @@
 
 #include <gmock/gmock.h>
 
-#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <numeric>
 #include <vector>
+
+#include "tests/ring/half_ring.hpp"
 
 namespace {
 
@@ -41,29 +42,18 @@ class LateStream final : public BatchStream {
   }
 };
 
-/// A half-ring of ints; all tickets before `first` are done, and there are four credits.
-struct Half {
-  explicit Half(RingPart part) {
+/// All tickets before `first` are done, and there are four credits.
+struct Half : hiway_tests::HalfRing {
+  explicit Half(RingPart part) : HalfRing(part, capacity) {
     std::iota(items.begin(), items.end(), 100);
     bool const puts = part == RingPart::outbox;
     (puts ? words.free : words.avail).bits = 4;
     (puts ? words.claimed : words.taken).bits = first;
     words.given.bits = first + 4;
     for (std::uint64_t t = 0; t < first; ++t) done[t].bits = 1;
-    ring.items = reinterpret_cast<std::byte*>(items.data());
-    ring.done = done.data();
-    ring.words = &words;
-    ring.slots_mask = capacity - 1;
-    ring.lap_shift = static_cast<std::uint32_t>(std::countr_zero(capacity));
-    ring.item_bytes = sizeof(std::uint32_t);
-    ring.part = part;
   }
   [[nodiscard]] std::uint64_t done_upto() const { return done_prefix(StageThread{}, ring, first); }
 
-  std::vector<std::uint32_t> items = std::vector<std::uint32_t>(capacity);
-  std::vector<Word<std::uint32_t>> done = std::vector<Word<std::uint32_t>>(2 * capacity);
-  RingWords words;
-  Ring ring;
   Control control;
 };
 

@@ -1,73 +1,38 @@
 // Stages that work on batches in a device's memory.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstdint>
-#include <numeric>
 #include <string>
 #include <vector>
 
 #include "hiway/hiway.hpp"
 #include "tests/device.hpp"
+#include "tests/pipeline/squares.hpp"
 
 namespace {
 
 using namespace hiway;
 using hiway_tests::bounded;
+using hiway_tests::expected_squares;
+using hiway_tests::numbers;
+using hiway_tests::SquareAll;
+using hiway_tests::squares_of;
 using hiway_tests::text_of_error;
 
-auto numbers(int n) {
-  return [n](Inlet<int> out) {
-    for (int i = 1; i <= n; ++i) out.put_h(i);
-  };
-}
-
-struct Square {
-  int const* in;
-  int* out;
-  std::size_t count;
-  HIWAY_DEVICE void operator()() const {
-    for (std::size_t i = thread_index(); i < count; i += thread_count()) out[i] = in[i] * in[i];
-  }
-};
-struct SquareAll {
-  unsigned blocks = 1;
-  void operator()(Batch<int const> in, Batch<int> out, Stream stream) const {
-    out.resize(in.size());
-    stream.launch(Square{in.data(), out.data(), in.size()}, blocks, 32);
-  }
-};
-
-/// What comes out of a batch stage between CPU stages, in two runs.
-std::vector<int> squares_of(int n, BatchOptions options, std::size_t capacity = 64, unsigned blocks = 1) {
+/// squares_of() in the device's memory.
+std::vector<int> squares_there(int n, BatchOptions options, std::size_t capacity = 64, unsigned blocks = 1) {
   options.device = 0;
-  Pipeline pipe(bounded());
-  auto& there = pipe.create_tunnel<int>("there", Direction::cpu_to_gpu, {.capacity_items = capacity});
-  auto& back = pipe.create_tunnel<int>("back", Direction::gpu_to_cpu, {.capacity_items = capacity});
-  std::vector<int> all;
-  pipe.add_cpu_stage("feed", numbers(n), into(there));
-  pipe.add_batch_stage("square", SquareAll{blocks}, from(there), into(back), options);
-  pipe.add_cpu_stage(
-      "keep", [&](int const& x) { all.push_back(x); }, from(back));
-  pipe.run();
-  pipe.run();
-  return all;
-}
-std::vector<int> expected_squares(int n) {
-  std::vector<int> all;
-  for (int run = 0; run < 2; ++run)
-    for (int i = 1; i <= n; ++i) all.push_back(i * i);
-  return all;
+  return squares_of(n, options, capacity, blocks);
 }
 
 TEST(DeviceBatches, KeepTheirOrder) {
   HIWAY_NEEDS_DEVICE();
-  EXPECT_EQ(squares_of(5000, {}), expected_squares(5000));
-  EXPECT_EQ(squares_of(100, {.max_items = 1, .in_flight = 1}), expected_squares(100));
-  EXPECT_EQ(squares_of(1000, {.max_items = 7, .in_flight = 5}), expected_squares(1000));
-  EXPECT_EQ(squares_of(2003, {.min_items = 25, .in_flight = 2}), expected_squares(2003));
-  EXPECT_EQ(squares_of(3, {.min_items = 25}), expected_squares(3));
-  EXPECT_EQ(squares_of(0, {}), expected_squares(0));
+  EXPECT_EQ(squares_there(5000, {}), expected_squares(5000));
+  EXPECT_EQ(squares_there(100, {.max_items = 1, .in_flight = 1}), expected_squares(100));
+  EXPECT_EQ(squares_there(1000, {.max_items = 7, .in_flight = 5}), expected_squares(1000));
+  EXPECT_EQ(squares_there(2003, {.min_items = 25, .in_flight = 2}), expected_squares(2003));
+  EXPECT_EQ(squares_there(3, {.min_items = 25}), expected_squares(3));
+  EXPECT_EQ(squares_there(0, {}), expected_squares(0));
 }
 
 // A large batch is copied beside the bodies of others, a small one between them.
@@ -75,7 +40,7 @@ TEST(DeviceBatches, AreRightAtAnySize) {
   HIWAY_NEEDS_DEVICE();
   constexpr std::size_t many = 1 << 16;
   for (std::size_t const least : {std::size_t{1}, many / 2})
-    EXPECT_EQ(squares_of(40000, {.min_items = least, .in_flight = 3}, many, 4), expected_squares(40000));
+    EXPECT_EQ(squares_there(40000, {.min_items = least, .in_flight = 3}, many, 4), expected_squares(40000));
 }
 
 struct AddOne {

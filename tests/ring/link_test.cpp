@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <cstdint>
 #include <deque>
 #include <random>
@@ -15,6 +14,7 @@
 #include "hiway/machine/thread_machine.hpp"
 #include "hiway/relay.hpp"
 #include "tests/environment.hpp"
+#include "tests/ring/half_ring.hpp"
 
 namespace {
 
@@ -53,26 +53,6 @@ struct MessageLink {
 static_assert(Link<MessageLink, ThreadMachine>);
 static_assert(Link<WordLink, ThreadMachine>);
 
-/// A half-ring of items of 4 bytes in memory of its own.
-struct Half {
-  Half(RingPart part, std::uint32_t capacity) : items(capacity), done(2 * std::size_t{capacity}) {
-    words.free.bits = part == RingPart::outbox ? static_cast<std::int32_t>(capacity) : 0;
-    words.given.bits = part == RingPart::outbox ? capacity : 0;
-    ring.items = reinterpret_cast<std::byte*>(items.data());
-    ring.done = done.data();
-    ring.words = &words;
-    ring.slots_mask = capacity - 1;
-    ring.lap_shift = static_cast<std::uint32_t>(std::countr_zero(capacity));
-    ring.item_bytes = sizeof(std::uint32_t);
-    ring.part = part;
-  }
-
-  std::vector<std::uint32_t> items;
-  std::vector<Word<std::uint32_t>> done;
-  RingWords words;
-  Ring ring;
-};
-
 TEST(Link, MessagesThatComeLateCarryATunnel) {
   constexpr std::uint32_t capacity = 8;
   constexpr std::uint32_t total = 5'000;
@@ -80,8 +60,8 @@ TEST(Link, MessagesThatComeLateCarryATunnel) {
   SCOPED_TRACE(std::string("HIWAY_SEED=") + std::to_string(seed));
   std::mt19937 random(seed);
   ThreadMachine const m;
-  Half outbox(RingPart::outbox, capacity);
-  Half inbox(RingPart::inbox, capacity);
+  hiway_tests::HalfRing outbox(RingPart::outbox, capacity);
+  hiway_tests::HalfRing inbox(RingPart::inbox, capacity);
   Wire published, arrived, retired;
   RelayBy<MessageLink> out_tells{outbox.ring, {&published}};
   RelayBy<MessageLink> out_hears{outbox.ring, {&retired}};
