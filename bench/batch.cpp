@@ -1,5 +1,6 @@
 // bench batch: what a batch stage costs. Items to a stage whose kernel copies them, and back, beside large copies; one
-// item there and back beside copies and a launch by hand; a stage that has nothing to do.
+// item there and back beside copies and a launch by hand; small kernels as a graph beside launches; a stage that has
+// nothing to do.
 #include <ctime>
 #include <hiway/pipeline.hpp>
 
@@ -16,6 +17,7 @@
 #include "bench/mover.hpp"
 #include "bench/quantiles.hpp"
 #include "bench/raw_cuda.hpp"
+#include "bench/small_kernels.hpp"
 #include "bench/timed_mover.hpp"
 #include "cli/bad_input.hpp"
 
@@ -40,7 +42,7 @@ class BatchBench final : public Bench {
     return "batch stages: items a second beside large copies, a round trip beside a launch by hand, and one at rest";
   }
   void add_options(cli::Options& command) override {
-    command.add_option("--batch-items", batch_items_, "of a batch at most; 0: a quarter of the tunnel").type_name("N");
+    command.add_option("--batch-items", batch_items_, "of a batch at most; 0: an eighth of the tunnel").type_name("N");
     command.add_option("--trips", trips_, "of a turn; 0: 10000").type_name("N");
     command.add_option("--plant", plant_, "an error that must be found: lose, duplicate, alter").type_name("ERROR");
   }
@@ -50,7 +52,7 @@ class BatchBench final : public Bench {
   }
 
   [[nodiscard]] std::vector<Row> run(Request const& request) override {
-    return {copies(request), trips(request), at_rest(request)};
+    return {copies(request), trips(request), chains(request), at_rest(request)};
   }
 
  private:
@@ -91,6 +93,19 @@ class BatchBench final : public Bench {
       variants.push_back(launches_by_hand("empty launch + sync", raw->launch_and_sync, request.device, trips));
     }
     return measure(std::move(what), "us", Better::less, beside, variants, request);
+  }
+
+  [[nodiscard]] static Row chains(Request const& request) {
+    unsigned const batches = request.small ? 10 : 20'000;
+    Json what = Json::object();
+    what["batches"] = "of a chain of small kernels";
+    what["kernels"] = chain_kernels;
+    what["items"] = chain_items;
+    auto const turn = [=, device = request.device](bool capture) {
+      return [=] { return small_kernels(device, batches, capture); };
+    };
+    return measure(std::move(what), "batches/s", Better::more, "launches",
+                   {{"captured as a graph", turn(true)}, {"launches", turn(false)}}, request);
   }
 
   /// A pipeline whose batch stage has had one item, and waits.

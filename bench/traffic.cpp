@@ -177,6 +177,8 @@ constexpr std::size_t span_bytes = 16 * 1024;  ///< of a CPU thread's own span: 
 constexpr std::size_t tunnel_bytes = 8 << 20;  ///< of items in a tunnel, where the user chose no capacity
 /// Between devices: with half of it spans are a fifth slower, by dma half as fast.
 constexpr std::size_t tunnel_bytes_between_devices = 16 << 20;
+/// Between CPU threads and a batch stage, whose batches are an eighth of it.
+constexpr std::size_t tunnel_bytes_of_batches = 32 << 20;
 constexpr std::size_t least_items = 1024;
 /// Likewise: a slot for each warp of 128 blocks that fills one, and for each that reads one.
 constexpr std::size_t least_items_between_devices = 2048;
@@ -281,9 +283,11 @@ class PipelineMover final : public Mover {
         tallies_(pipe_.create_buffer<Tally>(std::size_t{grid_.blocks} * grid_.threads_per_block, work.to_device)) {
     bool const small = work.device == "simt";
     bool const between = work.to_device >= 0;
-    std::size_t const chosen = small ? small_capacity
-                                     : std::max(between ? least_items_between_devices : least_items,
-                                                (between ? tunnel_bytes_between_devices : tunnel_bytes) / Bytes);
+    std::size_t const bytes = between              ? tunnel_bytes_between_devices
+                              : traffic.by_batches ? tunnel_bytes_of_batches
+                                                   : tunnel_bytes;
+    std::size_t const chosen =
+        small ? small_capacity : std::max(between ? least_items_between_devices : least_items, bytes / Bytes);
     hiway::TunnelConfig const config{.capacity_items = traffic.capacity_items != 0 ? traffic.capacity_items : chosen,
                                      .batch_items = traffic.batch_items,
                                      // A size that was asked for is not cut short by its age.
@@ -379,10 +383,10 @@ class PipelineMover final : public Mover {
       out.resize(in.size());
       stream.launch(CopyItems<Bytes>{in.data(), out.data(), in.size()}, grid.blocks, grid.threads_per_block);
     };
-    std::size_t const batch = config.batch_items != 0 ? config.batch_items : config.capacity_items / 4;
+    std::size_t const batch = config.batch_items != 0 ? config.batch_items : config.capacity_items / 8;
     pipe_.add_cpu_stage("cpu source", CpuSource<Bytes>{order_, calls}, hiway::into(there), threads);
     pipe_.add_batch_stage("copy", copy, hiway::from(there), hiway::into(back),
-                          {.max_items = batch, .min_items = batch / 2, .in_flight = 3, .device = number_of(work_.device)});
+                          {.max_items = batch, .in_flight = 6, .device = number_of(work_.device)});
     pipe_.add_cpu_stage("cpu sink", CpuSink<Bytes>{mutex_, cpu_tally_, calls}, hiway::from(back), threads);
   }
 

@@ -24,6 +24,10 @@ struct BatchOptions {
   /// The device whose memory the batches lie in, as in GpuStageOptions; its tunnels' ends are then on the device. -1:
   /// the CPU's.
   int device = -1;
+  /// A GPU's stage: what the body gives to the stream for a batch of so many items is captured as a CUDA graph, and
+  /// given again for later batches of as many, without calling the body (docs/libraries.md). Else the body is called
+  /// for each batch.
+  bool capture = false;
 };
 
 namespace detail {

@@ -2,12 +2,20 @@
 // (lib/batch/batch_stage.cpp).
 #pragma once
 #include <cstddef>
+#include <functional>
+#include <memory>
 
 #include "hiway/backend.hpp"
 
 struct CUstream_st;  // cudaStream_t points to it
 
 namespace hiway {
+
+/// What a body has given to a stream, captured, to be given again.
+class BatchGraph {
+ public:
+  virtual ~BatchGraph() = default;
+};
 
 /// Work of each kind is done in the order in which it is given. A body waits for all copies to the device that were
 /// given before it, a copy from the device for all bodies before it; so one batch is copied beside another's body.
@@ -24,9 +32,17 @@ class BatchStream {
   virtual void end_body() = 0;
   /// Within a body.
   virtual void launch(DeviceKernel kernel, simt::Grid grid) = 0;
+  /// Within a body: captures what `give` gives to the stream, which is not done yet. Null, and `give` is not called, if
+  /// the stream captures nothing.
+  [[nodiscard]] virtual std::unique_ptr<BatchGraph> capture(std::function<void()> const& give);
+  /// Within a body: gives what was captured.
+  virtual void replay(BatchGraph const& graph);
   /// A cudaStream_t; null where there is none.
   [[nodiscard]] virtual CUstream_st* cuda() const = 0;
 
+  /// From now on has_copied(batch) says whether all copies to the device are made that were given so far.
+  virtual void mark_copies(std::size_t batch) = 0;
+  [[nodiscard]] virtual bool has_copied(std::size_t batch) = 0;
   /// From now on has_passed(batch) says whether all is done that was given so far.
   virtual void mark(std::size_t batch) = 0;
   [[nodiscard]] virtual bool has_passed(std::size_t batch) = 0;
@@ -36,5 +52,8 @@ class BatchStream {
  private:
   virtual void give_copy(BusDirection way, void* to, void const* from, std::size_t bytes) = 0;
 };
+
+inline std::unique_ptr<BatchGraph> BatchStream::capture(std::function<void()> const&) { return nullptr; }
+inline void BatchStream::replay(BatchGraph const&) {}
 
 }  // namespace hiway

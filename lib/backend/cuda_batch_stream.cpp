@@ -1,9 +1,14 @@
 #include "lib/backend/cuda_batch_stream.hpp"
 
+#include <functional>
+#include <memory>
 #include <optional>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "hiway/error.hpp"
 #include "lib/backend/cuda_call.hpp"
 #include "lib/backend/cuda_event.hpp"
 #include "lib/backend/cuda_launch.hpp"
@@ -13,6 +18,26 @@ namespace hiway {
 namespace {
 
 constexpr char const* this_file = "lib/backend/cuda_batch_stream.cpp";
+
+struct DestroyGraph {
+  void operator()(cudaGraph_t graph) const { cudaGraphDestroy(graph); }
+};
+using GraphPtr = std::unique_ptr<std::remove_pointer_t<cudaGraph_t>, DestroyGraph>;
+
+/// A captured body that can be launched.
+class GpuBatchGraph final : public BatchGraph {
+ public:
+  GpuBatchGraph(GraphPtr const& graph, std::string_view what) {
+    HIWAY_CUDA(cudaGraphInstantiate(&launchable_, graph.get(), 0), what);
+  }
+  ~GpuBatchGraph() override { cudaGraphExecDestroy(launchable_); }
+  GpuBatchGraph(GpuBatchGraph const&) = delete;
+  GpuBatchGraph& operator=(GpuBatchGraph const&) = delete;
+  [[nodiscard]] cudaGraphExec_t get() const { return launchable_; }
+
+ private:
+  cudaGraphExec_t launchable_ = nullptr;
+};
 
 // Large copies have streams of their own, which the bodies' stream and these wait for by events. Small ones go by the
 // bodies' stream: an event between two streams takes longer than they do.
@@ -25,13 +50,16 @@ class GpuBatchStream final : public BatchStream {
         out_(gpu, title_),
         came_(make_event(gpu, title_)),
         made_(make_event(gpu, title_)) {
-    for (std::size_t i = 0; i < batches; ++i) marks_.push_back(make_event(gpu, title_));
+    for (std::size_t i = 0; i < batches; ++i) {
+      copied_.push_back(make_event(gpu, title_));
+      marks_.push_back(make_event(gpu, title_));
+    }
   }
   ~GpuBatchStream() override { leave(); }
 
   void begin_body() override {
     here_.emplace(bodies_.gpu(), title_);
-    if (std::exchange(body_waits_, false)) order(in_, came_, bodies_);
+    await_copies();
   }
   void end_body() override {
     here_.reset();
@@ -41,22 +69,45 @@ class GpuBatchStream final : public BatchStream {
     require_code(title_, kernel);
     launch_on(bodies_, title_, kernel, grid);
   }
+  std::unique_ptr<BatchGraph> capture(std::function<void()> const& give) override {
+    HIWAY_CUDA(cudaStreamBeginCapture(bodies_.get(), cudaStreamCaptureModeThreadLocal), title_);
+    try {
+      give();
+    } catch (...) {
+      static_cast<void>(end_capture());
+      throw;
+    }
+    GraphPtr const graph = end_capture();
+    if (graph == nullptr) {
+      static_cast<void>(cudaGetLastError());
+      throw MisuseError(
+          "the body cannot be captured as a graph: it does what a stream that is captured does not take, as cudaMalloc "
+          "or a wait for the stream; leave out BatchOptions::capture");
+    }
+    return std::make_unique<GpuBatchGraph>(graph, title_);
+  }
+  void replay(BatchGraph const& graph) override {
+    HIWAY_CUDA(cudaGraphLaunch(static_cast<GpuBatchGraph const&>(graph).get(), bodies_.get()), title_);
+  }
   [[nodiscard]] CUstream_st* cuda() const override { return bodies_.get(); }
 
+  void mark_copies(std::size_t batch) override {
+    Gpu::Current const here(gpu(), title_);
+    if (small_came_) await_copies();
+    HIWAY_CUDA(cudaEventRecord(copied_[batch].get(), body_waits_ ? in_.get() : bodies_.get()), title_);
+  }
+  bool has_copied(std::size_t batch) override { return has_come_here(copied_[batch]); }
   void mark(std::size_t batch) override {
     Gpu::Current const here(gpu(), title_);
     bool const copied = std::exchange(marks_out_, false);
     HIWAY_CUDA(cudaEventRecord(marks_[batch].get(), copied ? out_.get() : bodies_.get()), title_);
   }
-  bool has_passed(std::size_t batch) override {
-    Gpu::Current const here(gpu(), title_);
-    return has_come(marks_[batch], title_);
-  }
+  bool has_passed(std::size_t batch) override { return has_come_here(marks_[batch]); }
   void leave() noexcept override {
     here_.reset();
     Gpu::Current const here(gpu());
     for (GpuStream const* s : {&in_, &bodies_, &out_}) cudaStreamSynchronize(s->get());
-    body_waits_ = out_waits_ = marks_out_ = false;
+    body_waits_ = small_came_ = out_waits_ = marks_out_ = false;
   }
 
  private:
@@ -69,7 +120,10 @@ class GpuBatchStream final : public BatchStream {
   }
   [[nodiscard]] GpuStream const& stream_for(BusDirection way, std::size_t bytes) {
     bool const follows = way == BusDirection::from_device && marks_out_;
-    if (bytes <= small && !follows) return bodies_;
+    if (bytes <= small && !follows) {
+      small_came_ = small_came_ || way == BusDirection::to_device;
+      return bodies_;
+    }
     if (way == BusDirection::to_device) {
       body_waits_ = true;
       return in_;
@@ -77,6 +131,22 @@ class GpuBatchStream final : public BatchStream {
     if (std::exchange(out_waits_, false)) order(bodies_, made_, out_);
     marks_out_ = true;
     return out_;
+  }
+  /// Null if what was given is no graph.
+  [[nodiscard]] GraphPtr end_capture() const {
+    cudaGraph_t graph = nullptr;
+    cudaError_t const error = cudaStreamEndCapture(bodies_.get(), &graph);
+    GraphPtr made(graph);
+    return error == cudaSuccess ? std::move(made) : nullptr;
+  }
+  /// Lets the next body wait for the copies to the device.
+  void await_copies() {
+    if (std::exchange(body_waits_, false)) order(in_, came_, bodies_);
+    small_came_ = false;
+  }
+  [[nodiscard]] bool has_come_here(GpuEvent const& event) const {
+    Gpu::Current const here(gpu(), title_);
+    return has_come(event, title_);
   }
   /// What is given to `after` from now on waits for what `before` has now.
   void order(GpuStream const& before, GpuEvent const& event, GpuStream const& after) {
@@ -88,12 +158,14 @@ class GpuBatchStream final : public BatchStream {
   GpuStream in_;
   GpuStream bodies_;
   GpuStream out_;
-  GpuEvent came_;                ///< what was copied in
-  GpuEvent made_;                ///< by bodies
-  std::vector<GpuEvent> marks_;  ///< by batch
-  bool body_waits_ = false;      ///< the next body, for `in_`
-  bool out_waits_ = false;       ///< the next large copy, for bodies
-  bool marks_out_ = false;       ///< the next mark comes after what `out_` has
+  GpuEvent came_;                 ///< what was copied in
+  GpuEvent made_;                 ///< by bodies
+  std::vector<GpuEvent> copied_;  ///< by batch, before its body
+  std::vector<GpuEvent> marks_;   ///< by batch
+  bool body_waits_ = false;       ///< the next body, for `in_`
+  bool small_came_ = false;       ///< `bodies_` has copies to the device for the next body
+  bool out_waits_ = false;        ///< the next large copy, for bodies
+  bool marks_out_ = false;        ///< the next mark comes after what `out_` has
   std::optional<Gpu::Current> here_;
 };
 

@@ -26,6 +26,8 @@ class EmulatedStream final : public BatchStream {
   void end_body() override {}
   void launch(DeviceKernel kernel, simt::Grid grid) override;
   [[nodiscard]] CUstream_st* cuda() const override { return nullptr; }
+  void mark_copies(std::size_t) override {}
+  [[nodiscard]] bool has_copied(std::size_t) override { return true; }
   void mark(std::size_t batch) override { marks_[batch] = given_; }
   [[nodiscard]] bool has_passed(std::size_t batch) override;
   void leave() noexcept override;

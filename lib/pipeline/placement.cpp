@@ -54,7 +54,8 @@ std::size_t spill_items(TunnelBase const& tunnel) {
 }
 
 bool is_past_caches(PlacedTunnel const& tunnel) {
-  if (tunnel.way.carrier == nullptr || !tunnel.way.carrier->copies() || tunnel.put.home != at_host) return false;
+  bool const is_copied = tunnel.is_for_batches() || (tunnel.way.carrier != nullptr && tunnel.way.carrier->copies());
+  if (!is_copied || tunnel.put.home != at_host) return false;
   if (tunnel.stencil_base != nullptr) {
     StencilShape const& shape = tunnel.stencil_base->plan().shape;
     return shape.values() * shape.buffers * tunnel.stencil_base->value_bytes() >= beyond_caches;

@@ -260,6 +260,12 @@ TEST(Batches, OptionsThatCannotBeAreRefused) {
   EXPECT_EQ(refusal_of({.max_items = 8, .min_items = 9}), "stage 'bad': min_items (9) is more than max_items (8)");
   EXPECT_EQ(refusal_of({.max_wait = -1us}), "stage 'bad': max_wait is negative: -1 us");
   EXPECT_EQ(refusal_of({.in_flight = 0}), "stage 'bad': in_flight must be at least 1");
+  Pipeline pipe(bounded());
+  auto& t = pipe.create_tunnel<int>("t", Direction::gpu_to_cpu);
+  EXPECT_EQ(
+      text_of_error<ConfigError>(
+          [&] { pipe.add_batch_stage("bad", [](Batch<int>, Stream) {}, into(t), {.device = 0, .capture = true}); }),
+      "stage 'bad': capture is for a stage that gets batches: one that gets nothing makes another batch each time");
   EXPECT_THAT(refusal_of({.device = 0}), HasSubstr("stage 'bad' runs on the GPU, but tunnel 't' is got on the CPU"));
 }
 

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <vector>
 
+#include "tests/batch/stream_stub.hpp"
 #include "tests/ring/half_ring.hpp"
 
 namespace {
@@ -19,16 +20,8 @@ constexpr std::uint32_t capacity = 8;
 constexpr std::uint64_t first = 6;  // so that a run of four wraps
 
 /// Lands nothing until it is told to.
-class LateStream final : public BatchStream {
+class LateStream final : public hiway_tests::StreamStub {
  public:
-  void begin_body() override {}
-  void end_body() override {}
-  void launch(DeviceKernel, simt::Grid) override {}
-  [[nodiscard]] CUstream_st* cuda() const override { return nullptr; }
-  void mark(std::size_t) override {}
-  [[nodiscard]] bool has_passed(std::size_t) override { return copies.empty(); }
-  void leave() noexcept override {}
-
   void land() {
     for (Copy const& copy : copies) std::memcpy(copy.target, copy.source, copy.bytes);
     copies.clear();

@@ -86,26 +86,50 @@ struct KeepEven {
 // The count lies on the device.
 TEST(DeviceBatches, TheDeviceAloneKnowsHowManyItemsThereAre) {
   HIWAY_NEEDS_DEVICE();
-  constexpr unsigned in_flight = 2;
   Pipeline pipe(bounded());
   auto& there = pipe.create_tunnel<int>("there", Direction::cpu_to_gpu);
   auto& back = pipe.create_tunnel<int>("back", Direction::gpu_to_cpu);
-  Buffer<std::uint32_t>& counts = pipe.create_buffer<std::uint32_t>(in_flight);
+  Buffer<std::uint32_t>& count = pipe.create_buffer<std::uint32_t>(1);
   std::vector<int> all;
   pipe.add_cpu_stage("feed", numbers(1000), into(there));
   pipe.add_batch_stage("even",
-                       [&, n = 0u](Batch<int const> in, Batch<int> out, Stream stream) mutable {
-                         std::uint32_t* const count = counts.view().data + n++ % in_flight;
-                         stream.launch(KeepEven{in.data(), in.size(), out.data(), count}, 1, 32);
-                         out.resize_on_device(count);
+                       [&](Batch<int const> in, Batch<int> out, Stream stream) {
+                         stream.launch(KeepEven{in.data(), in.size(), out.data(), count.view().data}, 1, 32);
+                         out.resize_on_device(count.view().data);
                        },
-                       from(there), into(back), {.max_items = 50, .in_flight = in_flight, .device = 0});
+                       from(there), into(back), {.max_items = 50, .in_flight = 3, .device = 0});
   pipe.add_cpu_stage(
       "keep", [&](int const& x) { all.push_back(x); }, from(back));
   pipe.run();
   std::vector<int> right(500);
   for (int i = 0; i < 500; ++i) right[static_cast<std::size_t>(i)] = 2 * (i + 1);
   EXPECT_EQ(all, right);
+}
+
+// Of five numbers each, but for the last batches; on a GPU the body is called twice for each place and size.
+TEST(DeviceBatches, AreCapturedAsGraphs) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  auto& there = pipe.create_tunnel<int>("there", Direction::cpu_to_gpu);
+  auto& back = pipe.create_tunnel<int>("back", Direction::gpu_to_cpu);
+  int bodies = 0;
+  std::vector<int> all;
+  pipe.add_cpu_stage("feed", numbers(1002), into(there));
+  pipe.add_batch_stage("square",
+                       [&](Batch<int const> in, Batch<int> out, Stream stream) {
+                         ++bodies;
+                         SquareAll{}(in, out, stream);
+                       },
+                       from(there), into(back),
+                       {.max_items = 5, .min_items = 5, .in_flight = 3, .device = 0, .capture = true});
+  pipe.add_cpu_stage(
+      "keep", [&](int const& x) { all.push_back(x); }, from(back));
+  pipe.run();
+  pipe.run();
+  EXPECT_EQ(all, expected_squares(1002));
+  bool const captures = pipe.device() != "simt";
+  EXPECT_LE(bodies, captures ? 2 * 3 * 5 : 2 * 1002);
+  EXPECT_GE(bodies, captures ? 2 : 2 * 201);
 }
 
 struct Fill {

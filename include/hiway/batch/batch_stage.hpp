@@ -10,12 +10,31 @@
 #include <vector>
 
 #include "hiway/batch.hpp"
+#include "hiway/batch/captured_bodies.hpp"
 #include "hiway/persistent.hpp"
 #include "hiway/tunnel.hpp"
 
 namespace hiway {
 
 class Arena;
+
+/// The end of a tunnel that a batch stage gets from, or puts into.
+struct BatchEnd {
+  std::size_t item_bytes = 0;
+  std::size_t capacity = 0;  ///< in items
+};
+/// Where items of a batch lie: for CPU threads, and for the body. The same if the stage is on the CPU.
+struct BatchMemory {
+  std::byte* host = nullptr;
+  std::byte* device = nullptr;
+};
+/// Of one batch under way.
+struct BatchPlace {
+  BatchMemory got{};
+  std::vector<BatchMemory> made{};  ///< by inlet
+  std::uint32_t* counts = nullptr;  ///< by inlet, at the host: of what only the stream can count
+  CapturedBodies captured{};
+};
 
 class BatchStage {
  public:
@@ -38,29 +57,12 @@ class BatchStage {
  private:
   friend class BatchRun;
 
-  /// Of a tunnel that it gets from, or puts into.
-  struct End {
-    std::size_t item_bytes = 0;
-    std::size_t capacity = 0;  ///< in items
-  };
-  /// Where items of a batch lie: for CPU threads, and for the body. The same if the stage is on the CPU.
-  struct Memory {
-    std::byte* host = nullptr;
-    std::byte* device = nullptr;
-  };
-  /// One batch under way.
-  struct Place {
-    Memory got{};
-    std::vector<Memory> made{};       ///< by inlet
-    std::uint32_t* counts = nullptr;  ///< by inlet, at the host: of what only the stream can count
-  };
-
   std::string title_;
-  std::optional<End> from_;
-  std::vector<End> into_;
+  std::optional<BatchEnd> from_;
+  std::vector<BatchEnd> into_;
   BatchOptions options_;
   Body body_;
-  std::vector<Place> places_;
+  std::vector<BatchPlace> places_;
   std::unique_ptr<Backend> own_device_;  ///< of a stage on the CPU, where the pipeline's device is a GPU
   std::unique_ptr<BatchStream> stream_;
 };

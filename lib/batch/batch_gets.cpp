@@ -1,0 +1,83 @@
+#include "lib/batch/batch_gets.hpp"
+
+#include <algorithm>
+
+#include "hiway/outlet/get.hpp"
+#include "hiway/outlet/span.hpp"
+
+namespace hiway {
+
+bool BatchGets::collect(UnderWay& batch) {
+  std::size_t const most = options_.max_items - batch.items;
+  std::size_t const there = copies_from_ring_ ? std::min(most, items_there()) : 0;
+  if (there != 0 && waits_for_more(batch, there)) return false;
+  std::size_t const some = get_some(batch, most, there);
+  detail::note_result(m_, from_, some != 0);
+  if (some != 0 && !collects_since_) collects_since_ = Clock::now();
+  batch.items += some;
+  return some != 0;
+}
+
+void BatchGets::end_collecting(UnderWay& batch) {
+  collects_since_.reset();
+  give_copies(batch);
+  if (batch.got.items() != 0) stream_.mark_copies(batch.number);
+}
+
+bool BatchGets::free_slots() {
+  bool any = false;
+  for (std::size_t i = 0; i < batches_.size(); ++i) {
+    UnderWay& batch = batches_[i];
+    if (batch.got.items() == 0 || !stream_.has_copied(batch.number)) continue;
+    end_slots(batch);
+    any = true;
+  }
+  return any;
+}
+
+std::size_t BatchGets::items_there() const {
+  static_cast<void>(detail::help_to_come(m_, from_));
+  std::int32_t const there = items_about(m_, from_.ring);
+  return there > 0 ? static_cast<std::size_t>(there) : 0;
+}
+
+/// Leaves few items in the ring while the batch needs more in any case.
+bool BatchGets::waits_for_more(UnderWay const& batch, std::size_t there) {
+  if (batch.items + there >= options_.min_items) return false;
+  if (there * end_.item_bytes >= good_copy(stream_)) return false;
+  if (!collects_since_) collects_since_ = Clock::now();
+  return !has_waited();
+}
+
+/// The thread copies few items, the stream many.
+std::size_t BatchGets::get_some(UnderWay& batch, std::size_t most, std::size_t there) {
+  BatchMemory const& memory = batch.place->got;
+  std::size_t const at = batch.items * end_.item_bytes;
+  if (there * end_.item_bytes < least_copy(stream_))
+    return detail::get_pieces(m_, from_, memory.host + at, most, end_.item_bytes);
+  std::size_t const n = std::min(there, may_be_held());
+  if (n < there && n <= end_.capacity / 4) return 0;
+  give_copies(batch);
+  std::size_t const some = batch.got.take(m_, from_, stream_, memory.device + at, n);
+  batch.given += some;
+  return some;
+}
+
+/// How many items more may stay in the ring while they are copied.
+std::size_t BatchGets::may_be_held() const {
+  std::size_t held = 0;
+  for (UnderWay const& batch : batches_.all()) held += batch.got.items();
+  std::size_t const half = (end_.capacity + 1) / 2;
+  return held < half ? half - held : 0;
+}
+
+/// Lets the stream copy what the thread has got itself.
+void BatchGets::give_copies(UnderWay& batch) {
+  BatchMemory const& memory = batch.place->got;
+  std::size_t const at = batch.given * end_.item_bytes;
+  stream_.copy(BusDirection::to_device, memory.device + at, memory.host + at,
+               (batch.items - batch.given) * end_.item_bytes);
+  batch.given = batch.items;
+}
+
+}  // namespace hiway

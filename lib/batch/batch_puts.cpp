@@ -1,0 +1,156 @@
+#include "lib/batch/batch_puts.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "hiway/error.hpp"
+#include "hiway/inlet/span.hpp"
+
+namespace hiway {
+namespace {
+
+/// Items that are not put, and not in the ring.
+std::size_t rest_of(UnderWay const& batch, std::size_t inlet) {
+  return batch.sizes[inlet].items - batch.made[inlet].gone;
+}
+
+}  // namespace
+
+// Counts go first, so that the next body may count at the same place.
+void BatchPuts::fetch(UnderWay& batch) {
+  batch.is_counted = true;
+  for (std::size_t i = 0; i < batch.sizes.size(); ++i) {
+    detail::BatchSize const& size = batch.sizes[i];
+    if (!size.is_set) throw MisuseError("the body returned without the size of a batch that it makes: call resize");
+    if (size.on_device == nullptr) continue;
+    stream_.copy(BusDirection::from_device, &batch.place->counts[i], size.on_device, sizeof *size.on_device);
+    batch.is_counted = false;
+  }
+  for (std::size_t i = 0; i < batch.sizes.size(); ++i)
+    if (batch.sizes[i].on_device == nullptr) fetch_items(batch, i);
+  stream_.mark(batch.number);
+}
+
+/// Fetches the items of the first batch whose sizes are not known, if its counts have come.
+bool BatchPuts::count_next() {
+  for (std::size_t i = 0; i < batches_.size(); ++i) {
+    UnderWay& batch = batches_[i];
+    if (batch.is_counted) continue;
+    if (!stream_.has_passed(batch.number)) return false;
+    fetch_counted(batch);
+    return true;
+  }
+  return false;
+}
+
+void BatchPuts::fetch_counted(UnderWay& batch) {
+  for (std::size_t i = 0; i < batch.sizes.size(); ++i) {
+    detail::BatchSize& size = batch.sizes[i];
+    if (size.on_device == nullptr) continue;
+    size.items = batch.place->counts[i];
+    if (std::size_t const capacity = into_.ends[i].capacity; size.items > capacity) {
+      throw MisuseError("a batch of " + std::to_string(size.items) +
+                        " items was made on the device, and its tunnel holds " + std::to_string(capacity));
+    }
+    fetch_items(batch, i);
+  }
+  batch.is_counted = true;
+  stream_.mark(batch.number);
+}
+
+/// As many as may be go to the ring at once. Few others go to the batch's memory at the host, many stay on the device
+/// until there is room.
+void BatchPuts::fetch_items(UnderWay& batch, std::size_t inlet) {
+  if (goes_to_ring(batch, inlet) && is_next_in_ring(batch, inlet)) give_to_ring(batch, inlet);
+  if (!goes_to_ring(batch, inlet)) fetch_rest(batch, inlet);
+}
+
+void BatchPuts::fetch_rest(UnderWay& batch, std::size_t inlet) {
+  BatchMemory const& made = batch.place->made[inlet];
+  std::size_t const bytes = into_.ends[inlet].item_bytes;
+  std::size_t const at = batch.made[inlet].gone * bytes;
+  batch.made[inlet].rest_at_host = true;
+  stream_.copy(BusDirection::from_device, made.host + at, made.device + at, rest_of(batch, inlet) * bytes);
+}
+
+/// Whether the stream is to copy the rest to the ring.
+bool BatchPuts::goes_to_ring(UnderWay const& batch, std::size_t inlet) const {
+  InletView const& v = into_.views[inlet];
+  if (!on_device_ || batch.made[inlet].rest_at_host) return false;
+  if (rest_of(batch, inlet) * into_.ends[inlet].item_bytes < least_copy(stream_)) return false;
+  return RingRuns::may_lie_in(v) && !has_spill(v.spill);
+}
+
+/// Whether it may have slots before it is the oldest batch (B3).
+bool BatchPuts::is_next_in_ring(UnderWay const& batch, std::size_t inlet) const {
+  if (into_.ends.size() != 1 || detail::is_throttled(m_, into_.views[inlet])) return false;
+  for (std::size_t i = 0; i < batches_.size(); ++i) {
+    UnderWay const& older = batches_[i];
+    if (&older == &batch) return true;
+    if (!older.is_counted || rest_of(older, inlet) != 0) return false;
+  }
+  return true;
+}
+
+/// Lets the stream copy items of the first batch that has some left to the ring, if it may and there is room.
+bool BatchPuts::give_next_to_ring() {
+  if (into_.ends.size() != 1) return false;
+  for (std::size_t i = 0; i < batches_.size(); ++i) {
+    UnderWay& batch = batches_[i];
+    if (!batch.is_counted) return false;
+    if (rest_of(batch, 0) != 0) return goes_to_ring(batch, 0) && put_in_ring(batch, 0) == Put::some;
+  }
+  return false;
+}
+
+void BatchPuts::give_to_ring(UnderWay& batch, std::size_t inlet) {
+  BatchMade& made = batch.made[inlet];
+  std::byte const* const from = batch.place->made[inlet].device + made.gone * into_.ends[inlet].item_bytes;
+  made.gone += made.in_ring.give(m_, into_.views[inlet], stream_, from, rest_of(batch, inlet));
+}
+
+Put BatchPuts::put_some(UnderWay& batch) {
+  for (std::size_t i = 0; i < batch.made.size(); ++i)
+    if (Put const put = put_some(batch, i); put != Put::all) return put;
+  return Put::all;
+}
+
+Put BatchPuts::put_some(UnderWay& batch, std::size_t inlet) {
+  InletView const& v = into_.views[inlet];
+  BatchMade& made = batch.made[inlet];
+  if (made.in_ring.items() != 0) {
+    made.in_ring.end(m_, v.ring, ClaimKind::put, *v.control);
+    detail::note_put(m_, v);
+    detail::help_to_leave(m_, v, detail::Sent::span);
+  }
+  std::size_t const rest = rest_of(batch, inlet);
+  if (rest == 0) return Put::all;
+  if (goes_to_ring(batch, inlet)) return put_in_ring(batch, inlet);
+  if (!made.rest_at_host) {
+    fetch_rest(batch, inlet);
+    stream_.mark(batch.number);
+    return Put::some;
+  }
+  std::size_t const bytes = into_.ends[inlet].item_bytes;
+  detail::put_pieces(m_, v, batch.place->made[inlet].host + made.gone * bytes, rest, bytes);
+  made.gone += rest;
+  return Put::all;
+}
+
+Put BatchPuts::put_in_ring(UnderWay& batch, std::size_t inlet) {
+  InletView const& v = into_.views[inlet];
+  BatchEnd const& end = into_.ends[inlet];
+  std::size_t const enough =
+      std::min({rest_of(batch, inlet), good_copy(stream_) / end.item_bytes + 1, end.capacity / 4 + 1});
+  if (detail::is_throttled(m_, v) || room_about(m_, v.ring) < static_cast<std::int64_t>(enough)) {
+    if (!std::exchange(waits_for_room_, true)) detail::note_full(m_, v);
+    return v.relays != nullptr && hear_if_free(m_, v.relays->hears) ? Put::some : Put::none;
+  }
+  if (std::exchange(waits_for_room_, false)) detail::note_room(m_, v, 1);
+  give_to_ring(batch, inlet);
+  stream_.mark(batch.number);
+  return Put::some;
+}
+
+}  // namespace hiway
