@@ -15,11 +15,19 @@
 
 namespace hiway {
 
-void check_extents(std::string_view stage, Extent grid, Extent block) {
-  for (Extent const& e : {grid, block}) {
-    if (e.x > 0 && e.y == 1 && e.z == 1) continue;
-    throw ConfigError("stage '" + std::string(stage) + "': grid and block must have one dimension of at least 1: " +
-                      std::to_string(e.x) + " x " + std::to_string(e.y) + " x " + std::to_string(e.z));
+void check_shape(std::string_view stage, KernelShape const& shape) {
+  constexpr std::uint64_t most_threads = 0xffffffff;  // the most that thread_count() can return
+  auto const text = [](Extent const& e) {
+    return std::to_string(e.x) + " x " + std::to_string(e.y) + " x " + std::to_string(e.z);
+  };
+  for (Extent const& e : {shape.grid, shape.block}) {
+    if (e.x == 0 || e.y == 0 || e.z == 0)
+      throw ConfigError("stage '" + std::string(stage) + "': extents of grid and block must be at least 1: " + text(e));
+  }
+  std::uint64_t const blocks = shape.grid.count();
+  if (blocks > most_threads || shape.block.count() > most_threads / blocks) {
+    throw ConfigError("stage '" + std::string(stage) + "': " + text(shape.grid) + " blocks of " + text(shape.block) +
+                      " threads are more than thread_count() can say, 2^32 - 1");
   }
 }
 

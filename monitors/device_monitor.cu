@@ -8,6 +8,7 @@ namespace hiway {
 namespace {
 
 __global__ void device_monitor_kernel(MonitorTable* table) {
+  assume_one_dimension();
   // Enough for the check of a dozen tunnels. It is small because a stage's blocks may fill the processor.
   __shared__ alignas(16) std::byte room[4096];
   run_device_monitor(CudaMachine{}, *table, parts_of(threadIdx.x / 32, blockDim.x / 32), {room, sizeof room});

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "hiway/config.hpp"
 #include "hiway/launch/simt.hpp"
 #include "hiway/machine/machine.hpp"
 #include "hiway/memory.hpp"
@@ -22,6 +23,7 @@ namespace hiway {
 /// A kernel of the user's unit, for cudaLaunchKernel. Empty in a unit that nvcc did not compile.
 struct CudaKernel {
   void const* symbol = nullptr;
+  std::optional<KernelShape> shape{};  ///< of a user's own; else the grid has one dimension
   /// Calls the function it is given with the kernel's arguments.
   std::function<void(std::function<void(void**)> const&)> with_arguments;
 };

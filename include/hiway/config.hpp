@@ -185,6 +185,14 @@ struct Extent {
   template <class Dim3>
   requires requires(Dim3 const& d) { d.x + d.y + d.z; }
   Extent(Dim3 const& d) : x(d.x), y(d.y), z(d.z) {}
+  [[nodiscard]] std::uint64_t count() const { return std::uint64_t{x} * y * z; }
+};
+
+/// How a user's own kernel is started (add_kernel_stage).
+struct KernelShape {
+  Extent grid;
+  Extent block;
+  std::size_t shared_bytes = 0;  ///< dynamic shared memory of a block; more than 48 KiB, too
 };
 
 /// A pipeline. A duration may be as long as its type holds: a hundred years or more mean for ever.

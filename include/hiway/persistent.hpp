@@ -239,10 +239,11 @@ struct CallKernel {
 
 /// The stage kernel of a user's own __global__ function, which takes its outlets, its inlets and `arguments`.
 template <class... Is, class... Os, class... Ps, class... Args>
-StageKernel own_kernel(From<Is...>, Into<Os...>, void (*kernel)(Ps...), Args... arguments) {
+StageKernel own_kernel(From<Is...>, Into<Os...>, void (*kernel)(Ps...), KernelShape shape, Args... arguments) {
   using Own = OwnKernel<From<Is...>, Into<Os...>>;
   StageKernel made;
   made.unbound.cuda.symbol = reinterpret_cast<void const*>(kernel);
+  made.unbound.cuda.shape = shape;
   made.bind = [=, unbound = made.unbound](StageEnds const& all) {
     DeviceKernel bound = unbound;
     bound.cuda.with_arguments = [=](std::function<void(void**)> const& call) {

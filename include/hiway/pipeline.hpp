@@ -75,8 +75,8 @@ struct GpuKernelDescription {
   StageKernel kernel;
 };
 
-/// *Throws* ConfigError unless `grid` and `block` have one dimension of at least 1.
-void check_extents(std::string_view stage, Extent grid, Extent block);
+/// *Throws* ConfigError if an extent is 0, or there are too many threads.
+void check_shape(std::string_view stage, KernelShape const& shape);
 
 /// Owns tunnels, stages and buffers; checks, starts and ends a run.
 class Pipeline final : private OpenEnds, private BufferAccess {
@@ -207,23 +207,39 @@ class Pipeline final : private OpenEnds, private BufferAccess {
   }
 
   /// Adds a stage that is a user's own kernel: a HIWAY_KERNEL function of one Outlet<T> per from(...), one Inlet<T> per
-  /// into(...), then `arguments`. It is started once, as `grid` blocks of `block` threads (one dimension), which must
-  /// all be resident. Its inlets close when the kernel has ended. If nvcc compiles it, only a GPU runs it; otherwise
-  /// only the emulated device does. It reports a failure by fail_d of one of its ends.
+  /// into(...), then `arguments`. It is started once, as shape.grid blocks of shape.block threads, which must all be
+  /// resident. thread_index() counts along x first, then y, then z. Its inlets close when the kernel has ended. If nvcc
+  /// compiles it, only a GPU runs it; otherwise only the emulated device does. It reports a failure by fail_d of one of
+  /// its ends. *Throws* ConfigError.
+  template <class... Ps, class... Is, class... Os, class... Args, class Unit = ThisUnit>
+  void add_kernel_stage(std::string_view name, void (*kernel)(Ps...), From<Is...> in, Into<Os...> out,
+                        KernelShape shape, Args... arguments) {
+    add_kernel_stage_of<Unit>(name, kernel, in, out, shape, arguments...);
+  }
+  template <class... Ps, class... Is, class... Args, class Unit = ThisUnit>
+  void add_kernel_stage(std::string_view name, void (*kernel)(Ps...), From<Is...> in, KernelShape shape,
+                        Args... arguments) {
+    add_kernel_stage_of<Unit>(name, kernel, in, Into<>(NoTunnels{}), shape, arguments...);
+  }
+  template <class... Ps, class... Os, class... Args, class Unit = ThisUnit>
+  void add_kernel_stage(std::string_view name, void (*kernel)(Ps...), Into<Os...> out, KernelShape shape,
+                        Args... arguments) {
+    add_kernel_stage_of<Unit>(name, kernel, From<>(NoTunnels{}), out, shape, arguments...);
+  }
   template <class... Ps, class... Is, class... Os, class... Args, class Unit = ThisUnit>
   void add_kernel_stage(std::string_view name, void (*kernel)(Ps...), From<Is...> in, Into<Os...> out, Extent grid,
                         Extent block, Args... arguments) {
-    add_kernel_stage_of<Unit>(name, kernel, in, out, grid, block, arguments...);
+    add_kernel_stage_of<Unit>(name, kernel, in, out, {grid, block}, arguments...);
   }
   template <class... Ps, class... Is, class... Args, class Unit = ThisUnit>
   void add_kernel_stage(std::string_view name, void (*kernel)(Ps...), From<Is...> in, Extent grid, Extent block,
                         Args... arguments) {
-    add_kernel_stage_of<Unit>(name, kernel, in, Into<>(NoTunnels{}), grid, block, arguments...);
+    add_kernel_stage_of<Unit>(name, kernel, in, Into<>(NoTunnels{}), {grid, block}, arguments...);
   }
   template <class... Ps, class... Os, class... Args, class Unit = ThisUnit>
   void add_kernel_stage(std::string_view name, void (*kernel)(Ps...), Into<Os...> out, Extent grid, Extent block,
                         Args... arguments) {
-    add_kernel_stage_of<Unit>(name, kernel, From<>(NoTunnels{}), out, grid, block, arguments...);
+    add_kernel_stage_of<Unit>(name, kernel, From<>(NoTunnels{}), out, {grid, block}, arguments...);
   }
 
   /// Adds a stage that is a segment: a tree of nodes in one persistent kernel, declared in segment/segment.hpp. It
@@ -395,19 +411,21 @@ class Pipeline final : private OpenEnds, private BufferAccess {
     }
   }
   template <class Unit, class... Ps, class... Is, class... Os, class... Args>
-  void add_kernel_stage_of(std::string_view name, void (*kernel)(Ps...), From<Is...> in, Into<Os...> out, Extent grid,
-                           Extent block, Args... arguments) {
+  void add_kernel_stage_of(std::string_view name, void (*kernel)(Ps...), From<Is...> in, Into<Os...> out,
+                           KernelShape const& shape, Args... arguments) {
     using Kernel = void (*)(Ps...);
     constexpr bool callable = std::is_invocable_v<Kernel, Outlet<Is>..., Inlet<Os>..., Args...>;
     static_assert(callable,
                   "hiway: add_kernel_stage: the kernel takes one Outlet<T> per from(...), then one Inlet<T> per "
                   "into(...), then the arguments given, by value");
-    check_extents(name, grid, block);
-    GpuStageOptions const options{.blocks = grid.x, .threads_per_block = block.x};
+    check_shape(name, shape);
+    GpuStageOptions const options{.blocks = static_cast<unsigned>(shape.grid.count()),
+                                  .threads_per_block = static_cast<unsigned>(shape.block.count()),
+                                  .shared_bytes = shape.shared_bytes};
     if constexpr (callable && std::is_same_v<Unit, NvccUnit>) {
       StageDescription d = describe_ends(name, in, out);
       d.own_kernel = true;
-      add_gpu({std::string(name), {std::move(d)}, options, own_kernel(in, out, kernel, arguments...)});
+      add_gpu({std::string(name), {std::move(d)}, options, own_kernel(in, out, kernel, shape, arguments...)});
     } else if constexpr (callable) {
       using Runner = StageRunner<CallKernel<Kernel, Args...>, From<Is...>, Into<Os...>>;
       add_gpu({std::string(name),

@@ -10,6 +10,8 @@ namespace {
 
 constexpr char const* this_file = "lib/backend/cuda_launch.cpp";
 
+dim3 dimensions_of(Extent const& extent) { return {extent.x, extent.y, extent.z}; }
+
 }  // namespace
 
 void require_code(std::string_view name, DeviceKernel const& kernel) {
@@ -21,8 +23,9 @@ void require_code(std::string_view name, DeviceKernel const& kernel) {
 
 void launch_on(GpuStream const& stream, std::string_view name, DeviceKernel const& kernel, simt::Grid grid) {
   Gpu::Current const here(stream.gpu(), name);
+  KernelShape const shape = kernel.cuda.shape.value_or(KernelShape{grid.blocks, grid.threads_per_block});
   kernel.cuda.with_arguments([&](void** arguments) {
-    HIWAY_CUDA(cudaLaunchKernel(kernel.cuda.symbol, dim3(grid.blocks), dim3(grid.threads_per_block), arguments,
+    HIWAY_CUDA(cudaLaunchKernel(kernel.cuda.symbol, dimensions_of(shape.grid), dimensions_of(shape.block), arguments,
                                 grid.shared_bytes, stream.get()),
                name);
   });

@@ -1,6 +1,10 @@
 // A user's own kernels: as stages, and launched beside a run on open ends.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
 #include "tests/device.hpp"
 
 namespace {
@@ -96,17 +100,68 @@ TEST(KernelStage, FailsByItsEnds) {
   EXPECT_THAT(hiway_tests::text_of_error<StageError>([&] { pipe.run(); }), HasSubstr("stage 'check': seventy-seven"));
 }
 
-TEST(KernelStage, RefusesMoreThanOneDimension) {
+/// As CUDA's, which a unit that nvcc does not compile has not.
+struct Dim3 {
+  unsigned x, y, z;
+};
+
+/// What count_kernel puts, in any order, as `lanes` lanes.
+void expect_ten_of_each(Pipeline& pipe, Tunnel<int>& numbers, std::size_t lanes) {
+  std::vector<int> all;
+  pipe.add_cpu_stage(
+      "keep", [&](int const& x) { all.push_back(x); }, from(numbers));
+  pipe.run();
+  std::ranges::sort(all);
+  ASSERT_EQ(all.size(), 10 * lanes);
+  for (std::size_t i = 0; i < all.size(); ++i) ASSERT_EQ(all[i], static_cast<int>(i));
+}
+
+TEST(KernelStage, MayHaveThreeDimensions) {
   HIWAY_NEEDS_DEVICE();
-  struct Dim3 {
-    unsigned x, y, z;
-  };
+  Pipeline pipe(bounded());
+  auto& numbers = pipe.create_tunnel<int>("numbers", Direction::gpu_to_cpu, {.capacity_items = 16});
+  pipe.add_kernel_stage("count", count_kernel, into(numbers), Dim3{2, 1, 3}, Dim3{5, 4, 3});
+  expect_ten_of_each(pipe, numbers, 6 * 60);
+}
+
+HIWAY_KERNEL void share_kernel(Inlet<int> out, unsigned room) {
+  on_this_device([&](auto m) {
+    auto* const of_threads =
+        reinterpret_cast<unsigned*>(m.shared_memory()) + room / sizeof(unsigned) - m.block_threads();
+    of_threads[m.thread_in_block()] = m.thread_in_block();
+    m.sync_block();
+    unsigned const other = of_threads[m.block_threads() - 1 - m.thread_in_block()];
+    out.put_d(static_cast<int>(m.block_index() * m.block_threads() + other));
+  });
+}
+TEST(KernelStage, MayHaveDynamicSharedMemory) {
+  HIWAY_NEEDS_DEVICE();
+  constexpr unsigned room = 60 * 1024;  // more than a kernel has by itself
   Pipeline pipe(bounded());
   auto& numbers = pipe.create_tunnel<int>("numbers", Direction::gpu_to_cpu);
-  EXPECT_THAT(hiway_tests::text_of_error<ConfigError>([&] {
-                pipe.add_kernel_stage("count", count_kernel, into(numbers), Dim3{1, 2, 1}, 32);
-              }),
-              HasSubstr("stage 'count': grid and block must have one dimension of at least 1: 1 x 2 x 1"));
+  pipe.add_kernel_stage("share", share_kernel, into(numbers),
+                        {.grid = 2, .block = Dim3{16, 4, 1}, .shared_bytes = room}, room);
+  int seen = 0;
+  long sum = 0;
+  pipe.add_cpu_stage(
+      "sum", [&](int const& x) { ++seen, sum += x; }, from(numbers));
+  pipe.run();
+  EXPECT_EQ(seen, 128);
+  EXPECT_EQ(sum, 128L * 127 / 2);
+}
+
+TEST(KernelStage, RefusesAnExtentOfNothing) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  auto& numbers = pipe.create_tunnel<int>("numbers", Direction::gpu_to_cpu);
+  auto const error_of = [&](Dim3 grid, Dim3 block) {
+    return hiway_tests::text_of_error<ConfigError>(
+        [&] { pipe.add_kernel_stage("count", count_kernel, into(numbers), grid, block); });
+  };
+  EXPECT_EQ(error_of({1, 0, 1}, {32, 1, 1}), "stage 'count': extents of grid and block must be at least 1: 1 x 0 x 1");
+  EXPECT_EQ(error_of({65536, 65536, 1}, {32, 32, 1}),
+            "stage 'count': 65536 x 65536 x 1 blocks of 32 x 32 x 1 threads are more than thread_count() can say, "
+            "2^32 - 1");
 }
 
 // ---- launches beside a run --------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ namespace detail {
 
 template <class Body>
 __global__ void call_body(Body body) {
+  assume_one_dimension();
   body();
 }
 

@@ -31,12 +31,13 @@ __device__ inline BlockContext& block_context() {
 /// claims. All threads of a block call it first. `control` is null in an ordinary launch.
 HIWAY_NO_SPACE_CHECK HIWAY_DEVICE inline void enter_block([[maybe_unused]] Control* control, std::uint32_t stage) {
 #if defined(__CUDA_ARCH__)
-  if (threadIdx.x == 0) {
+  unsigned const thread = CudaMachine{}.thread_in_block();
+  if (thread == 0) {
     block_context().grid = CudaMachine{}.grid_id();
     block_context().control = control;
     detail::clear_places(CudaMachine{}.block_room<BlockGroup>());
   }
-  if (threadIdx.x % 32 == 0) block_context().stages[threadIdx.x / 32] = stage;
+  if (thread % 32 == 0) block_context().stages[thread / 32] = stage;
   __syncthreads();
 #else
   simt::set_lane_mark(stage);
@@ -45,7 +46,8 @@ HIWAY_NO_SPACE_CHECK HIWAY_DEVICE inline void enter_block([[maybe_unused]] Contr
 /// Sets the stage of its group that the warp is in from now on; all its lanes call it.
 HIWAY_NO_SPACE_CHECK HIWAY_DEVICE inline void enter_stage(std::uint32_t stage) {
 #if defined(__CUDA_ARCH__)
-  if (threadIdx.x % 32 == 0) block_context().stages[threadIdx.x / 32] = stage;
+  unsigned const thread = CudaMachine{}.thread_in_block();
+  if (thread % 32 == 0) block_context().stages[thread / 32] = stage;
   __syncwarp(CudaMachine{}.lanes());
 #else
   if (simt::on_lane()) simt::set_lane_mark(stage);  // other machines that run the group's loop have no mark
@@ -58,7 +60,8 @@ HIWAY_NO_SPACE_CHECK [[noreturn]] HIWAY_DEVICE inline void fail_d(char const* me
   BlockContext const& context = block_context();
   // In an ordinary launch, or a user's own kernel, the device reports the trap.
   if (context.grid != CudaMachine{}.grid_id() || context.control == nullptr) __trap();
-  record_fault(CudaMachine{}, *context.control, FaultKind::failed, context.stages[threadIdx.x / 32], no_id, 0, message);
+  record_fault(CudaMachine{}, *context.control, FaultKind::failed, context.stages[CudaMachine{}.thread_in_block() / 32],
+               no_id, 0, message);
   CudaMachine{}.leave();
 #else
   require_lane();
@@ -89,7 +92,7 @@ HIWAY_NO_SPACE_CHECK [[noreturn]] HIWAY_DEVICE inline void fail(char const* mess
 /// The block's number in its stage, and how many there are; a CPU thread is a block of its own.
 HIWAY_NO_SPACE_CHECK [[nodiscard]] HIWAY_DEVICE inline unsigned block_index() {
 #if defined(__CUDA_ARCH__)
-  return blockIdx.x;
+  return CudaMachine{}.block_index();
 #else
   return simt::on_lane() ? simt::lane_id().block : this_thread_context().thread;
 #endif

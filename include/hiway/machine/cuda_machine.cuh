@@ -78,6 +78,19 @@ __device__ inline std::size_t global(Word<T>& word) {
     case Order::acq_rel: HIWAY_ATOM("acq_rel", operation, result, __VA_ARGS__); break; \
   }
 
+/// Grids of users' own kernels may have three dimensions, and lanes are numbered for these. The library's have one; its
+/// kernels begin with this, so that their code numbers no others.
+__device__ inline void assume_one_dimension() {
+  __builtin_assume(threadIdx.y == 0);
+  __builtin_assume(threadIdx.z == 0);
+  __builtin_assume(blockDim.y == 1);
+  __builtin_assume(blockDim.z == 1);
+  __builtin_assume(blockIdx.y == 0);
+  __builtin_assume(blockIdx.z == 0);
+  __builtin_assume(gridDim.y == 1);
+  __builtin_assume(gridDim.z == 1);
+}
+
 struct CudaMachine {
   using Tuning = GpuTuning;
 
@@ -188,9 +201,9 @@ struct CudaMachine {
   __device__ void fence_behind_ticket() const {}  // device words are checked on the device, by read-modify-writes
 
   static constexpr unsigned warp_lanes = 32;
-  __device__ unsigned lane() const { return threadIdx.x & 31u; }
+  __device__ unsigned lane() const { return thread_in_block() & 31u; }
   __device__ std::uint32_t lanes() const {
-    unsigned const rest = blockDim.x - (threadIdx.x & ~31u);
+    unsigned const rest = block_threads() - (thread_in_block() & ~31u);
     return rest >= 32u ? ~0u : lanes_below(rest);
   }
   __device__ std::uint32_t converged() const { return __activemask(); }
@@ -228,9 +241,12 @@ struct CudaMachine {
     asm volatile("mov.u32 %0, %%clock;" : "=r"(now));
     return now;
   }
-  __device__ unsigned thread_in_block() const { return threadIdx.x; }
-  __device__ unsigned block_threads() const { return blockDim.x; }
-  __device__ unsigned block_index() const { return blockIdx.x; }
+  // In the order in which the hardware makes warps of threads.
+  __device__ unsigned thread_in_block() const {
+    return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+  }
+  __device__ unsigned block_threads() const { return blockDim.x * blockDim.y * blockDim.z; }
+  __device__ unsigned block_index() const { return blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z); }
   __device__ void sync_block() const { __syncthreads(); }
   __device__ std::byte* shared_memory() const {
     extern __shared__ __align__(128) unsigned char hiway_dynamic_shared[];
@@ -240,15 +256,15 @@ struct CudaMachine {
   __device__ std::uint64_t share_in_block(std::uint64_t value) const {
     __shared__ std::uint64_t shared;
     __syncthreads();
-    if (threadIdx.x == 0) shared = value;
+    if (thread_in_block() == 0) shared = value;
     __syncthreads();
     return shared;
   }
   __device__ bool is_own(void const* address) const { return __isLocal(address) != 0; }
 
-  __device__ unsigned thread_index() const { return threadIdx.x + blockIdx.x * blockDim.x; }
-  __device__ unsigned thread_count() const { return gridDim.x * blockDim.x; }
-  __device__ unsigned block_count() const { return gridDim.x; }
+  __device__ unsigned thread_index() const { return thread_in_block() + block_index() * block_threads(); }
+  __device__ unsigned thread_count() const { return block_count() * block_threads(); }
+  __device__ unsigned block_count() const { return gridDim.x * gridDim.y * gridDim.z; }
 
   /// The launch that the lane belongs to.
   __device__ std::uint64_t grid_id() const {
