@@ -26,6 +26,7 @@
 #include "hiway/report.hpp"
 #include "hiway/segment/segment_config.hpp"
 #include "hiway/stage.hpp"
+#include "hiway/stage_description.hpp"
 #include "hiway/tunnel.hpp"
 
 namespace hiway {
@@ -47,36 +48,6 @@ concept IsDefined = requires {
   sizeof(T);
 };
 }  // namespace detail
-
-/// One stage as the pipeline keeps it.
-struct StageDescription {
-  std::string name;
-  std::vector<TunnelBase*> from;
-  std::vector<TunnelBase*> into;
-  bool item_form = false;    ///< item or value form: no user code runs after its loop
-  bool own_kernel = false;   ///< a user's own __global__ function: it counts no start, and does not close its inlets
-  bool on_device = false;    ///< a batch stage: its ends are a device's, though a CPU thread works at them
-  std::vector<int> nodes{};  ///< that run it, sorted
-};
-
-/// A CPU stage: what each of its threads runs.
-struct CpuStageDescription {
-  StageDescription stage;
-  CpuStageOptions options;
-  std::function<void(StageEnds const&)> body;
-  std::shared_ptr<BatchStage> batch{};  ///< null if it is none
-};
-
-/// A persistent kernel: one stage, or a group.
-struct GpuKernelDescription {
-  std::string name;
-  std::vector<StageDescription> stages;
-  GpuStageOptions options;
-  StageKernel kernel;
-};
-
-/// *Throws* ConfigError if an extent is 0, or there are too many threads.
-void check_shape(std::string_view stage, KernelShape const& shape);
 
 /// Owns tunnels, stages and buffers; checks, starts and ends a run.
 class Pipeline final : private OpenEnds, private BufferAccess {

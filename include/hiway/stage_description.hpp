@@ -1,0 +1,46 @@
+// What a pipeline keeps of its stages and kernels, as they were added.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hiway/batch/batch_stage.hpp"
+#include "hiway/config.hpp"
+#include "hiway/persistent.hpp"
+#include "hiway/tunnel.hpp"
+
+namespace hiway {
+
+/// One stage as the pipeline keeps it.
+struct StageDescription {
+  std::string name;
+  std::vector<TunnelBase*> from;
+  std::vector<TunnelBase*> into;
+  bool item_form = false;    ///< item or value form: no user code runs after its loop
+  bool own_kernel = false;   ///< a user's own __global__ function: it counts no start, and does not close its inlets
+  bool on_device = false;    ///< a batch stage: its ends are a device's, though a CPU thread works at them
+  std::vector<int> nodes{};  ///< that run it, sorted
+};
+
+/// A CPU stage: what each of its threads runs.
+struct CpuStageDescription {
+  StageDescription stage;
+  CpuStageOptions options;
+  std::function<void(StageEnds const&)> body;
+  std::shared_ptr<BatchStage> batch{};  ///< null if it is none
+};
+
+/// A persistent kernel: one stage, or a group.
+struct GpuKernelDescription {
+  std::string name;
+  std::vector<StageDescription> stages;
+  GpuStageOptions options;
+  StageKernel kernel;
+};
+
+/// *Throws* ConfigError if an extent is 0, or there are too many threads.
+void check_shape(std::string_view stage, KernelShape const& shape);
+
+}  // namespace hiway
