@@ -295,6 +295,8 @@ void Pipeline::copy_out(void* host, void const* device, std::size_t bytes) {
 }
 void Pipeline::prepare() { core_->run().prepare(); }
 void Pipeline::start() { core_->run().start(); }
+void Pipeline::start(CUstream_st* after) { core_->run().start(after); }
+void Pipeline::finished_on(CUstream_st* stream) { core_->run().finished_on(stream); }
 RunReport Pipeline::wait() { return core_->run().wait(); }
 bool Pipeline::wait_at_most(std::chrono::nanoseconds duration) { return core_->run().wait_for(duration); }
 RunReport Pipeline::run() {

@@ -18,6 +18,8 @@
 #include "hiway/machine/machine.hpp"
 #include "hiway/memory.hpp"
 
+struct CUstream_st;  // cudaStream_t points to it
+
 namespace hiway {
 
 /// A kernel of the user's unit, for cudaLaunchKernel. Empty in a unit that nvcc did not compile.
@@ -32,7 +34,8 @@ struct CudaKernel {
 struct DeviceKernel {
   std::function<void()> lane_body;  ///< the function that each emulated lane runs
   CudaKernel cuda;
-  bool goes_first = false;  ///< on a GPU its blocks start before others that wait for a place
+  bool goes_first = false;              ///< on a GPU its blocks start before others that wait for a place
+  std::optional<CUstream_st*> after{};  ///< on a GPU it starts behind what this stream has when it is given
 };
 
 /// A kernel that has been started. *Threads*: one at a time.
@@ -185,16 +188,29 @@ struct DeviceInfo {
 /// Every device this program knows: the emulated one, and the GPUs if it was built for CUDA.
 [[nodiscard]] std::vector<DeviceInfo> devices();
 
+/// Where streams of the user's wait. *Threads*: one at a time.
+class StreamGate {
+ public:
+  virtual ~StreamGate() = default;
+  /// What is given to the stream from now on waits for the next open(). *Throws* CudaError.
+  virtual void hold(CUstream_st* stream) = 0;
+  virtual void open() noexcept = 0;
+};
+
 /// The functions by which the CUDA library registers itself.
 struct CudaSupport {
   std::unique_ptr<Backend> (*make)(int device) = nullptr;
   std::vector<DeviceInfo> (*list)() = nullptr;
+  std::unique_ptr<StreamGate> (*make_gate)() = nullptr;
 };
 /// *Threads*: before main, or one at a time. Returns true.
 bool register_cuda(CudaSupport support) noexcept;
 /// Defined in the CUDA library (lib/backend/cuda_backend.cpp, monitors/device_monitor.cu).
 [[nodiscard]] CudaSupport cuda_support() noexcept;
 [[nodiscard]] CudaKernel cuda_monitor_kernel(MonitorTable* table);
+
+/// Null in a program that was built without CUDA. *Throws* CudaError.
+[[nodiscard]] std::unique_ptr<StreamGate> make_stream_gate();
 
 /// Makes the backend for a device's name as PipelineConfig::device takes it. If "auto" had to choose, it says so on
 /// stderr once.

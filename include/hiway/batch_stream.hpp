@@ -2,12 +2,11 @@
 // (lib/batch/batch_stage.cpp).
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 
 #include "hiway/backend.hpp"
-
-struct CUstream_st;  // cudaStream_t points to it
 
 namespace hiway {
 
@@ -27,6 +26,10 @@ class BatchStream {
   void copy(BusDirection way, void* to, void const* from, std::size_t bytes) {
     if (to != from && bytes != 0) give_copy(way, to, from, bytes);
   }
+  /// Of a count that a body has made: read before the next body.
+  virtual void copy_count(std::uint32_t* to, std::uint32_t const* from) = 0;
+  /// Bodies from now on come behind what the user's stream has.
+  virtual void follow(CUstream_st* stream) = 0;
   /// What the thread does from here to end_body() is the body's. The device is then the thread's current one.
   virtual void begin_body() = 0;
   virtual void end_body() = 0;

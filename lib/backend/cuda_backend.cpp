@@ -17,6 +17,8 @@
 #include "lib/backend/cuda_batch_stream.hpp"
 #include "lib/backend/cuda_call.hpp"
 #include "lib/backend/cuda_copies.hpp"
+#include "lib/backend/cuda_event.hpp"
+#include "lib/backend/cuda_gate.hpp"
 #include "lib/backend/cuda_launch.hpp"
 #include "lib/backend/cuda_peeks.hpp"
 #include "lib/backend/cuda_stream.hpp"
@@ -209,6 +211,7 @@ class CudaBackend final : public Backend {
     std::shared_ptr<GpuStream> stream = (kernel.goes_first ? first_streams_ : streams_).lend(name);
     // Before the launch, which cannot be undone.
     auto running = std::make_unique<GpuKernel>(std::string(name), stream);
+    if (kernel.after) order_behind(*kernel.after, *stream, name);
     launch_on(*stream, name, kernel, grid);
     return running;
   }
@@ -284,7 +287,7 @@ CudaSupport cuda_support() noexcept {
                    .pop = [] { nvtxRangePop(); },
                    .start = [](char const* name) -> std::uint64_t { return nvtxRangeStartA(name); },
                    .stop = [](std::uint64_t range) { nvtxRangeEnd(range); }});
-  return {&make_cuda_backend, &list_gpus};
+  return {&make_cuda_backend, &list_gpus, &make_gpu_gate};
 }
 
 }  // namespace hiway

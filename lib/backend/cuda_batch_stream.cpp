@@ -40,7 +40,9 @@ class GpuBatchGraph final : public BatchGraph {
 };
 
 // Large copies have streams of their own, which the bodies' stream and these wait for by events. Small ones go by the
-// bodies' stream: an event between two streams takes longer than they do.
+// bodies' stream: an event between two streams takes longer than they do. From the first large copy of a run from the
+// device on, all from there go by their own stream, so that an event in it is behind all of them; but counts, which the
+// next body overwrites.
 class GpuBatchStream final : public BatchStream {
  public:
   GpuBatchStream(Gpu gpu, std::string title, std::size_t batches)
@@ -57,6 +59,12 @@ class GpuBatchStream final : public BatchStream {
   }
   ~GpuBatchStream() override { leave(); }
 
+  void copy_count(std::uint32_t* to, std::uint32_t const* from) override {
+    Gpu::Current const here(gpu(), title_);
+    HIWAY_CUDA(cudaMemcpyAsync(to, from, sizeof *from, cudaMemcpyDefault, bodies_.get()), title_);
+    small_left_ = true;
+  }
+  void follow(CUstream_st* stream) override { order_behind(stream, bodies_, title_); }
   void begin_body() override {
     here_.emplace(bodies_.gpu(), title_);
     await_copies();
@@ -100,6 +108,7 @@ class GpuBatchStream final : public BatchStream {
   void mark(std::size_t batch) override {
     Gpu::Current const here(gpu(), title_);
     bool const copied = std::exchange(marks_out_, false);
+    if (copied && small_left_) order_out();
     HIWAY_CUDA(cudaEventRecord(marks_[batch].get(), copied ? out_.get() : bodies_.get()), title_);
   }
   bool has_passed(std::size_t batch) override { return has_come_here(marks_[batch]); }
@@ -107,7 +116,7 @@ class GpuBatchStream final : public BatchStream {
     here_.reset();
     Gpu::Current const here(gpu());
     for (GpuStream const* s : {&in_, &bodies_, &out_}) cudaStreamSynchronize(s->get());
-    body_waits_ = small_came_ = out_waits_ = marks_out_ = false;
+    body_waits_ = small_came_ = out_waits_ = small_left_ = out_used_ = marks_out_ = false;
   }
 
  private:
@@ -119,17 +128,17 @@ class GpuBatchStream final : public BatchStream {
     HIWAY_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_for(way, bytes).get()), title_);
   }
   [[nodiscard]] GpuStream const& stream_for(BusDirection way, std::size_t bytes) {
-    bool const follows = way == BusDirection::from_device && marks_out_;
-    if (bytes <= small && !follows) {
-      small_came_ = small_came_ || way == BusDirection::to_device;
+    bool const there = way == BusDirection::to_device;
+    if (bytes <= small && (there || !out_used_)) {
+      (there ? small_came_ : small_left_) = true;
       return bodies_;
     }
-    if (way == BusDirection::to_device) {
+    if (there) {
       body_waits_ = true;
       return in_;
     }
-    if (std::exchange(out_waits_, false)) order(bodies_, made_, out_);
-    marks_out_ = true;
+    if (out_waits_ || small_left_) order_out();
+    out_used_ = marks_out_ = true;
     return out_;
   }
   /// Null if what was given is no graph.
@@ -138,6 +147,11 @@ class GpuBatchStream final : public BatchStream {
     cudaError_t const error = cudaStreamEndCapture(bodies_.get(), &graph);
     GraphPtr made(graph);
     return error == cudaSuccess ? std::move(made) : nullptr;
+  }
+  /// Lets copies from the device wait for bodies, and for small copies behind them.
+  void order_out() {
+    order(bodies_, made_, out_);
+    out_waits_ = small_left_ = false;
   }
   /// Lets the next body wait for the copies to the device.
   void await_copies() {
@@ -165,6 +179,8 @@ class GpuBatchStream final : public BatchStream {
   bool body_waits_ = false;       ///< the next body, for `in_`
   bool small_came_ = false;       ///< `bodies_` has copies to the device for the next body
   bool out_waits_ = false;        ///< the next large copy, for bodies
+  bool small_left_ = false;       ///< `bodies_` has copies from the device that `out_` is not behind
+  bool out_used_ = false;         ///< in this run
   bool marks_out_ = false;        ///< the next mark comes after what `out_` has
   std::optional<Gpu::Current> here_;
 };

@@ -7,6 +7,18 @@ namespace {
 
 constexpr char const* this_file = "lib/backend/cuda_event.cpp";
 
+/// An event belongs to a device, and is recorded in its streams only.
+Gpu gpu_of(cudaStream_t stream, Gpu otherwise, std::string_view what) {
+#if CUDART_VERSION >= 12080
+  int device = 0;
+  HIWAY_CUDA(cudaStreamGetDevice(stream, &device), what);
+  return {device, what};
+#else
+  (void)stream, (void)what;
+  return otherwise;
+#endif
+}
+
 }  // namespace
 
 GpuEvent make_event(Gpu gpu, std::string_view what) {
@@ -14,6 +26,13 @@ GpuEvent make_event(Gpu gpu, std::string_view what) {
   cudaEvent_t event = nullptr;
   HIWAY_CUDA(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), what);
   return {event, {gpu}};
+}
+
+void order_behind(cudaStream_t before, GpuStream const& after, std::string_view what) {
+  Gpu::Current const here(after.gpu(), what);
+  GpuEvent const event = make_event(gpu_of(before, after.gpu(), what), what);
+  HIWAY_CUDA(cudaEventRecord(event.get(), before), what);
+  HIWAY_CUDA(cudaStreamWaitEvent(after.get(), event.get()), what);
 }
 
 bool has_come(GpuEvent const& event, std::string_view what) {

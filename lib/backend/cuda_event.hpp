@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "lib/backend/cuda_gpu.hpp"
+#include "lib/backend/cuda_stream.hpp"
 
 namespace hiway {
 
@@ -22,5 +23,8 @@ using GpuEvent = std::unique_ptr<CUevent_st, DestroyEvent>;
 [[nodiscard]] GpuEvent make_event(Gpu gpu, std::string_view what);
 /// Whether all is done that was given to the stream before the event. *Throws* what the stream ended with.
 [[nodiscard]] bool has_come(GpuEvent const& event, std::string_view what);
+
+/// What is given to `after` from now on waits for what `before`, of any device, has now. *Throws* CudaError.
+void order_behind(cudaStream_t before, GpuStream const& after, std::string_view what);
 
 }  // namespace hiway

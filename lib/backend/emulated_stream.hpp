@@ -22,6 +22,10 @@ class EmulatedStream final : public BatchStream {
   EmulatedStream(EmulatedStream const&) = delete;
   EmulatedStream& operator=(EmulatedStream const&) = delete;
 
+  void copy_count(std::uint32_t* to, std::uint32_t const* from) override {
+    copy(BusDirection::from_device, to, from, sizeof *from);
+  }
+  void follow(CUstream_st*) override {}
   void begin_body() override;
   void end_body() override {}
   void launch(DeviceKernel kernel, simt::Grid grid) override;

@@ -226,6 +226,11 @@ std::vector<DeviceInfo> devices() {
   return all;
 }
 
+std::unique_ptr<StreamGate> make_stream_gate() {
+  auto const make = cuda_registry().make_gate;
+  return make == nullptr ? nullptr : make();
+}
+
 std::unique_ptr<Backend> make_backend(std::string const& device) {
   std::string const wanted = device == "auto" || device.empty() ? chosen_device() : device;
   if (wanted == "simt") return std::make_unique<HostBackend>(chosen_hardships());

@@ -17,14 +17,13 @@ std::size_t rest_of(UnderWay const& batch, std::size_t inlet) {
 
 }  // namespace
 
-// Counts go first, so that the next body may count at the same place.
 void BatchPuts::fetch(UnderWay& batch) {
   batch.is_counted = true;
   for (std::size_t i = 0; i < batch.sizes.size(); ++i) {
     detail::BatchSize const& size = batch.sizes[i];
     if (!size.is_set) throw MisuseError("the body returned without the size of a batch that it makes: call resize");
     if (size.on_device == nullptr) continue;
-    stream_.copy(BusDirection::from_device, &batch.place->counts[i], size.on_device, sizeof *size.on_device);
+    stream_.copy_count(&batch.place->counts[i], size.on_device);
     batch.is_counted = false;
   }
   for (std::size_t i = 0; i < batch.sizes.size(); ++i)
@@ -62,7 +61,7 @@ void BatchPuts::fetch_counted(UnderWay& batch) {
 /// As many as may be go to the ring at once. Few others go to the batch's memory at the host, many stay on the device
 /// until there is room.
 void BatchPuts::fetch_items(UnderWay& batch, std::size_t inlet) {
-  if (goes_to_ring(batch, inlet) && is_next_in_ring(batch, inlet)) give_to_ring(batch, inlet);
+  if (goes_to_ring(batch, inlet) && is_next_in_ring(batch, inlet)) static_cast<void>(give_to_ring(batch, inlet));
   if (!goes_to_ring(batch, inlet)) fetch_rest(batch, inlet);
 }
 
@@ -104,10 +103,13 @@ bool BatchPuts::give_next_to_ring() {
   return false;
 }
 
-void BatchPuts::give_to_ring(UnderWay& batch, std::size_t inlet) {
+/// False if there was no room.
+bool BatchPuts::give_to_ring(UnderWay& batch, std::size_t inlet) {
   BatchMade& made = batch.made[inlet];
   std::byte const* const from = batch.place->made[inlet].device + made.gone * into_.ends[inlet].item_bytes;
-  made.gone += made.in_ring.give(m_, into_.views[inlet], stream_, from, rest_of(batch, inlet));
+  std::size_t const some = made.in_ring.give(m_, into_.views[inlet], stream_, from, rest_of(batch, inlet));
+  made.gone += some;
+  return some != 0;
 }
 
 Put BatchPuts::put_some(UnderWay& batch) {
@@ -147,8 +149,8 @@ Put BatchPuts::put_in_ring(UnderWay& batch, std::size_t inlet) {
     if (!std::exchange(waits_for_room_, true)) detail::note_full(m_, v);
     return v.relays != nullptr && hear_if_free(m_, v.relays->hears) ? Put::some : Put::none;
   }
+  if (!give_to_ring(batch, inlet)) return Put::none;  // another writer was faster
   if (std::exchange(waits_for_room_, false)) detail::note_room(m_, v, 1);
-  give_to_ring(batch, inlet);
   stream_.mark(batch.number);
   return Put::some;
 }

@@ -38,7 +38,7 @@ class BatchPuts {
   [[nodiscard]] bool goes_to_ring(UnderWay const& batch, std::size_t inlet) const;
   [[nodiscard]] bool is_next_in_ring(UnderWay const& batch, std::size_t inlet) const;
   bool give_next_to_ring();
-  void give_to_ring(UnderWay& batch, std::size_t inlet);
+  bool give_to_ring(UnderWay& batch, std::size_t inlet);
   Put put_some(UnderWay& batch, std::size_t inlet);
   Put put_in_ring(UnderWay& batch, std::size_t inlet);
 

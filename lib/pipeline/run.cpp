@@ -16,6 +16,18 @@ namespace {
 constexpr auto patience_with_others = std::chrono::seconds(1);
 constexpr auto driver_patience = std::chrono::milliseconds(200);
 
+/// How long the watcher's current call to the driver has taken.
+std::chrono::nanoseconds driver_held(RunState const& state, std::chrono::steady_clock::time_point now) {
+  std::int64_t const since = state.driver_since_ns.load(std::memory_order_relaxed);
+  return std::chrono::nanoseconds(since == 0 || !state.asks_driver ? 0 : ns_of(now) - since);
+}
+
+/// Kernels follow when they are started.
+void let_batches_follow(Graph const& graph, CUstream_st* stream) {
+  for (CpuStageDescription const& stage : graph.cpu())
+    if (stage.batch) stage.batch->follow(stream);
+}
+
 }  // namespace
 
 PipelineRun::PipelineRun(Layout& layout, Launches& launches)
@@ -107,6 +119,7 @@ void PipelineRun::make_threads() {
   monitors_.make({.supervise = [this] { return supervise(); },
                   .watch = [this] { return watch(); },
                   .is_over = [this] { return is_over(); },
+                  .at_end = [this] { state_.behind.end_run(); },
                   .over_nodes = over_nodes_duties(),
                   .pauses_over_nodes = {.nap = [this](auto const& over, auto time,
                                                       bool heeds) { return over_nodes_.nap(over, time, heeds); },
@@ -123,7 +136,7 @@ std::vector<Duty> PipelineRun::over_nodes_duties() {
   return {[this] { return over_nodes_.step_news(); }, [this] { return over_nodes_.step_line(); }};
 }
 
-void PipelineRun::start() {
+void PipelineRun::start(std::optional<CUstream_st*> after) {
   require_idle("start");
   try {
     prepare();
@@ -131,6 +144,10 @@ void PipelineRun::start() {
       launches_.synchronize();
       reset();
     });
+    if (after) {
+      start_check_.wait_for_a_stream();
+      let_batches_follow(layout_.graph, *after);
+    }
   } catch (...) {
     std::exception_ptr const error = errors_.parts.start.of(std::current_exception());
     ThreadMachine{}.store(layout_.homes.host().control->aborted, 1u, Order::release);
@@ -139,16 +156,22 @@ void PipelineRun::start() {
   // From here on every failure becomes the run's error.
   state_.range = start_range("hiway run");
   state_.running = true;
+  state_.behind.begin_run();
   snapshots_.set_live();
   // Supervisor and watcher run while kernels are launched, so that they can also end a launch that waits for something.
   kept_.start();
   try {
-    kernels_.start();
+    kernels_.start(after);
   } catch (...) {
     errors_.fail(errors_.parts.start, std::current_exception());
   }
   state_.kernels_started.store(true, std::memory_order_release);
   kept_.wake_rest();  // the one that was woken may have no CPU yet
+}
+
+void PipelineRun::finished_on(CUstream_st* stream) {
+  require_own_process("finished_on");
+  if (!layout_.homes.backend().is_host()) state_.behind.add(stream);
 }
 
 /// Resets everything that the last run may have changed.
@@ -183,7 +206,7 @@ bool PipelineRun::supervise() noexcept {
             step(m, *prepared.check.throttles, m.now_ns());
     auto const now = std::chrono::steady_clock::now();
     start_check_.look(now);
-    std::chrono::nanoseconds const held = driver_held(now);
+    std::chrono::nanoseconds const held = driver_held(state_, now);
     if (held > driver_patience) observer_.try_observe(now, held);  // W1
   } catch (...) {                                                  // W2
     errors_.fail(errors_.parts.supervisor, std::current_exception());
@@ -204,12 +227,6 @@ void PipelineRun::look_for_the_end() {
                          ? !aborting && check_round(m, *check.host_table, control) == CheckResult::ended
                          : m.load(layout_.homes.device(check.checker).notice->ended, Order::acquire) != 0;
   if (ended) state_.ended.store(true, std::memory_order_release);
-}
-
-/// How long the watcher's current call to the driver has taken.
-std::chrono::nanoseconds PipelineRun::driver_held(Time now) const {
-  std::int64_t const since = state_.driver_since_ns.load(std::memory_order_relaxed);
-  return std::chrono::nanoseconds(since == 0 || !state_.asks_driver ? 0 : ns_of(now) - since);
 }
 
 bool PipelineRun::watch() noexcept {

@@ -18,6 +18,7 @@
 #pragma once
 #include <atomic>
 #include <chrono>
+#include <optional>
 #include <string>
 
 #include "kept_threads.hpp"
@@ -47,7 +48,10 @@ class PipelineRun {
   PipelineRun& operator=(PipelineRun const&) = delete;
 
   void prepare();
-  void start();
+  /// `after`: what runs on devices comes behind what this stream has.
+  void start(std::optional<CUstream_st*> after = {});
+  /// What is given to the stream from now on comes behind the run.
+  void finished_on(CUstream_st* stream);
   RunReport wait();
   bool wait_for(std::chrono::nanoseconds duration);
   void abort();
@@ -83,7 +87,6 @@ class PipelineRun {
   [[nodiscard]] DotPart graph_part(std::string const& prefix);
   bool supervise() noexcept;
   void look_for_the_end();
-  [[nodiscard]] std::chrono::nanoseconds driver_held(Time now) const;
   bool watch() noexcept;
 
   Layout& layout_;

@@ -39,8 +39,12 @@ void RunKernels::run_lane(std::size_t kernel, Control& control, std::function<vo
   simt::order_leaving();
 }
 
-RunKernels::Started RunKernels::start_one(std::string name, DeviceKernel const& kernel, simt::Grid grid, Home home) {
+RunKernels::Started RunKernels::start_one(std::string name, DeviceKernel kernel, simt::Grid grid, Home home,
+                                          std::optional<CUstream_st*> after) {
   Started started{.kernel = nullptr, .failure{NamedFailure::Part::library, std::move(name)}, .home = home};
+  started.launch = kernel;
+  started.grid = grid;
+  kernel.after = after;
   try {
     started.kernel = layout_.homes.backend(home).start(started.failure.who(), kernel, grid);
   } catch (...) {
@@ -49,7 +53,7 @@ RunKernels::Started RunKernels::start_one(std::string name, DeviceKernel const& 
   return started;
 }
 
-void RunKernels::start() {
+void RunKernels::start(std::optional<CUstream_st*> after) {
   std::scoped_lock const lock(mutex_);
   next_poll_ = state_.started;
   Homes& homes = layout_.homes;
@@ -58,23 +62,17 @@ void RunKernels::start() {
     if (homes.device(home).monitor == nullptr) continue;
     simt::Grid const grid = monitor_grid(layout_, home);
     std::uint64_t const host_counts = homes.device(home).counts.sum();
-    DeviceKernel const launch = monitor_kernel(layout_, home);
-    kernels_.push_back(start_one("device monitor", launch, grid, home));
+    kernels_.push_back(start_one("device monitor", monitor_kernel(layout_, home), grid, home, after));
     kernels_.back().monitor = true;
     kernels_.back().host_counts = host_counts;
     kernels_.back().news = homes.device(home).monitor_news;
-    kernels_.back().grid = grid;
-    kernels_.back().launch = launch;
   }
   for (std::size_t const k : layout_.prepared.start_order) {
     DeclaredKernel const& declared = layout_.graph.kernels()[k];
     StageKernel const& own = declared.description.kernel;
-    DeviceKernel const launch = kernel_of(k);
-    kernels_.push_back(start_one(declared.title(), launch, layout_.prepared.grids[k], declared.home));
+    kernels_.push_back(start_one(declared.title(), kernel_of(k), layout_.prepared.grids[k], declared.home, after));
     if (own.close_behind) kernels_.back().close_behind = k;
     kernels_.back().news = layout_.prepared.slices[k].news;
-    kernels_.back().grid = layout_.prepared.grids[k];
-    kernels_.back().launch = launch;
     kernels_.back().fed = fed_by_the_host(k);
   }
 }

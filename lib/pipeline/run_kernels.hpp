@@ -35,8 +35,8 @@ class RunKernels {
     std::scoped_lock const lock(mutex_);
     kernels_.clear();
   }
-  /// *Throws* what the backend throws, with the kernel's name.
-  void start();
+  /// `after`: they start behind what this stream has. *Throws* what the backend throws, with the kernel's name.
+  void start(std::optional<CUstream_st*> after);
   /// *Threads*: the watcher. Closes the ends of own kernels that have ended, and asks whether kernels have left.
   /// True if it has started another launch of one that yields.
   bool poll_when_due(std::chrono::steady_clock::time_point now);
@@ -67,7 +67,8 @@ class RunKernels {
     std::vector<PlacedTunnel const*> fed{};  ///< of a stage's kernel: tunnels that the host puts into
   };
 
-  [[nodiscard]] Started start_one(std::string name, DeviceKernel const& kernel, simt::Grid grid, Home home);
+  [[nodiscard]] Started start_one(std::string name, DeviceKernel kernel, simt::Grid grid, Home home,
+                                  std::optional<CUstream_st*> after);
   [[nodiscard]] DeviceKernel kernel_of(std::size_t k);
   /// The tunnels that the kernel reads and the host puts into.
   [[nodiscard]] std::vector<PlacedTunnel const*> fed_by_the_host(std::size_t kernel) const;

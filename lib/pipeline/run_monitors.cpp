@@ -129,12 +129,14 @@ void RunMonitors::make(RunDuties const& duties, std::vector<KeptThreads::Post>& 
     posts.push_back({post->part.who() + ": its thread", [&monitor] { monitor.run(); }});
   }
   watcher_ = monitors_.back().get();
+  at_end_ = duties.at_end;
   posts.back().work = [this] { watch_to_the_end(); };
 }
 
 // The run is over when the watcher leaves, and the others may nap.
 void RunMonitors::watch_to_the_end() {
   watcher_->run();
+  at_end_();
   for (auto const& monitor : monitors_) monitor->wake();
 }
 

@@ -18,6 +18,7 @@ struct RunDuties {
   Duty supervise;
   Duty watch;
   std::function<bool()> is_over;
+  std::function<void()> at_end;  ///< called once it is
   std::vector<Duty> over_nodes;  ///< none if there is one node
   Pauses pauses_over_nodes;
   std::function<bool()> is_over_on_nodes;  ///< ends these
@@ -56,6 +57,7 @@ class RunMonitors {
   Bell watcher_bell_;
   std::vector<std::unique_ptr<HostMonitor>> monitors_;
   HostMonitor* watcher_ = nullptr;  ///< one of them
+  std::function<void()> at_end_;
 };
 
 }  // namespace hiway

@@ -15,6 +15,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "streams_behind.hpp"
+
 namespace hiway {
 
 struct RunState {
@@ -29,6 +31,7 @@ struct RunState {
   std::chrono::steady_clock::time_point started;
   std::uint64_t range = 0;   ///< the run as a profiler sees it
   bool asks_driver = false;  ///< the run has a device whose memory can only be read through its driver
+  StreamsBehind behind;      ///< streams that wait for its end
   std::atomic<std::int64_t> driver_since_ns{0};  ///< when the watcher's call to the driver began; 0: it is in none
 
   void reset(std::size_t stages, unsigned threads) {

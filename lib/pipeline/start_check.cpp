@@ -12,7 +12,7 @@ constexpr auto patience = std::chrono::seconds(10);
 void StartCheck::look(std::chrono::steady_clock::time_point now) {
   if (layout_.prepared.check.checker == at_host || all_started_ || state_.ended.load(std::memory_order_relaxed)) return;
   all_started_ = have_all_started();
-  if (all_started_ || now - state_.started < patience || errors_.get()) return;
+  if (all_started_ || waits_for_a_stream_ || now - state_.started < patience || errors_.get()) return;
   std::string const what =
       first_not_started() + " has not started on the device after " + std::to_string(patience.count()) +
       " s: its kernel waits for another (a profiler or debugger may run kernels one after another)";

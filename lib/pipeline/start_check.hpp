@@ -17,7 +17,12 @@ class StartCheck {
   StartCheck(Layout const& layout, RunState const& state, RunErrors& errors)
       : layout_(layout), state_(state), errors_(errors) {}
 
-  void begin() { all_started_ = false; }
+  void begin() {
+    all_started_ = false;
+    waits_for_a_stream_ = false;
+  }
+  /// The kernels of this run may start as late as a stream of the user's lets them.
+  void wait_for_a_stream() { waits_for_a_stream_ = true; }
   /// A kernel that has not started in time is the run's error.
   void look(std::chrono::steady_clock::time_point now);
 
@@ -29,6 +34,7 @@ class StartCheck {
   RunState const& state_;
   RunErrors& errors_;
   bool all_started_ = false;
+  bool waits_for_a_stream_ = false;
 };
 
 }  // namespace hiway

@@ -6,6 +6,8 @@ namespace hiway_tests {
 
 class StreamStub : public hiway::BatchStream {
  public:
+  void copy_count(std::uint32_t*, std::uint32_t const*) override {}
+  void follow(CUstream_st*) override {}
   void begin_body() override {}
   void end_body() override {}
   void launch(hiway::DeviceKernel, hiway::simt::Grid) override {}

@@ -1,7 +1,10 @@
 // Stages that work on batches in a device's memory.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <numeric>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,8 +16,10 @@ namespace {
 
 using namespace hiway;
 using hiway_tests::bounded;
+using hiway_tests::device;
 using hiway_tests::expected_squares;
 using hiway_tests::numbers;
+using hiway_tests::Square;
 using hiway_tests::SquareAll;
 using hiway_tests::squares_of;
 using hiway_tests::text_of_error;
@@ -41,6 +46,62 @@ TEST(DeviceBatches, AreRightAtAnySize) {
   constexpr std::size_t many = 1 << 16;
   for (std::size_t const least : {std::size_t{1}, many / 2})
     EXPECT_EQ(squares_there(40000, {.min_items = least, .in_flight = 3}, many, 4), expected_squares(40000));
+}
+
+struct SquareLate {
+  Square square;
+  HIWAY_DEVICE void operator()() const {
+    on_this_device([](auto m) {
+      for (auto const until = m.now_ns() + 30'000; m.now_ns() < until;) m.relax(0);
+    });
+    square();
+  }
+};
+
+// Copies to and from the rings are cut at their ends, where large ones become small; and where there is little room,
+// what a batch has made goes in several parts, behind bodies of other batches.
+TEST(DeviceBatches, AreWholeWhereTheRingsAreNarrow) {
+  HIWAY_NEEDS_DEVICE();
+  int const all = device() == "simt" ? 5000 : 4'000'000;
+  std::size_t const capacity = device() == "simt" ? 64 : 50'000;
+  for (std::size_t const parts : {2, 3, 5}) {
+    Pipeline pipe(bounded());
+    auto& there = pipe.create_tunnel<int>("there", Direction::cpu_to_gpu, {.capacity_items = capacity});
+    auto& back = pipe.create_tunnel<int>("back", Direction::gpu_to_cpu, {.capacity_items = capacity - 7});
+    auto const feed = [all](Inlet<int> out) {
+      std::vector<int> span(999);
+      for (int first = 1; first <= all; first += static_cast<int>(span.size())) {
+        span.resize(std::min<std::size_t>(span.size(), static_cast<std::size_t>(all - first + 1)));
+        std::iota(span.begin(), span.end(), first % 30'000);
+        out.put_h(std::span<int const>(span));
+      }
+    };
+    int next = 1;
+    long wrong = 0;
+    auto const check = [&](Outlet<int> in) {
+      std::vector<int> span(777);
+      while (std::size_t const n = in.next_h(std::span<int>(span))) {
+        for (std::size_t i = 0; i < n; ++i, ++next) {
+          int const first = (next - 1) / 999 * 999 + 1;
+          int const x = first % 30'000 + next - first;
+          wrong += span[i] != x * x ? 1 : 0;
+        }
+        in.end_task_h(n);
+      }
+    };
+    pipe.add_cpu_stage("feed", feed, into(there));
+    pipe.add_batch_stage("square",
+                         [](Batch<int const> in, Batch<int> out, Stream stream) {
+                           out.resize(in.size());
+                           stream.launch(SquareLate{{in.data(), out.data(), in.size()}}, 4, 256);
+                         },
+                         from(there), into(back),
+                         {.max_items = capacity / parts, .min_items = capacity / 10, .in_flight = 4, .device = 0});
+    pipe.add_cpu_stage("check", check, from(back));
+    pipe.run();
+    EXPECT_EQ(next, all + 1);
+    EXPECT_EQ(wrong, 0) << parts << " parts";
+  }
 }
 
 struct AddOne {

@@ -1,0 +1,119 @@
+// Runs behind streams of the user's, and streams behind runs.
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <vector>
+
+#include "hiway/hiway.hpp"
+#include "tests/device.hpp"
+#include "tests/pipeline/squares.hpp"
+
+namespace {
+
+using namespace hiway;
+using hiway_tests::bounded;
+using hiway_tests::numbers;
+
+constexpr int count = 1000;
+
+/// Writes 1 to `count` after 50 ms.
+__global__ void write_late(int* data) {
+  on_this_device([](auto m) {
+    for (auto const until = m.now_ns() + 50'000'000; m.now_ns() < until;) m.relax(0);
+  });
+  for (int i = 0; i < count; ++i) data[i] = i + 1;
+}
+
+struct Double {
+  int const* from;
+  int* to;
+  HIWAY_DEVICE int operator()(int const& x) const {
+    to[x - 1] = 2 * from[x - 1];
+    return x;
+  }
+};
+struct DoubleAll {
+  int const* in;
+  std::size_t items;
+  int const* from;
+  int* to;
+  HIWAY_DEVICE void operator()() const {
+    for (std::size_t i = thread_index(); i < items; i += thread_count()) to[in[i] - 1] = 2 * from[in[i] - 1];
+  }
+};
+
+class Streams : public testing::Test {
+ protected:
+  void SetUp() override {
+    HIWAY_NEEDS_DEVICE();
+    ASSERT_EQ(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), cudaSuccess);
+    ASSERT_EQ(cudaMalloc(&from_, count * sizeof(int)), cudaSuccess);
+    ASSERT_EQ(cudaMalloc(&to_, count * sizeof(int)), cudaSuccess);
+  }
+  void TearDown() override {
+    if (stream_ == nullptr) return;
+    cudaFree(from_);
+    cudaFree(to_);
+    cudaStreamDestroy(stream_);
+  }
+  /// What `pipe` makes of what the stream writes, as the stream sees it behind the run. No call waits for the run.
+  void expect_order(Pipeline& pipe) {
+    for (int run = 0; run < 3; ++run) {
+      std::vector<int> seen(count, -1);
+      ASSERT_EQ(cudaMemsetAsync(from_, 0, count * sizeof(int), stream_), cudaSuccess);
+      write_late<<<1, 1, 0, stream_>>>(from_);
+      pipe.start(stream_);
+      pipe.finished_on(stream_);
+      ASSERT_EQ(cudaMemcpyAsync(seen.data(), to_, count * sizeof(int), cudaMemcpyDeviceToHost, stream_), cudaSuccess);
+      ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
+      for (int i = 0; i < count; ++i) ASSERT_EQ(seen[static_cast<std::size_t>(i)], 2 * (i + 1));
+      pipe.wait();
+    }
+  }
+
+  cudaStream_t stream_ = nullptr;
+  int* from_ = nullptr;
+  int* to_ = nullptr;
+};
+
+TEST_F(Streams, KernelsStandBetweenThem) {
+  for (Residency const residency : {Residency::resident, Residency::yielding}) {
+    Pipeline pipe(bounded());
+    auto& in = pipe.create_tunnel<int>("in", Direction::cpu_to_gpu);
+    auto& out = pipe.create_tunnel<int>("out", Direction::gpu_to_cpu);
+    pipe.add_cpu_stage("feed", numbers(count), into(in));
+    pipe.add_gpu_stage("double", Double{from_, to_}, from(in), into(out), {.residency = residency});
+    pipe.add_cpu_stage(
+        "sink", [](int const&) {}, from(out));
+    expect_order(pipe);
+  }
+}
+
+TEST_F(Streams, BatchesStandBetweenThem) {
+  Pipeline pipe(bounded());
+  auto& in = pipe.create_tunnel<int>("in", Direction::cpu_to_gpu);
+  pipe.add_cpu_stage("feed", numbers(count), into(in));
+  pipe.add_batch_stage("double",
+                       [&](Batch<int const> batch, Stream stream) {
+                         stream.launch(DoubleAll{batch.data(), batch.size(), from_, to_}, 1, 64);
+                       },
+                       from(in), {.device = 0});
+  expect_order(pipe);
+}
+
+TEST_F(Streams, GoOnBehindARunThatFails) {
+  Pipeline pipe(bounded());
+  auto& in = pipe.create_tunnel<int>("in", Direction::cpu_to_gpu);
+  pipe.add_cpu_stage(
+      "feed", [](Inlet<int>) { fail_h("no items today"); }, into(in));
+  pipe.add_batch_stage("take", [](Batch<int const>, Stream) {}, from(in), {.device = 0});
+  pipe.start();
+  pipe.finished_on(stream_);
+  EXPECT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
+  EXPECT_THROW(pipe.wait(), StageError);
+  pipe.finished_on(stream_);  // no run is under way
+  EXPECT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
+}
+
+}  // namespace
