@@ -8,13 +8,13 @@ namespace {
 constexpr char const* this_file = "lib/backend/cuda_event.cpp";
 
 /// An event belongs to a device, and is recorded in its streams only.
-Gpu gpu_of(cudaStream_t stream, Gpu otherwise, std::string_view what) {
+Gpu gpu_of([[maybe_unused]] cudaStream_t stream, [[maybe_unused]] Gpu otherwise,
+           [[maybe_unused]] std::string_view what) {
 #if CUDART_VERSION >= 12080
   int device = 0;
   HIWAY_CUDA(cudaStreamGetDevice(stream, &device), what);
   return {device, what};
 #else
-  (void)stream, (void)what;
   return otherwise;
 #endif
 }
