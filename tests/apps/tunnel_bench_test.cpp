@@ -523,7 +523,7 @@ TEST(GuestBench, IsRight) {
 TEST(BatchBench, IsRightAndFindsItsPlantedErrors) {
   std::vector<Row> const rows = run_small("batch", {});
   EXPECT_THAT(first_wrong(rows), IsEmpty());
-  EXPECT_THAT(rows, SizeIs(3));
+  EXPECT_THAT(rows, SizeIs(4));
   for (char const* plant : {"lose", "duplicate", "alter"}) {
     std::vector<Row> const planted = run_small("batch", {"--plant", plant});
     EXPECT_FALSE(planted[0].measured[0].right) << plant;
