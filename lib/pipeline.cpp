@@ -6,6 +6,7 @@
 
 #include "hiway/log.hpp"
 #include "lib/report_signal.hpp"
+#include "pipeline/launches.hpp"
 #include "pipeline/node_ends.hpp"
 #include "pipeline/run_config.hpp"
 #include "pipeline/views.hpp"
@@ -16,7 +17,6 @@
 namespace hiway {
 
 void check_shape(std::string_view stage, KernelShape const& shape) {
-  constexpr std::uint64_t most_threads = 0xffffffff;  // the most that thread_count() can return
   auto const text = [](Extent const& e) {
     return std::to_string(e.x) + " x " + std::to_string(e.y) + " x " + std::to_string(e.z);
   };

@@ -35,7 +35,7 @@ struct DeviceKernel {
   std::function<void()> lane_body;  ///< the function that each emulated lane runs
   CudaKernel cuda;
   bool goes_first = false;              ///< on a GPU its blocks start before others that wait for a place
-  std::optional<CUstream_st*> after{};  ///< on a GPU it starts behind what this stream has when it is given
+  std::optional<CUstream_st*> after{};  ///< on a GPU it starts after the work that this stream has by then
 };
 
 /// A kernel that has been started. *Threads*: one at a time.

@@ -28,7 +28,7 @@ class BatchStream {
   }
   /// Of a count that a body has made: read before the next body.
   virtual void copy_count(std::uint32_t* to, std::uint32_t const* from) = 0;
-  /// Bodies from now on come behind what the user's stream has.
+  /// Later bodies wait for the work that the user's stream has now.
   virtual void follow(CUstream_st* stream) = 0;
   /// What the thread does from here to end_body() is the body's. The device is then the thread's current one.
   virtual void begin_body() = 0;

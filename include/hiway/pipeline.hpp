@@ -301,10 +301,10 @@ class Pipeline final : private OpenEnds, private BufferAccess {
   void prepare();
   /// prepare(), then starts every stage and returns. *Throws* like prepare(), and when a run is under way.
   void start();
-  /// The same; kernels and batch stages of the run come behind what the stream has now. CPU stages do not wait. On an
-  /// emulated device nothing does.
+  /// The same; kernels and batch stages of the run wait for the work that the stream has now. CPU stages do not wait.
+  /// On an emulated device nothing waits.
   void start(CUstream_st* after);
-  /// What is given to the stream from now on comes behind the run under way, however that ends. Does not wait. *Throws*
+  /// Later work of the stream waits until the run has ended, well or not. The call itself does not wait. *Throws*
   /// CudaError. *Threads*: any.
   void finished_on(CUstream_st* stream);
   /// *Waits* until the run has ended. *Throws* the run's first error: StageError (a stage failed; it is named, its own

@@ -211,7 +211,7 @@ class CudaBackend final : public Backend {
     std::shared_ptr<GpuStream> stream = (kernel.goes_first ? first_streams_ : streams_).lend(name);
     // Before the launch, which cannot be undone.
     auto running = std::make_unique<GpuKernel>(std::string(name), stream);
-    if (kernel.after) order_behind(*kernel.after, *stream, name);
+    if (kernel.after) order(*kernel.after, *stream, name);
     launch_on(*stream, name, kernel, grid);
     return running;
   }

@@ -40,9 +40,9 @@ class GpuBatchGraph final : public BatchGraph {
 };
 
 // Large copies have streams of their own, which the bodies' stream and these wait for by events. Small ones go by the
-// bodies' stream: an event between two streams takes longer than they do. From the first large copy of a run from the
-// device on, all from there go by their own stream, so that an event in it is behind all of them; but counts, which the
-// next body overwrites.
+// bodies' stream: an event between two streams takes longer than they do. Once a run has made a large copy from the
+// device, all later copies from there go by the same stream, also small ones: an event in that stream then covers all
+// of a batch. Counts are an exception, because the next body overwrites them.
 class GpuBatchStream final : public BatchStream {
  public:
   GpuBatchStream(Gpu gpu, std::string title, std::size_t batches)
@@ -64,7 +64,7 @@ class GpuBatchStream final : public BatchStream {
     HIWAY_CUDA(cudaMemcpyAsync(to, from, sizeof *from, cudaMemcpyDefault, bodies_.get()), title_);
     small_left_ = true;
   }
-  void follow(CUstream_st* stream) override { order_behind(stream, bodies_, title_); }
+  void follow(CUstream_st* stream) override { order(stream, bodies_, title_); }
   void begin_body() override {
     here_.emplace(bodies_.gpu(), title_);
     await_copies();
@@ -148,24 +148,19 @@ class GpuBatchStream final : public BatchStream {
     GraphPtr made(graph);
     return error == cudaSuccess ? std::move(made) : nullptr;
   }
-  /// Lets copies from the device wait for bodies, and for small copies behind them.
+  /// Lets later copies from the device wait for all that `bodies_` has.
   void order_out() {
-    order(bodies_, made_, out_);
+    order(bodies_.get(), made_, out_, title_);
     out_waits_ = small_left_ = false;
   }
   /// Lets the next body wait for the copies to the device.
   void await_copies() {
-    if (std::exchange(body_waits_, false)) order(in_, came_, bodies_);
+    if (std::exchange(body_waits_, false)) order(in_.get(), came_, bodies_, title_);
     small_came_ = false;
   }
   [[nodiscard]] bool has_come_here(GpuEvent const& event) const {
     Gpu::Current const here(gpu(), title_);
     return has_come(event, title_);
-  }
-  /// What is given to `after` from now on waits for what `before` has now.
-  void order(GpuStream const& before, GpuEvent const& event, GpuStream const& after) {
-    HIWAY_CUDA(cudaEventRecord(event.get(), before.get()), title_);
-    HIWAY_CUDA(cudaStreamWaitEvent(after.get(), event.get()), title_);
   }
 
   std::string title_;
@@ -179,7 +174,7 @@ class GpuBatchStream final : public BatchStream {
   bool body_waits_ = false;       ///< the next body, for `in_`
   bool small_came_ = false;       ///< `bodies_` has copies to the device for the next body
   bool out_waits_ = false;        ///< the next large copy, for bodies
-  bool small_left_ = false;       ///< `bodies_` has copies from the device that `out_` is not behind
+  bool small_left_ = false;       ///< `bodies_` has copies from the device that `out_` does not wait for
   bool out_used_ = false;         ///< in this run
   bool marks_out_ = false;        ///< the next mark comes after what `out_` has
   std::optional<Gpu::Current> here_;

@@ -28,9 +28,12 @@ GpuEvent make_event(Gpu gpu, std::string_view what) {
   return {event, {gpu}};
 }
 
-void order_behind(cudaStream_t before, GpuStream const& after, std::string_view what) {
+void order(cudaStream_t before, GpuStream const& after, std::string_view what) {
   Gpu::Current const here(after.gpu(), what);
-  GpuEvent const event = make_event(gpu_of(before, after.gpu(), what), what);
+  order(before, make_event(gpu_of(before, after.gpu(), what), what), after, what);
+}
+
+void order(cudaStream_t before, GpuEvent const& event, GpuStream const& after, std::string_view what) {
   HIWAY_CUDA(cudaEventRecord(event.get(), before), what);
   HIWAY_CUDA(cudaStreamWaitEvent(after.get(), event.get()), what);
 }

@@ -25,6 +25,8 @@ using GpuEvent = std::unique_ptr<CUevent_st, DestroyEvent>;
 [[nodiscard]] bool has_come(GpuEvent const& event, std::string_view what);
 
 /// What is given to `after` from now on waits for what `before`, of any device, has now. *Throws* CudaError.
-void order_behind(cudaStream_t before, GpuStream const& after, std::string_view what);
+void order(cudaStream_t before, GpuStream const& after, std::string_view what);
+/// The same by this event, of the device of `before`.
+void order(cudaStream_t before, GpuEvent const& event, GpuStream const& after, std::string_view what);
 
 }  // namespace hiway

@@ -23,7 +23,7 @@ class BatchPuts {
   BatchPuts(Inlets into, bool on_device, BatchStream& stream, BatchesUnderWay& batches)
       : into_(into), on_device_(on_device), stream_(stream), batches_(batches) {}
 
-  /// Behind the body: begins the copies of what was made, or of its count where only that tells how much it is.
+  /// After the body: begins the copies of what was made, or of its count where only that tells how much it is.
   void fetch(UnderWay& batch);
   /// Goes on with batches that are not finished: false if nothing was to be done.
   bool give_next() { return count_next() || give_next_to_ring(); }

@@ -6,8 +6,6 @@
 namespace hiway {
 namespace {
 
-constexpr std::uint64_t most_threads = 0xffffffff;  // the most that thread_count() can return
-
 std::string title_of(std::string_view name) { return "launch '" + std::string(name) + "'"; }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Launches: ordinary kernels of the user's, one after another, besides the pipeline's persistent ones.
 #pragma once
+#include <cstdint>
 #include <memory>
 #include <set>
 #include <string_view>
@@ -8,6 +9,8 @@
 #include "homes.hpp"
 
 namespace hiway {
+
+inline constexpr std::uint64_t most_threads = 0xffffffff;  ///< that thread_count() can return
 
 /// The grid of a launch. *Throws* ConfigError.
 [[nodiscard]] simt::Grid launch_grid(std::string_view name, GpuStageOptions const& options);

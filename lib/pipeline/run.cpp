@@ -119,7 +119,7 @@ void PipelineRun::make_threads() {
   monitors_.make({.supervise = [this] { return supervise(); },
                   .watch = [this] { return watch(); },
                   .is_over = [this] { return is_over(); },
-                  .at_end = [this] { state_.behind.end_run(); },
+                  .at_end = [this] { state_.waiting_streams.end_run(); },
                   .over_nodes = over_nodes_duties(),
                   .pauses_over_nodes = {.nap = [this](auto const& over, auto time,
                                                       bool heeds) { return over_nodes_.nap(over, time, heeds); },
@@ -156,7 +156,7 @@ void PipelineRun::start(std::optional<CUstream_st*> after) {
   // From here on every failure becomes the run's error.
   state_.range = start_range("hiway run");
   state_.running = true;
-  state_.behind.begin_run();
+  state_.waiting_streams.begin_run();
   snapshots_.set_live();
   // Supervisor and watcher run while kernels are launched, so that they can also end a launch that waits for something.
   kept_.start();
@@ -171,7 +171,7 @@ void PipelineRun::start(std::optional<CUstream_st*> after) {
 
 void PipelineRun::finished_on(CUstream_st* stream) {
   require_own_process("finished_on");
-  if (!layout_.homes.backend().is_host()) state_.behind.add(stream);
+  if (!layout_.homes.backend().is_host()) state_.waiting_streams.add(stream);
 }
 
 /// Resets everything that the last run may have changed.

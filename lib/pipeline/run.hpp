@@ -48,9 +48,9 @@ class PipelineRun {
   PipelineRun& operator=(PipelineRun const&) = delete;
 
   void prepare();
-  /// `after`: what runs on devices comes behind what this stream has.
+  /// `after`: kernels and batch stages wait for the work that this stream has now.
   void start(std::optional<CUstream_st*> after = {});
-  /// What is given to the stream from now on comes behind the run.
+  /// Later work of the stream waits for the end of the run.
   void finished_on(CUstream_st* stream);
   RunReport wait();
   bool wait_for(std::chrono::nanoseconds duration);

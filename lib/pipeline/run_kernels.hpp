@@ -35,7 +35,8 @@ class RunKernels {
     std::scoped_lock const lock(mutex_);
     kernels_.clear();
   }
-  /// `after`: they start behind what this stream has. *Throws* what the backend throws, with the kernel's name.
+  /// `after`: they wait for the work that this stream has now. *Throws* what the backend throws, with the kernel's
+  /// name.
   void start(std::optional<CUstream_st*> after);
   /// *Threads*: the watcher. Closes the ends of own kernels that have ended, and asks whether kernels have left.
   /// True if it has started another launch of one that yields.

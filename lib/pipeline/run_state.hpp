@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "streams_behind.hpp"
+#include "waiting_streams.hpp"
 
 namespace hiway {
 
@@ -29,9 +29,9 @@ struct RunState {
   std::vector<std::atomic<unsigned>> inside;  ///< threads in each stage's code
   std::atomic<std::int64_t> last_thread_end_ns{0};
   std::chrono::steady_clock::time_point started;
-  std::uint64_t range = 0;   ///< the run as a profiler sees it
-  bool asks_driver = false;  ///< the run has a device whose memory can only be read through its driver
-  StreamsBehind behind;      ///< streams that wait for its end
+  std::uint64_t range = 0;         ///< the run as a profiler sees it
+  bool asks_driver = false;        ///< the run has a device whose memory can only be read through its driver
+  WaitingStreams waiting_streams;  ///< for its end
   std::atomic<std::int64_t> driver_since_ns{0};  ///< when the watcher's call to the driver began; 0: it is in none
 
   void reset(std::size_t stages, unsigned threads) {

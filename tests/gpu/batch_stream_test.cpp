@@ -11,17 +11,14 @@
 
 #include "hiway/batch.hpp"
 #include "tests/device.hpp"
+#include "tests/spend.hpp"
 
 namespace {
 
 using namespace hiway;
 
 struct Late {
-  HIWAY_DEVICE void operator()() const {
-    on_this_device([](auto m) {
-      for (auto const until = m.now_ns() + 20'000'000; m.now_ns() < until;) m.relax(0);
-    });
-  }
+  HIWAY_DEVICE void operator()() const { hiway_tests::spend(20'000'000); }
 };
 
 // A large copy and a small one, each with its mark, as when a batch's items go in two parts. Both wait for the body,

@@ -1,4 +1,4 @@
-// Runs behind streams of the user's, and streams behind runs.
+// Runs that wait for streams of the user's, and streams that wait for runs.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +8,7 @@
 #include "hiway/hiway.hpp"
 #include "tests/device.hpp"
 #include "tests/pipeline/squares.hpp"
+#include "tests/spend.hpp"
 
 namespace {
 
@@ -19,9 +20,7 @@ constexpr int count = 1000;
 
 /// Writes 1 to `count` after 50 ms.
 __global__ void write_late(int* data) {
-  on_this_device([](auto m) {
-    for (auto const until = m.now_ns() + 50'000'000; m.now_ns() < until;) m.relax(0);
-  });
+  hiway_tests::spend(50'000'000);
   for (int i = 0; i < count; ++i) data[i] = i + 1;
 }
 
@@ -57,7 +56,7 @@ class Streams : public testing::Test {
     cudaFree(to_);
     cudaStreamDestroy(stream_);
   }
-  /// What `pipe` makes of what the stream writes, as the stream sees it behind the run. No call waits for the run.
+  /// What `pipe` makes of what the stream writes, as the stream sees it after the run. No call waits for the run.
   void expect_order(Pipeline& pipe) {
     for (int run = 0; run < 3; ++run) {
       std::vector<int> seen(count, -1);

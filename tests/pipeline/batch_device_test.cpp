@@ -11,6 +11,7 @@
 #include "hiway/hiway.hpp"
 #include "tests/device.hpp"
 #include "tests/pipeline/squares.hpp"
+#include "tests/spend.hpp"
 
 namespace {
 
@@ -48,15 +49,10 @@ TEST(DeviceBatches, AreRightAtAnySize) {
     EXPECT_EQ(squares_there(40000, {.min_items = least, .in_flight = 3}, many, 4), expected_squares(40000));
 }
 
-template <class Machine>
-HIWAY_DEVICE void take(Machine m, std::uint64_t ns) {
-  for (auto const until = m.now_ns() + ns; m.now_ns() < until;) m.relax(0);
-}
-
 struct SquareLate {
   Square square;
   HIWAY_DEVICE void operator()() const {
-    on_this_device([](auto m) { take(m, 300'000); });
+    hiway_tests::spend(300'000);
     square();
   }
 };
@@ -90,7 +86,7 @@ TEST(DeviceBatches, AreWholeWhereTheRingsAreNarrow) {
           wrong += span[i] != x * x ? 1 : 0;
         }
         in.end_task_h(n);
-        take(ThreadMachine{}, 10'000);
+        hiway_tests::spend_on(ThreadMachine{}, 10'000);
       }
     };
     pipe.add_cpu_stage("feed", feed, into(there));

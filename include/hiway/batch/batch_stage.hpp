@@ -51,7 +51,7 @@ class BatchStage {
   /// Opens the stream. `device`: what runs the body's kernels; null if it is a GPU's pipeline, and the stage on the
   /// CPU.
   void open_stream(Backend* device);
-  /// Bodies of the next run come behind what the user's stream has.
+  /// Bodies of the next run wait for the work that the user's stream has now.
   void follow(CUstream_st* stream) { stream_->follow(stream); }
   /// The whole run, on its thread.
   void run(OutletView const* from, InletView const* into);

@@ -1,4 +1,4 @@
-// StreamsBehind: streams of the user's that wait for the end of a run (Pipeline::finished_on).
+// WaitingStreams: streams of the user's that wait for the end of a run (Pipeline::finished_on).
 #pragma once
 #include <memory>
 #include <mutex>
@@ -8,7 +8,7 @@
 namespace hiway {
 
 /// *Threads*: any.
-class StreamsBehind {
+class WaitingStreams {
  public:
   void begin_run() {
     std::scoped_lock const lock(mutex_);
