@@ -49,11 +49,12 @@ bool BatchGets::waits_for_more(UnderWay const& batch, std::size_t there) {
   return !has_waited();
 }
 
-/// The thread copies few items, the stream many.
+/// The thread copies few items, the stream many, or all where the thread does not reach them.
 std::size_t BatchGets::get_some(UnderWay& batch, std::size_t most, std::size_t there) {
+  if (end_.on_device && there == 0) return 0;
   BatchMemory const& memory = batch.place->got;
   std::size_t const at = batch.items * end_.item_bytes;
-  if (there * end_.item_bytes < least_copy(stream_))
+  if (there * end_.item_bytes < least_copy(stream_, end_))
     return detail::get_pieces(m_, from_, memory.host + at, most, end_.item_bytes);
   std::size_t const n = std::min(there, may_be_held());
   if (n < there && n <= end_.capacity / 4) return 0;

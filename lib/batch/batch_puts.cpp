@@ -77,7 +77,8 @@ void BatchPuts::fetch_rest(UnderWay& batch, std::size_t inlet) {
 bool BatchPuts::goes_to_ring(UnderWay const& batch, std::size_t inlet) const {
   InletView const& v = into_.views[inlet];
   if (!on_device_ || batch.made[inlet].rest_at_host) return false;
-  if (rest_of(batch, inlet) * into_.ends[inlet].item_bytes < least_copy(stream_)) return false;
+  BatchEnd const& end = into_.ends[inlet];
+  if (rest_of(batch, inlet) * end.item_bytes < least_copy(stream_, end)) return false;
   return RingRuns::may_lie_in(v) && !has_spill(v.spill);
 }
 

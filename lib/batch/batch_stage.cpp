@@ -7,7 +7,9 @@
 //   batch_puts.hpp   from the body on into tunnels
 //
 // Where a tunnel's end is a half-ring at the host, the stream copies large parts from and to its slots (ring_runs.hpp),
-// as far as there is room, and not more than half of the ring at once: writers and readers go on meanwhile.
+// as far as there is room, and not more than half of the ring at once: writers and readers go on meanwhile. Small parts
+// are copied by the thread; not where the slots lie on the device, because there is a kernel or another batch stage at
+// the other end.
 //
 //   B1  A batch's tasks end after what was made of them is put: so no tunnel ends in between (termination.hpp T1).
 //   B2  Memory of a batch is used again, and the stage left, only when the stream has done all that was given it.
@@ -66,11 +68,16 @@ BatchStage::BatchStage(std::string name, TunnelBase const* from, std::vector<Tun
   }
 }
 
+void BatchStage::find_slots(std::vector<bool> const& from, std::vector<bool> const& into) {
+  if (from_) from_->on_device = from.front();
+  for (std::size_t i = 0; i < into_.size(); ++i) into_[i].on_device = into[i];
+}
+
 void BatchStage::place(Arena& host, Arena* on_device) {
   std::string const what = title_ + ": its batches";
   auto const place = [&](std::size_t items, BatchEnd const& end) {
     std::size_t const bytes = bytes_of(what, {items, end.item_bytes});
-    std::byte* const at_host = host.place_raw(bytes, what);
+    std::byte* const at_host = end.on_device ? nullptr : host.place_raw(bytes, what);
     return BatchMemory{at_host, on_device == nullptr ? at_host : on_device->place_raw(bytes, what)};
   };
   places_.clear();

@@ -60,11 +60,14 @@ class BatchesUnderWay {
   std::size_t size_ = 0;
 };
 
-/// From so many bytes on the stream copies from and to rings; on an emulated device from few on, so that both happen.
-inline std::size_t least_copy(BatchStream const& stream) {
-  return stream.cuda() == nullptr ? 16 : std::size_t{64} << 10;
+/// A copy of so many bytes takes the device longer than the thread takes to give it; on an emulated device few, so that
+/// both happen.
+inline std::size_t good_copy(BatchStream const& stream) {
+  return stream.cuda() == nullptr ? 128 : std::size_t{512} << 10;
 }
-/// A copy of so many bytes takes the device longer than the thread takes to give it.
-inline std::size_t good_copy(BatchStream const& stream) { return 8 * least_copy(stream); }
+/// From so many bytes on the stream copies from and to the ring.
+inline std::size_t least_copy(BatchStream const& stream, BatchEnd const& end) {
+  return end.on_device ? 1 : good_copy(stream) / 8;
+}
 
 }  // namespace hiway

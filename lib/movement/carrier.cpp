@@ -28,7 +28,7 @@ std::byte* place_items(Arena& arena, PlacedTunnel const& tunnel, std::size_t slo
 
 std::byte* place_shared(Homes& homes, PlacedTunnel const& tunnel, std::size_t slots) {
   bool const with_the_reader = tunnel.stencil_base == nullptr && homes.is_reached(tunnel.get.home, tunnel.put.home);
-  return place_items(homes.words(with_the_reader ? tunnel.get.home : at_host), tunnel, slots, tunnel.title());
+  return place_items(homes.words(with_the_reader ? tunnel.get.home : tunnel.slots_on), tunnel, slots, tunnel.title());
 }
 
 void tell_arrivals(Homes& homes, PlacedTunnel& tunnel) {

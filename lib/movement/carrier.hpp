@@ -45,8 +45,9 @@ class Carrier {
 /// The carrier of this movement; null for automatic.
 [[nodiscard]] Carrier const* find_carrier(Movement movement);
 
-/// Memory for items that both sides reach: at the consumers' device if the producers' device reaches it, else at the
-/// host. A stencil tunnel's references are always at the host, because its transfer line reads them.
+/// Memory for items that both sides reach: at the consumers' device if the producers' device reaches it, else where the
+/// tunnel has its slots, mostly at the host. A stencil tunnel's references are always at the host, because its transfer
+/// line reads them.
 [[nodiscard]] std::byte* place_shared(Homes& homes, PlacedTunnel const& tunnel, std::size_t slots);
 /// Memory for `slots` items of the tunnel in `arena`; `what` names it in an error.
 [[nodiscard]] std::byte* place_items(Arena& arena, PlacedTunnel const& tunnel, std::size_t slots,

@@ -93,6 +93,8 @@ class Homes {
 
   /// The home of the device with this number (GpuStageOptions::device); none if it is not the pipeline's yet.
   [[nodiscard]] std::optional<Home> find(int number) const;
+  /// Of one that is.
+  [[nodiscard]] Home of(int number) const { return find(number).value(); }
   /// Makes the device one of the pipeline's. *Throws* NoDevice.
   Home add(int number);
   [[nodiscard]] std::string name(Home home) const;

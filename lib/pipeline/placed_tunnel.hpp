@@ -81,6 +81,8 @@ struct PlacedTunnel {
   StencilTunnelBase const* stencil_base = nullptr;  ///< the same object, if it is a stencil tunnel
   bool placed = false;
   std::size_t capacity = 0;  ///< in items, at present: a run may let it grow
+  Home slots_on = at_host;   ///< a device where its slots lie though an end is at the host: batch stages' streams alone
+                             ///< reach them from there
   PlacedEnd put;
   PlacedEnd get;
   SpillPool pool;

@@ -55,7 +55,7 @@ std::size_t spill_items(TunnelBase const& tunnel) {
 
 bool is_past_caches(PlacedTunnel const& tunnel) {
   bool const is_copied = tunnel.is_for_batches() || (tunnel.way.carrier != nullptr && tunnel.way.carrier->copies());
-  if (!is_copied || tunnel.put.home != at_host) return false;
+  if (!is_copied || tunnel.put.home != at_host || tunnel.slots_on != at_host) return false;
   if (tunnel.stencil_base != nullptr) {
     StencilShape const& shape = tunnel.stencil_base->plan().shape;
     return shape.values() * shape.buffers * tunnel.stencil_base->value_bytes() >= beyond_caches;
@@ -99,9 +99,10 @@ void Placement::follow() {
   }
 }
 
-void Placement::find_homes(std::vector<Stage> const& stages, std::vector<std::string>& found) {
+void Placement::find_homes(std::vector<Stage> const& stages, FlowPlan const& flow, std::vector<std::string>& found) {
   for (PlacedTunnel& t : tunnels_) {
     for (EndOf const end : {EndOf::writers, EndOf::readers}) find_home(t, end, stages, found);
+    find_slots(t, stages, flow, found);
     if (!t.is_between_devices()) continue;
     if (t.base->config().shards > 1)
       found.push_back(t.title() + ": shards are for tunnels that do not lead from one device to another");
@@ -133,6 +134,46 @@ void Placement::find_home(PlacedTunnel& tunnel, EndOf end, std::vector<Stage> co
                                     : where + "but " + who + " is on " + homes_.name(home));
   }
   if (!tunnel.placed) placed = home;
+}
+
+/// The slots lie on a device if nothing but kernels and batch stages of that device reach them. What spills passes a
+/// CPU thread.
+void Placement::find_slots(PlacedTunnel& tunnel, std::vector<Stage> const& stages, FlowPlan const& flow,
+                           std::vector<std::string>& found) {
+  Home const home = flow.tunnels[tunnel.base->id()].spills ? at_host : home_of_slots(tunnel, stages);
+  if (!tunnel.placed) {
+    tunnel.slots_on = home;
+  } else if (tunnel.slots_on != at_host && tunnel.slots_on != home) {
+    found.push_back(tunnel.title() + " lies on " + homes_.name(tunnel.slots_on) +
+                    " since a run, for its batch stages and kernels alone: add all its stages before the first run");
+  }
+}
+
+Home Placement::home_of_slots(PlacedTunnel const& tunnel, std::vector<Stage> const& stages) const {
+  DeclaredTunnel const& declared = graph_.tunnels()[tunnel.base->id()];
+  TunnelConfig const& config = tunnel.base->config();
+  bool const is_half_at_host = tunnel.put.home == at_host || tunnel.get.home == at_host;
+  bool const is_plain = tunnel.stencil_base == nullptr && !config.low_latency && declared.branches.empty() &&
+                        declared.open_inlets + declared.open_outlets == 0;
+  bool const may_stay = find_carrier(config.movement) == nullptr && is_half_at_host && is_plain;
+  if (tunnel.base->direction() != Direction::gpu_to_gpu || !may_stay) return at_host;
+  std::optional<Home> found;
+  for (EndOf const end : {EndOf::writers, EndOf::readers}) {
+    for (std::size_t const s : stages_at(stages, *tunnel.base, end)) {
+      Home const home = device_of(stages[s]);
+      if (home != found.value_or(home)) return at_host;
+      found = home;
+    }
+  }
+  return found.value_or(at_host);
+}
+
+/// Of a kernel or a batch stage.
+Home Placement::device_of(Stage const& stage) const {
+  if (stage.gpu) return stage.home;
+  CpuStageDescription const& declared = graph_.cpu()[stage.owner];
+  int const device = declared.batch ? declared.batch->options().device : -1;
+  return device < 0 ? at_host : homes_.of(device);
 }
 
 void Placement::place_all() {
@@ -173,9 +214,14 @@ void Placement::place_crossing(PlacedTunnel& tunnel) {
   TunnelConfig const& config = tunnel.base->config();
   bool const tagged = config.low_latency;  // its pool is not: it may lie across the bus, or go on as an array
   Way& way = tunnel.way;
-  bool const stays = tunnel.is_for_batches();
+  bool const on_device = tunnel.slots_on != at_host;
+  bool const stays = on_device || tunnel.is_for_batches();
   way.carrier = tagged || stays ? &direct_carrier() : find_carrier(config.movement);
-  way.why = tagged ? "low_latency" : stays ? "batches are copied from here" : way.carrier != nullptr ? "asked for" : "";
+  way.why = tagged                   ? "low_latency"
+            : on_device              ? "batches are copied on the device"
+            : stays                  ? "batches are copied from here"
+            : way.carrier != nullptr ? "asked for"
+                                     : "";
   if (tunnel.is_between_devices()) settle(tunnel);
   std::size_t const slots = std::bit_ceil(tunnel.capacity);
   Carrier const& placer = way.carrier != nullptr ? *way.carrier : direct_carrier();

@@ -36,8 +36,9 @@ class Placement {
   /// Takes the graph's new tunnels.
   void follow();
 
-  /// Takes the homes of a tunnel's ends from the stages. Adds to `found` what contradicts the memory that it has.
-  void find_homes(std::vector<Stage> const& stages, std::vector<std::string>& found);
+  /// Takes the homes of the tunnels' ends and slots from the stages. Adds to `found` what contradicts the memory that a
+  /// tunnel has.
+  void find_homes(std::vector<Stage> const& stages, FlowPlan const& flow, std::vector<std::string>& found);
   /// Gives all tunnels their memory, unless they have it already, and settles their movements.
   void place_all();
   /// Places the tunnel before all stages are known.
@@ -49,6 +50,10 @@ class Placement {
 
  private:
   void find_home(PlacedTunnel& tunnel, EndOf end, std::vector<Stage> const& stages, std::vector<std::string>& found);
+  void find_slots(PlacedTunnel& tunnel, std::vector<Stage> const& stages, FlowPlan const& flow,
+                  std::vector<std::string>& found);
+  [[nodiscard]] Home home_of_slots(PlacedTunnel const& tunnel, std::vector<Stage> const& stages) const;
+  [[nodiscard]] Home device_of(Stage const& stage) const;
   void place(PlacedTunnel& tunnel);
   void place_crossing(PlacedTunnel& tunnel);
   void place_whole(PlacedTunnel& tunnel);

@@ -76,8 +76,8 @@ class Preparer {
 
   void check() {
     found_ = find_problems(graph_, prepared_.stages);
-    layout_.placement.find_homes(prepared_.stages, found_);
     prepared_.flow = plan_flow(graph_.flow_graph(prepared_.stages));
+    layout_.placement.find_homes(prepared_.stages, prepared_.flow, found_);
     found_.insert(found_.end(), prepared_.flow.problems.begin(), prepared_.flow.problems.end());
     // Kernels, their closing kernels, the monitor, a launch.
     for (Device& d : homes_.devices()) d.backend->reserve_streams(2 * graph_.kernels().size() + 2);
@@ -343,11 +343,18 @@ class Preparer {
   }
 
   void place_batches() {
+    auto const are_on_device = [&](std::vector<TunnelBase*> const& ends) {
+      std::vector<bool> on_device;
+      for (TunnelBase const* const t : ends)
+        on_device.push_back(layout_.placement.tunnels()[t->id()].slots_on != at_host);
+      return on_device;
+    };
     for (CpuStageDescription const& stage : graph_.cpu()) {
       if (!stage.batch) continue;
       int const number = stage.batch->options().device;
-      Home const home = homes_.find(number).value_or(own_device);
+      Home const home = homes_.of(number);
       Backend& device = homes_.backend(home);
+      stage.batch->find_slots(are_on_device(stage.stage.from), are_on_device(stage.stage.into));
       stage.batch->place(homes_.plan(at_host), number >= 0 ? &homes_.plan(home) : nullptr);
       stage.batch->open_stream(number >= 0 || device.is_host() ? &device : nullptr);
     }

@@ -153,6 +153,32 @@ TEST(Batches, InACircleEndWhenAllIsDone) {
   }
 }
 
+// Its slots lie on the device since the first run, where no CPU thread reaches them; and in a circle puts would spill.
+TEST(Batches, NoCircleIsClosedOverSlotsOnTheDevice) {
+  Pipeline pipe(bounded());
+  auto const copy = [](Batch<int const> in, Batch<int> out, Stream) {
+    out.resize(in.size());
+    std::ranges::copy(in.span(), out.data());
+  };
+  auto& in = pipe.create_tunnel<int>("in", Direction::cpu_to_gpu);
+  auto& between = pipe.create_tunnel<int>("between", Direction::gpu_to_gpu);
+  auto& out = pipe.create_tunnel<int>("out", Direction::gpu_to_gpu);
+  pipe.add_cpu_stage("feed", numbers(10), into(in));
+  pipe.add_batch_stage("first", copy, from(in), into(between), {.device = 0});
+  pipe.add_batch_stage("second", copy, from(between), into(out), {.device = 0});
+  int seen = 0;
+  pipe.add_batch_stage("count", [&](Batch<int const> got, Stream) { seen += static_cast<int>(got.size()); }, from(out),
+                       {.device = 0});
+  pipe.run();
+  EXPECT_EQ(seen, 10);
+  pipe.add_batch_stage("back", copy, from(out), into(between), {.device = 0});
+  EXPECT_NE(text_of_error<ConfigError>([&] {
+              pipe.run();
+            }).find("tunnel 'between' lies on simt since a run, for its batch stages and kernels alone"),
+            std::string::npos)
+      << text_of_error<ConfigError>([&] { pipe.run(); });
+}
+
 // While what was made waits for room, its task keeps the circle from ending.
 TEST(Batches, NoTaskEndsBeforeWhatWasMadeOfItIsPut) {
   Pipeline pipe(bounded());

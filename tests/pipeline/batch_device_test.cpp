@@ -104,13 +104,65 @@ TEST(DeviceBatches, AreWholeWhereTheRingsAreNarrow) {
   }
 }
 
+struct Copy {
+  int const* in;
+  int* out;
+  std::size_t count;
+  HIWAY_DEVICE void operator()() const {
+    for (std::size_t i = thread_index(); i < count; i += thread_count()) out[i] = in[i];
+  }
+};
+struct CopyAll {
+  void operator()(Batch<int const> in, Batch<int> out, Stream stream) const {
+    out.resize(in.size());
+    stream.launch(Copy{in.data(), out.data(), in.size()}, 1, 32);
+  }
+};
+
 struct AddOne {
   HIWAY_DEVICE int operator()(int const& x) const { return x + 1; }
 };
 
+bool are_copied_on_device(RunReport const& report, std::string const& tunnel) {
+  auto const found = std::ranges::find(report.tunnels, tunnel, &TunnelReport::name);
+  return found != report.tunnels.end() && found->why == "batches are copied on the device";
+}
+
+// What leads from kernels to batches, or from batch to batch, stays on the device.
 TEST(DeviceBatches, BetweenKernels) {
   HIWAY_NEEDS_DEVICE();
-  for (Movement const movement : {Movement::automatic, Movement::direct, Movement::dma}) {
+  for (std::size_t const capacity : {1, 30, 4096}) {
+    for (std::size_t const least : {std::size_t{1}, std::min<std::size_t>(capacity, 100)}) {
+      Pipeline pipe(bounded());
+      auto& in = pipe.create_tunnel<int>("in", Direction::cpu_to_gpu);
+      auto& there = pipe.create_tunnel<int>("there", Direction::gpu_to_gpu, {.capacity_items = capacity});
+      auto& next = pipe.create_tunnel<int>("next", Direction::gpu_to_gpu, {.capacity_items = capacity});
+      auto& back = pipe.create_tunnel<int>("back", Direction::gpu_to_gpu, {.capacity_items = capacity});
+      auto& out = pipe.create_tunnel<int>("out", Direction::gpu_to_cpu);
+      BatchOptions const options{
+          .max_items = std::min<std::size_t>(capacity, 100), .min_items = least, .in_flight = 3, .device = 0};
+      int const all = capacity == 1 ? 300 : 3000;
+      long sum = 0;
+      pipe.add_cpu_stage("feed", numbers(all), into(in));
+      pipe.add_gpu_stage("before", AddOne{}, from(in), into(there));
+      pipe.add_batch_stage("square", SquareAll{}, from(there), into(next), options);
+      pipe.add_batch_stage("copy", CopyAll{}, from(next), into(back), options);
+      pipe.add_gpu_stage("after", AddOne{}, from(back), into(out));
+      pipe.add_cpu_stage(
+          "sum", [&](int const& x) { sum += x; }, from(out));
+      RunReport const report = pipe.run();
+      for (char const* const tunnel : {"there", "next", "back"})
+        EXPECT_TRUE(are_copied_on_device(report, tunnel)) << tunnel;
+      long right = 0;
+      for (long i = 1; i <= all; ++i) right += (i + 1) * (i + 1) + 1;
+      EXPECT_EQ(sum, right) << capacity;
+    }
+  }
+}
+
+TEST(DeviceBatches, MoveAsIsAskedFor) {
+  HIWAY_NEEDS_DEVICE();
+  for (Movement const movement : {Movement::direct, Movement::dma}) {
     Pipeline pipe(bounded());
     auto& in = pipe.create_tunnel<int>("in", Direction::cpu_to_gpu);
     auto& there = pipe.create_tunnel<int>("there", Direction::gpu_to_gpu, {.movement = movement});
@@ -123,10 +175,45 @@ TEST(DeviceBatches, BetweenKernels) {
     pipe.add_gpu_stage("after", AddOne{}, from(back), into(out));
     pipe.add_cpu_stage(
         "sum", [&](int const& x) { sum += x; }, from(out));
-    pipe.run();
+    RunReport const report = pipe.run();
+    EXPECT_FALSE(are_copied_on_device(report, "there"));
+    EXPECT_FALSE(are_copied_on_device(report, "back"));
     long right = 0;
     for (long i = 1; i <= 3000; ++i) right += (i + 1) * (i + 1) + 1;
     EXPECT_EQ(sum, right);
+  }
+}
+
+struct Turn {
+  HIWAY_DEVICE void operator()(int const& x, Inlet<int> again, Inlet<int> done) const {
+    if (x < 100) again.put(x + 1);
+    if (x >= 100) done.put(x);
+  }
+};
+
+// In a circle what finds no room is spilled, and a CPU thread brings it back to the ring, unless a plan forbids it.
+TEST(DeviceBatches, InACircleWithAKernel) {
+  HIWAY_NEEDS_DEVICE();
+  for (bool const planned : {false, true}) {
+    Pipeline pipe(bounded());
+    auto& in = pipe.create_tunnel<int>("in", Direction::cpu_to_gpu);
+    std::size_t const capacity = planned ? 1024 : 16;
+    auto& turn =
+        pipe.create_tunnel<int>("turn", Direction::gpu_to_gpu, {.capacity_items = capacity, .planned = planned});
+    auto& again =
+        pipe.create_tunnel<int>("again", Direction::gpu_to_gpu, {.capacity_items = capacity, .planned = planned});
+    auto& out = pipe.create_tunnel<int>("out", Direction::gpu_to_cpu);
+    long sum = 0;
+    pipe.add_cpu_stage("feed", numbers(90), into(in));
+    pipe.add_batch_stage("enter", CopyAll{}, from(in), into(again), {.max_items = 10, .device = 0});
+    pipe.add_batch_stage("copy", CopyAll{}, from(turn), into(again), {.max_items = 10, .in_flight = 3, .device = 0});
+    pipe.add_gpu_stage("turn", Turn{}, from(again), into(turn, out));
+    pipe.add_cpu_stage(
+        "sum", [&](int const& x) { sum += x; }, from(out));
+    RunReport const report = pipe.run();
+    EXPECT_EQ(are_copied_on_device(report, "turn"), planned);
+    EXPECT_EQ(are_copied_on_device(report, "again"), planned);
+    EXPECT_EQ(sum, 100 * 90);
   }
 }
 

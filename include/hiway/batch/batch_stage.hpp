@@ -22,8 +22,10 @@ class Arena;
 struct BatchEnd {
   std::size_t item_bytes = 0;
   std::size_t capacity = 0;  ///< in items
+  bool on_device = false;    ///< the slots are on the stage's device: the thread does not reach them
 };
-/// Where items of a batch lie: for CPU threads, and for the body. The same if the stage is on the CPU.
+/// Where items of a batch lie: for CPU threads, and for the body. The same if the stage is on the CPU; `host` is null
+/// if the thread reaches no items of that end.
 struct BatchMemory {
   std::byte* host = nullptr;
   std::byte* device = nullptr;
@@ -46,6 +48,8 @@ class BatchStage {
              Body body);
 
   [[nodiscard]] BatchOptions const& options() const { return options_; }
+  /// Takes from prepare() which ends have their slots on the device, one for each tunnel.
+  void find_slots(std::vector<bool> const& from, std::vector<bool> const& into);
   /// Takes the batches' memory, at prepare(): at the host, and on the stage's device, if it has one.
   void place(Arena& host, Arena* on_device);
   /// Opens the stream. `device`: what runs the body's kernels; null if it is a GPU's pipeline, and the stage on the
