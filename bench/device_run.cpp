@@ -55,7 +55,7 @@ void* DeviceRun::room(std::size_t bytes, std::size_t alignment) {
 }
 
 double DeviceRun::run(std::string const& name, hiway::DeviceKernel const& kernel, hiway::simt::Grid grid) {
-  backend_->prepare(name, kernel, grid);
+  backend_->prepare(name, kernel, grid, hiway::Neighbours::own);
   auto const start = Clock::now();
   std::unique_ptr<hiway::RunningKernel> const running = backend_->start(name, kernel, grid);
   auto until = start + patience_;

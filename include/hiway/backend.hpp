@@ -105,6 +105,10 @@ struct Peek {
   std::size_t bytes;
 };
 
+/// Which kernels run on the device beside one: none but the pipeline's, or others, too. Then it takes no more than half
+/// of a processor's shared memory, if that is enough for its grid.
+enum class Neighbours : std::uint8_t { own, others };
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -149,7 +153,7 @@ class Backend {
   virtual void reserve_streams(std::size_t kernels) = 0;
   /// Loads the kernel, so that starting it while others run does not stall them. *Throws* ConfigError when it has no
   /// code for this device.
-  virtual void prepare(std::string_view name, DeviceKernel const& kernel, simt::Grid grid) = 0;
+  virtual void prepare(std::string_view name, DeviceKernel const& kernel, simt::Grid grid, Neighbours neighbours) = 0;
   /// False if a kernel that was not prepared before must wait for running ones to end.
   [[nodiscard]] virtual bool loads_beside_kernels() const = 0;
   /// What the pipeline may have of the device from now on: so many SMs (0, or more than there are: all), and memory

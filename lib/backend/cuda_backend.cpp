@@ -154,7 +154,7 @@ class CudaBackend final : public Backend {
     first_streams_.reserve(1, "kernel streams");
     if (!peeks_) peeks_ = std::make_unique<GpuPeeks>(gpu_);
   }
-  void prepare(std::string_view name, DeviceKernel const& kernel, simt::Grid grid) override {
+  void prepare(std::string_view name, DeviceKernel const& kernel, simt::Grid grid, Neighbours neighbours) override {
     require_code(name, kernel);
     Gpu::Current const here(gpu_, name);
     cudaFuncAttributes attributes{};
@@ -173,6 +173,7 @@ class CudaBackend final : public Backend {
                                       static_cast<int>(grid.shared_bytes)),
                  name);
     }
+    if (neighbours == Neighbours::others) share_processors(name, kernel, grid, attributes);
     // A launch that needs more local memory than any before would wait for every running kernel; so the limit is raised
     // here.
     std::size_t stack = 0;
@@ -224,6 +225,17 @@ class CudaBackend final : public Backend {
   }
 
  private:
+  // An SM divides its memory into L1 and shared memory when a kernel comes to it while it has none, as that kernel
+  // needs it, and keeps to that while blocks are there. Beside one with little shared memory cuFFT's kernels were 60
+  // times slower (H200).
+  void share_processors(std::string_view name, DeviceKernel const& kernel, simt::Grid grid,
+                        cudaFuncAttributes const& attributes) const {
+    if (attributes.preferredShmemCarveout != cudaSharedmemCarveoutDefault) return;  // the user's choice, or ours before
+    std::size_t const of_block = attributes.sharedSizeBytes + grid.shared_bytes + properties_.reservedSharedMemPerBlock;
+    std::size_t const blocks = (grid.blocks + processors() - 1) / processors();
+    if (2 * blocks * of_block > properties_.sharedMemPerMultiprocessor) return;
+    HIWAY_CUDA(cudaFuncSetAttribute(kernel.cuda.symbol, cudaFuncAttributePreferredSharedMemoryCarveout, 50), name);
+  }
   [[nodiscard]] cudaDeviceProp properties_of_usable() const {
     int count = 0;
     cudaError_t const error = cudaGetDeviceCount(&count);

@@ -27,7 +27,7 @@ void EmulatedStream::leave() noexcept {
 }
 
 void EmulatedStream::launch(DeviceKernel kernel, simt::Grid grid) {
-  device_.prepare(title_, kernel, grid);
+  device_.prepare(title_, kernel, grid, Neighbours::own);
   give({.kernel = std::move(kernel), .grid = grid});
   advance();
 }

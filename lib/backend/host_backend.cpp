@@ -149,7 +149,7 @@ class HostBackend final : public Backend {
     return std::make_unique<EmulatedStream>(*this, std::move(title), batches);
   }
   void reserve_streams(std::size_t) override {}
-  void prepare(std::string_view name, DeviceKernel const& kernel, simt::Grid) override {
+  void prepare(std::string_view name, DeviceKernel const& kernel, simt::Grid, Neighbours) override {
     if (kernel.lane_body) return;
     throw ConfigError(
         std::string(name) +

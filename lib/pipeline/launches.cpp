@@ -33,7 +33,7 @@ void Launches::start(std::string_view name, DeviceKernel const& kernel, simt::Gr
     }
     synchronize();
     prepared_.insert(key);
-    backend.prepare(title, kernel, grid);
+    backend.prepare(title, kernel, grid, Neighbours::own);
   }
   if (last_ && last_on_ == home && last_->then(title, kernel, grid)) return;
   synchronize();

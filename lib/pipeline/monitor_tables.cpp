@@ -40,7 +40,7 @@ class MonitorTables {
     for (std::size_t k = 0; k < layout_.graph.kernels().size(); ++k) {
       DeclaredKernel const& kernel = layout_.graph.kernels()[k];
       if (!kernel.description.kernel.close_behind) continue;
-      homes_.backend(kernel.home).prepare(kernel.title(), close_kernel(layout_, k), close_grid);
+      homes_.backend(kernel.home).prepare(kernel.title(), close_kernel(layout_, k), close_grid, Neighbours::own);
     }
   }
 
@@ -231,7 +231,8 @@ class MonitorTables {
     }
     homes_.device(home).monitor = arena.place<MonitorTable>();
     arena.image(homes_.device(home).monitor) = table;
-    homes_.backend(home).prepare("device monitor", monitor_kernel(layout_, home), monitor_grid(layout_, home));
+    homes_.backend(home).prepare("device monitor", monitor_kernel(layout_, home), monitor_grid(layout_, home),
+                                 Neighbours::own);
   }
 
   /// Whether kernels are there, all of which yield.

@@ -149,7 +149,8 @@ class Preparer {
       simt::Grid const& grid = prepared_.grids[k];
       Backend& backend = homes_.backend(kernel.home);
       try {
-        backend.prepare(kernel.title(), kernel.description.kernel.unbound, grid);
+        backend.prepare(kernel.title(), kernel.description.kernel.unbound, grid,
+                        has_batches(kernel.home) ? Neighbours::others : Neighbours::own);
       } catch (ConfigError const& e) {
         found_.emplace_back(e.what());
         continue;
@@ -171,6 +172,13 @@ class Preparer {
     bool const may_take_turns = layout_.config.multiprocessors == 0;
     prepared_.in_turns = !too_many.empty() && may_take_turns && fit_in_turns(resident, processors);
     if (!prepared_.in_turns) found_.insert(found_.end(), too_many.begin(), too_many.end());
+  }
+
+  /// Whether batch stages give the device kernels of their own.
+  [[nodiscard]] bool has_batches(Home device) const {
+    return std::ranges::any_of(graph_.cpu(), [&](CpuStageDescription const& c) {
+      return c.batch && c.batch->options().device >= 0 && homes_.of(c.batch->options().device) == device;
+    });
   }
 
   /// Whether the resident kernels leave room for a block of each that yields.

@@ -57,7 +57,7 @@ simt::Grid SegmentBase::choose_grid(Backend& backend, DeviceKernel const& kernel
       fixed, config.shared_bytes != 0 ? config.shared_bytes : shared_bytes_a_thread * grid.threads_per_block + tables);
   std::uint64_t const near_limit = (limit - placement_.block_bytes) / per_block / near_align * near_align;
   grid.shared_bytes = limit;
-  backend.prepare(who, kernel, {1, grid.threads_per_block, grid.shared_bytes});
+  backend.prepare(who, kernel, {1, grid.threads_per_block, grid.shared_bytes}, Neighbours::own);
   if (grid.blocks == 0) grid.blocks = backend.full_grid(kernel, grid, sharers);
   if (std::uint64_t{grid.blocks} * per_block > UINT32_MAX)
     throw ConfigError(who + ": " + std::to_string(grid.blocks) + " blocks are too many");

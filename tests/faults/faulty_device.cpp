@@ -149,9 +149,9 @@ class FaultyBackend final : public Backend {
     faulty->count_call("streams");
     device_->reserve_streams(kernels);
   }
-  void prepare(std::string_view name, DeviceKernel const& kernel, simt::Grid grid) override {
+  void prepare(std::string_view name, DeviceKernel const& kernel, simt::Grid grid, Neighbours neighbours) override {
     faulty->count_call(std::string(name));
-    device_->prepare(name, kernel, grid);
+    device_->prepare(name, kernel, grid, neighbours);
   }
   bool loads_beside_kernels() const override { return device_->loads_beside_kernels(); }
   unsigned processors() const override { return std::min(most_processors_, device_->processors()); }

@@ -202,7 +202,7 @@ std::uint64_t missed_across(Form form, std::uint64_t count) {
   using Body = LaunchBody<CheckAcross>;
   DeviceKernel const kernel = device_kernel<Body, ThisUnit>(Body{{pairs.get(), saw.get(), rounds.get(), count}});
   backend->reserve_streams(1);
-  backend->prepare("check", kernel, {1, 1, 0});
+  backend->prepare("check", kernel, {1, 1, 0}, Neighbours::own);
   auto const running = backend->start("check", kernel, {1, 1, 0});
   std::minstd_rand random(1);
   ThreadMachine const m;
