@@ -14,6 +14,7 @@
 #include "rasterization/app.hpp"
 #include "region_sum/app.hpp"
 #include "reyes/app.hpp"
+#include "spectrum/app.hpp"
 #include "stencil/app.hpp"
 #include "taxi/app.hpp"
 
@@ -33,6 +34,7 @@ cli::Apps all_apps() {
   apps.push_back(blast::make_app());
   apps.push_back(region_sum::make_app());
   apps.push_back(taxi::make_app());
+  apps.push_back(spectrum::make_app());
   return apps;
 }
 

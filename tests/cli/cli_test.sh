@@ -49,7 +49,7 @@ key() { tr -d ' \n' <out | grep -oE "\"$1\":(\[[^]]*\]|\{[^}]*\}|[^,}]*)" | head
 is() { [[ $(key "$1") == "$2" ]] || fail "$last: $1 is $(key "$1"), not $2"; }
 
 # ---- help and lists
-for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" "run reyes" "run rasterization" "run background-extraction" "run nqueens" "run black-scholes" "run blast" "run region-sum" "run taxi" launch graph "graph gene-alignment" devices list plan report bench; do
+for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" "run reyes" "run rasterization" "run background-extraction" "run nqueens" "run black-scholes" "run blast" "run region-sum" "run taxi" "run spectrum" launch graph "graph gene-alignment" devices list plan report bench; do
   # shellcheck disable=SC2086
   good $level --help
   says "Usage: hiway${level:+ $level}"
@@ -615,6 +615,18 @@ bad "--rate must be 0 to 1: 1.5" run black-scholes --rate 1.5
 bad "--rate must be 0 to 1: nan" run black-scholes --rate nan
 bad "--topology: one of DiffType, SameType, SelfLoop, Merged, 4-way-Same, 4-way-Diff, 4-way-Staged, not Ring" run black-scholes --topology Ring
 good graph black-scholes
+
+# Tones in spectra.
+for method in hiway reference; do
+  good run spectrum --method $method --packets 100 --json
+  is hits 9
+done
+good run spectrum --packets 0 --json
+is hits 0
+bad "--packets must be 0 to 4294967296: 4294967297" run spectrum --packets 4294967297
+bad "--threads must be 0 to 1024: 1025" run spectrum --threads 1025
+bad "--method baseline: for a GPU, by a program that was built with CUDA and cuFFT; the device is simt" run spectrum --method baseline --device simt
+good graph spectrum
 says "digraph pipeline"
 
 # A pair whose answer is known by hand: ACGTACGGTCA occurs at 2, and the diagonal of 11 matches is 44.

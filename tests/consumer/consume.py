@@ -87,7 +87,7 @@ def configure(prefix, work, arguments):
     work = fresh(work)
     project = work / "project"
     project.mkdir()
-    for name in ["CMakeLists.txt", "main.cpp", "version.cpp"]:
+    for name in ["CMakeLists.txt", "main.cpp", "version.cpp", "fourier.cpp"]:
         shutil.copy(HERE / name, project)
     return run("cmake", "-S", str(project), "-B", str(work / "build"), f"-DCMAKE_PREFIX_PATH={prefix}", *arguments)
 
@@ -98,6 +98,9 @@ def find_package(source, prefix, work, *arguments):
     build = pathlib.Path(work) / "build"
     must("cmake", "--build", str(build))
     runs(build / "consumer", "-DHIWAY_COMPONENTS=cuda" in arguments)
+    fourier = build / "fourier"  # where cuFFT is
+    if fourier.exists() and run(str(fourier), timeout=60).returncode not in (0, 77):
+        sys.exit("consume.py: fourier does not find its tones")
     # The prefix and WORK lie in the same folder of the build tree, which in turn may lie in the source tree. The list
     # of the headers that were read (.ninja_deps) is among the files.
     common = os.path.commonpath([prefix, work])

@@ -26,6 +26,7 @@
 #include "rasterization/app.hpp"
 #include "region_sum/app.hpp"
 #include "reyes/app.hpp"
+#include "spectrum/app.hpp"
 #include "stencil/app.hpp"
 #include "taxi/app.hpp"
 #include "tests/apps/files.hpp"
@@ -63,7 +64,7 @@ Apps all_apps() {
   for (auto const make :
        {gene_alignment::make_app, stencil::make_app, face_detection::make_app, evolutionary_program::make_app,
         reyes::make_app, rasterization::make_app, background_extraction::make_app, nqueens::make_app,
-        black_scholes::make_app, blast::make_app, region_sum::make_app, taxi::make_app})
+        black_scholes::make_app, blast::make_app, region_sum::make_app, taxi::make_app, spectrum::make_app})
     apps.push_back(std::make_unique<Loads>(make()));
   return apps;
 }

@@ -34,9 +34,9 @@ TEST(BatchStreams, AMarkIsBehindAllThatWasGiven) {
   auto* const to = static_cast<std::byte*>(gpu->allocate(Memory::pinned, bytes, "to"));
   std::vector<std::byte> const ones(bytes, std::byte{1});
   gpu->upload(from, ones.data(), bytes);
-  std::memset(to, 0, bytes);
-  {
-    std::unique_ptr<BatchStream> const stream = gpu->open_batch_stream("a stage", 1);
+  std::unique_ptr<BatchStream> stream = gpu->open_batch_stream("a stage", 1);
+  for (int round = 0; round < 3; ++round) {
+    std::memset(to, 0, bytes);
     stream->begin_body();
     Stream(*stream).launch(Late{}, 1, 32);
     stream->end_body();
@@ -48,7 +48,9 @@ TEST(BatchStreams, AMarkIsBehindAllThatWasGiven) {
     stream->mark(0);
     while (!stream->has_passed(0)) std::this_thread::yield();
     for (std::size_t const end : {large, large + all_small, bytes}) EXPECT_EQ(to[end - 1], std::byte{1}) << end;
+    stream->leave();
   }
+  stream.reset();
   gpu->release(Memory::device, from);
   gpu->release(Memory::pinned, to);
 }

@@ -1,0 +1,11 @@
+// The spectrum as the program hiway knows it.
+#pragma once
+#include <memory>
+
+#include "cli/app.hpp"
+
+namespace spectrum {
+
+std::unique_ptr<cli::App> make_app();
+
+}  // namespace spectrum
