@@ -51,6 +51,16 @@ int parts_of_gpu() {
   return static_cast<int>(number_from_environment("HIWAY_GPU_PARTS", "a number from 1 to 8", 1, 8).value_or(1));
 }
 
+/// An SM divides its memory into L1 and shared memory when a kernel comes to it while it has none, as that kernel needs
+/// it, and keeps to that while blocks are there. Beside one with little shared memory cuFFT's kernels were 60 times
+/// slower (H200). *Throws* CudaError.
+void leave_shared_memory(std::string_view name, DeviceKernel const& kernel, std::size_t bytes_of_sm,
+                         cudaFuncAttributes const& attributes, cudaDeviceProp const& device) {
+  if (attributes.preferredShmemCarveout != cudaSharedmemCarveoutDefault) return;  // the user's choice, or ours before
+  if (2 * bytes_of_sm > device.sharedMemPerMultiprocessor) return;
+  HIWAY_CUDA(cudaFuncSetAttribute(kernel.cuda.symbol, cudaFuncAttributePreferredSharedMemoryCarveout, 50), name);
+}
+
 class CudaBackend final : public Backend {
  public:
   explicit CudaBackend(int number)
@@ -173,7 +183,12 @@ class CudaBackend final : public Backend {
                                       static_cast<int>(grid.shared_bytes)),
                  name);
     }
-    if (neighbours == Neighbours::others) share_processors(name, kernel, grid, attributes);
+    if (neighbours == Neighbours::others) {
+      std::size_t const of_block =
+          attributes.sharedSizeBytes + grid.shared_bytes + properties_.reservedSharedMemPerBlock;
+      unsigned const blocks = (grid.blocks + processors() - 1) / processors();
+      leave_shared_memory(name, kernel, blocks * of_block, attributes, properties_);
+    }
     // A launch that needs more local memory than any before would wait for every running kernel; so the limit is raised
     // here.
     std::size_t stack = 0;
@@ -225,17 +240,6 @@ class CudaBackend final : public Backend {
   }
 
  private:
-  // An SM divides its memory into L1 and shared memory when a kernel comes to it while it has none, as that kernel
-  // needs it, and keeps to that while blocks are there. Beside one with little shared memory cuFFT's kernels were 60
-  // times slower (H200).
-  void share_processors(std::string_view name, DeviceKernel const& kernel, simt::Grid grid,
-                        cudaFuncAttributes const& attributes) const {
-    if (attributes.preferredShmemCarveout != cudaSharedmemCarveoutDefault) return;  // the user's choice, or ours before
-    std::size_t const of_block = attributes.sharedSizeBytes + grid.shared_bytes + properties_.reservedSharedMemPerBlock;
-    std::size_t const blocks = (grid.blocks + processors() - 1) / processors();
-    if (2 * blocks * of_block > properties_.sharedMemPerMultiprocessor) return;
-    HIWAY_CUDA(cudaFuncSetAttribute(kernel.cuda.symbol, cudaFuncAttributePreferredSharedMemoryCarveout, 50), name);
-  }
   [[nodiscard]] cudaDeviceProp properties_of_usable() const {
     int count = 0;
     cudaError_t const error = cudaGetDeviceCount(&count);

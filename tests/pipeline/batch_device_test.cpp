@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <numeric>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -319,20 +320,58 @@ TEST(DeviceBatches, OfASourceWithSeveralTunnels) {
   EXPECT_EQ(negatives, -199998L * 50000);  // of the even ones
 }
 
-std::string error_of(unsigned blocks) {
+struct SetCount {
+  std::uint32_t* count;
+  HIWAY_DEVICE void operator()() const {
+    if (thread_index() == 0) *count = 1000;
+  }
+};
+
+/// Of a stage whose third batch, and all later ones, are worked on by `bad`; a second run ends as the first one did.
+template <class Bad>
+std::string error_of(Bad bad) {
   Pipeline pipe(bounded());
   auto& t = pipe.create_tunnel<int>("t", Direction::cpu_to_gpu);
-  auto& u = pipe.create_tunnel<int>("u", Direction::gpu_to_cpu);
-  pipe.add_cpu_stage("feed", numbers(100), into(t));
-  pipe.add_batch_stage("bad", SquareAll{blocks}, from(t), into(u), {.device = 0});
+  auto& u = pipe.create_tunnel<int>("u", Direction::gpu_to_cpu, {.capacity_items = 64});
+  Buffer<std::uint32_t>& count = pipe.create_buffer<std::uint32_t>(1);
+  int bodies = 0;
+  pipe.add_cpu_stage("feed", numbers(1000), into(t));
+  pipe.add_batch_stage("bad",
+                       [&](Batch<int const> in, Batch<int> out, Stream stream) {
+                         ++bodies < 3 ? SquareAll{}(in, out, stream) : bad(in, out, stream, count.view().data);
+                       },
+                       from(t), into(u), {.max_items = 20, .in_flight = 3, .device = 0});
   pipe.add_cpu_stage(
       "sink", [](int const&) {}, from(u));
-  return text_of_error<StageError>([&] { pipe.run(); });
+  std::string const first = text_of_error<StageError>([&] { pipe.run(); });
+  bodies = 0;
+  EXPECT_EQ(text_of_error<StageError>([&] { pipe.run(); }), first);
+  return first;
 }
 
-TEST(DeviceBatches, ALaunchThatCannotBeIsNamed) {
+// In the middle of a run, with other batches under way.
+TEST(DeviceBatches, WhatGoesWrongIsNamed) {
   HIWAY_NEEDS_DEVICE();
-  EXPECT_TRUE(error_of(0).starts_with("stage 'bad': ")) << error_of(0);
+  using In = Batch<int const>;
+  using Out = Batch<int>;
+  EXPECT_EQ(error_of([](In, Out, Stream, std::uint32_t*) { throw std::runtime_error("no"); }), "stage 'bad': no");
+  EXPECT_EQ(error_of([](In, Out, Stream, std::uint32_t*) {}),
+            "stage 'bad': the body returned without the size of a batch that it makes: call resize");
+  EXPECT_EQ(error_of([](In, Out out, Stream, std::uint32_t*) {
+              out.resize(1);
+              out.resize(1);
+            }),
+            "stage 'bad': the size of a batch is set twice: resize is called once for each");
+  EXPECT_EQ(error_of([](In, Out out, Stream, std::uint32_t*) { out.resize(65); }),
+            "stage 'bad': a batch of 65 items is made, and its tunnel holds 64");
+  EXPECT_EQ(error_of([](In, Out out, Stream stream, std::uint32_t* count) {
+              stream.launch(SetCount{count}, 1, 32);
+              out.resize_on_device(count);
+            }),
+            "stage 'bad': a batch of 1000 items was made on the device, and its tunnel holds 64");
+  std::string const launch =
+      error_of([](In in, Out out, Stream stream, std::uint32_t*) { SquareAll{0}(in, out, stream); });
+  EXPECT_TRUE(launch.starts_with("stage 'bad': ")) << launch;
 }
 
 }  // namespace
