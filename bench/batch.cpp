@@ -113,12 +113,18 @@ class BatchBench final : public Bench {
     std::chrono::milliseconds const pause(request.small ? 20 : 500);
     Json what = Json::object();
     what["batches"] = "none: a stage at rest";
-    auto const resting = [=]() -> Turn {
+    auto const resting = [=](bool by_batches) -> Turn {
       hiway::Pipeline pipe({.device = request.device, .deadline = std::chrono::seconds(60)});
-      auto& there = pipe.create_tunnel<int>("there", hiway::Direction::cpu_to_gpu);
+      auto& there =
+          pipe.create_tunnel<int>("there", by_batches ? hiway::Direction::cpu_to_gpu : hiway::Direction::cpu_to_cpu);
       std::size_t seen = 0;
-      pipe.add_batch_stage("rest", [&](hiway::Batch<int const> batch, hiway::Stream) { seen += batch.size(); },
-                           hiway::from(there), {.device = number_of(request.device)});
+      if (by_batches) {
+        pipe.add_batch_stage("rest", [&](hiway::Batch<int const> batch, hiway::Stream) { seen += batch.size(); },
+                             hiway::from(there), {.device = number_of(request.device)});
+      } else {
+        pipe.add_cpu_stage(
+            "rest", [&](int const&) { ++seen; }, hiway::from(there));
+      }
       hiway::Inlet<int> in = there.open_inlet();
       pipe.start();
       in.put_h(1);
@@ -128,8 +134,10 @@ class BatchBench final : public Bench {
       (void)pipe.wait();
       return {share, seen == 1, "the item did not come"};
     };
-    return measure(std::move(what), "% of a CPU", Better::less, "",
-                   {{"batch stage", resting},
+    std::string const beside = "CPU stage";
+    return measure(std::move(what), "% of a CPU", Better::less, beside,
+                   {{"batch stage", [=] { return resting(true); }},
+                    {beside, [=] { return resting(false); }},
                     {"no pipeline",
                      [=]() -> Turn {
                        return {cpu_share(pause), true};

@@ -1,4 +1,5 @@
 // The streams of a batch stage on a GPU.
+#define HIWAY_TEST_ON_GPU 1
 #include "hiway/batch_stream.hpp"
 
 #include <gtest/gtest.h>

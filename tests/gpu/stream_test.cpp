@@ -1,4 +1,5 @@
 // Runs that wait for streams of the user's, and streams that wait for runs.
+#define HIWAY_TEST_ON_GPU 1
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
