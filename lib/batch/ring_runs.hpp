@@ -7,7 +7,6 @@
 
 #include "hiway/batch_stream.hpp"
 #include "hiway/inlet/span.hpp"
-#include "hiway/machine/stage_thread.hpp"
 #include "hiway/outlet/pieces.hpp"
 #include "hiway/ring.hpp"
 
@@ -23,7 +22,8 @@ class RingRuns {
   }
 
   /// Gets up to `most` items, and gives the stream their copies to `to`. Returns how many.
-  std::size_t take(StageThread m, OutletView const& v, BatchStream& stream, std::byte* to, std::size_t most) {
+  template <class Machine>
+  std::size_t take(Machine m, OutletView const& v, BatchStream& stream, std::byte* to, std::size_t most) {
     Run const run = claim_get_run(m, v.ring, at_most(most, most_of_run), &detail::port_of(m, v).got, Credit::early);
     for_stretches(v.ring, run, [&](std::byte* slot, std::size_t at, std::size_t bytes) {
       stream.copy(BusDirection::to_device, to + at, slot, bytes);
@@ -31,7 +31,8 @@ class RingRuns {
     return keep(run);
   }
   /// Claims room for up to `most` items, and gives the stream their copies from `from`. Returns how many.
-  std::size_t give(StageThread m, InletView const& v, BatchStream& stream, std::byte const* from, std::size_t most) {
+  template <class Machine>
+  std::size_t give(Machine m, InletView const& v, BatchStream& stream, std::byte const* from, std::size_t most) {
     Run const run = claim_put_run(m, v.ring, at_most(most, most_of_run));
     if (run.count != 0) detail::refuse_late_put(m, v, run.first);
     for_stretches(v.ring, run, [&](std::byte* slot, std::size_t at, std::size_t bytes) {
@@ -42,7 +43,8 @@ class RingRuns {
 
   [[nodiscard]] std::size_t items() const { return items_; }
   /// The stream has made all copies: hands the slots over.
-  void end(StageThread m, Ring const& ring, ClaimKind kind, Control& control) {
+  template <class Machine>
+  void end(Machine m, Ring const& ring, ClaimKind kind, Control& control) {
     for (Run const& run : runs_) detail::end_run(m, ring, run, kind, control);
     runs_.clear();
     items_ = 0;
