@@ -1,5 +1,6 @@
 // A batch stage of many small kernels, captured as a CUDA graph: a body is called twice for each size of a batch, and
 // what it gave the stream is then launched at once. On the emulated device it is called for each batch.
+#include <chrono>
 #include <cstdio>
 #include <hiway/hiway.hpp>
 
@@ -21,6 +22,7 @@ struct Copy {
 };
 
 int main() {
+  using namespace std::chrono_literals;
   constexpr int values = 20'000;
   constexpr std::size_t each = 100;  // of a batch: all have the same size, so one graph for each place is enough
   hiway::Pipeline pipe;
@@ -40,7 +42,7 @@ int main() {
   auto const check = [&](float const& x) { right += x > 1.99f && x < 2.01f ? 1 : 0; };
   pipe.add_cpu_stage("feed", feed, hiway::into(there));
   pipe.add_batch_stage("settle", settle, hiway::from(there), hiway::into(back),
-                       {.max_items = each, .min_items = each, .device = 0, .capture = true});
+                       {.max_items = each, .min_items = each, .max_wait = 10s, .device = 0, .capture = true});
   pipe.add_cpu_stage("check", check, hiway::from(back));
   pipe.run();
   std::printf("%d of %d values have come to 2; the body was called %d times\n", right, values, bodies);
