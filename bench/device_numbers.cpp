@@ -6,8 +6,6 @@
 
 namespace bench {
 
-int number_of(std::string const& device) { return device == "simt" ? 0 : std::stoi(device.substr(5)); }
-
 std::string name_of(std::string const& device, int number) {
   return std::string(device == "simt" ? "simt:" : "cuda:").append(std::to_string(number));
 }

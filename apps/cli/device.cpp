@@ -16,4 +16,6 @@ std::string chosen_device(std::string const& wanted) {
   return hiway::Pipeline{hiway::PipelineConfig{.device = wanted}}.device();
 }
 
+int number_of(std::string const& device) { return device == "simt" ? 0 : std::stoi(device.substr(5)); }
+
 }  // namespace cli

@@ -1,36 +1,28 @@
 // Method cub: cub::DeviceSegmentedReduce::Reduce over the ints, with the regions' offsets as they are. What a
 // program that has only CUB would call.
-#include <cuda_runtime.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cub/device/device_segmented_reduce.cuh>
-#include <stdexcept>
-#include <string>
 #include <vector>
 
+#include "cli/cuda_calls.cuh"
+#include "cli/device.hpp"
 #include "region_sum/cub.hpp"
 
 namespace region_sum {
 namespace {
-
-void check(cudaError_t error, char const* call) {
-  if (error == cudaSuccess) return;
-  throw std::runtime_error(std::string("region-sum cub: ") + call + " failed: " + cudaGetErrorString(error));
-}
-#define REGION_SUM_CUDA(call) check((call), #call)
 
 /// `count` values in the device's memory; one where the count is 0.
 template <class T>
 class OnDevice {
  public:
   explicit OnDevice(std::size_t count) : count_(count) {
-    REGION_SUM_CUDA(cudaMalloc(&data_, std::max<std::size_t>(1, count) * sizeof(T)));
+    CLI_CUDA(cudaMalloc(&data_, std::max<std::size_t>(1, count) * sizeof(T)));
   }
   explicit OnDevice(std::vector<T> const& from) : OnDevice(from.size()) {
-    REGION_SUM_CUDA(cudaMemcpy(data_, from.data(), count_ * sizeof(T), cudaMemcpyHostToDevice));
+    CLI_CUDA(cudaMemcpy(data_, from.data(), count_ * sizeof(T), cudaMemcpyHostToDevice));
   }
   ~OnDevice() { cudaFree(data_); }
   OnDevice(OnDevice const&) = delete;
@@ -38,7 +30,7 @@ class OnDevice {
 
   [[nodiscard]] T* data() const { return data_; }
   void copy_out(std::vector<T>& to) const {
-    REGION_SUM_CUDA(cudaMemcpy(to.data(), data_, to.size() * sizeof(T), cudaMemcpyDeviceToHost));
+    CLI_CUDA(cudaMemcpy(to.data(), data_, to.size() * sizeof(T), cudaMemcpyDeviceToHost));
   }
 
  private:
@@ -66,7 +58,7 @@ class Device {
     if (regions_ == 0) return;
     std::size_t bytes = scratch_bytes_;
     reduce(scratch_.data(), bytes);
-    REGION_SUM_CUDA(cudaDeviceSynchronize());
+    CLI_CUDA(cudaDeviceSynchronize());
   }
   [[nodiscard]] Sums sums() const {
     Sums sums(regions_);
@@ -76,9 +68,9 @@ class Device {
 
  private:
   void reduce(void* scratch, std::size_t& bytes) {
-    REGION_SUM_CUDA(cub::DeviceSegmentedReduce::Reduce(scratch, bytes, ints_.data(), sums_.data(),
-                                                       static_cast<std::int64_t>(regions_), offsets_.data(),
-                                                       offsets_.data() + 1, Add{}, std::uint64_t{0}));
+    CLI_CUDA(cub::DeviceSegmentedReduce::Reduce(scratch, bytes, ints_.data(), sums_.data(),
+                                                static_cast<std::int64_t>(regions_), offsets_.data(),
+                                                offsets_.data() + 1, Add{}, std::uint64_t{0}));
   }
   std::size_t scratch_bytes() {
     if (regions_ != 0) reduce(nullptr, scratch_bytes_);
@@ -94,7 +86,7 @@ class Device {
 };
 
 std::vector<Measurement> run(Problem const& problem, Job const& job, Sums& sums) {
-  REGION_SUM_CUDA(cudaSetDevice(std::stoi(job.device.substr(job.device.find(':') + 1))));
+  CLI_CUDA(cudaSetDevice(cli::number_of(job.device)));
   Device device{problem};
   return cli::repeated(job, [&] {
     auto const begin = std::chrono::steady_clock::now();

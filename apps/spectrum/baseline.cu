@@ -9,7 +9,9 @@
 #include <thread>
 #include <vector>
 
-#include "spectrum/check.cuh"
+#include "cli/cuda_calls.cuh"
+#include "cli/device.hpp"
+#include "spectrum/cufft_calls.cuh"
 #include "spectrum/on_gpu.hpp"
 
 namespace spectrum {
@@ -38,16 +40,16 @@ __global__ void search(Channels const* spectra, std::uint32_t count, std::uint64
 
 struct Buffer {
   Buffer() {
-    SPECTRUM_CUDA(cudaMallocHost(&host, at_once * sizeof(Voltages)));
-    SPECTRUM_CUDA(cudaMalloc(&device, at_once * sizeof(Voltages)));
-    SPECTRUM_CUDA(cudaMalloc(&spectra, at_once * sizeof(Channels)));
-    SPECTRUM_CUDA(cudaMallocHost(&hits, at_once * sizeof(Hit)));
-    SPECTRUM_CUDA(cudaMalloc(&found, sizeof *found));
-    SPECTRUM_CUDA(cudaMallocHost(&found_here, sizeof *found_here));
-    SPECTRUM_CUDA(cudaStreamCreate(&stream));
-    SPECTRUM_CUDA(cudaEventCreateWithFlags(&copied, cudaEventDisableTiming));
-    SPECTRUM_CUDA(cufftPlan1d(&plan, channels, CUFFT_C2C, at_once));
-    SPECTRUM_CUDA(cufftSetStream(plan, stream));
+    CLI_CUDA(cudaMallocHost(&host, at_once * sizeof(Voltages)));
+    CLI_CUDA(cudaMalloc(&device, at_once * sizeof(Voltages)));
+    CLI_CUDA(cudaMalloc(&spectra, at_once * sizeof(Channels)));
+    CLI_CUDA(cudaMallocHost(&hits, at_once * sizeof(Hit)));
+    CLI_CUDA(cudaMalloc(&found, sizeof *found));
+    CLI_CUDA(cudaMallocHost(&found_here, sizeof *found_here));
+    CLI_CUDA(cudaStreamCreate(&stream));
+    CLI_CUDA(cudaEventCreateWithFlags(&copied, cudaEventDisableTiming));
+    SPECTRUM_CUFFT(cufftPlan1d(&plan, channels, CUFFT_C2C, at_once));
+    SPECTRUM_CUFFT(cufftSetStream(plan, stream));
   }
   ~Buffer() {
     cudaStreamSynchronize(stream);
@@ -66,23 +68,23 @@ struct Buffer {
 
   /// Gives the stream the work on the packets in `host`.
   void give(std::uint64_t first, std::uint32_t count) {
-    SPECTRUM_CUDA(cudaMemcpyAsync(device, host, count * sizeof(Voltages), cudaMemcpyHostToDevice, stream));
-    SPECTRUM_CUDA(cudaEventRecord(copied, stream));
-    SPECTRUM_CUDA(cudaMemsetAsync(found, 0, sizeof *found, stream));
+    CLI_CUDA(cudaMemcpyAsync(device, host, count * sizeof(Voltages), cudaMemcpyHostToDevice, stream));
+    CLI_CUDA(cudaEventRecord(copied, stream));
+    CLI_CUDA(cudaMemsetAsync(found, 0, sizeof *found, stream));
     unpack<<<1056, 256, 0, stream>>>(device, count, spectra);
-    SPECTRUM_CUDA(cudaGetLastError());
+    CLI_CUDA(cudaGetLastError());
     auto* const values = reinterpret_cast<cufftComplex*>(spectra);
-    SPECTRUM_CUDA(cufftExecC2C(plan, values, values, CUFFT_FORWARD));
+    SPECTRUM_CUFFT(cufftExecC2C(plan, values, values, CUFFT_FORWARD));
     search<<<1056, 256, 0, stream>>>(spectra, count, first, hits, found);
-    SPECTRUM_CUDA(cudaGetLastError());
-    SPECTRUM_CUDA(cudaMemcpyAsync(found_here, found, sizeof *found, cudaMemcpyDeviceToHost, stream));
+    CLI_CUDA(cudaGetLastError());
+    CLI_CUDA(cudaMemcpyAsync(found_here, found, sizeof *found, cudaMemcpyDeviceToHost, stream));
     has_hits = true;
   }
   /// Waits for the stream, and takes what it has found.
   void take(Summary& summary) {
     if (!has_hits) return;
-    SPECTRUM_CUDA(cudaStreamSynchronize(stream));
-    for (std::uint32_t i = 0; i < *found_here; ++i) summary.add(hits[i].packet, hits[i].channel);
+    CLI_CUDA(cudaStreamSynchronize(stream));
+    for (std::uint32_t i = 0; i < std::min(*found_here, at_once); ++i) summary.add(hits[i].packet, hits[i].channel);
     has_hits = false;
   }
 
@@ -129,7 +131,7 @@ class Receiver {
     } const leave{begun, filled};
     for (std::uint64_t round = 0; round <= rounds; ++round) {
       if (round < rounds) {
-        if (round >= 2) SPECTRUM_CUDA(cudaEventSynchronize(buffers_[round % 2].copied));
+        if (round >= 2) CLI_CUDA(cudaEventSynchronize(buffers_[round % 2].copied));
         static_cast<void>(begun.arrive());
       }
       if (round >= 1) {
@@ -154,7 +156,7 @@ class Receiver {
 };
 
 std::vector<Measurement> run(Problem const& problem, Job const& job) {
-  SPECTRUM_CUDA(cudaSetDevice(device_number(job.device)));
+  CLI_CUDA(cudaSetDevice(cli::number_of(job.device)));
   Receiver receiver{problem};
   (void)Receiver{Problem{.packets = 1, .threads = 1}}.run();  // loads the kernels
   return cli::repeated(job, [&] {

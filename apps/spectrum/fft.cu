@@ -2,7 +2,8 @@
 #include <memory>
 #include <utility>
 
-#include "spectrum/check.cuh"
+#include "cli/cuda_calls.cuh"
+#include "spectrum/cufft_calls.cuh"
 #include "spectrum/on_gpu.hpp"
 
 namespace spectrum {
@@ -13,7 +14,7 @@ class Plan {
   explicit Plan(std::size_t packets) {
     int size = channels;
     int apart = sizeof(Spectrum) / sizeof(Complex);
-    SPECTRUM_CUDA(
+    SPECTRUM_CUFFT(
         cufftPlanMany(&plan_, 1, &size, &size, 1, apart, &size, 1, apart, CUFFT_C2C, static_cast<int>(packets)));
   }
   ~Plan() { cufftDestroy(plan_); }
@@ -21,9 +22,9 @@ class Plan {
   Plan& operator=(Plan const&) = delete;
 
   void give(Spectrum* spectra, cudaStream_t stream) const {
-    SPECTRUM_CUDA(cufftSetStream(plan_, stream));
+    SPECTRUM_CUFFT(cufftSetStream(plan_, stream));
     auto* const values = reinterpret_cast<cufftComplex*>(spectra);
-    SPECTRUM_CUDA(cufftExecC2C(plan_, values, values, CUFFT_FORWARD));
+    SPECTRUM_CUFFT(cufftExecC2C(plan_, values, values, CUFFT_FORWARD));
   }
 
  private:
@@ -32,7 +33,7 @@ class Plan {
 static_assert(sizeof(Spectrum) % sizeof(Complex) == 0);
 
 Transform make(std::size_t packets, int device) {
-  SPECTRUM_CUDA(cudaSetDevice(device));
+  CLI_CUDA(cudaSetDevice(device));
   return
       [plan = std::make_shared<Plan>(packets)](Spectrum* spectra, cudaStream_t stream) { plan->give(spectra, stream); };
 }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <hiway/launch/stage_words.hpp>
+#include <numbers>
 #include <utility>
 
 #include "spectrum/packet.hpp"
@@ -23,7 +24,7 @@ HIWAY_DEVICE inline void transform(Complex* values) {
     if (i < reversed) std::swap(values[i], values[reversed]);
   }
   for (std::uint32_t apart = 1; apart < channels; apart *= 2) {
-    double const step = -3.14159265358979323846 / apart;
+    double const step = -std::numbers::pi / apart;
     for (std::uint32_t k = 0; k < apart; ++k) {
       Complex const turn{static_cast<float>(std::cos(step * k)), static_cast<float>(std::sin(step * k))};
       for (std::uint32_t i = k; i < channels; i += 2 * apart) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/device.hpp"
 #include "spectrum/fft.hpp"
 #include "spectrum/methods.hpp"
 #include "spectrum/on_gpu.hpp"
@@ -40,7 +41,7 @@ class Receiver {
  public:
   Receiver(Problem const& problem, hiway::PipelineConfig const& config) : problem_(problem), pipe_(config) {
     bool const on_gpu = pipe_.device() != "simt";
-    int const device = on_gpu ? device_number(pipe_.device()) : 0;
+    int const device = cli::number_of(pipe_.device());
     std::size_t const at_once = on_gpu ? 1024 : 16;
     unsigned const blocks = on_gpu ? 132 : 2;
     unsigned const threads = on_gpu ? 256 : 64;

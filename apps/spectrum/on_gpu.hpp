@@ -3,7 +3,6 @@
 #pragma once
 #include <cstddef>
 #include <functional>
-#include <string>
 #include <vector>
 
 #include "spectrum/methods.hpp"
@@ -21,9 +20,6 @@ struct OnGpu {
   /// baseline: two buffers, by turns filled by threads, and copied, transformed and searched on a stream each.
   std::vector<Measurement> (*baseline)(Problem const& problem, Job const& job) = nullptr;
 };
-
-/// Of "cuda:1": 1.
-[[nodiscard]] int device_number(std::string const& device);
 
 /// Each file sets its own member. *Threads*: before main.
 [[nodiscard]] OnGpu& on_gpu() noexcept;

@@ -15,9 +15,8 @@
 //   B2  Memory of a batch is used again, and the stage left, only when the stream has done all that was given it.
 //   B3  The thread holds slots that it is to fill only while the stream copies to them. While it waits for room, it
 //       holds none. Items of other writers may lie behind such slots, and the stage that makes room may wait for those
-//       items. A batch gets such
-//       slots when it is the oldest, for one tunnel after another; or, with one tunnel to put into, after all items of
-//       older batches have theirs. Slots that were got are free when they are copied.
+//       items. A batch gets such slots when it is the oldest, for one tunnel after another; or, with one tunnel to put
+//       into, after all items of older batches have theirs. Slots that were got are free when they are copied.
 //       What younger batches hold counts among what is under way, for which a planned cycle has room.
 #include "hiway/batch/batch_stage.hpp"
 

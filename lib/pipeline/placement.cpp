@@ -168,12 +168,9 @@ Home Placement::home_of_slots(PlacedTunnel const& tunnel, std::vector<Stage> con
   return found.value_or(at_host);
 }
 
-/// Of a kernel or a batch stage.
+/// The device of a kernel, or of a batch stage that has one.
 Home Placement::device_of(Stage const& stage) const {
-  if (stage.gpu) return stage.home;
-  CpuStageDescription const& declared = graph_.cpu()[stage.owner];
-  int const device = declared.batch ? declared.batch->options().device : -1;
-  return device < 0 ? at_host : homes_.of(device);
+  return stage.description.on_device ? homes_.of(graph_.cpu()[stage.owner].batch->options().device) : stage.home;
 }
 
 void Placement::place_all() {

@@ -177,7 +177,7 @@ class Preparer {
   /// Whether batch stages give the device kernels of their own.
   [[nodiscard]] bool has_batches(Home device) const {
     return std::ranges::any_of(graph_.cpu(), [&](CpuStageDescription const& c) {
-      return c.batch && c.batch->options().device >= 0 && homes_.of(c.batch->options().device) == device;
+      return c.stage.on_device && homes_.of(c.batch->options().device) == device;
     });
   }
 

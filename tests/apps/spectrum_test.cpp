@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <numbers>
 #include <vector>
 
 #include "spectrum/fft.hpp"
@@ -73,7 +74,7 @@ TEST(Transform, IsFouriers) {
     double re = 0;
     double im = 0;
     for (std::uint32_t i = 0; i < channels; ++i) {
-      double const angle = -2 * 3.14159265358979323846 * (i * c % channels) / channels;
+      double const angle = -2 * std::numbers::pi * (i * c % channels) / channels;
       re += values[i].re * std::cos(angle) - values[i].im * std::sin(angle);
       im += values[i].re * std::sin(angle) + values[i].im * std::cos(angle);
     }

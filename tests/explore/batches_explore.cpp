@@ -71,6 +71,18 @@ struct BatchesAcross {
       default: return copy(m, in);
     }
   }
+  void check() const {
+    std::array<bool, total> seen{};
+    std::uint32_t next = 0;
+    for (Torn const& item : got) {
+      require(item.value < total && !seen.at(item.value), "another item, or one twice");
+      seen.at(item.value) = true;
+      require(item.value >= batch || item.value == next++, "a batch's items changed their order");
+    }
+    require(t.published.bits == total && t.retired.bits == total, "a prefix stopped");
+    require(t.outbox.words.free.bits == static_cast<std::int32_t>(capacity), "credit of puts went astray");
+    require(t.inbox.words.avail.bits == 0 && t.outlets[0].got.bits == total, "credit of gets went astray");
+  }
 
  private:
   void put_batch(ExploreMachine m) {
@@ -151,19 +163,6 @@ struct BatchesAcross {
     }
   }
 
- public:
-  void check() const {
-    std::array<bool, total> seen{};
-    std::uint32_t next = 0;
-    for (Torn const& item : got) {
-      require(item.value < total && !seen.at(item.value), "another item, or one twice");
-      seen.at(item.value) = true;
-      require(item.value >= batch || item.value == next++, "a batch's items changed their order");
-    }
-    require(t.published.bits == total && t.retired.bits == total, "a prefix stopped");
-    require(t.outbox.words.free.bits == static_cast<std::int32_t>(capacity), "credit of puts went astray");
-    require(t.inbox.words.avail.bits == 0 && t.outlets[0].got.bits == total, "credit of gets went astray");
-  }
   Control control;
   CrossingTunnel t{control, control, capacity};
   ExploredStream out;
