@@ -63,9 +63,10 @@ std::string to_json(RunReport const& r) {
   };
   auto const stage = [&](StageReport const& s) {
     return "{\"name\":" + json_text(s.name) + ",\"gpu\":" + (s.gpu ? "true" : "false") +
-           ",\"executors\":" + std::to_string(s.executors) + ",\"items\":" + std::to_string(s.items) +
-           ",\"seconds\":" + json_number(s.seconds) + ",\"busy\":" + json_number(s.busy) +
-           ",\"from\":" + waits(s, s.items_of) + ",\"into\":" + waits(s, s.room_in) + "}";
+           ",\"executors\":" + std::to_string(s.executors) + ",\"launches\":" + std::to_string(s.launches) +
+           ",\"items\":" + std::to_string(s.items) + ",\"seconds\":" + json_number(s.seconds) +
+           ",\"busy\":" + json_number(s.busy) + ",\"from\":" + waits(s, s.items_of) +
+           ",\"into\":" + waits(s, s.room_in) + "}";
   };
   auto const tunnel = [](TunnelReport const& t) {
     return "{\"name\":" + json_text(t.name) + ",\"direction\":" + json_text(t.direction) +
@@ -96,7 +97,7 @@ std::string to_text(RunReport const& r) {
   head << "device " << r.device << ", " << std::fixed << std::setprecision(3) << 1000 * r.seconds << " ms, " << r.items
        << " items";
   if (r.end_detection_us >= 0) head << ", end found after " << std::setprecision(1) << r.end_detection_us << " us";
-  Table stages({"stage", "on", "executors", "items", "busy", "waits for items", "waits for room"});
+  Table stages({"stage", "on", "executors", "launches", "items", "busy", "waits for items", "waits for room"});
   for (StageReport const& s : r.stages) {
     auto const waits = [&](std::vector<WaitReport> const& list) {
       std::string all;
@@ -105,8 +106,8 @@ std::string to_text(RunReport const& r) {
       }
       return all.empty() ? std::string("-") : all;
     };
-    stages.add({s.name, s.gpu ? "GPU" : "CPU", std::to_string(s.executors), std::to_string(s.items), percent(s.busy),
-                waits(s.items_of), waits(s.room_in)});
+    stages.add({s.name, s.gpu ? "GPU" : "CPU", std::to_string(s.executors), s.gpu ? std::to_string(s.launches) : "-",
+                std::to_string(s.items), percent(s.busy), waits(s.items_of), waits(s.room_in)});
   }
   Table tunnels({"tunnel", "by", "items", "bytes", "batches", "capacity", "most", "mean", "full", "empty", "spilled",
                  "put groups", "get groups"});

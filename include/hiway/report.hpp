@@ -43,7 +43,9 @@ struct WaitReport {
 struct StageReport {
   std::string name;
   bool gpu = false;
-  unsigned executors = 0;   ///< threads or blocks
+  unsigned executors = 0;  ///< threads or blocks
+  /// GPU stage: how often its kernel was started. 1: it stayed on the device; more: it left and came back. Else 0.
+  unsigned launches = 0;
   std::uint64_t items = 0;  ///< tasks that it ended
   double seconds = 0;       ///< CPU stage: sum of its threads' lives; GPU stage: the run's time, times its blocks
   /// CPU stage: fraction of `seconds` in which its threads did not wait. GPU stage in a traced run: fraction of blocks

@@ -80,6 +80,8 @@ StageReport Reports::stage_report(std::size_t stage, std::uint64_t tasks, double
 
 void Reports::add_kernel_time(StageReport& report, std::size_t stage, double run_seconds) const {
   Stage const& s = layout_.prepared.stages[stage];
+  SliceNews* const news = layout_.prepared.slices[s.owner].news;
+  report.launches = news == nullptr ? 1 : ThreadMachine{}.load(news->launched, Order::relaxed);
   report.seconds = run_seconds * s.executors;
   if (!trace_ || state_.running || stage >= trace_->stages().size()) return;
   StageLevels const& levels = trace_->stages()[stage];

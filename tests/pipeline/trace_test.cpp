@@ -444,6 +444,7 @@ TEST(Report, IsJsonATableAndMetrics) {
   r.tunnels[0].item_bytes = 4;
   r.stages.push_back(
       {.name = "feed", .executors = 2, .seconds = 1, .busy = 0.25, .items_of = {}, .room_in = {{"a \"b\"", 0.75}}});
+  r.stages.push_back({.name = "work", .gpu = true, .executors = 4, .launches = 3, .items_of = {}, .room_in = {}});
   Json const json = parse_json(to_json(r));
   EXPECT_EQ(TraceFile::member(TraceFile::member(json, "tunnels").items[0], "bytes").integer, 28);
   EXPECT_EQ(TraceFile::member(TraceFile::member(json, "tunnels").items[0], "name").text, "a \"b\"");
@@ -451,7 +452,9 @@ TEST(Report, IsJsonATableAndMetrics) {
   EXPECT_EQ(TraceFile::member(into, "waits").number, 0.75);
   std::string const text = to_text(r);
   EXPECT_THAT(text, HasSubstr("device simt, 500.000 ms, 7 items, end found after 12.5 us\n"));
-  EXPECT_THAT(text, HasSubstr("feed   CPU          2      0  25.0 %                -    a \"b\" 75.0 %\n"));
+  EXPECT_THAT(text, HasSubstr("feed   CPU          2         -      0  25.0 %                -    a \"b\" 75.0 %\n"));
+  EXPECT_EQ(TraceFile::member(TraceFile::member(json, "stages").items[1], "launches").integer, 3);
+  EXPECT_THAT(text, HasSubstr("work   GPU          4         3      0       -"));
   std::string const metrics = to_prometheus(r);
   EXPECT_THAT(
       metrics,
