@@ -333,7 +333,7 @@ HIWAY_DEVICE inline void run_device_monitor(Machine m, MonitorTable& t, std::uin
   std::uint32_t const launch = m.load(t.slices.launch, Order::relaxed);
   Launched const launched{launch, parts == all_parts ? 1u : monitor_parts};
   Slice const slice{.ns = t.slices.ns};
-  SliceClock<Machine> const clock(m, slice);
+  SliceClock<Machine> clock(m, slice);
   Checked so_far = t.slices.checked;
   bool const has_checks = (parts & MonitorPart::checks) != 0;
   bool const has_tells = (parts & all_tells) != 0;

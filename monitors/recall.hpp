@@ -30,8 +30,10 @@ struct YieldingKernel {
   Range inlets;
   // Used by the warp that checks only:
   std::uint32_t called = 1;          ///< the last launch that may start, but for those that a launch said itself
-  std::uint64_t moved = 0;           ///< tickets of all its ends
+  std::uint64_t moved = not_looked;  ///< tickets of all its ends
   std::uint64_t still_since_ns = 0;  ///< when `moved` last changed
+  /// `moved` of a launch that begins: what came to rest before is not its rest.
+  static constexpr std::uint64_t not_looked = ~std::uint64_t{0};
 };
 
 /// At the device.
@@ -100,7 +102,7 @@ HIWAY_DEVICE inline bool recall(Machine m, RecallTable const& t, YieldingKernel&
     if (work != Work::some) return work == Work::none;
     // Has it said so itself? Two that say so would write one word, the later of them an old number.
     if (static_cast<std::int32_t>(m.load(k.words->found, Order::relaxed) - k.called) >= 0) return false;
-    k.moved = ~std::uint64_t{0};
+    k.moved = YieldingKernel::not_looked;
     m.store_across(k.news->next, ++k.called, Order::release);
     return false;
   }
@@ -122,7 +124,9 @@ HIWAY_DEVICE inline void hear_of_launches(Machine m, RecallTable const& t) {
   for (std::uint32_t i = m.lane(); i < t.kernel_count; i += width) {
     YieldingKernel& k = t.kernels[i];
     std::uint32_t const launched = m.load_across(k.news->launched, Order::acquire);
-    if (static_cast<std::int32_t>(launched - k.called) > 0) k.called = launched;
+    if (static_cast<std::int32_t>(launched - k.called) <= 0) continue;
+    k.called = launched;
+    k.moved = YieldingKernel::not_looked;
   }
   m.sync_warp(m.lanes());
 }

@@ -55,7 +55,7 @@ struct GroupRunner<First, Rest...> {
       if (m.lane() == 0) most_work(m, outlets, 0, most, which);
       which = m.shuffle(group, which, 0);
       if (step(m, group, which, outlets, inlets)) {
-        clock.note_work(m);
+        clock.note_work(m, misses);
         if (clock.is_over(m, group)) return;
         misses = 0;
         continue;

@@ -325,7 +325,7 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
       has = detail::work_once<I>(m, from, group, after_misses(misses), next,
                                  [&](I const& item) { result.item() = static_cast<O>(body(item)); });
       if (m.ballot(group, has) != 0) {
-        clock.note_work(m);
+        clock.note_work(m, misses);
         misses = 0;
         continue;
       }
@@ -342,7 +342,7 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
     Next next{};
     for (unsigned misses = 0;;) {
       if (step(m, group, outlets, inlets, outlet_count == 1 ? after_misses(misses) : Credits::doubtful, next)) {
-        clock.note_work(m);
+        clock.note_work(m, misses);
         if (clock.is_over(m, group)) return;
         misses = 0;
         continue;

@@ -105,14 +105,25 @@ TEST_F(Recall, HearsOfLaunchesThatNobodyAskedFor) {
 }
 
 TEST_F(Recall, SendsAwayWhereNothingMoves) {
-  from_.taken.bits = 1;
   round();
-  EXPECT_EQ(words_.sent_away.bits, 0U);
+  EXPECT_EQ(words_.sent_away.bits, 0U) << "the first look";
   from_.taken.bits = 2;
   round();
   EXPECT_EQ(words_.sent_away.bits, 0U) << "it moves";
   round();
   EXPECT_EQ(words_.sent_away.bits, 1U);
+}
+
+// What rested before they came is not their rest.
+TEST_F(Recall, LeavesTimeToLaunchesThatNobodyAskedFor) {
+  round();
+  leave();
+  news_.launched.bits = 2;
+  hear_of_launches(ThreadMachine{}, table_);
+  round();
+  EXPECT_EQ(words_.sent_away.bits, 0U);
+  round();
+  EXPECT_EQ(words_.sent_away.bits, 2U);
 }
 
 }  // namespace

@@ -197,6 +197,24 @@ TEST(Yield, ABlockReturnsOnceWhenItsStageHasEnded) {
   EXPECT_EQ(news.over.bits, 1U);
 }
 
+// Those that found nothing have left; it would work alone until the slice is over.
+TEST(Yield, AWarpThatHasRestedLeavesAfterItsTask) {
+  hiway::SliceNews news;
+  hiway::SliceWords words;
+  hiway::Slice const slice{.ns = 3'600'000'000'000, .news = &news, .words = &words};
+  hiway::ThreadMachine const m;
+  hiway::SliceClock clock(m, slice);
+  words.sent_away.bits = 1;
+  clock.note_work(m, 0);
+  EXPECT_FALSE(clock.is_over(m, m.lanes())) << "it had no rest";
+  clock.note_work(m, 1);
+  EXPECT_TRUE(clock.is_over(m, m.lanes()));
+  words.launch.bits = 2;
+  hiway::SliceClock later(m, slice);
+  later.note_work(m, 1);
+  EXPECT_FALSE(later.is_over(m, m.lanes())) << "another one was sent away";
+}
+
 // A standing service: nothing comes for many slices.
 TEST(Yield, AServiceAnswersAfterARest) {
   HIWAY_NEEDS_DEVICE();

@@ -127,6 +127,54 @@ TEST(Parking, ASegmentComesBackForTheItemsOfATunnel) { expect_items(2ms, 8); }
 // The tunnel has been emptied long before the last firing.
 TEST(Parking, ASegmentComesBackForWhatItHas) { expect_items(1ns, 2); }
 
+/// What a Parking knows of its replica.
+struct OneLane {
+  static constexpr bool is_warp = true;
+  [[nodiscard]] ThreadMachine machine() const { return {}; }
+  [[nodiscard]] unsigned rank() const { return 0; }
+  void sync() const {}
+};
+struct Nothing {
+  std::uint32_t tasks = 0;
+};
+struct OneReplica {
+  struct Program : Placement {
+    struct Source {
+      static constexpr bool is_range = false;
+    };
+    Slice slice;
+  };
+  using Lanes = OneLane;
+  using Intake = Nothing;
+  Program program{};
+  Lanes lanes{};
+  unsigned replica = 0;
+  Nothing activity{};
+  Nothing intake{};
+};
+
+// Else it would have all items of a tunnel for itself until its slice is over.
+TEST(Parking, AReplicaThatHasRestedLeavesWithThoseThatFindNothing) {
+  SliceNews news;
+  SliceWords words;
+  alignas(parked_bytes) std::byte parked[parked_bytes]{};
+  OneReplica replica;
+  replica.program.parked = parked;
+  replica.program.slice = {.ns = 3'600'000'000'000, .news = &news, .words = &words};
+  Parking parking(replica);
+  parking.begin();
+  words.sent_away.bits = 1;
+  parking.note_items(0);
+  EXPECT_FALSE(parking.is_over()) << "it had no rest";
+  parking.note_items(1);
+  EXPECT_TRUE(parking.is_over());
+  EXPECT_EQ(news.next.bits, 2U) << "another launch is to come";
+  words.launch.bits = 2;
+  parking.begin();
+  parking.note_items(1);
+  EXPECT_FALSE(parking.is_over()) << "another one was sent away";
+}
+
 // What it keeps between slices is memory like any other.
 TEST(Parking, AnyAllocationMayFailAndIsNamed) {
   std::vector<std::string> named;

@@ -13,7 +13,7 @@ namespace hiway::detail {
 /// in a lane whose item is held instead. A resident kernel, of which `held` is null, waits as long as it takes.
 template <class Machine, class O>
 HIWAY_DEVICE inline bool put_or_hold(Machine m, std::uint32_t group, bool need, InletView const& v, O const& item,
-                                     Held<O>* held, Slice const& slice, SliceClock<Machine> const& clock) {
+                                     Held<O>* held, Slice const& slice, SliceClock<Machine>& clock) {
   if (held == nullptr && takes_ticket_first<WriteItem<O>>(v)) {
     put_tagged(m, v, group, need, WriteItem<O>{item});
     return false;

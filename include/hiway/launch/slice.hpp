@@ -11,7 +11,7 @@
 //   launch       the stage's  the block that leaves last          the next launch; the monitor
 //   left         the stage's  each block as it leaves             the block that leaves last
 //   found        the stage's  a launch that has found work        the same launch; the monitor
-//   sent_away    the stage's  the monitor                         warps that find nothing, or no room
+//   sent_away    the stage's  the monitor                         warps that find nothing, or no room, or have rested
 //   held_count   the stage's  threads that hold a result          the monitor
 //   returned[]   the stage's  thread 0 of each block              thread 0 of the block, in later launches
 //   held[]       the stage's  each thread, before it leaves       the same thread, in the next launch
@@ -24,6 +24,8 @@
 //   L4  Launch n + 1 starts once `next` is n + 1. Launch n says so if it has found work; else the monitor does, after
 //       all of n has left, if there is work. So a kernel that has left before it saw an item comes back for it. While
 //       the monitor is away, the host may start n + 1 unasked; it says so in `launched` before it starts the monitor.
+//   L5  A warp that gets an item after a rest leaves after that task if its launch has been sent away meanwhile: others
+//       have left. Else it would work alone until its slice is over, while launch n + 1 waits.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -73,7 +75,7 @@ struct NoClock {
     return false;
   }
   template <class Machine>
-  HIWAY_DEVICE static constexpr void note_work(Machine) {}
+  HIWAY_DEVICE static constexpr void note_work(Machine, unsigned) {}
 };
 
 /// By the block, or warp, that leaves last: the launch is gone (L4).
@@ -110,30 +112,34 @@ class SliceClock {
       : slice_(slice),
         begin_(slice.ns == 0 ? 0 : m.now_ns()),
         launch_(slice.words == nullptr ? 0 : m.load(slice.words->launch, Order::relaxed)) {}
-  HIWAY_DEVICE bool is_over(Machine m, std::uint32_t group) const {
-    if (slice_.ns == 0) return false;
-    return m.ballot(group, m.now_ns() - begin_ >= slice_.ns) != 0;
-  }
+  HIWAY_DEVICE bool is_over(Machine m, std::uint32_t group) { return leaves(m, group, has_rested_); }
   /// After this many misses: also if the launch has been sent away.
-  HIWAY_DEVICE bool is_over_idle(Machine m, std::uint32_t group, unsigned misses) const {
+  HIWAY_DEVICE bool is_over_idle(Machine m, std::uint32_t group, unsigned misses) {
     constexpr unsigned between_looks = 16;
-    if (slice_.ns == 0) return false;
-    bool const away =
-        misses % between_looks == between_looks - 1 && m.load(slice_.words->sent_away, Order::relaxed) >= launch_;
-    return m.ballot(group, away || m.now_ns() - begin_ >= slice_.ns) != 0;
+    return leaves(m, group, has_rested_ || misses % between_looks == between_looks - 1);
   }
-  /// The warp has found work: the next launch may wait for the end of this one. L4.
-  HIWAY_DEVICE void note_work(Machine m) {
-    if (slice_.ns == 0 || noted_) return;
+  /// The warp has found work, after this many misses: the next launch may wait for the end of this one. L4, L5.
+  HIWAY_DEVICE void note_work(Machine m, unsigned misses) {
+    if (slice_.ns == 0) return;
+    has_rested_ = misses != 0;
+    if (noted_) return;
     noted_ = true;
     by_one_lane(m, [&] { tell_of_work(m, slice_, launch_); });
   }
 
  private:
+  HIWAY_DEVICE bool leaves(Machine m, std::uint32_t group, bool looks) {
+    if (slice_.ns == 0) return false;
+    has_rested_ = false;
+    bool const away = looks && m.load(slice_.words->sent_away, Order::relaxed) >= launch_;
+    return m.ballot(group, away || m.now_ns() - begin_ >= slice_.ns) != 0;
+  }
+
   Slice const& slice_;
   std::uint64_t begin_;
   std::uint32_t launch_;
   bool noted_ = false;
+  bool has_rested_ = false;  ///< before the task that it is at
 };
 
 }  // namespace hiway

@@ -108,7 +108,7 @@ class Intake {
       auto const [n, has_ended] = get_into(r_.template queue_of<typename Source::Item>(r_.root) + at, straight);
       in_.tasks += n;
       if (n != 0) {
-        if (r_.lanes.rank() == 0) Parking<State>(r_).tell_of_work();
+        if (r_.lanes.rank() == 0) Parking<State>(r_).note_items(misses);
         set_root_count(s.count + n);
         misses = 0;
         in_.drained = false;

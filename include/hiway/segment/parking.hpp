@@ -106,22 +106,29 @@ class Parking {
   [[nodiscard]] HIWAY_DEVICE bool is_over_idle(unsigned misses) const {
     constexpr unsigned between_looks = 16;
     if (is_over()) return true;
-    if (misses % between_looks != between_looks - 1) return false;
-    return r_.lanes.machine().load(r_.program.slice.words->sent_away, Order::relaxed) >= parked().launch;
+    return misses % between_looks == between_looks - 1 && is_sent_away();
   }
   /// Whether the replica's request for a letter stands from an earlier launch.
   [[nodiscard]] HIWAY_DEVICE bool has_asked() const { return yields() && parked().has_asked; }
   HIWAY_DEVICE void note_asked(bool stands) {
     if (yields()) parked().has_asked = stands;
   }
-  /// Another launch is to come (P2).
+  /// It has got items, after this many misses: another launch is to come (P2), and soon if others have left meanwhile
+  /// (launch/slice.hpp L5).
+  HIWAY_DEVICE void note_items(unsigned misses) {
+    if (!yields()) return;
+    if (misses != 0 && is_sent_away()) parked().until_ns = 0;
+    tell_of_work();
+  }
+ private:
   HIWAY_DEVICE void tell_of_work() {
-    if (!yields() || parked().has_told) return;
+    if (parked().has_told) return;
     parked().has_told = true;
     hiway::tell_of_work(r_.lanes.machine(), r_.program.slice, parked().launch);
   }
-
- private:
+  [[nodiscard]] HIWAY_DEVICE bool is_sent_away() const {
+    return r_.lanes.machine().load(r_.program.slice.words->sent_away, Order::relaxed) >= parked().launch;
+  }
   [[nodiscard]] HIWAY_DEVICE Parked<State>& parked() const {
     static_assert(sizeof(Parked<State>) == parked_bytes);
     return *reinterpret_cast<Parked<State>*>(parked_at(r_.program, r_.replica));
