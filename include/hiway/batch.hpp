@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "hiway/batch_stream.hpp"
+#include "hiway/launch/callable.hpp"
 #include "hiway/launch/cuda.cuh"
 #include "hiway/persistent.hpp"
 
@@ -94,14 +95,13 @@ class Stream {
   /// and the emulated device in emulated lanes. `body`: as for Pipeline::launch.
   template <class F, class Unit = ThisUnit>
   void launch(F body, unsigned blocks, unsigned threads_per_block) const {
-    constexpr bool is_closure = detail::is_closure<F>;
-    static_assert(
-        !is_closure,
-        "hiway: Stream::launch: no lambda runs on a GPU: write a trivially copyable struct at namespace scope, "
-        "its operator() marked HIWAY_DEVICE, with what a lambda captures as members");
-    static_assert(std::is_trivially_copyable_v<F> || is_closure,
+    constexpr bool may_run = detail::runs_in_kernels<F>;
+    static_assert(may_run || !detail::is_closure<F>,
+                  "hiway: Stream::launch: this lambda cannot run on a GPU: mark it HIWAY_DEVICE, capture by value, and "
+                  "give nvcc --extended-lambda; or write a trivially copyable struct at namespace scope");
+    static_assert(may_run || detail::is_closure<F>,
                   "hiway: Stream::launch: the functor is copied into the kernel and must be trivially copyable");
-    if constexpr (!is_closure) {
+    if constexpr (may_run) {
       stream_->launch(device_kernel<LaunchBody<F>, Unit>(LaunchBody<F>{std::move(body)}),
                       {.blocks = blocks, .threads_per_block = threads_per_block});
     }

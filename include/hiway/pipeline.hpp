@@ -283,13 +283,14 @@ class Pipeline final : private OpenEnds, private BufferAccess {
   /// *Threads*: one at a time. *Throws* ConfigError when an extent is 0.
   template <class F, class Unit = ThisUnit>
   void launch(std::string_view name, F body, GpuStageOptions options) {
-    constexpr bool is_closure = detail::is_closure<F>;
-    static_assert(!is_closure,
-                  "hiway: launch: no lambda runs on a GPU: write a trivially copyable struct at namespace scope, its "
-                  "operator() marked HIWAY_DEVICE, with what a lambda captures as members");
-    static_assert(std::is_trivially_copyable_v<F> || is_closure,
+    constexpr bool may_run = detail::runs_in_kernels<F>;
+    static_assert(
+        may_run || !detail::is_closure<F>,
+        "hiway: launch: this lambda cannot run on a GPU: mark it HIWAY_DEVICE, capture by value, and give nvcc "
+        "--extended-lambda; or write a trivially copyable struct at namespace scope");
+    static_assert(may_run || detail::is_closure<F>,
                   "hiway: launch: the functor is copied into the kernel and must be trivially copyable");
-    if constexpr (!is_closure)
+    if constexpr (may_run)
       launch_kernel(name, device_kernel<LaunchBody<F>, Unit>(LaunchBody<F>{std::move(body)}), options);
   }
   /// *Waits* until every launch is done. *Throws* its first error.
@@ -369,13 +370,11 @@ class Pipeline final : private OpenEnds, private BufferAccess {
   // The Unit parameter keeps instantiations of units compiled with and without nvcc apart (launch/cuda.cuh).
   template <class Unit, class F, class... Is, class... Os>
   void add_gpu_stage_of(std::string_view name, F body, From<Is...> in, Into<Os...> out, GpuStageOptions options) {
-    constexpr bool is_closure = detail::is_closure<F>;
-    constexpr bool may_run = !is_closure && std::is_trivially_copyable_v<F>;
-    static_assert(
-        !is_closure,
-        "hiway: add_gpu_stage: no lambda runs on a GPU: write a trivially copyable struct at namespace scope, its "
-        "operator() marked HIWAY_DEVICE, with what a lambda captures as members");
-    static_assert(may_run || is_closure,
+    constexpr bool may_run = detail::runs_in_kernels<F>;
+    static_assert(may_run || !detail::is_closure<F>,
+                  "hiway: add_gpu_stage: this lambda cannot run on a GPU: mark it HIWAY_DEVICE, capture by value, and "
+                  "give nvcc --extended-lambda; or write a trivially copyable struct at namespace scope");
+    static_assert(may_run || detail::is_closure<F>,
                   "hiway: add_gpu_stage: the functor is copied into the kernel and must be trivially copyable");
     if constexpr (!may_run) {
       return;

@@ -6,7 +6,6 @@
 #pragma once
 #include <concepts>
 #include <cstddef>
-#include <initializer_list>
 #include <limits>
 #include <new>
 #include <string>
@@ -17,6 +16,7 @@
 
 #include "hiway/inlet.hpp"
 #include "hiway/inlet/held.hpp"
+#include "hiway/launch/callable.hpp"
 #include "hiway/launch/slice.hpp"
 #include "hiway/outlet.hpp"
 #include "hiway/tunnel.hpp"
@@ -80,18 +80,6 @@ struct OutletOf<I, From<Is...>, Into<Os...>> {
 };
 
 namespace detail {
-
-/// Whether F's name, as g++, clang and nvcc write it, contains one of `parts`.
-template <class F>
-[[nodiscard]] consteval bool is_called(std::initializer_list<char const*> parts) {
-  std::string_view const name = __PRETTY_FUNCTION__;
-  for (char const* const part : parts)
-    if (name.find(part) != name.npos) return true;
-  return false;
-}
-/// Whether F is a lambda, or a type made from one.
-template <class F>
-inline constexpr bool is_closure = is_called<F>({"<lambda", "(lambda at ", "lambda ["});
 
 /// Whether F's operator() may have types to deduce: it is a template, or overloaded. Wrappers that forward their
 /// arguments do not count: the library's own (Wraps), and the standard library's (std::bind).
@@ -432,11 +420,10 @@ struct StageSpec {
 template <class F, class... Is, class... Os>
 [[nodiscard]] StageSpec<F, From<Is...>, Into<Os...>> stage(std::string_view name, F body, From<Is...> in,
                                                            Into<Os...> out) {
-  static_assert(
-      !detail::is_closure<F>,
-      "hiway: stage: no lambda runs on a GPU: write a trivially copyable struct at namespace scope, its operator() "
-      "marked HIWAY_DEVICE, with what a lambda captures as members");
-  static_assert(std::is_trivially_copyable_v<F> || detail::is_closure<F>,
+  static_assert(detail::runs_in_kernels<F> || !detail::is_closure<F>,
+                "hiway: stage: this lambda cannot run on a GPU: mark it HIWAY_DEVICE, capture by value, and give nvcc "
+                "--extended-lambda; or write a trivially copyable struct at namespace scope");
+  static_assert(detail::runs_in_kernels<F> || detail::is_closure<F>,
                 "hiway: stage: the functor is copied into the kernel and must be trivially copyable");
   static_assert(Form<F, From<Is...>, Into<Os...>>::item,
                 "hiway: a stage of a group is given per item, not as a loop: (const T&, Inlet<U>...) or U(const T&)");

@@ -1,5 +1,6 @@
-// expect: hiway: launch: no lambda runs on a GPU
+// expect: hiway: launch: this lambda cannot run on a GPU
 #include <hiway/pipeline.hpp>
+#include <string>
 
 struct Nothing {
   HIWAY_DEVICE void operator()() const {}
@@ -10,6 +11,7 @@ int main() {
 #if defined(REPAIRED)
   pipe.launch("nothing", Nothing{}, {.blocks = 1, .threads_per_block = 32});
 #else
-  pipe.launch("nothing", [] {}, {.blocks = 1, .threads_per_block = 32});
+  std::string const text = "text";
+  pipe.launch("nothing", [text] {}, {.blocks = 1, .threads_per_block = 32});
 #endif
 }

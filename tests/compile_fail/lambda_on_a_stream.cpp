@@ -1,5 +1,6 @@
-// expect: hiway: Stream::launch: no lambda runs on a GPU
+// expect: hiway: Stream::launch: this lambda cannot run on a GPU
 #include <hiway/pipeline.hpp>
+#include <string>
 
 struct Nothing {
   HIWAY_DEVICE void operator()() const {}
@@ -12,7 +13,8 @@ int main() {
 #if defined(REPAIRED)
     stream.launch(Nothing{}, 1, 32);
 #else
-    stream.launch([] {}, 1, 32);
+    std::string const text = "text";
+    stream.launch([text] {}, 1, 32);
 #endif
   };
   pipe.add_batch_stage("all", body, hiway::from(numbers));
