@@ -49,7 +49,9 @@ class BatchStream {
   /// From now on has_passed(batch) says whether all is done that was given so far.
   virtual void mark(std::size_t batch) = 0;
   [[nodiscard]] virtual bool has_passed(std::size_t batch) = 0;
-  /// Forgets all marks and what has not started, and *waits* for what has.
+  /// Begins a run: up to leave() this thread makes all calls.
+  virtual void enter() = 0;
+  /// Ends it: forgets all marks and what has not started, and *waits* for what has.
   virtual void leave() noexcept = 0;
 
  private:

@@ -59,18 +59,18 @@ class GpuBatchStream final : public BatchStream {
   }
   ~GpuBatchStream() override { leave(); }
 
+  void enter() override { current_.of_run.emplace(gpu(), title_); }
   void copy_count(std::uint32_t* to, std::uint32_t const* from) override {
-    Gpu::Current const here(gpu(), title_);
     HIWAY_CUDA(cudaMemcpyAsync(to, from, sizeof *from, cudaMemcpyDefault, bodies_.get()), title_);
     small_left_ = true;
   }
   void follow(CUstream_st* stream) override { order(stream, bodies_, title_); }
   void begin_body() override {
-    here_.emplace(bodies_.gpu(), title_);
+    current_.of_body.emplace(gpu(), title_);
     await_copies();
   }
   void end_body() override {
-    here_.reset();
+    current_.of_body.reset();
     out_waits_ = true;
   }
   void launch(DeviceKernel kernel, simt::Grid grid) override {
@@ -100,21 +100,20 @@ class GpuBatchStream final : public BatchStream {
   [[nodiscard]] CUstream_st* cuda() const override { return bodies_.get(); }
 
   void mark_copies(std::size_t batch) override {
-    Gpu::Current const here(gpu(), title_);
     if (small_came_) await_copies();
     HIWAY_CUDA(cudaEventRecord(copied_[batch].get(), body_waits_ ? in_.get() : bodies_.get()), title_);
   }
-  bool has_copied(std::size_t batch) override { return has_come_here(copied_[batch]); }
+  bool has_copied(std::size_t batch) override { return has_come(copied_[batch], title_); }
   void mark(std::size_t batch) override {
-    Gpu::Current const here(gpu(), title_);
     bool const copied = std::exchange(marks_out_, false);
     if (copied && small_left_) order_out();
     HIWAY_CUDA(cudaEventRecord(marks_[batch].get(), copied ? out_.get() : bodies_.get()), title_);
   }
-  bool has_passed(std::size_t batch) override { return has_come_here(marks_[batch]); }
+  bool has_passed(std::size_t batch) override { return has_come(marks_[batch], title_); }
   void leave() noexcept override {
-    here_.reset();
-    Gpu::Current const here(gpu());
+    current_.of_body.reset();
+    current_.of_run.reset();
+    Gpu::Current const here(gpu());  // also for the thread that destroys the stream
     for (GpuStream const* s : {&in_, &bodies_, &out_}) cudaStreamSynchronize(s->get());
     body_waits_ = small_came_ = out_waits_ = small_left_ = out_used_ = marks_out_ = false;
   }
@@ -124,7 +123,6 @@ class GpuBatchStream final : public BatchStream {
 
   [[nodiscard]] Gpu gpu() const { return bodies_.gpu(); }
   void give_copy(BusDirection way, void* to, void const* from, std::size_t bytes) override {
-    Gpu::Current const here(gpu(), title_);
     HIWAY_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_for(way, bytes).get()), title_);
   }
   [[nodiscard]] GpuStream const& stream_for(BusDirection way, std::size_t bytes) {
@@ -158,10 +156,6 @@ class GpuBatchStream final : public BatchStream {
     if (std::exchange(body_waits_, false)) order(in_.get(), came_, bodies_, title_);
     small_came_ = false;
   }
-  [[nodiscard]] bool has_come_here(GpuEvent const& event) const {
-    Gpu::Current const here(gpu(), title_);
-    return has_come(event, title_);
-  }
 
   std::string title_;
   GpuStream in_;
@@ -177,7 +171,10 @@ class GpuBatchStream final : public BatchStream {
   bool small_left_ = false;       ///< `bodies_` has copies from the device that `out_` does not wait for
   bool out_used_ = false;         ///< in this run
   bool marks_out_ = false;        ///< the next mark comes after what `out_` has
-  std::optional<Gpu::Current> here_;
+  struct {
+    std::optional<Gpu::Current> of_run;
+    std::optional<Gpu::Current> of_body;  ///< the body may make another device current
+  } current_;
 };
 
 }  // namespace

@@ -25,6 +25,7 @@ class EmulatedStream final : public BatchStream {
   void copy_count(std::uint32_t* to, std::uint32_t const* from) override {
     copy(BusDirection::from_device, to, from, sizeof *from);
   }
+  void enter() override {}
   void follow(CUstream_st*) override {}
   void begin_body() override;
   void end_body() override {}

@@ -67,7 +67,7 @@ BatchStage::BatchStage(std::string name, TunnelBase const* from, std::vector<Tun
   }
 }
 
-void BatchStage::find_slots(std::vector<bool> const& from, std::vector<bool> const& into) {
+void BatchStage::take_slots(std::vector<bool> const& from, std::vector<bool> const& into) {
   if (from_) from_->on_device = from.front();
   for (std::size_t i = 0; i < into_.size(); ++i) into_[i].on_device = into[i];
 }
@@ -105,6 +105,8 @@ class BatchRun {
         batches_(stage.places_),
         puts_({into, stage.into_}, stage.options_.device >= 0, stream_, batches_) {
     if (from_ != nullptr) gets_.emplace(*from_, *stage.from_, stage.options_, stream_, batches_);
+    made_.resize(stage.into_.size());
+    stream_.enter();
   }
   ~BatchRun() { stream_.leave(); }
   BatchRun(BatchRun const&) = delete;
@@ -147,10 +149,9 @@ class BatchRun {
     detail::RawBatch const got{.data = place.got.device, .items = batch.items, .capacity = stage_.options_.max_items};
     batch.sizes.assign(stage_.into_.size(), {});
     batch.made.assign(stage_.into_.size(), {});
-    std::vector<detail::RawBatch> made;
-    for (std::size_t i = 0; i < batch.sizes.size(); ++i)
-      made.push_back({.data = place.made[i].device, .capacity = stage_.into_[i].capacity, .made = &batch.sizes[i]});
-    auto const body = [&] { stage_.body_(&got, made.data(), Stream(stream_)); };
+    for (std::size_t i = 0; i < made_.size(); ++i)
+      made_[i] = {.data = place.made[i].device, .capacity = stage_.into_[i].capacity, .made = &batch.sizes[i]};
+    auto const body = [&] { stage_.body_(&got, made_.data(), Stream(stream_)); };
     stream_.begin_body();
     if (stage_.options_.capture) {
       place.captured.give(stream_, batch.items, batch.sizes, body);
@@ -196,6 +197,7 @@ class BatchRun {
   BatchesUnderWay batches_;
   std::optional<BatchGets> gets_;  ///< of a stage that gets any
   BatchPuts puts_;
+  std::vector<detail::RawBatch> made_{};  ///< by the batch whose body is called; by inlet
   bool source_has_ended_ = false;  ///< the body of a stage that gets nothing has made nothing
 };
 

@@ -362,7 +362,7 @@ class Preparer {
       int const number = stage.batch->options().device;
       Home const home = homes_.of(number);
       Backend& device = homes_.backend(home);
-      stage.batch->find_slots(are_on_device(stage.stage.from), are_on_device(stage.stage.into));
+      stage.batch->take_slots(are_on_device(stage.stage.from), are_on_device(stage.stage.into));
       stage.batch->place(homes_.plan(at_host), number >= 0 ? &homes_.plan(home) : nullptr);
       stage.batch->open_stream(number >= 0 || device.is_host() ? &device : nullptr);
     }

@@ -16,6 +16,7 @@ class StreamStub : public hiway::BatchStream {
   [[nodiscard]] bool has_copied(std::size_t) override { return true; }
   void mark(std::size_t) override {}
   [[nodiscard]] bool has_passed(std::size_t) override { return true; }
+  void enter() override {}
   void leave() noexcept override {}
 
  private:

@@ -38,6 +38,7 @@ TEST(BatchStreams, AMarkIsBehindAllThatWasGiven) {
   std::unique_ptr<BatchStream> stream = gpu->open_batch_stream("a stage", 1);
   for (int round = 0; round < 3; ++round) {
     std::memset(to, 0, bytes);
+    stream->enter();
     stream->begin_body();
     Stream(*stream).launch(Late{}, 1, 32);
     stream->end_body();

@@ -49,7 +49,7 @@ class BatchStage {
 
   [[nodiscard]] BatchOptions const& options() const { return options_; }
   /// Takes from prepare() which ends have their slots on the device, one for each tunnel.
-  void find_slots(std::vector<bool> const& from, std::vector<bool> const& into);
+  void take_slots(std::vector<bool> const& from, std::vector<bool> const& into);
   /// Takes the batches' memory, at prepare(): at the host, and on the stage's device, if it has one.
   void place(Arena& host, Arena* on_device);
   /// Opens the stream. `device`: what runs the body's kernels; null if it is a GPU's pipeline, and the stage on the
