@@ -43,19 +43,26 @@ struct DoubleAll {
   }
 };
 
+/// Pipelines are on the first GPU; the stream is on the one that is named. Both reach pinned memory.
 class Streams : public testing::Test {
  protected:
   void SetUp() override {
     HIWAY_NEEDS_DEVICE();
-    ASSERT_EQ(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), cudaSuccess);
-    ASSERT_EQ(cudaMalloc(&from_, count * sizeof(int)), cudaSuccess);
-    ASSERT_EQ(cudaMalloc(&to_, count * sizeof(int)), cudaSuccess);
+    open_on(0);
   }
   void TearDown() override {
     if (stream_ == nullptr) return;
-    cudaFree(from_);
-    cudaFree(to_);
+    cudaFreeHost(from_);
+    cudaFreeHost(to_);
     cudaStreamDestroy(stream_);
+    cudaSetDevice(0);
+  }
+  void open_on(int device) {
+    TearDown();
+    ASSERT_EQ(cudaSetDevice(device), cudaSuccess);
+    ASSERT_EQ(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), cudaSuccess);
+    ASSERT_EQ(cudaMallocHost(&from_, count * sizeof(int)), cudaSuccess);
+    ASSERT_EQ(cudaMallocHost(&to_, count * sizeof(int)), cudaSuccess);
   }
   /// What `pipe` makes of what the stream writes, as the stream sees it after the run. No call waits for the run.
   void expect_order(Pipeline& pipe) {
@@ -72,13 +79,7 @@ class Streams : public testing::Test {
     }
   }
 
-  cudaStream_t stream_ = nullptr;
-  int* from_ = nullptr;
-  int* to_ = nullptr;
-};
-
-TEST_F(Streams, KernelsStandBetweenThem) {
-  for (Residency const residency : {Residency::resident, Residency::yielding}) {
+  void expect_kernels_between(Residency residency) {
     Pipeline pipe(bounded());
     auto& in = pipe.create_tunnel<int>("in", Direction::cpu_to_gpu);
     auto& out = pipe.create_tunnel<int>("out", Direction::gpu_to_cpu);
@@ -88,18 +89,33 @@ TEST_F(Streams, KernelsStandBetweenThem) {
         "sink", [](int const&) {}, from(out));
     expect_order(pipe);
   }
-}
+  void expect_batches_between() {
+    Pipeline pipe(bounded());
+    auto& in = pipe.create_tunnel<int>("in", Direction::cpu_to_gpu);
+    pipe.add_cpu_stage("feed", numbers(count), into(in));
+    pipe.add_batch_stage("double",
+                         [&](Batch<int const> batch, Stream stream) {
+                           stream.launch(DoubleAll{batch.data(), batch.size(), from_, to_}, 1, 64);
+                         },
+                         from(in), {.device = 0});
+    expect_order(pipe);
+  }
 
-TEST_F(Streams, BatchesStandBetweenThem) {
-  Pipeline pipe(bounded());
-  auto& in = pipe.create_tunnel<int>("in", Direction::cpu_to_gpu);
-  pipe.add_cpu_stage("feed", numbers(count), into(in));
-  pipe.add_batch_stage("double",
-                       [&](Batch<int const> batch, Stream stream) {
-                         stream.launch(DoubleAll{batch.data(), batch.size(), from_, to_}, 1, 64);
-                       },
-                       from(in), {.device = 0});
-  expect_order(pipe);
+  cudaStream_t stream_ = nullptr;
+  int* from_ = nullptr;
+  int* to_ = nullptr;
+};
+
+TEST_F(Streams, KernelsStandBetweenThem) {
+  for (Residency const residency : {Residency::resident, Residency::yielding}) expect_kernels_between(residency);
+}
+TEST_F(Streams, BatchesStandBetweenThem) { expect_batches_between(); }
+
+TEST_F(Streams, OfAnotherGpu) {
+  if (std::string const why = hiway_tests::missing_devices(2); !why.empty()) GTEST_SKIP() << why;
+  open_on(1);
+  expect_kernels_between(Residency::yielding);
+  expect_batches_between();
 }
 
 TEST_F(Streams, GoOnBehindARunThatFails) {
