@@ -37,10 +37,24 @@ StageReport cpu(std::string name, double busy, std::vector<WaitReport> from, std
   double const seconds = life * threads;
   for (WaitReport& wait : from) wait.seconds *= seconds;
   for (WaitReport& wait : into) wait.seconds *= seconds;
-  return {std::move(name), false, threads, 100, seconds, busy, std::move(from), std::move(into)};
+  return {.name = std::move(name),
+          .executors = threads,
+          .items = 100,
+          .seconds = seconds,
+          .busy = busy,
+          .items_of = std::move(from),
+          .room_in = std::move(into)};
 }
 StageReport gpu(std::string name, std::vector<std::string> const& from, std::vector<std::string> const& into) {
-  StageReport stage{std::move(name), true, 32, 100, 32, 0.5, {}, {}};
+  StageReport stage{.name = std::move(name),
+                    .gpu = true,
+                    .executors = 32,
+                    .launches = 1,
+                    .items = 100,
+                    .seconds = 32,
+                    .busy = 0.5,
+                    .items_of{},
+                    .room_in{}};
   for (std::string const& tunnel : from) stage.items_of.push_back({tunnel});
   for (std::string const& tunnel : into) stage.room_in.push_back({tunnel});
   return stage;
@@ -340,7 +354,11 @@ class Simulation {
       stats.tunnels.push_back(tunnel);
     }
     for (std::size_t s = 0; s != stages_.size(); ++s) {
-      StageReport stage{"stage" + std::to_string(s), stages_[s].gpu, stages_[s].executors, 0, 0, -1, {}, {}};
+      StageReport stage{.name = "stage" + std::to_string(s),
+                        .gpu = stages_[s].gpu,
+                        .executors = stages_[s].executors,
+                        .items_of{},
+                        .room_in{}};
       double took = 0, put = 0;
       for (Executor const& executor : executors_[s]) {
         stage.seconds += executor.state == State::gone ? executor.life : now_;
