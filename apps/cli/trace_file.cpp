@@ -108,6 +108,7 @@ StageReport read_stage(Reader const& read, Json const& json, std::string const& 
   if (!gpu.is_boolean()) read.fail_at(at + "/gpu", "true or false is needed");
   stage.gpu = gpu.get<bool>();
   stage.executors = read.count<unsigned>(json, at, "executors");
+  if (json.contains("launches")) stage.launches = read.count<unsigned>(json, at, "launches");  // older traces lack it
   stage.items = read.count(json, at, "items");
   stage.seconds = read.number(json, at, "seconds");
   stage.busy = read.fraction(json, at, "busy");
