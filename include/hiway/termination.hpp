@@ -43,8 +43,8 @@
 //       tasks
 //
 // With a time-out (EndDetection::time_out: the paper's basic scheme, unsound) a unit whose gate is open is decided only
-// when neither sum has changed for that time. Unequal sums are then a fault, because items would be lost; equal sums
-// are handled as without a time-out.
+// when neither sum has changed for that time, which runs for all units at once, whether their gates are open or not.
+// Unequal sums are then a fault, because items would be lost; equal sums are handled as without a time-out.
 //
 // T8, for what lies at another device, stands in termination/question.hpp.
 #pragma once
@@ -148,8 +148,9 @@ HIWAY_DEVICE inline UnitCheck judge_sums(Machine m, TerminationTable const& tabl
     FaultKind const kind = finished > created ? FaultKind::end_task_too_many : FaultKind::items_left;
     return fault_of_unit(m, control, unit, kind, finished > created ? finished : created);
   }
-  if (table.time_out_ns != 0 && unit.gate_open != 0) {
-    if (!is_still(m, table, unit, finished + created)) return UnitCheck::open;
+  if (table.time_out_ns != 0) {
+    bool const still = is_still(m, table, unit, finished + created);
+    if (!still || unit.gate_open == 0) return UnitCheck::open;
     if (finished != created) return fault_of_unit(m, control, unit, FaultKind::time_out_too_short, created - finished);
   }
   if (unit.gate_open == 0 || finished != created) return UnitCheck::open;
@@ -188,7 +189,7 @@ HIWAY_DEVICE inline UnitCheck check_unit(Machine m, TerminationTable const& tabl
                             unit.readers.begin != unit.readers.end && gates_open(m, table, unit.readers);
   if (unit.gate_open == 0 && gates_open(m, table, unit.gates) && all_ended(m, table, unit.upstream))  // T3
     open_gate(m, table, unit);
-  if (unit.gate_open == 0 && !readers_gone) return UnitCheck::open;
+  if (unit.gate_open == 0 && !readers_gone && table.time_out_ns == 0) return UnitCheck::open;
   Answered const finished = sum_everywhere(m, table, u, Question::finished);
   if (!finished.all) return UnitCheck::unanswered;
   Answered const created = sum_everywhere(m, table, u, Question::created);  // T2

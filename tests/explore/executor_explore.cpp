@@ -187,6 +187,24 @@ TEST(ExploreEnd, WithATimeOutAMoveStartsTheTimeAgain) {
   EXPECT_EQ(control.aborted.bits, 0u);
 }
 
+/// The time runs before the gate opens: that of a line's tunnels passes at once.
+TEST(ExploreEnd, WithATimeOutTheTimeOfAClosedGateCounts) {
+  std::uint64_t now = 1000;
+  Timed const m{{}, &now};
+  Control control;
+  LocalTunnel a(control, 1);
+  CheckTable check;
+  add_unit(check, a, {a.closed_by(1)});
+  check.table.time_out_ns = 100;
+  a.ring.words.claimed.bits = 2;
+  a.outlets[0].finished.bits = 2;
+  EXPECT_EQ(check_round(m, check.table, control), CheckResult::open);
+  now = 1100;
+  EXPECT_EQ(check_round(m, check.table, control), CheckResult::open);
+  a.closed.bits = 1;
+  EXPECT_EQ(check_round(m, check.table, control), CheckResult::ended);
+}
+
 /// A warp goes by one lane's clock: lanes that go by their own part over whether the time is up.
 struct WarpWithClocks {
   static constexpr std::array warps = {2u};

@@ -317,7 +317,7 @@ PipelineConfig timed_out(std::chrono::microseconds end_time_out) {
   return config;
 }
 
-TEST(Termination, ByTimeOutALineEndsTunnelAfterTunnel) {
+TEST(Termination, ByTimeOutALineEndsWhenItsTimeIsUpOnce) {
   HIWAY_NEEDS_DEVICE();
   Pipeline pipe(timed_out(patient));
   auto& in = pipe.create_tunnel<long>("in", Direction::cpu_to_gpu, {.capacity_items = 16});
@@ -332,8 +332,9 @@ TEST(Termination, ByTimeOutALineEndsTunnelAfterTunnel) {
     RunReport const report = pipe.run();
     EXPECT_EQ(sum, 10100);
     EXPECT_EQ(report.items, 200u);
-    EXPECT_GE(report.end_detection_us, 1.5 * std::chrono::microseconds(patient).count())
-        << "two tunnels, each its time";
+    double const time = static_cast<double>(std::chrono::microseconds(patient).count());
+    EXPECT_GE(report.end_detection_us, 0.5 * time);
+    EXPECT_LT(report.end_detection_us, 1.5 * time) << "the time of two tunnels runs at once";
   }
 }
 
