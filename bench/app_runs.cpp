@@ -22,6 +22,7 @@ std::function<Turn()> app_turn(std::shared_ptr<cli::App> app, AppRuns runs) {
     cli::RunRequest const wanted{
         {.device = runs.device, .repeat = runs.runs, .scheme = runs.scheme, .pinned = runs.pinned}, true};
     cli::MethodRun const run = app->run(runs.method, wanted);
+    if (runs.last) *runs.last = run;
     double const seconds = runs.counts == AppRuns::Counts::last ? run.seconds.back() : cli::median(run.seconds);
     return {seconds * 1e3, run.verified, "the result differs from the serial reference"};
   };

@@ -29,6 +29,7 @@ struct AppRuns {
   cli::Scheme scheme{};
   bool pinned = false;
   enum class Counts : std::uint8_t { median, last } counts = Counts::median;
+  std::shared_ptr<cli::MethodRun> last{};  ///< if not null: what the last turn was
 };
 /// Value: milliseconds of a run, copies included.
 [[nodiscard]] std::function<Turn()> app_turn(std::shared_ptr<cli::App> app, AppRuns runs);

@@ -20,7 +20,8 @@ std::vector<std::unique_ptr<Bench>> all_benches(AppList apps) {
   benches.push_back(make_guest());
   benches.push_back(make_batch());
   benches.push_back(make_loaded(apps));
-  benches.push_back(make_paper(std::move(apps)));
+  benches.push_back(make_paper(apps));
+  benches.push_back(make_hetero_mark(std::move(apps)));
   return benches;
 }
 

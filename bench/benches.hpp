@@ -32,5 +32,6 @@ using AppList = std::function<std::vector<std::unique_ptr<cli::App>>()>;
 [[nodiscard]] std::unique_ptr<Bench> make_contention();
 [[nodiscard]] std::unique_ptr<Bench> make_loaded(AppList apps);
 [[nodiscard]] std::unique_ptr<Bench> make_paper(AppList apps);
+[[nodiscard]] std::unique_ptr<Bench> make_hetero_mark(AppList apps);
 
 }  // namespace bench
