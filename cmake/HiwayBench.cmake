@@ -4,8 +4,8 @@ include_guard()
 file(GLOB hiway_bench_sources CONFIGURE_DEPENDS bench/*.cpp)
 set(hiway_bench_kernels ${hiway_bench_sources})
 list(FILTER hiway_bench_kernels EXCLUDE REGEX
-  "/(app_runs|asked|batch|bench|benches|checked_items|device_numbers|device_run|end_detection|loaded|mover|movement|movement_table|\
-natural|natural_moodycamel|natural_peers|natural_pipes|node_pipes|nodes|numbered|one_item|peer|perftest|round_trip|\
+  "/(app_runs|asked|batch|bench|benches|checked_items|device_numbers|device_run|end_detection|hetero_mark|loaded|mover|movement|movement_table|\
+natural|natural_moodycamel|natural_peers|natural_pipes|node_pipes|nodes|numbered|one_item|paper|paper_subjects|peer|perftest|round_trip|\
 spinning|tunnel|turn_limit)\\.cpp$")
 if(HIWAY_WITH_CUDA)  # what needs the toolkit itself; a bench without it leaves these variants out
   file(GLOB hiway_bench_cuda_only CONFIGURE_DEPENDS bench/*.cu)

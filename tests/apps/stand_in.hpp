@@ -63,9 +63,12 @@ class StandIn final : public cli::App {
   std::string name_;
   std::vector<Asked>& asked_;
   std::vector<std::pair<std::string, std::optional<std::string>>> values_{
-      {"--target-length", {}}, {"--query-length", {}}, {"--population", {}}, {"--generations", {}}, {"--width", {}},
-      {"--height", {}},        {"--pictures", {}},     {"--image", {}},      {"--compute", {}},     {"--frames", {}},
-      {"--cross", {}},         {"--split", {}},        {"--placement", {}},  {"--graph", {}},       {"--scale", {}}};
+      {"--target-length", {}}, {"--query-length", {}},  {"--population", {}}, {"--generations", {}}, {"--width", {}},
+      {"--height", {}},        {"--pictures", {}},      {"--image", {}},      {"--compute", {}},     {"--frames", {}},
+      {"--cross", {}},         {"--split", {}},         {"--placement", {}},  {"--graph", {}},       {"--scale", {}},
+      {"--blocks", {}},        {"--block-samples", {}}, {"--taps", {}},       {"--bytes", {}},       {"--pixels", {}},
+      {"--colours", {}},       {"--options", {}},       {"--points", {}},     {"--features", {}},    {"--clusters", {}},
+      {"--places", {}},        {"--nodes", {}},         {"--rounds", {}},     {"--keys", {}}};
   double seconds_ = 0.004;
   std::string sizes_;
   bool right_;
