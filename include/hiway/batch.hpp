@@ -92,9 +92,10 @@ class Stream {
   /// A cudaStream_t; null on the CPU and on the emulated device.
   [[nodiscard]] CUstream_st* cuda() const { return stream_->cuda(); }
   /// Lets `body()` run on every thread of `blocks` x `threads_per_block` when the stream has come so far; on the CPU
-  /// and the emulated device in emulated lanes. `body`: as for Pipeline::launch.
+  /// and the emulated device in emulated lanes. `body`: as for Pipeline::launch. `shared_bytes`: dynamic shared memory
+  /// of a block (shared_memory()), up to 48 KiB.
   template <class F, class Unit = ThisUnit>
-  void launch(F body, unsigned blocks, unsigned threads_per_block) const {
+  void launch(F body, unsigned blocks, unsigned threads_per_block, std::size_t shared_bytes = 0) const {
     constexpr bool may_run = detail::runs_in_kernels<F>;
     static_assert(may_run || !detail::is_closure<F>,
                   "hiway: Stream::launch: this lambda cannot run on a GPU: mark it HIWAY_DEVICE, capture by value, and "
@@ -103,7 +104,7 @@ class Stream {
                   "hiway: Stream::launch: the functor is copied into the kernel and must be trivially copyable");
     if constexpr (may_run) {
       stream_->launch(device_kernel<LaunchBody<F>, Unit>(LaunchBody<F>{std::move(body)}),
-                      {.blocks = blocks, .threads_per_block = threads_per_block});
+                      {.blocks = blocks, .threads_per_block = threads_per_block, .shared_bytes = shared_bytes});
     }
   }
 

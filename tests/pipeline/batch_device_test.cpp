@@ -20,6 +20,7 @@ using namespace hiway;
 using hiway_tests::bounded;
 using hiway_tests::device;
 using hiway_tests::expected_squares;
+using hiway_tests::longest_run;
 using hiway_tests::numbers;
 using hiway_tests::Square;
 using hiway_tests::SquareAll;
@@ -243,6 +244,41 @@ TEST(DeviceBatches, TheDeviceAloneKnowsHowManyItemsThereAre) {
   pipe.run();
   std::vector<int> right(500);
   for (int i = 0; i < 500; ++i) right[static_cast<std::size_t>(i)] = 2 * (i + 1);
+  EXPECT_EQ(all, right);
+}
+
+/// Each block turns 64 numbers around.
+struct TurnAround {
+  int const* in;
+  int* out;
+  HIWAY_DEVICE void operator()() const {
+    auto* const own = reinterpret_cast<int*>(shared_memory());
+    unsigned const in_block = thread_index() % 64;
+    own[in_block] = in[thread_index()];
+    sync_block();
+    out[thread_index()] = own[63 - in_block];
+  }
+};
+
+TEST(DeviceBatches, AKernelHasAsMuchSharedMemoryAsItsLaunchSays) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  auto& there = pipe.create_tunnel<int>("there", Direction::cpu_to_gpu);
+  auto& back = pipe.create_tunnel<int>("back", Direction::gpu_to_cpu);
+  std::vector<int> all;
+  pipe.add_cpu_stage("feed", numbers(128), into(there));
+  pipe.add_batch_stage("turn around",
+                       [](Batch<int const> in, Batch<int> out, Stream stream) {
+                         out.resize(in.size());
+                         stream.launch(TurnAround{in.data(), out.data()}, 2, 64, 64 * sizeof(int));
+                       },
+                       from(there), into(back),
+                       {.max_items = 128, .min_items = 128, .max_wait = longest_run(), .device = 0});
+  pipe.add_cpu_stage(
+      "keep", [&](int const& x) { all.push_back(x); }, from(back));
+  pipe.run();
+  std::vector<int> right;
+  for (int i = 0; i < 128; ++i) right.push_back(i / 64 * 64 + 64 - i % 64);
   EXPECT_EQ(all, right);
 }
 
