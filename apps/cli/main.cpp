@@ -10,6 +10,7 @@
 #include "evolutionary_program/app.hpp"
 #include "face_detection/app.hpp"
 #include "gene_alignment/app.hpp"
+#include "hist/app.hpp"
 #include "nqueens/app.hpp"
 #include "rasterization/app.hpp"
 #include "region_sum/app.hpp"
@@ -35,6 +36,7 @@ cli::Apps all_apps() {
   apps.push_back(region_sum::make_app());
   apps.push_back(taxi::make_app());
   apps.push_back(spectrum::make_app());
+  apps.push_back(hist::make_app());
   return apps;
 }
 

@@ -49,7 +49,7 @@ key() { tr -d ' \n' <out | grep -oE "\"$1\":(\[[^]]*\]|\{[^}]*\}|[^,}]*)" | head
 is() { [[ $(key "$1") == "$2" ]] || fail "$last: $1 is $(key "$1"), not $2"; }
 
 # ---- help and lists
-for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" "run reyes" "run rasterization" "run background-extraction" "run nqueens" "run black-scholes" "run blast" "run region-sum" "run taxi" "run spectrum" launch graph "graph gene-alignment" devices list plan report bench; do
+for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" "run reyes" "run rasterization" "run background-extraction" "run nqueens" "run black-scholes" "run blast" "run region-sum" "run taxi" "run spectrum" "run hist" launch graph "graph gene-alignment" devices list plan report bench; do
   # shellcheck disable=SC2086
   good $level --help
   says "Usage: hiway${level:+ $level}"
@@ -628,6 +628,33 @@ bad "--threads must be 0 to 1024: 1025" run spectrum --threads 1025
 bad "--method baseline: for a GPU, by a program that was built with CUDA and cuFFT; the device is simt" run spectrum --method baseline --device simt
 good graph spectrum
 says "digraph pipeline"
+
+# Arrays that travel. An image of three pixels, two of which have colour 2.
+printf '\2\0\0\0\0\0\0\0\2\0\0\0' >image
+for method in hiway baseline reference; do
+  good run hist --method $method --input image --colours 3 --json
+  is verified true
+  is most_frequent '{"colour":2,"pixels":2}'
+done
+bad "image: pixel 0 is 2, and there are 2 colours" run hist --input image --colours 2
+bad "--input and --pixels exclude each other" run hist --input image --pixels 3
+printf '\2\0\0\0\0' >image
+bad "image: its last pixel is cut short: 5 bytes, 4 a pixel" run hist --input image
+: >image
+bad "image: empty" run hist --input image
+rm -f image
+bad "image: cannot be opened: No such file or directory" run hist --input image
+bad "--input: the file's name is empty" run hist --input ""
+bad "--pixels must be 1 to 1073741824: 0" run hist --pixels 0
+bad "--colours must be 1 to 256: 257" run hist --colours 257
+bad "--feeders must be 0 to 1024: 1025" run hist --feeders 1025
+bad "--batch must be 0 to 4096: 4097" run hist --batch 4097
+bad "--least-batch must be 1 to 4096: 0" run hist --least-batch 0
+bad "--in-flight must be 1 to 64: 65" run hist --in-flight 65
+good run hist
+says "method hiway, device simt: verified"
+good graph hist
+says '"feed" -> "count"'
 
 # A pair whose answer is known by hand: ACGTACGGTCA occurs at 2, and the diagonal of 11 matches is 44.
 printf 'ACGTACGGTCA\nttacgtacggtcattt\n' >pair

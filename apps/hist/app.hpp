@@ -1,0 +1,11 @@
+// The histogram as the program hiway knows it.
+#pragma once
+#include <memory>
+
+#include "cli/app.hpp"
+
+namespace hist {
+
+std::unique_ptr<cli::App> make_app();
+
+}  // namespace hist
