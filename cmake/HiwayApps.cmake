@@ -85,11 +85,11 @@ list(FILTER hiway_command_line INCLUDE REGEX "/apps/cli/(app|device|machine|name
 set_source_files_properties(${hiway_command_line} PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-O1>")
 # Its pixels are OpenCV's in every bit: no multiplication may be fused with an addition.
 set_source_files_properties(apps/face_detection/pyramid.cpp PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
-# Creatures, pictures and foregrounds are the same in every bit on every device.
+# Creatures, pictures, foregrounds and filtered samples are the same in every bit on every device.
 set(unfused "$<$<COMPILE_LANGUAGE:CUDA>:-fmad=false>" "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-ffp-contract=off>"
   "$<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>")
 file(GLOB the_same_in_every_bit CONFIGURE_DEPENDS apps/evolutionary_program/*.cpp apps/rasterization/*.cpp apps/reyes/*.cpp
-  apps/background_extraction/*.cpp)
+  apps/background_extraction/*.cpp apps/fir/*.cpp)
 set_source_files_properties(${the_same_in_every_bit} PROPERTIES COMPILE_OPTIONS "${unfused}")
 # Its exponentials, logarithms and divisions are the GPU's quick ones, as in CUDA's sample; prices are compared with a tolerance.
 file(GLOB quickly_priced CONFIGURE_DEPENDS apps/black_scholes/*.cpp)

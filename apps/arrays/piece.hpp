@@ -64,13 +64,17 @@ void keep(Piece<T, most> const& piece, std::span<T> array) {
   std::copy_n(piece.values(), piece.count, array.data() + piece.first);
 }
 
-/// In each thread of a launch: `work(p, i)` for the thread's share of the values of all pieces.
-template <class P, class Work>
-HIWAY_DEVICE inline void for_each_value(P const* pieces, std::size_t count, Work&& work) {
-  for (std::size_t at = hiway::thread_index(); at < count * P::room; at += hiway::thread_count()) {
-    std::size_t const p = at / P::room;
-    auto const i = static_cast<std::uint32_t>(at % P::room);
-    if (i < pieces[p].count) work(p, i);
+/// In each thread of a launch: for its share of all values, `out[p]`'s is what `work(in[p], i)` gives for `in[p]`'s.
+template <class In, class Out, class Work>
+HIWAY_DEVICE inline void for_each_value(In const* in, Out* out, std::size_t count, Work&& work) {
+  for (std::size_t at = hiway::thread_index(); at < count * In::room; at += hiway::thread_count()) {
+    std::size_t const p = at / In::room;
+    auto const i = static_cast<std::uint32_t>(at % In::room);
+    if (i == 0) {
+      out[p].first = in[p].first;
+      out[p].count = in[p].count;
+    }
+    if (i < in[p].count) out[p].values()[i] = work(in[p], i);
   }
 }
 

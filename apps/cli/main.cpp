@@ -9,6 +9,7 @@
 #include "cli/program.hpp"
 #include "evolutionary_program/app.hpp"
 #include "face_detection/app.hpp"
+#include "fir/app.hpp"
 #include "gene_alignment/app.hpp"
 #include "hist/app.hpp"
 #include "nqueens/app.hpp"
@@ -36,6 +37,7 @@ cli::Apps all_apps() {
   apps.push_back(region_sum::make_app());
   apps.push_back(taxi::make_app());
   apps.push_back(spectrum::make_app());
+  apps.push_back(fir::make_app());
   apps.push_back(hist::make_app());
   return apps;
 }

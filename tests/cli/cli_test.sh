@@ -49,7 +49,7 @@ key() { tr -d ' \n' <out | grep -oE "\"$1\":(\[[^]]*\]|\{[^}]*\}|[^,}]*)" | head
 is() { [[ $(key "$1") == "$2" ]] || fail "$last: $1 is $(key "$1"), not $2"; }
 
 # ---- help and lists
-for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" "run reyes" "run rasterization" "run background-extraction" "run nqueens" "run black-scholes" "run blast" "run region-sum" "run taxi" "run spectrum" "run hist" launch graph "graph gene-alignment" devices list plan report bench; do
+for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" "run reyes" "run rasterization" "run background-extraction" "run nqueens" "run black-scholes" "run blast" "run region-sum" "run taxi" "run spectrum" "run fir" "run hist" launch graph "graph gene-alignment" devices list plan report bench; do
   # shellcheck disable=SC2086
   good $level --help
   says "Usage: hiway${level:+ $level}"
@@ -655,6 +655,22 @@ good run hist
 says "method hiway, device simt: verified"
 good graph hist
 says '"feed" -> "count"'
+for method in hiway baseline reference; do
+  good run fir --method $method --blocks 3 --block-samples 1000 --taps 5 --seed 2 --json
+  is verified true
+  is samples 3000
+  [[ $method == hiway ]] && hash=$(key filtered_hash)
+  is filtered_hash "$hash"
+done
+good run fir --pinned --method baseline --takers 3 --least-batch 2
+says "method baseline, device simt: verified"
+bad "--blocks must be 1 to 1048576: 0" run fir --blocks 0
+bad "--block-samples must be 1 to 1048576: 0" run fir --block-samples 0
+bad "--taps must be 1 to 64: 65" run fir --taps 65
+bad "--blocks and --block-samples: at most 268435456 samples together, not 1073741824" run fir --blocks 1048576
+bad "--takers must be 0 to 1024: 1025" run fir --takers 1025
+good graph fir
+says '"feed" -> "filter"'
 
 # A pair whose answer is known by hand: ACGTACGGTCA occurs at 2, and the diagonal of 11 matches is 44.
 printf 'ACGTACGGTCA\nttacgtacggtcattt\n' >pair

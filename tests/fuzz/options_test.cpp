@@ -21,6 +21,7 @@
 #include "cli/program.hpp"
 #include "evolutionary_program/app.hpp"
 #include "face_detection/app.hpp"
+#include "fir/app.hpp"
 #include "gene_alignment/app.hpp"
 #include "hist/app.hpp"
 #include "nqueens/app.hpp"
@@ -65,7 +66,7 @@ Apps all_apps() {
   for (auto const make : {gene_alignment::make_app, stencil::make_app, face_detection::make_app,
                           evolutionary_program::make_app, reyes::make_app, rasterization::make_app,
                           background_extraction::make_app, nqueens::make_app, black_scholes::make_app, blast::make_app,
-                          region_sum::make_app, taxi::make_app, spectrum::make_app, hist::make_app})
+                          region_sum::make_app, taxi::make_app, spectrum::make_app, fir::make_app, hist::make_app})
     apps.push_back(std::make_unique<Loads>(make()));
   return apps;
 }

@@ -1,0 +1,11 @@
+// The filter as the program hiway knows it.
+#pragma once
+#include <memory>
+
+#include "cli/app.hpp"
+
+namespace fir {
+
+std::unique_ptr<cli::App> make_app();
+
+}  // namespace fir
