@@ -12,6 +12,7 @@
 #include "fir/app.hpp"
 #include "gene_alignment/app.hpp"
 #include "hist/app.hpp"
+#include "kmeans/app.hpp"
 #include "nqueens/app.hpp"
 #include "rasterization/app.hpp"
 #include "region_sum/app.hpp"
@@ -39,6 +40,7 @@ cli::Apps all_apps() {
   apps.push_back(spectrum::make_app());
   apps.push_back(fir::make_app());
   apps.push_back(hist::make_app());
+  apps.push_back(kmeans::make_app());
   return apps;
 }
 

@@ -50,6 +50,7 @@ is() { [[ $(key "$1") == "$2" ]] || fail "$last: $1 is $(key "$1"), not $2"; }
 
 # ---- help and lists
 for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" "run reyes" "run rasterization" "run background-extraction" "run nqueens" "run black-scholes" "run blast" "run region-sum" "run taxi" "run spectrum" "run fir" "run hist" launch graph "graph gene-alignment" devices list plan report bench; do
+for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" "run reyes" "run rasterization" "run background-extraction" "run nqueens" "run black-scholes" "run blast" "run region-sum" "run taxi" "run spectrum" "run kmeans" launch graph "graph gene-alignment" devices list plan report bench; do
   # shellcheck disable=SC2086
   good $level --help
   says "Usage: hiway${level:+ $level}"
@@ -671,6 +672,33 @@ bad "--blocks and --block-samples: at most 268435456 samples together, not 10737
 bad "--takers must be 0 to 1024: 1025" run fir --takers 1025
 good graph fir
 says '"feed" -> "filter"'
+# Points in clusters: two, of four points.
+printf '0 0\n1 10\n2 1\n3 9\n' >points
+for method in hiway baseline reference; do
+  good run kmeans --method $method --input points --clusters 2 --json
+  is iterations 2
+  is rmse 0.5
+  is verified true
+done
+good run kmeans --repeat 2
+printf '0 0\n1 x\n' >points
+bad "points: line 2: not a number: 'x'" run kmeans --input points
+printf '0 0 1\n1 2\n' >points
+bad "points: line 2: 1 features, and the first line has 2" run kmeans --input points
+: >points
+bad "points: empty" run kmeans --input points
+bad "--input and --points exclude each other" run kmeans --input points --points 7
+rm -f points
+bad "points: cannot be opened" run kmeans --input points
+bad "--points must be 1 to 67108864: 0" run kmeans --points 0
+bad "--features must be 1 to 1024: 1025" run kmeans --features 1025
+bad "--clusters must be 1 to 1024: 0" run kmeans --clusters 0
+bad "--clusters: 5 are more than the points, 4" run kmeans --points 4
+bad "--iterations must be 1 to 1048576: 0" run kmeans --iterations 0
+bad "--threads must be 0 to 1024: 1025" run kmeans --threads 1025
+bad "--at-once must be 1 to 65536: 0" run kmeans --at-once 0
+good graph kmeans
+says '"assign" -> "correct"'
 
 # A pair whose answer is known by hand: ACGTACGGTCA occurs at 2, and the diagonal of 11 matches is 44.
 printf 'ACGTACGGTCA\nttacgtacggtcattt\n' >pair

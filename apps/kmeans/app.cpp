@@ -1,0 +1,86 @@
+#include "kmeans/app.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/bad_input.hpp"
+#include "kmeans/methods.hpp"
+
+namespace kmeans {
+namespace {
+
+constexpr unsigned most_threads = 1024;
+constexpr std::uint32_t most_at_once = 1U << 16;
+
+class App final : public cli::App {
+ public:
+  std::string name() const override { return "kmeans"; }
+  std::string summary() const override {
+    return "points in clusters around their means (nearest means on the GPU, means on the CPU, in a loop)";
+  }
+  std::vector<std::string> methods() const override { return {"hiway", "baseline", "reference"}; }
+
+  void add_options(cli::Options& command) override {
+    command.add_option("--input", options_.file, "a point a line: a number that is not used, then its features")
+        .type_name("FILE");
+    command.add_option("--points", options_.points, "that are made: features are 0 to 255 (2000)").type_name("N");
+    command.add_option("--features", options_.features, "of each of them (34)").type_name("N");
+    command.add_option("--clusters", options_.clusters, "(5)").type_name("N");
+    command.add_option("--iterations", options_.iterations, "at most (500)").type_name("N");
+    command
+        .add_option("--threads", tuning_.threads,
+                    "of method hiway that correct sums (a quarter of the CPUs, four at most)")
+        .type_name("N");
+    command.add_option("--at-once", tuning_.at_once, "changes that such a thread takes (64)").type_name("N");
+  }
+
+  std::vector<std::string> load(std::uint64_t seed) override {
+    if (tuning_.threads > most_threads)
+      throw cli::BadInput{"--threads must be 0 to 1024: " + std::to_string(tuning_.threads)};
+    if (tuning_.at_once < 1 || tuning_.at_once > most_at_once)
+      throw cli::BadInput{"--at-once must be 1 to 65536: " + std::to_string(tuning_.at_once)};
+    options_.seed = seed;
+    input_ = make_input(options_);
+    return {};
+  }
+
+  cli::MethodRun run(std::string const& method, cli::RunRequest const& request) override {
+    bool const is_reference = method == "reference";
+    Job const& job = request.job;
+    std::vector<Measurement> const runs = method == "hiway"      ? run_hiway(input_, tuning_, job)
+                                          : method == "baseline" ? run_baseline(input_, job)
+                                                                 : run_reference(input_, job);
+    if (is_reference && !oracle_) oracle_ = runs.front().summary;
+    cli::MethodRun out = cli::method_run(runs);
+    Summary shown = runs.back().summary;
+    if (request.verify) {
+      if (!oracle_) oracle_ = run_reference(input_, {}).front().summary;
+      shown = cli::verified(out, runs, [&](Summary const& summary) { return summary == *oracle_; });
+    }
+    out.device = is_reference ? "cpu" : request.job.device;
+    out.result["points"] = input_.points;
+    out.result["features"] = input_.features;
+    out.result["clusters"] = input_.clusters;
+    out.result["iterations"] = shown.iterations;
+    out.result["rmse"] = shown.rmse;
+    out.result["memberships_hash"] = cli::hex(shown.memberships_hash);
+    return out;
+  }
+
+  std::string graph(std::string const& device) override {
+    return hiway_graph(make_input({.points = 5, .features = 1}), device);
+  }
+
+ private:
+  InputOptions options_;
+  Tuning tuning_;
+  Input input_;
+  std::optional<Summary> oracle_;  // made once, for all methods
+};
+
+}  // namespace
+
+std::unique_ptr<cli::App> make_app() { return std::make_unique<App>(); }
+
+}  // namespace kmeans
