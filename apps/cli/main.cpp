@@ -3,6 +3,7 @@
 #include "background_extraction/app.hpp"
 #include "bench/benches.hpp"
 #include "bench/spinning.hpp"
+#include "bfs/app.hpp"
 #include "black_scholes/app.hpp"
 #include "blast/app.hpp"
 #include "cli/commands.hpp"
@@ -41,6 +42,7 @@ cli::Apps all_apps() {
   apps.push_back(fir::make_app());
   apps.push_back(hist::make_app());
   apps.push_back(kmeans::make_app());
+  apps.push_back(bfs::make_app());
   return apps;
 }
 

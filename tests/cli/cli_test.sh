@@ -51,6 +51,7 @@ is() { [[ $(key "$1") == "$2" ]] || fail "$last: $1 is $(key "$1"), not $2"; }
 # ---- help and lists
 for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" "run reyes" "run rasterization" "run background-extraction" "run nqueens" "run black-scholes" "run blast" "run region-sum" "run taxi" "run spectrum" "run fir" "run hist" launch graph "graph gene-alignment" devices list plan report bench; do
 for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" "run reyes" "run rasterization" "run background-extraction" "run nqueens" "run black-scholes" "run blast" "run region-sum" "run taxi" "run spectrum" "run kmeans" launch graph "graph gene-alignment" devices list plan report bench; do
+for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" "run reyes" "run rasterization" "run background-extraction" "run nqueens" "run black-scholes" "run blast" "run region-sum" "run taxi" "run spectrum" "run bfs" launch graph "graph gene-alignment" devices list plan report bench; do
   # shellcheck disable=SC2086
   good $level --help
   says "Usage: hiway${level:+ $level}"
@@ -495,6 +496,44 @@ bad "--frames-from: the folder's name is empty" run background-extraction --fram
 bad "--width must be 1 to 65536: 0" run background-extraction --width 0
 bad "--height" run background-extraction --height -1
 bad "would need 4920.0 GiB of memory" run background-extraction --width 65536 --height 65536 --frames 205
+
+# Breadth-first search: every method the same levels, of made graphs and of a file.
+printf 'c\np sp 4 4\na 1 2 7\na 2 3 7\na 1 3 7\na 3 1 7\n' >streets.gr
+for input in "" "--graph road --width 31 --height 9 --source 5" "--graph power-law --scale 7 --edge-factor 4" "--graph streets.gr --source 1"; do
+  for method in hiway "hiway --grouping none" "hiway --grouping block --piece 2 --blocks 1 --threads 96 --capacity 8" baseline reference; do
+    # shellcheck disable=SC2086
+    good run bfs --method $method --json $input
+    is verified true
+    [[ $(key followed_edges) -ge $(key reached_edges) && $(key puts) -gt 0 ]] || fail "$last: $(key result)"
+    { key reached && key reached_edges && key depth && key levels_hash; } >result
+    [[ $method != hiway ]] || cp result result.first
+    cmp -s result result.first || fail "$last: the methods differ: $(cat result result.first)"
+  done
+done
+rm -f result result.first
+is vertices 4
+is reached 3
+is depth 2
+good run bfs
+says "method hiway, device simt: verified"
+good graph bfs
+says '"relax" -> "relax"'
+bad "none.gr: cannot be opened: No such file or directory" run bfs --graph none.gr
+bad "--source must be 0 to 3: 4" run bfs --graph streets.gr --source 4
+echo "a 1 5 7" >>streets.gr
+bad "streets.gr: line 7: more than 4 edges" run bfs --graph streets.gr
+rm -f streets.gr
+bad "--width must be 1 to 16384: 0" run bfs --width 0
+bad "--height must be 1 to 16384: 16385" run bfs --height 16385
+bad "--scale must be 1 to 25: 26" run bfs --scale 26
+bad "--edge-factor must be 1 to 64: 0" run bfs --edge-factor 0
+bad "--edge-factor: 2^25 vertices have at most 32 edges each, not 33" run bfs --scale 25 --edge-factor 33
+bad "--piece must be 1 to 1048576: 0" run bfs --piece 0
+bad "--blocks must be 0 to 65536: 65537" run bfs --blocks 65537
+bad "--threads must be a multiple of 32: 33" run bfs --threads 33
+bad "--threads must be 0 to 1024: 1056" run bfs --threads 1056
+bad "--capacity must be 0 to 16777216: 16777217" run bfs --capacity 16777217
+bad "--grouping: automatic, none, warp, block or block_scan, not grid" run bfs --grouping grid
 
 # Queens: every method the known number, and what the reference counts in each row.
 for method in hiway baseline reference; do

@@ -1,5 +1,5 @@
-// Command lines of the program, changed at random: each is taken, or refused in one line. Applications load their input, and do
-// not run.
+// Command lines of the program, changed at random: each is taken, or refused in one line. Applications load their
+// input, and do not run.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "background_extraction/app.hpp"
+#include "bfs/app.hpp"
 #include "black_scholes/app.hpp"
 #include "blast/app.hpp"
 #include "cli/commands.hpp"
@@ -73,6 +74,7 @@ Apps all_apps() {
         reyes::make_app, rasterization::make_app, background_extraction::make_app, nqueens::make_app,
         black_scholes::make_app, blast::make_app, region_sum::make_app, taxi::make_app, spectrum::make_app,
         kmeans::make_app})
+                          region_sum::make_app, taxi::make_app, spectrum::make_app, bfs::make_app})
     apps.push_back(std::make_unique<Loads>(make()));
   return apps;
 }

@@ -1,0 +1,60 @@
+// What runs on the device: levels, and how edges lower them.
+//
+// A level only falls: by an atomic minimum, to one more than that of a vertex at the edge's other end. Whoever lowers
+// one puts a visit of the vertex, so the last of its visits has its final level. When all visits are done, no edge
+// could lower anything: levels are the lengths of shortest paths, whatever the order.
+#pragma once
+#include <cstdint>
+#include <hiway/memory.hpp>
+
+#include "bfs/summary.hpp"
+#include "hiway/config.hpp"
+#include "hiway/machine/machine.hpp"
+
+namespace bfs {
+
+using Level = hiway::Word<std::uint32_t>;
+
+/// Edges `first` to `last` of a vertex are to be followed.
+struct Visit {
+  std::uint32_t vertex;
+  std::uint32_t level;
+  std::uint32_t first;
+  std::uint32_t last;
+};
+
+/// A graph on the device.
+struct Edges {
+  std::uint32_t const* first;
+  std::uint32_t const* targets;
+
+  HIWAY_DEVICE Visit visit_of(std::uint32_t vertex, std::uint32_t level) const {
+    return {vertex, level, first[vertex], first[vertex + 1]};
+  }
+};
+
+/// Lowers what the visit's edges lead to, and calls `lowered(vertex, level)` for each that was higher.
+template <class Machine, class Lowered>
+HIWAY_DEVICE inline void follow(Machine m, Edges const& edges, Level* levels, Visit const& visit,
+                                Lowered const& lowered) {
+  std::uint32_t const level = visit.level + 1;
+  for (std::uint32_t e = visit.first; e < visit.last; ++e) {
+    std::uint32_t const vertex = edges.targets[e];
+    if (m.load(levels[vertex], hiway::Order::relaxed) <= level) continue;  // most edges need no atomic minimum
+    if (m.fetch_min(levels[vertex], level, hiway::Order::relaxed) > level) lowered(vertex, level);
+  }
+}
+
+/// Nothing is reached but `source`.
+struct Clear {
+  hiway::View<Level> levels;
+  std::uint32_t source;
+  HIWAY_DEVICE void operator()() const {
+    hiway::anywhere([&](auto m) {
+      for (std::size_t v = m.thread_index(); v < levels.size; v += m.thread_count())
+        levels[v].bits = v == source ? 0 : unreached;
+    });
+  }
+};
+
+}  // namespace bfs
