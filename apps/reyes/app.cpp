@@ -1,5 +1,7 @@
 #include "reyes/app.hpp"
 
+#include <algorithm>
+#include <hiway/cpus.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,7 +22,7 @@ class Reyes final : public cli::App {
  public:
   std::string name() const override { return "reyes"; }
   std::string summary() const override {
-    return "pictures of curved surfaces (patches split on the CPU; diced, shaded and resolved on the GPU)";
+    return "pictures of curved surfaces (patches split, diced, shaded and resolved on the GPU)";
   }
   std::vector<std::string> methods() const override { return {"hiway", "baseline", "reference"}; }
 
@@ -29,8 +31,14 @@ class Reyes final : public cli::App {
     command.add_option("--width", width_, "of a picture, in pixels (320)").type_name("N");
     command.add_option("--height", height_, "(180)").type_name("N");
     command.add_option("--pictures", pictures_wanted_, "of a stream that turns (1)").type_name("N");
-    command.add_option("--form", form_, "method hiway: dice and shade in one kernel, or each in its own (group)")
+    command.add_option("--split", split_, "method hiway: who splits, the GPU or CPU threads (gpu)")
+        .type_name("gpu|cpu");
+    command.add_option("--form", form_, "method hiway: stages of the GPU in one kernel, or in several (group)")
         .type_name("group|stages");
+    command.add_option("--blocks", blocks_, "method hiway: of each kernel that splits, dices or shades; 0: chosen (0)")
+        .type_name("N");
+    command.add_option("--collectors", collectors_, "method hiway: CPU threads that take the pictures; 0: chosen (0)")
+        .type_name("N");
     command.add_flag("--kernels-only", kernels_only_,
                      "method baseline: measures its kernels, from leaves that are there");
     command.add_option("--out", out_, "writes the last picture").type_name("FILE.png|FILE.ppm");
@@ -46,6 +54,10 @@ class Reyes final : public cli::App {
     in_range("--height", height_, most_side);
     in_range("--pictures", pictures_wanted_, 100000);
     if (form_ != "group" && form_ != "stages") throw cli::BadInput{"--form: group or stages, not " + form_};
+    if (split_ != "gpu" && split_ != "cpu") throw cli::BadInput{"--split: gpu or cpu, not " + split_};
+    if (blocks_ < 0 || blocks_ > 65536) throw cli::BadInput{"--blocks must be 0 to 65536: " + std::to_string(blocks_)};
+    if (collectors_ < 0 || collectors_ > 64)
+      throw cli::BadInput{"--collectors must be 0 to 64: " + std::to_string(collectors_)};
     if (!out_.empty()) {
       picture::require_known_kind("--out", out_);
       cli::require_writable("--out", out_);
@@ -78,10 +90,9 @@ class Reyes final : public cli::App {
       if (request.verify && oracle_) right = right && pictures_ == oracle_pictures_;
       request.job.ran();
     };
-    std::vector<Measurement> const runs =
-        method == "hiway"      ? run_hiway(problem_, job, form_ == "group" ? Form::group : Form::stages, pictures_)
-        : method == "baseline" ? run_baseline(problem_, job, kernels_only_, pictures_)
-                               : run_reference(problem_, job, pictures_);
+    std::vector<Measurement> const runs = method == "hiway"      ? run_hiway(problem_, job, options(), pictures_)
+                                          : method == "baseline" ? run_baseline(problem_, job, kernels_only_, pictures_)
+                                                                 : run_reference(problem_, job, pictures_);
     if (is_reference && !oracle_) {
       oracle_ = runs.front().summary;
       oracle_pictures_ = pictures_;
@@ -106,9 +117,17 @@ class Reyes final : public cli::App {
     return out;
   }
 
-  std::string graph(std::string const& device) override { return hiway_graph(device); }
+  std::string graph(std::string const& device) override { return hiway_graph(device, options()); }
 
  private:
+  [[nodiscard]] Options options() const {
+    // With the split on the GPU the CPU has nothing else to do.
+    unsigned const chosen = split_ == "gpu" ? std::clamp(hiway::available_cpus() / 2, 2U, 6U) : 2U;
+    return {.form = form_ == "group" ? Form::group : Form::stages,
+            .splitter = split_ == "gpu" ? Splitter::gpu : Splitter::cpu,
+            .blocks = static_cast<unsigned>(blocks_),
+            .collectors = collectors_ == 0 ? chosen : static_cast<unsigned>(collectors_)};
+  }
   [[nodiscard]] picture::Picture last_picture() const {
     picture::Picture p{problem_.view.width, problem_.view.height, {}};
     for (std::uint32_t const colour : pictures_.back()) {
@@ -122,6 +141,9 @@ class Reyes final : public cli::App {
   std::int64_t height_ = 180;
   std::int64_t pictures_wanted_ = 1;
   std::string form_ = "group";
+  std::string split_ = "gpu";
+  std::int64_t blocks_ = 0;
+  std::int64_t collectors_ = 0;
   bool kernels_only_ = false;
   std::string out_;
   Problem problem_;

@@ -1,5 +1,6 @@
-// Method baseline: picture by picture, as Hetero-Mark's authors write it. All CPU threads split; whoever has a chunk of leaves
-// copies it and launches a kernel for each stage, while the others go on; when all are done, the picture is copied back.
+// Method baseline: picture by picture, as Hetero-Mark's authors write it. All CPU threads split; whoever has a chunk of
+// leaves copies it and launches a kernel for each stage, while the others go on; when all are done, the picture is
+// copied back.
 #include <algorithm>
 #include <atomic>
 #include <barrier>
@@ -149,8 +150,7 @@ class Painter {
   static Splits most_of_a_picture(Problem const& problem) {
     Splits most;
     for (Patches const& patches : problem.pictures) {
-      Splits of_picture;
-      for (Patch const& patch : patches) split(problem.view, patch, 0, 0, 0, of_picture, nobody, nobody);
+      Splits const of_picture = splits_of(problem.view, patches);
       most.dice = std::max(most.dice, of_picture.dice);
       most.grids = std::max(most.grids, of_picture.grids);
     }

@@ -1,57 +1,38 @@
-// Method hiway: all stages at the same time, and of all pictures of the stream.
+// Method hiway: all stages at the same time, and of all pictures of the stream. split runs on the GPU, in a cycle:
+//
+//                       +-halves-+
+//                       v        |
+//   begin (CPU) -> split (GPU) --+-Leaf-> dice -Grid-> shade -Finished-> resolve -Strip-> collect (CPU)
+//                       |         (one kernel on the GPU)                 ^   ^  |
+//                       +--Finished: nothing of a picture is seen---------+   +--+ StripTask
+//
+// or on CPU threads:
 //
 //   begin (CPU) -> split (CPU) -Leaf-> dice -Grid-> shade -Finished-> resolve -Strip-> collect (CPU)
 //                  ^   |   |          (one kernel on the GPU)         ^   ^  |
 //                  +---+   +-Whole------------------------------------+   +--+ StripTask
 //
-// Nobody knows how many grids a picture has before its last patch is split. So shade counts a picture's grids up, split's Whole
-// counts them down by how many there are, and whoever comes to 0 has the last one: the picture is finished.
+// Nobody knows how many grids a picture has before its last patch is split. On the GPU a picture's word counts what is
+// open of it: patches to be split and grids to be shaded. It begins with the patches; who makes several of one counts
+// them before they can be got. On the CPU patches are counted there: so shade counts a picture's grids up, and split's
+// Whole counts them down by how many there are. Either way whoever comes to 0 has the last one: the picture is
+// finished.
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <hiway/cpus.hpp>
 #include <hiway/pipeline.hpp>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "cli/bad_input.hpp"
+#include "reyes/gpu_stages.hpp"
 #include "reyes/methods.hpp"
 
 namespace reyes {
-
-/// A patch that is to be split.
-struct PatchTask {
-  Patch patch;
-  std::uint32_t picture;
-  std::uint32_t splits;
-};
-/// All patches of a picture are split.
-struct Whole {
-  std::uint32_t picture;
-  std::uint32_t grids;
-};
-struct Finished {
-  std::uint32_t picture;
-};
-struct StripTask {
-  std::uint32_t picture;
-  std::uint32_t strip;
-};
-/// Some of a picture's colours, on their way to the CPU.
-struct Strip {
-  static constexpr std::uint32_t most = 4096 - 4;
-  std::uint32_t picture;
-  std::uint32_t first;
-  std::uint32_t count;
-  std::uint32_t unused;  ///< colours begin where 16 bytes do
-  std::uint32_t colours[most];
-};
-
-/// What is counted of a picture on the GPU: points << 32, and grids in the lower half, modulo 2^32. Whoever brings the lower half
-/// back to 0 carries one into the points; where there are no grids, nothing moves.
-using Progress = hiway::Word<std::uint64_t>;
-/// Of a picture. A grid owns 9 points at most, so that its points, and the carry, fit into 32 bits, and its grids anyway.
-inline constexpr std::uint64_t most_grids = 0xfffffffeU / 9;
 
 /// Counts of pictures, on the CPU.
 struct Books {
@@ -110,7 +91,7 @@ struct Split {
         m.fetch_add(grids, done.grids, hiway::Order::relaxed);
         if (m.fetch_add(patches, ~0U, hiway::Order::acq_rel) == 1) {
           std::uint64_t const in_all = m.load(grids, hiway::Order::relaxed);
-          if (in_all > most_grids) in.fail_h("a picture has more points than can be counted");
+          if (in_all > most_grids) in.fail_h(too_many_points);
           whole.put_h({task.picture, static_cast<std::uint32_t>(in_all)});
         }
       });
@@ -119,90 +100,6 @@ struct Split {
       m.fetch_add(books->split, all.split, hiway::Order::relaxed);
       m.fetch_add(books->dice, all.dice, hiway::Order::relaxed);
     });
-  }
-};
-
-struct Dice {
-  HIWAY_DEVICE void operator()(Leaf const& leaf, hiway::Inlet<Grid> out) const {
-    for (std::uint32_t k = 0; k < leaf.grids(); ++k) out.put_d(dice(leaf, k));
-  }
-};
-
-/// Counts `points` and `grids` (which may be negative) of a picture; true for whoever brings the last. Then all that the others
-/// showed before they counted can be seen: each releases it here, and the last acquires.
-template <class Machine>
-HIWAY_DEVICE inline bool is_finished(Machine m, Progress& progress, std::uint64_t points, std::int64_t grids) {
-  std::uint64_t const more = (points << 32) + static_cast<std::uint32_t>(grids);
-  return static_cast<std::uint32_t>(m.fetch_add(progress, more, hiway::Order::acq_rel) + more) == 0;
-}
-
-struct Shade {
-  View view;
-  picture::Pixel* pixels;
-  Progress* progress;
-  HIWAY_DEVICE void operator()(Grid const& grid, hiway::Inlet<Finished> finished) const {
-    hiway::anywhere([&](auto m) {
-      shade(m, view, grid, pixels + std::size_t{grid.picture} * view.pixels());
-      if (is_finished(m, progress[grid.picture], grid.owned, 1)) finished.put_d({grid.picture});
-    });
-  }
-};
-
-/// A warp cuts a finished picture into strips, or sends one and clears its part of the depth buffer for the next run.
-struct Resolve {
-  View view;
-  picture::Pixel* pixels;
-  Progress* progress;
-
-  HIWAY_DEVICE void operator()(hiway::Outlet<Whole> whole, hiway::Outlet<Finished> finished,
-                               hiway::Outlet<StripTask> tasks, hiway::Inlet<StripTask> more,
-                               hiway::Inlet<Strip> out) const {
-    hiway::anywhere([&](auto m) {
-      while (m.ballot(m.lanes(), tasks.is_terminate()) == 0) {
-        StripTask task{};
-        if (tasks.get_warp(task)) {
-          out.put_in_place_warp([&](Strip& strip) { fill(m, task, strip); });
-          tasks.end_task_warp();
-          continue;
-        }
-        Finished one{};
-        if (finished.get_warp(one)) {
-          cut(m, one.picture, more);
-          finished.end_task_warp();
-        }
-        Whole all{};
-        if (whole.get_warp(all)) {
-          std::uint32_t last = 0;
-          if (m.lane() == 0) last = is_finished(m, progress[all.picture], 0, -std::int64_t{all.grids}) ? 1 : 0;
-          m.sync_warp(
-              m.lanes());  // a shuffle orders nothing: the tasks that other lanes put come behind what lane 0 acquired
-          if (m.shuffle(m.lanes(), last, 0) != 0) cut(m, all.picture, more);
-          whole.end_task_warp();
-        }
-      }
-    });
-  }
-
- private:
-  template <class Machine>
-  HIWAY_DEVICE void cut(Machine m, std::uint32_t picture, hiway::Inlet<StripTask> const& more) const {
-    std::uint32_t const strips = (view.pixels() + Strip::most - 1) / Strip::most;
-    for (std::uint32_t i = m.lane(); i < strips; i += m.count(m.lanes())) more.put({picture, i});
-  }
-  template <class Machine>
-  HIWAY_DEVICE void fill(Machine m, StripTask const& task, Strip& strip) const {
-    std::uint32_t const first = task.strip * Strip::most;
-    std::uint32_t const count = view.pixels() - first < Strip::most ? view.pixels() - first : Strip::most;
-    if (m.lane() == 0) {
-      strip.picture = task.picture;
-      strip.first = first;
-      strip.count = count;
-    }
-    picture::Pixel* const from = pixels + std::size_t{task.picture} * view.pixels() + first;
-    for (std::uint32_t i = m.lane(); i < count; i += m.count(m.lanes())) {
-      strip.colours[i] = picture::colour_of(m.load(from[i], hiway::Order::relaxed), background);
-      m.store(from[i], picture::nothing, hiway::Order::relaxed);
-    }
   }
 };
 
@@ -219,8 +116,10 @@ struct Collect {
 
 class Stream {
  public:
-  Stream(Problem const& problem, Job const& job, Form form, Pictures& pictures)
+  Stream(Problem const& problem, Job const& job, Options const& options, Pictures& pictures)
       : problem_(problem),
+        options_(options),
+        emulated_(job.device == "simt"),
         pictures_(pictures),
         books_(problem.pictures.size()),
         pipe_(job.pipeline()),
@@ -228,8 +127,80 @@ class Stream {
         progress_(pipe_.create_buffer<Progress>(problem.pictures.size())) {
     std::vector<picture::Pixel> const clear(problem.view.pixels(), picture::Pixel{picture::nothing});
     for (std::size_t i = 0; i < problem.pictures.size(); ++i) pixels_.copy_in(clear, i * clear.size());
-    cli::Scheme const& scheme = job.scheme;
-    using hiway::Direction;
+    if (options.splitter == Splitter::gpu) {
+      split_on_gpu(job.scheme);
+    } else {
+      split_on_cpu(job.scheme);
+    }
+  }
+  Stream(Stream const&) = delete;
+  Stream& operator=(Stream const&) = delete;
+
+  void prepare() { pipe_.prepare(); }
+  Measurement run() {
+    std::vector<Progress> progress(progress_.size());
+    if (options_.splitter == Splitter::gpu) {
+      for (std::size_t i = 0; i < progress.size(); ++i) progress[i].bits = problem_.pictures[i].size();
+    }
+    progress_.copy_in(progress);
+    books_.split.bits = 0;
+    books_.dice.bits = 0;
+    for (Colours& colours : pictures_)
+      std::ranges::fill(colours, ~0U);  // no colour: a strip that does not come is seen
+    hiway::RunReport report = pipe_.run();
+    progress_.copy_out(progress);
+    Measurement measured;
+    measured.summary = {books_.split.bits, books_.dice.bits, 0, checksum(pictures_)};
+    if (options_.splitter == Splitter::gpu) {
+      measured.summary.split = done(report, "patches") + done(report, "halves");
+      measured.summary.dice = done(report, "leaves");
+    }
+    for (Progress const& p : progress) measured.summary.shade += p.bits >> 32;
+    cli::take_report(measured, std::move(report));
+    return measured;
+  }
+  [[nodiscard]] std::string graph() const { return pipe_.graph(); }
+
+ private:
+  using Direction = hiway::Direction;
+
+  // How many blocks: a multiprocessor holds two of those that split or dice and five of resolve's, for their registers.
+  void split_on_gpu(cli::Scheme const& scheme) {
+    using hiway::from;
+    using hiway::into;
+    Splits all;
+    std::size_t patches = 0;
+    for (Patches const& of_picture : problem_.pictures) {
+      Splits const splits = splits_of(problem_.view, of_picture);
+      if (splits.grids > most_grids) throw cli::BadInput{std::string("--split gpu: ") + too_many_points};
+      all += splits;
+      patches += of_picture.size();
+    }
+    // As many as there are leaves, and patches that nobody sees, may be there at once.
+    std::size_t const at_once = (all.split + patches) / 2;
+    auto& tasks = pipe_.create_tunnel<PatchTask>("patches", Direction::cpu_to_gpu, scheme.tunnel());
+    auto& halves = pipe_.create_tunnel<PatchTask>("halves", Direction::gpu_to_gpu, scheme.tunnel(room_for(at_once)));
+    auto& leaves = pipe_.create_tunnel<Leaf>("leaves", Direction::gpu_to_gpu, scheme.tunnel(room_for(all.dice)));
+    auto& grids = pipe_.create_tunnel<Grid>("grids", Direction::gpu_to_gpu, scheme.tunnel(room_for(all.grids)));
+    auto& finished = pipe_.create_tunnel<Finished>("finished", Direction::gpu_to_gpu, scheme.tunnel());
+    Progress* const progress = progress_.view().data;
+    pipe_.add_cpu_stage("begin", BeginPictures{&problem_, &books_}, into(tasks));
+    SplitInCycle const split{problem_.view, progress};
+    Shade const shade{problem_.view, pixels_.view().data, progress, -1};
+    auto const dice_spec = hiway::stage("dice", Dice{}, from(leaves), into(grids));
+    auto const shade_spec = hiway::stage("shade", shade, from(grids), into(finished));
+    if (options_.form == Form::group) {
+      pipe_.add_gpu_group("split, dice and shade", grid(options_.blocks, 224),
+                          hiway::stage("split", split, from(tasks, halves), into(halves, leaves, finished)), dice_spec,
+                          shade_spec);
+    } else {
+      pipe_.add_gpu_stage("split", split, from(tasks, halves), into(halves, leaves, finished),
+                          grid(options_.blocks, 88));
+      pipe_.add_gpu_group("dice and shade", grid(options_.blocks, 136), dice_spec, shade_spec);
+    }
+    send_back(scheme, from(finished, strip_tasks(scheme)));
+  }
+  void split_on_cpu(cli::Scheme const& scheme) {
     using hiway::from;
     using hiway::into;
     auto& tasks =
@@ -238,74 +209,75 @@ class Stream {
     auto& whole = pipe_.create_tunnel<Whole>("whole", Direction::cpu_to_gpu, scheme.tunnel());
     auto& grids = pipe_.create_tunnel<Grid>("grids", Direction::gpu_to_gpu, scheme.tunnel({.capacity_items = 65536}));
     auto& finished = pipe_.create_tunnel<Finished>("finished", Direction::gpu_to_gpu, scheme.tunnel());
-    auto& strip_tasks =
-        pipe_.create_tunnel<StripTask>("strip tasks", Direction::gpu_to_gpu, scheme.tunnel({.capacity_items = 4096}));
-    auto& strips = pipe_.create_tunnel<Strip>("strips", Direction::gpu_to_cpu, scheme.tunnel({.capacity_items = 512}));
-
-    bool const emulated = job.device == "simt";
-    auto const grid = [&](unsigned blocks, unsigned threads) {
-      return hiway::GpuStageOptions{.blocks = emulated ? 1U : blocks, .threads_per_block = emulated ? 32U : threads};
-    };
     // Four are left to the library's monitors, to begin and to collect.
     unsigned const threads = std::max(5U, hiway::available_cpus()) - 4;
-    picture::Pixel* const pixels = pixels_.view().data;
-    Progress* const progress = progress_.view().data;
     pipe_.add_cpu_stage("begin", BeginPictures{&problem_, &books_}, into(tasks));
-    pipe_.add_cpu_stage("split", Split{problem.view, &books_}, from(tasks), into(tasks, leaves, whole),
+    pipe_.add_cpu_stage("split", Split{problem_.view, &books_}, from(tasks), into(tasks, leaves, whole),
                         {.threads = threads});
-    if (form == Form::group) {
-      pipe_.add_gpu_group("dice and shade", grid(236, 128), hiway::stage("dice", Dice{}, from(leaves), into(grids)),
-                          hiway::stage("shade", Shade{problem.view, pixels, progress}, from(grids), into(finished)));
+    Shade const shade{problem_.view, pixels_.view().data, progress_.view().data, 1};
+    if (options_.form == Form::group) {
+      pipe_.add_gpu_group("dice and shade", grid(options_.blocks, 236),
+                          hiway::stage("dice", Dice{}, from(leaves), into(grids)),
+                          hiway::stage("shade", shade, from(grids), into(finished)));
     } else {
-      pipe_.add_gpu_stage("dice", Dice{}, from(leaves), into(grids), grid(132, 128));
-      pipe_.add_gpu_stage("shade", Shade{problem.view, pixels, progress}, from(grids), into(finished), grid(132, 128));
+      pipe_.add_gpu_stage("dice", Dice{}, from(leaves), into(grids), grid(options_.blocks, 132));
+      pipe_.add_gpu_stage("shade", shade, from(grids), into(finished), grid(options_.blocks, 132));
     }
-    pipe_.add_gpu_stage("resolve", Resolve{problem.view, pixels, progress}, from(whole, finished, strip_tasks),
-                        into(strip_tasks, strips), grid(66, 128));
-    pipe_.add_cpu_stage("collect", Collect{&pictures_}, from(strips), {.threads = 2});
+    send_back(scheme, from(whole, finished, strip_tasks(scheme)));
   }
-  Stream(Stream const&) = delete;
-  Stream& operator=(Stream const&) = delete;
 
-  void prepare() { pipe_.prepare(); }
-  Measurement run() {
-    progress_.copy_in(std::vector<Progress>(progress_.size()));
-    books_.split.bits = 0;
-    books_.dice.bits = 0;
-    for (Colours& colours : pictures_)
-      std::ranges::fill(colours, ~0U);  // no colour: a strip that does not come is seen
-    hiway::RunReport report = pipe_.run();
-    std::vector<Progress> progress(progress_.size());
-    progress_.copy_out(progress);
-    Measurement measured;
-    measured.summary = {books_.split.bits, books_.dice.bits, 0, checksum(pictures_)};
-    for (Progress const& p : progress) measured.summary.shade += p.bits == 0 ? 0 : (p.bits >> 32) - 1;
-    cli::take_report(measured, std::move(report));
-    return measured;
+  hiway::Tunnel<StripTask>& strip_tasks(cli::Scheme const& scheme) {
+    strip_tasks_ =
+        &pipe_.create_tunnel<StripTask>("strip tasks", Direction::gpu_to_gpu, scheme.tunnel({.capacity_items = 4096}));
+    return *strip_tasks_;
   }
-  [[nodiscard]] std::string graph() const { return pipe_.graph(); }
+  /// From finished pictures to their colours on the CPU.
+  template <class From>
+  void send_back(cli::Scheme const& scheme, From ends) {
+    auto& strips = pipe_.create_tunnel<Strip>("strips", Direction::gpu_to_cpu, scheme.tunnel({.capacity_items = 512}));
+    pipe_.add_gpu_stage("resolve", Resolve{problem_.view, pixels_.view().data, progress_.view().data}, ends,
+                        hiway::into(*strip_tasks_, strips), grid(0, 66));
+    pipe_.add_cpu_stage("collect", Collect{&pictures_}, hiway::from(strips), {.threads = options_.collectors});
+  }
 
- private:
+  /// `asked`: blocks; 0: `chosen`.
+  [[nodiscard]] hiway::GpuStageOptions grid(unsigned asked, unsigned chosen) const {
+    if (emulated_) return {.blocks = 1, .threads_per_block = 32};
+    return {.blocks = asked == 0 ? chosen : asked, .threads_per_block = 128};
+  }
+  /// So that `items` at once have a place, in the ring or in its pool.
+  [[nodiscard]] static hiway::TunnelConfig room_for(std::size_t items) {
+    return {.capacity_items = std::clamp(std::bit_ceil(items), std::size_t{1024}, std::size_t{65536}),
+            .spill_items = std::max<std::size_t>(1, items)};
+  }
+  /// Tasks of a tunnel.
+  [[nodiscard]] static std::uint64_t done(hiway::RunReport const& report, std::string_view tunnel) {
+    return std::ranges::find(report.tunnels, tunnel, &hiway::TunnelReport::name)->finished;
+  }
+
   Problem const& problem_;
+  Options options_;
+  bool emulated_;
   Pictures& pictures_;
   Books books_;
   hiway::Pipeline pipe_;
   hiway::Buffer<picture::Pixel>& pixels_;
   hiway::Buffer<Progress>& progress_;
+  hiway::Tunnel<StripTask>* strip_tasks_ = nullptr;
 };
 
 }  // namespace
 
-std::vector<Measurement> run_hiway(Problem const& problem, Job const& job, Form form, Pictures& pictures) {
-  Stream stream{problem, job, form, pictures};
+std::vector<Measurement> run_hiway(Problem const& problem, Job const& job, Options const& options, Pictures& pictures) {
+  Stream stream{problem, job, options, pictures};
   stream.prepare();
   return cli::repeated(job, [&] { return stream.run(); });
 }
 
-std::string hiway_graph(std::string const& device) {
+std::string hiway_graph(std::string const& device, Options const& options) {
   Pictures pictures(1, Colours(4));
   Problem const problem{{Patches(1)}, View{2, 2}};
-  return Stream{problem, {.device = device}, Form::group, pictures}.graph();
+  return Stream{problem, {.device = device}, options, pictures}.graph();
 }
 
 }  // namespace reyes

@@ -14,11 +14,22 @@ namespace reyes {
 
 using cli::Job;
 
-/// Where dice and shade run: group: in one persistent kernel; stages: each in its own.
+/// How the GPU's stages but the last run. group: in one persistent kernel. stages: where the GPU splits, split in one,
+/// dice and shade in another; else each in its own.
 enum class Form : std::uint8_t { group, stages };
+/// Who splits: the GPU, in a cycle, as the paper has it; or CPU threads.
+enum class Splitter : std::uint8_t { gpu, cpu };
 
-/// One run. seconds: from the patches to the pictures' colours in CPU memory; the patches' turning, allocation and kernel
-/// loading excluded.
+/// Of method hiway.
+struct Options {
+  Form form = Form::group;
+  Splitter splitter = Splitter::gpu;
+  unsigned blocks = 0;      ///< of each kernel that splits, dices or shades; 0: chosen
+  unsigned collectors = 2;  ///< CPU threads that take the pictures' strips
+};
+
+/// One run. seconds: from the patches to the pictures' colours in CPU memory; the patches' turning, allocation and
+/// kernel loading excluded.
 struct Measurement {
   Summary summary;
   double seconds = 0;
@@ -30,13 +41,15 @@ struct Measurement {
 /// The pictures of the last run, one for each of the problem's.
 using Pictures = std::vector<Colours>;
 
-/// hiway: split on CPU threads, dice and shade on the GPU, all at the same time, and of all pictures.
-std::vector<Measurement> run_hiway(Problem const& problem, Job const& job, Form form, Pictures& pictures);
+/// hiway: split on the GPU or on CPU threads, dice and shade on the GPU, all at the same time, and of all pictures.
+/// *Throws* cli::BadInput where a picture has more points than can be counted.
+std::vector<Measurement> run_hiway(Problem const& problem, Job const& job, Options const& options, Pictures& pictures);
 /// The pipeline of hiway in dot.
-std::string hiway_graph(std::string const& device);
+std::string hiway_graph(std::string const& device, Options const& options);
 
-/// baseline: picture by picture; CPU threads split, each chunk of leaves is copied and given to a kernel for each stage while
-/// others are split. `kernels_only`: what is measured begins when the leaves are on the device, and ends before the way back.
+/// baseline: picture by picture; CPU threads split, each chunk of leaves is copied and given to a kernel for each stage
+/// while others are split. `kernels_only`: what is measured begins when the leaves are on the device, and ends before
+/// the way back.
 std::vector<Measurement> run_baseline(Problem const& problem, Job const& job, bool kernels_only, Pictures& pictures);
 
 /// reference: one thread, picture by picture, a leaf at a time.

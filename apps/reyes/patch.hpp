@@ -10,7 +10,8 @@ namespace reyes {
 
 using picture::Vec3;
 
-/// Control points, row by row: u goes along a row, v from row to row. Each coordinate by itself, for who does the same to all.
+/// Control points, row by row: u goes along a row, v from row to row. Each coordinate by itself, for who does the same
+/// to all.
 struct Patch {
   float x[16];
   float y[16];
@@ -21,9 +22,10 @@ struct Patch {
 
 enum class Along : std::uint8_t { u, v };
 
-/// Cuts four curves in the middle (de Casteljau): `step` from a point to the next of its curve, `line` from curve to curve.
+/// Cuts four curves in the middle (de Casteljau): `step` from a point to the next of its curve, `line` from curve to
+/// curve.
 template <int step, int line>
-inline void halve_curves(float const (&p)[16], float (&low)[16], float (&high)[16]) {
+HIWAY_DEVICE inline void halve_curves(float const (&p)[16], float (&low)[16], float (&high)[16]) {
   for (int k = 0; k < 4; ++k) {
     int const at = k * line;
     float const ab = 0.5F * (p[at] + p[at + step]);
@@ -43,13 +45,13 @@ inline void halve_curves(float const (&p)[16], float (&low)[16], float (&high)[1
   }
 }
 template <int step, int line>
-inline void halve_coordinates(Patch const& patch, Patch& low, Patch& high) {
+HIWAY_DEVICE inline void halve_coordinates(Patch const& patch, Patch& low, Patch& high) {
   halve_curves<step, line>(patch.x, low.x, high.x);
   halve_curves<step, line>(patch.y, low.y, high.y);
   halve_curves<step, line>(patch.z, low.z, high.z);
 }
 /// Cuts a patch in the middle.
-inline void halve(Patch const& patch, Along along, Patch& low, Patch& high) {
+HIWAY_DEVICE inline void halve(Patch const& patch, Along along, Patch& low, Patch& high) {
   if (along == Along::u) {
     halve_coordinates<1, 4>(patch, low, high);
   } else {
@@ -76,8 +78,8 @@ HIWAY_DEVICE inline Weights weights(float t) {
 HIWAY_DEVICE inline Vec3 weigh(Vec3 const (&points)[4], float const (&by)[4]) {
   return (by[0] * points[0] + by[1] * points[1]) + (by[2] * points[2] + by[3] * points[3]);
 }
-/// Where u and v are from 0 to 1. The normal is that of a point a little nearer the patch's middle: where an edge is but a
-/// point, there is none.
+/// Where u and v are from 0 to 1. The normal is that of a point a little nearer the patch's middle: where an edge is
+/// but a point, there is none.
 HIWAY_DEVICE inline SurfacePoint surface_point(Patch const& patch, float u, float v) {
   constexpr float edge = 1.0F / 64;
   Weights const wu = weights(u);

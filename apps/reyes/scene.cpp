@@ -120,4 +120,11 @@ Patches turned(Patches patches, std::uint32_t picture) {
   });
 }
 
+Splits splits_of(View const& view, Patches const& patches) {
+  constexpr auto nobody = [](auto&&...) {};
+  Splits all;
+  for (Patch const& patch : patches) split(view, patch, 0, 0, 0, all, nobody, nobody);
+  return all;
+}
+
 }  // namespace reyes

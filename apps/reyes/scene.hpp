@@ -18,11 +18,14 @@ Patches read_patches(std::string const& path);
 /// A teapot, which the program carries.
 Patches teapot();
 
-/// As the pictures show them: the height, z in files, is up; the middle of their box is at the origin; its longest side is
-/// 2.75. A single point, which has no side to be scaled, is only moved.
+/// As the pictures show them: the height, z in files, is up; the middle of their box is at the origin; its longest side
+/// is 2.75. A single point, which has no side to be scaled, is only moved.
 Patches placed(Patches patches);
 /// Seen a little from above; from picture to picture it turns by 12 degrees.
 Patches turned(Patches patches, std::uint32_t picture);
+
+/// What becomes of a picture's patches: how much room a method needs.
+Splits splits_of(View const& view, Patches const& patches);
 
 /// What is asked for.
 struct Problem {

@@ -1,11 +1,11 @@
 // The stage code of Reyes, of which every method on a device runs the same functions.
 //
-//   split   bounds a patch in the picture: one that nobody sees goes; a large one is halved, and its halves are split; a small
+//   split   bounds a patch in the picture: one that nobody sees goes; a large one is halved, and its halves are split;
+//   a small
 //           one is a leaf
 //   dice    cuts a leaf into micropolygons: grids of 2 x 2 of them, with their nine points
 //   shade   colours a grid's points and shows its micropolygons in the picture's depth buffer
 #pragma once
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -42,9 +42,10 @@ struct Bound {
   std::uint8_t sides_v = 0;
 };
 
-/// How many micropolygons a leaf of this extent has in a direction. More than two only where a patch is not halved again.
-inline std::uint8_t sides_for(float extent) {
-  unsigned const least = static_cast<unsigned>(std::ceil(std::min(extent, 4096.0F) / longest_extent)) + 1;
+/// How many micropolygons a leaf of this extent has in a direction. More than two only where a patch is not halved
+/// again.
+HIWAY_DEVICE inline std::uint8_t sides_for(float extent) {
+  unsigned const least = static_cast<unsigned>(std::ceil((extent < 4096.0F ? extent : 4096.0F) / longest_extent)) + 1;
   unsigned sides = 2;
   while (sides < least && sides < most_sides) sides *= 2;
   return static_cast<std::uint8_t>(sides);
@@ -54,28 +55,29 @@ struct Range {
   float least;
   float most;
 };
-inline Range least_and_most(float const (&values)[16]) {
+HIWAY_DEVICE inline Range least_and_most(float const (&values)[16]) {
   Range range{values[0], values[0]};
-  for (float const v : values) range = {std::min(range.least, v), std::max(range.most, v)};
+  for (float const v : values) range = {v < range.least ? v : range.least, range.most < v ? v : range.most};
   return range;
 }
 /// Of four lines through four points each: `step` from a point to the next of its line, `line` from line to line.
 template <int step, int line>
-inline float longest_line(float const (&x)[16], float const (&y)[16]) {
-  float lengths[4];
+HIWAY_DEVICE inline float longest_line(float const (&x)[16], float const (&y)[16]) {
+  float longest = 0;
   for (int k = 0; k < 4; ++k) {
     auto const piece = [&](int i) {
       float const across = x[i] - x[i + step];
       float const down = y[i] - y[i + step];
       return std::sqrt(across * across + down * down);
     };
-    lengths[k] = piece(k * line) + piece(k * line + step) + piece(k * line + 2 * step);
+    float const length = piece(k * line) + piece(k * line + step) + piece(k * line + 2 * step);
+    longest = k == 0 || longest < length ? length : longest;
   }
-  return std::max({lengths[0], lengths[1], lengths[2], lengths[3]});
+  return longest;
 }
 
 /// Bounds a patch that has been halved `splits` times to get here.
-inline Bound bound(View const& view, Patch const& patch, unsigned splits) {
+HIWAY_DEVICE inline Bound bound(View const& view, Patch const& patch, unsigned splits) {
   // One after another, and each for all points: compilers do four at once.
   float x[16], y[16], depth[16];
   for (int i = 0; i < 16; ++i) {
@@ -118,7 +120,7 @@ struct Splits {
 };
 
 /// A patch that is small enough.
-struct Leaf {
+struct alignas(16) Leaf {
   Patch patch;
   std::uint32_t picture;
   std::uint8_t sides_u;
@@ -127,8 +129,8 @@ struct Leaf {
   [[nodiscard]] HIWAY_DEVICE std::uint32_t grids() const { return sides_u / 2U * (sides_v / 2U); }
 };
 
-/// Bounds a patch, and calls `leaf(Leaf const&)` if it is one. Halves that have been halved `at_once` times or more are split
-/// here, depth first, to their leaves; others go to `part(Patch const&, splits)`, for who splits them later.
+/// Bounds a patch, and calls `leaf(Leaf const&)` if it is one. Halves that have been halved `at_once` times or more are
+/// split here, depth first, to their leaves; others go to `part(Patch const&, splits)`, for who splits them later.
 template <class Part, class ToLeaf>
 void split(View const& view, Patch const& patch, std::uint32_t picture, unsigned splits, unsigned at_once, Splits& done,
            Part const& part, ToLeaf const& leaf) {
@@ -154,7 +156,7 @@ void split(View const& view, Patch const& patch, std::uint32_t picture, unsigned
 }
 
 /// 2 x 2 micropolygons of a leaf.
-struct Grid {
+struct alignas(16) Grid {
   static constexpr unsigned side = 2;
   SurfacePoint points[9];  ///< row by row
   std::uint32_t picture;
@@ -194,8 +196,8 @@ HIWAY_DEVICE inline Vec3 shine(SurfacePoint const& p) {
   return (0.12F + 0.8F * diffuse) * Vec3{0.85F, 0.62F, 0.36F} + 0.4F * gloss * Vec3{1, 1, 1};
 }
 
-/// Whether the middle of a pixel lies in a triangle, edges included: neighbours that share an edge leave no gap (but where
-/// rounding, of the 2^-24th part, finds the middle outside of both), and the nearer of them wins.
+/// Whether the middle of a pixel lies in a triangle, edges included: neighbours that share an edge leave no gap (but
+/// where rounding, of the 2^-24th part, finds the middle outside of both), and the nearer of them wins.
 struct Triangle {
   Spot a, b, c;
   HIWAY_DEVICE static float side(Spot const& p, Spot const& q, float x, float y) {

@@ -1,5 +1,5 @@
-// Reyes: patches and their halves, what becomes of a patch, micropolygons and pixels, files, and that each method draws the same
-// pictures.
+// Reyes: patches and their halves, what becomes of a patch, micropolygons and pixels, files, and that each method draws
+// the same pictures.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -338,9 +338,12 @@ Summary compare(Problem const& problem, Pictures& expected) {
     for (Measurement const& run : method()) EXPECT_EQ(run.summary, oracle);
     EXPECT_EQ(runs, 2);
   };
-  for (Form const form : {Form::group, Form::stages}) {
-    SCOPED_TRACE(form == Form::group ? "group" : "stages");
-    all_are_right([&] { return run_hiway(problem, job, form, pictures); });
+  for (Splitter const splitter : {Splitter::gpu, Splitter::cpu}) {
+    for (Form const form : {Form::group, Form::stages}) {
+      SCOPED_TRACE(std::string(form == Form::group ? "group" : "stages") +
+                   (splitter == Splitter::gpu ? ", split on the GPU" : ", split on the CPU"));
+      all_are_right([&] { return run_hiway(problem, job, {form, splitter}, pictures); });
+    }
   }
   for (bool const kernels_only : {false, true}) {
     SCOPED_TRACE(kernels_only ? "kernels only" : "baseline");
@@ -379,7 +382,8 @@ TEST(ReyesMethods, ClearDepthBuffersForTheNextRun) {
     std::swap(problem.pictures[0], problem.pictures[1]);
     std::swap(expected[0], expected[1]);
   };
-  EXPECT_EQ(run_hiway(problem, job, Form::group, pictures).size(), 3U);
+  for (Splitter const splitter : {Splitter::gpu, Splitter::cpu})
+    EXPECT_EQ(run_hiway(problem, job, {.splitter = splitter}, pictures).size(), 3U);
   EXPECT_EQ(run_baseline(problem, job, false, pictures).size(), 3U);
 }
 TEST(ReyesMethods, EndWhereNothingIsSeen) {
@@ -411,15 +415,35 @@ TEST(ReyesMethods, DrawLeavesOfManyGrids) {
   Summary const summary = compare(problem, expected);
   EXPECT_GT(summary.shade, 9 * summary.dice);
 }
-TEST(ReyesMethods, SendAPictureInSeveralStrips) {
-  Pictures pictures(1, Colours(128 * 96));
-  Measurement const run = run_hiway(of_teapots(128, 96, 1), {.device = "simt"}, Form::group, pictures).front();
-  std::vector<std::pair<std::string, std::uint64_t>> items;
-  for (hiway::TunnelReport const& tunnel : run.tunnels) items.emplace_back(tunnel.name, tunnel.items);
-  for (auto const& [name, expected] :
-       {std::pair{"whole", std::uint64_t{1}}, {"leaves", run.summary.dice}, {"strips", 4}})
-    EXPECT_EQ(std::ranges::count(items, std::pair{std::string{name}, expected}), 1)
-        << name;  // 12288 pixels, 4092 a strip
+TEST(ReyesMethods, PutHalvesBackAndSendAPictureInSeveralStrips) {
+  for (Splitter const splitter : {Splitter::gpu, Splitter::cpu}) {
+    Pictures pictures(1, Colours(128 * 96));
+    Measurement const run =
+        run_hiway(of_teapots(128, 96, 1), {.device = "simt"}, {.splitter = splitter}, pictures).front();
+    std::vector<std::pair<std::string, std::uint64_t>> items;
+    for (hiway::TunnelReport const& tunnel : run.tunnels) items.emplace_back(tunnel.name, tunnel.items);
+    auto const has = [&](char const* name, std::uint64_t expected) {
+      EXPECT_EQ(std::ranges::count(items, std::pair{std::string{name}, expected}), 1) << name;
+    };
+    has("leaves", run.summary.dice);
+    has("strips", 4);  // 12288 pixels, 4092 a strip
+    if (splitter == Splitter::gpu) {
+      has("patches", 28);
+      has("halves", run.summary.split - 28);
+    } else {
+      has("whole", 1);
+    }
+  }
+}
+TEST(ReyesMethods, TakeAsManyCpuThreadsToCollectAsTheyAreTold) {
+  Pictures expected(2, Colours(97 * 61));
+  Problem const problem = of_teapots(97, 61, 2);
+  (void)run_reference(problem, {}, expected);
+  for (unsigned const collectors : {1U, 5U}) {
+    Pictures pictures(2, Colours(97 * 61));
+    (void)run_hiway(problem, {.device = "simt"}, {.collectors = collectors}, pictures);
+    EXPECT_EQ(pictures, expected) << collectors;
+  }
 }
 
 }  // namespace

@@ -294,7 +294,7 @@ rm -f corner.obj
 # Curved surfaces: every method the same pictures, of the teapot and of a patch from a file, in either form.
 { echo BBP; for i in {0..15}; do echo "$((i % 4)) $((i * i % 3)) $((i / 4))"; done; } >sheet.bez
 for patches in "" "--patches sheet.bez"; do
-  for method in hiway "hiway --form stages" baseline "baseline --kernels-only" reference; do
+  for method in hiway "hiway --form stages" "hiway --split cpu" "hiway --split cpu --form stages" baseline "baseline --kernels-only" reference; do
     # shellcheck disable=SC2086
     good run reyes --method $method --json --pictures 2 --width 70 --height 50 $patches
     is verified true
@@ -316,6 +316,10 @@ good graph reyes
 says '"shade" -> "resolve"'
 bad "--kernels-only: of method baseline, not hiway" run reyes --kernels-only
 bad "--form: group or stages, not both" run reyes --form both
+bad "--split: gpu or cpu, not both" run reyes --split both
+bad "--blocks must be 0 to 65536: 65537" run reyes --blocks 65537
+bad "--collectors must be 0 to 64: -1" run reyes --collectors -1
+bad "--collectors must be 0 to 64: 65" run reyes --collectors 65
 bad "--width must be 1 to 16384: 0" run reyes --width 0
 bad "--width must be 1 to 16384: 16385" run reyes --width 16385
 bad "--height must be 1 to 16384: 0" run reyes --height 0
