@@ -14,25 +14,9 @@
 #include <utility>
 #include <vector>
 
-#include "background_extraction/app.hpp"
-#include "bfs/app.hpp"
-#include "black_scholes/app.hpp"
-#include "blast/app.hpp"
+#include "cli/all_apps.hpp"
 #include "cli/commands.hpp"
 #include "cli/program.hpp"
-#include "evolutionary_program/app.hpp"
-#include "face_detection/app.hpp"
-#include "fir/app.hpp"
-#include "gene_alignment/app.hpp"
-#include "hist/app.hpp"
-#include "kmeans/app.hpp"
-#include "nqueens/app.hpp"
-#include "rasterization/app.hpp"
-#include "region_sum/app.hpp"
-#include "reyes/app.hpp"
-#include "spectrum/app.hpp"
-#include "stencil/app.hpp"
-#include "taxi/app.hpp"
 #include "tests/apps/files.hpp"
 #include "tests/fuzz/mutation.hpp"
 #include "tests/fuzz/outcome.hpp"
@@ -63,19 +47,9 @@ class Loads final : public cli::App {
   std::unique_ptr<cli::App> app_;
 };
 
-Apps all_apps() {
+Apps all_loads() {
   Apps apps;
-  for (auto const make : {gene_alignment::make_app, stencil::make_app, face_detection::make_app,
-                          evolutionary_program::make_app, reyes::make_app, rasterization::make_app,
-                          background_extraction::make_app, nqueens::make_app, black_scholes::make_app, blast::make_app,
-                          region_sum::make_app, taxi::make_app, spectrum::make_app, fir::make_app, hist::make_app})
-  for (auto const make :
-       {gene_alignment::make_app, stencil::make_app, face_detection::make_app, evolutionary_program::make_app,
-        reyes::make_app, rasterization::make_app, background_extraction::make_app, nqueens::make_app,
-        black_scholes::make_app, blast::make_app, region_sum::make_app, taxi::make_app, spectrum::make_app,
-        kmeans::make_app})
-                          region_sum::make_app, taxi::make_app, spectrum::make_app, bfs::make_app})
-    apps.push_back(std::make_unique<Loads>(make()));
+  for (auto& app : cli::all_apps()) apps.push_back(std::make_unique<Loads>(std::move(app)));
   return apps;
 }
 
@@ -176,7 +150,7 @@ TEST_F(FuzzOptions, EachCommandLineIsTakenOrRefusedInOneLine) {
  {"for": "i", "from": 0, "to": "N", "body": [{"task": "t", "ops": [{"stream": "s", "write": 1}]}]}]})");
   Outcomes outcomes{"options"};
   outcomes.each([&](std::uint64_t seed) {
-    Apps const apps = all_apps();
+    Apps const apps = all_loads();
     Mutation mutation{seed};
     std::vector<std::string> const words = FuzzOptions::words(mutation, apps);
     std::vector<char const*> argv{"hiway"};
