@@ -50,6 +50,7 @@ is() { [[ $(key "$1") == "$2" ]] || fail "$last: $1 is $(key "$1"), not $2"; }
 
 # ---- help and lists
 for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" "run reyes" "run rasterization" "run background-extraction" "run nqueens" "run black-scholes" "run blast" "run region-sum" "run taxi" "run spectrum" "run fir" "run hist" "run kmeans" "run bfs" launch graph "graph gene-alignment" devices list plan report bench; do
+for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" "run reyes" "run rasterization" "run background-extraction" "run nqueens" "run black-scholes" "run blast" "run region-sum" "run taxi" "run spectrum" "run fir" "run hist" "run aes" launch graph "graph gene-alignment" devices list plan report bench; do
   # shellcheck disable=SC2086
   good $level --help
   says "Usage: hiway${level:+ $level}"
@@ -740,6 +741,38 @@ bad "--threads must be 0 to 1024: 1025" run kmeans --threads 1025
 bad "--at-once must be 1 to 65536: 0" run kmeans --at-once 0
 good graph kmeans
 says '"assign" -> "correct"'
+# The example of FIPS 197.
+echo 00112233445566778899AABBCCDDEEFF >text
+echo "00 01 02 03 04 05 06 07 08090a0b0c0d0e0f 101112131415161718191a1b1c1d1e1f" >key
+for method in hiway baseline reference; do
+  good run aes --method $method --input text --key key --out secret --json
+  is verified true
+  is bytes 16
+  [[ $(cat secret) == 8ea2b7ca516745bfeafc49904b496089 ]] || fail "$last: $(cat secret)"
+done
+rm -f secret
+bad "--input and --bytes exclude each other" run aes --input text --bytes 16
+bad "--out" run aes --out no/such/folder
+echo 0011223344 >text
+bad "text: 5 bytes, which are not whole blocks of 16: nothing is padded" run aes --input text
+echo 00112g >text
+bad "text: byte 2 is not two hexadecimal digits: there is 'g'" run aes --input text
+echo 001 >text
+bad "text: byte 1 has one hexadecimal digit" run aes --input text
+: >text
+bad "text: empty" run aes --input text
+echo 00 >short
+bad "short: a key has 32 bytes, not 1" run aes --key short
+rm -f short
+bad "none: cannot be opened: No such file or directory" run aes --key none
+bad "--key: the file's name is empty" run aes --key ""
+rm -f text key
+bad "--bytes must be 16 to 1073741824, and a multiple of 16: 20" run aes --bytes 20
+bad "--bytes must be bytes, or a number with B" run aes --bytes many
+good run aes --bytes 1KiB
+says "method hiway, device simt: verified"
+good graph aes
+says '"feed" -> "encrypt"'
 
 # A pair whose answer is known by hand: ACGTACGGTCA occurs at 2, and the diagonal of 11 matches is 44.
 printf 'ACGTACGGTCA\nttacgtacggtcattt\n' >pair
