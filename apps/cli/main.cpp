@@ -5,6 +5,9 @@
 #include "bench/benches.hpp"
 #include "bench/spinning.hpp"
 #include "cli/all_apps.hpp"
+#include "black_scholes/app.hpp"
+#include "blast/app.hpp"
+#include "bs/app.hpp"
 #include "cli/commands.hpp"
 #include "cli/program.hpp"
 #include "evolutionary_program/app.hpp"
@@ -40,6 +43,7 @@ cli::Apps all_apps() {
   apps.push_back(fir::make_app());
   apps.push_back(hist::make_app());
   apps.push_back(aes::make_app());
+  apps.push_back(bs::make_app());
   return apps;
 }
 

@@ -51,6 +51,7 @@ is() { [[ $(key "$1") == "$2" ]] || fail "$last: $1 is $(key "$1"), not $2"; }
 # ---- help and lists
 for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" "run reyes" "run rasterization" "run background-extraction" "run nqueens" "run black-scholes" "run blast" "run region-sum" "run taxi" "run spectrum" "run fir" "run hist" "run kmeans" "run bfs" launch graph "graph gene-alignment" devices list plan report bench; do
 for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" "run reyes" "run rasterization" "run background-extraction" "run nqueens" "run black-scholes" "run blast" "run region-sum" "run taxi" "run spectrum" "run fir" "run hist" "run aes" launch graph "graph gene-alignment" devices list plan report bench; do
+for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" "run reyes" "run rasterization" "run background-extraction" "run nqueens" "run black-scholes" "run blast" "run region-sum" "run taxi" "run spectrum" "run fir" "run hist" "run aes" "run bs" launch graph "graph gene-alignment" devices list plan report bench; do
   # shellcheck disable=SC2086
   good $level --help
   says "Usage: hiway${level:+ $level}"
@@ -773,6 +774,21 @@ good run aes --bytes 1KiB
 says "method hiway, device simt: verified"
 good graph aes
 says '"feed" -> "encrypt"'
+for method in hiway baseline reference; do
+  for threads in 0 2; do
+    good run bs --method $method --options 10000 --cpu-threads $threads --chunk 1 --json
+    is verified true
+    is options 10000
+    [[ $threads -ne 0 ]] || is cpu_tiles 0
+  done
+done
+bad "--options must be 1 to 268435456: 0" run bs --options 0
+bad "--cpu-threads must be 0 to 1024: 1025" run bs --cpu-threads 1025
+bad "--chunk must be 1 to 65536: 0" run bs --chunk 0
+good run bs --options 1
+says "method hiway, device simt: verified"
+good graph bs
+says '"feed" -> "price"'
 
 # A pair whose answer is known by hand: ACGTACGGTCA occurs at 2, and the diagonal of 11 matches is 44.
 printf 'ACGTACGGTCA\nttacgtacggtcattt\n' >pair

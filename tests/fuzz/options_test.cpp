@@ -21,6 +21,19 @@
 #include "blast/app.hpp"
 #include "cli/commands.hpp"
 #include "cli/program.hpp"
+#include "bs/app.hpp"
+#include "evolutionary_program/app.hpp"
+#include "face_detection/app.hpp"
+#include "fir/app.hpp"
+#include "gene_alignment/app.hpp"
+#include "hist/app.hpp"
+#include "nqueens/app.hpp"
+#include "rasterization/app.hpp"
+#include "region_sum/app.hpp"
+#include "reyes/app.hpp"
+#include "spectrum/app.hpp"
+#include "stencil/app.hpp"
+#include "taxi/app.hpp"
 #include "tests/apps/files.hpp"
 #include "tests/fuzz/mutation.hpp"
 #include "tests/fuzz/outcome.hpp"
@@ -58,7 +71,7 @@ Apps all_loads() {
        {gene_alignment::make_app, stencil::make_app, face_detection::make_app, evolutionary_program::make_app,
         reyes::make_app, rasterization::make_app, background_extraction::make_app, nqueens::make_app,
         black_scholes::make_app, blast::make_app, region_sum::make_app, taxi::make_app, spectrum::make_app,
-        fir::make_app, hist::make_app, aes::make_app})
+        fir::make_app, hist::make_app, aes::make_app, bs::make_app})
     apps.push_back(std::make_unique<Loads>(make()));
   return apps;
 }

@@ -1,0 +1,11 @@
+// Black and Scholes as the program hiway knows it.
+#pragma once
+#include <memory>
+
+#include "cli/app.hpp"
+
+namespace bs {
+
+std::unique_ptr<cli::App> make_app();
+
+}  // namespace bs
