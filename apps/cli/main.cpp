@@ -15,6 +15,8 @@
 #include "fir/app.hpp"
 #include "gene_alignment/app.hpp"
 #include "hist/app.hpp"
+#include "kmeans/app.hpp"
+#include "knn/app.hpp"
 #include "nqueens/app.hpp"
 #include "rasterization/app.hpp"
 #include "region_sum/app.hpp"
@@ -44,6 +46,8 @@ cli::Apps all_apps() {
   apps.push_back(hist::make_app());
   apps.push_back(aes::make_app());
   apps.push_back(bs::make_app());
+  apps.push_back(kmeans::make_app());
+  apps.push_back(knn::make_app());
   return apps;
 }
 

@@ -52,6 +52,7 @@ is() { [[ $(key "$1") == "$2" ]] || fail "$last: $1 is $(key "$1"), not $2"; }
 for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" "run reyes" "run rasterization" "run background-extraction" "run nqueens" "run black-scholes" "run blast" "run region-sum" "run taxi" "run spectrum" "run fir" "run hist" "run kmeans" "run bfs" launch graph "graph gene-alignment" devices list plan report bench; do
 for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" "run reyes" "run rasterization" "run background-extraction" "run nqueens" "run black-scholes" "run blast" "run region-sum" "run taxi" "run spectrum" "run fir" "run hist" "run aes" launch graph "graph gene-alignment" devices list plan report bench; do
 for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" "run reyes" "run rasterization" "run background-extraction" "run nqueens" "run black-scholes" "run blast" "run region-sum" "run taxi" "run spectrum" "run fir" "run hist" "run aes" "run bs" launch graph "graph gene-alignment" devices list plan report bench; do
+for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" "run reyes" "run rasterization" "run background-extraction" "run nqueens" "run black-scholes" "run blast" "run region-sum" "run taxi" "run spectrum" "run kmeans" "run knn" launch graph "graph gene-alignment" devices list plan report bench; do
   # shellcheck disable=SC2086
   good $level --help
   says "Usage: hiway${level:+ $level}"
@@ -789,6 +790,40 @@ good run bs --options 1
 says "method hiway, device simt: verified"
 good graph bs
 says '"feed" -> "price"'
+
+# The nearest of three places.
+places() { printf '%28s%s%10s\n' "" " 30.5-12.3" "" "" "  6.0  8.0" "" "" " -3.0  4.0" ""; }
+places >records
+echo records >list
+for method in hiway baseline reference; do
+  good run knn --method $method --input list --k 2 --json
+  is nearest '[{"place":2,"distance":5.0},{"place":1,"distance":10.0}]'
+  is verified true
+done
+good run knn --repeat 2
+good run knn --searchers 0 --places 3000 --lat 10 --lng -20.5 --json
+is verified true
+sed -i 's/.$//' records
+bad "records: line 1: a record has 48 characters, not 47" run knn --input list
+places | sed 's/ 30.5/north/' >records
+bad "records: line 1: latitude is not a number: 'north'" run knn --input list
+: >records
+bad "records: empty" run knn --input list
+rm -f records
+bad "records: cannot be opened" run knn --input list
+bad "--input and --places exclude each other" run knn --input list --places 7
+rm -f list
+bad "list: cannot be opened" run knn --input list
+bad "--places must be 1 to 268435456: 0" run knn --places 0
+bad "--k must be 1 to 256: 257" run knn --k 257
+bad "--lat must be -360 to 360: 361" run knn --lat 361
+bad "--lng must be -360 to 360: nan" run knn --lng nan
+bad "--feeders must be 1 to 1024: 0" run knn --feeders 0
+bad "--searchers must be 0 to 1024: 1025" run knn --searchers 1025
+bad "--at-once must be 1 to 1048576: 0" run knn --at-once 0
+bad "--blocks must be 1 to 1024: 0" run knn --blocks 0
+good graph knn
+says '"feed" -> "search"'
 
 # A pair whose answer is known by hand: ACGTACGGTCA occurs at 2, and the diagonal of 11 matches is 44.
 printf 'ACGTACGGTCA\nttacgtacggtcattt\n' >pair

@@ -27,6 +27,8 @@
 #include "fir/app.hpp"
 #include "gene_alignment/app.hpp"
 #include "hist/app.hpp"
+#include "kmeans/app.hpp"
+#include "knn/app.hpp"
 #include "nqueens/app.hpp"
 #include "rasterization/app.hpp"
 #include "region_sum/app.hpp"
@@ -72,6 +74,10 @@ Apps all_loads() {
         reyes::make_app, rasterization::make_app, background_extraction::make_app, nqueens::make_app,
         black_scholes::make_app, blast::make_app, region_sum::make_app, taxi::make_app, spectrum::make_app,
         fir::make_app, hist::make_app, aes::make_app, bs::make_app})
+  for (auto const make : {gene_alignment::make_app, stencil::make_app, face_detection::make_app,
+                          evolutionary_program::make_app, reyes::make_app, rasterization::make_app,
+                          background_extraction::make_app, nqueens::make_app, black_scholes::make_app, blast::make_app,
+                          region_sum::make_app, taxi::make_app, spectrum::make_app, kmeans::make_app, knn::make_app})
     apps.push_back(std::make_unique<Loads>(make()));
   return apps;
 }
