@@ -13,15 +13,11 @@
 namespace bfs {
 namespace {
 
+using cli::require_in_range;
+
 constexpr std::uint32_t most_side = 1U << 14;
 constexpr std::uint32_t most_scale = 25;
 constexpr std::array<char const*, 5> groupings{"automatic", "none", "warp", "block", "block_scan"};  // by their numbers
-
-void in_range(std::string const& option, std::uint64_t value, std::uint64_t least, std::uint64_t most) {
-  if (value < least || value > most)
-    throw cli::BadInput{option + " must be " + std::to_string(least) + " to " + std::to_string(most) + ": " +
-                        std::to_string(value)};
-}
 
 class App final : public cli::App {
  public:
@@ -55,7 +51,7 @@ class App final : public cli::App {
                      : graph_ == "power-law" ? make_power_law(scale_, edge_factor_, seed)
                                              : read_dimacs(graph_);
     problem_.source = source_.value_or(busiest(problem_.graph));
-    in_range("--source", problem_.source, 0, problem_.graph.vertices() - 1);
+    require_in_range("--source", problem_.source, 0, problem_.graph.vertices() - 1);
     return {};
   }
 
@@ -91,20 +87,20 @@ class App final : public cli::App {
 
  private:
   void check_options() {
-    in_range("--width", width_, 1, most_side);
-    in_range("--height", height_, 1, most_side);
-    in_range("--scale", scale_, 1, most_scale);
-    in_range("--edge-factor", edge_factor_, 1, 64);
+    require_in_range("--width", width_, 1, most_side);
+    require_in_range("--height", height_, 1, most_side);
+    require_in_range("--scale", scale_, 1, most_scale);
+    require_in_range("--edge-factor", edge_factor_, 1, 64);
     if (std::uint64_t{edge_factor_} << (scale_ + 1) > most_edges)
       throw cli::BadInput{"--edge-factor: 2^" + std::to_string(scale_) + " vertices have at most " +
                           std::to_string(most_edges >> (scale_ + 1)) + " edges each, not " +
                           std::to_string(edge_factor_)};
-    in_range("--piece", options_.piece, 1, 1U << 20);
-    in_range("--blocks", options_.blocks, 0, 1U << 16);
-    in_range("--threads", options_.threads, 0, 1024);
+    require_in_range("--piece", options_.piece, 1, 1U << 20);
+    require_in_range("--blocks", options_.blocks, 0, 1U << 16);
+    require_in_range("--threads", options_.threads, 0, 1024);
     if (options_.threads % 32 != 0)
       throw cli::BadInput{"--threads must be a multiple of 32: " + std::to_string(options_.threads)};
-    in_range("--capacity", options_.capacity, 0, 1U << 24);
+    require_in_range("--capacity", options_.capacity, 0, 1U << 24);
     auto const* const found = std::ranges::find(groupings, grouping_);
     if (found == groupings.end())
       throw cli::BadInput{"--grouping: automatic, none, warp, block or block_scan, not " + grouping_};

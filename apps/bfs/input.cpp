@@ -1,9 +1,7 @@
 #include "bfs/input.hpp"
 
 #include <array>
-#include <charconv>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -12,6 +10,8 @@
 
 namespace bfs {
 namespace {
+
+using cli::random_at;
 
 /// Words of a line, apart by blanks; as many as fit, and how many there are.
 struct Words {
@@ -74,8 +74,7 @@ class Reader {
   }
   [[nodiscard]] std::uint64_t number(std::string_view text, std::uint64_t least, std::uint64_t most) const {
     std::uint64_t value = 0;
-    auto const [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{} || stop != text.data() + text.size() || value < least || value > most)
+    if (!cli::parse_whole(text, value) || value < least || value > most)
       lines_.fail("not a number of " + std::to_string(least) + " to " + std::to_string(most) + ": " + cli::shown(text));
     return value;
   }
@@ -85,11 +84,6 @@ class Reader {
   std::uint64_t wanted_ = 0;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> edges_;
 };
-
-/// A number that looks random, of a place in the input.
-std::uint64_t random_at(std::uint64_t seed, std::uint64_t place) {
-  return cli::mixed(seed * cli::mixed_step + cli::mixed(place + cli::mixed_step));
-}
 
 /// One to one on numbers of `bits` bits.
 std::uint32_t shuffled(std::uint32_t number, std::uint32_t bits, std::uint64_t seed) {

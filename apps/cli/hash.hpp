@@ -19,5 +19,9 @@ HIWAY_DEVICE constexpr std::uint64_t mixed(std::uint64_t value) {
 }
 /// What splitmix64 adds from number to number.
 inline constexpr std::uint64_t mixed_step = 0x9e3779b97f4a7c15U;
+/// Of a place in an input that is made by a seed.
+constexpr std::uint64_t random_at(std::uint64_t seed, std::uint64_t place) {
+  return mixed(seed * mixed_step + mixed(place + mixed_step));
+}
 
 }  // namespace cli

@@ -18,6 +18,7 @@
 #include "kmeans/app.hpp"
 #include "knn/app.hpp"
 #include "nqueens/app.hpp"
+#include "pagerank/app.hpp"
 #include "rasterization/app.hpp"
 #include "region_sum/app.hpp"
 #include "reyes/app.hpp"
@@ -48,6 +49,8 @@ cli::Apps all_apps() {
   apps.push_back(bs::make_app());
   apps.push_back(kmeans::make_app());
   apps.push_back(knn::make_app());
+  apps.push_back(bfs::make_app());
+  apps.push_back(pagerank::make_app());
   return apps;
 }
 

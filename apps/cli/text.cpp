@@ -63,6 +63,11 @@ bool parse_number(std::string_view text, double& number) {
   return true;
 }
 
+bool parse_whole(std::string_view text, std::uint64_t& number) {
+  auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
 bool has_ending(std::string_view path, std::string_view ending) {
   auto const lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
   return path.size() >= ending.size() &&

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -20,6 +21,8 @@ namespace cli {
 /// The number that is all of `text`, as JSON has it, or with a + before it. What is too small for a double is 0, what is too
 /// large is infinite. False: it is no number, or `inf`, or `nan`.
 [[nodiscard]] bool parse_number(std::string_view text, double& number);
+/// The whole number, in decimal digits, that is all of `text`. False: it is none, or more than 64 bits hold.
+[[nodiscard]] bool parse_whole(std::string_view text, std::uint64_t& number);
 
 /// Whether a file's name has this ending, in upper or lower case.
 [[nodiscard]] bool has_ending(std::string_view path, std::string_view ending);

@@ -53,6 +53,7 @@ for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run
 for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" "run reyes" "run rasterization" "run background-extraction" "run nqueens" "run black-scholes" "run blast" "run region-sum" "run taxi" "run spectrum" "run fir" "run hist" "run aes" launch graph "graph gene-alignment" devices list plan report bench; do
 for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" "run reyes" "run rasterization" "run background-extraction" "run nqueens" "run black-scholes" "run blast" "run region-sum" "run taxi" "run spectrum" "run fir" "run hist" "run aes" "run bs" launch graph "graph gene-alignment" devices list plan report bench; do
 for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" "run reyes" "run rasterization" "run background-extraction" "run nqueens" "run black-scholes" "run blast" "run region-sum" "run taxi" "run spectrum" "run kmeans" "run knn" launch graph "graph gene-alignment" devices list plan report bench; do
+for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" "run reyes" "run rasterization" "run background-extraction" "run nqueens" "run black-scholes" "run blast" "run region-sum" "run taxi" "run spectrum" "run bfs" "run pagerank" launch graph "graph gene-alignment" devices list plan report bench; do
   # shellcheck disable=SC2086
   good $level --help
   says "Usage: hiway${level:+ $level}"
@@ -539,6 +540,40 @@ bad "--threads must be a multiple of 32: 33" run bfs --threads 33
 bad "--threads must be 0 to 1024: 1056" run bfs --threads 1056
 bad "--capacity must be 0 to 16777216: 16777217" run bfs --capacity 16777217
 bad "--grouping: automatic, none, warp, block or block_scan, not grid" run bfs --grouping grid
+
+# PageRank: every method the same ranks, of matrices that are made and of a file.
+printf '4 3\n0 2 3 4\n1 2 2 0\n1 0.5 0.5 1\n' >three.data
+for input in "" "--nodes 50 --connections 30 --rounds 9" "--nodes 1 --connections 1 --rounds 1" "--input three.data --rounds 2"; do
+  for method in hiway "hiway --blocks 3 --threads 32 --lanes 4" "baseline --lanes 32" "baseline --pinned" reference; do
+    # shellcheck disable=SC2086
+    good run pagerank --method $method --json $input
+    is verified true
+    { key nodes && key connections && key rounds && key highest_node; } >result
+    [[ $method != hiway ]] || cp result result.first
+    cmp -s result result.first || fail "$last: the methods differ: $(cat result result.first)"
+  done
+done
+rm -f result result.first
+is nodes 3
+is highest_node 2
+is highest_rank 0.5
+good run pagerank
+says "method hiway, device simt: verified"
+good graph pagerank
+says '"iterate" -> "collect"'
+bad "none.data: cannot be opened: No such file or directory" run pagerank --input none.data
+bad "--input excludes --nodes and --connections" run pagerank --input three.data --nodes 3
+echo "4 3 0 2 3" >three.data
+bad "three.data: number 6, the first entry of a node: cut short" run pagerank --input three.data
+rm -f three.data
+bad "--nodes must be 1 to 1048576: 0" run pagerank --nodes 0
+bad "--connections must be 1 to 268435: 268436" run pagerank --nodes 1000 --connections 268436
+bad "--rounds must be 1 to 100000: 0" run pagerank --rounds 0
+bad "--lanes must be 1, 2, 4, 8, 16 or 32: 3" run pagerank --lanes 3
+bad "--lanes must be 1, 2, 4, 8, 16 or 32: 64" run pagerank --lanes 64
+bad "--blocks must be 0 to 1024: 1025" run pagerank --blocks 1025
+bad "--threads must be a multiple of 32: 33" run pagerank --threads 33
+bad "--threads must be 0 to 1024: 1056" run pagerank --threads 1056
 
 # Queens: every method the known number, and what the reference counts in each row.
 for method in hiway baseline reference; do

@@ -30,6 +30,7 @@
 #include "kmeans/app.hpp"
 #include "knn/app.hpp"
 #include "nqueens/app.hpp"
+#include "pagerank/app.hpp"
 #include "rasterization/app.hpp"
 #include "region_sum/app.hpp"
 #include "reyes/app.hpp"
@@ -78,6 +79,7 @@ Apps all_loads() {
                           evolutionary_program::make_app, reyes::make_app, rasterization::make_app,
                           background_extraction::make_app, nqueens::make_app, black_scholes::make_app, blast::make_app,
                           region_sum::make_app, taxi::make_app, spectrum::make_app, kmeans::make_app, knn::make_app})
+                          region_sum::make_app, taxi::make_app, spectrum::make_app, bfs::make_app, pagerank::make_app})
     apps.push_back(std::make_unique<Loads>(make()));
   return apps;
 }
