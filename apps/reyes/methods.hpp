@@ -47,9 +47,9 @@ std::vector<Measurement> run_hiway(Problem const& problem, Job const& job, Optio
 /// The pipeline of hiway in dot.
 std::string hiway_graph(std::string const& device, Options const& options);
 
-/// baseline: picture by picture; CPU threads split, each chunk of leaves is copied and given to a kernel for each stage
-/// while others are split. `kernels_only`: what is measured begins when the leaves are on the device, and ends before
-/// the way back.
+/// baseline: CPU threads split a picture, each chunk of leaves is copied and given to a kernel for each stage while
+/// others are split; the next picture is split while this one is finished and copied back. `kernels_only`: what is
+/// measured begins when the leaves are on the device, and ends before the way back.
 std::vector<Measurement> run_baseline(Problem const& problem, Job const& job, bool kernels_only, Pictures& pictures);
 
 /// reference: one thread, picture by picture, a leaf at a time.

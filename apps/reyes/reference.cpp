@@ -1,5 +1,5 @@
-// Method reference: the serial oracle. It shares what a patch is and how a micropolygon covers pixels; it makes a
-// leaf's points at once and keeps its own depths.
+// Method reference: the serial oracle. It shares what a patch is and how a micropolygon covers pixels; it makes a leaf's points
+// at once and keeps its own depths.
 #include <chrono>
 #include <limits>
 #include <vector>

@@ -386,6 +386,18 @@ TEST(ReyesMethods, ClearDepthBuffersForTheNextRun) {
     EXPECT_EQ(run_hiway(problem, job, {.splitter = splitter}, pictures).size(), 3U);
   EXPECT_EQ(run_baseline(problem, job, false, pictures).size(), 3U);
 }
+TEST(ReyesMethods, DrawMorePicturesThanTheBaselineHasCanvases) {
+  Problem const problem = of_teapots(61, 47, 5);
+  Pictures expected(5, Colours(problem.view.pixels()));
+  Summary const oracle = run_reference(problem, {}, expected).front().summary;
+  for (bool const pinned : {false, true}) {
+    Pictures pictures(5, Colours(problem.view.pixels()));
+    Job job{.device = "simt", .repeat = 2};
+    job.pinned = pinned;
+    job.ran = [&] { EXPECT_EQ(pictures, expected); };
+    for (Measurement const& run : run_baseline(problem, job, false, pictures)) EXPECT_EQ(run.summary, oracle);
+  }
+}
 TEST(ReyesMethods, EndWhereNothingIsSeen) {
   Patch const behind = flat({0, 0, 4}, {1, 0, 0}, {0, 1, 0});
   Problem problem{{Patches{behind, behind}, Patches{behind}}, View{70, 60}};
