@@ -1,16 +1,20 @@
 #include "cli/all_apps.hpp"
 
+#include "aes/app.hpp"
 #include "background_extraction/app.hpp"
 #include "bfs/app.hpp"
 #include "black_scholes/app.hpp"
 #include "blast/app.hpp"
+#include "bs/app.hpp"
 #include "evolutionary_program/app.hpp"
 #include "face_detection/app.hpp"
 #include "fir/app.hpp"
 #include "gene_alignment/app.hpp"
 #include "hist/app.hpp"
 #include "kmeans/app.hpp"
+#include "knn/app.hpp"
 #include "nqueens/app.hpp"
+#include "pagerank/app.hpp"
 #include "rasterization/app.hpp"
 #include "region_sum/app.hpp"
 #include "reyes/app.hpp"
@@ -37,8 +41,12 @@ Apps all_apps() {
   apps.push_back(spectrum::make_app());
   apps.push_back(fir::make_app());
   apps.push_back(hist::make_app());
+  apps.push_back(aes::make_app());
+  apps.push_back(bs::make_app());
   apps.push_back(kmeans::make_app());
+  apps.push_back(knn::make_app());
   apps.push_back(bfs::make_app());
+  apps.push_back(pagerank::make_app());
   return apps;
 }
 

@@ -15,28 +15,8 @@
 #include <vector>
 
 #include "cli/all_apps.hpp"
-#include "aes/app.hpp"
-#include "background_extraction/app.hpp"
-#include "black_scholes/app.hpp"
-#include "blast/app.hpp"
 #include "cli/commands.hpp"
 #include "cli/program.hpp"
-#include "bs/app.hpp"
-#include "evolutionary_program/app.hpp"
-#include "face_detection/app.hpp"
-#include "fir/app.hpp"
-#include "gene_alignment/app.hpp"
-#include "hist/app.hpp"
-#include "kmeans/app.hpp"
-#include "knn/app.hpp"
-#include "nqueens/app.hpp"
-#include "pagerank/app.hpp"
-#include "rasterization/app.hpp"
-#include "region_sum/app.hpp"
-#include "reyes/app.hpp"
-#include "spectrum/app.hpp"
-#include "stencil/app.hpp"
-#include "taxi/app.hpp"
 #include "tests/apps/files.hpp"
 #include "tests/fuzz/mutation.hpp"
 #include "tests/fuzz/outcome.hpp"
@@ -70,17 +50,6 @@ class Loads final : public cli::App {
 Apps all_loads() {
   Apps apps;
   for (auto& app : cli::all_apps()) apps.push_back(std::make_unique<Loads>(std::move(app)));
-  for (auto const make :
-       {gene_alignment::make_app, stencil::make_app, face_detection::make_app, evolutionary_program::make_app,
-        reyes::make_app, rasterization::make_app, background_extraction::make_app, nqueens::make_app,
-        black_scholes::make_app, blast::make_app, region_sum::make_app, taxi::make_app, spectrum::make_app,
-        fir::make_app, hist::make_app, aes::make_app, bs::make_app})
-  for (auto const make : {gene_alignment::make_app, stencil::make_app, face_detection::make_app,
-                          evolutionary_program::make_app, reyes::make_app, rasterization::make_app,
-                          background_extraction::make_app, nqueens::make_app, black_scholes::make_app, blast::make_app,
-                          region_sum::make_app, taxi::make_app, spectrum::make_app, kmeans::make_app, knn::make_app})
-                          region_sum::make_app, taxi::make_app, spectrum::make_app, bfs::make_app, pagerank::make_app})
-    apps.push_back(std::make_unique<Loads>(make()));
   return apps;
 }
 
