@@ -1,14 +1,23 @@
-// Method hiway: points and memberships stay on the GPU. Centroids come by a tunnel, one batch an iteration; a kernel
-// finds each point's nearest one, and those points whose cluster is another than before leave by a second tunnel, with
-// their number last. The CPU corrects its sums by them, and puts the next centroids into the first tunnel:
+// Method hiway: points and memberships stay on the GPU. For each iteration the CPU sends out the parts of all points by
+// a tunnel; blocks of a kernel that stays find each point's nearest centroid, and those points whose cluster is another
+// than before leave by a second tunnel, with their number behind them. The CPU corrects its sums by them, and when it
+// has all of an iteration, sends out the parts again:
 //
-//   begin (CPU) -> centroids -> assign (GPU) -> changes -> correct (CPU) -> centroids
+//   begin (CPU) -> parts -> assign (GPU) -> changes -> correct (CPU) -> parts
+//
+// Centroids lie in pinned memory. The CPU writes them before it sends out parts, when all parts have been answered.
+// Blocks take whichever part comes: what one has written of a part's memberships, another one may read in the next
+// iteration; it knows of it by way of the CPU.
+//
+// Or, with a kernel launched in each iteration, the first tunnel has centroids, and a batch stage gets those of an
+// iteration as one batch.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <hiway/cpus.hpp>
 #include <hiway/pipeline.hpp>
+#include <numeric>
 #include <span>
 #include <string>
 #include <vector>
@@ -66,6 +75,77 @@ struct Assign {
   }
 };
 
+/// A block for one part of the points after another.
+struct AssignParts {
+  Points points;
+  std::uint16_t* memberships;
+  float const* centroids;  ///< in pinned memory
+  std::uint32_t clusters;
+  std::uint32_t parts;
+
+  /// In a block's shared memory.
+  struct Near {
+    hiway::Word<std::uint32_t> count;  ///< of changes
+    std::uint32_t unused;
+    Change changes[1];  ///< one more than threads; behind them the centroids
+  };
+  static std::size_t shared_bytes(unsigned threads, std::size_t values) {
+    return sizeof(Near) + threads * sizeof(Change) + values * sizeof(float);
+  }
+
+  HIWAY_DEVICE void operator()(hiway::Outlet<std::uint32_t> in, hiway::Inlet<Change> out) const {
+    hiway::anywhere([&](auto m) {
+      auto* const near = reinterpret_cast<Near*>(m.shared_memory());
+      auto* const near_centroids = reinterpret_cast<float*>(near->changes + m.block_threads() + 1);
+      in.for_each_block([&](std::uint32_t part) {
+        if (m.thread_in_block() == 0) m.store(near->count, 0U, hiway::Order::relaxed);
+        for (std::uint32_t i = m.thread_in_block(); i < clusters * points.of_each; i += m.block_threads())
+          near_centroids[i] = centroids[i];
+        m.sync_block();
+        assign(m, *near, near_centroids, part, out);
+      });
+    });
+  }
+
+ private:
+  HIWAY_DEVICE std::uint32_t begin_of(std::uint32_t part) const {
+    return static_cast<std::uint32_t>(std::uint64_t{points.count} * part / parts);
+  }
+  /// As many points at a time as the block has threads.
+  template <class Machine>
+  HIWAY_DEVICE void assign(Machine m, Near& near, float const* near_centroids, std::uint32_t part,
+                           hiway::Inlet<Change> const& out) const {
+    std::uint32_t const end = begin_of(part + 1);
+    std::uint32_t all = 0;
+    for (std::uint32_t first = begin_of(part); first < end; first += m.block_threads()) {
+      find_changes(m, near, near_centroids, first + m.thread_in_block(), end);
+      m.sync_block();
+      std::uint32_t count = m.load(near.count, hiway::Order::relaxed);
+      all += count;
+      m.sync_block();  // before the count is 0 again
+      bool const is_last = end - first <= m.block_threads();
+      if (m.thread_in_block() == 0) {
+        m.store(near.count, 0U, hiway::Order::relaxed);
+        if (is_last) near.changes[count] = {all, none, none};
+      }
+      m.sync_block();
+      if (is_last) ++count;
+      if (count != 0) out.put_block(std::span<Change const>(near.changes, count));
+      m.sync_block();  // before the changes are others
+    }
+  }
+  template <class Machine>
+  HIWAY_DEVICE void find_changes(Machine m, Near& near, float const* near_centroids, std::uint32_t point,
+                                 std::uint32_t end) const {
+    if (point >= end) return;
+    auto const now = static_cast<std::uint16_t>(nearest(points, point, near_centroids, clusters));
+    std::uint16_t const before = memberships[point];
+    if (now == before) return;
+    memberships[point] = now;
+    near.changes[m.fetch_add(near.count, 1U, hiway::Order::relaxed)] = {point, before, now};
+  }
+};
+
 namespace {
 
 unsigned correctors(Tuning const& tuning) {
@@ -76,37 +156,25 @@ class Clustering {
  public:
   Clustering(Input const& input, Tuning const& tuning, Job const& job)
       : input_(input),
-        correction_(input, correctors(tuning), tuning.at_once),
+        is_emulated_(job.device == "simt"),
+        parts_(std::min(is_emulated_ ? 2U : tuning.blocks, input.points)),
+        correction_(input, correctors(tuning), tuning.at_once,
+                    tuning.stays ? static_cast<std::uint32_t>(parts_.size()) : 1),
         pipe_(job.pipeline()),
         rows_(pipe_.create_buffer<float>(input.values.size())),
         features_(pipe_.create_buffer<float>(input.values.size())),
         memberships_(pipe_.create_buffer<std::uint16_t>(input.points)),
-        words_(pipe_.create_buffer<Words>(1)),
-        grid_(job.device == "simt"
-                  ? hiway::GpuStageOptions{.blocks = 2, .threads_per_block = 64}
-                  : hiway::GpuStageOptions{.blocks = (input.points + 127) / 128, .threads_per_block = 128}) {
-    std::size_t const values = std::size_t{input.clusters} * input.features;
-    auto& centroids = pipe_.create_tunnel<float>("centroids", hiway::Direction::cpu_to_gpu,
-                                                 job.scheme.tunnel({.capacity_items = 2 * values}));
-    // No put waits for room: all points may change in an iteration, which has an end, too.
-    auto& changes = pipe_.create_tunnel<Change>("changes", hiway::Direction::gpu_to_cpu,
-                                                job.scheme.tunnel({.capacity_items = std::size_t{input.points} + 1}));
-    pipe_.add_cpu_stage(
-        "begin", [this](hiway::Inlet<float> out) { correction_.put_first(out); }, hiway::into(centroids));
-    pipe_.add_batch_stage("assign",
-                          [this](hiway::Batch<float const> in, hiway::Batch<Change> out, hiway::Stream stream) {
-                            assign(in.data(), out, stream);
-                          },
-                          hiway::from(centroids), hiway::into(changes),
-                          {.max_items = values,
-                           .min_items = values,
-                           .max_wait = std::chrono::hours(1),
-                           .in_flight = 1,
-                           .device = cli::number_of(pipe_.device())});
-    pipe_.add_cpu_stage("correct",
-                        [this](hiway::Outlet<Change> in, hiway::Inlet<float> out) { correction_.run(in, out); },
-                        hiway::from(changes), hiway::into(centroids), {.threads = correctors(tuning)});
-    prepare();
+        found_(input.points),
+        words_(pipe_.create_buffer<Words>(1)) {
+    std::iota(parts_.begin(), parts_.end(), 0U);
+    // No put finds a tunnel full, also while one side has not heard yet what the other has taken: all points may change
+    // in an iteration, which has its ends, too.
+    auto& changes = pipe_.create_tunnel<Change>(
+        "changes", hiway::Direction::gpu_to_cpu,
+        job.scheme.tunnel({.capacity_items = 2 * (std::size_t{input.points} + parts_.size())}));
+    tuning.stays ? add_staying(tuning, job, changes) : add_launched(tuning, job, changes);
+    bring_points();  // loads the kernels
+    pipe_.prepare();
   }
   Clustering(Clustering const&) = delete;
   Clustering& operator=(Clustering const&) = delete;
@@ -118,46 +186,107 @@ class Clustering {
     auto const begin = std::chrono::steady_clock::now();
     bring_points();
     cli::take_report(run, pipe_.run());
+    memberships_.copy_out(found_);
     run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    run.summary = summarize(input_, correction_.memberships(), correction_.iterations());
+    run.summary = summarize(input_, {found_.begin(), found_.end()}, correction_.iterations());
     return run;
   }
   [[nodiscard]] std::string graph() const { return pipe_.graph(); }
 
  private:
-  void prepare() {
-    bring_points();  // loads the kernels
-    pipe_.prepare();
+  void add_staying(Tuning const& tuning, Job const& job, hiway::Tunnel<Change>& changes) {
+    std::size_t const values = std::size_t{input_.clusters} * input_.features;
+    // A part is few bytes, and nobody does anything until it is there.
+    hiway::TunnelConfig config = job.scheme.tunnel({.capacity_items = 8 * parts_.size()});
+    if (config.movement == hiway::Movement::automatic) config.movement = hiway::Movement::direct;
+    auto& parts = pipe_.create_tunnel<std::uint32_t>("parts", hiway::Direction::cpu_to_gpu, config);
+    centroids_ = pipe_.create_host_buffer<float>(values);
+    unsigned const threads = is_emulated_ ? 64 : tuning.block_threads;
+    pipe_.add_cpu_stage(
+        "begin", [this](hiway::Inlet<std::uint32_t> out) { send_parts(out); }, hiway::into(parts));
+    pipe_.add_gpu_stage("assign",
+                        AssignParts{.points = points(),
+                                    .memberships = memberships_.view().data,
+                                    .centroids = centroids_.data(),
+                                    .clusters = input_.clusters,
+                                    .parts = static_cast<std::uint32_t>(parts_.size())},
+                        hiway::from(parts), hiway::into(changes),
+                        {.blocks = static_cast<unsigned>(parts_.size()),
+                         .threads_per_block = threads,
+                         .shared_bytes = AssignParts::shared_bytes(threads, values)});
+    pipe_.add_cpu_stage("correct",
+                        [this](hiway::Outlet<Change> in, hiway::Inlet<std::uint32_t> out) {
+                          correction_.run(in, [&] { send_parts(out); });
+                        },
+                        hiway::from(changes), hiway::into(parts), {.threads = correctors(tuning)});
   }
-  void bring_points() {
-    rows_.copy_in(input_.values);
-    pipe_.launch("transpose", Transpose{rows_.view().data, features_.view().data, input_.points, input_.features},
-                 grid_);
-    pipe_.launch("forget", Forget{memberships_.view().data, input_.points, words_.view().data}, grid_);
-    pipe_.synchronize();
+  void send_parts(hiway::Inlet<std::uint32_t> const& out) {
+    std::ranges::copy(correction_.centroids(), centroids_.begin());
+    out.put_h(std::span<std::uint32_t const>(parts_));
+  }
+
+  void add_launched(Tuning const& tuning, Job const& job, hiway::Tunnel<Change>& changes) {
+    std::size_t const values = std::size_t{input_.clusters} * input_.features;
+    // A batch takes half of a tunnel at most.
+    auto& centroids = pipe_.create_tunnel<float>("centroids", hiway::Direction::cpu_to_gpu,
+                                                 job.scheme.tunnel({.capacity_items = 2 * values}));
+    pipe_.add_cpu_stage(
+        "begin", [this](hiway::Inlet<float> out) { out.put_h(correction_.centroids()); }, hiway::into(centroids));
+    pipe_.add_batch_stage("assign",
+                          [this](hiway::Batch<float const> in, hiway::Batch<Change> out, hiway::Stream stream) {
+                            assign(in.data(), out, stream);
+                          },
+                          hiway::from(centroids), hiway::into(changes),
+                          {.max_items = values,
+                           .min_items = values,
+                           .max_wait = std::chrono::hours(1),
+                           .in_flight = 1,
+                           .device = cli::number_of(pipe_.device())});
+    pipe_.add_cpu_stage("correct",
+                        [this](hiway::Outlet<Change> in, hiway::Inlet<float> out) {
+                          correction_.run(in, [&] { out.put_h(correction_.centroids()); });
+                        },
+                        hiway::from(changes), hiway::into(centroids), {.threads = correctors(tuning)});
   }
   void assign(float const* centroids, hiway::Batch<Change> const& out, hiway::Stream const& stream) {
     Words* const words = words_.view().data;
     out.resize_on_device(&words->changes[count_].bits);
-    stream.launch(Assign{.points = {features_.view().data, input_.points, input_.features},
+    stream.launch(Assign{.points = points(),
                          .memberships = memberships_.view().data,
                          .centroids = centroids,
                          .clusters = input_.clusters,
                          .changes = out.data(),
                          .words = words,
                          .count = count_},
-                  grid_.blocks, grid_.threads_per_block);
+                  grid().blocks, grid().threads_per_block);
     count_ = 1 - count_;
   }
 
+  void bring_points() {
+    rows_.copy_in(input_.values);
+    pipe_.launch("transpose", Transpose{rows_.view().data, features_.view().data, input_.points, input_.features},
+                 grid());
+    pipe_.launch("forget", Forget{memberships_.view().data, input_.points, words_.view().data}, grid());
+    pipe_.synchronize();
+  }
+  [[nodiscard]] Points points() const { return {features_.view().data, input_.points, input_.features}; }
+  /// Of a kernel with a thread a point.
+  [[nodiscard]] hiway::GpuStageOptions grid() const {
+    if (is_emulated_) return {.blocks = 2, .threads_per_block = 64};
+    return {.blocks = (input_.points + 127) / 128, .threads_per_block = 128};
+  }
+
   Input const& input_;
+  bool is_emulated_;
+  std::vector<std::uint32_t> parts_;  // all of them
   Correction correction_;
   hiway::Pipeline pipe_;
   hiway::Buffer<float>& rows_;
   hiway::Buffer<float>& features_;
   hiway::Buffer<std::uint16_t>& memberships_;
-  hiway::Buffer<Words>& words_;
-  hiway::GpuStageOptions grid_;
+  std::vector<std::uint16_t> found_;  // memberships, at the end
+  hiway::Buffer<Words>& words_;       // of kernels that are launched
+  std::span<float> centroids_;        // as a kernel that stays reads them
   std::uint32_t count_ = 0;
 };
 

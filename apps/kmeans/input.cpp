@@ -16,7 +16,7 @@ constexpr std::uint32_t most_features = 1024;
 constexpr std::uint32_t most_clusters = 1024;
 constexpr std::uint32_t most_iterations = 1U << 20;
 constexpr std::size_t most_values = std::size_t{1} << 31;
-constexpr std::size_t most_centroid_values = std::size_t{1} << 16;
+constexpr std::size_t most_centroid_values = 8192;
 constexpr std::size_t most_bytes = std::size_t{1} << 34;
 /// Its square, added up over all features, is a float.
 constexpr double largest = 1e15;

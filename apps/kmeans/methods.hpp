@@ -27,8 +27,11 @@ struct Measurement {
 
 /// How method hiway runs.
 struct Tuning {
-  unsigned threads = 0;        ///< that correct sums; 0: a quarter of the CPUs, four at most
-  std::uint32_t at_once = 64;  ///< changes that such a thread takes
+  unsigned threads = 0;               ///< that correct sums; 0: a quarter of the CPUs, four at most
+  std::uint32_t at_once = 64;         ///< changes that such a thread takes
+  bool stays = true;                  ///< the kernel, for all iterations; else one is launched in each
+  std::uint32_t blocks = 132;         ///< of a kernel that stays
+  std::uint32_t block_threads = 768;  ///< likewise
 };
 
 /// hiway: points and memberships stay on the GPU; changes go to the CPU, which corrects sums, and centroids come back.

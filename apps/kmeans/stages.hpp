@@ -32,24 +32,28 @@ struct Change {
 /// must be the same on every device.
 HIWAY_DEVICE inline std::uint32_t nearest(Points const& points, std::uint32_t point, float const* centroids,
                                           std::uint32_t clusters) {
-  constexpr std::uint32_t at_once = 5;  // whose sums lie in registers
+  constexpr std::uint32_t clusters_at_once = 5;  // whose sums lie in registers
+  constexpr std::uint32_t values_at_once = 12;   // are on their way before the first has come
   constexpr float farther_than_all = 3.40282347e38F;
   std::uint32_t best = 0;
   float least = farther_than_all;
-  for (std::uint32_t first = 0; first < clusters; first += at_once) {
-    std::uint32_t const some = clusters - first < at_once ? clusters - first : at_once;
-    float sums[at_once] = {};
-    for (std::uint32_t f = 0; f < points.of_each; ++f) {
-      float const value = points.features[std::size_t{f} * points.count + point];
-      float const* const centroid = centroids + std::size_t{f} * clusters + first;
-      for (std::uint32_t k = 0; k < at_once; ++k) {
-        if (k >= some) continue;
-        float const difference = value - centroid[k];
-        sums[k] += difference * difference;
+  for (std::uint32_t first = 0; first < clusters; first += clusters_at_once) {
+    float sums[clusters_at_once] = {};
+    for (std::uint32_t f = 0; f < points.of_each; f += values_at_once) {
+      float values[values_at_once] = {};
+      for (std::uint32_t j = 0; j < values_at_once; ++j) {
+        if (f + j < points.of_each) values[j] = points.features[std::size_t{f + j} * points.count + point];
+      }
+      for (std::uint32_t j = 0; j < values_at_once && f + j < points.of_each; ++j) {
+        for (std::uint32_t k = 0; k < clusters_at_once; ++k) {
+          if (first + k >= clusters) continue;
+          float const difference = values[j] - centroids[(f + j) * clusters + first + k];
+          sums[k] += difference * difference;
+        }
       }
     }
-    for (std::uint32_t k = 0; k < at_once; ++k) {
-      if (k >= some || !(sums[k] < least)) continue;
+    for (std::uint32_t k = 0; k < clusters_at_once; ++k) {
+      if (first + k >= clusters || !(sums[k] < least)) continue;
       least = sums[k];
       best = first + k;
     }

@@ -8,7 +8,7 @@
 
 namespace kmeans {
 
-Summary summarize(Input const& input, std::span<std::uint32_t const> memberships, std::uint32_t iterations) {
+Summary summarize(Input const& input, std::vector<std::uint32_t> const& memberships, std::uint32_t iterations) {
   Sums sums{input.clusters, input.features};
   for (std::size_t p = 0; p < memberships.size(); ++p) sums.add(memberships[p], input.point(p));
   Centroids centroids(std::size_t{input.clusters} * input.features);

@@ -1,7 +1,7 @@
 // Summary: what k-means answers; two runs found the same clusters when their summaries are equal.
 #pragma once
 #include <cstdint>
-#include <span>
+#include <vector>
 
 #include "kmeans/input.hpp"
 
@@ -14,6 +14,6 @@ struct Summary {
   friend bool operator==(Summary const&, Summary const&) = default;
 };
 
-Summary summarize(Input const& input, std::span<std::uint32_t const> memberships, std::uint32_t iterations);
+Summary summarize(Input const& input, std::vector<std::uint32_t> const& memberships, std::uint32_t iterations);
 
 }  // namespace kmeans

@@ -24,7 +24,7 @@ class Summing {
   void begin();
   /// Takes what was found as memberships, and writes the centroids; how many memberships changed.
   std::uint64_t update(std::span<float> centroids);
-  [[nodiscard]] std::span<std::uint32_t const> memberships() const { return memberships_; }
+  [[nodiscard]] std::vector<std::uint32_t> const& memberships() const { return memberships_; }
 
  private:
   struct alignas(64) Part {

@@ -42,6 +42,9 @@ void expect_of_all(Input const& input, Summary const& expected, Tuning const& tu
     }
   };
   expect("hiway", run_hiway(input, tuning, job));
+  Tuning launched = tuning;
+  launched.stays = false;
+  expect("hiway, launched", run_hiway(input, launched, job));
   expect("baseline", run_baseline(input, job));
   expect("reference", run_reference(input, job));
 }
@@ -168,7 +171,7 @@ TEST(Kmeans, SaysWhichOptionIsWrong) {
   EXPECT_EQ(said({.file = "a", .features = 4}), "--input and --features exclude each other");
   EXPECT_EQ(said({.file = ""}), "--input: the file's name is empty");
   EXPECT_EQ(said({.points = 2000, .features = 1024, .clusters = 1024}),
-            "--clusters times features must be at most 65536: 1048576");
+            "--clusters times features must be at most 8192: 1048576");
 }
 
 }  // namespace

@@ -772,6 +772,12 @@ bad "--clusters: 5 are more than the points, 4" run kmeans --points 4
 bad "--iterations must be 1 to 1048576: 0" run kmeans --iterations 0
 bad "--threads must be 0 to 1024: 1025" run kmeans --threads 1025
 bad "--at-once must be 1 to 65536: 0" run kmeans --at-once 0
+good run kmeans --kernel launched --points 100 --json
+is verified true
+bad "--kernel: stays or launched, not away" run kmeans --kernel away
+bad "--blocks must be 1 to 4096: 0" run kmeans --blocks 0
+bad "--block-threads must be a multiple of 32, at most 1024: 33" run kmeans --block-threads 33
+bad "--clusters times features must be at most 8192: 8225" run kmeans --clusters 235 --features 35
 good graph kmeans
 says '"assign" -> "correct"'
 # The example of FIPS 197.
