@@ -50,6 +50,7 @@ is() { [[ $(key "$1") == "$2" ]] || fail "$last: $1 is $(key "$1"), not $2"; }
 
 # ---- help and lists
 for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" "run reyes" "run rasterization" "run background-extraction" "run nqueens" "run black-scholes" "run blast" "run region-sum" "run taxi" "run spectrum" "run fir" "run hist" "run aes" "run bs" "run kmeans" "run knn" "run bfs" "run pagerank" launch graph "graph gene-alignment" devices list plan report bench; do
+for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" "run reyes" "run rasterization" "run background-extraction" "run nqueens" "run black-scholes" "run blast" "run region-sum" "run taxi" "run spectrum" "run bfs" "run pagerank" "run bst" launch graph "graph gene-alignment" devices list plan report bench; do
   # shellcheck disable=SC2086
   good $level --help
   says "Usage: hiway${level:+ $level}"
@@ -570,6 +571,33 @@ bad "--lanes must be 1, 2, 4, 8, 16 or 32: 64" run pagerank --lanes 64
 bad "--blocks must be 0 to 1024: 1025" run pagerank --blocks 1025
 bad "--threads must be a multiple of 32: 33" run pagerank --threads 33
 bad "--threads must be 0 to 1024: 1056" run pagerank --threads 1056
+
+# Search trees: every method the same keys in order.
+for input in "" "--keys 777 --initial 1 --cpu-percent 0" "--keys 500 --cpu-percent 100 --seed 3" "--keys 0 --initial 5"; do
+  for method in hiway "hiway --blocks 1 --threads 96 --pinned" baseline "baseline --pinned" reference; do
+    # shellcheck disable=SC2086
+    good run bst --method $method --json $input
+    is verified true
+    is is_search_tree true
+    { key nodes && key by_cpu && key by_gpu && key keys_hash; } >result
+    [[ $method != hiway ]] || cp result result.first
+    cmp -s result result.first || fail "$last: the methods differ: $(cat result result.first)"
+  done
+done
+rm -f result result.first
+is nodes 5
+is by_gpu 0
+good run bst
+says "method hiway, device simt: verified"
+good graph bst
+says '"send" -> "insert"'
+bad "--method managed: for a GPU, by a program that was built with CUDA; the device is simt" run bst --method managed
+bad "--keys must be 0 to 33554432: 33554433" run bst --keys 33554433
+bad "--initial must be 1 to 33554432: 0" run bst --initial 0
+bad "--cpu-percent must be 0 to 100: 101" run bst --cpu-percent 101
+bad "--blocks must be 0 to 65536: 65537" run bst --blocks 65537
+bad "--threads must be a multiple of 32: 33" run bst --threads 33
+bad "--threads must be 0 to 1024: 1056" run bst --threads 1056
 
 # Queens: every method the known number, and what the reference counts in each row.
 for method in hiway baseline reference; do
