@@ -6,6 +6,7 @@
 #include "black_scholes/app.hpp"
 #include "blast/app.hpp"
 #include "bs/app.hpp"
+#include "bst/app.hpp"
 #include "evolutionary_program/app.hpp"
 #include "face_detection/app.hpp"
 #include "fir/app.hpp"
@@ -47,6 +48,7 @@ Apps all_apps() {
   apps.push_back(knn::make_app());
   apps.push_back(bfs::make_app());
   apps.push_back(pagerank::make_app());
+  apps.push_back(bst::make_app());
   return apps;
 }
 

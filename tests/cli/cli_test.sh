@@ -49,8 +49,7 @@ key() { tr -d ' \n' <out | grep -oE "\"$1\":(\[[^]]*\]|\{[^}]*\}|[^,}]*)" | head
 is() { [[ $(key "$1") == "$2" ]] || fail "$last: $1 is $(key "$1"), not $2"; }
 
 # ---- help and lists
-for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" "run reyes" "run rasterization" "run background-extraction" "run nqueens" "run black-scholes" "run blast" "run region-sum" "run taxi" "run spectrum" "run fir" "run hist" "run aes" "run bs" "run kmeans" "run knn" "run bfs" "run pagerank" launch graph "graph gene-alignment" devices list plan report bench; do
-for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" "run reyes" "run rasterization" "run background-extraction" "run nqueens" "run black-scholes" "run blast" "run region-sum" "run taxi" "run spectrum" "run bfs" "run pagerank" "run bst" launch graph "graph gene-alignment" devices list plan report bench; do
+for level in "" run "run gene-alignment" "run stencil" "run face-detection" "run evolutionary-program" "run reyes" "run rasterization" "run background-extraction" "run nqueens" "run black-scholes" "run blast" "run region-sum" "run taxi" "run spectrum" "run fir" "run hist" "run aes" "run bs" "run kmeans" "run knn" "run bfs" "run pagerank" "run bst" launch graph "graph gene-alignment" devices list plan report bench; do
   # shellcheck disable=SC2086
   good $level --help
   says "Usage: hiway${level:+ $level}"

@@ -15,11 +15,6 @@
 #include <vector>
 
 #include "cli/all_apps.hpp"
-#include "background_extraction/app.hpp"
-#include "bfs/app.hpp"
-#include "black_scholes/app.hpp"
-#include "blast/app.hpp"
-#include "bst/app.hpp"
 #include "cli/commands.hpp"
 #include "cli/program.hpp"
 #include "tests/apps/files.hpp"
@@ -55,12 +50,6 @@ class Loads final : public cli::App {
 Apps all_loads() {
   Apps apps;
   for (auto& app : cli::all_apps()) apps.push_back(std::make_unique<Loads>(std::move(app)));
-  for (auto const make :
-       {gene_alignment::make_app, stencil::make_app, face_detection::make_app, evolutionary_program::make_app,
-        reyes::make_app, rasterization::make_app, background_extraction::make_app, nqueens::make_app,
-        black_scholes::make_app, blast::make_app, region_sum::make_app, taxi::make_app, spectrum::make_app,
-        bfs::make_app, pagerank::make_app, bst::make_app})
-    apps.push_back(std::make_unique<Loads>(make()));
   return apps;
 }
 
