@@ -21,15 +21,20 @@
 
 namespace HiWayLib {
 
-inline constexpr hiway::Direction CPU_TO_CPU = hiway::Direction::cpu_to_cpu;
-inline constexpr hiway::Direction CPU_TO_GPU = hiway::Direction::cpu_to_gpu;
-inline constexpr hiway::Direction GPU_TO_CPU = hiway::Direction::gpu_to_cpu;
-inline constexpr hiway::Direction GPU_TO_GPU = hiway::Direction::gpu_to_gpu;
+using TunnelDirection = hiway::Direction;
+inline constexpr TunnelDirection CPU_TO_CPU = TunnelDirection::cpu_to_cpu;
+inline constexpr TunnelDirection CPU_TO_GPU = TunnelDirection::cpu_to_gpu;
+inline constexpr TunnelDirection GPU_TO_CPU = TunnelDirection::gpu_to_cpu;
+inline constexpr TunnelDirection GPU_TO_GPU = TunnelDirection::gpu_to_gpu;
 
 /// Put like an item, once per tunnel, after its last item: it closes the tunnel's open inlet. It has a type of its own,
-/// so that every value of T is a legal item.
-struct EndFlag {};
-inline constexpr EndFlag endFlag{};
+/// so that every value of T is a legal item. The paper's programs define endFlag_d, of type T; here it is there.
+struct EndFlag {
+  constexpr explicit EndFlag(int) {}  // not made by {}: put_h<T>({}, id) puts an item
+};
+inline constexpr EndFlag endFlag{0};
+inline constexpr EndFlag endFlag_h{0};
+inline constexpr EndFlag endFlag_d{0};
 
 /// The service's pipeline; made, on the device that HIWAY_RUN_ON names, if there is none.
 [[nodiscard]] hiway::Pipeline& pipeline();
@@ -123,7 +128,7 @@ HIWAY_DEVICE inline hiway::Outlet<T> outlet_d(int id, std::uint64_t type) {
 /// Makes a tunnel and stores its number in `id`. `isBatched`: items cross the bus in batches by DMA, else through
 /// unified memory. *Throws* ConfigError, also when called while the service runs.
 template <class T>
-void createTunnel(int& id, hiway::Direction direction, bool isBatched, hiway::TunnelConfig config = {}) {
+void createTunnel(int& id, TunnelDirection direction, bool isBatched, hiway::TunnelConfig config = {}) {
   config.movement = isBatched ? hiway::Movement::dma : hiway::Movement::managed;
   auto& made = pipeline().create_tunnel<T>("tunnel " + std::to_string(pipeline().tunnel_count()), direction, config);
   id = detail::add(
@@ -158,6 +163,14 @@ inline void put_h(EndFlag, int id) {
   detail::unless_aborted([&] { detail::inlet_h<detail::Any>(id, 0).close_h(); });
 }
 HIWAY_DEVICE inline void put_d(EndFlag, int id) { detail::inlet_d<detail::Any>(id, 0).close_d(); }
+template <class T>
+void put_h(EndFlag, int id) {
+  detail::unless_aborted([&] { detail::inlet_h<T>(id, hiway::item_type<T>).close_h(); });
+}
+template <class T>
+HIWAY_DEVICE void put_d(EndFlag, int id) {
+  detail::inlet_d<T>(id, hiway::item_type<T>).close_d();
+}
 
 /// Gets an item from tunnel `id`; false if there is none.
 template <class T>
