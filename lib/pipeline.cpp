@@ -6,6 +6,7 @@
 
 #include "hiway/log.hpp"
 #include "lib/report_signal.hpp"
+#include "pipeline/check.hpp"
 #include "pipeline/launches.hpp"
 #include "pipeline/node_ends.hpp"
 #include "pipeline/run_config.hpp"
@@ -60,6 +61,10 @@ Backend& BufferMemories::backend_of(void const* buffer) const {
 // ---- what the user adds
 
 namespace {
+
+void warn_of_grouping(TunnelBase const& tunnel, std::string const& end) {
+  if (std::string const warning = blocks_not_grouped(tunnel, end); !warning.empty()) log(LogLevel::warning, warning);
+}
 
 PipelineConfig after_signal_is_taken(PipelineConfig config) {
   take_report_signal();  // not in start(): the signal may come while the pipeline is being made
@@ -198,6 +203,12 @@ OpenEndPlace Pipeline::Core::note_open(TunnelBase& tunnel, EndOf end, OpenEndOpt
   return place;
 }
 
+void Pipeline::Core::add_worker(StageDescription worker) {
+  run_.require_idle("connect");
+  layout_.graph.add_worker(std::move(worker));
+  invalidate();
+}
+
 InletView Pipeline::Core::open_inlet(TunnelBase& tunnel, OpenEndOptions const& options) {
   run_.require_idle("open_inlet");
   OpenEndPlace const place = note_open(tunnel, EndOf::writers, options);
@@ -264,6 +275,17 @@ bool PipelineAccess::has_writer(Pipeline const& pipe, TunnelBase const& tunnel) 
 bool PipelineAccess::has_reader(Pipeline const& pipe, TunnelBase const& tunnel) {
   return pipe.core_->layout().graph.has_reader(tunnel);
 }
+void PipelineAccess::connect(Pipeline& pipe, std::string name, std::vector<TunnelBase*> from,
+                             std::vector<TunnelBase*> into) {
+  pipe.core_->add_worker({.name = std::move(name), .from = std::move(from), .into = std::move(into)});
+}
+InletView PipelineAccess::open_inlet(Pipeline& pipe, TunnelBase& tunnel) { return pipe.core_->open_inlet(tunnel, {}); }
+OutletView PipelineAccess::open_outlet(Pipeline& pipe, TunnelBase& tunnel) {
+  return pipe.core_->open_outlet(tunnel, {});
+}
+void PipelineAccess::add_stencil(Pipeline& pipe, std::unique_ptr<StencilTunnelBase> tunnel) {
+  pipe.add_stencil(std::move(tunnel));
+}
 OutletView PipelineAccess::whole_run_h(Pipeline const& pipe) { return pipe.core_->whole_run_at(at_host); }
 void PipelineAccess::set_device_table(Pipeline& pipe, void const* table) {
   pipe.core_->layout().homes.backend().set_device_table(table);
@@ -282,9 +304,11 @@ void Pipeline::launch_kernel(std::string_view name, DeviceKernel kernel, GpuStag
 }
 void Pipeline::synchronize() { core_->launches().synchronize(); }
 InletView Pipeline::open_inlet(TunnelBase& tunnel, OpenEndOptions const& options) {
+  if (tunnel.from_gpu()) warn_of_grouping(tunnel, "its open inlet");
   return core_->open_inlet(tunnel, options);
 }
 OutletView Pipeline::open_outlet(TunnelBase& tunnel, OpenEndOptions const& options) {
+  if (tunnel.to_gpu()) warn_of_grouping(tunnel, "its open outlet");
   return core_->open_outlet(tunnel, options);
 }
 void Pipeline::copy_in(void* device, void const* host, std::size_t bytes) {

@@ -102,6 +102,7 @@ class Pipeline::Core final : public RunInfo {
   void add_gpu(GpuKernelDescription description);
   void* allocate_buffer(Memory memory, std::size_t count, std::size_t item_bytes, int device);
   void note_buffer(void* memory, std::size_t bytes, int device);
+  void add_worker(StageDescription worker);
   InletView open_inlet(TunnelBase& tunnel, OpenEndOptions const& options);
   OutletView open_outlet(TunnelBase& tunnel, OpenEndOptions const& options);
   void launch(std::string_view name, DeviceKernel const& kernel, GpuStageOptions const& options);

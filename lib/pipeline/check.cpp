@@ -95,13 +95,16 @@ void check_batches(Problems& found, std::vector<Stage> const& stages, DeclaredTu
     found.push_back(t.title() + done + " a batch stage, which does not look at single items: leave out low_latency");
 }
 
-void check_stages(Problems& found, std::vector<Stage> const& stages) {
+void check_stages(Problems& found, std::vector<Stage> const& stages, std::vector<StageDescription> const& workers) {
   std::set<std::string> names;
   for (Stage const& s : stages) {
     if (!names.insert(s.description.name).second) found.push_back(s.title() + " is there already; names are unique");
     if (!s.gpu && s.executors == 0) found.push_back(s.title() + ": threads must be at least 1");
     for (TunnelBase const* t : s.description.into) check_side(found, s, *t, EndOf::writers);
     for (TunnelBase const* t : s.description.from) check_side(found, s, *t, EndOf::readers);
+  }
+  for (StageDescription const& worker : workers) {
+    if (!names.insert(worker.name).second) found.push_back("'" + worker.name + "' is there already; names are unique");
   }
 }
 
@@ -148,7 +151,7 @@ std::vector<std::string> find_problems(Graph const& graph, std::vector<Stage> co
   Problems found;
   bool const has_any = !stages.empty() || !graph.tunnels().empty() || graph.is_over_nodes();
   if (!has_any) found.emplace_back("the pipeline has no stage");
-  check_stages(found, stages);
+  check_stages(found, stages, graph.workers());
   check_pins(found, graph);
   for (DeclaredTunnel const& t : graph.tunnels()) {
     check_branches(found, graph, stages, t);
@@ -164,6 +167,13 @@ std::string too_many_threads(std::vector<Stage> const& stages, unsigned cpus) {
   if (stage == stages.end()) return "";
   return stage->title() + ": " + std::to_string(stage->executors) + " threads share " + std::to_string(cpus) +
          " CPUs, and each waits while another one runs (CpuStageOptions::threads)";
+}
+
+std::string blocks_not_grouped(TunnelBase const& tunnel, std::string const& end) {
+  Grouping const asked = tunnel.config().grouping;
+  if (asked != Grouping::block && asked != Grouping::block_scan) return "";
+  return "tunnel '" + tunnel.name() + "': warps of a block do not share claims at " + end +
+         ": Grouping::block and block_scan are for kernels that the library starts";
 }
 
 void refuse_problems(std::vector<std::string> const& problems) {

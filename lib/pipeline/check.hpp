@@ -17,6 +17,10 @@ void check_config(TunnelBase const& tunnel);
 /// known (0).
 [[nodiscard]] std::string too_many_threads(std::vector<Stage> const& stages, unsigned cpus);
 
+/// Says that `end` of the tunnel, in the user's own kernel, does not share claims in blocks; empty if nobody asked for
+/// it.
+[[nodiscard]] std::string blocks_not_grouped(TunnelBase const& tunnel, std::string const& end);
+
 /// *Throws* ConfigError with all of them in one message; returns if there are none.
 void refuse_problems(std::vector<std::string> const& problems);
 

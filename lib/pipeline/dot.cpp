@@ -45,6 +45,7 @@ class DotWriter {
       for (StageDescription const& stage : k.description.stages)
         add_stage(stage, where + (group ? ", group " + k.description.name : ""));
     }
+    for (StageDescription const& worker : graph_.workers()) add_stage(worker, "your own");
     for (DeclaredTunnel const& t : graph_.tunnels()) add_tunnel(t);
     return std::move(dot_);
   }
@@ -62,8 +63,12 @@ class DotWriter {
   void add_tunnel(DeclaredTunnel const& t) {
     std::string const& name = t.base->name();
     std::string const between = between_nodes(t);
-    std::vector<std::string> writers(t.open_inlets, between.empty() ? "(open inlet of " + name + ")" : between);
-    std::vector<std::string> readers(t.open_outlets, between.empty() ? "(open outlet of " + name + ")" : between);
+    bool const put_by_workers = graph_.has_worker(*t.base, EndOf::writers);
+    bool const got_by_workers = graph_.has_worker(*t.base, EndOf::readers);
+    std::vector<std::string> writers(put_by_workers ? 0 : t.open_inlets,
+                                     between.empty() ? "(open inlet of " + name + ")" : between);
+    std::vector<std::string> readers(got_by_workers ? 0 : t.open_outlets,
+                                     between.empty() ? "(open outlet of " + name + ")" : between);
     for (StageDescription const& stage : stages_) {
       if (contains(stage.into, t.base.get())) writers.push_back(prefix_ + stage.name);
       if (contains(stage.from, t.base.get())) readers.push_back(prefix_ + stage.name);

@@ -34,9 +34,9 @@ EndCheckLists EndCheckBuilder::build() {
   return std::move(lists_);
 }
 
-std::set<std::uint32_t> EndCheckBuilder::units_read(CountedStage const& stage) const {
+std::set<std::uint32_t> EndCheckBuilder::units_of(std::vector<std::uint32_t> const& tunnels) const {
   std::set<std::uint32_t> all;
-  for (std::uint32_t const t : stage.from) all.insert(graph_.tunnels[t].unit);
+  for (std::uint32_t const t : tunnels) all.insert(graph_.tunnels[t].unit);
   return all;
 }
 
@@ -81,7 +81,8 @@ void EndCheckBuilder::add_created(UnitRecord& unit) {
   unit.created.end = size_of(lists_.terms);
 }
 
-/// The gates of outside writers that are loops, and the units that the others read.
+/// The gates of outside writers that are loops, and the units that the others read. Workers put nothing after their
+/// loop, like stages in item form.
 void EndCheckBuilder::add_gates(std::uint32_t unit) {
   UnitRecord& record = lists_.units[unit];
   std::set<std::uint32_t> upstream;
@@ -91,7 +92,7 @@ void EndCheckBuilder::add_gates(std::uint32_t unit) {
     if (t.open_inlets > 0) add_gate(t.open_closed, t.open_inlets, t.put_home);
     for (CountedStage const& stage : graph_.stages) {
       if (!contains(stage.into, id)) continue;
-      std::set<std::uint32_t> const reads = units_read(stage);
+      std::set<std::uint32_t> const reads = units_of(stage.from);
       if (reads.contains(unit) || stage.item_form) {
         upstream.insert(reads.begin(), reads.end());
         continue;
@@ -99,6 +100,9 @@ void EndCheckBuilder::add_gates(std::uint32_t unit) {
       for (std::size_t i = 0; i < stage.into.size(); ++i) {
         if (stage.into[i] == id) add_gate(stage.closed_executors[i], stage.executors, stage.home);
       }
+    }
+    for (CountedWorker const& worker : graph_.workers) {
+      if (contains(worker.into, id)) upstream.merge(units_of(worker.from));
     }
   }
   add_news(unit, &UnitNews::gates, record.gates.begin);
@@ -145,7 +149,7 @@ void EndCheckBuilder::add_ends(UnitRecord& unit) {
 }
 
 void EndCheckBuilder::add_stages() {
-  for (CountedStage const& s : graph_.stages) add_stage(&s.words->ended, s.home, units_read(s));
+  for (CountedStage const& s : graph_.stages) add_stage(&s.words->ended, s.home, units_of(s.from));
   std::set<std::uint32_t> all_units;  // whoever asks for the whole run
   for (std::uint32_t u = 0; u < graph_.units; ++u) all_units.insert(u);
   add_stage(graph_.host_all_ended, at_host, all_units);

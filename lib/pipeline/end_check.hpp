@@ -26,7 +26,7 @@ struct CountedTunnel {
   Word<std::uint64_t>* spilled = nullptr;  ///< tickets of its pool; null if no writer spills
   Word<std::uint64_t>* drained = nullptr;  ///< null if the pool is not drained
   Word<std::uint32_t>* open_closed = nullptr;
-  std::uint32_t open_inlets = 0;
+  std::uint32_t open_inlets = 0;  ///< that the user closes
   std::vector<OutletPort*> open_outlets{};
   EndWords* put_end = nullptr;
   EndWords* get_end = nullptr;
@@ -45,11 +45,18 @@ struct CountedStage {
   std::vector<Word<std::uint32_t>*> closed_executors{};  ///< for each tunnel in `into`
 };
 
+/// Threads or kernels of the user's own: the tunnels at whose open ends they work.
+struct CountedWorker {
+  std::vector<std::uint32_t> from{};
+  std::vector<std::uint32_t> into{};
+};
+
 /// Everything whose end is checked.
 struct CountedGraph {
   std::uint32_t units = 0;
   std::vector<CountedTunnel> tunnels{};
   std::vector<CountedStage> stages{};
+  std::vector<CountedWorker> workers{};
   Home checker = at_host;
   Word<std::uint32_t>* host_all_ended = nullptr;
   Word<std::uint32_t>* checker_all_ended = nullptr;  ///< null if the host checks
@@ -80,7 +87,7 @@ class EndCheckBuilder {
  private:
   [[nodiscard]] bool checks() const { return home_ == graph_.checker; }
   [[nodiscard]] bool is_mine(Home of) const { return of == home_ || (checks() && of == at_host); }
-  [[nodiscard]] std::set<std::uint32_t> units_read(CountedStage const& stage) const;
+  [[nodiscard]] std::set<std::uint32_t> units_of(std::vector<std::uint32_t> const& tunnels) const;
   void add_unit(std::uint32_t unit);
   void add_finished(UnitRecord& unit);
   void add_created(UnitRecord& unit);

@@ -31,6 +31,7 @@ class Planner {
     find_components();
     for (std::uint32_t s = 0; s < graph_.stages.size(); ++s) decide_spilling(s);
     find_units_without_source();
+    find_shared_inlets();
     find_unplanned_cycles();
     find_cycles();
     return std::move(plan_);
@@ -123,6 +124,19 @@ class Planner {
     }
     for (auto const& [unit, names] : names_by_unit([&](std::uint32_t t) { return !has_source[unit_of(t)]; }))
       plan_.problems.push_back("tunnel " + names + " has no source: nothing enters the cycle from outside");
+  }
+
+  /// A put by an open inlet does not tell whose it is, so all workers there spill, or all wait.
+  void find_shared_inlets() {
+    for (std::uint32_t t = 0; t < graph_.tunnels.size(); ++t) {
+      std::string names[2];
+      for (std::uint32_t const w : writers_[t]) {
+        if (graph_.stages[w].is_worker) append_quoted(names[spills(w, t) ? 1 : 0], graph_.stages[w].name);
+      }
+      if (names[0].empty() || names[1].empty()) continue;
+      plan_.problems.push_back("tunnel '" + graph_.tunnels[t].name + "' is put inside a cycle by " + names[1] +
+                               ", and from outside by " + names[0] + ": connect these to a tunnel of their own");
+    }
   }
 
   void find_unplanned_cycles() {

@@ -24,14 +24,15 @@ struct FlowGraph {
     std::uint32_t node = 0;  ///< stages of one kernel (a group) have the same one
     std::vector<std::uint32_t> from{};
     std::vector<std::uint32_t> into{};
+    bool is_worker = false;  ///< the user's own, at open ends, which all workers of a tunnel share
   };
   struct Tunnel {
     std::string name;
     WhenFull when_full = WhenFull::automatic;
-    bool planned = false;    ///< a plan gave its capacity: waiting is safe inside a cycle, too
-    bool may_grow = false;   ///< likewise
-    bool holds_all = false;  ///< no put into it ever waits
-    std::uint32_t open_inlets = 0;
+    bool planned = false;           ///< a plan gave its capacity: waiting is safe inside a cycle, too
+    bool may_grow = false;          ///< likewise
+    bool holds_all = false;         ///< no put into it ever waits
+    std::uint32_t open_inlets = 0;  ///< that the user closes
   };
   std::vector<Stage> stages{};
   std::vector<Tunnel> tunnels{};

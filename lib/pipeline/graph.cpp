@@ -128,6 +128,17 @@ bool Graph::has_reader(TunnelBase const& tunnel) const {
   return tunnels_.at(tunnel.id()).open_outlets > 0 || is_named(&StageDescription::from, tunnel);
 }
 
+bool Graph::has_worker(TunnelBase const& tunnel, EndOf end) const {
+  return std::ranges::any_of(
+      workers_, [&](StageDescription const& w) { return contains(end == EndOf::writers ? w.into : w.from, &tunnel); });
+}
+std::uint32_t Graph::inlets_to_close(std::uint32_t tunnel) const {
+  DeclaredTunnel const& t = tunnels_[tunnel];
+  bool const from_outside = std::ranges::any_of(
+      workers_, [&](StageDescription const& w) { return w.from.empty() && contains(w.into, t.base.get()); });
+  return from_outside || !has_worker(*t.base, EndOf::writers) ? t.open_inlets : 0;
+}
+
 Home Graph::home_of_end(TunnelBase const& tunnel, EndOf end) const {
   bool const puts = end == EndOf::writers;
   if (!(puts ? tunnel.from_gpu() : tunnel.to_gpu())) return at_host;
@@ -168,6 +179,10 @@ FlowGraph Graph::flow_graph(std::vector<Stage> const& stages) const {
     auto const node = static_cast<std::uint32_t>(s.gpu ? cpu_.size() + s.owner : s.owner);
     graph.stages.push_back({s.description.name, node, ids_of(s.description.from), ids_of(s.description.into)});
   }
+  for (std::size_t w = 0; w < workers_.size(); ++w) {
+    auto const node = static_cast<std::uint32_t>(cpu_.size() + kernels_.size() + w);
+    graph.stages.push_back({workers_[w].name, node, ids_of(workers_[w].from), ids_of(workers_[w].into), true});
+  }
   for (DeclaredTunnel const& t : tunnels_) {
     TunnelConfig const& c = t.base->config();
     graph.tunnels.push_back({.name = t.base->name(),
@@ -175,7 +190,7 @@ FlowGraph Graph::flow_graph(std::vector<Stage> const& stages) const {
                              .planned = c.planned,
                              .may_grow = c.grow_to_items != 0,
                              .holds_all = t.base->holds_all(),
-                             .open_inlets = t.open_inlets});
+                             .open_inlets = inlets_to_close(t.base->id())});
   }
   return graph;
 }

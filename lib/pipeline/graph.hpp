@@ -96,6 +96,9 @@ class Graph {
   void add_tunnel(std::unique_ptr<TunnelBase> tunnel, StencilTunnelBase* stencil = nullptr);
   void add_cpu(CpuStageDescription description) { cpu_.push_back(std::move(description)); }
   void add_gpu(GpuKernelDescription description, Home home) { kernels_.push_back({std::move(description), home}); }
+  /// Threads or kernels of the user's own, which work at open ends: what they put belongs to what they got.
+  void add_worker(StageDescription worker) { workers_.push_back(std::move(worker)); }
+  [[nodiscard]] std::vector<StageDescription> const& workers() const { return workers_; }
   /// Adds the kernel for each device, with branches of its tunnels. *Throws* ConfigError.
   void add_on_each(GpuKernelDescription const& description, std::vector<BranchDevice> const& devices);
   /// A stage of any node, before it is added to those that run on it. Of pipelines over several nodes.
@@ -117,6 +120,9 @@ class Graph {
   /// Counts the open end; returns how many of its kind the tunnel had before.
   std::uint32_t add_open_inlet(std::uint32_t tunnel) { return tunnels_[tunnel].open_inlets++; }
   std::uint32_t add_open_outlet(std::uint32_t tunnel) { return tunnels_[tunnel].open_outlets++; }
+  /// How many of its open inlets the user closes: none if workers put there, of whom each gets something.
+  [[nodiscard]] std::uint32_t inlets_to_close(std::uint32_t tunnel) const;
+  [[nodiscard]] bool has_worker(TunnelBase const& tunnel, EndOf end) const;
 
   /// Whether a stage or an open end puts into the tunnel, or gets from it.
   [[nodiscard]] bool has_writer(TunnelBase const& tunnel) const;
@@ -127,7 +133,7 @@ class Graph {
   /// A CPU stage has the ends of all branches: its own tunnels first, then the further branches of each.
   [[nodiscard]] StageDescription with_branches(StageDescription stage) const;
   [[nodiscard]] std::vector<Stage> number_stages() const;
-  /// For flow control. A kernel's stages are one node.
+  /// For flow control: the stages, then the workers. A kernel's stages are one node.
   [[nodiscard]] FlowGraph flow_graph(std::vector<Stage> const& stages) const;
 
  private:
@@ -140,6 +146,7 @@ class Graph {
   std::unordered_set<std::string_view> tunnel_names_;
   std::vector<CpuStageDescription> cpu_;
   std::vector<DeclaredKernel> kernels_;
+  std::vector<StageDescription> workers_;
   std::vector<StageDescription> over_nodes_;  ///< see declare()
   bool may_grow_ = false;
 };

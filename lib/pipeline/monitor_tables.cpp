@@ -138,6 +138,8 @@ class MonitorTables {
                               ids_of(stage.description.from), ids_of(stage.description.into), place.outlet_ports,
                               place.closed_executors});
     }
+    for (StageDescription const& worker : layout_.graph.workers())
+      graph.workers.push_back({ids_of(worker.from), ids_of(worker.into)});
     return graph;
   }
   [[nodiscard]] CountedTunnel counted(PlacedTunnel const& t) {
@@ -153,7 +155,7 @@ class MonitorTables {
             .spilled = spills ? &pool(t).words->claimed : nullptr,
             .drained = spills ? t.pool.drained : nullptr,
             .open_closed = t.open.closed,
-            .open_inlets = layout_.graph.tunnels()[t.base->id()].open_inlets,
+            .open_inlets = layout_.graph.inlets_to_close(t.base->id()),
             .open_outlets = t.open.outlets,
             .put_end = t.put.words,
             .get_end = t.get.words,

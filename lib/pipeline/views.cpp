@@ -1,5 +1,7 @@
 #include "views.hpp"
 
+#include <algorithm>
+
 #include "check.hpp"
 
 namespace hiway {
@@ -111,16 +113,45 @@ StageEnds stage_ends(Layout const& layout, std::vector<std::size_t> const& stage
   return ends;
 }
 
+namespace {
+
+/// Which lanes share a claim at an open end: blocks would need their kernel's help.
+Grouping open_grouping(TunnelBase const& base) {
+  return base.config().grouping == Grouping::none ? Grouping::none : Grouping::warp;
+}
+
+/// Whether the user's own threads and kernels put into the tunnel inside a cycle, where no put may wait. The check
+/// finds those that differ.
+bool do_workers_spill(Graph const& graph, TunnelBase const& base) {
+  if (!graph.has_worker(base, EndOf::writers)) return false;
+  FlowGraph const declared = graph.flow_graph(graph.number_stages());
+  FlowPlan const flow = plan_flow(declared);
+  for (std::size_t s = 0; s < declared.stages.size(); ++s) {
+    auto const& into = declared.stages[s].into;
+    auto const at = std::ranges::find(into, base.id());
+    if (declared.stages[s].is_worker && at != into.end())
+      return flow.stages[s].spills[static_cast<std::size_t>(at - into.begin())];
+  }
+  return false;
+}
+
+}  // namespace
+
 InletView open_inlet_view(Layout& layout, PlacedTunnel& tunnel, std::uint32_t index) {
   layout.placement.place_as_it_is(tunnel);
   if (tunnel.put.home != at_host) layout.placement.settle(tunnel);  // the view keeps the address of the items
   InletView v;
   v.ring = tunnel.put.ring;
+  v.ring.grouping = open_grouping(*tunnel.base);
   v.relays = tunnel.bus.put_relays;
   v.control = layout.homes.control(tunnel.put.home);
   v.end = tunnel.put.words;
   v.past_caches = tunnel.put.home == at_host && is_past_caches(tunnel);
-  v.throttled = &v.end->throttled;  // taken before the graph is known; stays 0 if no cycle throttles it
+  if (do_workers_spill(layout.graph, *tunnel.base)) {
+    v.spill = tunnel.pool.ring;
+  } else {
+    v.throttled = &v.end->throttled;  // taken before the graph is known; stays 0 if no cycle throttles it
+  }
   v.ports = layout.homes.words(tunnel.put.home).place<InletPort>();
   if (v.relays != nullptr) layout.homes.words(tunnel.put.home).image(v.ports).bell = &layout.monitors_bell;
   v.closed_executors = tunnel.open.closed;
@@ -135,6 +166,7 @@ OutletView open_outlet_view(Layout& layout, PlacedTunnel& tunnel, std::uint32_t 
   if (tunnel.get.home != at_host) layout.placement.settle(tunnel);
   OutletView v;
   v.ring = tunnel.get.ring;
+  v.ring.grouping = open_grouping(*tunnel.base);
   v.spill = tunnel.crosses() ? nullptr : tunnel.pool.ring;
   v.relays = tunnel.bus.get_relays;
   v.control = layout.homes.control(tunnel.get.home);
