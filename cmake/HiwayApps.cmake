@@ -54,7 +54,7 @@ function(hiway_app_objects target library)
   if(HIWAY_WITH_CUDA)
     # What places stages on a GPU; a reference is the serial oracle, the rest is plain C++.
     set(with_stages ${ARGN})
-    list(FILTER with_stages INCLUDE REGEX "/apps/.*/(hiway|by_tunnels|baseline|search)\\.cpp$")
+    list(FILTER with_stages INCLUDE REGEX "/apps/.*/(hiway|by_tunnels|baseline|paper|search)\\.cpp$")
     foreach(kernels IN LISTS hiway_bench_kernels)
       if(kernels IN_LIST ARGN)
         list(APPEND with_stages ${kernels})

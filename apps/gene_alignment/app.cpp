@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/bad_input.hpp"
 #include "gene_alignment/input.hpp"
 #include "gene_alignment/methods.hpp"
 
@@ -29,7 +30,7 @@ class GeneAlignment final : public cli::App {
   std::string summary() const override {
     return "where, and how well, a query aligns with a longer target (coarse on the GPU, fine on the CPU)";
   }
-  std::vector<std::string> methods() const override { return {"hiway", "baseline", "reference"}; }
+  std::vector<std::string> methods() const override { return {"hiway", "paper", "baseline", "reference"}; }
   bool goes_over_nodes() const override { return true; }
 
   void add_options(cli::Options& command) override {
@@ -47,9 +48,14 @@ class GeneAlignment final : public cli::App {
     add("--query-at", options_.query_at, "POS", "the query is a piece of the target, from POS (0 is the first base)");
     cli::add_gpus(command, gpus_);
     add("--mutate", options_.mutate, "RATE", "with --query-at: the part of the query's bases that is replaced, 0 to 1");
+    command
+        .add_option("--cross", cross_,
+                    "methods hiway and paper: what leaves the GPU, all: a result for each position (matches)")
+        .type_name("matches|all");
   }
 
   std::vector<std::string> load(std::uint64_t seed) override {
+    if (cross_ != "matches" && cross_ != "all") throw cli::BadInput{"--cross must be matches or all: " + cross_};
     options_.seed = seed;
     input_ = make_input(options_);
     return input_.notes;
@@ -60,7 +66,9 @@ class GeneAlignment final : public cli::App {
     cli::check_gpus(gpus_);
     Job job = request.job;
     job.gpus = gpus_;
-    std::vector<Measurement> const runs = method == "hiway"      ? run_hiway(input_, job)
+    Cross const cross = cross_ == "all" ? Cross::all : Cross::matches;
+    std::vector<Measurement> const runs = method == "hiway"      ? run_hiway(input_, job, cross)
+                                          : method == "paper"    ? run_paper(input_, job, cross)
                                           : method == "baseline" ? run_baseline(input_, job)
                                                                  : run_reference(input_, job);
     if (is_reference && !oracle_) oracle_ = runs.front().summary;
@@ -79,6 +87,7 @@ class GeneAlignment final : public cli::App {
 
  private:
   InputOptions options_;
+  std::string cross_ = "matches";
   unsigned gpus_ = 1;
   Input input_;
   std::optional<Summary> oracle_;  // made once, for all methods

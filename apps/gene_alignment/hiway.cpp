@@ -17,15 +17,17 @@
 
 namespace gene_alignment {
 
-/// The source: tests positions of its part of the target, one a lane and turn, and puts those that match.
+/// The source: tests positions of its part of the target, one a lane and turn, and puts those that match, or all.
 struct CoarseStage {
   CoarseProblem problem;
   std::int32_t first;  ///< position in the target
-  HIWAY_DEVICE void operator()(hiway::Inlet<Match> found) const {
+  bool puts_all;
+  HIWAY_DEVICE void operator()(hiway::Inlet<Tested> tested) const {
     std::int64_t const positions = coarse_positions(problem.target_bases, problem.query_bases);
     for (std::int64_t at = hiway::thread_index(); at < positions; at += hiway::thread_count()) {
       auto const position = static_cast<std::int32_t>(at);
-      if (coarse_match(problem, position)) found.put_d(Match{first + position});
+      bool const matches = coarse_match(problem, position);
+      if (matches || puts_all) tested.put_d(Tested{first + position, matches ? 1 : 0});
     }
   }
 };
@@ -33,7 +35,9 @@ struct CoarseStage {
 struct FineStage {
   std::span<Base const> target;
   std::span<Base const> query;
-  Alignment operator()(Match const& match) const { return fine_match(target, query, match); }
+  void operator()(Tested const& tested, hiway::Inlet<Alignment> alignments) const {
+    if (tested.matches != 0) alignments.put_h(fine_match(target, query, Match{tested.position}));
+  }
 };
 
 namespace {
@@ -51,14 +55,17 @@ struct Part {
 /// and alignments go to node 0. *Lifetime*: not longer than the input's.
 class Aligner {
  public:
-  Aligner(Input const& input, Job const& job)
-      : input_(input), pipe_(job.pipeline()), target_(cli::copied_from<Base>(pipe_, input.target, job.pinned)) {
+  Aligner(Input const& input, Job const& job, Cross cross)
+      : input_(input),
+        cross_(cross),
+        pipe_(job.pipeline()),
+        target_(cli::copied_from<Base>(pipe_, input.target, job.pinned)) {
     // Two threads are left to the collector and to the library's monitors.
     unsigned const threads = std::max(3U, hiway::available_cpus()) - 2;
-    std::vector<hiway::Tunnel<Match>*> matches;
+    std::vector<hiway::Tunnel<Tested>*> matches;
     for (unsigned gpu = 0; gpu < job.gpus; ++gpu)
       matches.push_back(
-          &pipe_.create_tunnel<Match>(job.name_on(gpu, "matches"), hiway::Direction::gpu_to_cpu, job.scheme.tunnel()));
+          &pipe_.create_tunnel<Tested>(job.name_on(gpu, "matches"), hiway::Direction::gpu_to_cpu, job.scheme.tunnel()));
     auto& alignments = pipe_.create_tunnel<Alignment>("alignments", hiway::Direction::cpu_to_cpu, job.scheme.tunnel());
     for (unsigned gpu = 0; gpu < job.gpus; ++gpu) {
       add_coarse(gpu, job, *matches[gpu]);
@@ -102,7 +109,7 @@ class Aligner {
     for (std::future<void>& copy : copies) copy.get();
   }
   /// The GPU's share of the positions. The bases behind them are the next one's, too: a seed may begin at the last.
-  void add_coarse(unsigned gpu, Job const& job, hiway::Tunnel<Match>& matches) {
+  void add_coarse(unsigned gpu, Job const& job, hiway::Tunnel<Tested>& matches) {
     std::span<Base const> const all = target_;
     auto const query_bases = static_cast<std::int32_t>(input_.query.size());
     std::int64_t const positions = coarse_positions(static_cast<std::int32_t>(all.size()), query_bases);
@@ -122,12 +129,14 @@ class Aligner {
                                 static_cast<std::int32_t>(bases.size()),
                                 query_bases,
                                 static_cast<std::int32_t>(seeds)};
-    pipe_.add_gpu_stage(job.name_on(gpu, "coarse"), CoarseStage{problem, static_cast<std::int32_t>(first)},
+    pipe_.add_gpu_stage(job.name_on(gpu, "coarse"),
+                        CoarseStage{problem, static_cast<std::int32_t>(first), cross_ == Cross::all},
                         hiway::into(matches), {.device = device, .nodes = hiway::all_nodes});
     parts_.push_back(part);
   }
 
   Input const& input_;
+  Cross cross_;
   hiway::Pipeline pipe_;
   std::span<Base const> target_;
   std::vector<Part> parts_;
@@ -136,15 +145,15 @@ class Aligner {
 
 }  // namespace
 
-std::vector<Measurement> run_hiway(Input const& input, Job const& job) {
-  Aligner aligner{input, job};
+std::vector<Measurement> run_hiway(Input const& input, Job const& job, Cross cross) {
+  Aligner aligner{input, job, cross};
   aligner.prepare();
   return cli::repeated(job, [&] { return aligner.run(); });
 }
 
 std::string hiway_graph(std::string const& device) {
   Input const smallest{Sequence(1), Sequence(1), {}};
-  return Aligner{smallest, {.device = device}}.graph();
+  return Aligner{smallest, {.device = device}, Cross::matches}.graph();
 }
 
 }  // namespace gene_alignment

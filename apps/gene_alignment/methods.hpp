@@ -24,8 +24,15 @@ struct Measurement {
   std::vector<hiway::TunnelReport> tunnels{};
 };
 
+/// Which results of the coarse matching leave the GPU: those that match, or one for each position, of which the CPU
+/// takes those that match.
+enum class Cross : std::uint8_t { matches, all };
+
 /// hiway: the coarse matching in a persistent GPU stage, the fine matching on CPU threads as matches arrive.
-std::vector<Measurement> run_hiway(Input const& input, Job const& job);
+std::vector<Measurement> run_hiway(Input const& input, Job const& job, Cross cross = Cross::matches);
+/// paper: HiWayLib's figure 9, by tunnels' numbers: ordinary launches of the coarse matching, chunk by chunk, and CPU
+/// threads that get what it puts.
+std::vector<Measurement> run_paper(Input const& input, Job const& job, Cross cross = Cross::matches);
 /// baseline: Hetero-Mark's collaborative scheme, chunk by chunk: copy in, kernel, copy out, a CPU thread on the result.
 std::vector<Measurement> run_baseline(Input const& input, Job const& job);
 /// reference: one thread, the rules in their plainest form; shares no code with the other two but the summary.

@@ -27,6 +27,12 @@ struct Match {
   std::int32_t position;
 };
 
+/// What the coarse matching found at a position.
+struct Tested {
+  std::int32_t position;
+  std::int32_t matches;  ///< 1 or 0
+};
+
 /// The best alignment of the query with the window of the target that begins at `position`.
 struct Alignment {
   std::int32_t position;

@@ -273,7 +273,12 @@ void expect_every_method_agrees(Sequence const& target, Sequence const& query, u
   Input const input{target, query, {}};
   Job const job{.device = "simt", .repeat = repeat};
   Summary const oracle = summarize(reference_alignments(target, query));
-  for (auto const method : {run_hiway, run_baseline, run_reference}) {
+  using Method = std::vector<Measurement> (*)(Input const&, Job const&);
+  for (Method const method : {Method{[](Input const&i, Job const&j) { return run_hiway(i, j); }},
+                              Method{[](Input const&i, Job const&j) { return run_hiway(i, j, Cross::all); }},
+                              Method{[](Input const&i, Job const&j) { return run_paper(i, j); }},
+                              Method{[](Input const&i, Job const&j) { return run_paper(i, j, Cross::all); }},
+                              Method{run_baseline}, Method{run_reference}}) {
     std::vector<Measurement> const runs = method(input, job);
     ASSERT_EQ(runs.size(), repeat);
     for (Measurement const& run : runs) {
@@ -286,6 +291,19 @@ void expect_every_method_agrees(Sequence const& target, Sequence const& query, u
 TEST(EveryMethod, FindsAMutatedPieceAndMayRunAgain) {
   Sequence const target = random_sequence(5000, 1);
   expect_every_method_agrees(target, cut_query(target, 2000, 200, 0.05, 2), 3);
+}
+
+TEST(EveryPosition, CrossesIfThatIsAskedFor) {
+  Sequence const target = random_sequence(3000, 1);
+  Input const input{target, cut_query(target, 1000, 100, 0.05, 2), {}};
+  Job const job{.device = "simt"};
+  auto const positions = static_cast<std::uint64_t>(3000 - seed_bases);
+  Measurement const paper = run_paper(input, job, Cross::all).front();
+  EXPECT_EQ(paper.items, positions);
+  auto const matches = static_cast<std::uint64_t>(paper.summary.coarse_matches);
+  EXPECT_EQ(run_hiway(input, job, Cross::all).front().items, positions + matches);  // matches cross once more
+  EXPECT_EQ(run_paper(input, job, Cross::matches).front().items, matches);
+  EXPECT_EQ(run_hiway(input, job, Cross::matches).front().items, 2 * matches);
 }
 
 TEST(SeveralGpus, FindWhatOneFinds) {

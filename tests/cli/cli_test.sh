@@ -134,7 +134,7 @@ done
 # ---- runs
 good run gene-alignment
 says "method hiway, device simt: verified"
-for method in hiway baseline reference; do
+for method in hiway paper baseline reference; do
   good run gene-alignment --method $method --json --repeat 2
   is app '"gene-alignment"'
   is method "\"$method\""
@@ -146,7 +146,11 @@ for method in hiway baseline reference; do
   key result >result.$method
 done
 [[ $(cat result.hiway) == $(cat result.baseline) && $(cat result.hiway) == $(cat result.reference) ]] || fail "the methods' results differ"
+[[ $(cat result.hiway) == $(cat result.paper) ]] || fail "method paper's result differs"
 rm -f result.*
+good run gene-alignment --method paper --cross all --json
+is items 16373
+bad "--cross must be matches or all: none" run gene-alignment --cross none
 
 good run gene-alignment --json --method baseline,hiway --device simt
 [[ $(head -c 1 out) == "[" && $(grep -c '"method"' out) -eq 2 ]] || fail "$last: not an array of two objects: $(cat out)"
@@ -1295,7 +1299,7 @@ bad "a command is needed" --
 bad "run needs an application" run --
 bad "extra" run gene-alignment extra
 bad "extra" devices extra
-bad "no method 'fast' of gene-alignment: hiway, baseline, reference" run gene-alignment --method fast
+bad "no method 'fast' of gene-alignment: hiway, paper, baseline, reference" run gene-alignment --method fast
 bad "no method 'fast'" run gene-alignment --method hiway,fast
 bad "--method: no method given" run gene-alignment --method ""
 bad "no device 'tpu'" run gene-alignment --device tpu
