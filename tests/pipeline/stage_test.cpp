@@ -52,7 +52,43 @@ TEST(Stage, HostBuffersAreCopiedToBuffersAndBack) {
   EXPECT_TRUE(std::ranges::equal(there, back));
 }
 
-/// What the order of launches cannot be changed in without a trace: every other one is slow, and the next would overtake it.
+/// What the order of launches cannot be changed in without a trace: every other one is slow, and the next would
+/// overtake it. Gives each lane what its neighbour in the warp has.
+struct TakeNeighbours {
+  View<float> floats;
+  View<double> doubles;
+  HIWAY_DEVICE void operator()() const {
+    anywhere([&](auto m) {
+      unsigned const me = m.thread_index();
+      floats[me] = m.shuffle(m.lanes(), floats[me], (m.lane() + 1) % 32);
+      doubles[me] = m.shuffle(m.lanes(), doubles[me], (m.lane() + 1) % 32);
+    });
+  }
+};
+
+TEST(Stage, LanesGiveEachOtherNumbersWithFractions) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  std::vector<float> floats;
+  std::vector<double> doubles;
+  for (int i = 0; i < 32; ++i) {
+    floats.push_back(-0.25F * static_cast<float>(i));
+    doubles.push_back(1e-300 * i);
+  }
+  auto& f = pipe.create_buffer<float>(std::span<float const>(floats));
+  auto& d = pipe.create_buffer<double>(std::span<double const>(doubles));
+  pipe.launch("neighbours", TakeNeighbours{f.view(), d.view()}, {.blocks = 1, .threads_per_block = 32});
+  pipe.synchronize();
+  std::vector<float> got_floats(32);
+  std::vector<double> got_doubles(32);
+  f.copy_out(got_floats);
+  d.copy_out(got_doubles);
+  std::ranges::rotate(floats, floats.begin() + 1);
+  std::ranges::rotate(doubles, doubles.begin() + 1);
+  EXPECT_EQ(got_floats, floats);
+  EXPECT_EQ(got_doubles, doubles);
+}
+
 struct TripleAndAdd {
   View<unsigned> numbers;
   unsigned more;

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cuda/atomic>
 #include <cuda/std/version>
+#include <type_traits>
 
 static_assert(CCCL_MAJOR_VERSION >= 3,
               "hiway needs the CUDA toolkit's own CCCL (3.0 or later) first in the include path");
@@ -216,7 +217,9 @@ struct CudaMachine {
   __device__ std::uint32_t ballot(std::uint32_t mask, bool predicate) const { return __ballot_sync(mask, predicate); }
   template <class T>
   __device__ T shuffle(std::uint32_t mask, T value, unsigned source) const {
-    if constexpr (sizeof(T) == 8) {
+    if constexpr (std::is_floating_point_v<T>) {
+      return __shfl_sync(mask, value, static_cast<int>(source));
+    } else if constexpr (sizeof(T) == 8) {
       return static_cast<T>(__shfl_sync(mask, static_cast<unsigned long long>(value), static_cast<int>(source)));
     } else {
       return static_cast<T>(__shfl_sync(mask, static_cast<unsigned>(value), static_cast<int>(source)));
