@@ -1,4 +1,5 @@
 // Method hiway: feed (CPU threads) -> count (a batch stage: a kernel for the pixels that have come).
+#include <algorithm>
 #include <hiway/hiway.hpp>
 #include <span>
 #include <string>
@@ -15,7 +16,10 @@ namespace {
 class Counter {
  public:
   Counter(Image const& image, arrays::Carrying const& carrying, Job const& job)
-      : image_(image), pipe_(job.pipeline()), counts_(pipe_.create_buffer<Count>(image.colours)) {
+      : image_(image),
+        pipe_(job.pipeline()),
+        counts_(pipe_.create_buffer<Count>(image.colours)),
+        found_(image.colours) {
     arrays::Carriers const carriers = arrays::carriers_there(carrying, job.device);
     auto& pixels = pipe_.create_tunnel<Pixels>("pixels", hiway::Direction::cpu_to_gpu, carriers.room);
     pipe_.add_cpu_stage(
@@ -31,17 +35,16 @@ class Counter {
 
   void prepare() {
     pipe_.prepare();
-    count_first(1);  // loads the kernel
+    (void)count_first(1);  // loads the kernel
   }
 
   Measurement run() {
     arrays::Clock const clock;
     Measurement run;
-    std::vector<Count> const words = count_first(static_cast<std::uint32_t>(image_.pieces.size()));
+    cli::take_report(run, count_first(static_cast<std::uint32_t>(image_.pieces.size())));
     run.seconds = clock.seconds();
     run.items = image_.pixels;
-    run.tunnels = pipe_.stats().tunnels;
-    run.summary = summarize(words);
+    run.summary = summarize(found_);
     return run;
   }
   [[nodiscard]] std::string graph() const { return pipe_.graph(); }
@@ -55,18 +58,19 @@ class Counter {
     }
   }
   /// Of so many pieces.
-  std::vector<Count> count_first(std::uint32_t pieces) {
-    std::vector<Count> counts(counts_.size());
-    counts_.copy_in(counts);
+  hiway::RunReport count_first(std::uint32_t pieces) {
+    std::ranges::fill(found_, Count{0});
+    counts_.copy_in(found_);
     turns_.begin(pieces);
-    pipe_.run();
-    counts_.copy_out(counts);
-    return counts;
+    hiway::RunReport report = pipe_.run();
+    counts_.copy_out(found_);
+    return report;
   }
 
   Image const& image_;
   hiway::Pipeline pipe_;
   hiway::Buffer<Count>& counts_;
+  std::vector<Count> found_;  ///< copied from there
   arrays::Turns turns_;
 };
 
