@@ -47,6 +47,7 @@ class App final : public cli::App {
         .type_name("N");
     command.add_option("--at-once", tuning_.at_once, "places that a CPU thread takes (4096)").type_name("N");
     command.add_option("--blocks", tuning_.blocks, "of four warps, of method hiway on a GPU (64)").type_name("N");
+    command.add_option("--movement", movement_, "of places to the GPU, method hiway (direct)").type_name("direct|dma");
   }
 
   std::vector<std::string> load(std::uint64_t seed) override {
@@ -54,6 +55,8 @@ class App final : public cli::App {
     require("--searchers", tuning_.searchers.value_or(1), 0, most_threads);
     require("--at-once", tuning_.at_once, 1, most_at_once);
     require("--blocks", tuning_.blocks, 1, most_blocks);
+    if (movement_ != "direct" && movement_ != "dma") throw cli::BadInput{"--movement: direct or dma, not " + movement_};
+    tuning_.copies = movement_ == "dma";
     options_.seed = seed;
     input_ = make_input(options_);
     return {};
@@ -89,6 +92,7 @@ class App final : public cli::App {
  private:
   InputOptions options_;
   Tuning tuning_;
+  std::string movement_ = "direct";
   Input input_;
   std::optional<Summary> oracle_;  // made once, for all methods
 };

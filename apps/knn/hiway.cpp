@@ -50,8 +50,11 @@ class Finder {
     unsigned const searchers = tuning.searchers.value_or(std::max(1U, cpus / 2));
     unsigned const warps = job.device == "simt" ? 1 : 4;
     unsigned const blocks = job.device == "simt" ? std::min(tuning.blocks, 2U) : tuning.blocks;
-    auto& pieces =
-        pipe_.create_tunnel<Piece>("pieces", Direction::cpu_to_gpu, job.scheme.tunnel({.capacity_items = 512}));
+    // A run is so short that copies would come late.
+    hiway::TunnelConfig config = job.scheme.tunnel({.capacity_items = 512});
+    if (config.movement == hiway::Movement::automatic)
+      config.movement = tuning.copies ? hiway::Movement::dma : hiway::Movement::direct;
+    auto& pieces = pipe_.create_tunnel<Piece>("pieces", Direction::cpu_to_gpu, config);
     auto& far = pipe_.create_tunnel<Key>("far", Direction::gpu_to_cpu, job.scheme.tunnel({.capacity_items = 8192}));
     pipe_.add_cpu_stage("feed", [this](hiway::Inlet<Piece> out) { feed(out); }, into(pieces),
                         {.threads = tuning.feeders.value_or(std::clamp(cpus / 4, 1U, 4U))});

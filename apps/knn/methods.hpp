@@ -33,6 +33,7 @@ struct Tuning {
   std::optional<std::uint32_t> searchers{};  ///< CPU threads that search themselves; 0: the GPU does all
   std::uint32_t at_once = 4096;              ///< places that a CPU thread takes
   std::uint32_t blocks = 64;                 ///< of the GPU stage
+  bool copies = false;                       ///< pieces go by dma; else warps read them where the CPU wrote them
 };
 
 /// hiway: places go to the GPU by a tunnel, in pieces, while CPU threads search from the other end; the nearest ones of

@@ -67,8 +67,10 @@ TEST(Kmeans, TakesTheLowerOfTwoClustersThatAreAsNear) {
 }
 
 TEST(Kmeans, HasZerosWhereAClusterIsEmpty) {
-  // All are as near to cluster 1 as to 0; its centroid becomes 0, which 1 is nearer to than to 11 / 3.
-  expect_of_all(input_of({5, 5, 1}, 1, 2), {.iterations = 3, .rmse = 0, .memberships_hash = hash_of({0, 0, 1})});
+  // All are as near to cluster 1 as to 0, whose centroid becomes 5.25, and that of 1 becomes 0: 2 is nearer to it, 3 is
+  // not yet. With 19 / 3 and 2 it is.
+  expect_of_all(input_of({8, 8, 3, 2}, 1, 2),
+                {.iterations = 4, .rmse = std::sqrt(0.5 / 4), .memberships_hash = hash_of({0, 0, 1, 1})});
 }
 
 TEST(Kmeans, StopsAfterSoManyIterations) {
@@ -141,6 +143,11 @@ TEST_F(KmeansFiles, ReadsAPointALineWithoutItsFirstNumber) {
     EXPECT_EQ(input.features, 2U);
     EXPECT_EQ(input.values, (std::vector<float>{2, 3, -4, 5.5F}));
   }
+}
+
+TEST_F(KmeansFiles, RoundsWhatItReads) {
+  Input const input = make_input({.file = plain("points", "1 1\n2 1e-30\n"), .clusters = 1});
+  EXPECT_EQ(input.values, (std::vector<float>{1, 0}));
 }
 
 TEST_F(KmeansFiles, SaysWhatIsWrongWithAFile) {

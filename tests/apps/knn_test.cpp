@@ -81,6 +81,17 @@ TEST(Knn, AllMethodsFindTheSame) {
   }
 }
 
+// The first and the last of a piece, of a warp's turn, and of all.
+TEST(Knn, FindsAPlaceWhereverItIs) {
+  for (std::uint32_t const i : {0U, 31U, 255U, 256U, 511U, 512U, 1023U, 2099U}) {
+    Input input{.places = std::vector<Place>(2100, {10, 10}), .from = {0, 0}, .k = 2};
+    input.places[i] = {1, 1};
+    Summary const expected{key_of(2, i), key_of(200, i == 0 ? 1 : 0)};
+    expect_of_all(input, expected, {.feeders = 1, .searchers = 0});
+    expect_of_all(input, expected, {.feeders = 1, .searchers = 1, .at_once = 700});
+  }
+}
+
 // Farther and farther, and nearer and nearer: no place, or each, is among the nearest of its warp.
 TEST(Knn, OrderChangesNothing) {
   for (float const sign : {1.0F, -1.0F}) {

@@ -890,6 +890,9 @@ bad "--feeders must be 1 to 1024: 0" run knn --feeders 0
 bad "--searchers must be 0 to 1024: 1025" run knn --searchers 1025
 bad "--at-once must be 1 to 1048576: 0" run knn --at-once 0
 bad "--blocks must be 1 to 1024: 0" run knn --blocks 0
+good run knn --places 1000 --movement dma --json
+is verified true
+bad "--movement: direct or dma, not away" run knn --movement away
 good graph knn
 says '"feed" -> "search"'
 
