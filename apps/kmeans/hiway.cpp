@@ -85,24 +85,26 @@ struct AssignParts {
 
   /// In a block's shared memory.
   struct Near {
-    hiway::Word<std::uint32_t> count;  ///< of changes
-    std::uint32_t unused;
-    Change changes[1];  ///< one more than threads; behind them the centroids
+    float* centroids;
+    Change* changes;  ///< one more than threads
+    hiway::Word<std::uint32_t>* count;
   };
   static std::size_t shared_bytes(unsigned threads, std::size_t values) {
-    return sizeof(Near) + threads * sizeof(Change) + values * sizeof(float);
+    return sizeof(hiway::Word<std::uint32_t>) + (threads + 1) * sizeof(Change) + values * sizeof(float);
   }
 
   HIWAY_DEVICE void operator()(hiway::Outlet<std::uint32_t> in, hiway::Inlet<Change> out) const {
     hiway::anywhere([&](auto m) {
-      auto* const near = reinterpret_cast<Near*>(m.shared_memory());
-      auto* const near_centroids = reinterpret_cast<float*>(near->changes + m.block_threads() + 1);
+      std::uint32_t const values = clusters * points.of_each;
+      auto* const changes = reinterpret_cast<Change*>(m.shared_memory());
+      auto* const count = reinterpret_cast<hiway::Word<std::uint32_t>*>(changes + m.block_threads() + 1);
+      Near const near{reinterpret_cast<float*>(count + 1), changes, count};
       in.for_each_block([&](std::uint32_t part) {
-        if (m.thread_in_block() == 0) m.store(near->count, 0U, hiway::Order::relaxed);
-        for (std::uint32_t i = m.thread_in_block(); i < clusters * points.of_each; i += m.block_threads())
-          near_centroids[i] = centroids[i];
+        if (m.thread_in_block() == 0) m.store(*near.count, 0U, hiway::Order::relaxed);
+        for (std::uint32_t i = m.thread_in_block(); i < values; i += m.block_threads())
+          near.centroids[i] = centroids[i];
         m.sync_block();
-        assign(m, *near, near_centroids, part, out);
+        assign(m, near, part, out);
       });
     });
   }
@@ -113,19 +115,18 @@ struct AssignParts {
   }
   /// As many points at a time as the block has threads.
   template <class Machine>
-  HIWAY_DEVICE void assign(Machine m, Near& near, float const* near_centroids, std::uint32_t part,
-                           hiway::Inlet<Change> const& out) const {
+  HIWAY_DEVICE void assign(Machine m, Near const& near, std::uint32_t part, hiway::Inlet<Change> const& out) const {
     std::uint32_t const end = begin_of(part + 1);
     std::uint32_t all = 0;
     for (std::uint32_t first = begin_of(part); first < end; first += m.block_threads()) {
-      find_changes(m, near, near_centroids, first + m.thread_in_block(), end);
+      find_changes(m, near, first + m.thread_in_block(), end);
       m.sync_block();
-      std::uint32_t count = m.load(near.count, hiway::Order::relaxed);
+      std::uint32_t count = m.load(*near.count, hiway::Order::relaxed);
       all += count;
       m.sync_block();  // before the count is 0 again
       bool const is_last = end - first <= m.block_threads();
       if (m.thread_in_block() == 0) {
-        m.store(near.count, 0U, hiway::Order::relaxed);
+        m.store(*near.count, 0U, hiway::Order::relaxed);
         if (is_last) near.changes[count] = {all, none, none};
       }
       m.sync_block();
@@ -135,14 +136,13 @@ struct AssignParts {
     }
   }
   template <class Machine>
-  HIWAY_DEVICE void find_changes(Machine m, Near& near, float const* near_centroids, std::uint32_t point,
-                                 std::uint32_t end) const {
+  HIWAY_DEVICE void find_changes(Machine m, Near const& near, std::uint32_t point, std::uint32_t end) const {
     if (point >= end) return;
-    auto const now = static_cast<std::uint16_t>(nearest(points, point, near_centroids, clusters));
+    auto const now = static_cast<std::uint16_t>(nearest(points, point, near.centroids, clusters));
     std::uint16_t const before = memberships[point];
     if (now == before) return;
     memberships[point] = now;
-    near.changes[m.fetch_add(near.count, 1U, hiway::Order::relaxed)] = {point, before, now};
+    near.changes[m.fetch_add(*near.count, 1U, hiway::Order::relaxed)] = {point, before, now};
   }
 };
 
