@@ -36,8 +36,7 @@ class App final : public cli::App {
     command.add_option("--edge-factor", edge_factor_, "power-law: edges for each vertex (16)").type_name("N");
     command.add_option("--source", source_, "the vertex to begin with, from 0 on (one with most edges)").type_name("V");
     command.add_option("--piece", options_.piece, "edges that a lane follows at most for an item (64)").type_name("N");
-    command.add_option("--blocks", options_.blocks, "method hiway: of its kernel (4 for each of 132 multiprocessors)")
-        .type_name("N");
+    command.add_option("--blocks", options_.blocks, "method hiway: of its kernel (260)").type_name("N");
     command.add_option("--threads", options_.threads, "of a block (256)").type_name("N");
     command.add_option("--capacity", options_.capacity, "method hiway: items in the tunnel (one for each vertex)")
         .type_name("N");

@@ -31,8 +31,7 @@ struct Expand {
     hiway::anywhere([&](auto m) {
       if (m.thread_index() == 0) later_count->bits = 0;
       for (std::uint32_t i = m.thread_index(); i < visits; i += m.thread_count()) {
-        follow(m, edges, levels, now[i],
-               [&](std::uint32_t vertex, std::uint32_t level) { append(m, edges.visit_of(vertex, level)); });
+        follow(m, edges, levels, now[i], [&](Visit const& later) { append(m, later); });
       }
     });
   }
@@ -95,6 +94,7 @@ class Search {
       counts_.copy_out(std::span(&next, 1), (level + 1) % 3);
       visits = next.bits;
     }
+    pipe_.synchronize();  // without visits nobody has waited for the levels to be cleared
     run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     run.summary = device_.summary(problem_.graph);
     run.items = run.summary.reached;

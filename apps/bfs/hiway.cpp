@@ -58,8 +58,7 @@ struct Relax {
       out.put_d({visit.vertex, visit.level, middle, visit.last});
       visit.last = middle;
     }
-    follow(m, edges, levels, visit, [&](std::uint32_t vertex, std::uint32_t level) {
-      Visit const next = edges.visit_of(vertex, level);
+    follow(m, edges, levels, visit, [&](Visit const& next) {
       if (next.first != next.last) out.put_d(next);
     });
     return visit.last - visit.first;
@@ -73,9 +72,10 @@ class Search {
   Search(Problem const& problem, Options const& options, Job const& job)
       : problem_(problem), pipe_(job.pipeline()), device_(pipe_, problem.graph) {
     bool const emulated = job.device == "simt";
+    // Two blocks on each multiprocessor, by its registers; of 132, begin and the library's monitor have one each.
     hiway::GpuStageOptions const grid{.blocks = options.blocks != 0 ? options.blocks
                                                 : emulated          ? 2U
-                                                                    : 528U,
+                                                                    : 260U,
                                       .threads_per_block = options.threads != 0 ? options.threads
                                                            : emulated           ? 64U
                                                                                 : 256U};
@@ -84,7 +84,7 @@ class Search {
     std::uint32_t const room = std::clamp(std::bit_ceil(vertices), 1024U, most_capacity);
     hiway::TunnelConfig const config{.capacity_items = options.capacity != 0 ? options.capacity : room,
                                      .grouping = options.grouping,
-                                     .spill_items = std::max(1U << 16, vertices)};
+                                     .spill_items = (1U << 16) + vertices + problem.graph.edges() / options.piece};
     auto& visits = pipe_.create_tunnel<Visit>("visits", hiway::Direction::gpu_to_gpu, job.scheme.tunnel(config));
     std::uint32_t const source = problem.source;
     Visit const first{source, 0, problem.graph.first[source], problem.graph.first[source + 1]};

@@ -33,15 +33,27 @@ struct Edges {
   }
 };
 
-/// Lowers what the visit's edges lead to, and calls `lowered(vertex, level)` for each that was higher.
+/// Lowers what the visit's edges lead to, and calls `lowered(next)` with a visit of each vertex that was higher. Of
+/// several edges the loads are under way together, and so are the atomic minima.
 template <class Machine, class Lowered>
 HIWAY_DEVICE inline void follow(Machine m, Edges const& edges, Level* levels, Visit const& visit,
                                 Lowered const& lowered) {
+  constexpr std::uint32_t at_once = 4;
   std::uint32_t const level = visit.level + 1;
-  for (std::uint32_t e = visit.first; e < visit.last; ++e) {
-    std::uint32_t const vertex = edges.targets[e];
-    if (m.load(levels[vertex], hiway::Order::relaxed) <= level) continue;  // most edges need no atomic minimum
-    if (m.fetch_min(levels[vertex], level, hiway::Order::relaxed) > level) lowered(vertex, level);
+  for (std::uint32_t e = visit.first; e < visit.last; e += at_once) {
+    std::uint32_t vertex[at_once];
+    std::uint32_t before[at_once];
+    for (std::uint32_t k = 0; k < at_once; ++k) vertex[k] = edges.targets[e + k < visit.last ? e + k : e];
+    for (std::uint32_t k = 0; k < at_once; ++k) before[k] = m.load(levels[vertex[k]], hiway::Order::relaxed);
+    for (std::uint32_t k = 0; k < at_once; ++k) {
+      bool const may_lower = e + k < visit.last && before[k] > level;  // most edges need no atomic minimum
+      before[k] = may_lower ? m.fetch_min(levels[vertex[k]], level, hiway::Order::relaxed) : level;
+    }
+    Visit next[at_once]{};
+    for (std::uint32_t k = 0; k < at_once; ++k)
+      if (before[k] > level) next[k] = edges.visit_of(vertex[k], level);
+    for (std::uint32_t k = 0; k < at_once; ++k)
+      if (before[k] > level) lowered(next[k]);
   }
 }
 

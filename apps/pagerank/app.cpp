@@ -32,7 +32,7 @@ class App final : public cli::App {
     command.add_option("--rounds", rounds_, "(20)").type_name("N");
     command.add_option("--lanes", options_.lanes, "that share a row, 1 to 32 (one for two of its entries)")
         .type_name("N");
-    command.add_option("--blocks", options_.blocks, "method hiway: of its kernel (enough for all rows; at most 132)")
+    command.add_option("--blocks", options_.blocks, "method hiway: of its kernel (enough for all rows; at most 128)")
         .type_name("N");
     command.add_option("--threads", options_.threads, "of a block (512)").type_name("N");
   }
