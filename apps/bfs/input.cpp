@@ -50,12 +50,17 @@ class Reader {
     if (vertices_ == 0) lines_.fail_file("no line `p sp VERTICES EDGES`");
     if (edges_.size() != wanted_)
       lines_.fail_file("cut short: " + std::to_string(edges_.size()) + " edges, not " + std::to_string(wanted_));
+    if (vertices_ > 2 * wanted_ + most_apart)
+      lines_.fail_file(std::to_string(wanted_) + " edges leave most of " + std::to_string(vertices_) +
+                       " vertices without any");
     return graph_of(vertices_, [this](auto const& emit) {
       for (auto const& [from, to] : edges_) emit(from, to);
     });
   }
 
  private:
+  static constexpr std::uint64_t most_apart = 1U << 20;  ///< without edges; more are a mistake, and take memory
+
   void begin(Words const& words) {
     if (vertices_ != 0) lines_.fail("a second line p");
     if (words.count != 4 || words.word[1] != "sp") lines_.fail("not p sp VERTICES EDGES");

@@ -37,9 +37,15 @@ class Numbers {
       fail(what, "not a number of a float: " + cli::shown(word));
     return static_cast<float>(value);
   }
+  /// Whether so many more may follow: a number and what parts it from the next have two letters at least.
+  [[nodiscard]] bool may_have(std::uint64_t more) const { return more <= left_.size() / 2 + 1; }
   void end() {
     skip();
     if (!left_.empty()) fail("the end", "more numbers than entries");
+  }
+
+  [[noreturn]] void fail(char const* what, std::string const& wrong) const {
+    throw cli::BadInput{path_ + ": number " + std::to_string(number_) + ", " + what + ": " + wrong};
   }
 
  private:
@@ -54,10 +60,6 @@ class Numbers {
     left_.remove_prefix(word.size());
     return word;
   }
-  [[noreturn]] void fail(char const* what, std::string const& wrong) const {
-    throw cli::BadInput{path_ + ": number " + std::to_string(number_) + ", " + what + ": " + wrong};
-  }
-
   std::string path_;
   std::string text_;
   std::string_view left_;
@@ -96,6 +98,7 @@ Problem read_problem(std::string const& path) {
     std::uint64_t const most = node == 0 ? 0 : entries;
     problem.rows.push_back(static_cast<std::uint32_t>(numbers.whole("the first entry of a node", least, most)));
   }
+  if (!numbers.may_have(2 * entries)) numbers.fail("the columns and values", "cut short");
   problem.entries.resize(entries);
   for (Entry& entry : problem.entries)
     entry.column = static_cast<std::uint32_t>(numbers.whole("a column", 0, nodes - 1));

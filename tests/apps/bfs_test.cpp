@@ -166,6 +166,7 @@ TEST_F(BfsFile, ThatIsBadIsRefusedInOneLine) {
   says("line 2: not a number of 1 to 2: '3'", "p sp 2 1\na 1 3 1\n");
   says("line 2: not a number: 'far'", "p sp 2 1\na 1 2 far\n");
   says("line 3: more than 1 edges", "p sp 2 1\na 1 2 1\na 1 2 1\n");
+  says("1 edges leave most of 2000000 vertices without any", "p sp 2000000 1\na 1 2 1\n");
   says("cut short: 1 edges, not 2", "p sp 2 2\na 1 2 1\n");
   EXPECT_NE(complaint([&] { (void)read_dimacs(path("none.gr")); }).find("cannot be opened"), std::string::npos);
 }

@@ -114,6 +114,8 @@ TEST_F(PageRankFile, ThatIsBadIsRefusedInOneLine) {
   says("number 6, a value: not a number of a float: 'nan'", "1 1 0 1 0 nan");
   says("number 6, a value: not a number of a float: '1e99'", "1 1 0 1 0 1e99");
   says("number 6, a value: cut short", "1 1 0 1 0");
+  says("number 4, the columns and values: cut short", "268435456 1 0 268435456 0 1");
+  says("number 8, a value: cut short", "2 1 0 2   0 0 1");
   says("number 6, the end: more numbers than entries", "1 1 0 1 0 1 7");
   EXPECT_THAT(complaint([&] { (void)read_problem(path("none.data")); }), HasSubstr("cannot be opened"));
 }

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "bfs/input.hpp"
 #include "cli/bottleneck.hpp"
 #include "cli/report.hpp"
 #include "cli/trace_file.hpp"
@@ -23,6 +24,7 @@
 #include "hiway/plan/segment.hpp"
 #include "hiway/plan/symbolic.hpp"
 #include "lib/movement_table.hpp"
+#include "pagerank/problem.hpp"
 #include "picture/picture.hpp"
 #include "rasterization/model.hpp"
 #include "reyes/scene.hpp"
@@ -89,6 +91,16 @@ TEST_F(Fuzz, Bbp) {
   std::string text = "BBP\n";
   for (int i = 0; i < 96; ++i) text += std::to_string(i % 7) + (i % 3 == 2 ? "\n" : ".25 ");
   files("BBP", {text}, [](std::string const& path) { (void)reyes::placed(reyes::read_patches(path)); });
+}
+
+TEST_F(Fuzz, Dimacs) {
+  std::string const streets = "c streets\np sp 4 3\na 1 2 17\na 2 4 1.5\na 4 1 0\n";
+  files("DIMACS", {streets, zipped(streets)}, [](std::string const& path) { (void)bfs::read_dimacs(path); });
+}
+
+TEST_F(Fuzz, Matrix) {
+  std::string const matrix = "4 3\n0 2 3 4\n1 2 2 0\n1 0.5 0.5 1\n";
+  files("matrix", {matrix, zipped(matrix)}, [](std::string const& path) { (void)pagerank::read_problem(path); });
 }
 
 TEST_F(Fuzz, Pnm) {
