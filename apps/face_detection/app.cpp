@@ -15,7 +15,7 @@ class FaceDetection final : public cli::App {
  public:
   std::string name() const override { return "face-detection"; }
   std::string summary() const override {
-    return "faces in a picture, of any size (levels and tiles on the GPU, LBP comparison on the CPU)";
+    return "faces in a picture, of any size (levels, tiles and the LBP comparison on the GPU, sums on the CPU)";
   }
   std::vector<std::string> methods() const override { return {"hiway", "baseline", "reference"}; }
 
@@ -29,17 +29,27 @@ class FaceDetection final : public cli::App {
     command.add_option("--min-neighbours", files_.min_neighbours, "more windows than these are a face; 0: each is (3)")
         .type_name("N");
     command.add_option("--out", out_, "writes the picture with the faces' outlines, as PNG").type_name("FILE");
-    command.add_option("--placement", placement_, "paper: pyramid and windows on the GPU; cpu: no stage there (paper)")
-        .type_name("paper|cpu");
+    command
+        .add_option("--placement", placement_,
+                    "paper: all but sums on the GPU; lbp-on-cpu: not the comparison, either; cpu: none (paper)")
+        .type_name("paper|lbp-on-cpu|cpu");
+    command.add_option("--blocks", blocks_, "of 128 threads, of windows and of scan on the GPU; 0: chosen (0)")
+        .type_name("N");
     command.add_option("--stop-after", stop_after_, "lbp: nothing is put to the last stage").type_name("STAGE");
   }
 
   std::vector<std::string> load(std::uint64_t) override {
-    if (placement_ != "paper" && placement_ != "cpu")
-      throw cli::BadInput{"--placement: paper or cpu, not " + placement_};
+    if (placement_ != "paper" && placement_ != "lbp-on-cpu" && placement_ != "cpu")
+      throw cli::BadInput{"--placement: paper, lbp-on-cpu or cpu, not " + placement_};
     if (!stop_after_.empty() && stop_after_ != "lbp") throw cli::BadInput{"--stop-after: lbp, not " + stop_after_};
+    if (!stop_after_.empty() && placement_ == "paper")
+      throw cli::BadInput{"--stop-after lbp: of --placement lbp-on-cpu or cpu"};
+    if (blocks_ < 0 || blocks_ > 65536) throw cli::BadInput{"--blocks must be 0 to 65536: " + std::to_string(blocks_)};
     if (!out_.empty()) cli::require_writable("--out", out_);
-    options_ = {placement_ == "cpu" ? Placement::cpu : Placement::paper, !stop_after_.empty()};
+    options_ = {placement_ == "cpu"     ? Placement::cpu
+                : placement_ == "paper" ? Placement::paper
+                                        : Placement::lbp_on_cpu,
+                !stop_after_.empty(), static_cast<unsigned>(blocks_)};
     input_ = make_input(files_);
     auto const by = [](std::int32_t w, std::int32_t h) { return std::to_string(w) + " x " + std::to_string(h); };
     Cascade const& c = input_.cascade;
@@ -76,12 +86,13 @@ class FaceDetection final : public cli::App {
     return out;
   }
 
-  std::string graph(std::string const& device) override { return hiway_graph(device); }
+  std::string graph(std::string const& device) override { return hiway_graph(device, options_); }
 
  private:
   InputOptions files_;
   std::string out_;
   std::string placement_ = "paper";
+  std::int64_t blocks_ = 0;
   std::string stop_after_;
   Options options_;
   Input input_;

@@ -14,12 +14,14 @@ namespace face_detection {
 
 using cli::Job;
 
-/// Where stages run. paper: pyramid and windows on the GPU, the others on the CPU. cpu: all of them there.
-enum class Placement : std::uint8_t { paper, cpu };
+/// Where stages run. paper: of five the fourth, which needs a tile's neighbours, on the CPU, and the comparison, the
+/// fifth, on the GPU. lbp_on_cpu: pyramid and windows on the GPU, the comparison on the CPU. cpu: all of them there.
+enum class Placement : std::uint8_t { paper, lbp_on_cpu, cpu };
 
 struct Options {
   Placement placement = Placement::paper;
-  bool stops_after_lbp = false;  ///< nothing is put into the tunnel of candidates
+  bool stops_after_lbp = false;  ///< nothing is put into the tunnel of candidates; not where the GPU compares
+  unsigned blocks = 0;           ///< of 128 threads, of windows and scan on the GPU; 0: chosen
 };
 
 /// One run. seconds: from the image in CPU memory to the summary, copies included; files, allocation and kernel loading
@@ -30,7 +32,7 @@ struct Measurement {
   std::uint64_t items = 0;                   ///< carried through tunnels, or windows tested where there are none
   std::optional<double> end_detection_us{};  ///< where the library found the end
   std::vector<hiway::TunnelReport> tunnels{};
-  std::optional<std::uint64_t> bytes_moved{};    ///< of pixels, from windows to lbp
+  std::optional<std::uint64_t> bytes_moved{};    ///< of pixels, from windows on
   std::optional<std::uint64_t> region_copies{};  ///< hiway
 };
 
@@ -41,9 +43,9 @@ std::vector<Measurement> run_reference(Input const& input, Job const& job);
 /// *Throws* cli::BadInput where the cascade's window is larger than tiles take.
 std::vector<Measurement> run_hiway(Input const& input, Job const& job, Options const& options);
 /// The pipeline of hiway in dot.
-std::string hiway_graph(std::string const& device);
+std::string hiway_graph(std::string const& device, Options const& options);
 
-/// baseline: the same stages and stage code; each tile is carried with its eight neighbours, through a plain tunnel.
+/// baseline: the same stages and stage code; each tile is carried with its three neighbours, through a plain tunnel.
 std::vector<Measurement> run_baseline(Input const& input, Job const& job, Options const& options);
 
 /// What reference finds.

@@ -59,11 +59,10 @@ Search::Search(Input const& input, Job const& job, Options const& options)
       pyramid_(searched(input)),
       mosaic_(make_mosaic(pyramid_)),
       pipe_(job.pipeline()),
+      emulated_(job.device == "simt"),
       threads_(std::max(3U, hiway::available_cpus()) - 2),  // two are left to the library's monitors
       rejected_(pyramid_.rejected_words),
       passed_(options.stops_after_lbp ? pyramid_.rejected_words : 0) {
-  bool const emulated = job.device == "simt";
-  grid_ = {.blocks = emulated ? 1U : 64U, .threads_per_block = emulated ? 32U : 128U};
   pixels_ = static_cast<std::uint32_t>(input.image.pixels.size());
   bool const on_gpu = windows_on_gpu();
   findings_ = {rejected_.data(), options.stops_after_lbp ? passed_.data() : nullptr};
@@ -92,12 +91,34 @@ Search::Search(Input const& input, Job const& job, Options const& options)
                                                 job.scheme.tunnel());
   tiles_ = &pipe_.create_tunnel<TileTask>("tiles", on_gpu ? Direction::gpu_to_gpu : Direction::cpu_to_cpu,
                                           job.scheme.tunnel({.capacity_items = 16384}));
-  candidates_ = &pipe_.create_tunnel<Candidate>("candidates", Direction::cpu_to_cpu, job.scheme.tunnel());
   pipe_.add_cpu_stage("grey", PutPieces{input.image.view(), pixels_}, hiway::into(pieces), {.threads = 2});
-  add("pyramid", on_gpu, MakeLevels{levels_, picture, pixels_, placed}, hiway::from(pieces, levels),
+  add("pyramid", on_gpu, 64, MakeLevels{levels_, picture, pixels_, placed}, hiway::from(pieces, levels),
       hiway::into(levels, *tiles_));
-  pipe_.add_cpu_stage("grouping", Group{&pyramid_, &rejected_, input.min_neighbours, &found_},
+  if (scans_on_gpu()) {
+    scan_on_gpu(job);
+  } else {
+    group_candidates(job);
+  }
+}
+
+void Search::group_candidates(Job const& job) {
+  candidates_ = &pipe_.create_tunnel<Candidate>("candidates", hiway::Direction::cpu_to_cpu, job.scheme.tunnel());
+  pipe_.add_cpu_stage("grouping", Group{&pyramid_, &rejected_, input_.min_neighbours, &found_},
                       hiway::from(*candidates_));
+}
+
+void Search::scan_on_gpu(Job const& job) {
+  areas_ = &pipe_.create_tunnel<SummedArea>("areas", hiway::Direction::cpu_to_gpu, job.scheme.tunnel());
+  auto& tested = pipe_.create_tunnel<TestedArea>("tested", hiway::Direction::gpu_to_cpu,
+                                                 job.scheme.tunnel({.capacity_items = 4096}));
+  Cascade const& c = input_.cascade;
+  CascadeView cascade = c.view();
+  cascade.stages = at_levels(c.stages);
+  cascade.weaks = at_levels(c.weaks);
+  cascade.features = at_levels(c.features);
+  pipe_.add_gpu_stage("scan", ScanAreas{cascade, levels_.pyramid.levels}, hiway::from(*areas_), hiway::into(tested),
+                      grid(options_.blocks == 0 ? 320 : options_.blocks));
+  pipe_.add_cpu_stage("grouping", GroupTested{&pyramid_, input_.min_neighbours, &found_}, hiway::from(tested));
 }
 
 Measurement Search::run() {

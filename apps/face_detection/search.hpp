@@ -1,5 +1,5 @@
-// Search: what both pipelines have. The picture goes to where the pyramid is made, piece by piece; levels make levels; a level
-// is cut into tiles; what becomes of them is each method's own; what was found is grouped.
+// Search: what both pipelines have. The picture goes to where the pyramid is made, piece by piece; levels make levels;
+// a level is cut into tiles; what becomes of them is each method's own; what was found is grouped.
 //
 //   grey (CPU) -Piece-> pyramid -TileTask-> windows -...-> lbp (CPU) -Candidate-> grouping (CPU)
 //                        ^   |
@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "face_detection/methods.hpp"
+#include "face_detection/scan.hpp"
 #include "face_detection/tile.hpp"
 #include "face_detection/tile_tester.hpp"
 
@@ -60,8 +61,8 @@ struct PutPieces {
   }
 };
 
-/// Puts the picture together. Whoever has the last pixels begins with the first level; each level begins the next one, then
-/// puts its tiles. A warp works on one item.
+/// Puts the picture together. Whoever has the last pixels begins with the first level; each level begins the next one,
+/// then puts its tiles. A warp works on one item.
 struct MakeLevels {
   Levels levels;
   std::uint8_t* picture;
@@ -105,20 +106,17 @@ struct Findings {
 inline void tell(TileTester::Rows const& rows, Level const& l, std::int32_t level, Findings const& findings,
                  hiway::Inlet<Candidate> const& out) {
   hiway::anywhere([&](auto m) {
-    std::int32_t const column = rows.windows.first_column;
-    std::uint32_t const shift = static_cast<std::uint32_t>(column) % 32;
-    for (std::int32_t y = 0; y < rows.windows.rows; ++y) {
-      std::int32_t const row = rows.windows.first_row + y;
-      std::size_t const word = rejected_word(l, column, row);
-      std::uint32_t const rejected = rows.rejected[static_cast<std::size_t>(y)];
-      std::uint32_t passed = rows.passed[static_cast<std::size_t>(y)];
-      if (rejected != 0) m.fetch_or(findings.rejected[word], rejected << shift, hiway::Order::relaxed);
-      if (findings.passed != nullptr) {
-        if (passed != 0) m.fetch_or(findings.passed[word], passed << shift, hiway::Order::relaxed);
-        continue;
-      }
-      for (; passed != 0; passed &= passed - 1) out.put_h({level, row, column + std::countr_zero(passed)});
-    }
+    for_each_found(
+        rows, rows.windows, l, level,
+        [&](std::size_t word, std::uint32_t bits) { m.fetch_or(findings.rejected[word], bits, hiway::Order::relaxed); },
+        [&](Candidate const& c) {
+          if (findings.passed == nullptr) {
+            out.put_h(c);
+          } else {
+            m.fetch_or(findings.passed[rejected_word(l, c.column, c.row)], rejected_bit(c.column),
+                       hiway::Order::relaxed);
+          }
+        });
   });
 }
 
@@ -144,17 +142,25 @@ class Search {
   Search(Input const& input, Job const& job, Options const& options);
   ~Search() = default;
 
-  /// Adds a stage on the GPU, or on all CPU threads.
+  /// Adds a stage on the GPU, of so many blocks, or on all CPU threads.
   template <class Stage, class From, class Into>
-  void add(char const* name, bool on_gpu, Stage stage, From from, Into into) {
+  void add(char const* name, bool on_gpu, unsigned blocks, Stage stage, From from, Into into) {
     if (on_gpu) {
-      pipe_.add_gpu_stage(name, stage, from, into, grid_);
+      pipe_.add_gpu_stage(name, stage, from, into, grid(blocks));
     } else {
       pipe_.add_cpu_stage(name, stage, from, into, {.threads = threads_});
     }
   }
-  [[nodiscard]] bool windows_on_gpu() const { return options_.placement == Placement::paper; }
-  [[nodiscard]] hiway::Direction to_lbp() const {
+  [[nodiscard]] hiway::GpuStageOptions grid(unsigned blocks) const {
+    if (emulated_) return {.blocks = 1, .threads_per_block = 32};
+    return {.blocks = blocks, .threads_per_block = 128};
+  }
+  /// Of the stage that makes tiles: many warps, for each waits for the pixels that it reads.
+  [[nodiscard]] unsigned windows_blocks() const { return options_.blocks == 0 ? 256 : options_.blocks; }
+  [[nodiscard]] bool windows_on_gpu() const { return options_.placement != Placement::cpu; }
+  [[nodiscard]] bool scans_on_gpu() const { return options_.placement == Placement::paper; }
+  /// From the tiles to the stage that needs their neighbours.
+  [[nodiscard]] hiway::Direction to_fourth() const {
     return windows_on_gpu() ? hiway::Direction::gpu_to_cpu : hiway::Direction::cpu_to_cpu;
   }
   [[nodiscard]] CascadeView cascade() const { return input_.cascade.view(); }
@@ -167,12 +173,15 @@ class Search {
   hiway::Pipeline pipe_;
   Levels levels_{};
   hiway::Tunnel<TileTask>* tiles_ = nullptr;
-  hiway::Tunnel<Candidate>* candidates_ = nullptr;
-  hiway::GpuStageOptions grid_;
+  hiway::Tunnel<Candidate>* candidates_ = nullptr;  ///< where CPU threads test windows
+  hiway::Tunnel<SummedArea>* areas_ = nullptr;      ///< where the GPU does
+  bool emulated_;
   unsigned threads_;
   Findings findings_{};
 
  private:
+  void group_candidates(Job const& job);
+  void scan_on_gpu(Job const& job);
   /// A copy of `list` where levels are made.
   template <class T>
   T const* at_levels(std::vector<T> const& list);

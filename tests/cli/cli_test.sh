@@ -216,11 +216,12 @@ good run face-detection --image dark.pgm --cascade any.xml --placement cpu --out
 says "method hiway, device cpu: verified"
 [[ $(head -c 4 faces.png | tail -c 3) == PNG ]] || fail "no picture"
 rm -f faces.png
-good run face-detection --image dark.pgm --cascade any.xml --stop-after lbp --json
+good run face-detection --image dark.pgm --cascade any.xml --placement lbp-on-cpu --method hiway,baseline
+good run face-detection --image dark.pgm --cascade any.xml --placement lbp-on-cpu --stop-after lbp --json
 is verified true
 tr -d ' \n' <out | grep -qE '"tunnel_items":{[^}]*"candidates":0[,}]' || fail "$last: candidates went on: $(cat out)"
 good run face-detection --image dark.pgm --cascade any.xml
-for tunnel in pieces levels tiles matrix candidates; do
+for tunnel in pieces levels tiles matrix areas tested; do
   grep -qE "tunnel_items.*\"$tunnel\":[1-9]" out || fail "$last: no items of tunnel $tunnel: $(cat out)"
 done
 if ldd "$hiway" | grep -qi opencv; then fail "the program links OpenCV"; fi
@@ -230,7 +231,9 @@ tr -d ' \n' <out | grep -qF '"rectangles":[[45,41,99,99]]' || fail "$last: not t
 good run face-detection --image dark.pgm --scale-factor 1.5 --method reference --cascade any.xml
 bad "dark.pgm: smaller than the cascade's window: 6 x 6, 24 x 24" run face-detection --image dark.pgm
 bad "--stop-after: lbp, not grouping" run face-detection --image dark.pgm --cascade any.xml --stop-after grouping
-bad "--placement: paper or cpu, not gpu" run face-detection --image dark.pgm --cascade any.xml --placement gpu
+bad "--stop-after lbp: of --placement lbp-on-cpu or cpu" run face-detection --image dark.pgm --cascade any.xml --stop-after lbp
+bad "--blocks must be 0 to 65536: -1" run face-detection --blocks -1
+bad "--placement: paper, lbp-on-cpu or cpu, not gpu" run face-detection --image dark.pgm --cascade any.xml --placement gpu
 bad "any.xml: neither a binary PGM" run face-detection --image any.xml --cascade any.xml
 bad "dark.pgm: line 1: not XML" run face-detection --image dark.pgm --cascade dark.pgm
 head -c 30 dark.pgm >cut.pgm
