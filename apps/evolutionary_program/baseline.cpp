@@ -1,8 +1,9 @@
-// Method baseline: Hetero-Mark's collaborative scheme. A host thread for each island goes from stage to stage over all of it:
-// copies, a kernel, copies, and its share of the CPU's threads; the islands overlap. What the device has already is not
-// copied again.
+// Method baseline: Hetero-Mark's collaborative scheme. A host thread for each island goes from stage to stage over all
+// of it: copies, a kernel, copies, and its share of the CPU's threads, which are kept from generation to generation;
+// the islands overlap. What the device has already is not copied again.
 #include <algorithm>
 #include <array>
+#include <barrier>
 #include <chrono>
 #include <cstdint>
 #include <hiway/cpus.hpp>
@@ -52,7 +53,7 @@ struct MutateIsland {
 
 namespace {
 
-/// One island, by one host thread and those that it starts.
+/// One island, by one host thread and those that it starts, which live as long as a run.
 class IslandRun {
  public:
   IslandRun(Problem const& problem, std::uint32_t island, Job const& job, unsigned threads)
@@ -66,7 +67,8 @@ class IslandRun {
         now_array_(pipe_, problem.of_island(), job.pinned),
         next_array_(pipe_, problem.of_island(), job.pinned),
         values_array_(pipe_, problem.of_island(), job.pinned),
-        ranks_(problem.of_island()) {
+        ranks_(problem.of_island()),
+        meeting_(static_cast<std::ptrdiff_t>(threads)) {
     coefficients_.copy_in(make_coefficients());
     unsigned const warps = job.device == "simt" ? 1 : 4;
     grid_ = {.blocks = job.device == "simt" ? 1U : 256U,
@@ -78,6 +80,12 @@ class IslandRun {
   }
 
   void run() {
+    std::vector<std::jthread> others;
+    for (unsigned t = 1; t < threads_; ++t) {
+      others.emplace_back([this, t] {
+        for (std::uint32_t generation = 0; generation < problem_.generations; ++generation) cross_some(generation, t);
+      });
+    }
     for (std::uint32_t generation = 0; generation < problem_.generations; ++generation) {
       if (generation == 0) {
         for (Creature& creature : now_) make_creature(creature);
@@ -91,7 +99,7 @@ class IslandRun {
         ranks_[c] = {values_[c], c};
       }
       if (problem_.computes) select(ranks_);
-      cross_all(generation);
+      cross_some(generation, 0);
       creatures_.copy_in(next_);
       mutate();
       pipe_.synchronize();
@@ -110,15 +118,13 @@ class IslandRun {
   void mutate() {
     pipe_.launch("mutate", MutateIsland{creatures_.view().data, problem_.of_island(), problem_.computes}, grid_);
   }
-  void cross_all(std::uint32_t generation) {
+  /// Crosses a thread's share when the host thread, number 0, has sorted; returns when all have crossed theirs.
+  void cross_some(std::uint32_t generation, unsigned thread) {
+    meeting_.arrive_and_wait();
     auto const sorted = [&](std::uint32_t k) -> Creature const& { return now_[ranks_[k].number]; };
-    auto const some = [&](unsigned thread) {
-      for (std::uint32_t c = thread; c < next_.size(); c += threads_)
-        cross(problem_, sorted(c), stream_of(problem_, generation, island_, c), sorted, next_[c]);
-    };
-    std::vector<std::jthread> others;
-    for (unsigned t = 1; t < threads_; ++t) others.emplace_back([&some, t] { some(t); });
-    some(0);
+    for (std::uint32_t c = thread; c < next_.size(); c += threads_)
+      cross(problem_, sorted(c), stream_of(problem_, generation, island_, c), sorted, next_[c]);
+    meeting_.arrive_and_wait();
   }
 
   Problem problem_;
@@ -135,6 +141,7 @@ class IslandRun {
   std::span<Creature> next_ = next_array_.all();
   std::span<double> values_ = values_array_.all();
   std::vector<Rank> ranks_;
+  std::barrier<> meeting_;
 };
 
 }  // namespace
