@@ -1,5 +1,6 @@
-// Method baseline: task-based copies. CPU threads make the values and put a task for each place, with its five values, into a
-// plain tunnel; a persistent GPU stage works on them. Passes behind the first are ordinary kernels over the whole frame.
+// Method baseline: task-based copies. CPU threads make the values and put a task for each place, with its five values,
+// into a plain tunnel; a persistent GPU stage works on them. Passes behind the first are ordinary kernels over the
+// whole frame.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -14,9 +15,9 @@
 
 namespace stencil {
 
-/// A place with all that it needs.
+/// A place with all that it needs. Its number counts through all frames, of which there are at most 2^32 values.
 struct CarriedTask {
-  std::uint32_t x, y, frame;
+  std::uint32_t place;
   Cross values;
 };
 
@@ -25,8 +26,9 @@ struct CarriedPass {
   float* out;
   HIWAY_DEVICE void operator()(hiway::Outlet<CarriedTask> in) const {
     in.for_each_d([&](CarriedTask const& t) {
-      std::size_t const row = std::size_t{t.frame} * problem.height + t.y;
-      out[row * problem.width + t.x] = problem.is_inside(t.x, t.y) ? five_point(t.values) : t.values.centre;
+      std::uint32_t const x = t.place % problem.width;
+      std::uint32_t const y = t.place / problem.width % problem.height;
+      out[t.place] = problem.is_inside(x, y) ? five_point(t.values) : t.values.centre;
     });
   }
 };
@@ -72,10 +74,12 @@ struct GenerateTasks {
         for (std::uint32_t y = b * band; y < end; ++y) {
           std::rotate(rows.begin(), rows.begin() + 1, rows.end());
           make_row(rows[2], std::min(y + 1, problem.height - 1), frame);
+          std::uint64_t const first = (std::uint64_t{frame} * problem.height + y) * problem.width;
           for (std::uint32_t x = 0; x < problem.width; ++x) {
             std::uint32_t const left = x == 0 ? x : x - 1;
             std::uint32_t const right = std::min(x + 1, problem.width - 1);
-            tasks[x] = {x, y, frame, {rows[1][x], rows[1][left], rows[1][right], rows[0][x], rows[2][x]}};
+            tasks[x] = {static_cast<std::uint32_t>(first + x),
+                        {rows[1][x], rows[1][left], rows[1][right], rows[0][x], rows[2][x]}};
           }
           out.put_h(std::span<CarriedTask const>(tasks));
         }

@@ -51,6 +51,7 @@ TEST(StencilMethods, AgreeBitForBit) {
     for (Measurement const& m : run_baseline(p, job, &oracle)) {
       EXPECT_TRUE(m.right) << p.width << " x " << p.height;
       EXPECT_EQ(m.bytes_moved, 5 * 4 * values);
+      EXPECT_EQ(m.tunnels.front().item_bytes, 6 * 4U);  // with the place's number
       EXPECT_EQ(m.items, values);
     }
   }
