@@ -25,4 +25,8 @@ std::optional<std::int64_t> number_from_environment(char const* variable, std::s
 
 bool peers_wanted() { return number_from_environment("HIWAY_PEERS", "0 or 1", 0, 1).value_or(1) == 1; }
 
+bool managed_advice_wanted() {
+  return number_from_environment("HIWAY_MANAGED_ADVICE", "0 or 1", 0, 1).value_or(1) == 1;
+}
+
 }  // namespace hiway

@@ -49,7 +49,7 @@ class MemoryResource;
 enum class Direction : std::uint8_t { cpu_to_cpu, cpu_to_gpu, gpu_to_cpu, gpu_to_gpu };
 /// How items cross the bus (ignored by tunnels that do not cross it).
 /// direct: items lie in pinned host memory; stages store and load them there. dma: a monitor copies batches.
-/// managed: like direct, but items lie in unified memory, which moves to the side that touches it (the paper's way; for
+/// managed: like direct, but items lie in unified memory, which the driver maps or moves (the paper's way; for
 /// comparison). automatic: direct or dma, by a table of item size, direction, and whether the pipeline's tunnels cross
 /// the bus both ways: the built-in table, or the file that HIWAY_MOVEMENT_TABLE names. Between two devices it is direct
 /// if the table has no row for them. The choice is made at the first prepare(); or, from the tunnels made so far, when

@@ -61,6 +61,28 @@ void leave_shared_memory(std::string_view name, DeviceKernel const& kernel, std:
   HIWAY_CUDA(cudaFuncSetAttribute(kernel.cuda.symbol, cudaFuncAttributePreferredSharedMemoryCarveout, 50), name);
 }
 
+void* managed(std::size_t bytes, std::string const& whose) {
+  void* address = nullptr;
+  HIWAY_CUDA(cudaMallocManaged(&address, bytes, cudaMemAttachGlobal), whose);
+  return address;
+}
+/// For slots that one side writes while the other reads the next ones, many in a page. Without advice a page goes back
+/// and forth. No CPU thread reaches memory of a GPU across PCIe; the GPU reaches the host's.
+void* managed_at_host(std::size_t bytes, std::string const& whose, int device, cudaStream_t stream) {
+  void* const address = managed(bytes, whose);
+  cudaMemLocation const host{cudaMemLocationTypeHost, 0};
+  try {
+    HIWAY_CUDA(cudaMemAdvise(address, bytes, cudaMemAdviseSetPreferredLocation, host), whose);
+    HIWAY_CUDA(cudaMemAdvise(address, bytes, cudaMemAdviseSetAccessedBy, {cudaMemLocationTypeDevice, device}), whose);
+    HIWAY_CUDA(cudaMemPrefetchAsync(address, bytes, host, 0, stream), whose);
+    HIWAY_CUDA(cudaStreamSynchronize(stream), whose);
+  } catch (...) {
+    cudaFree(address);
+    throw;
+  }
+  return address;
+}
+
 class CudaBackend final : public Backend {
  public:
   explicit CudaBackend(int number)
@@ -113,7 +135,7 @@ class CudaBackend final : public Backend {
           throw ConfigError(std::string(what) + ": " + name() +
                             " gives CPU threads no managed memory while kernels run; use Movement::dma or direct");
         }
-        HIWAY_CUDA(cudaMallocManaged(&address, bytes, cudaMemAttachGlobal), whose);
+        address = managed_advice_wanted() ? managed_at_host(bytes, whose, device_, stream()) : managed(bytes, whose);
         break;
     }
     return address;

@@ -6,6 +6,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <cstring>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -308,6 +310,26 @@ TEST(Devices, WhetherTheyArePeersIsAskedByZeroOrOneAlone) {
     Environment const peers("HIWAY_PEERS", asked);
     EXPECT_NO_THROW(static_cast<void>(make_backend(device()))) << asked;
   }
+}
+
+TEST(Devices, GiveManagedMemoryWithAdviceOrWithout) {
+  HIWAY_NEEDS_DEVICE();
+  constexpr std::size_t bytes = 1 << 20;
+  for (char const* const asked : {"", "0", "1"}) {
+    Environment const advice("HIWAY_MANAGED_ADVICE", asked);
+    std::unique_ptr<Backend> const backend = make_backend(device());
+    void* const memory = backend->allocate(Memory::managed, bytes, "items");
+    std::memset(memory, 1, bytes);
+    std::vector<unsigned char> back(bytes);
+    backend->download(back.data(), memory, bytes);
+    EXPECT_EQ(std::ranges::count(back, 1), std::ptrdiff_t{bytes}) << asked;
+    backend->release(Memory::managed, memory);
+  }
+  Environment const advice("HIWAY_MANAGED_ADVICE", "2");
+  std::unique_ptr<Backend> const backend = make_backend(device());
+  if (backend->is_host()) return;  // no driver to advise
+  EXPECT_EQ(text_of_error<ConfigError>([&] { static_cast<void>(backend->allocate(Memory::managed, bytes, "items")); }),
+            "HIWAY_MANAGED_ADVICE must be 0 or 1: '2'");
 }
 
 TEST(Devices, OneThatFailsEndsTheRunOfAll) {
