@@ -41,7 +41,7 @@ void EmulatedStream::give_copy(BusDirection way, void* to, void const* from, std
   }
 }
 
-void EmulatedStream::begin_body() {
+void EmulatedStream::make_coming() {
   for (Copy const& copy : coming_) std::memcpy(copy.target, copy.source, copy.bytes);
   coming_.clear();
 }

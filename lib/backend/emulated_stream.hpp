@@ -12,7 +12,8 @@
 
 namespace hiway {
 
-// Copies to the device are made when a body begins, so that it may work on its batch itself; all is as late as may be.
+// Copies to the device are made when somebody asks whether they are, or a body begins, so that it may work on its batch
+// itself; all is as late as may be.
 class EmulatedStream final : public BatchStream {
  public:
   /// `title`: of the stage.
@@ -27,11 +28,11 @@ class EmulatedStream final : public BatchStream {
   }
   void enter() override {}
   void follow(CUstream_st*) override {}
-  void begin_body() override;
+  void begin_body() override { make_coming(); }
   void end_body() override {}
   void launch(DeviceKernel kernel, simt::Grid grid) override;
   [[nodiscard]] CUstream_st* cuda() const override { return nullptr; }
-  void mark_copies(std::size_t) override {}
+  void mark_copies(std::size_t) override { make_coming(); }
   [[nodiscard]] bool has_copied(std::size_t) override { return true; }
   void mark(std::size_t batch) override { marks_[batch] = given_; }
   [[nodiscard]] bool has_passed(std::size_t batch) override;
@@ -46,6 +47,7 @@ class EmulatedStream final : public BatchStream {
   };
 
   void give_copy(BusDirection way, void* to, void const* from, std::size_t bytes) override;
+  void make_coming();
   void give(Step step);
   /// Goes on to the next copy or kernel that runs.
   void advance();

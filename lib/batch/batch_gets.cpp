@@ -15,11 +15,26 @@ bool BatchGets::collect(UnderWay& batch) {
   detail::note_result(m_, from_, some != 0);
   if (some != 0 && !collects_since_) collects_since_ = Clock::now();
   batch.items += some;
-  return some != 0;
+  return some != 0 || free_own_slots(batch);
+}
+
+/// Of a batch that needs more, and may hold all that the ring has. Whether there were any.
+bool BatchGets::free_own_slots(UnderWay& batch) {
+  if (batch.got.items() == 0 || batch.items >= options_.min_items) return false;
+  if (!marks_own_) {
+    give_copies(batch);
+    stream_.mark_copies(batch.number);
+    marks_own_ = true;
+  }
+  if (!stream_.has_copied(batch.number)) return false;
+  end_slots(batch);
+  marks_own_ = false;
+  return true;
 }
 
 void BatchGets::end_collecting(UnderWay& batch) {
   collects_since_.reset();
+  marks_own_ = false;
   give_copies(batch);
   if (batch.got.items() != 0) stream_.mark_copies(batch.number);
 }
@@ -59,6 +74,7 @@ std::size_t BatchGets::get_some(UnderWay& batch, std::size_t most, std::size_t t
   std::size_t const n = std::min(there, may_be_held());
   if (n < there && n <= end_.capacity / 4) return 0;
   give_copies(batch);
+  marks_own_ = false;
   std::size_t const some = batch.got.take(m_, from_, stream_, memory.device + at, n);
   batch.given += some;
   return some;

@@ -41,6 +41,7 @@ class BatchGets {
   using Clock = std::chrono::steady_clock;
 
   [[nodiscard]] std::size_t items_there() const;
+  bool free_own_slots(UnderWay& batch);
   [[nodiscard]] bool waits_for_more(UnderWay const& batch, std::size_t there);
   [[nodiscard]] bool has_waited() const {
     return collects_since_ && Clock::now() - *collects_since_ >= options_.max_wait;
@@ -56,6 +57,7 @@ class BatchGets {
   BatchStream& stream_;
   BatchesUnderWay& batches_;
   bool copies_from_ring_;
+  bool marks_own_ = false;                           ///< the copies so far of the batch that is collected are marked
   std::optional<Clock::time_point> collects_since_;  ///< the batch that is collected, when its first item was seen
 };
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <numeric>
 #include <span>
@@ -49,6 +50,17 @@ TEST(DeviceBatches, AreRightAtAnySize) {
   constexpr std::size_t many = 1 << 16;
   for (std::size_t const least : {std::size_t{1}, many / 2})
     EXPECT_EQ(squares_there(40000, {.min_items = least, .in_flight = 3}, many, 4), expected_squares(40000));
+}
+
+// Slots of a batch that still waits for items are not free before it has enough.
+TEST(DeviceBatches, MayNeedMoreThanHalfOfWhatTheTunnelHolds) {
+  HIWAY_NEEDS_DEVICE();
+  constexpr std::size_t many = 1 << 14;
+  for (std::size_t const least : {many / 8 * 5, many}) {
+    BatchOptions const options{.max_items = least, .min_items = least, .max_wait = std::chrono::hours(1)};
+    auto const n = static_cast<int>(3 * least);
+    EXPECT_EQ(squares_there(n, options, many, 4), expected_squares(n));
+  }
 }
 
 struct SquareLate {
