@@ -58,7 +58,7 @@ ConfigError too_many_references(std::string const& who) {
 }
 
 StencilTunnelBase::Plan make_plan(std::string const& name, Direction direction, StencilConfig const& c,
-                                  std::size_t value_bytes) {
+                                  std::size_t value_bytes, Strips strips) {
   std::string const who = "stencil tunnel '" + name + "': ";
   check(who, c);
   StencilTunnelBase::Plan p;
@@ -86,6 +86,7 @@ StencilTunnelBase::Plan make_plan(std::string const& name, Direction direction, 
   for (StencilBand const& b : p.y.bands) places[1] += b.places();
   p.frame_tasks = places[0] * places[1];
   p.strips = choose_strips(direction == Direction::cpu_to_gpu || direction == Direction::gpu_to_gpu, p.frame_tasks);
+  if (strips == Strips::of_one_task) p.strips.longest = 1;
   if (p.frame_tasks / p.strips.longest > most_references) throw too_many_references(who);  // no sum below wraps
   for (StencilBand const& y : p.y.bands) {
     for (StencilBand const& x : p.x.bands) p.frame_strips += p.strips.strips(x, y);
@@ -169,8 +170,12 @@ std::string incomplete_frame(StencilShape const& s, std::vector<std::uint32_t> c
 
 StencilTunnelBase::StencilTunnelBase(std::string name, Direction direction, StencilConfig const& config,
                                      std::size_t value_bytes, std::uint32_t first_id)
+    : StencilTunnelBase(std::move(name), direction, config, value_bytes, first_id, Strips::automatic) {}
+
+StencilTunnelBase::StencilTunnelBase(std::string name, Direction direction, StencilConfig const& config,
+                                     std::size_t value_bytes, std::uint32_t first_id, Strips strips)
     : StencilTunnelBase(name, direction, config, value_bytes, first_id,
-                        std::make_unique<Plan>(make_plan(name, direction, config, value_bytes))) {}
+                        std::make_unique<Plan>(make_plan(name, direction, config, value_bytes, strips))) {}
 
 StencilTunnelBase::StencilTunnelBase(std::string const& name, Direction direction, StencilConfig const& config,
                                      std::size_t value_bytes, std::uint32_t first_id, std::unique_ptr<Plan> plan)

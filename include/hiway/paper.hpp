@@ -16,12 +16,15 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "hiway/launch/block_entry.hpp"
 #include "hiway/launch/device_table.hpp"
 #include "hiway/pipeline.hpp"
+#include "hiway/stencil/stencil_tunnel.hpp"
 
 namespace HiWayLib {
 
@@ -40,6 +43,13 @@ inline constexpr EndFlag endFlag{0};
 inline constexpr EndFlag endFlag_h{0};
 inline constexpr EndFlag endFlag_d{0};
 
+using StencilConfig = hiway::StencilConfig;
+/// A task of a stencil tunnel as the paper has it in its queue: where the stencil begins, at the top left.
+struct StencilReference {
+  int x;
+  int y;
+};
+
 /// The pipeline of the calling thread's service; made, if there is none.
 [[nodiscard]] hiway::Pipeline& pipeline();
 
@@ -57,6 +67,7 @@ struct Ends {
   std::uint64_t type = 0;                            ///< hiway::item_type of the items
   std::uint32_t tunnel = hiway::no_id;               ///< its number in the pipeline
   hiway::Grouping grouping = hiway::Grouping::warp;  ///< as asked for
+  int tasks = -1;                                    ///< of a stencil tunnel: the index of the ends of its tasks
 };
 /// The open ends of a service's tunnels at one home.
 struct Table {
@@ -74,9 +85,17 @@ struct Tables {
 /// What makes a tunnel.
 using Maker = hiway::TunnelBase& (*)(hiway::Pipeline&, std::string const&, TunnelDirection, hiway::TunnelConfig const&);
 
+using StencilMaker = std::unique_ptr<hiway::StencilTunnelBase> (*)(std::string const&, TunnelDirection,
+                                                                   StencilConfig const&, std::uint32_t first_id);
+/// The type of a stencil tunnel of values of type T: that of no item.
+template <class T>
+inline constexpr std::uint64_t stencil_type = ~hiway::item_type<T>;
+
+/// Makes the tunnel a stencil tunnel. *Throws* ConfigError, MisuseError.
+void config_stencil(int id, std::uint64_t item_type, StencilConfig const& config, StencilMaker make);
 /// Stores what setupService() needs to know of a tunnel; returns its number.
-int add(std::uint64_t type, std::size_t item_bytes, TunnelDirection direction, hiway::TunnelConfig const& config,
-        Maker make);
+int add(std::uint64_t type, std::size_t item_bytes, TunnelDirection direction, bool is_batched,
+        hiway::TunnelConfig const& config, Maker make);
 /// The tunnel, which is made if it is not there. *Throws* MisuseError when there is no tunnel `id` with such items.
 [[nodiscard]] hiway::TunnelBase& tunnel(int id, std::uint64_t type);
 /// The host's table of the tunnel's service. *Throws* ConfigError before setupService().
@@ -158,8 +177,48 @@ HIWAY_DEVICE inline View grouped(Machine m, Table const& table, Ends const& ends
   return view;
 }
 
+/// A consumer's ends of a stencil tunnel.
+template <class Machine>
+HIWAY_DEVICE inline hiway::detail::StencilViews stencil(Machine m, Table const& table, int id, std::uint64_t type) {
+  Ends const& regions = find(m, table, id, type, &Ends::outlet);
+  if (regions.tasks < 0) refuse(m, table, hiway::FaultKind::wrong_type, id);
+  Ends const& tasks = table.ends[regions.tasks];
+  return {regions.outlet, tasks.outlet, tasks.inlet};
+}
+template <class Machine>
+HIWAY_DEVICE inline bool get_reference(Machine m, hiway::detail::StencilViews const& v, StencilReference& to) {
+  hiway::StencilStrip strip{};  // of one task
+  unsigned own = 0;
+  unsigned& misses = m.misses(own);
+  std::uint32_t const group = hiway::detail::together(m, v.strips);
+  if (!hiway::detail::take_strip_or_region(m, v, group, hiway::Credits::doubtful, strip)) {
+    hiway::leave_if_aborted(m, *v.strips.control);
+    m.relax(misses++);
+    return false;
+  }
+  misses = 0;
+  hiway::StencilShape const& shape = v.board().shape;
+  to = {static_cast<int>(strip.x) - static_cast<int>(shape.left),
+        static_cast<int>(strip.y) - static_cast<int>(shape.up)};
+  return true;
+}
+template <class T, class Machine>
+HIWAY_DEVICE inline void fetch(Machine m, hiway::detail::StencilViews const& v, int x, int y, T& to) {
+  hiway::GetBoard const& board = v.board();
+  if (!board.shape.has(x, y)) hiway::detail::raise_at(m, v.strips, hiway::FaultKind::outside_matrix, {x, y, 0});
+  to = reinterpret_cast<T const*>(
+      board.values)[board.shape.at(static_cast<std::uint32_t>(x), static_cast<std::uint32_t>(y))];
+}
 /// Stands for the item type in calls that carry no item.
 using Any = unsigned char;
+
+template <class Machine>
+HIWAY_DEVICE inline void end_task(Machine m, Table const& table, int id) {
+  Ends const& ends = find(m, table, id, 0, &Ends::outlet);
+  if (ends.tasks < 0) return hiway::Outlet<Any>(ends.outlet).end_task();
+  hiway::detail::StencilViews const v = stencil(m, table, id, 0);
+  hiway::detail::end_strips(m, v, hiway::detail::together(m, v.strips), true, 0, 1, 1);
+}
 
 template <class T>
 hiway::Inlet<T> inlet_h(int id, std::uint64_t type) {
@@ -219,9 +278,22 @@ template <class T>
 void createTunnel(int& id, TunnelDirection direction, bool isBatched, hiway::TunnelConfig config = {}) {
   config.movement = isBatched ? hiway::Movement::dma : hiway::Movement::managed;
   id = detail::add(
-      hiway::item_type<T>, sizeof(T), direction, config,
+      hiway::item_type<T>, sizeof(T), direction, isBatched, config,
       [](hiway::Pipeline& pipe, std::string const& name, TunnelDirection way,
          hiway::TunnelConfig const& with) -> hiway::TunnelBase& { return pipe.create_tunnel<T>(name, way, with); });
+}
+
+/// Makes the tunnel, which createTunnel<T> has made and nobody uses yet, a stencil tunnel of one matrix of values of
+/// type T. Producers set each value once and then put the end flag. Consumers get StencilReferences, one task each, of
+/// stencils that have arrived; what isStencilReady says of other places may change. *Throws* ConfigError, MisuseError.
+template <class T>
+void configStencilTunnel(int id, StencilConfig config) {
+  detail::config_stencil(id, hiway::item_type<T>, config,
+                         [](std::string const& name, TunnelDirection way, StencilConfig const& with,
+                            std::uint32_t first_id) -> std::unique_ptr<hiway::StencilTunnelBase> {
+                           return std::make_unique<hiway::StencilTunnel<T>>(name, way, with, first_id,
+                                                                            hiway::Strips::of_one_task);
+                         });
 }
 
 /// The tunnel with number `id`, for stages of pipeline(). *Throws* MisuseError when its items are not of type T.
@@ -274,18 +346,73 @@ HIWAY_DEVICE void put_d(EndFlag flag, int id) {
 /// Gets an item from tunnel `id`; false if there is none.
 template <class T>
 [[nodiscard]] bool get_h(T* item, int id) {
-  return detail::unless_aborted([&] { return detail::outlet_h<T>(id, hiway::item_type<T>).get_h(*item); });
+  return detail::unless_aborted([&] {
+    if constexpr (std::is_same_v<T, StencilReference>) {
+      return hiway::on_this_thread(
+          [&](auto m) { return detail::get_reference(m, detail::stencil(m, detail::host_table(id), id, 0), *item); });
+    } else {
+      return detail::outlet_h<T>(id, hiway::item_type<T>).get_h(*item);
+    }
+  });
 }
 template <class T>
 [[nodiscard]] HIWAY_DEVICE bool get_d(T* item, int id) {
-  return detail::outlet_d<T>(id, hiway::item_type<T>).get_d(*item);
+  if constexpr (std::is_same_v<T, StencilReference>) {
+    return hiway::on_this_device(
+        [&](auto m) { return detail::get_reference(m, detail::stencil(m, detail::device_table(id), id, 0), *item); });
+  } else {
+    return detail::outlet_d<T>(id, hiway::item_type<T>).get_d(*item);
+  }
+}
+
+/// Sets the value at column x, row y of the stencil tunnel, once.
+template <class T>
+void set_h(int id, int x, int y, T value) {
+  detail::unless_aborted([&] { detail::inlet_h<hiway::StencilOf<T>>(id, detail::stencil_type<T>).set_h(x, y, value); });
+}
+template <class T>
+HIWAY_DEVICE void set_d(int id, int x, int y, T value) {
+  detail::inlet_d<hiway::StencilOf<T>>(id, detail::stencil_type<T>).set_d(x, y, value);
+}
+
+/// The value at column x, row y, of those that have arrived: all of the stencil of a task that was got.
+template <class T>
+void fetch_h(int id, int x, int y, T* value) {
+  detail::unless_aborted([&] {
+    hiway::on_this_thread([&](auto m) {
+      detail::fetch(m, detail::stencil(m, detail::host_table(id), id, detail::stencil_type<T>), x, y, *value);
+    });
+  });
+}
+template <class T>
+HIWAY_DEVICE void fetch_d(int id, int x, int y, T* value) {
+  hiway::on_this_device([&](auto m) {
+    detail::fetch(m, detail::stencil(m, detail::device_table(id), id, detail::stencil_type<T>), x, y, *value);
+  });
+}
+
+/// Whether all values of the stencil have arrived whose middle is at column x, row y.
+[[nodiscard]] inline bool isStencilReady_h(int id, int x, int y) {
+  return detail::unless_aborted([&] {
+    return hiway::on_this_thread([&](auto m) {
+      return hiway::detail::is_stencil_ready(m, detail::stencil(m, detail::host_table(id), id, 0), {x, y, 0});
+    });
+  });
+}
+[[nodiscard]] HIWAY_DEVICE inline bool isStencilReady_d(int id, int x, int y) {
+  return hiway::on_this_device([&](auto m) {
+    return hiway::detail::is_stencil_ready(m, detail::stencil(m, detail::device_table(id), id, 0), {x, y, 0});
+  });
 }
 
 /// Ends the task of one item got from tunnel `id`.
 inline void endTask_h(int id) {
-  detail::unless_aborted([&] { detail::outlet_h<detail::Any>(id, 0).end_task_h(); });
+  detail::unless_aborted(
+      [&] { hiway::on_this_thread([&](auto m) { detail::end_task(m, detail::host_table(id), id); }); });
 }
-HIWAY_DEVICE inline void endTask_d(int id) { detail::outlet_d<detail::Any>(id, 0).end_task_d(); }
+HIWAY_DEVICE inline void endTask_d(int id) {
+  hiway::on_this_device([&](auto m) { detail::end_task(m, detail::device_table(id), id); });
+}
 
 /// True when the whole pipeline has ended, or aborts. (The paper's figures use it in this sense, its text says the
 /// opposite.) If several services run, by the number of a tunnel.

@@ -176,6 +176,20 @@ std::string blocks_not_grouped(TunnelBase const& tunnel, std::string const& end)
          ": Grouping::block and block_scan are for kernels that the library starts";
 }
 
+std::vector<std::string> blocks_not_grouped(std::vector<Stage> const& stages) {
+  std::vector<std::string> all;
+  for (Stage const& s : stages) {
+    if (!s.description.own_kernel) continue;
+    for (auto const* const ends : {&s.description.from, &s.description.into}) {
+      for (TunnelBase const* const t : *ends) {
+        if (std::string warning = blocks_not_grouped(*t, s.title()); !warning.empty())
+          all.push_back(std::move(warning));
+      }
+    }
+  }
+  return all;
+}
+
 void refuse_problems(std::vector<std::string> const& problems) {
   if (problems.empty()) return;
   std::size_t const told = std::min(problems.size(), most_problems_told);

@@ -20,6 +20,9 @@ void check_config(TunnelBase const& tunnel);
 /// Says that `end` of the tunnel, in the user's own kernel, does not share claims in blocks; empty if nobody asked for
 /// it.
 [[nodiscard]] std::string blocks_not_grouped(TunnelBase const& tunnel, std::string const& end);
+/// The same of all stages that are kernels of the user's own, which do not empty the places where warps of a block
+/// meet.
+[[nodiscard]] std::vector<std::string> blocks_not_grouped(std::vector<Stage> const& stages);
 
 /// *Throws* ConfigError with all of them in one message; returns if there are none.
 void refuse_problems(std::vector<std::string> const& problems);

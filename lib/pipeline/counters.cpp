@@ -142,7 +142,7 @@ class CounterReader {
     PlacedEnd const& end = t.get.home == at_host ? t.get : t.put;
     s.closed = word(&end.words->closed, end.home) != 0;
     s.ended = word(&end.words->ended, end.home) != 0;
-    s.open_inlets = layout_.graph.inlets_to_close(t.base->id());
+    s.open_inlets = inlets_to_close(layout_.graph, t.base->id());
     s.open_inlets_closed = word(t.open.closed, t.put.home);
     for (OutletPort* const port : t.open.outlets) s.open_outlets.push_back(tasks(port, 1, t.get.home).front());
   }

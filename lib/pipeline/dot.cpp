@@ -63,8 +63,8 @@ class DotWriter {
   void add_tunnel(DeclaredTunnel const& t) {
     std::string const& name = t.base->name();
     std::string const between = between_nodes(t);
-    bool const put_by_workers = graph_.has_worker(*t.base, EndOf::writers);
-    bool const got_by_workers = graph_.has_worker(*t.base, EndOf::readers);
+    bool const put_by_workers = has_worker(graph_, *t.base, EndOf::writers);
+    bool const got_by_workers = has_worker(graph_, *t.base, EndOf::readers);
     std::vector<std::string> writers(put_by_workers ? 0 : t.open_inlets,
                                      between.empty() ? "(open inlet of " + name + ")" : between);
     std::vector<std::string> readers(got_by_workers ? 0 : t.open_outlets,

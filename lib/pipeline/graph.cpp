@@ -40,6 +40,19 @@ std::vector<std::size_t> stages_at(std::vector<Stage> const& stages, TunnelBase 
   return all;
 }
 
+bool has_worker(Graph const& graph, TunnelBase const& tunnel, EndOf end) {
+  return std::ranges::any_of(graph.workers(), [&](StageDescription const& w) {
+    return contains(end == EndOf::writers ? w.into : w.from, &tunnel);
+  });
+}
+
+std::uint32_t inlets_to_close(Graph const& graph, std::uint32_t tunnel) {
+  DeclaredTunnel const& t = graph.tunnels()[tunnel];
+  bool const from_outside = std::ranges::any_of(
+      graph.workers(), [&](StageDescription const& w) { return w.from.empty() && contains(w.into, t.base.get()); });
+  return from_outside || !has_worker(graph, *t.base, EndOf::writers) ? t.open_inlets : 0;
+}
+
 std::vector<std::size_t> stages_of_kernel(std::vector<Stage> const& stages, std::size_t kernel) {
   std::vector<std::size_t> all;
   for (std::size_t s = 0; s < stages.size(); ++s) {
@@ -128,17 +141,6 @@ bool Graph::has_reader(TunnelBase const& tunnel) const {
   return tunnels_.at(tunnel.id()).open_outlets > 0 || is_named(&StageDescription::from, tunnel);
 }
 
-bool Graph::has_worker(TunnelBase const& tunnel, EndOf end) const {
-  return std::ranges::any_of(
-      workers_, [&](StageDescription const& w) { return contains(end == EndOf::writers ? w.into : w.from, &tunnel); });
-}
-std::uint32_t Graph::inlets_to_close(std::uint32_t tunnel) const {
-  DeclaredTunnel const& t = tunnels_[tunnel];
-  bool const from_outside = std::ranges::any_of(
-      workers_, [&](StageDescription const& w) { return w.from.empty() && contains(w.into, t.base.get()); });
-  return from_outside || !has_worker(*t.base, EndOf::writers) ? t.open_inlets : 0;
-}
-
 Home Graph::home_of_end(TunnelBase const& tunnel, EndOf end) const {
   bool const puts = end == EndOf::writers;
   if (!(puts ? tunnel.from_gpu() : tunnel.to_gpu())) return at_host;
@@ -190,7 +192,7 @@ FlowGraph Graph::flow_graph(std::vector<Stage> const& stages) const {
                              .planned = c.planned,
                              .may_grow = c.grow_to_items != 0,
                              .holds_all = t.base->holds_all(),
-                             .open_inlets = inlets_to_close(t.base->id())});
+                             .open_inlets = inlets_to_close(*this, t.base->id())});
   }
   return graph;
 }

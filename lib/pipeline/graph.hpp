@@ -120,9 +120,6 @@ class Graph {
   /// Counts the open end; returns how many of its kind the tunnel had before.
   std::uint32_t add_open_inlet(std::uint32_t tunnel) { return tunnels_[tunnel].open_inlets++; }
   std::uint32_t add_open_outlet(std::uint32_t tunnel) { return tunnels_[tunnel].open_outlets++; }
-  /// How many of its open inlets the user closes: none if workers put there, of whom each gets something.
-  [[nodiscard]] std::uint32_t inlets_to_close(std::uint32_t tunnel) const;
-  [[nodiscard]] bool has_worker(TunnelBase const& tunnel, EndOf end) const;
 
   /// Whether a stage or an open end puts into the tunnel, or gets from it.
   [[nodiscard]] bool has_writer(TunnelBase const& tunnel) const;
@@ -151,6 +148,10 @@ class Graph {
   bool may_grow_ = false;
 };
 
+/// Whether workers put into the tunnel, or get from it.
+[[nodiscard]] bool has_worker(Graph const& graph, TunnelBase const& tunnel, EndOf end);
+/// How many of its open inlets the user closes: none if workers put there, of which each gets something.
+[[nodiscard]] std::uint32_t inlets_to_close(Graph const& graph, std::uint32_t tunnel);
 /// The numbers of the stages that put into the tunnel, or get from it.
 [[nodiscard]] std::vector<std::size_t> stages_at(std::vector<Stage> const& stages, TunnelBase const& tunnel, EndOf end);
 /// The numbers of the kernel's stages.

@@ -155,7 +155,7 @@ class MonitorTables {
             .spilled = spills ? &pool(t).words->claimed : nullptr,
             .drained = spills ? t.pool.drained : nullptr,
             .open_closed = t.open.closed,
-            .open_inlets = layout_.graph.inlets_to_close(t.base->id()),
+            .open_inlets = inlets_to_close(layout_.graph, t.base->id()),
             .open_outlets = t.open.outlets,
             .put_end = t.put.words,
             .get_end = t.get.words,

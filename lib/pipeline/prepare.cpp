@@ -50,7 +50,7 @@ class Preparer {
     check();
     warn_of_cycles();
     warn_of_threads();
-    warn_of_grouping();
+    for (std::string const& warning : blocks_not_grouped(prepared_.stages)) log(LogLevel::warning, warning);
     layout_.placement.place_all();
     layout_.placement.give_spill_memory(prepared_.flow);
     shared_hands_.assign(layout_.placement.tunnels().size(), nullptr);
@@ -97,19 +97,6 @@ class Preparer {
       log(LogLevel::warning, "tunnels " + names +
                                  " are in a cycle, and no plan says what they need: items may spill, and lose their "
                                  "order (docs/planner.md; PipelineConfig::warn_of_cycles)");
-    }
-  }
-
-  // The user's own kernels do not empty the places where warps of a block meet.
-  void warn_of_grouping() const {
-    for (Stage const& s : prepared_.stages) {
-      if (!s.description.own_kernel) continue;
-      for (auto const* const ends : {&s.description.from, &s.description.into}) {
-        for (TunnelBase const* const t : *ends) {
-          if (std::string const warning = blocks_not_grouped(*t, s.title()); !warning.empty())
-            log(LogLevel::warning, warning);
-        }
-      }
     }
   }
 

@@ -123,7 +123,7 @@ Grouping open_grouping(TunnelBase const& base) {
 /// Whether the user's own threads and kernels put into the tunnel inside a cycle, where no put may wait. The check
 /// finds those that differ.
 bool do_workers_spill(Graph const& graph, TunnelBase const& base) {
-  if (!graph.has_worker(base, EndOf::writers)) return false;
+  if (!has_worker(graph, base, EndOf::writers)) return false;
   FlowGraph const declared = graph.flow_graph(graph.number_stages());
   FlowPlan const flow = plan_flow(declared);
   for (std::size_t s = 0; s < declared.stages.size(); ++s) {

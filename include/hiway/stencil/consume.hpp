@@ -131,6 +131,30 @@ HIWAY_DEVICE inline bool take_strip(Machine m, StencilViews const& v, std::uint3
   return ready;
 }
 
+/// The same; of lanes that get none one takes a region's reference first.
+template <class Machine>
+HIWAY_DEVICE inline bool take_strip_or_region(Machine m, StencilViews const& v, std::uint32_t group, Credits credits,
+                                              StencilStrip& strip) {
+  bool const got = take_strip(m, v, group, true, credits, strip);
+  if (m.ballot(group, got) != 0 || !take_region(m, v, group)) return got;
+  return take_strip(m, v, group, true, Credits::doubtful, strip);
+}
+
+/// Whether all values of the stencil centred there have arrived. *Errors*: outside_matrix, also at a place that never
+/// is a task.
+template <class Machine>
+HIWAY_DEVICE inline bool is_stencil_ready(Machine m, StencilViews const& v, ValuePlace at) {
+  GetBoard const& b = v.board();
+  std::uint32_t column = no_band;
+  std::uint32_t row = no_band;
+  if (b.shape.has(at.x, at.y)) {
+    column = b.x.of_place[at.x];
+    row = b.y.of_place[at.y];
+  }
+  if (column == no_band || row == no_band) raise_at(m, v.strips, FaultKind::outside_matrix, at);
+  return is_cell_ready(m, b, at.frame, row * b.x.count + column);
+}
+
 /// Counts a lane's `tasks` and `strips`, all of one frame, as ended, for each lane of `group` that has `need`. Called
 /// by all lanes of `group` together.
 template <class Machine>

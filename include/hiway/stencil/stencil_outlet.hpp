@@ -149,16 +149,7 @@ class Outlet<StencilOf<T>> {
   }
   template <class Machine>
   HIWAY_DEVICE bool ready_with(Machine m, std::int64_t x, std::int64_t y) const {
-    GetBoard const& b = board();
-    std::uint32_t column = no_band;
-    std::uint32_t row = no_band;
-    if (b.shape.has(x, y)) {
-      column = b.x.of_place[x];
-      row = b.y.of_place[y];
-    }
-    if (column == no_band || row == no_band)
-      detail::raise_at(m, views_.strips, FaultKind::outside_matrix, {x, y, frame_});
-    return is_cell_ready(m, b, frame_, row * b.x.count + column);
+    return detail::is_stencil_ready(m, views_, {x, y, frame_});
   }
   template <class Machine>
   HIWAY_DEVICE bool ended_with(Machine m) const {
@@ -193,9 +184,7 @@ class Outlet<StencilOf<T>> {
   HIWAY_DEVICE bool take_with(Machine m) const {
     std::uint32_t const group = detail::together(m, views_.strips);
     StencilStrip strip{};
-    bool got = detail::take_strip(m, views_, group, true, after_misses(m.misses(misses_)), strip);
-    if (m.ballot(group, got) == 0 && detail::take_region(m, views_, group))
-      got = detail::take_strip(m, views_, group, true, Credits::doubtful, strip);
+    bool const got = detail::take_strip_or_region(m, views_, group, after_misses(m.misses(misses_)), strip);
     bool const other = got && unended_ != 0 && strip.frame != frame_;
     detail::put_together(m, views_.into_strips, group, other, WriteItem<StencilStrip>{strip});
     detail::end_tasks(m, views_.strips, group, other);

@@ -25,12 +25,18 @@
 
 namespace hiway {
 
+/// How many tasks a consumer's lane takes at once: as many as is fastest; or one, for consumers that keep nothing from
+/// call to call (paper.hpp).
+enum class Strips : std::uint8_t { automatic, of_one_task };
+
 /// A stencil tunnel without its type.
 class StencilTunnelBase : public TunnelBase {
  public:
   /// *Throws* ConfigError.
   StencilTunnelBase(std::string name, Direction direction, StencilConfig const& config, std::size_t value_bytes,
                     std::uint32_t first_id);
+  StencilTunnelBase(std::string name, Direction direction, StencilConfig const& config, std::size_t value_bytes,
+                    std::uint32_t first_id, Strips strips);
   ~StencilTunnelBase() override;
 
   [[nodiscard]] StencilConfig const& stencil() const { return stencil_; }
@@ -60,6 +66,8 @@ class Tunnel<StencilOf<T>> final : public StencilTunnelBase {
   using value_type = T;
   Tunnel(std::string name, Direction direction, StencilConfig const& config, std::uint32_t first_id)
       : StencilTunnelBase(std::move(name), direction, config, sizeof(T), first_id) {}
+  Tunnel(std::string name, Direction direction, StencilConfig const& config, std::uint32_t first_id, Strips strips)
+      : StencilTunnelBase(std::move(name), direction, config, sizeof(T), first_id, strips) {}
 };
 template <class T>
 using StencilTunnel = Tunnel<StencilOf<T>>;
