@@ -170,6 +170,21 @@ TEST(EndCheck, OpenEndsAreGatesAndNoOpenReaderReturns) {
   EXPECT_THAT(gates(lists, lists.units[0].readers), IsEmpty());
 }
 
+TEST(EndCheck, WhatTheUsersOwnThreadsPutEndsWithWhatTheyGet) {
+  Counted c;
+  auto const in = c.tunnel();
+  auto const again = c.tunnel();
+  auto const out = c.tunnel();
+  c.graph.tunnels[in].open_inlets = 1;
+  c.graph.workers.push_back({{in, again}, {again, out}});
+  EndCheckLists const lists = c.lists();
+  EXPECT_THAT(gates(lists, lists.units[in].gates), ElementsAre(Gate(&c.tunnel_words[in].open_closed, 1)));
+  EXPECT_THAT(gates(lists, lists.units[again].gates), IsEmpty());
+  EXPECT_THAT(listed(lists, lists.units[again].upstream), ElementsAre(in));
+  EXPECT_THAT(gates(lists, lists.units[out].gates), IsEmpty());
+  EXPECT_THAT(listed(lists, lists.units[out].upstream), ElementsAre(in, again));
+}
+
 TEST(EndCheck, AStageIsToldOnceAllThatItReadsHasEnded) {
   Counted c(own_device);
   auto const a = c.tunnel(at_host, own_device);

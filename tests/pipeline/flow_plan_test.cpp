@@ -34,6 +34,11 @@ class Graph {
     graph_.stages.push_back({std::string("s") + std::to_string(id), node, std::move(from), std::move(into)});
     return id;
   }
+  std::uint32_t worker(Ids from, Ids into) {
+    auto const id = stage(std::move(from), std::move(into));
+    graph_.stages.back().is_worker = true;
+    return id;
+  }
   [[nodiscard]] FlowPlan plan() const { return plan_flow(graph_); }
 
  private:
@@ -245,6 +250,28 @@ TEST(FlowPlan, ATunnelReadInTwoCyclesIsHeldBackByOne) {
   Ids entries = plan.cycles[0].entries;
   entries.insert(entries.end(), plan.cycles[1].entries.begin(), plan.cycles[1].entries.end());
   EXPECT_THAT(entries, testing::UnorderedElementsAre(shared, other));
+}
+
+TEST(FlowPlan, WorkersOfOneTunnelAllSpillOrAllWait) {
+  Graph g;
+  auto const a = g.tunnel({.open_inlets = 1});
+  auto const b = g.tunnel();
+  auto const inside = g.worker({a, b}, {b});
+  EXPECT_THAT(g.plan().problems, IsEmpty());
+  EXPECT_THAT(g.plan().stages[inside].spills, ElementsAre(true));
+  g.stage({a}, {b});  // has an inlet of its own
+  EXPECT_THAT(g.plan().problems, IsEmpty());
+  g.worker({a}, {b});
+  EXPECT_THAT(g.plan().problems,
+              ElementsAre("tunnel 'b' is put inside a cycle by 's0', and from outside by 's2': connect these to a "
+                          "tunnel of their own"));
+}
+TEST(FlowPlan, WorkersOfOneTunnelMaySpillByRequest) {
+  Graph g;
+  auto const a = g.tunnel({.when_full = WhenFull::spill, .open_inlets = 1});
+  g.worker({a}, {a});
+  g.worker({}, {a});
+  EXPECT_THAT(g.plan().problems, IsEmpty());
 }
 
 }  // namespace

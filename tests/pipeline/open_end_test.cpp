@@ -2,8 +2,12 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <string>
+#include <string_view>
 #include <thread>
+#include <vector>
 
+#include "hiway/log.hpp"
 #include "tests/device.hpp"
 
 namespace {
@@ -185,7 +189,8 @@ TEST(OpenEnds, OpenedBetweenTwoRunsAreRefusedUntilTheNextStart) {
   auto& t = pipe.create_tunnel<int>("t", Direction::cpu_to_cpu);
   Inlet<int> const first = t.open_inlet();
   long sum = 0;
-  pipe.add_cpu_stage("sum", [&](int const& x) { sum += x; }, from(t));
+  pipe.add_cpu_stage(
+      "sum", [&](int const& x) { sum += x; }, from(t));
   pipe.start();
   first.close_h();
   pipe.wait();
@@ -217,7 +222,8 @@ struct Keeping {
           if (fails) throw std::out_of_range("enough");
         },
         into(t));
-    pipe.add_cpu_stage("sink", [](int const&) {}, from(t, other));
+    pipe.add_cpu_stage(
+        "sink", [](int const&) {}, from(t, other));
     pipe.start();
     for (int i = 0; i < 1000 && !has_left(); ++i) std::this_thread::sleep_for(10ms);
   }
@@ -261,10 +267,28 @@ TEST(OpenEnds, OfAnotherRunFailTheStageThatCallsThem) {
         inner.in.put_h(1);
       },
       into(t));
-  outer.add_cpu_stage("sink", [](int const&) {}, from(t));
+  outer.add_cpu_stage(
+      "sink", [](int const&) {}, from(t));
   EXPECT_EQ(text_of_error<StageError>([&] { outer.run(); }),
             "stage 'client': tunnel 'there': the run has failed: stage 'f': three is not wanted");
   EXPECT_THROW(inner.pipe.wait(), StageError);
+}
+
+// The user's own kernels do not empty the places where the warps of a block meet.
+TEST(OpenEnds, SayThatTheyDoNotShareClaimsInBlocks) {
+  std::vector<std::string> warnings;
+  set_log_sink([&](LogLevel level, std::string_view text) {
+    if (level == LogLevel::warning) warnings.emplace_back(text);
+  });
+  Pipeline pipe(bounded());
+  auto& out = pipe.create_tunnel<int>("out", Direction::gpu_to_cpu, {.grouping = Grouping::block});
+  auto& in = pipe.create_tunnel<int>("in", Direction::cpu_to_gpu, {.grouping = Grouping::none});
+  (void)out.open_inlet();
+  (void)out.open_outlet();  // the CPU's
+  EXPECT_EQ(in.open_outlet().view().ring.grouping, Grouping::none);
+  set_log_sink({});
+  EXPECT_THAT(warnings, testing::ElementsAre("tunnel 'out': warps of a block do not share claims at its open inlet: "
+                                             "Grouping::block and block_scan are for kernels that the library starts"));
 }
 
 }  // namespace

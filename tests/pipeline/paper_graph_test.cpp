@@ -4,9 +4,11 @@
 
 #include <atomic>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
+#include "hiway/log.hpp"
 #include "hiway/paper.hpp"
 #include "tests/device.hpp"
 
@@ -248,6 +250,43 @@ TEST(PaperGraph, WorkersAndStagesAreOneGraph) {
   EXPECT_THAT(service.pipeline().graph(), HasSubstr("\"merge\""));
   static_cast<void>(service.shutdown());
   EXPECT_EQ(sum, 2 * (5050 + 100000));
+}
+
+/// All threads of the block put at the same time, again and again.
+struct PutMany {
+  int out;
+  HIWAY_DEVICE void operator()() const {
+    for (int i = 0; i < 200; ++i) put_d(i, out);
+    hiway::sync_block();
+    if (hiway::thread_index() == 0) put_d(endFlag, out);
+  }
+};
+
+TEST(PaperGraph, WarpsOfABlockShareClaimsIfAskedTo) {
+  HIWAY_NEEDS_DEVICE();
+  std::vector<std::string> warnings;
+  hiway::set_log_sink([&](hiway::LogLevel level, std::string_view text) {
+    if (level == hiway::LogLevel::warning) warnings.emplace_back(text);
+  });
+  for (hiway::Grouping const grouping : {hiway::Grouping::warp, hiway::Grouping::block, hiway::Grouping::block_scan}) {
+    Service service(quiet());
+    int out = -1;
+    createTunnel<int>(out, GPU_TO_CPU, false, {.capacity_items = 64, .grouping = grouping});
+    setupService();
+    pipeline().launch("put many", PutMany{out}, {.blocks = 1, .threads_per_block = 256});
+    int got = 0;
+    int x = 0;
+    while (!isTerminate_h()) {
+      if (!get_h(&x, out)) continue;
+      ++got;
+      endTask_h(out);
+    }
+    hiway::RunReport const report = service.shutdown();
+    EXPECT_EQ(got, 200 * 256);
+    EXPECT_EQ(of(report, out).put_groups != 0, grouping != hiway::Grouping::warp);
+  }
+  hiway::set_log_sink({});
+  EXPECT_THAT(warnings, testing::IsEmpty());
 }
 
 // ---- errors
