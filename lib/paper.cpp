@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <mutex>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,12 +25,15 @@ using detail::Table;
 struct Services {
   std::mutex mutex;
   std::array<ServiceState, detail::most_services> at{};
+  std::atomic<std::size_t> used{0};  ///< no service was ever at this place, or behind it
   std::uint64_t made = 0;
 };
 Services& services() {
   static Services all;
   return all;
 }
+
+std::span<ServiceState> used_places() { return std::span(services().at).first(services().used); }
 
 /// Never that of another thread, as an id may be.
 std::uint64_t number_of_this_thread() {
@@ -49,6 +53,7 @@ ServiceState& enter(hiway::PipelineConfig config, std::uint64_t owner) {
   free->config = std::move(config);
   free->owner = owner;
   free->number = ++all.made;
+  all.used = std::max<std::size_t>(all.used, static_cast<std::size_t>(free->place) + 1);
   return *free;
 }
 
@@ -60,7 +65,7 @@ ServiceState& programs_own() {
 /// The last one that the calling thread has made, or null.
 ServiceState* own_of_this_thread() {
   ServiceState* last = nullptr;
-  for (ServiceState& s : services().at) {
+  for (ServiceState& s : used_places()) {
     if (s.number != 0 && s.owner == number_of_this_thread() && (last == nullptr || s.number > last->number)) last = &s;
   }
   return last;
@@ -173,7 +178,7 @@ Table const& host_table(int id) { return table_of(service_of(id)); }
 Table const& host_table() {
   if (ServiceState const* const own = own_of_this_thread()) return table_of(*own);
   ServiceState const* found = nullptr;  // the one that runs, or the last that is over
-  for (ServiceState const& s : services().at) {
+  for (ServiceState const& s : used_places()) {
     State const state = s.state;
     if (s.number == 0 || state == State::taking) continue;
     bool const runs = found != nullptr && found->state == State::running;
