@@ -41,7 +41,7 @@ constexpr Program programs[] = {
     {"KM", "kmeans", " --points 100000 --features 34 --clusters 5", 13'600'000, 400'000},
     {"KNN", "knn", " --places 42764", 342'112, 1024},
     {"KNN, 1 M", "knn", " --places 1000000", 8 * million, 1024},
-    {"PR", "pagerank", " --nodes 1024 --rounds 500", 90'000, 4096},
+    {"PR", "pagerank", " --nodes 1024 --connections 102 --rounds 500", 840'000, 4096},
     {"BST", "bst", " --keys 100000", 800'000, 1'600'000},
 };
 

@@ -36,10 +36,10 @@ std::vector<Subject> the_six(bool small, std::string const& image) {
   split_on_cpu.arguments += " --split cpu";
   split_on_cpu.in_means = false;
   Subject const faces{"FD", "face-detection", picture, after(2), false, true};
-  Subject placed = faces;
-  placed.title = "FD, the paper's placement";
-  placed.arguments += " --placement paper";
-  placed.in_means = false;
+  Subject compared_on_cpu = faces;
+  compared_on_cpu.title = "FD, compared on the CPU";
+  compared_on_cpu.arguments += " --placement lbp-on-cpu";
+  compared_on_cpu.in_means = false;
   return {
       alignment,
       all_cross,
@@ -48,7 +48,7 @@ std::vector<Subject> the_six(bool small, std::string const& image) {
       one_picture,
       split_on_cpu,
       faces,
-      placed,
+      compared_on_cpu,
       {"ST", "stencil", sized(" --width 4096 --height 4096 --frames 1"), after(2), false, true},
       {"RA", "rasterization", sized(" --width 1024 --height 768 --pictures 100"), after(2)},
   };
