@@ -31,7 +31,7 @@ class Reyes final : public cli::App {
     command.add_option("--width", width_, "of a picture, in pixels (320)").type_name("N");
     command.add_option("--height", height_, "(180)").type_name("N");
     command.add_option("--pictures", pictures_wanted_, "of a stream that turns (1)").type_name("N");
-    command.add_option("--split", split_, "method hiway: who splits, the GPU or CPU threads (gpu)")
+    command.add_option("--split", split_, "methods hiway, baseline: who splits, the GPU or CPU threads (gpu)")
         .type_name("gpu|cpu");
     command.add_option("--form", form_, "method hiway: stages of the GPU in one kernel, or in several (group)")
         .type_name("group|stages");
@@ -39,8 +39,10 @@ class Reyes final : public cli::App {
         .type_name("N");
     command.add_option("--collectors", collectors_, "method hiway: CPU threads that take the pictures; 0: chosen (0)")
         .type_name("N");
+    command.add_option("--canvases", canvases_, "method baseline: pictures under way where the GPU splits (4)")
+        .type_name("N");
     command.add_flag("--kernels-only", kernels_only_,
-                     "method baseline: measures its kernels, from leaves that are there");
+                     "method baseline: measures its kernels, from patches on the device to colours there");
     command.add_option("--out", out_, "writes the last picture").type_name("FILE.png|FILE.ppm");
   }
 
@@ -58,6 +60,8 @@ class Reyes final : public cli::App {
     if (blocks_ < 0 || blocks_ > 65536) throw cli::BadInput{"--blocks must be 0 to 65536: " + std::to_string(blocks_)};
     if (collectors_ < 0 || collectors_ > 64)
       throw cli::BadInput{"--collectors must be 0 to 64: " + std::to_string(collectors_)};
+    in_range("--canvases", canvases_, 16);
+    if (kernels_only_ && split_ != "gpu") throw cli::BadInput{"--kernels-only: with --split gpu, not " + split_};
     if (!out_.empty()) {
       picture::require_known_kind("--out", out_);
       cli::require_writable("--out", out_);
@@ -90,9 +94,10 @@ class Reyes final : public cli::App {
       if (request.verify && oracle_) right = right && pictures_ == oracle_pictures_;
       request.job.ran();
     };
-    std::vector<Measurement> const runs = method == "hiway"      ? run_hiway(problem_, job, options(), pictures_)
-                                          : method == "baseline" ? run_baseline(problem_, job, kernels_only_, pictures_)
-                                                                 : run_reference(problem_, job, pictures_);
+    std::vector<Measurement> const runs = method == "hiway" ? run_hiway(problem_, job, options(), pictures_)
+                                          : method == "baseline"
+                                              ? run_baseline(problem_, job, baseline_options(), pictures_)
+                                              : run_reference(problem_, job, pictures_);
     if (is_reference && !oracle_) {
       oracle_ = runs.front().summary;
       oracle_pictures_ = pictures_;
@@ -120,11 +125,15 @@ class Reyes final : public cli::App {
   std::string graph(std::string const& device) override { return hiway_graph(device, options()); }
 
  private:
+  [[nodiscard]] Splitter splitter() const { return split_ == "gpu" ? Splitter::gpu : Splitter::cpu; }
+  [[nodiscard]] BaselineOptions baseline_options() const {
+    return {.splitter = splitter(), .canvases = static_cast<unsigned>(canvases_), .kernels_only = kernels_only_};
+  }
   [[nodiscard]] Options options() const {
     // With the split on the GPU the CPU has nothing else to do.
     unsigned const chosen = split_ == "gpu" ? std::clamp(hiway::available_cpus() / 2, 2U, 6U) : 2U;
     return {.form = form_ == "group" ? Form::group : Form::stages,
-            .splitter = split_ == "gpu" ? Splitter::gpu : Splitter::cpu,
+            .splitter = splitter(),
             .blocks = static_cast<unsigned>(blocks_),
             .collectors = collectors_ == 0 ? chosen : static_cast<unsigned>(collectors_)};
   }
@@ -144,6 +153,7 @@ class Reyes final : public cli::App {
   std::string split_ = "gpu";
   std::int64_t blocks_ = 0;
   std::int64_t collectors_ = 0;
+  std::int64_t canvases_ = BaselineOptions{}.canvases;
   bool kernels_only_ = false;
   std::string out_;
   Problem problem_;

@@ -28,6 +28,13 @@ struct Options {
   unsigned collectors = 2;  ///< CPU threads that take the pictures' strips
 };
 
+/// Of method baseline.
+struct BaselineOptions {
+  Splitter splitter = Splitter::gpu;
+  unsigned canvases = 4;      ///< pictures that are under way where the GPU splits
+  bool kernels_only = false;  ///< where the GPU splits: what is measured begins and ends on the device
+};
+
 /// One run. seconds: from the patches to the pictures' colours in CPU memory; the patches' turning, allocation and
 /// kernel loading excluded.
 struct Measurement {
@@ -47,10 +54,11 @@ std::vector<Measurement> run_hiway(Problem const& problem, Job const& job, Optio
 /// The pipeline of hiway in dot.
 std::string hiway_graph(std::string const& device, Options const& options);
 
-/// baseline: CPU threads split a picture, each chunk of leaves is copied and given to a kernel for each stage while
-/// others are split; the next picture is split while this one is finished and copied back. `kernels_only`: what is
-/// measured begins when the leaves are on the device, and ends before the way back.
-std::vector<Measurement> run_baseline(Problem const& problem, Job const& job, bool kernels_only, Pictures& pictures);
+/// baseline: picture by picture, a kernel for each stage. The GPU splits, by a kernel for each level, while pictures
+/// before are copied back; or CPU threads, and each chunk of leaves is copied and given to the kernels while others are
+/// split.
+std::vector<Measurement> run_baseline(Problem const& problem, Job const& job, BaselineOptions const& options,
+                                      Pictures& pictures);
 
 /// reference: one thread, picture by picture, a leaf at a time.
 std::vector<Measurement> run_reference(Problem const& problem, Job const& job, Pictures& pictures);

@@ -127,6 +127,7 @@ struct alignas(16) Leaf {
   std::uint8_t sides_v;
 
   [[nodiscard]] HIWAY_DEVICE std::uint32_t grids() const { return sides_u / 2U * (sides_v / 2U); }
+  [[nodiscard]] HIWAY_DEVICE std::uint32_t points() const { return (sides_u + 1U) * (sides_v + 1U); }
 };
 
 /// Bounds a patch, and calls `leaf(Leaf const&)` if it is one. Halves that have been halved `at_once` times or more are

@@ -321,6 +321,13 @@ TEST_F(PatchFiles, ThatAreBadAreRefusedWithTheirLine) {
             path("none.bez") + ": cannot be opened: No such file or directory");
 }
 
+constexpr BaselineOptions baselines[] = {
+    {.canvases = 1}, {.canvases = 3}, {.kernels_only = true}, {.splitter = Splitter::cpu}};
+std::string told(BaselineOptions const& options) {
+  if (options.splitter == Splitter::cpu) return "baseline, split on the CPU";
+  return "baseline, " + std::string(options.kernels_only ? "kernels only, " : "") + std::to_string(options.canvases);
+}
+
 /// Runs every method twice and compares each run's pictures with the reference's; what the reference says.
 Summary compare(Problem const& problem, Pictures& expected) {
   expected.assign(problem.pictures.size(), Colours(problem.view.pixels()));
@@ -345,9 +352,9 @@ Summary compare(Problem const& problem, Pictures& expected) {
       all_are_right([&] { return run_hiway(problem, job, {form, splitter}, pictures); });
     }
   }
-  for (bool const kernels_only : {false, true}) {
-    SCOPED_TRACE(kernels_only ? "kernels only" : "baseline");
-    all_are_right([&] { return run_baseline(problem, job, kernels_only, pictures); });
+  for (BaselineOptions const& options : baselines) {
+    SCOPED_TRACE(told(options));
+    all_are_right([&] { return run_baseline(problem, job, options, pictures); });
   }
   return oracle;
 }
@@ -384,18 +391,21 @@ TEST(ReyesMethods, ClearDepthBuffersForTheNextRun) {
   };
   for (Splitter const splitter : {Splitter::gpu, Splitter::cpu})
     EXPECT_EQ(run_hiway(problem, job, {.splitter = splitter}, pictures).size(), 3U);
-  EXPECT_EQ(run_baseline(problem, job, false, pictures).size(), 3U);
+  for (BaselineOptions const& options : baselines)
+    EXPECT_EQ(run_baseline(problem, job, options, pictures).size(), 3U) << told(options);
 }
 TEST(ReyesMethods, DrawMorePicturesThanTheBaselineHasCanvases) {
   Problem const problem = of_teapots(61, 47, 5);
   Pictures expected(5, Colours(problem.view.pixels()));
   Summary const oracle = run_reference(problem, {}, expected).front().summary;
-  for (bool const pinned : {false, true}) {
-    Pictures pictures(5, Colours(problem.view.pixels()));
-    Job job{.device = "simt", .repeat = 2};
-    job.pinned = pinned;
-    job.ran = [&] { EXPECT_EQ(pictures, expected); };
-    for (Measurement const& run : run_baseline(problem, job, false, pictures)) EXPECT_EQ(run.summary, oracle);
+  for (BaselineOptions const& options : baselines) {
+    for (bool const pinned : {false, true}) {
+      SCOPED_TRACE(told(options) + (pinned ? ", pinned" : ""));
+      Pictures pictures(5, Colours(problem.view.pixels()));
+      Job job{.device = "simt", .repeat = 2, .pinned = pinned};
+      job.ran = [&] { EXPECT_EQ(pictures, expected); };
+      for (Measurement const& run : run_baseline(problem, job, options, pictures)) EXPECT_EQ(run.summary, oracle);
+    }
   }
 }
 TEST(ReyesMethods, EndWhereNothingIsSeen) {

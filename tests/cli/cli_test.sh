@@ -259,6 +259,7 @@ bad "--population must be even, 20 to 65536: 18" run evolutionary-program --popu
 bad "--generations must be 1 to 1048576: 0" run evolutionary-program --generations 0
 good run evolutionary-program --compute off --method hiway,baseline
 good run reyes --method baseline --pinned
+good run reyes --method baseline --split cpu --pinned
 bad "--compute: on or off, not maybe" run evolutionary-program --compute maybe
 
 # Pictures: every method the same, of a cube and of a model from a file.
@@ -299,7 +300,7 @@ rm -f corner.obj
 # Curved surfaces: every method the same pictures, of the teapot and of a patch from a file, in either form.
 { echo BBP; for i in {0..15}; do echo "$((i % 4)) $((i * i % 3)) $((i / 4))"; done; } >sheet.bez
 for patches in "" "--patches sheet.bez"; do
-  for method in hiway "hiway --form stages" "hiway --split cpu" "hiway --split cpu --form stages" baseline "baseline --kernels-only" reference; do
+  for method in hiway "hiway --form stages" "hiway --split cpu" "hiway --split cpu --form stages" baseline "baseline --canvases 1" "baseline --kernels-only" "baseline --split cpu" reference; do
     # shellcheck disable=SC2086
     good run reyes --method $method --json --pictures 2 --width 70 --height 50 $patches
     is verified true
@@ -320,6 +321,9 @@ rm -f teapot.png teapot.ppm
 good graph reyes
 says '"shade" -> "resolve"'
 bad "--kernels-only: of method baseline, not hiway" run reyes --kernels-only
+bad "--kernels-only: with --split gpu, not cpu" run reyes --method baseline --split cpu --kernels-only
+bad "--canvases must be 1 to 16: 0" run reyes --canvases 0
+bad "--canvases must be 1 to 16: 17" run reyes --canvases 17
 bad "--form: group or stages, not both" run reyes --form both
 bad "--split: gpu or cpu, not both" run reyes --split both
 bad "--blocks must be 0 to 65536: 65537" run reyes --blocks 65537
