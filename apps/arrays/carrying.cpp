@@ -71,9 +71,10 @@ Carriers carriers_there(Carrying const& carrying, std::string const& device) {
   return carriers(carrying, device, free_cpus(0), 0);
 }
 
-Carriers carriers_there_and_back(Carrying const& carrying, std::string const& device, unsigned others) {
-  unsigned const each = std::max(1U, free_cpus(others) / 2);
-  return carriers(carrying, device, each, each);
+Carriers carriers_there_and_back(Carrying const& carrying, std::string const& device, unsigned others,
+                                 unsigned takers_a_feeder) {
+  unsigned const feeders = std::max(1U, free_cpus(others) / (1 + takers_a_feeder));
+  return carriers(carrying, device, feeders, feeders * takers_a_feeder);
 }
 
 Launch launch_for(std::uint64_t values, std::string const& device) {

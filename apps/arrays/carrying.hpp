@@ -31,10 +31,10 @@ struct Carriers {
   hiway::TunnelConfig room;  ///< of each tunnel
   hiway::BatchOptions batches;
 };
-/// `others`: CPU threads that the application has besides.
+/// `others`: CPU threads that the application has besides. `takers_a_feeder`: as results are so many times as large.
 [[nodiscard]] Carriers carriers_there(Carrying const& carrying, std::string const& device);
-[[nodiscard]] Carriers carriers_there_and_back(Carrying const& carrying, std::string const& device,
-                                               unsigned others = 0);
+[[nodiscard]] Carriers carriers_there_and_back(Carrying const& carrying, std::string const& device, unsigned others = 0,
+                                               unsigned takers_a_feeder = 1);
 
 /// Blocks of `threads` for a launch on so many values.
 struct Launch {

@@ -29,7 +29,7 @@ class Pricer {
   Pricer(Numbers const& numbers, Sharing const& sharing, arrays::Carrying const& carrying, Job const& job,
          Prices& prices)
       : options_(numbers, prices.calls, prices.puts), pipe_(job.pipeline()) {
-    arrays::Carriers const carriers = arrays::carriers_there_and_back(carrying, job.device, sharing.cpu_threads);
+    arrays::Carriers const carriers = arrays::carriers_there_and_back(carrying, job.device, sharing.cpu_threads, 2);
     auto& tiles = pipe_.create_tunnel<Tile>("tiles", hiway::Direction::cpu_to_gpu, carriers.room);
     auto& priced = pipe_.create_tunnel<PricedTile>("priced", hiway::Direction::gpu_to_cpu, carriers.room);
     auto const price = [device = job.device](hiway::Batch<Tile const> in, hiway::Batch<PricedTile> out,

@@ -12,7 +12,7 @@ namespace {
 
 constexpr unsigned most_threads = 1024;
 constexpr std::uint32_t most_at_once = 1U << 16;
-constexpr std::uint32_t most_blocks = 4096;
+constexpr std::uint32_t most_parts = 4096;
 
 class App final : public cli::App {
  public:
@@ -36,7 +36,9 @@ class App final : public cli::App {
     command.add_option("--at-once", tuning_.at_once, "changes that such a thread takes (64)").type_name("N");
     command.add_option("--kernel", kernel_, "of method hiway: stays, or is launched in each iteration (stays)")
         .type_name("stays|launched");
-    command.add_option("--blocks", tuning_.blocks, "of a kernel that stays, on a GPU (132)").type_name("N");
+    command.add_option("--parts", tuning_.parts, "of the points, for blocks of a kernel that stays, on a GPU (128)")
+        .type_name("N");
+    command.add_option("--movement", movement_, "of changes from a kernel that stays (direct)").type_name("direct|dma");
     command.add_option("--block-threads", tuning_.block_threads, "likewise, of a block (768)").type_name("N");
   }
 
@@ -47,8 +49,10 @@ class App final : public cli::App {
       throw cli::BadInput{"--at-once must be 1 to 65536: " + std::to_string(tuning_.at_once)};
     if (kernel_ != "stays" && kernel_ != "launched") throw cli::BadInput{"--kernel: stays or launched, not " + kernel_};
     tuning_.stays = kernel_ == "stays";
-    if (tuning_.blocks < 1 || tuning_.blocks > most_blocks)
-      throw cli::BadInput{"--blocks must be 1 to 4096: " + std::to_string(tuning_.blocks)};
+    if (movement_ != "direct" && movement_ != "dma") throw cli::BadInput{"--movement: direct or dma, not " + movement_};
+    tuning_.copies = movement_ == "dma";
+    if (tuning_.parts < 1 || tuning_.parts > most_parts)
+      throw cli::BadInput{"--parts must be 1 to 4096: " + std::to_string(tuning_.parts)};
     if (tuning_.block_threads < 32 || tuning_.block_threads > 1024 || tuning_.block_threads % 32 != 0) {
       throw cli::BadInput{"--block-threads must be a multiple of 32, at most 1024: " +
                           std::to_string(tuning_.block_threads)};
@@ -88,6 +92,7 @@ class App final : public cli::App {
  private:
   InputOptions options_;
   Tuning tuning_;
+  std::string movement_ = "direct";
   std::string kernel_ = "stays";
   Input input_;
   std::optional<Summary> oracle_;  // made once, for all methods

@@ -157,7 +157,7 @@ class Clustering {
   Clustering(Input const& input, Tuning const& tuning, Job const& job)
       : input_(input),
         is_emulated_(job.device == "simt"),
-        parts_(std::min(is_emulated_ ? 2U : tuning.blocks, input.points)),
+        parts_(std::min(is_emulated_ ? 2U : tuning.parts, input.points)),
         correction_(input, correctors(tuning), tuning.at_once,
                     tuning.stays ? static_cast<std::uint32_t>(parts_.size()) : 1),
         pipe_(job.pipeline()),
@@ -169,9 +169,10 @@ class Clustering {
     std::iota(parts_.begin(), parts_.end(), 0U);
     // No put finds a tunnel full, also while one side has not heard yet what the other has taken: all points may change
     // in an iteration, which has its ends, too.
-    auto& changes = pipe_.create_tunnel<Change>(
-        "changes", hiway::Direction::gpu_to_cpu,
-        job.scheme.tunnel({.capacity_items = 2 * (std::size_t{input.points} + parts_.size())}));
+    hiway::TunnelConfig config = job.scheme.tunnel({.capacity_items = 2 * (std::size_t{input.points} + parts_.size())});
+    if (tuning.stays && config.movement == hiway::Movement::automatic)
+      config.movement = tuning.copies ? hiway::Movement::dma : hiway::Movement::direct;
+    auto& changes = pipe_.create_tunnel<Change>("changes", hiway::Direction::gpu_to_cpu, config);
     tuning.stays ? add_staying(tuning, job, changes) : add_launched(tuning, job, changes);
     bring_points();  // loads the kernels
     pipe_.prepare();
@@ -211,7 +212,7 @@ class Clustering {
                                     .clusters = input_.clusters,
                                     .parts = static_cast<std::uint32_t>(parts_.size())},
                         hiway::from(parts), hiway::into(changes),
-                        {.blocks = static_cast<unsigned>(parts_.size()),
+                        {.blocks = is_emulated_ ? static_cast<unsigned>(parts_.size()) : 0,  // as many as fit
                          .threads_per_block = threads,
                          .shared_bytes = AssignParts::shared_bytes(threads, values)});
     pipe_.add_cpu_stage("correct",

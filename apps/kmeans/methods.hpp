@@ -30,7 +30,8 @@ struct Tuning {
   unsigned threads = 0;               ///< that correct sums; 0: a quarter of the CPUs, four at most
   std::uint32_t at_once = 64;         ///< changes that such a thread takes
   bool stays = true;                  ///< the kernel, for all iterations; else one is launched in each
-  std::uint32_t blocks = 132;         ///< of a kernel that stays
+  std::uint32_t parts = 128;          ///< that a kernel that stays works on; a block has one at a time
+  bool copies = false;                ///< of changes to the CPU, from a kernel that stays; else it writes them there
   std::uint32_t block_threads = 768;  ///< likewise
 };
 

@@ -813,7 +813,7 @@ bad "--at-once must be 1 to 65536: 0" run kmeans --at-once 0
 good run kmeans --kernel launched --points 100 --json
 is verified true
 bad "--kernel: stays or launched, not away" run kmeans --kernel away
-bad "--blocks must be 1 to 4096: 0" run kmeans --blocks 0
+bad "--parts must be 1 to 4096: 0" run kmeans --parts 0
 bad "--block-threads must be a multiple of 32, at most 1024: 33" run kmeans --block-threads 33
 bad "--clusters times features must be at most 8192: 8225" run kmeans --clusters 235 --features 35
 good graph kmeans
