@@ -50,7 +50,7 @@ void Carrying::add_there(cli::Options& command) {
       .type_name("N");
   command.add_option("--least-batch", least_batch, "method hiway: fewer pieces wait for more, for 20 us (1)")
       .type_name("N");
-  command.add_option("--in-flight", in_flight, "method hiway: batches under way at once (3)").type_name("N");
+  command.add_option("--in-flight", in_flight, "method hiway: batches under way at once (6)").type_name("N");
 }
 
 void Carrying::add_there_and_back(cli::Options& command) {

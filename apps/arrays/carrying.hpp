@@ -14,7 +14,7 @@ struct Carrying {
   unsigned takers = 0;   ///< threads that put results in their place
   std::uint32_t batch = 0;
   std::uint32_t least_batch = 1;
-  std::uint32_t in_flight = 3;
+  std::uint32_t in_flight = 6;
 
   /// Options of a program whose arrays only go there.
   void add_there(cli::Options& command);

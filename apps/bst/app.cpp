@@ -25,7 +25,7 @@ class App final : public cli::App {
     command.add_option("--keys", keys_, "that are inserted (2000)").type_name("N");
     command.add_option("--initial", initial_, "keys that are in the tree before (10)").type_name("N");
     command.add_option("--cpu-percent", cpu_percent_, "of the keys, that the CPU inserts or sends (30)").type_name("P");
-    command.add_option("--blocks", options_.blocks, "method hiway: of its kernel (264)").type_name("N");
+    command.add_option("--blocks", options_.blocks, "method hiway: of its kernel (132)").type_name("N");
     command.add_option("--threads", options_.threads, "of a block (256; baseline 128, managed 64)").type_name("N");
   }
 

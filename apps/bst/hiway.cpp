@@ -62,7 +62,7 @@ class Growing {
         hiway::from(sent),
         {.blocks = options.blocks != 0 ? options.blocks
                    : emulated          ? 2U
-                                       : 264U,
+                                       : 132U,
          .threads_per_block = options.threads != 0 ? options.threads
                               : emulated           ? 64U
                                                    : 256U});

@@ -149,7 +149,7 @@ struct AssignParts {
 namespace {
 
 unsigned correctors(Tuning const& tuning) {
-  return tuning.threads != 0 ? tuning.threads : std::clamp(hiway::available_cpus() / 4, 1U, 4U);
+  return tuning.threads != 0 ? tuning.threads : std::clamp(hiway::available_cpus() / 2, 1U, 8U);
 }
 
 class Clustering {

@@ -27,7 +27,7 @@ struct Measurement {
 
 /// How method hiway runs.
 struct Tuning {
-  unsigned threads = 0;               ///< that correct sums; 0: a quarter of the CPUs, four at most
+  unsigned threads = 0;               ///< that correct sums; 0: half of the CPUs, eight at most
   std::uint32_t at_once = 64;         ///< changes that such a thread takes
   bool stays = true;                  ///< the kernel, for all iterations; else one is launched in each
   std::uint32_t parts = 128;          ///< that a kernel that stays works on; a block has one at a time

@@ -34,7 +34,7 @@ class App final : public cli::App {
         .type_name("N");
     command.add_option("--blocks", options_.blocks, "method hiway: of its kernel (enough for all rows; at most 128)")
         .type_name("N");
-    command.add_option("--threads", options_.threads, "of a block (512)").type_name("N");
+    command.add_option("--threads", options_.threads, "of a block (768; of the baseline 512)").type_name("N");
   }
 
   std::vector<std::string> load(std::uint64_t seed) override {

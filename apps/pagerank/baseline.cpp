@@ -31,7 +31,7 @@ class Rounds {
       : rounds_(problem.rounds),
         lanes_(options.lanes_for(problem)),
         grid_(Options{.threads = options.threads, .lanes = options.lanes}.grid_for(
-            problem, job.device == "simt", job.device == "simt" ? 1 : 1U << 16)),
+            problem, job.device == "simt" ? 64 : 512, job.device == "simt" ? 1 : 1U << 16)),
         pipe_(job.pipeline()),
         device_(pipe_, problem, job.pinned),
         ranks_(pipe_, problem.nodes(), job.pinned) {

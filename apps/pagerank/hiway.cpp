@@ -82,7 +82,7 @@ class Ranking {
     pipe_.add_gpu_stage("iterate",
                         Iterate{device_.matrix(), device_.ranks(0).view().data, device_.ranks(1).view().data,
                                 arrived_.view().data, problem.rounds, options.lanes_for(problem)},
-                        hiway::into(ranks), options.grid_for(problem, emulated, emulated ? 2 : 128));
+                        hiway::into(ranks), options.grid_for(problem, emulated ? 64 : 768, emulated ? 2 : 128));
     pipe_.add_cpu_stage(
         "collect", [this](Rank const& r) { ranks_[r.node] = r.rank; }, hiway::from(ranks));
     pipe_.prepare();

@@ -28,9 +28,9 @@ struct Options {
     auto const of_a_row = static_cast<std::uint32_t>(problem.entries.size() / problem.nodes());
     return std::clamp(std::bit_ceil(of_a_row / 2), 1U, 32U);
   }
-  /// Blocks enough for all rows at once, but not more than `most`.
-  [[nodiscard]] hiway::GpuStageOptions grid_for(Problem const& problem, bool emulated, std::uint32_t most) const {
-    std::uint32_t const of_block = threads != 0 ? threads : emulated ? 64U : 512U;
+  /// Blocks of `some` threads, enough for all rows at once, but not more than `most`.
+  [[nodiscard]] hiway::GpuStageOptions grid_for(Problem const& problem, std::uint32_t some, std::uint32_t most) const {
+    std::uint32_t const of_block = threads != 0 ? threads : some;
     std::uint64_t const all = std::uint64_t{problem.nodes()} * lanes_for(problem);
     auto const enough = static_cast<std::uint32_t>(std::min<std::uint64_t>(most, (all + of_block - 1) / of_block));
     return {.blocks = blocks != 0 ? blocks : enough, .threads_per_block = of_block};
