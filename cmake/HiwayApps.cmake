@@ -89,7 +89,7 @@ set_source_files_properties(apps/face_detection/pyramid.cpp PROPERTIES COMPILE_O
 set(unfused "$<$<COMPILE_LANGUAGE:CUDA>:-fmad=false>" "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-ffp-contract=off>"
   "$<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>")
 file(GLOB the_same_in_every_bit CONFIGURE_DEPENDS apps/evolutionary_program/*.cpp apps/rasterization/*.cpp apps/reyes/*.cpp
-  apps/background_extraction/*.cpp apps/fir/*.cpp apps/kmeans/*.cpp apps/knn/*.cpp apps/pagerank/*.cpp)
+  apps/background_extraction/*.cpp apps/fir/*.cpp apps/fir/*.cu apps/kmeans/*.cpp apps/knn/*.cpp apps/pagerank/*.cpp)
 set_source_files_properties(${the_same_in_every_bit} PROPERTIES COMPILE_OPTIONS "${unfused}")
 # Its exponentials, logarithms and divisions are the GPU's quick ones, as in CUDA's sample; prices are compared with a tolerance.
 file(GLOB quickly_priced CONFIGURE_DEPENDS apps/black_scholes/*.cpp)

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/bad_input.hpp"
 #include "fir/methods.hpp"
 
 namespace fir {
@@ -15,7 +16,7 @@ class Fir final : public cli::App {
   std::string summary() const override {
     return "a finite impulse response filter of a long signal (fed and taken by CPU threads, filtered on the GPU)";
   }
-  std::vector<std::string> methods() const override { return {"hiway", "baseline", "reference"}; }
+  std::vector<std::string> methods() const override { return {"hiway", "baseline", "cuda", "reference"}; }
 
   void add_options(cli::Options& command) override {
     command.add_option("--blocks", options_.blocks, "of samples (64)").type_name("N");
@@ -32,9 +33,13 @@ class Fir final : public cli::App {
   }
 
   cli::MethodRun run(std::string const& method, cli::RunRequest const& request) override {
+    if (method == "cuda" && (request.job.device == "simt" || cuda_method() == nullptr))
+      throw cli::BadInput{"--method cuda: for a GPU, by a program that was built with CUDA; the device is " +
+                          request.job.device};
     std::vector<float> filtered;
     std::vector<Measurement> const runs = method == "hiway"      ? run_hiway(signal_, carrying_, request.job, filtered)
                                           : method == "baseline" ? run_baseline(signal_, request.job, filtered)
+                                          : method == "cuda"     ? cuda_method()(signal_, request.job, filtered)
                                                                  : run_reference(signal_, request.job, filtered);
     cli::MethodRun out = cli::method_run(runs);
     Summary shown = runs.back().summary;

@@ -17,7 +17,7 @@ struct Taps {
 struct Signal {
   std::vector<float> samples;
   Taps taps{};
-  std::uint32_t block_samples = 0;  ///< method baseline: in a block
+  std::uint32_t block_samples = 0;  ///< methods baseline and cuda: in a block
 };
 
 struct InputOptions {

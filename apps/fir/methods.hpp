@@ -28,8 +28,12 @@ using Measurement = arrays::Measurement<Summary>;
 std::vector<Measurement> run_hiway(Signal const& signal, arrays::Carrying const& carrying, Job const& job,
                                    std::vector<float>& filtered);
 std::string hiway_graph(std::string const& device);
-/// baseline: Hetero-Mark's: for each block copy in, kernel, copy out.
+/// baseline: Hetero-Mark's: for each block copy in, kernel, copy out, by this library's calls.
 std::vector<Measurement> run_baseline(Signal const& signal, Job const& job, std::vector<float>& filtered);
+/// cuda: the same by CUDA's calls alone. *Threads*: apps/fir/cuda.cu, there where the program was built with CUDA, sets
+/// it before main. Null else.
+using RunCuda = std::vector<Measurement> (*)(Signal const& signal, Job const& job, std::vector<float>& filtered);
+[[nodiscard]] RunCuda& cuda_method() noexcept;
 /// reference: one CPU thread.
 std::vector<Measurement> run_reference(Signal const& signal, Job const& job, std::vector<float>& filtered);
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "fir/app.hpp"
 #include "fir/methods.hpp"
 #include "tests/apps/files.hpp"
 
@@ -71,6 +72,13 @@ TEST(Fir, IsNearToWhatDoublesGive) {
     for (std::size_t i = 0; i < 64 && i <= n; ++i) sum += double{signal.samples[n - i]} * signal.taps.values[i];
     ASSERT_NEAR(filtered[n], sum, 1e-5 * sum) << n;
   }
+}
+
+TEST(Fir, HasCudasCallsOnAGpuAlone) {
+  auto const app = make_app();
+  app->load(1);
+  EXPECT_EQ(complaint([&] { app->run("cuda", {.job = job}); }),
+            "--method cuda: for a GPU, by a program that was built with CUDA; the device is simt");
 }
 
 TEST(Fir, NoticesASampleElsewhere) {

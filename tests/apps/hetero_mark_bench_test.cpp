@@ -38,6 +38,7 @@ TEST(HeteroMarkBench, ComparesEachOfTheElevenWithBothBaselinesAndTheBus) {
   EXPECT_THAT(first_wrong(rows), IsEmpty());
   ASSERT_THAT(rows, SizeIs(1));
   EXPECT_EQ(rows[0].what["command"], "hiway run aes --bytes 33554432");
+  EXPECT_EQ(rows[0].what["baseline"], "baseline");
   EXPECT_EQ(rows[0].what["bytes_in"], 33'554'432);
   std::vector<std::string> ways;
   for (Measured const& m : rows[0].measured) ways.push_back(m.variant);
@@ -54,7 +55,21 @@ TEST(HeteroMarkBench, RunsAllOfThemSmallWhereTheDeviceIsEmulated) {
   std::vector<Row> const rows = hetero_mark(asked, "")->run({.device = "simt", .repeat = 1, .small = true, .ran = {}});
   EXPECT_THAT(first_wrong(rows), IsEmpty());
   EXPECT_THAT(rows, SizeIs(12));
-  for (Asked const& a : asked) EXPECT_THAT(a.sizes, IsEmpty()) << a.app;
+  for (Asked const& a : asked) {
+    EXPECT_THAT(a.sizes, IsEmpty()) << a.app;
+    EXPECT_THAT(a.method, testing::AnyOf("baseline", "hiway")) << a.app;
+  }
+}
+TEST(HeteroMarkBench, TakesTheFiltersBaselineByCudasCallsOnAGpu) {
+  std::vector<Asked> asked;
+  std::vector<Row> const rows = hetero_mark(asked, "--app fir")->run(request);
+  EXPECT_THAT(first_wrong(rows), IsEmpty());
+  EXPECT_EQ(rows.at(0).what["baseline"], "cuda");
+  ASSERT_THAT(asked, SizeIs(2 * 3));
+  EXPECT_EQ(asked[0].method, "cuda");
+  EXPECT_EQ(asked[1].method, "cuda");
+  EXPECT_TRUE(asked[1].pinned && !asked[0].pinned);
+  EXPECT_EQ(asked[2].method, "hiway");
 }
 TEST(HeteroMarkBench, SaysWhichResultDiffers) {
   std::vector<Asked> asked;

@@ -778,6 +778,7 @@ for method in hiway baseline reference; do
 done
 good run fir --pinned --method baseline --takers 3 --least-batch 2
 says "method baseline, device simt: verified"
+bad "--method cuda: for a GPU, by a program that was built with CUDA; the device is simt" run fir --method cuda
 bad "--blocks must be 1 to 1048576: 0" run fir --blocks 0
 bad "--block-samples must be 1 to 1048576: 0" run fir --block-samples 0
 bad "--taps must be 1 to 64: 65" run fir --taps 65

@@ -1,0 +1,10 @@
+#include "fir/methods.hpp"
+
+namespace fir {
+
+RunCuda& cuda_method() noexcept {
+  static RunCuda run = nullptr;
+  return run;
+}
+
+}  // namespace fir
