@@ -31,10 +31,6 @@ std::vector<Subject> the_six(bool small, std::string const& image) {
   one_picture.title = "RE, one picture";
   one_picture.arguments = sized(" --width 1280 --height 720");
   one_picture.in_means = false;
-  Subject split_on_cpu = reyes;
-  split_on_cpu.title = "RE, split on the CPU";
-  split_on_cpu.arguments += " --split cpu";
-  split_on_cpu.in_means = false;
   Subject const faces{"FD", "face-detection", picture, after(2), false, true};
   Subject compared_on_cpu = faces;
   compared_on_cpu.title = "FD, compared on the CPU";
@@ -46,7 +42,6 @@ std::vector<Subject> the_six(bool small, std::string const& image) {
       {"EP", "evolutionary-program", sized(paper_size::evolutionary_program), after(2), true},
       reyes,
       one_picture,
-      split_on_cpu,
       faces,
       compared_on_cpu,
       {"ST", "stencil", sized(" --width 4096 --height 4096 --frames 1"), after(2), false, true},
