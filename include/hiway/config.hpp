@@ -64,8 +64,8 @@ enum class Grouping : std::uint8_t { automatic, none, warp, block, block_scan };
 /// What a put into a full tunnel does. automatic: spill inside a cycle or a group, else wait.
 enum class WhenFull : std::uint8_t { automatic, wait, spill };
 /// tracked: the library's own end check. time_out: the paper's basic scheme, for comparison only. A tunnel then ends
-/// when its writers have closed and nothing has moved in it for PipelineConfig::end_time_out. That is unsound: if a
-/// task takes longer, the run ends with an error (Aborted).
+/// when its writers have closed and nothing has moved in any tunnel for PipelineConfig::end_time_out. That is unsound:
+/// if a task takes longer, the run ends with an error (Aborted).
 enum class EndDetection : std::uint8_t { tracked, time_out };
 /// How a CPU thread waits. automatic: spins, then yields, then naps; the naps get longer as the wait goes on. spin:
 /// stays on its core, for the shortest wait; needs a core of its own. yield: lets other threads run, and never naps.
@@ -212,8 +212,8 @@ struct PipelineConfig {
   /// file that HIWAY_TRACE names, if set; else none (docs/tracing.md).
   std::string trace{};
   EndDetection end_detection = EndDetection::tracked;
-  /// EndDetection::time_out only: a tunnel whose writers have closed ends after nothing has moved in it for this long,
-  /// at most an hour. The paper takes ten times the length of one task.
+  /// EndDetection::time_out only: a tunnel whose writers have closed ends after nothing has moved for this long, at most
+  /// an hour. The paper takes ten times the length of one task.
   std::chrono::microseconds end_time_out{1000};
   /// How the CPU threads wait that carry items across the bus and notice the end.
   Wait monitor_wait = Wait::automatic;

@@ -43,8 +43,8 @@
 //       tasks
 //
 // With a time-out (EndDetection::time_out: the paper's basic scheme, unsound) a unit whose gate is open is decided only
-// when neither sum has changed for that time, which runs for all units at once, whether their gates are open or not.
-// Unequal sums are then a fault, because items would be lost; equal sums are handled as without a time-out.
+// when no unit's sums have changed for that time: it is one timer for the pipeline, and runs while gates are closed,
+// too. Unequal sums are then a fault, because items would be lost; equal sums are handled as without a time-out.
 //
 // T8, for what lies at another device, stands in termination/question.hpp.
 #pragma once
@@ -116,15 +116,15 @@ HIWAY_DEVICE inline bool announce_stages(Machine m, TerminationTable& table) {
   return all;
 }
 
-/// Whether the unit's sums have stayed the same for the table's time-out. `moved` is both together: it shows any
-/// change, as both only grow. All lanes use one lane's clock, so that they agree.
+/// Whether the sums of all units have stayed the same for the table's time-out, as far as this one's show it. `moved`
+/// is both together: it shows any change, as both only grow. All lanes use one lane's clock, so that they agree.
 template <class Machine>
-HIWAY_DEVICE inline bool is_still(Machine m, TerminationTable const& table, UnitRecord& unit, std::uint64_t moved) {
+HIWAY_DEVICE inline bool is_still(Machine m, TerminationTable& table, UnitRecord& unit, std::uint64_t moved) {
   std::uint64_t const now = m.shuffle(m.lanes(), m.now_ns(), 0);
-  if (moved == unit.moved) return now - unit.still_since_ns >= table.time_out_ns;
+  if (moved == unit.moved) return now - table.still_since_ns >= table.time_out_ns;
   by_one_lane(m, [&] {
     unit.moved = moved;
-    unit.still_since_ns = now;
+    table.still_since_ns = now;
   });
   return false;
 }
@@ -142,7 +142,7 @@ HIWAY_DEVICE inline UnitCheck fault_of_unit(Machine m, Control& control, UnitRec
 
 /// What the sums say. `ended`: the gate is open and no task is left.
 template <class Machine>
-HIWAY_DEVICE inline UnitCheck judge_sums(Machine m, TerminationTable const& table, UnitRecord& unit, Control& control,
+HIWAY_DEVICE inline UnitCheck judge_sums(Machine m, TerminationTable& table, UnitRecord& unit, Control& control,
                                          std::uint64_t finished, std::uint64_t created, bool readers_gone) {
   if (finished > created || (readers_gone && finished < created)) {
     FaultKind const kind = finished > created ? FaultKind::end_task_too_many : FaultKind::items_left;
@@ -183,7 +183,7 @@ HIWAY_DEVICE inline UnitCheck end_unit(Machine m, TerminationTable const& table,
 
 /// Checks a unit that has not ended.
 template <class Machine>
-HIWAY_DEVICE inline UnitCheck check_unit(Machine m, TerminationTable const& table, std::uint32_t u, Control& control) {
+HIWAY_DEVICE inline UnitCheck check_unit(Machine m, TerminationTable& table, std::uint32_t u, Control& control) {
   UnitRecord& unit = table.units[u];
   bool const readers_gone = table.rounds % TuningOf<Machine>::rounds_a_look_for_errors == 0 &&
                             unit.readers.begin != unit.readers.end && gates_open(m, table, unit.readers);

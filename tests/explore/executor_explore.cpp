@@ -205,6 +205,32 @@ TEST(ExploreEnd, WithATimeOutTheTimeOfAClosedGateCounts) {
   EXPECT_EQ(check_round(m, check.table, control), CheckResult::ended);
 }
 
+/// It is one time for all: a tunnel that stands still has not ended while items move in another.
+TEST(ExploreEnd, WithATimeOutAMoveElsewhereStartsTheTimeAgain) {
+  std::uint64_t now = 1000;
+  Timed const m{{}, &now};
+  Control control;
+  LocalTunnel a(control, 1);
+  LocalTunnel b(control, 1);
+  CheckTable check;
+  add_unit(check, a, {});
+  add_unit(check, b, {});
+  check.table.time_out_ns = 100;
+  b.ring.words.claimed.bits = 2;
+  EXPECT_EQ(check_round(m, check.table, control), CheckResult::open);
+  now = 1080;
+  b.outlets[0].finished.bits = 1;
+  EXPECT_EQ(check_round(m, check.table, control), CheckResult::open);
+  now = 1100;
+  EXPECT_EQ(check_round(m, check.table, control), CheckResult::open);
+  EXPECT_EQ(a.end.ended.bits, 0u);
+  b.outlets[0].finished.bits = 2;
+  EXPECT_EQ(check_round(m, check.table, control), CheckResult::open);
+  now = 1200;
+  EXPECT_EQ(check_round(m, check.table, control), CheckResult::ended);
+  EXPECT_EQ(a.end.ended.bits, 1u);
+}
+
 /// A warp goes by one lane's clock: lanes that go by their own part over whether the time is up.
 struct WarpWithClocks {
   static constexpr std::array warps = {2u};

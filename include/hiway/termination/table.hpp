@@ -51,9 +51,8 @@ struct UnitRecord {
   std::uint32_t tunnel = no_id;        ///< the tunnel named in a fault of this unit
   std::uint32_t gate_open = 0;         ///< used by the checker only
   std::uint32_t ended = 0;             ///< used by the checker only
-  // With a time-out, used by the checker only.
-  std::uint64_t moved = ~std::uint64_t{0};  ///< both sums together; starts at a value that they never have
-  std::uint64_t still_since_ns = 0;         ///< when `moved` last changed
+  /// With a time-out, used by the checker only: both sums together; starts at a value that they never have.
+  std::uint64_t moved = ~std::uint64_t{0};
 };
 
 /// A stage whose `ended` word is set when all its units have ended.
@@ -80,7 +79,9 @@ struct TerminationTable {
   std::uint32_t tunnel_count = 0;
   bool host_across = false;       ///< the checker runs on the device: host words are across
   std::uint64_t time_out_ns = 0;  ///< 0: no time-out (EndDetection::tracked)
-  std::uint32_t rounds = 0;       ///< used by the checker only
+  // Used by the checker only:
+  std::uint64_t still_since_ns = 0;  ///< with a time-out: when `moved` of any unit last changed
+  std::uint32_t rounds = 0;
   // Used by the checker if there are several devices:
   DelegateWords* delegates = nullptr;
   std::uint8_t* asks = nullptr;      ///< for each delegate and unit: what it is asked, a bit for each Question
