@@ -31,7 +31,7 @@ std::vector<Subject> the_six(bool small, std::string const& image) {
   one_picture.title = "RE, one picture";
   one_picture.arguments = sized(" --width 1280 --height 720");
   one_picture.in_means = false;
-  Subject const faces{"FD", "face-detection", picture, after(2), false, true};
+  Subject const faces{"FD", "face-detection", picture, after(20), false, true};
   Subject compared_on_cpu = faces;
   compared_on_cpu.title = "FD, compared on the CPU";
   compared_on_cpu.arguments += " --placement lbp-on-cpu";
@@ -39,7 +39,7 @@ std::vector<Subject> the_six(bool small, std::string const& image) {
   return {
       alignment,
       all_cross,
-      {"EP", "evolutionary-program", sized(paper_size::evolutionary_program), after(2), true},
+      {"EP", "evolutionary-program", sized(paper_size::evolutionary_program), after(10), true},
       reyes,
       one_picture,
       faces,

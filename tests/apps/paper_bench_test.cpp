@@ -59,7 +59,7 @@ TEST(PaperBench, TurnsTheSwitchesOneByOne) {
   for (std::size_t i : {2U, 3U, 4U, 5U}) EXPECT_EQ(asked[i].method, "hiway");
   for (std::size_t i : {2U, 3U, 4U}) EXPECT_EQ(asked[i].scheme.movement, Movement::dma);
   EXPECT_EQ(asked[2].scheme.end_detection, EndDetection::time_out);
-  EXPECT_EQ(asked[2].scheme.end_time_out, std::chrono::milliseconds(2));
+  EXPECT_EQ(asked[2].scheme.end_time_out, std::chrono::milliseconds(10));
   EXPECT_EQ(asked[2].scheme.grouping, Grouping::none);
   EXPECT_EQ(asked[3].scheme.end_detection, EndDetection::tracked);
   EXPECT_EQ(asked[3].scheme.grouping, Grouping::none);
