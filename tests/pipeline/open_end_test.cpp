@@ -276,6 +276,7 @@ TEST(OpenEnds, OfAnotherRunFailTheStageThatCallsThem) {
 
 // The user's own kernels do not empty the places where the warps of a block meet.
 TEST(OpenEnds, SayThatTheyDoNotShareClaimsInBlocks) {
+  HIWAY_NEEDS_DEVICE();
   std::vector<std::string> warnings;
   set_log_sink([&](LogLevel level, std::string_view text) {
     if (level == LogLevel::warning) warnings.emplace_back(text);

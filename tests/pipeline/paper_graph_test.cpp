@@ -127,6 +127,7 @@ TEST(PaperGraph, OneEndFlagEndsARecursiveKernel) {
 }
 
 TEST(PaperGraph, OneEndFlagEndsRecursiveThreads) {
+  HIWAY_NEEDS_DEVICE();
   constexpr std::uint32_t roots = 50;
   constexpr std::uint32_t depth = 6;
   Service service(quiet());
@@ -292,6 +293,7 @@ TEST(PaperGraph, WarpsOfABlockShareClaimsIfAskedTo) {
 // ---- errors
 
 TEST(PaperGraph, WhatIsNotConnectedIsNamed) {
+  HIWAY_NEEDS_DEVICE();
   Service service(quiet());
   int a = -1, b = -1;
   createTunnel<int>(a, CPU_TO_CPU, true);
@@ -306,6 +308,7 @@ TEST(PaperGraph, WhatIsNotConnectedIsNamed) {
 }
 
 TEST(PaperGraph, ACycleWithoutASourceIsNamed) {
+  HIWAY_NEEDS_DEVICE();
   Service service(quiet());
   int a = -1;
   createTunnel<int>(a, CPU_TO_CPU, true);
@@ -315,6 +318,7 @@ TEST(PaperGraph, ACycleWithoutASourceIsNamed) {
 }
 
 TEST(PaperGraph, AnInletThatIsSharedWithACycleIsNamed) {
+  HIWAY_NEEDS_DEVICE();
   Service service(quiet());
   int a = -1;
   createTunnel<int>(a, CPU_TO_CPU, true);
@@ -325,6 +329,7 @@ TEST(PaperGraph, AnInletThatIsSharedWithACycleIsNamed) {
 }
 
 TEST(PaperGraph, AConnectionAfterSetupIsNamed) {
+  HIWAY_NEEDS_DEVICE();
   Service service(quiet());
   int a = -1;
   createTunnel<int>(a, CPU_TO_CPU, true);

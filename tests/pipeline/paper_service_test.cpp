@@ -105,6 +105,7 @@ TEST(PaperServices, EachThreadMayHaveItsOwn) {
 }
 
 TEST(PaperServices, TheProgramsOwnIsMeantWhereThereIsNoOther) {
+  HIWAY_NEEDS_DEVICE();
   setenv("HIWAY_RUN_ON", "simt", 1);
   int own = -1;
   int further = -1;

@@ -164,6 +164,7 @@ TEST(PaperStencils, MayBeOfAnyExtent) {
 
 // A lane's tasks are single ones, also where a stage of the library's would take several at once.
 TEST(PaperStencils, OfManyTasksGiveThemOneByOne) {
+  HIWAY_NEEDS_DEVICE();
   Service service(bounded());
   int matrix = -1;
   createTunnel<std::uint8_t>(matrix, CPU_TO_CPU, true);
@@ -191,6 +192,7 @@ TEST(PaperStencils, OfManyTasksGiveThemOneByOne) {
 // ---- errors
 
 TEST(PaperStencils, ABadConfigurationIsNamed) {
+  HIWAY_NEEDS_DEVICE();
   Service service(bounded());
   int id = -1;
   createTunnel<int>(id, CPU_TO_CPU, true);
@@ -227,6 +229,7 @@ std::string error_of_call(Call&& call) {
 }
 
 TEST(PaperStencils, MisuseIsNamed) {
+  HIWAY_NEEDS_DEVICE();
   EXPECT_THAT(error_of_call([](int matrix, int) { put_h(1, matrix); }), HasSubstr("not of the tunnel's type"));
   EXPECT_THAT(error_of_call([](int, int plain) { set_h(plain, 1, 1, 1); }), HasSubstr("not of the tunnel's type"));
   EXPECT_THAT(error_of_call([](int, int plain) {
