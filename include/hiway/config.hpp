@@ -212,8 +212,8 @@ struct PipelineConfig {
   /// file that HIWAY_TRACE names, if set; else none (docs/tracing.md).
   std::string trace{};
   EndDetection end_detection = EndDetection::tracked;
-  /// EndDetection::time_out only: a tunnel whose writers have closed ends after nothing has moved for this long, at most
-  /// an hour. The paper takes ten times the length of one task.
+  /// EndDetection::time_out only: a tunnel whose writers have closed ends after nothing has moved for this long, at
+  /// most an hour. The paper takes ten times the length of one task.
   std::chrono::microseconds end_time_out{1000};
   /// How the CPU threads wait that carry items across the bus and notice the end.
   Wait monitor_wait = Wait::automatic;

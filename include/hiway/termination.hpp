@@ -44,7 +44,8 @@
 //
 // With a time-out (EndDetection::time_out: the paper's basic scheme, unsound) a unit whose gate is open is decided only
 // when no unit's sums have changed for that time: it is one timer for the pipeline, and runs while gates are closed,
-// too. Unequal sums are then a fault, because items would be lost; equal sums are handled as without a time-out.
+// too. Equal sums are then handled as without a time-out. Unequal ones are a fault, because items would be lost; not
+// before the time has passed once more since a gate was opened or a unit ended, as tasks may have waited for that.
 //
 // T8, for what lies at another device, stands in termination/question.hpp.
 #pragma once
@@ -86,9 +87,23 @@ HIWAY_DEVICE inline void set_everywhere(Machine m, TerminationTable const& table
   });
 }
 
+/// The time by one lane's clock, so that all lanes agree.
+template <class Machine>
+HIWAY_DEVICE inline std::uint64_t time_of_all(Machine m) {
+  return m.shuffle(m.lanes(), m.now_ns(), 0);
+}
+/// With a time-out: tasks that have waited for what happened now get their time.
+template <class Machine>
+HIWAY_DEVICE inline void give_time(Machine m, TerminationTable& table) {
+  if (table.time_out_ns == 0) return;
+  std::uint64_t const now = time_of_all(m);
+  by_one_lane(m, [&] { table.quiet_since_ns = now; });
+}
+
 /// Opens the unit's gate, and tells its transfer lines that batches no longer wait to fill.
 template <class Machine>
-HIWAY_DEVICE inline void open_gate(Machine m, TerminationTable const& table, UnitRecord& unit) {
+HIWAY_DEVICE inline void open_gate(Machine m, TerminationTable& table, UnitRecord& unit) {
+  give_time(m, table);
   by_one_lane(m, [&] {
     unit.gate_open = 1;
     for (std::uint32_t i = unit.tunnels.begin; i < unit.tunnels.end; ++i) {
@@ -117,14 +132,14 @@ HIWAY_DEVICE inline bool announce_stages(Machine m, TerminationTable& table) {
 }
 
 /// Whether the sums of all units have stayed the same for the table's time-out, as far as this one's show it. `moved`
-/// is both together: it shows any change, as both only grow. All lanes use one lane's clock, so that they agree.
+/// is both together: it shows any change, as both only grow.
 template <class Machine>
 HIWAY_DEVICE inline bool is_still(Machine m, TerminationTable& table, UnitRecord& unit, std::uint64_t moved) {
-  std::uint64_t const now = m.shuffle(m.lanes(), m.now_ns(), 0);
+  std::uint64_t const now = time_of_all(m);
   if (moved == unit.moved) return now - table.still_since_ns >= table.time_out_ns;
   by_one_lane(m, [&] {
     unit.moved = moved;
-    table.still_since_ns = now;
+    table.still_since_ns = table.quiet_since_ns = now;
   });
   return false;
 }
@@ -151,7 +166,9 @@ HIWAY_DEVICE inline UnitCheck judge_sums(Machine m, TerminationTable& table, Uni
   if (table.time_out_ns != 0) {
     bool const still = is_still(m, table, unit, finished + created);
     if (!still || unit.gate_open == 0) return UnitCheck::open;
-    if (finished != created) return fault_of_unit(m, control, unit, FaultKind::time_out_too_short, created - finished);
+    bool const late = time_of_all(m) - table.quiet_since_ns >= table.time_out_ns;
+    if (finished != created && late)
+      return fault_of_unit(m, control, unit, FaultKind::time_out_too_short, created - finished);
   }
   if (unit.gate_open == 0 || finished != created) return UnitCheck::open;
   return UnitCheck::ended;
@@ -159,7 +176,7 @@ HIWAY_DEVICE inline UnitCheck judge_sums(Machine m, TerminationTable& table, Uni
 
 /// Closes a unit of which no task is left, looks for a put that came too late, and tells the unit's end.
 template <class Machine>
-HIWAY_DEVICE inline UnitCheck end_unit(Machine m, TerminationTable const& table, std::uint32_t u, Control& control,
+HIWAY_DEVICE inline UnitCheck end_unit(Machine m, TerminationTable& table, std::uint32_t u, Control& control,
                                        std::uint64_t created) {
   UnitRecord& unit = table.units[u];
   set_everywhere(m, table, unit, &EndWords::closed);
@@ -177,6 +194,7 @@ HIWAY_DEVICE inline UnitCheck end_unit(Machine m, TerminationTable const& table,
   }
   set_everywhere(m, table, unit, &EndWords::ended);
   if (!ask_others(m, table, Question::end, u)) return UnitCheck::unanswered;
+  give_time(m, table);
   by_one_lane(m, [&] { unit.ended = 1; });
   return UnitCheck::ended;
 }

@@ -231,6 +231,32 @@ TEST(ExploreEnd, WithATimeOutAMoveElsewhereStartsTheTimeAgain) {
   EXPECT_EQ(a.end.ended.bits, 1u);
 }
 
+/// What waited for a gate, or for another tunnel's end, is not too slow at once.
+TEST(ExploreEnd, WithATimeOutTasksGetTheirTimeWhenAGateOpensOrATunnelEnds) {
+  std::uint64_t now = 1000;
+  Timed const m{{}, &now};
+  Control control;
+  LocalTunnel a(control, 1);
+  LocalTunnel b(control, 1);
+  CheckTable check;
+  add_unit(check, a, {a.closed_by(1)});
+  add_unit(check, b, {});
+  check.table.time_out_ns = 100;
+  b.ring.words.claimed.bits = 1;  // its task waits for the end of a
+  EXPECT_EQ(check_round(m, check.table, control), CheckResult::open);
+  now = 1090;
+  a.closed.bits = 1;
+  EXPECT_EQ(check_round(m, check.table, control), CheckResult::open);  // opens the gate
+  now = 1120;
+  EXPECT_EQ(check_round(m, check.table, control), CheckResult::open);
+  EXPECT_EQ(a.end.ended.bits, 1u);
+  now = 1210;
+  EXPECT_EQ(check_round(m, check.table, control), CheckResult::open);
+  now = 1220;
+  EXPECT_EQ(check_round(m, check.table, control), CheckResult::faulted);
+  EXPECT_EQ(control.record.kind, FaultKind::time_out_too_short);
+}
+
 /// A warp goes by one lane's clock: lanes that go by their own part over whether the time is up.
 struct WarpWithClocks {
   static constexpr std::array warps = {2u};

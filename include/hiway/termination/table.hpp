@@ -81,6 +81,7 @@ struct TerminationTable {
   std::uint64_t time_out_ns = 0;  ///< 0: no time-out (EndDetection::tracked)
   // Used by the checker only:
   std::uint64_t still_since_ns = 0;  ///< with a time-out: when `moved` of any unit last changed
+  std::uint64_t quiet_since_ns = 0;  ///< likewise, or when a gate was opened, or a unit ended
   std::uint32_t rounds = 0;
   // Used by the checker if there are several devices:
   DelegateWords* delegates = nullptr;
