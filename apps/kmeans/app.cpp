@@ -30,8 +30,7 @@ class App final : public cli::App {
     command.add_option("--clusters", options_.clusters, "(5)").type_name("N");
     command.add_option("--iterations", options_.iterations, "at most (500)").type_name("N");
     command
-        .add_option("--threads", tuning_.threads,
-                    "of method hiway that correct sums (half of the CPUs, eight at most)")
+        .add_option("--threads", tuning_.threads, "of method hiway that correct sums (half of the CPUs, eight at most)")
         .type_name("N");
     command.add_option("--at-once", tuning_.at_once, "changes that such a thread takes (64)").type_name("N");
     command.add_option("--kernel", kernel_, "of method hiway: stays, or is launched in each iteration (stays)")
