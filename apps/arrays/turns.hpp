@@ -2,8 +2,7 @@
 // ends meet.
 //
 //   word    written by                       read by
-//   taken_  all threads (compare_exchange)   all threads: how many were taken from the front, and how many from the
-//   back
+//   taken_  all threads (compare_exchange)   all threads: how many were taken from either end
 //
 //   Each piece is taken once: both numbers are in one word, so a thread that takes some has seen all that were taken.
 //   Orders: relaxed. Nothing is handed over with a piece: the array was there before the threads began.

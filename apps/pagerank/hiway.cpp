@@ -5,9 +5,8 @@
 //   iterate -Rank-> collect (CPU)
 //
 //   arrived   counts all blocks' arrivals; meeting k is over when it is k times the number of blocks
-//   Orders    a block's ranks are stored before its arrival (sync_block, then release); others' loads come behind the
-//   last
-//             arrival (acquire, then sync_block)
+//   Orders    a block's ranks are stored before its arrival (sync_block, then release); others' loads come after the
+//             last arrival (acquire, then sync_block)
 //   A vector is written in one round, read in the next, and written again in the one after that: a meeting lies between
 //   any two of these.
 #include <chrono>
