@@ -1198,7 +1198,7 @@ says "+ lazy regions"
 [[ $(wc -l <err) -eq 1 ]] && grep -q "EndDetection::time_out is unsound" err || fail "$last: stderr: $(cat err)"
 good bench paper --part communication
 bad "--app: not one of the paper's applications: taxi" bench paper --app taxi
-bad "--part: breakdown, communication or movement, not 4.4" bench paper --part 4.4
+bad "--part: breakdown, relief, communication or movement, not 4.4" bench paper --part 4.4
 good bench ring --item-bytes 16
 says "bench ring, device simt: right"
 good bench ring --item-bytes 16 --pattern each --json
