@@ -17,7 +17,7 @@ namespace hiway {
 /// True if devices may reach each other's memory where the system allows it (HIWAY_PEERS). *Throws* ConfigError.
 [[nodiscard]] bool peers_wanted();
 
-/// True if the driver is told where managed memory should lie (HIWAY_MANAGED_ADVICE). *Throws* ConfigError.
+/// True if the driver gets advice on where managed memory should lie (HIWAY_MANAGED_ADVICE). *Throws* ConfigError.
 [[nodiscard]] bool managed_advice_wanted();
 
 }  // namespace hiway

@@ -25,7 +25,7 @@ using detail::Table;
 struct Services {
   std::mutex mutex;
   std::array<ServiceState, detail::most_services> at{};
-  std::atomic<std::size_t> used{0};  ///< no service was ever at this place, or behind it
+  std::atomic<std::size_t> used{0};  ///< no service was ever at this place, or at a higher one
   std::uint64_t made = 0;
 };
 Services& services() {
@@ -161,10 +161,10 @@ hiway::TunnelBase& tunnel(int id, std::uint64_t type) {
 void config_stencil(int id, std::uint64_t item_type, StencilConfig const& config, StencilMaker make) {
   ServiceState& s = service_of(id);
   Known& known = find_known(s, id);
-  std::string const who = "HiWayLib::configStencilTunnel: " + name_of(id);
-  if (known.type != item_type) throw hiway::MisuseError(who + ": it was created for another type");
-  if (known.tunnel != nullptr) throw hiway::ConfigError(who + " is in use already");
-  if (config.frames != 1) throw hiway::ConfigError(who + ": by number it has one frame");
+  std::string const title = "HiWayLib::configStencilTunnel: " + name_of(id);
+  if (known.type != item_type) throw hiway::MisuseError(title + ": it was created for another type");
+  if (known.tunnel != nullptr) throw hiway::ConfigError(title + " is in use already");
+  if (config.frames != 1) throw hiway::ConfigError(title + ": by number it has one frame");
   known.stencil = config;
   if (known.is_batched && config.movement == StencilConfig{}.movement) known.stencil.movement = known.config.movement;
   static_cast<void>(make(name_of(id), known.direction, known.stencil, 0));  // what it refuses is said here

@@ -120,7 +120,7 @@ class Setup {
     for (int const id : ids) all.push_back(&made(s_, id));
     return all;
   }
-  /// Who gets from a stencil tunnel gets its tasks, too, and puts those that its regions bring.
+  /// A worker that gets from a stencil tunnel gets its tasks, too, and puts those that its regions bring.
   void connect(Connection const& c) {
     std::vector<hiway::TunnelBase*> from = tunnels(c.gets_from);
     std::vector<hiway::TunnelBase*> into = tunnels(c.puts_into);

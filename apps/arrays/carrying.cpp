@@ -14,13 +14,6 @@ constexpr std::uint32_t most_threads = 1024;
 constexpr std::uint32_t most_pieces = 4096;
 constexpr std::uint32_t most_in_flight = 64;
 
-void require(std::string const& option, std::uint32_t value, std::uint32_t least, std::uint32_t most) {
-  if (value < least || value > most) {
-    throw cli::BadInput{option + " must be " + std::to_string(least) + " to " + std::to_string(most) + ": " +
-                        std::to_string(value)};
-  }
-}
-
 bool is_emulated(std::string const& device) { return device == "simt"; }
 
 Carriers carriers(Carrying const& carrying, std::string const& device, unsigned feeders, unsigned takers) {
@@ -60,11 +53,11 @@ void Carrying::add_there_and_back(cli::Options& command) {
 }
 
 void Carrying::check() const {
-  require("--feeders", feeders, 0, most_threads);
-  require("--takers", takers, 0, most_threads);
-  require("--batch", batch, 0, most_pieces);
-  require("--least-batch", least_batch, 1, most_pieces);
-  require("--in-flight", in_flight, 1, most_in_flight);
+  cli::require_in_range("--feeders", feeders, 0, most_threads);
+  cli::require_in_range("--takers", takers, 0, most_threads);
+  cli::require_in_range("--batch", batch, 0, most_pieces);
+  cli::require_in_range("--least-batch", least_batch, 1, most_pieces);
+  cli::require_in_range("--in-flight", in_flight, 1, most_in_flight);
 }
 
 Carriers carriers_there(Carrying const& carrying, std::string const& device) {

@@ -6,7 +6,7 @@
 namespace bfs {
 
 struct Graph {
-  std::vector<std::uint32_t> first{0};  ///< of each vertex: its first edge; and behind the last vertex: all edges
+  std::vector<std::uint32_t> first{0};  ///< of each vertex: its first edge; the last entry is the number of edges
   std::vector<std::uint32_t> targets;   ///< of each edge
 
   [[nodiscard]] std::uint32_t vertices() const { return static_cast<std::uint32_t>(first.size() - 1); }

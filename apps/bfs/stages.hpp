@@ -1,8 +1,8 @@
 // What runs on the device: levels, and how edges lower them.
 //
-// A level only falls: by an atomic minimum, to one more than that of a vertex at the edge's other end. Whoever lowers
-// one puts a visit of the vertex, so the last of its visits has its final level. When all visits are done, no edge
-// could lower anything: levels are the lengths of shortest paths, whatever the order.
+// A level only falls: by an atomic minimum, to one more than that of a vertex at the edge's other end. A lane that
+// lowers one puts a visit of the vertex, so the last of its visits has its final level. When all visits are done, no
+// edge could lower anything: levels are the lengths of shortest paths, whatever the order.
 #pragma once
 #include <cstdint>
 #include <hiway/memory.hpp>

@@ -35,10 +35,8 @@ class Bs final : public cli::App {
   std::vector<std::string> load(std::uint64_t seed) override {
     options_.seed = seed;
     carrying_.check();
-    if (sharing_.cpu_threads > most_threads)
-      throw cli::BadInput{"--cpu-threads must be 0 to 1024: " + std::to_string(sharing_.cpu_threads)};
-    if (sharing_.chunk < 1 || sharing_.chunk > most_chunk)
-      throw cli::BadInput{"--chunk must be 1 to 65536: " + std::to_string(sharing_.chunk)};
+    cli::require_in_range("--cpu-threads", sharing_.cpu_threads, 0, most_threads);
+    cli::require_in_range("--chunk", sharing_.chunk, 1, most_chunk);
     numbers_ = make_numbers(options_);
     return {};
   }

@@ -21,7 +21,7 @@ HIWAY_DEVICE inline CallAndPut prices_by(float number) {
   return black_scholes::prices_of(mix(10, 100), mix(10, 100), mix(1, 10), mix(0.01F, 0.05F), mix(0.01F, 0.1F));
 }
 
-/// The numbers, where their prices go, and whose turn a tile is.
+/// The numbers, where their prices go, and which tile is next.
 class Options {
  public:
   Options(std::span<float const> numbers, std::span<float> calls, std::span<float> puts)

@@ -1,4 +1,4 @@
-// Problem: keys, and who inserts them into the tree.
+// Problem: keys, and which of them the CPU inserts into the tree, or the GPU.
 #pragma once
 #include <cstdint>
 #include <span>

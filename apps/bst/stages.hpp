@@ -2,10 +2,10 @@
 //
 //   child     from `none` to a node's number, once, by compare and swap; then it stays
 //   key       of a node: written before its number is in a link
-//   Orders    release: a node is whole before its link -> acquire: who comes by the link sees its key
+//   Orders    release: a node is whole before its link -> acquire: a thread that follows the link sees its key
 //
-// Whoever finds the link taken, before or at its own swap, goes on at the node that took it, and compares with that
-// one's key. So each link lies where a search for the new key ends: a search tree, with equal keys on the right.
+// A thread that finds the link taken, before or at its own swap, goes on at the node that took it, and compares with
+// that one's key. So each link lies where a search for the new key ends: a search tree, with equal keys on the right.
 #pragma once
 #include <cstdint>
 

@@ -39,7 +39,7 @@ struct AreaCells {
 };
 
 /// Makes the sums of tile (column, row), whose windows are `windows`, there are some. `left(y)` and `right(y)`: row y
-/// of the area's pixels, in the tile's columns and behind them.
+/// of the area's pixels, in the tile's columns and after them.
 template <class Left, class Right>
 void sum_area(CascadeView const& cascade, std::int32_t step, TileWindows const& windows, Left const& left,
               Right const& right, SummedArea& area) {

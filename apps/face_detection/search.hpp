@@ -61,8 +61,8 @@ struct PutPieces {
   }
 };
 
-/// Puts the picture together. Whoever has the last pixels begins with the first level; each level begins the next one,
-/// then puts its tiles. A warp works on one item.
+/// Puts the picture together. The warp that has the last pixels begins with the first level; each level begins the next
+/// one, then puts its tiles. A warp works on one item.
 struct MakeLevels {
   Levels levels;
   std::uint8_t* picture;

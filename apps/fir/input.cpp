@@ -12,11 +12,6 @@ constexpr std::uint32_t most_blocks = 1U << 20;
 constexpr std::uint32_t most_block_samples = 1U << 20;
 constexpr std::uint64_t most_samples = std::uint64_t{1} << 28;
 
-void require(std::string const& option, std::uint32_t value, std::uint32_t most) {
-  if (value < 1 || value > most)
-    throw cli::BadInput{option + " must be 1 to " + std::to_string(most) + ": " + std::to_string(value)};
-}
-
 float number_of(std::uint64_t seed, std::uint64_t which) {
   return static_cast<float>(cli::mixed(seed + which * cli::mixed_step) >> 40) * 0x1p-24F;
 }
@@ -24,9 +19,9 @@ float number_of(std::uint64_t seed, std::uint64_t which) {
 }  // namespace
 
 Signal make_signal(InputOptions const& options) {
-  require("--blocks", options.blocks, most_blocks);
-  require("--block-samples", options.block_samples, most_block_samples);
-  require("--taps", options.taps, most_taps);
+  cli::require_in_range("--blocks", options.blocks, 1, most_blocks);
+  cli::require_in_range("--block-samples", options.block_samples, 1, most_block_samples);
+  cli::require_in_range("--taps", options.taps, 1, most_taps);
   std::uint64_t const samples = std::uint64_t{options.blocks} * options.block_samples;
   if (samples > most_samples) {
     throw cli::BadInput{"--blocks and --block-samples: at most " + std::to_string(most_samples) +

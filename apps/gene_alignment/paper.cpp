@@ -1,6 +1,6 @@
 // Method paper: HiWayLib's figure 9. The tunnel is a number. The coarse matching is an ordinary kernel, launched for
-// each chunk of the target behind its copy; each of its threads puts what it found. CPU threads get that as it comes,
-// and do the fine matching. The launch of one thread behind all chunks is the last thread, which puts the end flag.
+// each chunk of the target after its copy; each of its threads puts what it found. CPU threads get that as it comes,
+// and do the fine matching. The launch of one thread after all chunks is the last thread, which puts the end flag.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>

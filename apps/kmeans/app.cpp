@@ -42,16 +42,13 @@ class App final : public cli::App {
   }
 
   std::vector<std::string> load(std::uint64_t seed) override {
-    if (tuning_.threads > most_threads)
-      throw cli::BadInput{"--threads must be 0 to 1024: " + std::to_string(tuning_.threads)};
-    if (tuning_.at_once < 1 || tuning_.at_once > most_at_once)
-      throw cli::BadInput{"--at-once must be 1 to 65536: " + std::to_string(tuning_.at_once)};
+    cli::require_in_range("--threads", tuning_.threads, 0, most_threads);
+    cli::require_in_range("--at-once", tuning_.at_once, 1, most_at_once);
     if (kernel_ != "stays" && kernel_ != "launched") throw cli::BadInput{"--kernel: stays or launched, not " + kernel_};
     tuning_.stays = kernel_ == "stays";
     if (movement_ != "direct" && movement_ != "dma") throw cli::BadInput{"--movement: direct or dma, not " + movement_};
     tuning_.copies = movement_ == "dma";
-    if (tuning_.parts < 1 || tuning_.parts > most_parts)
-      throw cli::BadInput{"--parts must be 1 to 4096: " + std::to_string(tuning_.parts)};
+    cli::require_in_range("--parts", tuning_.parts, 1, most_parts);
     if (tuning_.block_threads < 32 || tuning_.block_threads > 1024 || tuning_.block_threads % 32 != 0) {
       throw cli::BadInput{"--block-threads must be a multiple of 32, at most 1024: " +
                           std::to_string(tuning_.block_threads)};

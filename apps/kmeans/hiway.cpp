@@ -1,6 +1,6 @@
 // Method hiway: points and memberships stay on the GPU. For each iteration the CPU sends out the parts of all points by
 // a tunnel; blocks of a kernel that stays find each point's nearest centroid, and those points whose cluster is another
-// than before leave by a second tunnel, with their number behind them. The CPU corrects its sums by them, and when it
+// than before leave by a second tunnel, with their number after them. The CPU corrects its sums by them, and when it
 // has all of an iteration, sends out the parts again:
 //
 //   begin (CPU) -> parts -> assign (GPU) -> changes -> correct (CPU) -> parts

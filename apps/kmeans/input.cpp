@@ -21,11 +21,6 @@ constexpr std::size_t most_bytes = std::size_t{1} << 34;
 /// Its square, added up over all features, is a float.
 constexpr double largest = 1e15;
 
-void require(std::string const& option, std::uint32_t value, std::uint32_t most) {
-  if (value < 1 || value > most)
-    throw cli::BadInput{option + " must be 1 to " + std::to_string(most) + ": " + std::to_string(value)};
-}
-
 /// The next word of `line`, which loses it; empty at the end.
 std::string_view next_word(std::string_view& line) {
   constexpr std::string_view blanks = " \t";
@@ -67,8 +62,8 @@ void read_points(Input& input, std::string const& path) {
 void make_points(Input& input, InputOptions const& options) {
   input.points = options.points.value_or(2000);
   input.features = options.features.value_or(34);
-  require("--points", input.points, most_points);
-  require("--features", input.features, most_features);
+  cli::require_in_range("--points", input.points, 1, most_points);
+  cli::require_in_range("--features", input.features, 1, most_features);
   input.values.resize(std::size_t{input.points} * input.features);
   std::uint64_t const first = cli::mixed(options.seed + cli::mixed_step);
   for (std::size_t i = 0; i < input.values.size(); ++i)
@@ -90,8 +85,8 @@ Input make_input(InputOptions const& options) {
   if (options.file && options.file->empty()) throw cli::BadInput{"--input: the file's name is empty"};
   if (options.file && options.points) throw cli::BadInput{"--input and --points exclude each other"};
   if (options.file && options.features) throw cli::BadInput{"--input and --features exclude each other"};
-  require("--clusters", options.clusters, most_clusters);
-  require("--iterations", options.iterations, most_iterations);
+  cli::require_in_range("--clusters", options.clusters, 1, most_clusters);
+  cli::require_in_range("--iterations", options.iterations, 1, most_iterations);
   Input input{.clusters = options.clusters, .iterations = options.iterations};
   if (std::size_t{options.points.value_or(1)} * options.features.value_or(34) > most_values)
     throw cli::BadInput{"--points times --features must be at most " + std::to_string(most_values)};

@@ -15,12 +15,6 @@ constexpr std::uint32_t most_threads = 1024;
 constexpr std::uint32_t most_at_once = 1U << 20;
 constexpr std::uint32_t most_blocks = 1024;
 
-void require(std::string const& option, std::uint32_t value, std::uint32_t least, std::uint32_t most) {
-  if (value >= least && value <= most) return;
-  throw cli::BadInput{option + " must be " + std::to_string(least) + " to " + std::to_string(most) + ": " +
-                      std::to_string(value)};
-}
-
 class App final : public cli::App {
  public:
   std::string name() const override { return "knn"; }
@@ -51,10 +45,10 @@ class App final : public cli::App {
   }
 
   std::vector<std::string> load(std::uint64_t seed) override {
-    require("--feeders", tuning_.feeders.value_or(1), 1, most_threads);
-    require("--searchers", tuning_.searchers.value_or(1), 0, most_threads);
-    require("--at-once", tuning_.at_once, 1, most_at_once);
-    require("--blocks", tuning_.blocks, 1, most_blocks);
+    cli::require_in_range("--feeders", tuning_.feeders.value_or(1), 1, most_threads);
+    cli::require_in_range("--searchers", tuning_.searchers.value_or(1), 0, most_threads);
+    cli::require_in_range("--at-once", tuning_.at_once, 1, most_at_once);
+    cli::require_in_range("--blocks", tuning_.blocks, 1, most_blocks);
     if (movement_ != "direct" && movement_ != "dma") throw cli::BadInput{"--movement: direct or dma, not " + movement_};
     tuning_.copies = movement_ == "dma";
     options_.seed = seed;

@@ -24,8 +24,8 @@ HIWAY_DEVICE inline float squared_distance(Place a, Place b) {
   return across * across + along * along;
 }
 
-/// A distance, and behind it the number of a place: the nearer place has the smaller key, of several as near the one
-/// with the lower number.
+/// A distance in the high bits, the number of a place in the low ones: the nearer place has the smaller key, of several
+/// as near the one with the lower number.
 using Key = std::uint64_t;
 inline constexpr Key farthest = ~Key{0};  ///< of no place
 

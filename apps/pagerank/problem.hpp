@@ -13,7 +13,7 @@ struct Entry {
 };
 
 struct Problem {
-  std::vector<std::uint32_t> rows{0};  ///< of each node: its first entry; and behind the last node: all entries
+  std::vector<std::uint32_t> rows{0};  ///< of each node: its first entry; the last one is the number of entries
   std::vector<Entry> entries;          ///< of each node: those that refer to it
   std::uint32_t rounds = 20;
 

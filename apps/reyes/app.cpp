@@ -31,7 +31,7 @@ class Reyes final : public cli::App {
     command.add_option("--width", width_, "of a picture, in pixels (320)").type_name("N");
     command.add_option("--height", height_, "(180)").type_name("N");
     command.add_option("--pictures", pictures_wanted_, "of a stream that turns (1)").type_name("N");
-    command.add_option("--split", split_, "methods hiway, baseline: who splits, the GPU or CPU threads (gpu)")
+    command.add_option("--split", split_, "methods hiway, baseline: what splits, the GPU or CPU threads (gpu)")
         .type_name("gpu|cpu");
     command.add_option("--form", form_, "method hiway: stages of the GPU in one kernel, or in several (group)")
         .type_name("group|stages");

@@ -45,7 +45,7 @@ HIWAY_DEVICE inline std::uint32_t claim(Machine m, Count& count, std::uint32_t m
   if (m.lane() == 0 && all != 0) first = m.fetch_add(count, all, hiway::Order::relaxed);
   return m.shuffle(m.lanes(), first, 0) + (upto - mine);
 }
-/// The same, for who does not ask where, and does not wait.
+/// The same where the place is not asked for. It does not wait.
 template <class Machine>
 HIWAY_DEVICE inline void add(Machine m, hiway::Word<std::uint64_t>& count, std::uint32_t mine) {
   std::uint64_t const upto = hiway::sum_up_to_lane(m, mine);
@@ -217,7 +217,7 @@ class SentCanvas : public Canvas {
     sent_leaves_ = 0;
     sent_grids_ = 0;
   }
-  /// Copies leaves behind those that are there, and has them diced and shaded. *Threads*: any number at once.
+  /// Copies leaves after those that are there, and has them diced and shaded. *Threads*: any number at once.
   void send(std::span<PlacedLeaf> sent) {
     std::scoped_lock const lock(mutex_);
     std::uint32_t const first_leaf = sent_leaves_;

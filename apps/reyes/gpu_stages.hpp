@@ -43,8 +43,8 @@ using Progress = hiway::Word<std::uint64_t>;
 inline constexpr std::uint64_t most_grids = 0xffffffffU / 9;
 constexpr char const* too_many_points = "a picture has more points than can be counted";
 
-/// Counts `points`, and by how many more (or fewer) things of a picture are open; true for whoever closes the last.
-/// Then all that the others showed before they counted can be seen: each releases it here, and the last acquires.
+/// Counts `points`, and by how many more (or fewer) things of a picture are open; true for the lane that closes the
+/// last. Then all that the others showed before they counted can be seen: each releases it here, and the last acquires.
 template <class Machine>
 HIWAY_DEVICE inline bool is_finished(Machine m, Progress& progress, std::uint64_t points, std::int64_t open) {
   std::uint64_t const more = (points << 32) + static_cast<std::uint64_t>(open);
@@ -127,7 +127,7 @@ struct Resolve {
           std::uint32_t last = 0;
           if (m.lane() == 0) last = is_finished(m, progress[all.picture], 0, -std::int64_t{all.grids}) ? 1 : 0;
           m.sync_warp(
-              m.lanes());  // a shuffle orders nothing: the tasks that other lanes put come behind what lane 0 acquired
+              m.lanes());  // a shuffle orders nothing: what lane 0 acquired comes before the tasks that other lanes put
           if (m.shuffle(m.lanes(), last, 0) != 0) cut(m, all.picture, more);
           whole.end_task_warp();
         }

@@ -13,10 +13,10 @@
 //                  +---+   +-Whole------------------------------------+   +--+ StripTask
 //
 // Nobody knows how many grids a picture has before its last patch is split. On the GPU a picture's word counts what is
-// open of it: patches to be split and grids to be shaded. It begins with the patches; who makes several of one counts
-// them before they can be got. On the CPU patches are counted there: so shade counts a picture's grids up, and split's
-// Whole counts them down by how many there are. Either way whoever comes to 0 has the last one: the picture is
-// finished.
+// open of it: patches to be split and grids to be shaded. It begins with the patches; a lane that makes several of one
+// counts them before they can be got. On the CPU patches are counted there: so shade counts a picture's grids up, and
+// split's Whole counts them down by how many there are. Either way the one that comes to 0 has the last one: the
+// picture is finished.
 #include <algorithm>
 #include <bit>
 #include <cstdint>

@@ -17,7 +17,7 @@ using cli::Job;
 /// How the GPU's stages but the last run. group: in one persistent kernel. stages: where the GPU splits, split in one,
 /// dice and shade in another; else each in its own.
 enum class Form : std::uint8_t { group, stages };
-/// Who splits: the GPU, in a cycle, as the paper has it; or CPU threads.
+/// What splits: the GPU, in a cycle, as the paper has it; or CPU threads.
 enum class Splitter : std::uint8_t { gpu, cpu };
 
 /// Of method hiway.

@@ -10,8 +10,8 @@ namespace reyes {
 
 using picture::Vec3;
 
-/// Control points, row by row: u goes along a row, v from row to row. Each coordinate by itself, for who does the same
-/// to all. Aligned so that a lane copies it by few and wide words.
+/// Control points, row by row: u goes along a row, v from row to row. Each coordinate by itself, for code that does the
+/// same to all. Aligned so that a lane copies it by few and wide words.
 struct alignas(16) Patch {
   float x[16];
   float y[16];

@@ -131,7 +131,7 @@ struct alignas(16) Leaf {
 };
 
 /// Bounds a patch, and calls `leaf(Leaf const&)` if it is one. Halves that have been halved `at_once` times or more are
-/// split here, depth first, to their leaves; others go to `part(Patch const&, splits)`, for who splits them later.
+/// split here, depth first, to their leaves; others go to `part(Patch const&, splits)`, to be split later.
 template <class Part, class ToLeaf>
 void split(View const& view, Patch const& patch, std::uint32_t picture, unsigned splits, unsigned at_once, Splits& done,
            Part const& part, ToLeaf const& leaf) {

@@ -9,10 +9,10 @@
 //
 // A program has one service, or makes further ones (Service). Its tunnels are hiway::Tunnels of pipeline(): stages may
 // be added there before setupService(), and one tunnel may be used through both interfaces. An end to which no stage is
-// connected is open to put_ and get_. Each tunnel then needs an end flag, unless connect() says who reads and writes
-// it. Kernels need not be hiway's: every kernel of a unit that includes this header may call the _d functions while the
-// service runs, because CUDA_MODULE_LOADING=EAGER, which hiway sets unless you set it, has loaded them all. A kernel
-// that needs more local memory than any kernel before it waits for the service to end: launch it once before.
+// connected is open to put_ and get_. Each tunnel then needs an end flag, unless connect() says what reads and
+// writes it. Kernels need not be hiway's: every kernel of a unit that includes this header may call the _d functions
+// while the service runs, because CUDA_MODULE_LOADING=EAGER, which hiway sets unless you set it, has loaded them all. A
+// kernel that needs more local memory than any kernel before it waits for the service to end: launch it once before.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -305,8 +305,8 @@ template <class T>
 /// Says which tunnels your own kernel or thread `name` gets from and which it puts into, before setupService(); threads
 /// that do the same are one. What it puts while the task of an item that it got has not ended is that item's. So a
 /// tunnel into which only such kernels and threads put needs no end flag: it ends when all that they get from has
-/// ended; tunnels of a cycle end together, and a put inside a cycle spills. Who gets from none puts the end flag.
-/// *Throws* ConfigError, MisuseError when there is no tunnel of such a number.
+/// ended; tunnels of a cycle end together, and a put inside a cycle spills. A worker that gets from none puts the end
+/// flag. *Throws* ConfigError, MisuseError when there is no tunnel of such a number.
 void connect(std::string const& name, std::vector<int> const& gets_from, std::vector<int> const& puts_into);
 
 /// The threads of a block in a kernel of your own call it first, all of them, if tunnels have Grouping::block or

@@ -1,5 +1,5 @@
-// managed: the items lie in memory that the driver moves to whoever touches it, or keeps at the host as it is advised
-// (Backend::allocate).
+// managed: the items lie in memory that the driver moves to the side that touches it, or keeps at the host as it is
+// advised (Backend::allocate).
 #include "carrier.hpp"
 
 namespace hiway {

@@ -1,4 +1,5 @@
-// What the applications of arrays share: whose turn it is, how an array is cut into pieces, and with how many threads.
+// What the applications of arrays share: which piece is next, how an array is cut into pieces, and with how many
+// threads.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -35,7 +35,7 @@ TEST(Hist, CountsByHand) {
   expect_counts(image_of(std::vector<std::uint32_t>{0}, 1, "image"), {1});
 }
 
-// Pieces are of 4,096 pixels; nothing behind the last one is counted.
+// Pieces are of 4,096 pixels; nothing after the last one is counted.
 TEST(Hist, CountsWhereTheLastPieceIsNotWhole) {
   for (std::uint32_t const pixels : {4095U, 4096U, 4097U, 60'001U}) {
     std::vector<std::uint32_t> all(pixels);

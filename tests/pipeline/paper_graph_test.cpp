@@ -206,7 +206,7 @@ struct Twice {
   HIWAY_DEVICE int operator()(int const& x) const { return 2 * x; }
 };
 
-// What a worker puts ends when all that it gets from has ended: the stage behind it, too.
+// What a worker puts ends when all that it gets from has ended: the stage after it, too.
 TEST(PaperGraph, WorkersAndStagesAreOneGraph) {
   HIWAY_NEEDS_DEVICE();
   Service service(quiet());
