@@ -13,6 +13,7 @@
 
 #include "hiway/log.hpp"
 #include "hiway/pipeline.hpp"
+#include "hiway/stencil/stencil_tunnel.hpp"
 #include "tests/device.hpp"
 
 namespace {
@@ -127,6 +128,25 @@ TEST(OnEnd, HearsOfAnErrorThatComesAfterTheTunnelsHaveEnded) {
   pipe.on_end(std::ref(ends));
   for (int i = 0; i < 20; ++i) EXPECT_EQ(text_of_error<StageError>([&] { pipe.run(); }), "stage 'late': late");
   EXPECT_THAT(ends.await(20), testing::AllOf(testing::SizeIs(20), testing::Each("stage 'late': late")));
+}
+
+// No monitor sees that a frame lacks a value: it is found when the run is over.
+TEST(OnEnd, HearsOfWhatIsFoundWhenTheRunIsOver) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  auto& t = pipe.create_stencil_tunnel<int>("matrix", Direction::cpu_to_cpu,
+                                            {.width = 4, .height = 4, .region_width = 4, .region_height = 4});
+  pipe.add_cpu_stage(
+      "produce", [](StencilInlet<int> out) { out.set_h(0, 0, 1); }, into(t));
+  pipe.add_cpu_stage(
+      "consume", [](StencilOutlet<int> in) { in.for_each_h([](StencilTask const&) {}); }, from(t));
+  Ends ends;
+  pipe.on_end(std::ref(ends));
+  std::stop_token const token = pipe.stop_token();
+  std::string const text = text_of_error<MisuseError>([&] { pipe.run(); });
+  EXPECT_THAT(text, HasSubstr("frame 0 is not complete"));
+  EXPECT_THAT(ends.await(1), ElementsAre(text));
+  EXPECT_TRUE(token.stop_requested());
 }
 
 /// A source that waits for something outside of the library.
