@@ -66,6 +66,8 @@ void copy_past_caches(void* to, void const* from, std::size_t bytes) noexcept {
 
 namespace {
 
+constexpr std::chrono::microseconds longest_nap(10'000);
+
 constinit CpuContention contention;
 constinit thread_local CpuContention::Thread this_threads_cpu;
 
@@ -98,29 +100,36 @@ void sleep_by_bell(std::chrono::microseconds time) noexcept {
 
 /// Waits a little: some 50 us in all without giving the CPU away where yields take long, then asleep. With few cores a
 /// pipeline's own threads compute on all of them, and are to have them.
-void relax_by_yield(unsigned misses) noexcept {
+void relax_by_yield(unsigned misses, std::chrono::microseconds at_most) noexcept {
   constexpr unsigned awake = 256;
   constexpr unsigned pauses = 8;
   if (has_few_cores()) return yield();
   if (rest_if_short(yield)) return;
-  misses < awake ? pause_thread(pauses) : sleep_by_bell(nap_length(misses - awake));
+  misses < awake ? pause_thread(pauses) : sleep_by_bell(std::min(nap_length(misses - awake), at_most));
+}
+
+void nap_at_most(unsigned naps, std::chrono::microseconds at_most) noexcept {
+  ++this_thread_context().naps;
+  sleep_by_bell(std::min(nap_length(naps), at_most));
 }
 
 }  // namespace
 
+void relax_thread(unsigned misses) noexcept { relax_thread(misses, longest_nap); }
+
 // A waiting thread yields soon if there are few cores: others need them more.
-void relax_thread(unsigned misses) noexcept {
+void relax_thread(unsigned misses, std::chrono::microseconds at_most) noexcept {
   constexpr unsigned misses_spinning = 16;
   Wait const wait = this_thread_context().wait;
   unsigned const awake = misses_awake(wait);
   if (misses >= awake) {
-    nap(misses - awake);
+    nap_at_most(misses - awake, at_most);
   } else if (wait == Wait::spin || (wait == Wait::automatic && misses < misses_spinning)) {
     pause_thread(1);
   } else if (wait == Wait::yield) {
     yield();
   } else {
-    relax_by_yield(misses);
+    relax_by_yield(misses, at_most);
   }
 }
 
@@ -156,17 +165,13 @@ std::chrono::microseconds nap_length(unsigned naps) noexcept {
   constexpr unsigned first_us = 20;
   constexpr unsigned short_naps = 50;
   constexpr unsigned doubling = 35;
-  constexpr unsigned longest_us = 10'000;
   constexpr unsigned growing = 9 * doubling;  // then it is longer than the longest
   unsigned const n = std::clamp(naps, short_naps, short_naps + growing) - short_naps;
   unsigned const us = (first_us + first_us * (n % doubling) / doubling) << n / doubling;
-  return std::chrono::microseconds(std::min(us, longest_us));
+  return std::min(std::chrono::microseconds(us), longest_nap);
 }
 
-void nap(unsigned naps) noexcept {
-  ++this_thread_context().naps;
-  sleep_by_bell(nap_length(naps));
-}
+void nap(unsigned naps) noexcept { nap_at_most(naps, longest_nap); }
 
 namespace {
 

@@ -327,6 +327,11 @@ RunReport Pipeline::run() {
   start();
   return wait();
 }
+void Pipeline::on_end(std::function<void(std::exception_ptr)> f) {
+  core_->run().require_idle("on_end");
+  core_->run().end_news().set(std::move(f));
+}
+std::stop_token Pipeline::stop_token() const { return core_->run().end_news().stop_token(); }
 void Pipeline::abort() { core_->run().abort(); }
 RunReport Pipeline::stats() const { return core_->run().stats(); }
 std::string Pipeline::graph() const { return core_->run().graph(); }

@@ -4,10 +4,13 @@
 // Each call comes in three names: x_h on a CPU thread, x_d in a kernel, x wherever it runs. All three have one body,
 // which takes the machine. How a put works stands in inlet/put.hpp.
 #pragma once
+#include <chrono>
 #include <cstddef>
 #include <span>
 #include <type_traits>
 
+#include "hiway/durations.hpp"
+#include "hiway/inlet/offer.hpp"
 #include "hiway/inlet/put.hpp"
 #include "hiway/inlet/span.hpp"
 #include "hiway/inlet/team_inlet.hpp"
@@ -54,6 +57,15 @@ class Inlet : public TeamInlet<T> {
   }
   [[nodiscard]] HIWAY_DEVICE bool try_put(T const& item) const {
     return anywhere([&](auto m) { return try_put_one(m, item); }, true);
+  }
+
+  /// Puts `item` if there is room within `timeout`, about; 0 tries once. Whatever comes of it, neither does the call
+  /// end the run nor an Unwind leave it: a stage returns when an offer is `aborted`. *Threads*: any number at once,
+  /// also while another closes the inlet. *Waits* as put does. *Errors*: inside a cycle, put_without_task.
+  template <class Rep, class Period>
+  [[nodiscard]] Put offer_h(T const& item, std::chrono::duration<Rep, Period> timeout) const {
+    return on_this_thread(
+        [&](auto m) { return detail::offer(m, view_, WriteItem<T>{item}, at_most_for_ever(timeout)); });
   }
 
   /// Puts every item of `items`, in order. *Waits* like put of one. Lanes may put different numbers, or none; converged

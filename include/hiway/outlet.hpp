@@ -4,14 +4,17 @@
 // Each call comes in three names: x_h on a CPU thread, x_d in a kernel, x wherever it runs. All three have one body,
 // which takes the machine. How a get works stands in outlet/get.hpp, how tasks end in outlet/tasks.hpp.
 #pragma once
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <type_traits>
 
+#include "hiway/durations.hpp"
 #include "hiway/fault.hpp"
 #include "hiway/item.hpp"
 #include "hiway/machine/on_this_device.hpp"
+#include "hiway/machine/time_left.hpp"
 #include "hiway/outlet/for_each.hpp"
 #include "hiway/outlet/get.hpp"
 #include "hiway/outlet/span.hpp"
@@ -19,6 +22,14 @@
 #include "hiway/outlet/view.hpp"
 
 namespace hiway {
+
+/// What came of Outlet::next_for_h.
+enum class Get : std::uint8_t {
+  done,    ///< there is an item
+  empty,   ///< none came in time
+  ended,   ///< the tunnel has ended
+  aborted  ///< the run has failed, or none is under way
+};
 
 /// Where items come out of a tunnel. A copyable handle that owns nothing; stages get one for each tunnel in from(...).
 template <class T>
@@ -58,6 +69,13 @@ class Outlet : public TeamOutlet<T> {
   }
   [[nodiscard]] HIWAY_DEVICE bool next(T& item) const {
     return anywhere([&](auto m) { return next_with(m, item); });
+  }
+
+  /// Gets an item if one comes within `timeout`, about; 0 looks once. Unlike next_h, no Unwind leaves it: a stage
+  /// returns when a call is `aborted`. *Waits* as get backs off.
+  template <class Rep, class Period>
+  [[nodiscard]] Get next_for_h(T& item, std::chrono::duration<Rep, Period> timeout) const {
+    return on_this_thread([&](auto m) { return next_within(m, item, at_most_for_ever(timeout)); });
   }
 
   /// Gets as many items as there are, at most items.size(), in order; returns how many. Never waits, like get of one.
@@ -115,11 +133,32 @@ class Outlet : public TeamOutlet<T> {
   }
   template <class Machine>
   HIWAY_DEVICE bool claim_with(Machine m, T& item) const {
+    bool const got = claim_without_pause(m, item);
+    this->pause_unless(m, got);
+    return got;
+  }
+  template <class Machine>
+  HIWAY_DEVICE bool claim_without_pause(Machine m, T& item) const {
     Credits const credits = after_misses(m.misses(misses_));
     bool const got = detail::get_once(m, view_, detail::together(m, view_), true, Credit::early, ReadItem<T>{item},
                                       credits, detail::LookIn::all, next_);
-    after_get(m, got);
+    note_get(m, got);
     return got;
+  }
+  template <class Machine>
+  Get next_within(Machine m, T& item, std::chrono::nanoseconds timeout) const try {
+    for (TimeLeft time(timeout);;) {
+      unsigned& misses = m.misses(misses_);
+      if (detail::get_held(m, view_, ReadItem<T>{item}) || claim_without_pause(m, item)) {
+        misses = 0;
+        return Get::done;
+      }
+      if (this->ended_with(m)) return Get::ended;
+      if (!time.relax(misses)) return Get::empty;
+      ++misses;
+    }
+  } catch (Unwind const&) {
+    return Get::aborted;
   }
   template <class Machine>
   HIWAY_DEVICE bool next_with(Machine m, T& item) const {
@@ -131,7 +170,8 @@ class Outlet : public TeamOutlet<T> {
   template <class Machine>
   HIWAY_DEVICE std::size_t get_all(Machine m, std::span<T> items) const {
     std::size_t const n = detail::get_items(m, view_, items, misses_);
-    after_get(m, n != 0);
+    note_get(m, n != 0);
+    this->pause_unless(m, n != 0);
     return n;
   }
   template <class Machine>
@@ -146,10 +186,9 @@ class Outlet : public TeamOutlet<T> {
     detail::for_each<T>(m, view_, detail::together(m, view_), body);
   }
   template <class Machine>
-  HIWAY_DEVICE void after_get(Machine m, bool got) const {
+  HIWAY_DEVICE void note_get(Machine m, bool got) const {
     detail::note_result(m, view_, got);
     if (!got) leave_if_aborted(m, *view_.control, view_.tunnel);
-    this->pause_unless(m, got);
   }
 };
 

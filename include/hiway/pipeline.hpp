@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -319,6 +321,15 @@ class Pipeline final : private OpenEnds, private BufferAccess {
   }
   /// start() and wait(). May be called again: tunnels then start empty.
   RunReport run();
+  /// Calls `f` once in each run, when its stages have returned: with the error that wait() will throw, or null. The
+  /// last function given counts; an empty one: none. It is called on a thread of the library's, before wait() returns,
+  /// and may call stats(), but not wait() or start(). What it throws is logged and dropped. That a report cannot be
+  /// made, wait() alone says. *Throws* ConfigError while a run is under way.
+  void on_end(std::function<void(std::exception_ptr)> f);
+  /// Of the run under way, else of the next; each has its own. Requested within milliseconds when the run fails or is
+  /// aborted: for sources that wait outside of the library. Callbacks run on a thread of the library's: they must be
+  /// short. *Threads*: any.
+  [[nodiscard]] std::stop_token stop_token() const;
   /// Ends a run under way: every wait in it ends, and wait() throws Aborted. *Threads*: any, at any time.
   void abort();
 

@@ -99,7 +99,7 @@ bool BatchPuts::give_next_to_ring() {
   for (std::size_t i = 0; i < batches_.size(); ++i) {
     UnderWay& batch = batches_[i];
     if (!batch.is_counted) return false;
-    if (rest_of(batch, 0) != 0) return goes_to_ring(batch, 0) && put_in_ring(batch, 0) == Put::some;
+    if (rest_of(batch, 0) != 0) return goes_to_ring(batch, 0) && put_in_ring(batch, 0) == PutProgress::some;
   }
   return false;
 }
@@ -113,13 +113,13 @@ bool BatchPuts::give_to_ring(UnderWay& batch, std::size_t inlet) {
   return some != 0;
 }
 
-Put BatchPuts::put_some(UnderWay& batch) {
+PutProgress BatchPuts::put_some(UnderWay& batch) {
   for (std::size_t i = 0; i < batch.made.size(); ++i)
-    if (Put const put = put_some(batch, i); put != Put::all) return put;
-  return Put::all;
+    if (PutProgress const put = put_some(batch, i); put != PutProgress::all) return put;
+  return PutProgress::all;
 }
 
-Put BatchPuts::put_some(UnderWay& batch, std::size_t inlet) {
+PutProgress BatchPuts::put_some(UnderWay& batch, std::size_t inlet) {
   InletView const& v = into_.views[inlet];
   BatchMade& made = batch.made[inlet];
   if (made.in_ring.items() != 0) {
@@ -128,32 +128,32 @@ Put BatchPuts::put_some(UnderWay& batch, std::size_t inlet) {
     detail::help_to_leave(m_, v, detail::Sent::span);
   }
   std::size_t const rest = rest_of(batch, inlet);
-  if (rest == 0) return Put::all;
+  if (rest == 0) return PutProgress::all;
   if (goes_to_ring(batch, inlet)) return put_in_ring(batch, inlet);
   if (!made.rest_at_host) {
     fetch_rest(batch, inlet);
     stream_.mark(batch.number);
-    return Put::some;
+    return PutProgress::some;
   }
   std::size_t const bytes = into_.ends[inlet].item_bytes;
   detail::put_pieces(m_, v, batch.place->made[inlet].host + made.gone * bytes, rest, bytes);
   made.gone += rest;
-  return Put::all;
+  return PutProgress::all;
 }
 
-Put BatchPuts::put_in_ring(UnderWay& batch, std::size_t inlet) {
+PutProgress BatchPuts::put_in_ring(UnderWay& batch, std::size_t inlet) {
   InletView const& v = into_.views[inlet];
   BatchEnd const& end = into_.ends[inlet];
   std::size_t const enough =
       std::min({rest_of(batch, inlet), good_copy(stream_) / end.item_bytes + 1, end.capacity / 4 + 1});
   if (detail::is_throttled(m_, v) || room_about(m_, v.ring) < static_cast<std::int64_t>(enough)) {
     if (!std::exchange(waits_for_room_, true)) detail::note_full(m_, v);
-    return v.relays != nullptr && hear_if_free(m_, v.relays->hears) ? Put::some : Put::none;
+    return v.relays != nullptr && hear_if_free(m_, v.relays->hears) ? PutProgress::some : PutProgress::none;
   }
-  if (!give_to_ring(batch, inlet)) return Put::none;  // another writer was faster
+  if (!give_to_ring(batch, inlet)) return PutProgress::none;  // another writer was faster
   if (std::exchange(waits_for_room_, false)) detail::note_room(m_, v, 1);
   stream_.mark(batch.number);
-  return Put::some;
+  return PutProgress::some;
 }
 
 }  // namespace hiway

@@ -11,7 +11,7 @@
 namespace hiway {
 
 /// All is put; or more is given to the stream, or put; or there is no room.
-enum class Put : std::uint8_t { all, some, none };
+enum class PutProgress : std::uint8_t { all, some, none };
 
 /// *Threads*: the stage's.
 class BatchPuts {
@@ -28,7 +28,7 @@ class BatchPuts {
   /// Goes on with batches that are not finished: false if nothing was to be done.
   bool give_next() { return count_next() || give_next_to_ring(); }
   /// Puts what the oldest batch has made; the stream has come so far.
-  Put put_some(UnderWay& batch);
+  PutProgress put_some(UnderWay& batch);
 
  private:
   bool count_next();
@@ -39,8 +39,8 @@ class BatchPuts {
   [[nodiscard]] bool is_next_in_ring(UnderWay const& batch, std::size_t inlet) const;
   bool give_next_to_ring();
   bool give_to_ring(UnderWay& batch, std::size_t inlet);
-  Put put_some(UnderWay& batch, std::size_t inlet);
-  Put put_in_ring(UnderWay& batch, std::size_t inlet);
+  PutProgress put_some(UnderWay& batch, std::size_t inlet);
+  PutProgress put_in_ring(UnderWay& batch, std::size_t inlet);
 
   StageThread m_{};
   Inlets into_;

@@ -172,7 +172,7 @@ class BatchRun {
     UnderWay& batch = batches_[0];
     if (!batch.is_counted || !stream_.has_passed(batch.number)) return false;
     if (gets_) gets_->end_slots(batch);
-    if (Put const put = puts_.put_some(batch); put != Put::all) return put == Put::some;
+    if (PutProgress const put = puts_.put_some(batch); put != PutProgress::all) return put == PutProgress::some;
     if (from_ != nullptr) detail::end_own_tasks(m_, *from_, batch.items);
     batches_.end_oldest();
     return true;
@@ -198,7 +198,7 @@ class BatchRun {
   std::optional<BatchGets> gets_;  ///< of a stage that gets any
   BatchPuts puts_;
   std::vector<detail::RawBatch> made_{};  ///< by the batch whose body is called; by inlet
-  bool source_has_ended_ = false;  ///< the body of a stage that gets nothing has made nothing
+  bool source_has_ended_ = false;         ///< the body of a stage that gets nothing has made nothing
 };
 
 void BatchStage::run(OutletView const* from, InletView const* into) { BatchRun(*this, from, into).run(); }

@@ -28,6 +28,19 @@ void let_batches_follow(Graph const& graph, CUstream_st* stream) {
     if (stage.batch) stage.batch->follow(stream);
 }
 
+/// The last that the watcher does in a run. Looks first for what wait() would find: then both know the same error.
+void tell_end(EndNews const& news, RunErrors& errors, Snapshots& snapshots, RunOverNodes const& over_nodes) noexcept {
+  if (!news.is_asked_for()) return;
+  try {
+    snapshots.fetch();
+    errors.find_late_faults();
+  } catch (...) {
+    errors.fail(errors.parts.report, std::current_exception());
+  }
+  for (unsigned misses = 0; !over_nodes.is_settled(); ++misses) relax_thread(misses);
+  news.tell(over_nodes.first_error());
+}
+
 }  // namespace
 
 PipelineRun::PipelineRun(Layout& layout, Launches& launches)
@@ -120,6 +133,7 @@ void PipelineRun::make_threads() {
                   .watch = [this] { return watch(); },
                   .is_over = [this] { return is_over(); },
                   .at_end = [this] { state_.waiting_streams.end_run(); },
+                  .after_end = [this] { tell_end(state_.end_news, errors_, snapshots_, over_nodes_); },
                   .over_nodes = over_nodes_duties(),
                   .pauses_over_nodes = {.nap = [this](auto const& over, auto time,
                                                       bool heeds) { return over_nodes_.nap(over, time, heeds); },
@@ -188,6 +202,7 @@ void PipelineRun::reset() {
   start_check_.begin();
   snapshots_.begin();
   observer_.begin();
+  state_.end_news.begin_run();
   // Open ends may be used from now on.
   ThreadMachine{}.store(layout_.homes.host().control->aborted, 0u, Order::release);
 }
@@ -214,6 +229,7 @@ bool PipelineRun::supervise() noexcept {
   bool const aborting = is_aborted(m, *layout_.homes.host().control);
   bool const finishing = aborting || state_.ended.load(std::memory_order_relaxed);
   if (finishing && !state_.finishing.exchange(true, std::memory_order_release)) monitors_.wake_watcher();
+  if (aborting) state_.end_news.stop();
   return moved;
 }
 
@@ -289,7 +305,9 @@ RunReport PipelineRun::wait() {
   require_own_process("wait");
   if (!state_.running) throw ConfigError("wait: the pipeline was not started");
   if (is_called_by_itself())
-    throw MisuseError("wait: called on a thread of the run itself (a stage, or a log sink), which it would wait for");
+    throw MisuseError(
+        "wait: called on a thread of the run itself (a stage, a log sink, on_end or a stop callback), which it would "
+        "wait for");
   if (waiting_.exchange(true)) throw ConfigError("wait: another thread waits for this run already");
   struct Waiting {
     std::atomic<bool>& flag;
@@ -310,8 +328,10 @@ RunReport PipelineRun::wait() {
   } catch (...) {
     errors_.fail(errors_.parts.report, std::current_exception());
   }
-  if (std::exception_ptr const error = over_nodes_.verdict()) std::rethrow_exception(error);
-  if (std::exception_ptr const error = errors_.get()) std::rethrow_exception(error);
+  std::exception_ptr const error = over_nodes_.first_error();
+  if (error) state_.end_news.stop();
+  state_.end_news.end_run();
+  if (error) std::rethrow_exception(error);
   return report;
 }
 
@@ -329,19 +349,9 @@ void PipelineRun::finish() {
   try {
     snapshots_.fetch();
     kernels_.clear();
-    if (!errors_.get()) errors_.import_late_faults();
-    if (!errors_.get()) check_frames();
+    errors_.find_late_faults();
   } catch (...) {
     errors_.fail(errors_.parts.report, std::current_exception());
-  }
-}
-
-/// A run that ends with an incomplete frame has lost its values: that is an error.
-void PipelineRun::check_frames() {
-  for (PlacedTunnel const& t : layout_.placement.tunnels()) {
-    if (t.stencil_base == nullptr) continue;
-    if (std::string const what = incomplete_frame_of(layout_.homes, t); !what.empty())
-      throw MisuseError("stencil tunnel '" + t.base->name() + "': its writers have returned, but " + what);
   }
 }
 

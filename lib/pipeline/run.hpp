@@ -54,6 +54,7 @@ class PipelineRun {
   void finished_on(CUstream_st* stream);
   RunReport wait();
   bool wait_for(std::chrono::nanoseconds duration);
+  [[nodiscard]] EndNews& end_news() { return state_.end_news; }
   void abort();
   [[nodiscard]] RunReport stats();
   [[nodiscard]] std::string graph();
@@ -81,7 +82,6 @@ class PipelineRun {
   [[nodiscard]] std::vector<Duty> over_nodes_duties();
   void reset();
   void finish();
-  void check_frames();
   void make_reports(Time end);
   void leave_files(Time end, RunReport const& report);
   [[nodiscard]] DotPart graph_part(std::string const& prefix);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "stencil_placement.hpp"
+
 namespace hiway {
 
 void RunErrors::set(std::exception_ptr error) noexcept {
@@ -69,6 +71,20 @@ void RunErrors::import_late_faults() {
     Control const control = layout_.homes.words(home).fetch(layout_.homes.control(home));
     if (control.ready.bits != 0) import_record(control.record);
   }
+}
+
+/// A run that ends with an incomplete frame has lost its values: that is an error.
+void RunErrors::check_frames() const {
+  for (PlacedTunnel const& t : layout_.placement.tunnels()) {
+    if (t.stencil_base == nullptr) continue;
+    if (std::string const what = incomplete_frame_of(layout_.homes, t); !what.empty())
+      throw MisuseError("stencil tunnel '" + t.base->name() + "': its writers have returned, but " + what);
+  }
+}
+
+void RunErrors::find_late_faults() {
+  if (!get()) import_late_faults();
+  if (!get()) check_frames();
 }
 
 }  // namespace hiway

@@ -77,13 +77,16 @@ class RunErrors {
   }
   /// Imports the faults that the device monitors have reported, and the host's own.
   void import_faults() noexcept;
-  /// Imports faults that came too late for the monitors. *Threads*: the caller's, after the run's threads have left.
-  void import_late_faults();
+  /// Unless there is an error: imports faults that came too late for the monitors. *Throws* MisuseError for a frame
+  /// that its writers have not completed. *Threads*: one, after stages and kernels have left.
+  void find_late_faults();
 
   RunParts const parts{};
   KnownErrors const known{};
 
  private:
+  void import_late_faults();
+  void check_frames() const;
   void import_record(FaultRecord const& record) noexcept;
   [[nodiscard]] std::exception_ptr error_of(FaultRecord const& record) const;
 

@@ -130,6 +130,7 @@ void RunMonitors::make(RunDuties const& duties, std::vector<KeptThreads::Post>& 
   }
   watcher_ = monitors_.back().get();
   at_end_ = duties.at_end;
+  after_end_ = duties.after_end;
   posts.back().work = [this] { watch_to_the_end(); };
 }
 
@@ -138,6 +139,7 @@ void RunMonitors::watch_to_the_end() {
   watcher_->run();
   at_end_();
   for (auto const& monitor : monitors_) monitor->wake();
+  after_end_();
 }
 
 }  // namespace hiway

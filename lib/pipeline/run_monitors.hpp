@@ -18,8 +18,9 @@ struct RunDuties {
   Duty supervise;
   Duty watch;
   std::function<bool()> is_over;
-  std::function<void()> at_end;  ///< called once it is
-  std::vector<Duty> over_nodes;  ///< none if there is one node
+  std::function<void()> at_end;     ///< called once it is
+  std::function<void()> after_end;  ///< called then, when the other monitors have been woken to leave
+  std::vector<Duty> over_nodes;     ///< none if there is one node
   Pauses pauses_over_nodes;
   std::function<bool()> is_over_on_nodes;  ///< ends these
 };
@@ -58,6 +59,7 @@ class RunMonitors {
   std::vector<std::unique_ptr<HostMonitor>> monitors_;
   HostMonitor* watcher_ = nullptr;  ///< one of them
   std::function<void()> at_end_;
+  std::function<void()> after_end_;
 };
 
 }  // namespace hiway

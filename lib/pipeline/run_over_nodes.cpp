@@ -191,8 +191,9 @@ int RunOverNodes::lost() const {
   return news_->failure() != nullptr && news_->failure()->gone ? news_->failure()->node : -1;
 }
 
-std::exception_ptr RunOverNodes::verdict() const {
-  if (!has_others() || news_->failure() == nullptr || news_->failure()->node == layout_.over_nodes.node) return nullptr;
+std::exception_ptr RunOverNodes::first_error() const {
+  if (!has_others() || news_->failure() == nullptr || news_->failure()->node == layout_.over_nodes.node)
+    return errors_.get();
   return error_of(*news_->failure());
 }
 

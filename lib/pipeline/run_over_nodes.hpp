@@ -72,8 +72,8 @@ class RunOverNodes {
   [[nodiscard]] detail::nodes::RunOfNodes run() const;
   /// The node that is gone, or -1. Once the run is over.
   [[nodiscard]] int lost() const;
-  /// What another node has told, if that failed first; else null. Once the run is over.
-  [[nodiscard]] std::exception_ptr verdict() const;
+  /// What another node has told, if that failed first; else this node's error, or null. Once the run is over.
+  [[nodiscard]] std::exception_ptr first_error() const;
 
  private:
   void learn_what_node_0_asks();

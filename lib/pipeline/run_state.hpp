@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "end_news.hpp"
 #include "waiting_streams.hpp"
 
 namespace hiway {
@@ -32,6 +33,7 @@ struct RunState {
   std::uint64_t range = 0;         ///< the run as a profiler sees it
   bool asks_driver = false;        ///< the run has a device whose memory can only be read through its driver
   WaitingStreams waiting_streams;  ///< for its end
+  EndNews end_news;                ///< for the program
   std::atomic<std::int64_t> driver_since_ns{0};  ///< when the watcher's call to the driver began; 0: it is in none
 
   void reset(std::size_t stages, unsigned threads) {

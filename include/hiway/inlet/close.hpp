@@ -16,20 +16,39 @@ HIWAY_DEVICE inline void count_closed(Machine m, InletView const& v) {
   m.fetch_add(*v.closed_executors, 1u, Order::acq_rel);
 }
 
+/// Sets the calling lane's or thread's bit, and counts it.
+HIWAY_NO_SPACE_CHECK template <class Machine>
+HIWAY_DEVICE inline void close_end(Machine m, InletView const& v, InletPort& port) {
+  unsigned const thread = v.open ? 0 : m.thread_in_block();
+  std::uint32_t const bit = 1u << (thread % 32);
+  if ((m.fetch_or(port.closed_lanes[thread / 32], bit, Order::acq_rel) & bit) != 0) return;
+  std::uint32_t const lanes = v.open ? 1 : m.block_threads();
+  if (m.fetch_add(port.closed_count, 1u, Order::acq_rel) + 1 == lanes) count_closed(m, v);
+}
+
+// The word InletPort::offers (offer.hpp).
+inline constexpr std::uint32_t closed_to_offers = 1;
+inline constexpr std::uint32_t one_offer = 2;
+
+/// Admits no more offers. True for the first call if none is under way; else the last of them closes the end (O1).
+template <class Machine>
+bool close_to_offers(Machine m, InletPort& port) {
+  return m.fetch_or(port.offers, closed_to_offers, Order::acq_rel) == 0;  // O2
+}
+
 HIWAY_NO_SPACE_CHECK template <class Machine>
 HIWAY_DEVICE inline void close_branch(Machine m, InletView const& v) {
   InletPort& port = v.open ? *v.ports : v.ports[m.block_index()];
-  unsigned const thread = v.open ? 0 : m.thread_in_block();
-  std::uint32_t const bit = 1u << (thread % 32);
   if constexpr (RoleOf<Machine>::stages_puts) {
     if (!v.open && port.staging != nullptr) {
       port.staging->owner().end(m);
       empty_staging(m, *port.staging);  // P4
     }
   }
-  if ((m.fetch_or(port.closed_lanes[thread / 32], bit, Order::acq_rel) & bit) != 0) return;
-  std::uint32_t const lanes = v.open ? 1 : m.block_threads();
-  if (m.fetch_add(port.closed_count, 1u, Order::acq_rel) + 1 == lanes) count_closed(m, v);
+  if constexpr (RoleOf<Machine>::offers_items) {
+    if (!close_to_offers(m, port)) return;
+  }
+  close_end(m, v, port);
 }
 template <class Machine>
 HIWAY_DEVICE inline void close(Machine m, InletView const& v) {

@@ -53,10 +53,10 @@ HIWAY_DEVICE inline InletView const& roomiest(Machine m, InletView const& v) {
   return v;
 }
 
+/// One try at one branch.
 template <class Machine, class Write>
-HIWAY_DEVICE inline bool try_put(Machine m, InletView const& all, std::uint32_t group, bool need, Write&& write,
-                                 Credits credits = Credits::doubtful) {
-  InletView const& v = roomiest(m, all);
+HIWAY_DEVICE inline bool try_put_at(Machine m, InletView const& v, std::uint32_t group, bool need, Write&& write,
+                                    Credits credits) {
   refuse_if_over(m, v);
   bool done = false;
   if (is_past_staging(m, v)) {
@@ -65,6 +65,23 @@ HIWAY_DEVICE inline bool try_put(Machine m, InletView const& all, std::uint32_t 
   }
   if (need && !done) leave_if_aborted(m, *v.control, v.tunnel);
   return done;
+}
+template <class Machine, class Write>
+HIWAY_DEVICE inline bool try_put(Machine m, InletView const& all, std::uint32_t group, bool need, Write&& write,
+                                 Credits credits = Credits::doubtful) {
+  return try_put_at(m, roomiest(m, all), group, need, write, credits);
+}
+
+/// A CPU thread's step of the relays that tell it of room; true if it has heard of some.
+template <class Machine>
+HIWAY_DEVICE inline bool hear_of_room([[maybe_unused]] Machine m, [[maybe_unused]] InletView const& v) {
+  bool heard = false;
+  if constexpr (RoleOf<Machine>::helps_monitors) {
+    for_each_branch(m, v, [&](InletView const& branch) {
+      heard = (branch.relays != nullptr && hear_if_free(m, branch.relays->hears)) || heard;
+    });
+  }
+  return heard;
 }
 
 /// What a lane does between two tries of a put that waits for room.
@@ -75,13 +92,7 @@ HIWAY_DEVICE inline void wait_for_room(Machine m, InletView const& v, unsigned m
   // T5 also for a put that gets no ticket: after the end no credit is given.
   if (spilled || m.load(v.end->closed, Order::relaxed) != 0)
     raise(m, *v.control, spilled ? FaultKind::spill_exhausted : FaultKind::put_after_end, v.stage, v.tunnel, 0);
-  if constexpr (RoleOf<Machine>::helps_monitors) {
-    bool heard = false;
-    for_each_branch(m, v, [&](InletView const& branch) {
-      heard = (branch.relays != nullptr && hear_if_free(m, branch.relays->hears)) || heard;
-    });
-    if (heard) return;
-  }
+  if (hear_of_room(m, v)) return;
   m.relax(misses);
 }
 

@@ -24,6 +24,8 @@ struct NoRole {
   static constexpr bool takes_staged = false;
   /// Calls open ends while no run is under way; such a call is refused.
   static constexpr bool outlives_runs = false;
+  /// Offers items (inlet/offer.hpp), also while another thread closes the inlet.
+  static constexpr bool offers_items = false;
 };
 
 struct StageThread : ThreadMachine {
@@ -36,6 +38,7 @@ struct StageThread : ThreadMachine {
     static constexpr bool stages_puts = true;
     static constexpr bool takes_staged = true;
     static constexpr bool outlives_runs = true;
+    static constexpr bool offers_items = true;
   };
 };
 

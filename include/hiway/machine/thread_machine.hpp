@@ -35,6 +35,8 @@ inline ThreadContext& this_thread_context() noexcept { return detail::thread_con
 
 /// Waits a little, in the way that the thread's context says.
 void relax_thread(unsigned misses) noexcept;
+/// The same; it sleeps for `at_most` at most.
+void relax_thread(unsigned misses, std::chrono::microseconds at_most) noexcept;
 /// Lets the core rest `times` times, each for as long as a few accesses to other cores' cache lines take.
 void pause_thread(unsigned times) noexcept;
 /// Lets some microseconds pass before the next look at what busy threads write: looks without a rest would take their
