@@ -108,7 +108,8 @@ void Search::group_candidates(Job const& job) {
 }
 
 void Search::scan_on_gpu(Job const& job) {
-  areas_ = &pipe_.create_tunnel<SummedArea>("areas", hiway::Direction::cpu_to_gpu, job.scheme.tunnel());
+  areas_ = &pipe_.create_tunnel<SummedArea>("areas", hiway::Direction::cpu_to_gpu,
+                                            job.scheme.tunnel({.capacity_items = 4096}));
   auto& tested = pipe_.create_tunnel<TestedArea>("tested", hiway::Direction::gpu_to_cpu,
                                                  job.scheme.tunnel({.capacity_items = 4096}));
   Cascade const& c = input_.cascade;
