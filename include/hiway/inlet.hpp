@@ -59,9 +59,9 @@ class Inlet : public TeamInlet<T> {
     return anywhere([&](auto m) { return try_put_one(m, item); }, true);
   }
 
-  /// Puts `item` if there is room within `timeout`, about; 0 tries once. Whatever comes of it, neither does the call
-  /// end the run nor an Unwind leave it: a stage returns when an offer is `aborted`. *Threads*: any number at once,
-  /// also while another closes the inlet. *Waits* as put does. *Errors*: inside a cycle, put_without_task.
+  /// Puts `item` if there is room within `timeout`, about; 0 tries once. It ends no run and throws no Unwind: a stage
+  /// returns when an offer is `aborted`. *Threads*: any number at once, also while another closes the inlet. *Waits*
+  /// as put does. *Errors*: inside a cycle, put_without_task.
   template <class Rep, class Period>
   [[nodiscard]] Put offer_h(T const& item, std::chrono::duration<Rep, Period> timeout) const {
     return on_this_thread(

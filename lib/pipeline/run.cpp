@@ -28,7 +28,7 @@ void let_batches_follow(Graph const& graph, CUstream_st* stream) {
     if (stage.batch) stage.batch->follow(stream);
 }
 
-/// The last that the watcher does in a run. Looks first for what wait() would find: then both know the same error.
+/// The watcher's last step in a run. It looks first for what wait() would find: then both have the same error.
 void tell_end(EndNews const& news, RunErrors& errors, Snapshots& snapshots, RunOverNodes const& over_nodes) noexcept {
   if (!news.is_asked_for()) return;
   try {

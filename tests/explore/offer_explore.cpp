@@ -1,5 +1,5 @@
 // Offers (inlet/offer.hpp) under every schedule: two threads share an open inlet and offer while a third closes it.
-// Each item that was taken is got once, nobody is refused with a fault, and the tunnel ends, not early.
+// Each item that was taken is got once, no offer is refused with a fault, and the tunnel ends, not early.
 #include "hiway/inlet/offer.hpp"
 
 #include "tests/explore/search.hpp"
