@@ -235,6 +235,14 @@ char const* fault_text(FaultKind kind) {
     case FaultKind::end_task_too_many: return "one end_task too many";
     case FaultKind::items_left: return "returned with items left, got without end_task or not got at all";
     case FaultKind::time_out_too_short: return "the time-out was too short for a task";
+    case FaultKind::put_without_scope:
+      return "put into a tunnel with scopes, but neither a scope was named nor does the task belong to one";
+    case FaultKind::scope_task_open:
+      return "get from a tunnel with scopes before the last task's end_task: such a stage works on one item at a time";
+    case FaultKind::not_with_scopes:
+      return "this call is not for tunnels with scopes: get and put items one by one";
+    case FaultKind::scope_exhausted:
+      return "a task has put more items than its scope can count; let the host put more items for it";
     case FaultKind::spill_exhausted: return "the spill pool is full";
     case FaultKind::unknown_tunnel: return "there is no tunnel of that number";
     case FaultKind::wrong_type: return "the item is not of the tunnel's type";

@@ -253,6 +253,15 @@ void Pipeline::Core::launch(std::string_view name, DeviceKernel const& kernel, G
   launches_.start(name, kernel, grid, home_of(options.device), run_.is_running());
 }
 
+Scopes& Pipeline::Core::create_scopes(std::string name, ScopesConfig config) {
+  run_.require_idle("create_scopes");
+  for (auto const& other : layout_.scopes)
+    if (other->name() == name) throw ConfigError("scopes '" + name + "' are there already; names are unique");
+  layout_.scopes.push_back(std::make_unique<Scopes>(std::move(name), config));
+  invalidate();
+  return *layout_.scopes.back();
+}
+
 Latency& Pipeline::Core::create_latency(std::string path, unsigned every) {
   run_.require_idle("create_latency");
   return run_.add_latency(std::move(path), every);
@@ -335,6 +344,9 @@ std::stop_token Pipeline::stop_token() const { return core_->run().end_news().st
 void Pipeline::abort() { core_->run().abort(); }
 RunReport Pipeline::stats() const { return core_->run().stats(); }
 std::string Pipeline::graph() const { return core_->run().graph(); }
+Scopes& Pipeline::create_scopes(std::string_view name, ScopesConfig config) {
+  return core_->create_scopes(std::string(name), config);
+}
 Latency& Pipeline::create_latency(std::string path, unsigned every) {
   return core_->create_latency(std::move(path), every);
 }

@@ -106,6 +106,7 @@ class Pipeline::Core final : public RunInfo {
   InletView open_inlet(TunnelBase& tunnel, OpenEndOptions const& options);
   OutletView open_outlet(TunnelBase& tunnel, OpenEndOptions const& options);
   void launch(std::string_view name, DeviceKernel const& kernel, GpuStageOptions const& options);
+  Scopes& create_scopes(std::string name, ScopesConfig config);
   Latency& create_latency(std::string path, unsigned every);
   [[nodiscard]] OutletView whole_run_at(Home home);
 

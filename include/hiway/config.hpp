@@ -44,6 +44,25 @@ namespace hiway {
 
 class Cluster;
 class MemoryResource;
+class Scopes;
+
+/// The scopes of a tunnel's items: none, or those of one kind. The option tells tunnels of the two sorts apart, so that
+/// stages of tunnels without scopes have no code for them.
+class NoScopes {};
+class ScopesOf {
+ public:
+  ScopesOf(Scopes* scopes) : scopes_(scopes) {}
+  [[nodiscard]] Scopes* get() const { return scopes_; }
+
+ private:
+  Scopes* scopes_;
+};
+
+/// A kind of scopes (docs/services.md).
+struct ScopesConfig {
+  /// How many may be open at once, at most 2^20; open_h() waits while there are as many.
+  std::size_t most_open = 64;
+};
 
 /// Where a tunnel's items are put and where they are got.
 enum class Direction : std::uint8_t { cpu_to_cpu, cpu_to_gpu, gpu_to_cpu, gpu_to_gpu };
@@ -75,7 +94,8 @@ enum class Wait : std::uint8_t { automatic, spin, yield, sleep };
 enum class OnStall : std::uint8_t { go_on, abort };
 
 /// One tunnel. *Errors*: a capacity of 0, or a batch larger than the capacity, is a ConfigError at create_tunnel.
-struct TunnelConfig {
+template <class Scoping>
+struct TunnelConfigOf {
   /// Items in the tunnel at once, both sides of the bus together; any number from 1 to 2^30.
   std::size_t capacity_items = 1024;
   std::size_t batch_items = 0;                ///< dma: items that make a batch; 0: the library chooses, more under load
@@ -105,7 +125,18 @@ struct TunnelConfig {
   /// full tunnel of the circle doubles its capacity. A put waits inside a cycle, too, and items keep their order. Slots
   /// for this many items exist from the beginning, and all of them are used in turn (Parks, docs/adr/0031).
   std::size_t grow_to_items = 0;
+  /// `&scopes`: each item belongs to one of these scopes (Pipeline::create_scopes). Its type is then Tunnel<Scoped<T>>.
+  Scoping scopes;
 };
+using TunnelConfig = TunnelConfigOf<NoScopes>;
+using ScopedTunnelConfig = TunnelConfigOf<ScopesOf>;
+/// The same, but for the scopes.
+[[nodiscard]] inline TunnelConfig without_scopes(ScopedTunnelConfig const& config) {
+  auto const& [capacity, batch, flush, movement, grouping, shards, low_latency, full, spill, planned, grow, scopes] =
+      config;
+  static_cast<void>(scopes);
+  return {capacity, batch, flush, movement, grouping, shards, low_latency, full, spill, planned, grow, {}};
+}
 
 /// Which places of a matrix have a task. inside: those where the whole stencil lies in the matrix. clipped: all places;
 /// at the edges the stencil is cut off.

@@ -32,6 +32,10 @@ enum class FaultKind : std::uint32_t {
   wrong_type,      ///< paper.hpp: not the type of the tunnel's items
   set_twice,       ///< a value of a stencil tunnel, twice in one frame
   outside_matrix,  ///< a value or a place outside the matrix, or in a frame that the run does not have
+  put_without_scope,  ///< into a tunnel with scopes, without a scope or a task of one
+  scope_task_open,    ///< a get from a tunnel with scopes before the last task has ended
+  not_with_scopes,    ///< a call that no tunnel with scopes has
+  scope_exhausted,    ///< a task has put more than its scope's value allows
   wrong_end,       ///< paper.hpp: no put, or get, at this home, or a stage does it
 };
 
@@ -131,6 +135,12 @@ HIWAY_DEVICE inline void refuse_if_over(Machine m, EndView const& v) {
   if constexpr (RoleOf<Machine>::outlives_runs) {
     if (v.open) leave_if_aborted(m, *v.control, v.tunnel);
   }
+}
+
+/// Calls that tunnels with scopes do not have.
+template <class Machine, class EndView>
+HIWAY_DEVICE inline void refuse_if_scoped(Machine m, EndView const& v, bool scoped) {
+  if (scoped) raise(m, *v.control, FaultKind::not_with_scopes, v.stage, v.tunnel, 0);
 }
 
 /// Implements fail_h and fail_d of an end.

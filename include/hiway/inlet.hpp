@@ -6,6 +6,7 @@
 #pragma once
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <type_traits>
 
@@ -17,6 +18,7 @@
 #include "hiway/inlet/view.hpp"
 #include "hiway/item.hpp"
 #include "hiway/machine/on_this_device.hpp"
+#include "hiway/scope/task.hpp"
 
 namespace hiway {
 
@@ -25,13 +27,14 @@ template <class T>
 class Inlet : public TeamInlet<T> {
   static_assert(std::is_trivially_copyable_v<T>,
                 "hiway: Inlet<T>: T must be trivially copyable (it is moved as bytes between devices)");
+  using TeamInlet<T>::scoped_;
   using TeamInlet<T>::view_;
 
  public:
   using value_type = T;
 
   Inlet() = default;
-  HIWAY_DEVICE explicit Inlet(InletView const& view) : TeamInlet<T>(view) {}
+  HIWAY_DEVICE explicit Inlet(InletView const& view, bool scoped = false) : TeamInlet<T>(view, scoped) {}
 
   /// Puts `item`. *Waits* until the tunnel has room. When the run aborts it throws Unwind; if an exception is already
   /// in flight, it drops the item and returns. *Threads*: any number at once.
@@ -44,6 +47,13 @@ class Inlet : public TeamInlet<T> {
   }
   HIWAY_DEVICE void put(T const& item) const {
     anywhere([&](auto m) { put_one(m, item); });
+  }
+
+  /// Puts `item` for `scope`, into a tunnel with scopes: the item, and all that tasks put while they work on it, belong
+  /// to it. *Waits*, *Errors*: as put. *Throws* Error if the scope is of another kind, or has been closed.
+  void put_h(T const& item, Scope const& scope) const {
+    std::uint64_t const word = detail::word_from_outside(scope, view_);
+    on_this_thread([&](auto m) { detail::put(m, view_, WriteScoped<T>{item, word}); });
   }
 
   /// Puts `item` if there is room now, in the spill pool too. May return false although there is room, while another
@@ -98,18 +108,38 @@ class Inlet : public TeamInlet<T> {
  private:
   template <class Machine>
   HIWAY_PART_OF_CALLER HIWAY_DEVICE void put_one(Machine m, T const& item) const {
+    if (scoped_) return detail::put(m, view_, WriteScoped<T>{item, detail::share_scope(m, view_)});
     detail::put(m, view_, WriteItem<T>{item});
   }
   template <class Machine>
   HIWAY_PART_OF_CALLER HIWAY_DEVICE bool try_put_one(Machine m, T const& item) const {
+    if (scoped_) return try_put_scoped(m, item);
     return detail::try_put(m, view_, detail::together(m, view_), true, WriteItem<T>{item});
   }
   template <class Machine>
+  HIWAY_DEVICE bool try_put_scoped(Machine m, T const& item) const {
+    std::uint64_t const word = detail::share_scope(m, view_);
+    bool const put = detail::try_put(m, view_, detail::together(m, view_), true, WriteScoped<T>{item, word});
+    if (!put) detail::take_scope_back(m, word);
+    return put;
+  }
+  template <class Machine>
   HIWAY_DEVICE void put_all(Machine m, std::span<T const> items) const {
+    if (scoped_) {
+      for (T const& item : items) put_one(m, item);
+      return;
+    }
     detail::put_items(m, view_, items);
   }
   HIWAY_NO_SPACE_CHECK template <class Machine, class Fill>
   HIWAY_DEVICE void put_filled(Machine m, Fill&& fill) const {
+    if (scoped_) {
+      std::uint64_t const word = detail::share_scope(m, view_);
+      return detail::put(m, view_, [&](std::byte* slot) {
+        fill(item_in<Scoped<T>>(slot).item);
+        item_in<Scoped<T>>(slot).scope = word;
+      });
+    }
     detail::put(m, view_, [&](std::byte* slot) { fill(item_in<T>(slot)); });
   }
 };

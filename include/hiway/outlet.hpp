@@ -38,13 +38,14 @@ class Outlet : public TeamOutlet<T> {
                 "hiway: Outlet<T>: T must be trivially copyable (it is moved as bytes between devices)");
   using TeamOutlet<T>::misses_;
   using TeamOutlet<T>::next_;
+  using TeamOutlet<T>::scoped_;
   using TeamOutlet<T>::view_;
 
  public:
   using value_type = T;
 
   Outlet() = default;
-  HIWAY_DEVICE explicit Outlet(OutletView const& view) : TeamOutlet<T>(view) {}
+  HIWAY_DEVICE explicit Outlet(OutletView const& view, bool scoped = false) : TeamOutlet<T>(view, scoped) {}
 
   /// Gets an item if there is one; never waits for one, but backs off by itself after repeated misses: a CPU thread
   /// whose gets have all missed for 50 ms sleeps for 1 ms in each, after 500 ms for 10 ms.
@@ -118,38 +119,62 @@ class Outlet : public TeamOutlet<T> {
  private:
   HIWAY_NO_SPACE_CHECK template <class Machine>
   HIWAY_DEVICE bool get_with(Machine m, T& item) const {
+    if (scoped_) {
+      return get_scoped(m, item, [&](auto read) { return get_by(m, read); });
+    }
+    return get_by(m, ReadItem<T>{item});
+  }
+  /// `get(ReadItem)` gets an item with its scope's word.
+  HIWAY_NO_SPACE_CHECK template <class Machine, class GetBy>
+  HIWAY_DEVICE bool get_scoped(Machine m, T& item, GetBy&& get) const {
+    if (detail::has_scope(m, view_))
+      raise(m, *view_.control, FaultKind::scope_task_open, view_.stage, view_.tunnel, 0);
+    ItemRoom<Scoped<T>> room;
+    if (!get(ReadItem<Scoped<T>>{room.item()})) return false;
+    copy_item(item, room.item().item);
+    detail::begin_scope_task(m, view_, room.item().scope);
+    return true;
+  }
+  HIWAY_NO_SPACE_CHECK template <class Machine, class Read>
+  HIWAY_DEVICE bool get_by(Machine m, Read read) const {
     if constexpr (RoleOf<Machine>::keeps_hand) {
-      if (!detail::get_held(m, view_, ReadItem<T>{item})) return claim_apart(m, item);
+      if (!detail::get_held(m, view_, read)) return claim_apart(m, read);
       m.misses(misses_) = 0;
       return true;
     } else {
-      return claim_with(m, item);
+      return claim_with(m, read);
     }
   }
   /// Where most items lie in a hand, and this is not to be compiled into each call.
-  template <class Machine>
-  [[gnu::noinline]] bool claim_apart(Machine m, T& item) const {
-    return claim_with(m, item);
+  template <class Machine, class Read>
+  [[gnu::noinline]] bool claim_apart(Machine m, Read read) const {
+    return claim_with(m, read);
   }
-  template <class Machine>
-  HIWAY_DEVICE bool claim_with(Machine m, T& item) const {
-    bool const got = claim_without_pause(m, item);
+  template <class Machine, class Read>
+  HIWAY_DEVICE bool claim_with(Machine m, Read read) const {
+    bool const got = claim_without_pause(m, read);
     this->pause_unless(m, got);
     return got;
   }
-  template <class Machine>
-  HIWAY_DEVICE bool claim_without_pause(Machine m, T& item) const {
+  template <class Machine, class Read>
+  HIWAY_DEVICE bool claim_without_pause(Machine m, Read read) const {
     Credits const credits = after_misses(m.misses(misses_));
-    bool const got = detail::get_once(m, view_, detail::together(m, view_), true, Credit::early, ReadItem<T>{item},
-                                      credits, detail::LookIn::all, next_);
+    bool const got = detail::get_once(m, view_, detail::together(m, view_), true, Credit::early, read, credits,
+                                      detail::LookIn::all, next_);
     note_get(m, got);
     return got;
+  }
+  /// One try of a CPU thread, without a pause.
+  template <class Machine>
+  bool try_once(Machine m, T& item) const {
+    auto const get = [&](auto read) { return detail::get_held(m, view_, read) || claim_without_pause(m, read); };
+    return scoped_ ? get_scoped(m, item, get) : get(ReadItem<T>{item});
   }
   template <class Machine>
   Get next_within(Machine m, T& item, std::chrono::nanoseconds timeout) const try {
     for (TimeLeft time(timeout);;) {
       unsigned& misses = m.misses(misses_);
-      if (detail::get_held(m, view_, ReadItem<T>{item}) || claim_without_pause(m, item)) {
+      if (try_once(m, item)) {
         misses = 0;
         return Get::done;
       }
@@ -169,6 +194,7 @@ class Outlet : public TeamOutlet<T> {
   }
   template <class Machine>
   HIWAY_DEVICE std::size_t get_all(Machine m, std::span<T> items) const {
+    if (scoped_) return !items.empty() && get_with(m, items[0]) ? 1 : 0;
     std::size_t const n = detail::get_items(m, view_, items, misses_);
     note_get(m, n != 0);
     this->pause_unless(m, n != 0);
@@ -183,6 +209,13 @@ class Outlet : public TeamOutlet<T> {
   }
   HIWAY_NO_SPACE_CHECK template <class Machine, class Body>
   HIWAY_PART_OF_CALLER HIWAY_DEVICE void each_with(Machine m, Body&& body) const {
+    if (scoped_) {
+      return detail::for_each<Scoped<T>>(m, view_, detail::together(m, view_), [&](Scoped<T> const& got) {
+        detail::begin_scope_task(m, view_, got.scope);
+        body(got.item);
+        detail::end_scope_task(m, view_);
+      });
+    }
     detail::for_each<T>(m, view_, detail::together(m, view_), body);
   }
   template <class Machine>

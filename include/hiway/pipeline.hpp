@@ -26,6 +26,7 @@
 #include "hiway/memory.hpp"
 #include "hiway/persistent.hpp"
 #include "hiway/report.hpp"
+#include "hiway/scope/scopes.hpp"
 #include "hiway/segment/segment_config.hpp"
 #include "hiway/stage.hpp"
 #include "hiway/stage_description.hpp"
@@ -66,16 +67,17 @@ class Pipeline final : private OpenEnds, private BufferAccess {
   /// *Lifetime*: the pipeline's.
   template <class T>
   Tunnel<T>& create_tunnel(std::string_view name, Direction direction, TunnelConfig config = {}) {
-    static_assert(std::is_trivially_copyable_v<T>,
-                  "hiway: create_tunnel<T>: T must be trivially copyable (it is moved as bytes between devices)");
-    static_assert(sizeof(T) <= 65536, "hiway: create_tunnel<T>: T must be at most 64 KiB");
-    static_assert(alignof(T) <= 128, "hiway: create_tunnel<T>: T's alignment must be at most 128 bytes");
-    auto tunnel = std::make_unique<Tunnel<T>>(static_cast<OpenEnds&>(*this), std::string(name), direction, config,
-                                              tunnel_count());
-    Tunnel<T>& made = *tunnel;
-    add_tunnel(std::move(tunnel));
-    return made;
+    return make_tunnel<T, T>(name, direction, config, nullptr);
   }
+  /// The same with `.scopes = &scopes`: each item belongs to one of these scopes.
+  template <class T>
+  Tunnel<Scoped<T>>& create_tunnel(std::string_view name, Direction direction, ScopedTunnelConfig config) {
+    return make_tunnel<T, Scoped<T>>(name, direction, without_scopes(config), config.scopes.get());
+  }
+
+  /// Makes a kind of scopes, for tunnels with scopes. *Throws* ConfigError.
+  /// *Lifetime*: the pipeline's.
+  Scopes& create_scopes(std::string_view name, ScopesConfig config = {});
 
   /// Makes a stencil tunnel of values of type T: trivially copyable, alignment at most 128, of any size. Declared in
   /// stencil/stencil_tunnel.hpp. *Throws* ConfigError.
@@ -144,6 +146,8 @@ class Pipeline final : private OpenEnds, private BufferAccess {
     constexpr bool has_stencil = stencils_among<Is...> + stencils_among<Os...> != 0;
     constexpr bool fits = std::is_invocable_v<F&, Batch<Is const>..., Batch<Os>..., Stream>;
     static_assert(sizeof...(Is) <= 1, "hiway: add_batch_stage: it gets from one tunnel");
+    static_assert(!detail::names_scopes<From<Is...>> && !detail::names_scopes<Into<Os...>>,
+                  "hiway: add_batch_stage: its tunnels cannot have scopes yet");
     static_assert(!has_stencil, "hiway: add_batch_stage: a stencil tunnel's tasks are no batches of items");
     static_assert(fits,
                   "hiway: add_batch_stage: the body takes a Batch<I const> if there is a from(...), then one "
@@ -222,6 +226,9 @@ class Pipeline final : private OpenEnds, private BufferAccess {
   segment::Segment<Tree, Source, shape>& add_segment(std::string_view name, Source source, Tree tree,
                                                      segment::SegmentConfig config = {}) {
     using Made = segment::Segment<Tree, Source, shape>;
+    static_assert(!detail::names_scopes<typename segment::detail::SourceTraits<Source>::In> &&
+                      !detail::names_scopes<decltype(Made::tunnels_of(tree))>,
+                  "hiway: add_segment: its tunnels cannot have scopes yet");
     using Code = typename Made::Code;
     auto* const code = static_cast<Code*>(allocate_buffer(Memory::device, 1, sizeof(Code), config.device));
     auto made = std::make_shared<Made>(std::string(name), source, tree, config, Made::collect(tree), code);
@@ -345,6 +352,18 @@ class Pipeline final : private OpenEnds, private BufferAccess {
   class Core;
   friend struct PipelineAccess;
 
+  template <class T, class Carried>
+  Tunnel<Carried>& make_tunnel(std::string_view name, Direction direction, TunnelConfig const& config, Scopes* scopes) {
+    static_assert(std::is_trivially_copyable_v<T>,
+                  "hiway: create_tunnel<T>: T must be trivially copyable (it is moved as bytes between devices)");
+    static_assert(sizeof(T) <= 65536, "hiway: create_tunnel<T>: T must be at most 64 KiB");
+    static_assert(alignof(T) <= 128, "hiway: create_tunnel<T>: T's alignment must be at most 128 bytes");
+    auto tunnel = std::make_unique<Tunnel<Carried>>(static_cast<OpenEnds&>(*this), std::string(name), direction, config,
+                                                    tunnel_count(), scopes);
+    Tunnel<Carried>& made = *tunnel;
+    add_tunnel(std::move(tunnel));
+    return made;
+  }
   template <class F, class... Is, class... Os>
   static StageDescription describe(std::string_view name, From<Is...> in, Into<Os...> out) {
     StageDescription d = describe_ends(name, in, out);
@@ -400,6 +419,8 @@ class Pipeline final : private OpenEnds, private BufferAccess {
   template <class Unit, class... Ps, class... Is, class... Os, class... Args>
   void add_kernel_stage_of(std::string_view name, void (*kernel)(Ps...), From<Is...> in, Into<Os...> out,
                            KernelShape const& shape, Args... arguments) {
+    static_assert(!detail::names_scopes<From<Is...>> && !detail::names_scopes<Into<Os...>>,
+                  "hiway: add_kernel_stage: its tunnels cannot have scopes");
     using Kernel = void (*)(Ps...);
     constexpr bool callable = std::is_invocable_v<Kernel, Outlet<Is>..., Inlet<Os>..., Args...>;
     static_assert(callable,

@@ -54,6 +54,18 @@ template <class... Ts>
   return Into<Ts...>(tunnels...);
 }
 
+namespace detail {
+
+/// Whether a From or Into names a tunnel with scopes.
+template <class Tunnels>
+inline constexpr bool names_scopes = false;
+template <class... Ts>
+inline constexpr bool names_scopes<From<Ts...>> = (is_scoped<Ts> || ...);
+template <class... Ts>
+inline constexpr bool names_scopes<Into<Ts...>> = (is_scoped<Ts> || ...);
+
+}  // namespace detail
+
 /// How many of Ts are stencil tunnels. After its own ends, a stage has an outlet and an inlet for the tasks of each of
 /// them.
 template <class... Ts>
@@ -70,14 +82,23 @@ struct OutletOf<I, From<Is...>, Into<Os...>> {
     return (0u + ... + (is_stencil<std::tuple_element_t<K, std::tuple<Is...>>> ? 1u : 0u));
   }
   (std::make_index_sequence<I>{});
-  HIWAY_DEVICE static Outlet<Item> open(OutletView const* outlets, [[maybe_unused]] InletView const* inlets) {
+  HIWAY_DEVICE static Outlet<ItemOf<Item>> open(OutletView const* outlets, [[maybe_unused]] InletView const* inlets) {
     if constexpr (is_stencil<Item>) {
       return Outlet<Item>(outlets[I], outlets[sizeof...(Is) + before], inlets[sizeof...(Os) + before]);
     } else {
-      return Outlet<Item>(outlets[I]);
+      return Outlet<ItemOf<Item>>(outlets[I], is_scoped<Item>);
     }
   }
 };
+/// The inlet that a stage gets for a tunnel of `O`.
+template <class O>
+HIWAY_DEVICE inline Inlet<ItemOf<O>> inlet_of(InletView const& view) {
+  if constexpr (is_stencil<O>) {
+    return Inlet<O>(view);
+  } else {
+    return Inlet<ItemOf<O>>(view, is_scoped<O>);
+  }
+}
 
 namespace detail {
 
@@ -136,11 +157,11 @@ template <class R, class O>
 
 }  // namespace detail
 
-/// Which of the three forms a function has, given its tunnels.
+/// Which of the three forms a function has, given the items of its tunnels.
 template <class F, class In, class Out>
-struct Form;
+struct FormOf;
 template <class F, class... Is, class... Os>
-struct Form<F, From<Is...>, Into<Os...>> {
+struct FormOf<F, From<Is...>, Into<Os...>> {
   static constexpr bool loop = detail::is_loop<F, Outlet<Is>..., Inlet<Os>...>();
   static constexpr bool each = !loop && sizeof...(Is) > 0 && (detail::is_for_items<F, Is, Inlet<Os>...>() && ...);
   template <class I, class O>
@@ -189,6 +210,18 @@ struct Form<F, From<Is...>, Into<Os...>> {
                 "in that order (or, per item: (const T&, Inlet<U>...), or U(const T&) with one inlet); T and U are the "
                 "tunnels' item types");
 };
+/// The same, given its tunnels.
+template <class F, class In, class Out>
+struct Form;
+template <class F, class... Is, class... Os>
+struct Form<F, From<Is...>, Into<Os...>> : FormOf<F, From<ItemOf<Is>...>, Into<ItemOf<Os>...>> {
+  static constexpr bool knows_scope =
+      !Form::value || (is_scoped<Is> && ...) || !(is_scoped<Os> || ...);
+  static_assert(knows_scope,
+                "hiway: the stage returns items for a tunnel with scopes, and gets some from a tunnel without: nothing "
+                "says which scope they belong to");
+  static constexpr bool fits = FormOf<F, From<ItemOf<Is>...>, Into<ItemOf<Os>...>>::fits && knows_scope;
+};
 
 namespace detail {
 
@@ -223,6 +256,10 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
   static constexpr unsigned inlet_count = sizeof...(Os) + stencils_among<Is...>;
   static constexpr unsigned stage_count = 1;
 
+  static constexpr bool has_scopes = (is_scoped<Is> || ...) || (is_scoped<Os> || ...);
+  /// Value form: its results belong to no scope, so the scope's part ends after each has been put.
+  static constexpr bool ends_scopes = Shape::value && (is_scoped<Is> || ...) && !(is_scoped<Os> || ...);
+
   /// How its kernel may leave (launch/slice.hpp). In value form with one outlet and a small result a put is the last
   /// that a task does, so what finds no room can be held.
   static constexpr Leaves leaves = [] {
@@ -231,7 +268,8 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
     } else if constexpr (sizeof...(Os) == 0) {
       return Leaves::any_time;
     } else if constexpr (Shape::value && sizeof...(Is) == 1) {
-      return stays_in_slot<std::tuple_element_t<0, std::tuple<Os...>>> ? Leaves::between_tasks : Leaves::any_time;
+      using O = std::tuple_element_t<0, std::tuple<Os...>>;
+      return stays_in_slot<O> || ends_scopes ? Leaves::between_tasks : Leaves::any_time;
     } else {
       return Leaves::between_tasks;
     }
@@ -241,9 +279,9 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
   /// It keeps nothing from item to item, so that a launch which begins anew cannot be told from one that goes on.
   static constexpr bool keeps_nothing = [] {
     if constexpr (Shape::each) {
-      return (std::invocable<F const&, Is const&, Inlet<Os>...> && ...);
+      return (std::invocable<F const&, ItemOf<Is> const&, Inlet<ItemOf<Os>>...> && ...);
     } else {
-      return (std::invocable<F const&, Is const&> && ...);
+      return (std::invocable<F const&, ItemOf<Is> const&> && ...);
     }
   }();
   /// What a thread may have to hold between two launches.
@@ -273,6 +311,7 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
   template <class Machine>
   HIWAY_DEVICE void operator()(Machine m, OutletView const* outlets, InletView const* inlets) {
     if constexpr (Shape::loop) {
+      if constexpr (has_scopes) m.set_scope({});
       call_loop(outlets, inlets, std::index_sequence_for<Is...>{}, std::index_sequence_for<Os...>{});
     } else {
       NoClock clock;
@@ -298,7 +337,7 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
                                  SliceClock<Machine>& clock) {
     using I = std::tuple_element_t<0, std::tuple<Is...>>;
     using O = std::tuple_element_t<0, std::tuple<Os...>>;
-    (void)&detail::calls_what_is_marked_HIWAY_DEVICE<F, I const&>;
+    (void)&detail::calls_what_is_marked_HIWAY_DEVICE<F, ItemOf<I> const&>;
     std::uint32_t const group = m.lanes();
     Held<O>* const held = slice.ns == 0 ? nullptr : reinterpret_cast<Held<O>*>(slice.held) + m.thread_index();
     ItemRoom<O> result;
@@ -311,7 +350,7 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
       if (m.ballot(group, holds) != 0 || (has_tried && clock.is_over_idle(m, group, misses))) return;
       has_tried = true;
       has = detail::work_once<I>(m, from, group, after_misses(misses), next,
-                                 [&](I const& item) { result.item() = static_cast<O>(body(item)); });
+                                 [&](I const& item) { make_result(m, from, into, item, result); });
       if (m.ballot(group, has) != 0) {
         clock.note_work(m, misses);
         misses = 0;
@@ -348,8 +387,8 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
                               std::index_sequence<O...>) {
     (void)outlets, (void)inlets;
     (void)&detail::calls_what_is_marked_HIWAY_DEVICE<
-        F, decltype(OutletOf<I, From<Is...>, Into<Os...>>::open(outlets, inlets))..., Inlet<Os>...>;
-    body(OutletOf<I, From<Is...>, Into<Os...>>::open(outlets, inlets)..., Inlet<Os>(inlets[O])...);
+        F, decltype(OutletOf<I, From<Is...>, Into<Os...>>::open(outlets, inlets))..., Inlet<ItemOf<Os>>...>;
+    body(OutletOf<I, From<Is...>, Into<Os...>>::open(outlets, inlets)..., inlet_of<Os>(inlets[O])...);
   }
   template <class Machine, std::size_t... I>
   HIWAY_DEVICE bool step_each(Machine m, std::uint32_t group, OutletView const* outlets, InletView const* inlets,
@@ -362,29 +401,34 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
   HIWAY_DEVICE bool step_outlet(Machine m, std::uint32_t group, OutletView const& outlet, InletView const* inlets,
                                 Credits credits, std::uint32_t& next) {
     bool got = false;
-    if constexpr (!Shape::each) (void)&detail::calls_what_is_marked_HIWAY_DEVICE<F, I const&>;
+    if constexpr (!Shape::each) (void)&detail::calls_what_is_marked_HIWAY_DEVICE<F, ItemOf<I> const&>;
     if constexpr (Shape::each) {
-      got = work_and_end<I>(m, group, outlet, credits, next,
-                            [&](I const& item) { call_item(item, inlets, std::index_sequence_for<Os...>{}); });
+      got = work_and_end<I>(m, group, outlet, credits, next, [&](I const& item) {
+        call_item(m, outlet, item, inlets, std::index_sequence_for<Os...>{});
+      });
     } else if constexpr (stays_in_slot<std::tuple_element_t<0, std::tuple<Os...>>>) {
       // A large result is made in its slot: `body` neither gets nor puts, so it may run while the lane holds a ticket.
       using O = std::tuple_element_t<0, std::tuple<Os...>>;
       got = work_and_end<I>(m, group, outlet, credits, next, [&](I const& item) {
-        detail::put(m, inlets[0], [&](std::byte* slot) { ::new (slot) O(static_cast<O>(body(item))); });
+        make_in_place<O>(m, outlet, inlets[0], item);
       });
     } else if constexpr (RoleOf<Machine>::stages_puts) {
       using O = std::tuple_element_t<0, std::tuple<Os...>>;
       got = work_and_end<I>(m, group, outlet, credits, next, [&](I const& item) {
         ItemRoom<O> result;
-        result.item() = static_cast<O>(body(item));
+        make_result(m, outlet, inlets[0], item, result);
         detail::put(m, inlets[0], WriteItem<O>{result.item()});
+        if constexpr (ends_scopes) detail::end_scope_task(m, outlet);
       });
     } else {
       using O = std::tuple_element_t<0, std::tuple<Os...>>;
       ItemRoom<O> result;
       got = detail::work_once<I>(m, outlet, group, credits, next,
-                                 [&](I const& item) { result.item() = static_cast<O>(body(item)); });
+                                 [&](I const& item) { make_result(m, outlet, inlets[0], item, result); });
       detail::put_together(m, inlets[0], group, got, WriteItem<O>{result.item()});
+      if constexpr (ends_scopes) {
+        if (got) detail::end_scope_task(m, outlet);
+      }
       detail::end_tasks(m, outlet, group, got);
     }
     return m.ballot(group, got) != 0;
@@ -397,11 +441,52 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
     detail::end_and_work_through<I>(m, outlet, group, got, work);
     return got;
   }
-  template <class I, std::size_t... O>
-  HIWAY_DEVICE void call_item(I const& item, InletView const* inlets, std::index_sequence<O...>) {
+  template <class I, class Machine, std::size_t... O>
+  HIWAY_DEVICE void call_item(Machine m, OutletView const& outlet, I const& item, InletView const* inlets,
+                              std::index_sequence<O...>) {
     (void)inlets;
-    (void)&detail::calls_what_is_marked_HIWAY_DEVICE<F, I const&, Inlet<Os>...>;
-    body(item, Inlet<Os>(inlets[O])...);
+    (void)&detail::calls_what_is_marked_HIWAY_DEVICE<F, ItemOf<I> const&, Inlet<ItemOf<Os>>...>;
+    if constexpr (is_scoped<I>) {
+      detail::begin_scope_task(m, outlet, item.scope);
+      body(item.item, inlet_of<Os>(inlets[O])...);
+      detail::end_scope_task(m, outlet);
+    } else {
+      body(item, inlet_of<Os>(inlets[O])...);
+    }
+  }
+  /// Value form: works on an item and makes its result. One for a tunnel with scopes has all that the task has.
+  template <class I, class Machine, class O>
+  HIWAY_DEVICE void make_result(Machine m, OutletView const& outlet, InletView const& inlet, I const& item,
+                                ItemRoom<O>& result) {
+    if constexpr (is_scoped<I>) {
+      detail::begin_scope_task(m, outlet, item.scope);
+      if constexpr (is_scoped<O>) {
+        result.item().item = static_cast<ItemOf<O>>(body(item.item));
+        result.item().scope = detail::hand_scope_on(m, inlet);
+      } else {
+        result.item() = static_cast<O>(body(item.item));
+      }
+    } else {
+      result.item() = static_cast<O>(body(item));
+    }
+  }
+  /// The same of a large result, in its slot.
+  template <class O, class Machine, class I>
+  HIWAY_DEVICE void make_in_place(Machine m, OutletView const& outlet, InletView const& inlet, I const& item) {
+    if constexpr (is_scoped<I>) {
+      detail::begin_scope_task(m, outlet, item.scope);
+      detail::put(m, inlet, [&](std::byte* slot) {
+        if constexpr (is_scoped<O>) {
+          ::new (&item_in<O>(slot).item) ItemOf<O>(static_cast<ItemOf<O>>(body(item.item)));
+          item_in<O>(slot).scope = detail::hand_scope_on(m, inlet);
+        } else {
+          ::new (slot) O(static_cast<O>(body(item.item)));
+        }
+      });
+      detail::end_scope_task(m, outlet);
+    } else {
+      detail::put(m, inlet, [&](std::byte* slot) { ::new (slot) O(static_cast<O>(body(item))); });
+    }
   }
 };
 

@@ -27,8 +27,14 @@ inline constexpr bool is_stencil<StencilOf<T>> = true;
 class TunnelBase {
  public:
   TunnelBase(std::string name, Direction direction, TunnelConfig config, std::size_t item_bytes, std::uint32_t id,
-             Puts puts = Puts::may_wait)
-      : name_(std::move(name)), direction_(direction), config_(config), item_bytes_(item_bytes), id_(id), puts_(puts) {}
+             Puts puts = Puts::may_wait, Scopes* scopes = nullptr)
+      : name_(std::move(name)),
+        direction_(direction),
+        config_(config),
+        item_bytes_(item_bytes),
+        id_(id),
+        puts_(puts),
+        scopes_(scopes) {}
   virtual ~TunnelBase() = default;
   TunnelBase(TunnelBase const&) = delete;
   TunnelBase& operator=(TunnelBase const&) = delete;
@@ -38,6 +44,8 @@ class TunnelBase {
   [[nodiscard]] TunnelConfig const& config() const { return config_; }
   [[nodiscard]] std::size_t item_bytes() const { return item_bytes_; }
   [[nodiscard]] std::uint32_t id() const { return id_; }
+  /// Those that its items belong to, or null.
+  [[nodiscard]] Scopes* scopes() const { return scopes_; }
   [[nodiscard]] bool holds_all() const { return puts_ == Puts::never_wait; }
   /// For a stencil tunnel, the tunnel of tasks that its readers also read and write; else null.
   [[nodiscard]] virtual TunnelBase* tasks() const { return nullptr; }
@@ -59,6 +67,7 @@ class TunnelBase {
   std::size_t item_bytes_;
   std::uint32_t id_;
   Puts puts_;
+  Scopes* scopes_;
 };
 
 /// Hands out a tunnel's open ends; implemented by the pipeline.
@@ -71,14 +80,16 @@ class OpenEnds {
   ~OpenEnds() = default;
 };
 
-/// Carries items of type T between stages, which see its Inlet and Outlet only. The pipeline makes and keeps it.
+/// Carries items of type T between stages, which see its Inlet and Outlet only. The pipeline makes and keeps it. Of a
+/// tunnel with scopes T is Scoped<U>, and its stages see items of type U.
 template <class T>
 class Tunnel final : public TunnelBase {
  public:
-  using value_type = T;
+  using value_type = ItemOf<T>;
 
-  Tunnel(OpenEnds& ends, std::string name, Direction direction, TunnelConfig config, std::uint32_t id)
-      : TunnelBase(std::move(name), direction, config, sizeof(T), id), ends_(ends) {}
+  Tunnel(OpenEnds& ends, std::string name, Direction direction, TunnelConfig config, std::uint32_t id,
+         Scopes* scopes = nullptr)
+      : TunnelBase(std::move(name), direction, config, sizeof(T), id, Puts::may_wait, scopes), ends_(ends) {}
 
   /// An end for the user's own threads or kernels, asked for before the start. It counts as a source until it is
   /// closed, in every run.
@@ -87,12 +98,12 @@ class Tunnel final : public TunnelBase {
   /// which is also nested in it. close_h and end_task_h do not throw.
   /// Over several nodes all of them ask for it. Where it is not, a put or get throws Error, and nothing is to be
   /// closed.
-  [[nodiscard]] Inlet<T> open_inlet(OpenEndOptions const& options = {}) {
-    return Inlet<T>(ends_.open_inlet(*this, options));
+  [[nodiscard]] Inlet<value_type> open_inlet(OpenEndOptions const& options = {}) {
+    return Inlet<value_type>(ends_.open_inlet(*this, options), is_scoped<T>);
   }
   /// An end for the user's own threads or kernels, asked for before the start. *Lifetime*, *Throws*: like open_inlet.
-  [[nodiscard]] Outlet<T> open_outlet(OpenEndOptions const& options = {}) {
-    return Outlet<T>(ends_.open_outlet(*this, options));
+  [[nodiscard]] Outlet<value_type> open_outlet(OpenEndOptions const& options = {}) {
+    return Outlet<value_type>(ends_.open_outlet(*this, options), is_scoped<T>);
   }
 
  private:

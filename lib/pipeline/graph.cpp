@@ -123,7 +123,7 @@ void Graph::branch_out(TunnelBase const& tunnel, std::vector<BranchDevice> const
 /// A tunnel that the user has not declared.
 TunnelBase& Graph::add_made(TunnelBase const& like, std::string name) {
   add_tunnel(std::make_unique<TunnelBase>(std::move(name), like.direction(), like.config(), like.item_bytes(),
-                                          static_cast<std::uint32_t>(tunnels_.size())));
+                                          static_cast<std::uint32_t>(tunnels_.size()), Puts::may_wait, like.scopes()));
   tunnels_.back().is_made = true;
   return *tunnels_.back().base;
 }

@@ -21,6 +21,7 @@
 #include "hiway/machine/bell.hpp"
 #include "hiway/outlet/hand.hpp"
 #include "hiway/outlet/staged.hpp"
+#include "hiway/scope/scopes.hpp"
 #include "hiway/trace.hpp"
 #include "homes.hpp"
 #include "lib/named_failure.hpp"
@@ -137,6 +138,7 @@ struct Layout {
   Placement placement;
   OverNodes over_nodes;
   Prepared prepared;
+  std::vector<std::unique_ptr<Scopes>> scopes;
   Bell monitors_bell;        ///< of the host's monitors that carry tunnels
   Bell line_bell;            ///< of the line to other nodes
   bool device_asks = false;  ///< the pipeline's own device asks for the end of the whole run

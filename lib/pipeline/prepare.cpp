@@ -9,6 +9,7 @@
 #include "check.hpp"
 #include "hiway/cpus.hpp"
 #include "hiway/log.hpp"
+#include "lib/scope/places.hpp"
 #include "monitor_tables.hpp"
 #include "node_ends.hpp"
 #include "residency.hpp"
@@ -53,6 +54,7 @@ class Preparer {
     for (std::string const& warning : blocks_not_grouped(prepared_.stages)) log(LogLevel::warning, warning);
     layout_.placement.place_all();
     layout_.placement.give_spill_memory(prepared_.flow);
+    for (auto const& scopes : layout_.scopes) ScopesAccess::place(*scopes, homes_);
     shared_hands_.assign(layout_.placement.tunnels().size(), nullptr);
     for (std::size_t s = 0; s < prepared_.stages.size(); ++s) place_stage(s);
     for (std::size_t s = 0; s < prepared_.stages.size(); ++s) hang_bell(s);

@@ -6,6 +6,7 @@
 #include "dot.hpp"
 #include "hiway/log.hpp"
 #include "hiway/ranges.hpp"
+#include "lib/scope/places.hpp"
 #include "prepare.hpp"
 #include "report_files.hpp"
 #include "stencil_placement.hpp"
@@ -133,7 +134,11 @@ void PipelineRun::make_threads() {
                   .watch = [this] { return watch(); },
                   .is_over = [this] { return is_over(); },
                   .at_end = [this] { state_.waiting_streams.end_run(); },
-                  .after_end = [this] { tell_end(state_.end_news, errors_, snapshots_, over_nodes_); },
+                  .after_end =
+                      [this] {
+                        for (auto const& scopes : layout_.scopes) ScopesAccess::end_run(*scopes, errors_.get());
+                        tell_end(state_.end_news, errors_, snapshots_, over_nodes_);
+                      },
                   .over_nodes = over_nodes_duties(),
                   .pauses_over_nodes = {.nap = [this](auto const& over, auto time,
                                                       bool heeds) { return over_nodes_.nap(over, time, heeds); },
@@ -203,6 +208,7 @@ void PipelineRun::reset() {
   snapshots_.begin();
   observer_.begin();
   state_.end_news.begin_run();
+  for (auto const& scopes : layout_.scopes) ScopesAccess::begin_run(*scopes);
   // Open ends may be used from now on.
   ThreadMachine{}.store(layout_.homes.host().control->aborted, 0u, Order::release);
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/scope/places.hpp"
+
 namespace hiway {
 namespace {
 
@@ -62,6 +64,10 @@ void RunMonitors::add_relays(Post& to_device, Post& from_device) {
         return relay(*relays, seen, readers);
       });
     }
+  }
+  for (auto const& scopes : layout_.scopes) {
+    if (ScopesAccess::has_mail(*scopes))
+      from_device.duties.emplace_back([scopes = scopes.get()] { return ScopesAccess::hear(*scopes); });
   }
   for (Drain* const drain : layout_.prepared.host_drains) {
     Control* const control = layout_.homes.host().control;

@@ -34,6 +34,7 @@ struct Lane final : Fiber {
   unsigned thread = 0;          ///< in the block
   std::uint32_t mark = 0;       ///< lane_mark()
   unsigned misses = 0;          ///< lane_misses()
+  LaneScope scope{};            ///< lane_scope()
   unsigned unwinds = 0;         ///< count_lane_unwind()
   unsigned accesses_left = 0;   ///< until it must yield
   std::uint32_t converged = 0;  ///< the group that it converged with; 0 while it still waits for one

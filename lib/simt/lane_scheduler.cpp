@@ -125,6 +125,7 @@ void LaneScheduler::start(PlacedBlock const& placed) {
     lane.thread = thread;
     lane.mark = 0;
     lane.misses = 0;
+    lane.scope = {};
     lane.unwinds = 0;
     lane.accesses_left = access_budget;
     lane.wait = Lane::Wait::none;
@@ -359,6 +360,8 @@ std::uint32_t lane_mark() noexcept { return lane_here("lane_mark").mark; }
 void set_lane_mark(std::uint32_t mark) noexcept { lane_here("set_lane_mark").mark = mark; }
 
 unsigned& lane_misses() noexcept { return lane_here("lane_misses").misses; }
+LaneScope lane_scope() noexcept { return lane_here("lane_scope").scope; }
+void set_lane_scope(LaneScope scope) noexcept { lane_here("set_lane_scope").scope = scope; }
 unsigned count_lane_unwind() noexcept { return ++lane_here("count_lane_unwind").unwinds; }
 
 std::uint32_t live_lanes() noexcept {

@@ -44,9 +44,10 @@ class AnyInlet {
 
  protected:
   AnyInlet() = default;
-  HIWAY_DEVICE explicit AnyInlet(InletView const& view) : view_(view) {}
+  HIWAY_DEVICE explicit AnyInlet(InletView const& view, bool scoped) : view_(view), scoped_(scoped) {}
 
   InletView view_{};
+  bool scoped_ = false;  ///< known at compile time where stages get their ends
 
  private:
   template <class Machine>
@@ -112,21 +113,24 @@ class TeamInlet : public AnyInlet {
 
  protected:
   TeamInlet() = default;
-  HIWAY_DEVICE explicit TeamInlet(InletView const& view) : AnyInlet(view) {}
+  HIWAY_DEVICE explicit TeamInlet(InletView const& view, bool scoped) : AnyInlet(view, scoped) {}
 
  private:
   template <class Team>
   HIWAY_DEVICE void put_together(Team team, T const& item) const {
+    detail::refuse_if_scoped(team.m, view_, scoped_);
     detail::put_by_team(team, view_,
                         [&](std::byte* slot) { copy_bytes(slot, &item, sizeof(T), team.rank(), team.size()); });
   }
   template <class Team>
   HIWAY_DEVICE void put_all_together(Team team, std::span<T const> items) const {
+    detail::refuse_if_scoped(team.m, view_, scoped_);
     detail::refuse_puts_of_large_spans<T>();
     detail::put_span_by_team(team, view_, items.size(), detail::WriteItems<T>{items.data()});
   }
   HIWAY_NO_SPACE_CHECK template <class Team, class Fill>
   HIWAY_DEVICE void fill_together(Team team, Fill&& fill) const {
+    detail::refuse_if_scoped(team.m, view_, scoped_);
     detail::put_by_team(team, view_, [&](std::byte* slot) { fill(item_in<T>(slot)); });
   }
 };

@@ -276,6 +276,9 @@ struct CudaMachine {
     return id;
   }
 
+  __device__ LaneScope scope() const { return {own_scope().word, own_scope().table, 0}; }
+  __device__ void set_scope(LaneScope scope) const { own_scope() = {scope.word, scope.table}; }
+
   __device__ unsigned& misses(unsigned& own) const { return own; }
   __device__ void relax(unsigned misses) const {
     __nanosleep(misses < 32 ? 32u : misses < 64 ? 256u : misses < long_wait_misses ? 1000u : 4000u);
@@ -290,6 +293,17 @@ struct CudaMachine {
     __builtin_unreachable();
   }
   [[noreturn]] __device__ void leave_run(Control&, std::uint32_t) const { leave(); }
+
+ private:
+  struct OwnScope {
+    std::uint64_t word;
+    ScopeTable* table;
+  };
+  /// Only kernels of stages with scopes have it.
+  __device__ OwnScope& own_scope() const {
+    __shared__ OwnScope scopes[1024];
+    return scopes[thread_in_block()];
+  }
 };
 static_assert(Machine<CudaMachine>);
 

@@ -119,6 +119,8 @@ struct FiberMachine : AllAtHome<FiberMachine> {
   HIWAY_DEVICE unsigned thread_count() const { return block_count() * block_threads(); }
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE unsigned block_count() const { return simt::lane_id().blocks; }
 
+  HIWAY_NO_SPACE_CHECK HIWAY_DEVICE LaneScope scope() const { return simt::lane_scope(); }
+  HIWAY_NO_SPACE_CHECK HIWAY_DEVICE void set_scope(LaneScope scope) const { simt::set_lane_scope(scope); }
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE unsigned& misses(unsigned&) const { return simt::lane_misses(); }
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE void relax(unsigned misses) const { simt::wait(misses); }
   HIWAY_DEVICE std::uint64_t now_ns() const { return ThreadMachine{}.now_ns(); }

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "hiway/machine/machine.hpp"
+
 namespace hiway::simt {
 
 /// Where a lane stands in its launch (CUDA's words).
@@ -52,6 +54,9 @@ std::uint64_t meet(WarpOperation operation, std::uint32_t mask, std::uint64_t va
 void set_lane_mark(std::uint32_t mark) noexcept;
 /// Likewise: gets in a row that brought nothing. 0 at launch.
 [[nodiscard]] unsigned& lane_misses() noexcept;
+/// Likewise: the scope of its task; none at launch.
+[[nodiscard]] LaneScope lane_scope() noexcept;
+void set_lane_scope(LaneScope scope) noexcept;
 /// Counts one more Unwind thrown because the run aborts. Returns how many that makes since launch.
 unsigned count_lane_unwind() noexcept;
 /// The warp's lanes that were launched and have not exited.

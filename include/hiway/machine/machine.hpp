@@ -46,6 +46,14 @@ HIWAY_DEVICE inline void by_one_lane(Machine m, Update&& update) {
 }
 
 struct Control;
+struct ScopeTable;
+
+/// What a lane or thread has of the task that it works on (scope/word.hpp). A task of no scope has word 0.
+struct LaneScope {
+  std::uint64_t word;
+  ScopeTable* table;
+  std::uint32_t run;  ///< of a CPU thread, which may keep it beyond the run
+};
 
 /// Thrown out of a waiting call, through stage code, when the run aborts. Stage code must not catch it.
 struct Unwind : Aborted {
@@ -162,6 +170,9 @@ template <class M>
 concept Waits = requires(M const m, unsigned misses, unsigned& own) {
   // Lets others run, longer after more misses; 0: the first miss since something came.
   m.relax(misses);
+  // Of the lane's or thread's own task.
+  { m.scope() } -> std::same_as<LaneScope>;
+  m.set_scope(LaneScope{});
   // A clock that never goes back.
   { m.now_ns() } -> std::same_as<std::uint64_t>;
   // Where a get counts its misses in a row. A thread or emulated lane keeps the count itself: a handle that is made

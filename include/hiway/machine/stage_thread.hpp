@@ -24,6 +24,8 @@ struct NoRole {
   static constexpr bool takes_staged = false;
   /// Calls open ends while no run is under way; such a call is refused.
   static constexpr bool outlives_runs = false;
+  /// Its tasks give values of scopes back to the host's counts (scope/word.hpp); other machines' tasks mail them.
+  static constexpr bool counts_scopes = false;
   /// Offers items (inlet/offer.hpp), also while another thread closes the inlet.
   static constexpr bool offers_items = false;
 };
@@ -38,6 +40,7 @@ struct StageThread : ThreadMachine {
     static constexpr bool stages_puts = true;
     static constexpr bool takes_staged = true;
     static constexpr bool outlives_runs = true;
+    static constexpr bool counts_scopes = true;
     static constexpr bool offers_items = true;
   };
 };

@@ -25,6 +25,7 @@ struct ThreadContext {
   Control const* run = nullptr;  ///< its stage's run
   std::uint32_t stage = 0;       ///< its stage's number
   Bell* bell = nullptr;          ///< ends a nap
+  LaneScope scope{};             ///< of the task that it works on
   unsigned unwinds = 0;          ///< Unwinds thrown out of calls of its run
 };
 namespace detail {
@@ -212,6 +213,8 @@ struct ThreadMachine : AllAtHome<ThreadMachine> {
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE unsigned thread_count() const { return this_thread_context().threads; }
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE unsigned block_count() const { return this_thread_context().threads; }
 
+  HIWAY_NO_SPACE_CHECK HIWAY_DEVICE LaneScope scope() const { return this_thread_context().scope; }
+  HIWAY_NO_SPACE_CHECK HIWAY_DEVICE void set_scope(LaneScope scope) const { this_thread_context().scope = scope; }
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE unsigned& misses(unsigned&) const { return this_thread_context().misses; }
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE void relax(unsigned misses) const { relax_thread(misses); }
   HIWAY_NO_SPACE_CHECK HIWAY_DEVICE std::uint64_t now_ns() const {

@@ -14,6 +14,7 @@
 #include "hiway/outlet/tasks.hpp"
 #include "hiway/outlet/team.hpp"
 #include "hiway/outlet/view.hpp"
+#include "hiway/scope/task.hpp"
 
 namespace hiway {
 
@@ -23,7 +24,10 @@ class AnyOutlet {
   /// Ends the tasks of `tasks` items that were got. *Errors*: ending more than were got ends the run
   /// (end_task_too_many).
   void end_task_h(std::size_t tasks = 1) const {
-    on_this_thread([&](auto m) { detail::end_own_tasks(m, view_, tasks); });
+    on_this_thread([&](auto m) {
+      end_scope(m);
+      detail::end_own_tasks(m, view_, tasks);
+    });
   }
   HIWAY_DEVICE void end_task_d() const {
     on_this_device([&](auto m) { end_one(m); });
@@ -88,7 +92,7 @@ class AnyOutlet {
 
  protected:
   AnyOutlet() = default;
-  HIWAY_DEVICE explicit AnyOutlet(OutletView const& view) : view_(view) {}
+  HIWAY_DEVICE explicit AnyOutlet(OutletView const& view, bool scoped) : view_(view), scoped_(scoped) {}
   template <class Machine>
   HIWAY_DEVICE bool ended_with(Machine m) const {
     return detail::tunnel_ended(m, view_);
@@ -106,10 +110,17 @@ class AnyOutlet {
   OutletView view_{};
   mutable unsigned misses_ = 0;     // where the machine keeps no count
   mutable std::uint32_t next_ = 0;  // TagReader::next
+  bool scoped_ = false;             // known at compile time where stages get their ends
 
  private:
+  /// Of the one task that a stage with scopes works on.
+  template <class Machine>
+  HIWAY_DEVICE void end_scope(Machine m) const {
+    if (scoped_) detail::end_scope_task(m, view_);
+  }
   HIWAY_NO_SPACE_CHECK template <class Machine>
   HIWAY_PART_OF_CALLER HIWAY_DEVICE void end_one(Machine m) const {
+    end_scope(m);
     if constexpr (RoleOf<Machine>::keeps_hand) {
       detail::end_own_tasks(m, view_, 1);
     } else {
@@ -118,6 +129,7 @@ class AnyOutlet {
   }
   template <class Machine>
   HIWAY_PART_OF_CALLER HIWAY_DEVICE void end_several(Machine m, std::size_t tasks) const {
+    if (tasks != 0) end_scope(m);
     detail::end_several_tasks(m, view_, detail::together(m, view_), tasks);
   }
   template <class Team>
@@ -219,11 +231,12 @@ class TeamOutlet : public AnyOutlet {
 
  protected:
   TeamOutlet() = default;
-  HIWAY_DEVICE explicit TeamOutlet(OutletView const& view) : AnyOutlet(view) {}
+  HIWAY_DEVICE explicit TeamOutlet(OutletView const& view, bool scoped) : AnyOutlet(view, scoped) {}
 
  private:
   HIWAY_NO_SPACE_CHECK template <class Team, class Body>
   HIWAY_DEVICE void for_each_together(Team team, Body&& body) const {
+    detail::refuse_if_scoped(team.m, view_, scoped_);
     if constexpr (stays_in_slot<T>) {
       auto const work = [&](std::byte const* slot) { body(item_in<T>(slot)); };
       while (detail::await_together(team, view_, work)) detail::end_task_together(team, view_);
@@ -238,6 +251,7 @@ class TeamOutlet : public AnyOutlet {
   }
   template <class Team>
   HIWAY_DEVICE bool get_together(Team team, T& item) const {
+    detail::refuse_if_scoped(team.m, view_, scoped_);
     bool const got = detail::work_together(team, view_, [&](std::byte const* slot) {
                        detail::copy_together(team, item, item_in<T>(slot));
                      }) == detail::Found::item;
@@ -246,11 +260,13 @@ class TeamOutlet : public AnyOutlet {
   }
   template <class Team>
   HIWAY_DEVICE bool next_together(Team team, T& item) const {
+    detail::refuse_if_scoped(team.m, view_, scoped_);
     return detail::await_together(team, view_,
                                   [&](std::byte const* slot) { detail::copy_together(team, item, item_in<T>(slot)); });
   }
   HIWAY_NO_SPACE_CHECK template <class Team>
   HIWAY_DEVICE detail::Claimed get_span_together(Team team, std::span<T> items) const {
+    detail::refuse_if_scoped(team.m, view_, scoped_);
     if constexpr (RoleOf<decltype(team.m)>::keeps_hand) {
       if (view_.ports->hand != nullptr) {
         detail::Claimed c{};

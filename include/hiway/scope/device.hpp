@@ -1,0 +1,122 @@
+// What a device's tasks do with the values of their scopes (word.hpp).
+#pragma once
+#include <cstdint>
+
+#include "hiway/fault.hpp"
+#include "hiway/inlet/view.hpp"
+#include "hiway/machine/machine.hpp"
+#include "hiway/scope/mail.hpp"
+#include "hiway/scope/table.hpp"
+
+namespace hiway::detail {
+
+HIWAY_DEVICE constexpr std::uint64_t counted_in(std::uint64_t pot) { return pot & pot_count_mask; }
+HIWAY_DEVICE constexpr std::uint64_t value_in(std::uint64_t pot) { return pot >> pot_value_shift; }
+
+/// Counts the task and `items` items that it puts in the pot, and leaves some of its value there, in one step (S2).
+template <class Machine>
+HIWAY_DEVICE inline void become_counted(Machine m, LaneScope& task, std::uint64_t items) {
+  Word<std::uint64_t>& pot = task.table->pots[scope_place(task.word)].pot;
+  std::uint64_t const own = scope_value(task.word);
+  std::uint64_t seen = m.load(pot, Order::relaxed);
+  std::uint64_t left = 0;
+  do {
+    std::uint64_t const most = value_in(seen) < pot_is_full ? value_to_pot : 1;
+    left = own < most ? own : most;
+  } while (!m.compare_exchange(pot, seen, seen + left * one_of_pot + items + 1, Order::acq_rel));
+  task.word = with_value(task.word, own - left) | scope_is_counted;
+}
+
+/// Takes `value` out of the pot for an item that leaves the device; the task is counted. False if too little would be
+/// left (S2).
+template <class Machine>
+[[nodiscard]] HIWAY_DEVICE inline bool take_from_pot(Machine m, LaneScope const& task, std::uint64_t value) {
+  Word<std::uint64_t>& pot = task.table->pots[scope_place(task.word)].pot;
+  std::uint64_t seen = m.load(pot, Order::relaxed);
+  do {
+    if (value_in(seen) <= value) return false;
+  } while (!m.compare_exchange(pot, seen, seen - value * one_of_pot, Order::acq_rel));
+  return true;
+}
+
+/// Takes `value` of the task's own for an item that leaves the device, or else of the pot's. A task that is not counted
+/// keeps at least 1 (S5).
+template <class Machine>
+[[nodiscard]] HIWAY_DEVICE inline bool take_to_leave(Machine m, LaneScope& task, std::uint64_t value) {
+  std::uint64_t const own = scope_value(task.word);
+  if (own > value || (own == value && is_counted(task.word))) {
+    task.word = with_value(task.word, own - value);
+    return true;
+  }
+  if (!is_counted(task.word)) become_counted(m, task, 0);
+  return take_from_pot(m, task, value);
+}
+
+/// What an item gets that leaves the device.
+HIWAY_DEVICE constexpr std::uint64_t value_to_leave(ScopeRoad road) {
+  return road == ScopeRoad::to_host ? 1 : value_between_devices;
+}
+
+/// The word of an item that the task puts. *Errors*: scope_exhausted.
+template <class Machine>
+HIWAY_DEVICE inline std::uint64_t share_at_device(Machine m, InletView const& v, LaneScope& task) {
+  std::uint32_t const place = scope_place(task.word);
+  if (v.scope_road == ScopeRoad::here) {
+    if (is_counted(task.word)) {
+      m.fetch_add(task.table->pots[place].pot, std::uint64_t{1}, Order::acq_rel);
+    } else {
+      become_counted(m, task, 1);
+    }
+    return scope_word(place, 0);
+  }
+  std::uint64_t const value = value_to_leave(v.scope_road);
+  if (!take_to_leave(m, task, value)) raise(m, *v.control, FaultKind::scope_exhausted, v.stage, v.tunnel, 0);
+  return scope_word(place, value);
+}
+
+/// Takes back the word of an item that was not put.
+template <class Machine>
+HIWAY_DEVICE inline void take_back_at_device(Machine m, LaneScope& task, std::uint64_t item) {
+  if (scope_value(item) == 0) {
+    m.fetch_add(task.table->pots[scope_place(item)].pot, ~std::uint64_t{0}, Order::acq_rel);
+  } else {
+    task.word = with_value(task.word, scope_value(task.word) + scope_value(item));
+  }
+}
+
+/// One counted task fewer; the value of the pot if it was the last (S3).
+template <class Machine>
+[[nodiscard]] HIWAY_DEVICE inline std::uint64_t leave_pot(Machine m, Word<std::uint64_t>& pot) {
+  std::uint64_t seen = m.fetch_add(pot, ~std::uint64_t{0}, Order::acq_rel) - 1;
+  while (counted_in(seen) == 0 && seen != 0) {
+    if (m.compare_exchange(pot, seen, std::uint64_t{0}, Order::acq_rel)) return value_in(seen);
+  }
+  return 0;
+}
+
+/// The end of the task.
+template <class Machine>
+HIWAY_DEVICE inline void end_at_device(Machine m, LaneScope const& task) {
+  std::uint32_t const place = scope_place(task.word);
+  std::uint64_t value = scope_value(task.word);
+  if (is_counted(task.word)) value += leave_pot(m, task.table->pots[place].pot);
+  if (value != 0) mail_value(m, *task.table, place, value);
+}
+
+/// The word of the task's result. A counted task hands its count over at its own device; else it puts, and ends.
+/// *Errors*: scope_exhausted.
+template <class Machine>
+HIWAY_DEVICE inline std::uint64_t result_at_device(Machine m, InletView const& v, LaneScope& task) {
+  if (!is_counted(task.word)) return task.word;
+  std::uint32_t const place = scope_place(task.word);
+  std::uint64_t const own = scope_value(task.word);
+  if (v.scope_road == ScopeRoad::here) {
+    if (own != 0) m.fetch_add(task.table->pots[place].pot, own * one_of_pot, Order::acq_rel);
+    return scope_word(place, 0);
+  }
+  std::uint64_t const item = share_at_device(m, v, task);
+  end_at_device(m, task);
+  return item;
+}
+
+}  // namespace hiway::detail

@@ -1,0 +1,100 @@
+// Scopes and Scope: how a program opens a scope, puts for it, and hears of its end. The rules stand in word.hpp.
+#pragma once
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "hiway/config.hpp"
+#include "hiway/durations.hpp"
+#include "hiway/error.hpp"
+#include "hiway/scope/table.hpp"
+
+namespace hiway {
+
+struct ScopesAccess;
+
+/// The error of a scope: the message of fail_scope_h or fail_scope_d.
+struct ScopeFailed : Error {
+  using Error::Error;
+};
+
+namespace detail {
+class OpenScope;
+struct ScopeState;
+}  // namespace detail
+
+/// A part of a run's work. Copies are the same scope; when the last one goes, it is closed. *Threads*: any.
+class Scope {
+ public:
+  Scope() = default;
+
+  /// Nothing more is put for it from outside. Calling it again does nothing.
+  void close_h();
+  /// *Waits* until every task of it has ended; close it first. *Throws* its error: ScopeFailed, or Aborted if the run
+  /// has failed, with the run's error nested.
+  void wait() const;
+  /// *Waits* at most this long; true when it has ended (call wait() for its outcome).
+  template <class Rep, class Period>
+  [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> duration) const {
+    return wait_at_most(at_most_for_ever(duration));
+  }
+  /// Calls `f()`, or `f(std::exception_ptr)` with its error or null, once, when it has ended: on the thread of the
+  /// library's that finds that, or at once on this one if it has ended. `f` must be short, and neither wait nor throw.
+  template <class F>
+  void then(F f) const {
+    if constexpr (std::invocable<F&, std::exception_ptr>) {
+      call_then(std::move(f));
+    } else {
+      call_then([f = std::move(f)](std::exception_ptr const&) mutable { f(); });
+    }
+  }
+  /// Its place: scope_index() of its tasks. Another scope may have it later.
+  [[nodiscard]] std::uint32_t index() const;
+
+ private:
+  friend class Scopes;
+  friend std::uint64_t detail::word_from_outside(Scope const& scope, InletView const& inlet);
+  explicit Scope(std::shared_ptr<detail::OpenScope> open) : open_(std::move(open)) {}
+  [[nodiscard]] bool wait_at_most(std::chrono::nanoseconds duration) const;
+  void call_then(std::function<void(std::exception_ptr)> f) const;
+
+  std::shared_ptr<detail::OpenScope> open_;
+};
+
+/// A pipeline's scopes of one kind, made by Pipeline::create_scopes. *Threads*: any.
+class Scopes final : private ScopeEnds {
+ public:
+  struct Places;  // lib/scope/places.hpp
+
+  Scopes(std::string name, ScopesConfig config);
+  ~Scopes();
+  Scopes(Scopes const&) = delete;
+  Scopes& operator=(Scopes const&) = delete;
+
+  [[nodiscard]] std::string const& name() const;
+  [[nodiscard]] std::size_t most_open() const;
+
+  /// Opens a scope. *Waits* while `most_open` are open. *Throws* Aborted when no run is under way, or it has failed.
+  [[nodiscard]] Scope open_h();
+  /// The same, but does not wait: none if `most_open` are open.
+  [[nodiscard]] std::optional<Scope> try_open_h();
+
+ private:
+  friend struct ScopesAccess;
+  friend class Scope;
+  friend class detail::OpenScope;
+  friend std::uint64_t detail::word_from_outside(Scope const& scope, InletView const& inlet);
+  void end_scope(std::uint32_t place) noexcept override;
+  void fail_scope(std::uint32_t place, char const* message) noexcept override;
+
+  std::unique_ptr<Places> places_;
+};
+
+}  // namespace hiway

@@ -1,0 +1,87 @@
+// The words of a pipeline's scopes at one home, as tasks there use them.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "hiway/fault.hpp"
+#include "hiway/machine/machine.hpp"
+#include "hiway/ring/tagged_slot.hpp"
+#include "hiway/scope/word.hpp"
+
+namespace hiway {
+
+/// Of one scope at the host, in a cache line of its own.
+struct alignas(64) ScopeCount {
+  Word<std::uint64_t> outstanding{0};
+};
+
+/// Of one scope at a device.
+struct alignas(64) ScopePot {
+  Word<std::uint64_t> pot{0};
+};
+
+/// Ends scopes, at the host. Implemented by Scopes.
+class ScopeEnds {
+ public:
+  /// Nothing of the scope is anywhere any more.
+  virtual void end_scope(std::uint32_t place) noexcept = 0;
+  /// A task has failed it; the first message stays.
+  virtual void fail_scope(std::uint32_t place, char const* message) noexcept = 0;
+
+ protected:
+  ~ScopeEnds() = default;
+};
+
+/// What a device tells the host of a scope.
+struct ScopeLetter {
+  std::uint32_t place = 0;
+  std::uint32_t value_low = 0;  ///< 12 bytes: a slot has no room for padding
+  std::uint32_t value_high = 0;
+};
+static_assert(sizeof(ScopeLetter) == TaggedSlot::most_bytes);
+/// In the value of a letter: the scope has failed, too.
+inline constexpr std::uint64_t letter_of_failure = std::uint64_t{1} << 63;
+
+/// The message of a letter of failure.
+struct ScopeText {
+  char text[128];
+};
+
+/// Letters from one device to the host: slots with tags at the host, which lanes of the device write across, each by a
+/// ticket. The reader publishes how many it has read.
+struct ScopeMail {
+  static constexpr std::uint32_t slot_count = 1024;
+  TaggedSlot* slots = nullptr;                       ///< at the host, tags 0 at the start
+  ScopeText* texts = nullptr;                        ///< at the host, one for each slot
+  Word<std::uint64_t>* read = nullptr;               ///< at the host
+  alignas(128) Word<std::uint64_t> tickets{0};       ///< at the device
+  alignas(128) Word<std::uint64_t> seen_as_read{0};  ///< a value that `read` has had
+
+  HIWAY_DEVICE static std::uint32_t tag_of(std::uint64_t ticket) {
+    return static_cast<std::uint32_t>(ticket / slot_count) + 1u;
+  }
+  HIWAY_DEVICE TaggedSlot& slot(std::uint64_t ticket) const { return slots[ticket % slot_count]; }
+  HIWAY_DEVICE ScopeText& text(std::uint64_t ticket) const { return texts[ticket % slot_count]; }
+};
+
+/// A pipeline's scopes of one kind, at one home; `counts` and `ends` at the host, the rest at a device.
+struct ScopeTable {
+  ScopeCount* counts = nullptr;
+  Word<std::uint32_t> run{0};  ///< the number of the run; at the host
+  ScopeEnds* ends = nullptr;
+  ScopePot* pots = nullptr;
+  Control* control = nullptr;
+  ScopeMail mail{};
+};
+
+class Scope;
+struct InletView;
+namespace detail {
+/// The word of an item that is put for `scope` from outside. *Throws* Error.
+[[nodiscard]] std::uint64_t word_from_outside(Scope const& scope, InletView const& inlet);
+}  // namespace detail
+
+/// Where the items of a tunnel go, seen from its writers.
+enum class ScopeRoad : std::uint8_t { here, to_host, to_device };
+
+}  // namespace hiway

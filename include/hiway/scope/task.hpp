@@ -1,0 +1,124 @@
+// The scope of the task that a lane or thread works on: what it begins with, hands to its items, and gives back.
+#pragma once
+#include <cstdint>
+
+#include "hiway/fault.hpp"
+#include "hiway/machine/on_this_device.hpp"
+#include "hiway/machine/stage_thread.hpp"
+#include "hiway/scope/device.hpp"
+#include "hiway/scope/host.hpp"
+#include "hiway/scope/table.hpp"
+
+namespace hiway::detail {
+
+/// Whether the lane's task has a scope of the view's kind. A CPU thread of the user's own may have one left of a run
+/// that has failed.
+template <class Machine, class View>
+HIWAY_DEVICE inline bool has_scope(Machine m, View const& v) {
+  LaneScope const task = m.scope();
+  if (task.word == 0 || task.table != v.scopes) return false;
+  if constexpr (RoleOf<Machine>::counts_scopes) return task.run == m.load(v.scopes->run, Order::relaxed);
+  return true;
+}
+
+/// The lane works on an item with this word from now on. A counted item has no value of its own.
+template <class Machine, class View>
+HIWAY_DEVICE inline void begin_scope_task(Machine m, View const& v, std::uint64_t word) {
+  std::uint32_t run = 0;
+  if constexpr (RoleOf<Machine>::counts_scopes) {
+    run = m.load(v.scopes->run, Order::relaxed);
+  } else {
+    if (scope_value(word) == 0) word |= scope_is_counted;
+  }
+  m.set_scope({word, v.scopes, run});
+}
+
+/// The word of an item that the lane puts. *Errors*: put_without_scope.
+template <class Machine>
+HIWAY_DEVICE inline std::uint64_t share_scope(Machine m, InletView const& v) {
+  if (!has_scope(m, v)) raise(m, *v.control, FaultKind::put_without_scope, v.stage, v.tunnel, 0);
+  LaneScope task = m.scope();
+  std::uint64_t item;
+  if constexpr (RoleOf<Machine>::counts_scopes) {
+    item = share_at_host(m, task, v.scope_road);
+  } else {
+    item = share_at_device(m, v, task);
+  }
+  m.set_scope(task);
+  return item;
+}
+
+/// Takes back the word of an item that was not put.
+template <class Machine>
+HIWAY_DEVICE inline void take_scope_back(Machine m, std::uint64_t item) {
+  LaneScope task = m.scope();
+  if constexpr (RoleOf<Machine>::counts_scopes) {
+    take_back_at_host(m, task, item);
+  } else {
+    take_back_at_device(m, task, item);
+  }
+  m.set_scope(task);
+}
+
+/// The word of a task's result, which is its last put: the task has ended (S5). *Errors*: scope_exhausted.
+template <class Machine>
+HIWAY_DEVICE inline std::uint64_t hand_scope_on(Machine m, InletView const& v) {
+  LaneScope task = m.scope();
+  m.set_scope({});
+  if constexpr (RoleOf<Machine>::counts_scopes) {
+    return result_at_host(m, task, v.scope_road);
+  } else {
+    return result_at_device(m, v, task);
+  }
+}
+
+/// The lane's task, if it has a scope, has ended.
+template <class Machine, class View>
+HIWAY_DEVICE inline void end_scope_task(Machine m, View const& v) {
+  if (!has_scope(m, v)) return;
+  LaneScope const task = m.scope();
+  m.set_scope({});
+  if constexpr (RoleOf<Machine>::counts_scopes) {
+    end_at_host(m, task);
+  } else {
+    end_at_device(m, task);
+  }
+}
+
+/// Implements fail_scope_h and fail_scope_d.
+template <class Machine>
+HIWAY_DEVICE inline void fail_scope_of_task(Machine m, char const* message) {
+  LaneScope task = m.scope();
+  if (task.word == 0) return;
+  if constexpr (RoleOf<Machine>::counts_scopes) {
+    task.table->ends->fail_scope(scope_place(task.word), message);
+  } else {
+    if (!take_to_leave(m, task, 1))
+      raise(m, *task.table->control, FaultKind::scope_exhausted, no_id, no_id, 0);
+    m.set_scope(task);
+    mail_failure(m, *task.table, scope_place(task.word), message);
+  }
+}
+
+}  // namespace hiway::detail
+
+namespace hiway {
+
+/// In a stage: the place of its task's scope, 0 to most_open - 1, for data of the scope's own. 0 if it has none.
+[[nodiscard]] HIWAY_DEVICE inline std::uint32_t scope_index() {
+  return anywhere([](auto m) { return detail::scope_place(m.scope().word); });
+}
+
+/// In a stage: the scope of its task ends with an error that says `message`, once all its tasks have ended; the run goes
+/// on. The first message counts. Without a scope it does nothing.
+inline void fail_scope_h(char const* message) {
+  on_this_thread([&](auto m) { detail::fail_scope_of_task(m, message); });
+}
+HIWAY_DEVICE inline void fail_scope_d(char const* message) {
+  on_this_device([&](auto m) { detail::fail_scope_of_task(m, message); });
+}
+HIWAY_DEVICE inline void fail_scope(char const* message) {
+  anywhere([&](auto m) { detail::fail_scope_of_task(m, message); });
+}
+
+}  // namespace hiway

@@ -1,0 +1,366 @@
+// Scopes: the end of a part of a run's work.
+#include <gmock/gmock.h>
+
+#include <array>
+#include <atomic>
+#include <future>
+#include <thread>
+#include <vector>
+
+#include "hiway/pipeline.hpp"
+#include "tests/device.hpp"
+
+namespace {
+
+using namespace hiway;
+using hiway_tests::bounded;
+using hiway_tests::text_of_error;
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+
+GpuStageOptions const small_grid{.blocks = 2, .threads_per_block = 64};
+
+struct Twice {
+  HIWAY_DEVICE long operator()(int const& x) const { return 2L * x; }
+};
+struct TwiceByPuts {
+  HIWAY_DEVICE void operator()(int const& x, Inlet<long> out) const {
+    out.put(x);
+    out.put(x);
+  }
+};
+struct TwiceInALoop {
+  HIWAY_DEVICE void operator()(Outlet<int> in, Inlet<long> out) const {
+    int x = 0;
+    while (in.next(x)) {
+      out.put(2L * x);
+      in.end_task();
+    }
+  }
+};
+struct Pass {
+  HIWAY_DEVICE void operator()(Outlet<int> in, Inlet<long> out) const {
+    in.for_each([&](int const& x) {
+      while (!out.try_put(2L * x)) {
+      }
+    });
+  }
+};
+
+/// open inlet -> GPU stage -> CPU stage that sums, and counts tasks under way for each place.
+template <class Work>
+struct ThereAndBack {
+  explicit ThereAndBack(Work work, ScopesConfig config = {}, std::size_t capacity = 64) : pipe(bounded()) {
+    scopes = &pipe.create_scopes("jobs", config);
+    auto& there = pipe.create_tunnel<int>("there", Direction::cpu_to_gpu,
+                                          {.capacity_items = capacity, .scopes = scopes});
+    auto& back = pipe.create_tunnel<long>("back", Direction::gpu_to_cpu,
+                                          {.capacity_items = capacity, .scopes = scopes});
+    in = there.open_inlet();
+    sums = std::vector<std::atomic<long>>(config.most_open);
+    pipe.add_gpu_stage("work", work, from(there), into(back), small_grid);
+    pipe.add_cpu_stage("sum", [this](long const& x) { sums[scope_index()] += x; }, from(back), {.threads = 2});
+  }
+  long take_sum(Scope const& scope) { return sums[scope.index()].exchange(0); }
+
+  Pipeline pipe;
+  Scopes* scopes;
+  Inlet<int> in;
+  std::vector<std::atomic<long>> sums;
+};
+
+template <class Work>
+void expect_sums(Work work, int n, ScopesConfig config = {}, std::size_t capacity = 64) {
+  ThereAndBack<Work> p(work, config, capacity);
+  p.pipe.start();
+  for (int i = 1; i <= n; ++i) {
+    Scope job = p.scopes->open_h();
+    for (int k = 0; k < i % 5; ++k) p.in.put_h(i, job);
+    job.close_h();
+    job.wait();
+    ASSERT_EQ(p.take_sum(job), 2L * i * (i % 5)) << i;
+  }
+  p.in.close_h();
+  p.pipe.wait();
+}
+
+TEST(Scopes, EndWithTheLastTaskOfAValueStage) {
+  HIWAY_NEEDS_DEVICE();
+  expect_sums(Twice{}, 50);
+}
+TEST(Scopes, EndWithTheLastTaskOfAnItemStage) {
+  HIWAY_NEEDS_DEVICE();
+  expect_sums(TwiceByPuts{}, 50);
+}
+TEST(Scopes, EndWithTheLastTaskOfALoopStage) {
+  HIWAY_NEEDS_DEVICE();
+  expect_sums(TwiceInALoop{}, 50);
+  expect_sums(Pass{}, 50, {}, 2);
+}
+
+TEST(Scopes, NoneIsOpenBeyondTheMost) {
+  HIWAY_NEEDS_DEVICE();
+  ThereAndBack<Twice> p(Twice{}, {.most_open = 2});
+  p.pipe.start();
+  Scope a = p.scopes->open_h();
+  Scope b = p.scopes->open_h();
+  EXPECT_FALSE(p.scopes->try_open_h().has_value());
+  std::future<Scope> third = std::async(std::launch::async, [&] { return p.scopes->open_h(); });
+  EXPECT_EQ(third.wait_for(50ms), std::future_status::timeout);
+  a.close_h();
+  a.wait();
+  third.get().close_h();
+  b.close_h();
+  p.in.close_h();
+  p.pipe.wait();
+}
+
+/// Puts the numbers below its own, until 0: 2^n tasks.
+struct Halves {
+  HIWAY_DEVICE void operator()(int const& n, Inlet<int> again, Inlet<long> out) const {
+    out.put(1);
+    for (int i = 0; i < n; ++i) again.put(i);
+  }
+};
+struct Tree {
+  explicit Tree(std::size_t most_open, WhenFull when_full = WhenFull::automatic) : pipe(bounded()) {
+    scopes = &pipe.create_scopes("trees", {.most_open = most_open});
+    auto& roots = pipe.create_tunnel<int>("roots", Direction::cpu_to_gpu, {.capacity_items = 64, .scopes = scopes});
+    auto& again = pipe.create_tunnel<int>(
+        "again", Direction::gpu_to_gpu,
+        {.capacity_items = 256, .when_full = when_full, .spill_items = 1 << 20, .scopes = scopes});
+    auto& back = pipe.create_tunnel<long>("back", Direction::gpu_to_cpu, {.capacity_items = 256, .scopes = scopes});
+    in = roots.open_inlet();
+    sums = std::vector<std::atomic<long>>(most_open);
+    pipe.add_gpu_stage("halves", Halves{}, from(roots, again), into(again, back), small_grid);
+    pipe.add_cpu_stage("sum", [this](long const& x) { sums[scope_index()] += x; }, from(back), {.threads = 2});
+  }
+  Pipeline pipe;
+  Scopes* scopes;
+  Inlet<int> in;
+  std::vector<std::atomic<long>> sums;
+};
+
+TEST(Scopes, EndAfterARecursionOnTheDevice) {
+  HIWAY_NEEDS_DEVICE();
+  Tree tree(8);
+  std::atomic<int> ended{0};
+  std::atomic<int> wrong{0};
+  tree.pipe.start();
+  int const jobs = 200;
+  for (int i = 0; i < jobs; ++i) {
+    Scope job = tree.scopes->open_h();
+    long expected = 0;
+    for (int k = 0; k < 1 + i % 3; ++k) {
+      int const n = (i + k) % 9;
+      tree.in.put_h(n, job);
+      expected += 1L << n;
+    }
+    std::uint32_t const at = job.index();
+    job.then([&, at, expected] {
+      if (tree.sums[at].exchange(0) != expected) ++wrong;
+      ++ended;
+    });
+  }
+  tree.in.close_h();
+  tree.pipe.wait();
+  EXPECT_EQ(ended, jobs);
+  EXPECT_EQ(wrong, 0);
+}
+
+struct Count {
+  unsigned* seen;
+  HIWAY_DEVICE void operator()(int const&) const {
+#if defined(__CUDA_ARCH__)
+    atomicAdd(seen + scope_index(), 1u);
+#else
+    std::atomic_ref<unsigned>(seen[scope_index()]).fetch_add(1);
+#endif
+  }
+};
+
+TEST(Scopes, EndAtTheDevice) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  Scopes& jobs = pipe.create_scopes("jobs", {.most_open = 4});
+  auto& there = pipe.create_tunnel<int>("there", Direction::cpu_to_gpu, {.capacity_items = 64, .scopes = &jobs});
+  std::vector<unsigned> const zeros(4);
+  auto& seen = pipe.create_buffer<unsigned>(std::span<unsigned const>(zeros));
+  pipe.add_gpu_stage("count", Count{seen.view().data}, from(there), small_grid);
+  Inlet<int> in = there.open_inlet();
+  pipe.start();
+  std::vector<unsigned> expected(4);
+  for (int i = 0; i < 3000; ++i) {
+    Scope job = jobs.open_h();
+    ++expected[job.index()];
+    in.put_h(i, job);
+  }
+  in.close_h();
+  pipe.wait();
+  std::vector<unsigned> got(4);
+  seen.copy_out(std::span<unsigned>(got));
+  EXPECT_EQ(got, expected);
+}
+
+TEST(Scopes, EndBetweenCpuThreads) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  Scopes& jobs = pipe.create_scopes("jobs", {.most_open = 16});
+  auto& first = pipe.create_tunnel<int>("first", Direction::cpu_to_cpu, {.capacity_items = 64, .scopes = &jobs});
+  auto& second = pipe.create_tunnel<int>("second", Direction::cpu_to_cpu, {.capacity_items = 64, .scopes = &jobs});
+  std::array<std::atomic<int>, 16> got{};
+  std::atomic<int> wrong{0};
+  pipe.add_cpu_stage(
+      "source",
+      [&](Inlet<int> out) {
+        for (int i = 0; i < 2000; ++i) {
+          Scope job = jobs.open_h();
+          job.then([&, at = job.index(), expected = 3 * (i % 4)] {
+            if (got[at].exchange(0) != expected) ++wrong;
+          });
+          for (int k = 0; k < i % 4; ++k) out.put_h(k, job);
+        }
+      },
+      into(first));
+  pipe.add_cpu_stage(
+      "thrice",
+      [](int const& x, Inlet<int> out) {
+        std::array const all{x, x, x};
+        out.put_h(all);
+      },
+      from(first), into(second), {.threads = 2});
+  pipe.add_cpu_stage("count", [&](int const&) { ++got[scope_index()]; }, from(second), {.threads = 2});
+  pipe.run();
+  EXPECT_EQ(wrong, 0);
+}
+
+struct FailsSome {
+  HIWAY_DEVICE long operator()(int const& x) const {
+    if (x % 3 == 0) fail_scope("no threes");
+    return x;
+  }
+};
+
+TEST(Scopes, FailAlone) {
+  HIWAY_NEEDS_DEVICE();
+  ThereAndBack<FailsSome> p(FailsSome{});
+  p.pipe.start();
+  for (int i = 1; i < 30; ++i) {
+    Scope job = p.scopes->open_h();
+    p.in.put_h(i, job);
+    job.close_h();
+    if (i % 3 == 0) {
+      EXPECT_EQ(text_of_error<ScopeFailed>([&] { job.wait(); }), "no threes");
+    } else {
+      EXPECT_NO_THROW(job.wait()) << i;
+    }
+  }
+  p.in.close_h();
+  p.pipe.wait();
+}
+
+TEST(Scopes, EndWithTheErrorOfTheirRun) {
+  HIWAY_NEEDS_DEVICE();
+  ThereAndBack<Twice> p(Twice{});
+  for (int run = 0; run < 3; ++run) {
+    p.pipe.start();
+    Scope job = p.scopes->open_h();
+    p.in.put_h(1, job);
+    p.pipe.abort();
+    EXPECT_THAT(text_of_error<Error>([&] { job.wait(); }), HasSubstr("the scope's run has failed"));
+    EXPECT_THAT(text_of_error<Error>([&] { p.pipe.wait(); }), HasSubstr("abort"));
+    EXPECT_THAT(text_of_error<Error>([&] { (void)p.scopes->open_h(); }), HasSubstr("no run is under way"));
+    EXPECT_THAT(text_of_error<Error>([&] { p.in.put_h(1, job); }), HasSubstr("closed"));
+  }
+  p.pipe.start();
+  Scope job = p.scopes->open_h();
+  p.in.put_h(21, job);
+  job.close_h();
+  job.wait();
+  EXPECT_EQ(p.take_sum(job), 42);
+  p.in.close_h();
+  p.pipe.wait();
+}
+
+TEST(Scopes, AreAskedFor) {
+  HIWAY_NEEDS_DEVICE();
+  ThereAndBack<Twice> p(Twice{});
+  p.pipe.start();
+  EXPECT_THAT(text_of_error<Error>([&] { p.in.put_h(1); }), HasSubstr("neither a scope was named"));
+  EXPECT_THAT(text_of_error<MisuseError>([&] { p.pipe.wait(); }), HasSubstr("tunnel 'there'"));
+}
+
+TEST(Scopes, ClosedOnesTakeNoMore) {
+  HIWAY_NEEDS_DEVICE();
+  ThereAndBack<Twice> p(Twice{});
+  Scopes& others = p.pipe.create_scopes("others");
+  p.pipe.start();
+  Scope job = p.scopes->open_h();
+  job.close_h();
+  EXPECT_THAT(text_of_error<Error>([&] { p.in.put_h(1, job); }), HasSubstr("closed"));
+  Scope other = others.open_h();
+  EXPECT_THAT(text_of_error<Error>([&] { p.in.put_h(1, other); }), HasSubstr("no scopes of this kind"));
+  p.in.close_h();
+  p.pipe.wait();
+}
+
+TEST(Scopes, StagesWorkOnOneItemAtATime) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  Scopes& jobs = pipe.create_scopes("jobs");
+  auto& t = pipe.create_tunnel<int>("t", Direction::cpu_to_cpu, {.scopes = &jobs});
+  pipe.add_cpu_stage(
+      "source",
+      [&](Inlet<int> out) {
+        Scope job = jobs.open_h();
+        out.put_h(1, job);
+        out.put_h(2, job);
+      },
+      into(t));
+  pipe.add_cpu_stage(
+      "reader",
+      [](Outlet<int> in) {
+        int x = 0;
+        while (in.next_h(x)) {
+        }
+      },
+      from(t));
+  EXPECT_THAT(text_of_error<Error>([&] { pipe.run(); }), HasSubstr("before the last task's end_task"));
+}
+
+struct Wide {
+  int number;
+  std::array<int, 99> rest;
+};
+struct MakeWide {
+  HIWAY_DEVICE Wide operator()(int const& x) const {
+    Wide w{};
+    w.number = x;
+    w.rest[98] = x;
+    return w;
+  }
+};
+
+TEST(Scopes, OfLargeItems) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  Scopes& jobs = pipe.create_scopes("jobs");
+  auto& there = pipe.create_tunnel<int>("there", Direction::cpu_to_gpu, {.capacity_items = 16, .scopes = &jobs});
+  auto& back = pipe.create_tunnel<Wide>("back", Direction::gpu_to_cpu, {.capacity_items = 16, .scopes = &jobs});
+  pipe.add_gpu_stage("make", MakeWide{}, from(there), into(back), small_grid);
+  std::atomic<long> sum{0};
+  pipe.add_cpu_stage("sum", [&](Wide const& w) { sum += w.number + w.rest[98]; }, from(back));
+  Inlet<int> in = there.open_inlet();
+  pipe.start();
+  for (int i = 1; i <= 40; ++i) {
+    Scope job = jobs.open_h();
+    in.put_h(i, job);
+    job.close_h();
+    job.wait();
+    EXPECT_EQ(sum.exchange(0), 2L * i);
+  }
+  in.close_h();
+  pipe.wait();
+}
+
+}  // namespace
