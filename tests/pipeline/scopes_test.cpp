@@ -271,6 +271,7 @@ TEST(Scopes, EndWithTheErrorOfTheirRun) {
     EXPECT_THAT(text_of_error<Error>([&] { p.pipe.wait(); }), HasSubstr("abort"));
     EXPECT_THAT(text_of_error<Error>([&] { (void)p.scopes->open_h(); }), HasSubstr("no run is under way"));
     EXPECT_THAT(text_of_error<Error>([&] { p.in.put_h(1, job); }), HasSubstr("closed"));
+    p.take_sum(job);
   }
   p.pipe.start();
   Scope job = p.scopes->open_h();
