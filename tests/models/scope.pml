@@ -1,0 +1,547 @@
+// scope.pml: a scope, a part of a run's work, ends when all of its tasks have ended. Rules S1 to S6 of
+// include/hiway/scope/; docs/termination.md, "Scopes".
+//
+// A program opens a scope, puts ITEMS items into it from outside, and closes it, SCOPES times. There is one place, so
+// the next scope waits until the last one has ended; words of two places have nothing to do with each other. A task
+// puts any items, here or elsewhere, then it ends or hands its value to a result; PUTS of these are made in all. So one
+// variant stands for all pipelines of that size.
+//
+//   outstanding  at the host: all values that are anywhere else, and the hold of an open scope
+//   pot          at each device: `live` items and tasks that are counted, and the value that backs them
+//   mail         from each device to the host: values of what has ended there
+//
+//   ghost        items, tasks: of each scope, how many lie or run anywhere; closed; now
+//   safety       the end of a scope is announced once, after its close, with no item, task, pot or mail of it left; no
+//                value is below 0; a pot suffices for PUTS
+//   liveness     (LIVE) every process returns, so the end of every scope is announced. No run can go on for ever, so
+//                the search for safety finds what hangs, too
+//
+// Scenarios: VALUE_FORM, ITEM_FORM (tasks only hand over, only put), ONLY_HERE, ONLY_TO_HOST (where device tasks put),
+// INTO (where the program puts: HOST or a device), DEVICES, LANES (of each device), HOST_LANES, SPILL (a put may go
+// through a pool), REFUSES (a put may be refused), KEEPS (a task that becomes counted may keep a part of its value),
+// EXHAUSTS (a pot may not suffice, which aborts), ABORT (at any moment).
+#define HOST 0
+#define FREE 0    // the place: has no scope; has one; its end is being announced; is not used again in this run
+#define OPEN 1
+#define ENDING 2
+#define SPENT 3
+#ifdef FREE_AFTER_ABORT
+#define AFTER_ABORT FREE
+#else
+#define AFTER_ABORT SPENT
+#endif
+#ifndef ITEMS
+#define ITEMS 1
+#endif
+#ifndef SCOPES
+#define SCOPES 1
+#endif
+#ifndef PUTS
+#define PUTS 2
+#endif
+#ifndef INTO
+#define INTO 1
+#endif
+#ifndef DEVICES
+#define DEVICES 1
+#endif
+#ifndef LANES
+#define LANES 1
+#endif
+#ifndef HOST_LANES
+#define HOST_LANES 1
+#endif
+#ifndef MANY
+#define MANY 4  // the value of an item that the host puts to a device
+#endif
+#define FEW 1   // what a host task adds when its value cannot be shared
+#ifdef NO_HOLD
+#define HOLD 0
+#else
+#define HOLD 1
+#endif
+#ifdef VALUE_FORM
+#define MAY_PUT false
+#else
+#define MAY_PUT true
+#endif
+#ifdef ITEM_FORM
+#define MAY_RESULT false
+#else
+#define MAY_RESULT true
+#endif
+#if defined(ONLY_HERE)
+#define MAY_GO(to) (home == to)
+#elif defined(ONLY_TO_HOST)
+#define MAY_GO(to) (home != HOST && to == HOST)
+#else
+#define MAY_GO(to) true
+#endif
+#ifdef LAST_IS_DRAWN
+#define LEFT_IN_POT 0
+#else
+#define LEFT_IN_POT 1
+#endif
+#ifdef ENDED_BEFORE_LAST_PUT
+#define TASK_ENDS skip
+#else
+#define TASK_ENDS tasks[serial]--
+#endif
+#ifdef PUT_IGNORES_ABORT
+#define LOOKS false
+#else
+#define LOOKS true
+#endif
+#ifdef STAGES_NOT_AWAITED
+#define STAGES_RETURNED true
+#else
+#define STAGES_RETURNED (lanes_returned == LANES * DEVICES + HOST_LANES)
+#endif
+#ifdef SPILL
+#define PROCESSES (LANES * DEVICES + HOST_LANES + 4)
+#else
+#define PROCESSES (LANES * DEVICES + HOST_LANES + 3)
+#endif
+
+typedef Pot { byte live, value }
+
+byte outstanding;
+byte place = FREE;
+Pot pot[DEVICES + 1];
+chan ring[DEVICES + 1] = [PUTS + ITEMS * SCOPES] of { bit, byte, bool };  // ghost: scope; value; counted
+chan pool = [2] of { byte, bit, byte, bool };
+chan mail[DEVICES + 1] = [1] of { byte };
+bool aborted, program_returned;
+byte lanes_returned, returned;
+byte puts_left = PUTS;
+byte items[2], tasks[2], ended[2];                // of each scope
+bool closed[2];                                   // just before the hold is given back
+byte now;                                         // the scope that has the place
+
+inline announce(next) {
+#ifdef FREE_BEFORE_ANNOUNCED
+  place = next;
+  atomic { assert(ended[now] == 0); ended[now]++ }
+#else
+  atomic { assert(ended[now] == 0); ended[now]++; place = next }
+#endif
+}
+
+// S3: only the thread that makes `outstanding` 0 comes here, but an abort may have been first (S6).
+inline end_scope() {
+  atomic {
+    if
+    :: place == OPEN ->
+       place = ENDING;
+       assert(items[now] == 0 && tasks[now] == 0 && closed[now] && outstanding == 0);
+       assert(pot[1].live == 0 && pot[1].value == 0 && empty(mail[1]));
+       assert(pot[DEVICES].live == 0 && pot[DEVICES].value == 0 && empty(mail[DEVICES]));
+       last = 1
+    :: else -> assert(aborted)
+    fi
+  };
+  if
+  :: last -> last = 0; announce(FREE)
+  :: else
+  fi
+}
+
+// S6. All stages have returned: the values that they left are lost.
+inline end_with_error() {
+  assert(tasks[0] == 0 && tasks[1] == 0);
+#ifdef ENDED_WITHOUT_CLAIM
+  if
+  :: place == OPEN -> place = ENDING; announce(AFTER_ABORT)
+  :: else
+  fi
+#else
+  if
+  :: atomic { place == OPEN -> place = ENDING }; announce(AFTER_ABORT)
+  :: else
+  fi
+#endif
+}
+
+inline take_off(value) { assert(outstanding >= value); outstanding = outstanding - value; last = (outstanding == 0) }
+inline end_if_last() {
+  if
+  :: last -> last = 0; end_scope()
+  :: else
+  fi
+}
+inline subtract(value) {
+  atomic { take_off(value) };
+  end_if_last()
+}
+
+// Tasks. A lane has one at a time, of scope `serial` with value v; it is `counted` in the pot of its home, or not.
+
+inline send(value, with_count) {
+  atomic {
+    if
+    :: ring[to]!serial, value, with_count
+#ifdef SPILL
+    :: to != HOST -> pool!to, serial, value, with_count
+#endif
+    fi;
+    items[serial]++
+  }
+}
+
+inline exhausted() {
+#ifndef EXHAUSTS
+  assert(false);
+#endif
+  aborted = 1; printf("the pot is exhausted\n"); goto unwound
+}
+
+// S2: the task and its first child at once. All of the value goes to the pot: the child may need it first.
+inline count_both() {
+  if
+  :: !counted ->
+#ifdef NOT_COUNTED_ITSELF
+     atomic { pot[home].live++; pot[home].value = pot[home].value + v; v = 0 }
+#else
+     atomic {
+       if
+       :: share = v
+#if defined(KEEPS) || defined(LEAST_TO_THE_POT)
+       :: share = 1
+#endif
+       fi;
+       pot[home].live = pot[home].live + 2; pot[home].value = pot[home].value + share;
+       v = v - share; share = 0; counted = 1
+     }
+#endif
+  :: else -> pot[home].live++
+  fi
+}
+
+// S1, S4: a host task adds what it has not; a device task shares what it has, or draws from its pot, never the last.
+// Half goes to another device, where nothing can be added.
+inline take_share() {
+  if
+  :: home == HOST && to == HOST ->
+     if
+     :: v < 2 -> outstanding = outstanding + FEW; v = v + FEW
+     :: else
+     fi;
+     share = v / 2; v = v - share
+  :: home == HOST && to != HOST ->
+#ifndef ADDED_AFTER_VISIBLE
+     outstanding = outstanding + MANY;
+#endif
+     share = MANY
+  :: home != HOST && (v >= 2 || (counted && v == 1)) ->
+#ifdef ONE_TO_ANOTHER_DEVICE
+     share = 1;
+#else
+     share = (to == HOST || v == 1 -> 1 : v / 2);
+#endif
+     v = v - share
+  :: else ->
+     if
+     :: !counted -> atomic { pot[home].live++; pot[home].value = pot[home].value + v; v = 0; counted = 1 }
+     :: else
+     fi;
+     atomic {
+       if
+       :: pot[home].value > LEFT_IN_POT ->
+          share = (to == HOST || pot[home].value == 1 -> 1 : pot[home].value / 2);
+          pot[home].value = pot[home].value - share
+       :: else -> exhausted()
+       fi
+     }
+  fi
+}
+
+inline put() {
+  if
+  :: home == to && home != HOST ->
+#ifdef VISIBLE_BEFORE_COUNTED
+     send(0, 1); count_both()
+#else
+     count_both();
+     if
+     :: send(0, 1)
+#ifdef REFUSES
+#ifdef REFUSED_STAYS_COUNTED
+     :: skip
+#else
+     :: pot[home].live--                          // not the last: the task itself is counted
+#endif
+#endif
+     fi
+#endif
+  :: else ->
+     take_share();
+     if
+     :: send(share, 0)
+#ifdef REFUSES
+     :: v = v + share
+#endif
+     fi;
+#ifdef ADDED_AFTER_VISIBLE
+     if
+     :: home == HOST && to != HOST -> outstanding = outstanding + MANY
+     :: else
+     fi;
+#endif
+     share = 0
+  fi
+}
+
+inline send_mail(value) {
+  if
+  :: mail[home]!value
+#ifndef MAIL_IGNORES_ABORT
+  :: aborted
+#endif
+  fi
+}
+
+// S3: what was kept goes to the pot with the count. The one that makes live 0 takes the pot, unless others came or
+// took it.
+inline uncount() {
+#ifdef MAILED_BEFORE_COUNTED
+  if
+  :: atomic { pot[home].live == 1 -> n = pot[home].value + v; pot[home].value = 0; v = 0 }; send_mail(n); n = 0
+  :: else
+  fi;
+#endif
+  atomic {
+    assert(pot[home].live >= 1);
+    pot[home].live--;
+#ifndef KEPT_IS_LOST
+    pot[home].value = pot[home].value + v;
+#endif
+    last = (pot[home].live == 0); v = 0; counted = 0; TASK_ENDS
+  };
+  if
+  :: last ->
+     last = 0;
+#ifdef POT_TAKEN_IN_TWO_STEPS
+     n = pot[home].live;
+     if
+     :: n == 0 -> atomic { n = pot[home].value; pot[home].value = 0 }
+     :: else -> n = 0
+     fi;
+#else
+     atomic {
+       if
+       :: pot[home].live == 0 -> n = pot[home].value; pot[home].value = 0
+       :: else
+       fi
+     };
+#endif
+     if
+#ifdef MAILS_NOTHING
+     :: send_mail(n)
+#else
+     :: n > 0 -> send_mail(n)
+     :: else
+#endif
+     fi;
+     n = 0
+  :: else
+  fi
+}
+
+inline end_task() {
+  if
+  :: home == HOST -> atomic { take_off(v); v = 0; TASK_ENDS }; end_if_last()
+  :: home != HOST && !counted -> atomic { send_mail(v); v = 0; TASK_ENDS }
+  :: else -> uncount()
+  fi
+}
+
+// The last thing that a task does in value form. What goes to a device is filled up there: it may put (S4).
+inline result() {
+  if
+  :: counted && home == to ->
+     if
+     :: v > 0 -> atomic { pot[home].value = pot[home].value + v; v = 0 }
+     :: else
+     fi;
+     atomic { send(0, 1); tasks[serial]-- }
+#ifdef COUNT_GOES_TO_ANOTHER_DEVICE
+  :: counted && home != to -> atomic { send(v, 1); tasks[serial]-- }
+#else
+  :: counted && home != to -> put(); end_task()
+#endif
+  :: else ->
+     if
+#ifndef RESULT_IS_NOT_FILLED_UP
+     :: home == HOST && to != HOST && v < MANY -> atomic { outstanding = outstanding + MANY - v; v = MANY }
+#endif
+     :: else
+     fi;
+     atomic { send(v, 0); tasks[serial]-- }
+  fi
+}
+
+inline choose_where() {
+  if
+  :: MAY_GO(HOST) -> to = HOST
+  :: MAY_GO(1) -> to = 1
+  :: DEVICES > 1 && MAY_GO(DEVICES) -> to = DEVICES
+  fi
+}
+
+proctype Lane(byte home) {
+  byte v, to, share, n;
+  bit serial;
+  bool counted, last;
+  do
+  :: atomic { ring[home]?serial, v, counted -> items[serial]--; tasks[serial]++ };
+     do
+     :: atomic { MAY_PUT && puts_left > 0 && (MAY_GO(HOST) || MAY_GO(1)) -> puts_left--; choose_where() }; put()
+     :: aborted -> goto unwound
+     :: break
+     od;
+     if
+#ifdef ENDED_BEFORE_LAST_PUT
+     :: atomic { puts_left > 0 -> puts_left--; choose_where() }; end_task(); put(); tasks[serial]--
+#endif
+     :: atomic { MAY_RESULT && puts_left > 0 && (MAY_GO(HOST) || MAY_GO(1)) -> puts_left--; choose_where() }; result()
+     :: true -> end_task()                        // `true`: an `else` within would look at all choices here
+     fi;
+     atomic { v = 0; to = 0; share = 0; n = 0; serial = 0; counted = 0; last = 0 }
+  :: aborted -> break
+  :: program_returned -> break
+  od;
+  goto back;
+unwound:
+  tasks[serial]--;
+back:
+  atomic { lanes_returned++; returned++ }
+}
+
+// At the host. When the run aborts it takes no more mail, at once or later, and waits for the stages.
+proctype Postman() {
+  byte n;
+  bool last;
+  do
+  :: mail[1]?n -> subtract(n); n = 0
+  :: DEVICES > 1 && nempty(mail[DEVICES]) -> mail[DEVICES]?n; subtract(n); n = 0
+  :: aborted -> goto awaits_stages
+  :: program_returned -> goto back
+  od;
+awaits_stages:
+  STAGES_RETURNED;
+#ifndef ABORT_ENDS_NO_SCOPE
+  end_with_error();
+#endif
+back:
+  returned++
+}
+
+#ifdef SPILL
+proctype Drain() {
+  byte to, v;
+  bit serial;
+  bool counted;
+  do
+  :: pool?to, serial, v, counted ->
+#ifdef DRAIN_COUNTS_AGAIN
+     atomic { counted -> pot[to].live++ }
+#endif
+     ring[to]!serial, v, counted; to = 0; serial = 0; v = 0; counted = 0
+  :: program_returned -> break
+  od;
+  returned++
+}
+#endif
+
+inline close_scope() {
+  closed[now] = 1;
+  subtract(HOLD)
+#ifdef CLOSED_TWICE
+  ; subtract(HOLD)
+#endif
+}
+
+inline put_from_outside() {
+  share = (to == HOST -> FEW : MANY);
+  atomic { assert(place == OPEN || aborted); outstanding = outstanding + share };
+  if
+  :: send(share, 0)
+#ifdef REFUSES
+  :: subtract(share)                              // not to 0: the hold is there (S5)
+#endif
+  fi
+}
+
+proctype Program() {
+  byte scope, sent, share;
+  byte to = INTO;
+  bit serial;
+  bool last;
+  do
+  :: scope < SCOPES ->
+     if
+     :: atomic { place == FREE -> now = scope; serial = scope; outstanding = HOLD; place = OPEN }
+     :: aborted -> break
+     fi;
+     do
+     :: sent < ITEMS && !(aborted && LOOKS) -> put_from_outside(); sent++
+     :: else -> sent = 0; break
+     od;
+#ifndef CLOSED_BESIDE_A_PUT
+     close_scope();
+#endif
+     scope++
+  :: else -> break
+  od;
+  place == FREE || place == SPENT;
+  atomic { program_returned = 1; returned++ }
+}
+
+#ifdef CLOSED_BESIDE_A_PUT
+proctype Closer() {
+  bool last;
+  place == OPEN -> close_scope()
+}
+#endif
+#ifdef ABORT
+proctype Aborter() {
+  if
+  :: aborted = 1; printf("the run aborts\n")
+  :: skip
+  fi
+}
+#endif
+
+init {
+  byte lane;
+  atomic {
+    run Program(); run Postman();
+#ifdef SPILL
+    run Drain();
+#endif
+#ifdef CLOSED_BESIDE_A_PUT
+    run Closer();
+#endif
+#ifdef ABORT
+    run Aborter();
+#endif
+    do
+    :: lane < HOST_LANES -> run Lane(HOST); lane++
+    :: else -> lane = 0; break
+    od;
+    do
+    :: lane < LANES -> run Lane(1); lane++
+    :: else -> lane = 0; break
+    od;
+    do
+    :: DEVICES > 1 && lane < LANES -> run Lane(DEVICES); lane++
+    :: else -> lane = 0; break
+    od
+  }
+  returned == PROCESSES - 1;
+  assert(aborted || ended[0] + ended[1] == SCOPES);
+  returned++
+}
+#ifdef LIVE
+ltl returns { <> (returned == PROCESSES) }
+#endif
