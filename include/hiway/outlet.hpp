@@ -119,56 +119,57 @@ class Outlet : public TeamOutlet<T> {
  private:
   HIWAY_NO_SPACE_CHECK template <class Machine>
   HIWAY_DEVICE bool get_with(Machine m, T& item) const {
-    if (scoped_) {
-      return get_scoped(m, item, [&](auto read) { return get_by(m, read); });
-    }
-    return get_by(m, ReadItem<T>{item});
+    if (!scoped_) return get_one(m, item);
+    return get_scoped(m, item, [&](Scoped<T>& got) { return get_one(m, got); });
   }
-  /// `get(ReadItem)` gets an item with its scope's word.
-  HIWAY_NO_SPACE_CHECK template <class Machine, class GetBy>
-  HIWAY_DEVICE bool get_scoped(Machine m, T& item, GetBy&& get) const {
-    if (detail::has_scope(m, view_))
-      raise(m, *view_.control, FaultKind::scope_task_open, view_.stage, view_.tunnel, 0);
+  /// `get(Scoped<T>&)` gets an item with its scope's word.
+  HIWAY_NO_SPACE_CHECK template <class Machine, class GetOne>
+  HIWAY_DEVICE bool get_scoped(Machine m, T& item, GetOne&& get) const {
+    if (detail::has_scope(m, view_)) raise(m, *view_.control, FaultKind::scope_task_open, view_.stage, view_.tunnel, 0);
     ItemRoom<Scoped<T>> room;
-    if (!get(ReadItem<Scoped<T>>{room.item()})) return false;
+    if (!get(room.item())) return false;
     copy_item(item, room.item().item);
     detail::begin_scope_task(m, view_, room.item().scope);
     return true;
   }
-  HIWAY_NO_SPACE_CHECK template <class Machine, class Read>
-  HIWAY_DEVICE bool get_by(Machine m, Read read) const {
+  // Item: T, or Scoped<T>.
+  HIWAY_NO_SPACE_CHECK template <class Machine, class Item>
+  HIWAY_DEVICE bool get_one(Machine m, Item& item) const {
     if constexpr (RoleOf<Machine>::keeps_hand) {
-      if (!detail::get_held(m, view_, read)) return claim_apart(m, read);
+      if (!detail::get_held(m, view_, ReadItem<Item>{item})) return claim_apart(m, item);
       m.misses(misses_) = 0;
       return true;
     } else {
-      return claim_with(m, read);
+      return claim_with(m, item);
     }
   }
   /// Where most items lie in a hand, and this is not to be compiled into each call.
-  template <class Machine, class Read>
-  [[gnu::noinline]] bool claim_apart(Machine m, Read read) const {
-    return claim_with(m, read);
+  template <class Machine, class Item>
+  [[gnu::noinline]] bool claim_apart(Machine m, Item& item) const {
+    return claim_with(m, item);
   }
-  template <class Machine, class Read>
-  HIWAY_DEVICE bool claim_with(Machine m, Read read) const {
-    bool const got = claim_without_pause(m, read);
+  template <class Machine, class Item>
+  HIWAY_DEVICE bool claim_with(Machine m, Item& item) const {
+    bool const got = claim_without_pause(m, item);
     this->pause_unless(m, got);
     return got;
   }
-  template <class Machine, class Read>
-  HIWAY_DEVICE bool claim_without_pause(Machine m, Read read) const {
+  template <class Machine, class Item>
+  HIWAY_DEVICE bool claim_without_pause(Machine m, Item& item) const {
     Credits const credits = after_misses(m.misses(misses_));
-    bool const got = detail::get_once(m, view_, detail::together(m, view_), true, Credit::early, read, credits,
-                                      detail::LookIn::all, next_);
+    bool const got = detail::get_once(m, view_, detail::together(m, view_), true, Credit::early, ReadItem<Item>{item},
+                                      credits, detail::LookIn::all, next_);
     note_get(m, got);
     return got;
   }
   /// One try of a CPU thread, without a pause.
   template <class Machine>
   bool try_once(Machine m, T& item) const {
-    auto const get = [&](auto read) { return detail::get_held(m, view_, read) || claim_without_pause(m, read); };
-    return scoped_ ? get_scoped(m, item, get) : get(ReadItem<T>{item});
+    auto const get = [&](auto& got) {
+      return detail::get_held(m, view_, ReadItem<std::remove_reference_t<decltype(got)>>{got}) ||
+             claim_without_pause(m, got);
+    };
+    return scoped_ ? get_scoped(m, item, get) : get(item);
   }
   template <class Machine>
   Get next_within(Machine m, T& item, std::chrono::nanoseconds timeout) const try {
@@ -187,7 +188,12 @@ class Outlet : public TeamOutlet<T> {
   }
   template <class Machine>
   HIWAY_DEVICE bool next_with(Machine m, T& item) const {
-    while (!get_with(m, item)) {
+    if (!scoped_) return next_one(m, item);
+    return get_scoped(m, item, [&](Scoped<T>& got) { return next_one(m, got); });
+  }
+  template <class Machine, class Item>
+  HIWAY_DEVICE bool next_one(Machine m, Item& item) const {
+    while (!get_one(m, item)) {
       if (this->ended_with(m)) return false;
     }
     return true;

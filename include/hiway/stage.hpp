@@ -215,8 +215,7 @@ template <class F, class In, class Out>
 struct Form;
 template <class F, class... Is, class... Os>
 struct Form<F, From<Is...>, Into<Os...>> : FormOf<F, From<ItemOf<Is>...>, Into<ItemOf<Os>...>> {
-  static constexpr bool knows_scope =
-      !Form::value || (is_scoped<Is> && ...) || !(is_scoped<Os> || ...);
+  static constexpr bool knows_scope = !Form::value || (is_scoped<Is> && ...) || !(is_scoped<Os> || ...);
   static_assert(knows_scope,
                 "hiway: the stage returns items for a tunnel with scopes, and gets some from a tunnel without: nothing "
                 "says which scope they belong to");
@@ -409,9 +408,8 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
     } else if constexpr (stays_in_slot<std::tuple_element_t<0, std::tuple<Os...>>>) {
       // A large result is made in its slot: `body` neither gets nor puts, so it may run while the lane holds a ticket.
       using O = std::tuple_element_t<0, std::tuple<Os...>>;
-      got = work_and_end<I>(m, group, outlet, credits, next, [&](I const& item) {
-        make_in_place<O>(m, outlet, inlets[0], item);
-      });
+      got = work_and_end<I>(m, group, outlet, credits, next,
+                            [&](I const& item) { make_in_place<O>(m, outlet, inlets[0], item); });
     } else if constexpr (RoleOf<Machine>::stages_puts) {
       using O = std::tuple_element_t<0, std::tuple<Os...>>;
       got = work_and_end<I>(m, group, outlet, credits, next, [&](I const& item) {

@@ -3,18 +3,9 @@
 #include <algorithm>
 
 #include "check.hpp"
-#include "lib/scope/places.hpp"
 
 namespace hiway {
 namespace {
-
-ScopeTable* scopes_at(PlacedTunnel const& t, Home home) {
-  return t.base->scopes() == nullptr ? nullptr : ScopesAccess::table(*t.base->scopes(), home);
-}
-ScopeRoad scope_road(PlacedTunnel const& t) {
-  if (t.put.home == t.get.home) return ScopeRoad::here;
-  return t.get.home == at_host ? ScopeRoad::to_host : ScopeRoad::to_device;
-}
 
 /// The views of one stage's ends.
 class StageViews {
@@ -43,8 +34,6 @@ class StageViews {
     v.closed_executors = place_.closed_executors[index];
     v.home = executor_;
     v.tunnel = t.base->id();
-    v.scopes = scopes_at(t, stage_.home);
-    v.scope_road = scope_road(t);
     return v;
   }
 
@@ -64,7 +53,6 @@ class StageViews {
     v.home = executor_;
     v.stage = number_;
     v.tunnel = t.base->id();
-    v.scopes = scopes_at(t, stage_.home);
     return v;
   }
 
@@ -149,17 +137,6 @@ bool do_workers_spill(Graph const& graph, TunnelBase const& base) {
 
 }  // namespace
 
-namespace {
-
-template <class View>
-void add_scopes(Layout& layout, PlacedTunnel const& tunnel, View& view, Home home) {
-  if (tunnel.base->scopes() == nullptr) return;
-  ScopesAccess::place(*tunnel.base->scopes(), layout.homes);
-  view.scopes = scopes_at(tunnel, home);
-}
-
-}  // namespace
-
 InletView open_inlet_view(Layout& layout, PlacedTunnel& tunnel, std::uint32_t index) {
   layout.placement.place_as_it_is(tunnel);
   if (tunnel.put.home != at_host) layout.placement.settle(tunnel);  // the view keeps the address of the items
@@ -181,8 +158,6 @@ InletView open_inlet_view(Layout& layout, PlacedTunnel& tunnel, std::uint32_t in
   v.tunnel = tunnel.base->id();
   v.home = index;
   v.open = true;
-  add_scopes(layout, tunnel, v, tunnel.put.home);
-  v.scope_road = scope_road(tunnel);
   return v;
 }
 
@@ -201,7 +176,6 @@ OutletView open_outlet_view(Layout& layout, PlacedTunnel& tunnel, std::uint32_t 
   v.tunnel = tunnel.base->id();
   v.home = index;
   v.open = true;
-  add_scopes(layout, tunnel, v, tunnel.get.home);
   tunnel.open.outlets.push_back(v.ports);
   return v;
 }

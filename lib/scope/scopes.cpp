@@ -141,10 +141,11 @@ void Scope::call_then(std::function<void(std::exception_ptr)> f) const {
 
 std::uint64_t detail::word_from_outside(Scope const& scope, InletView const& inlet) {
   OpenScope const& open = *scope.open_;
-  if (inlet.scopes != &open.places().host)
+  leave_if_aborted(StageThread{}, *inlet.control, inlet.tunnel);
+  if (inlet.end->scopes != &open.places().host)
     throw Error("scopes '" + open.places().name + "': a put into a tunnel that has no scopes of this kind");
   ScopeState& state = open.state();
-  std::uint64_t const value = inlet.scope_road == ScopeRoad::to_device ? value_to_device : value_at_host;
+  std::uint64_t const value = inlet.end->scope_road == ScopeRoad::to_device ? value_to_device : value_at_host;
   if (!state.add(open.places().counts[state.place], value))  // S4
     throw Error("scopes '" + open.places().name + "': a put for a scope that has been closed, or whose run has failed");
   return scope_word(state.place, value);

@@ -6,7 +6,6 @@
 #include "hiway/machine/machine.hpp"
 #include "hiway/relay.hpp"
 #include "hiway/ring/ring.hpp"
-#include "hiway/scope/table.hpp"
 #include "hiway/termination/words.hpp"
 
 namespace hiway {
@@ -21,7 +20,6 @@ struct OutletView {
   OutletPort* ports = nullptr;                 ///< one per block; or a CPU thread's own; or an open outlet's only one
   OutletView const* branches = nullptr;        ///< a CPU thread's further branches (branches.hpp)
   Word<std::uint32_t>* stage_ended = nullptr;  ///< every tunnel that the stage reads has ended
-  ScopeTable* scopes = nullptr;                ///< of a tunnel with scopes
   std::uint32_t stage = no_id;
   std::uint32_t tunnel = no_id;
   std::uint32_t home = 0;  ///< the shard of block 0, or of this thread

@@ -3,10 +3,10 @@
 #include <cstdint>
 
 #include "hiway/fault.hpp"
-#include "hiway/inlet/view.hpp"
 #include "hiway/machine/machine.hpp"
 #include "hiway/scope/mail.hpp"
 #include "hiway/scope/table.hpp"
+#include "hiway/termination/words.hpp"
 
 namespace hiway::detail {
 
@@ -27,51 +27,53 @@ HIWAY_DEVICE inline void become_counted(Machine m, LaneScope& task, std::uint64_
   task.word = with_value(task.word, own - left) | scope_is_counted;
 }
 
-/// Takes `value` out of the pot for an item that leaves the device; the task is counted. False if too little would be
-/// left (S2).
+/// What an item that leaves the device takes of `value`: to the host 1, to another device half. 0: nothing can be
+/// taken.
+HIWAY_DEVICE constexpr std::uint64_t share_of(std::uint64_t value, ScopeRoad road) {
+  return road == ScopeRoad::to_host && value > 1 ? 1 : value / 2;
+}
+
+/// Takes the value of an item that leaves the device out of the pot, where some must be left (S2); the task is counted.
+/// 0: the pot has too little.
 template <class Machine>
-[[nodiscard]] HIWAY_DEVICE inline bool take_from_pot(Machine m, LaneScope const& task, std::uint64_t value) {
+[[nodiscard]] HIWAY_DEVICE inline std::uint64_t take_from_pot(Machine m, LaneScope const& task, ScopeRoad road) {
   Word<std::uint64_t>& pot = task.table->pots[scope_place(task.word)].pot;
   std::uint64_t seen = m.load(pot, Order::relaxed);
+  std::uint64_t taken = 0;
   do {
-    if (value_in(seen) <= value) return false;
-  } while (!m.compare_exchange(pot, seen, seen - value * one_of_pot, Order::acq_rel));
-  return true;
+    taken = share_of(value_in(seen), road);
+    if (taken == 0) return 0;
+  } while (!m.compare_exchange(pot, seen, seen - taken * one_of_pot, Order::acq_rel));
+  return taken;
 }
 
-/// Takes `value` of the task's own for an item that leaves the device, or else of the pot's. A task that is not counted
-/// keeps at least 1 (S5).
+/// Takes the value of an item that leaves the device: of the task's own, of which it keeps some (S5), or else of the
+/// pot's. *Errors*: scope_exhausted.
 template <class Machine>
-[[nodiscard]] HIWAY_DEVICE inline bool take_to_leave(Machine m, LaneScope& task, std::uint64_t value) {
+[[nodiscard]] HIWAY_DEVICE inline std::uint64_t take_to_leave(Machine m, LaneScope& task, ScopeRoad road) {
   std::uint64_t const own = scope_value(task.word);
-  if (own > value || (own == value && is_counted(task.word))) {
-    task.word = with_value(task.word, own - value);
-    return true;
+  std::uint64_t taken = share_of(own, road);
+  if (taken != 0) {
+    task.word = with_value(task.word, own - taken);
+    return taken;
   }
   if (!is_counted(task.word)) become_counted(m, task, 0);
-  return take_from_pot(m, task, value);
-}
-
-/// What an item gets that leaves the device.
-HIWAY_DEVICE constexpr std::uint64_t value_to_leave(ScopeRoad road) {
-  return road == ScopeRoad::to_host ? 1 : value_between_devices;
+  taken = take_from_pot(m, task, road);
+  if (taken == 0) raise(m, *task.table->control, FaultKind::scope_exhausted, no_id, no_id, 0);
+  return taken;
 }
 
 /// The word of an item that the task puts. *Errors*: scope_exhausted.
 template <class Machine>
-HIWAY_DEVICE inline std::uint64_t share_at_device(Machine m, InletView const& v, LaneScope& task) {
+HIWAY_DEVICE inline std::uint64_t share_at_device(Machine m, LaneScope& task, ScopeRoad road) {
   std::uint32_t const place = scope_place(task.word);
-  if (v.scope_road == ScopeRoad::here) {
-    if (is_counted(task.word)) {
-      m.fetch_add(task.table->pots[place].pot, std::uint64_t{1}, Order::acq_rel);
-    } else {
-      become_counted(m, task, 1);
-    }
-    return scope_word(place, 0);
+  if (road != ScopeRoad::here) return scope_word(place, take_to_leave(m, task, road));
+  if (is_counted(task.word)) {
+    m.fetch_add(task.table->pots[place].pot, std::uint64_t{1}, Order::acq_rel);
+  } else {
+    become_counted(m, task, 1);
   }
-  std::uint64_t const value = value_to_leave(v.scope_road);
-  if (!take_to_leave(m, task, value)) raise(m, *v.control, FaultKind::scope_exhausted, v.stage, v.tunnel, 0);
-  return scope_word(place, value);
+  return scope_word(place, 0);
 }
 
 /// Takes back the word of an item that was not put.
@@ -106,15 +108,14 @@ HIWAY_DEVICE inline void end_at_device(Machine m, LaneScope const& task) {
 /// The word of the task's result. A counted task hands its count over at its own device; else it puts, and ends.
 /// *Errors*: scope_exhausted.
 template <class Machine>
-HIWAY_DEVICE inline std::uint64_t result_at_device(Machine m, InletView const& v, LaneScope& task) {
+HIWAY_DEVICE inline std::uint64_t result_at_device(Machine m, LaneScope& task, ScopeRoad road) {
   if (!is_counted(task.word)) return task.word;
   std::uint32_t const place = scope_place(task.word);
-  std::uint64_t const own = scope_value(task.word);
-  if (v.scope_road == ScopeRoad::here) {
-    if (own != 0) m.fetch_add(task.table->pots[place].pot, own * one_of_pot, Order::acq_rel);
+  if (road == ScopeRoad::here) {
+    if (scope_value(task.word) != 0) mail_value(m, *task.table, place, scope_value(task.word));
     return scope_word(place, 0);
   }
-  std::uint64_t const item = share_at_device(m, v, task);
+  std::uint64_t const item = scope_word(place, take_to_leave(m, task, road));
   end_at_device(m, task);
   return item;
 }

@@ -4,6 +4,7 @@
 
 #include "hiway/machine/machine.hpp"
 #include "hiway/scope/table.hpp"
+#include "hiway/termination/words.hpp"
 
 namespace hiway::detail {
 

@@ -47,15 +47,17 @@ template <class Machine>
 HIWAY_DEVICE inline void mail_value(Machine m, ScopeTable& table, std::uint32_t place, std::uint64_t value) {
   send_letter(m, table, take_mail_ticket(m, table), place, value);
 }
-/// Tells the host that the scope has failed. The letter brings a value, so that the scope does not end before it.
+/// Tells the host that the scope has failed. The letter brings the task's `value`, so that the scope does not end
+/// before it.
 template <class Machine>
-HIWAY_DEVICE inline void mail_failure(Machine m, ScopeTable& table, std::uint32_t place, char const* message) {
+HIWAY_DEVICE inline void mail_failure(Machine m, ScopeTable& table, std::uint32_t place, std::uint64_t value,
+                                      char const* message) {
   std::uint64_t const ticket = take_mail_ticket(m, table);
   ScopeText& to = table.mail.text(ticket);
   std::size_t n = 0;
   for (; n + 1 < sizeof to.text && message[n] != '\0'; ++n) to.text[n] = message[n];
   to.text[n] = '\0';
-  send_letter(m, table, ticket, place, letter_of_failure | 1);
+  send_letter(m, table, ticket, place, letter_of_failure | value);
 }
 
 /// Reads the letters that have come, `f(place, value, text)` each; returns how many. *Threads*: one at a time.

@@ -81,7 +81,4 @@ namespace detail {
 [[nodiscard]] std::uint64_t word_from_outside(Scope const& scope, InletView const& inlet);
 }  // namespace detail
 
-/// Where the items of a tunnel go, seen from its writers.
-enum class ScopeRoad : std::uint8_t { here, to_host, to_device };
-
 }  // namespace hiway

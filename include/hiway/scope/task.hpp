@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "hiway/fault.hpp"
+#include "hiway/inlet/view.hpp"
 #include "hiway/machine/on_this_device.hpp"
 #include "hiway/machine/stage_thread.hpp"
 #include "hiway/scope/device.hpp"
@@ -16,8 +17,8 @@ namespace hiway::detail {
 template <class Machine, class View>
 HIWAY_DEVICE inline bool has_scope(Machine m, View const& v) {
   LaneScope const task = m.scope();
-  if (task.word == 0 || task.table != v.scopes) return false;
-  if constexpr (RoleOf<Machine>::counts_scopes) return task.run == m.load(v.scopes->run, Order::relaxed);
+  if (task.word == 0 || task.table != v.end->scopes) return false;
+  if constexpr (RoleOf<Machine>::counts_scopes) return task.run == m.load(v.end->scopes->run, Order::relaxed);
   return true;
 }
 
@@ -26,11 +27,11 @@ template <class Machine, class View>
 HIWAY_DEVICE inline void begin_scope_task(Machine m, View const& v, std::uint64_t word) {
   std::uint32_t run = 0;
   if constexpr (RoleOf<Machine>::counts_scopes) {
-    run = m.load(v.scopes->run, Order::relaxed);
+    run = m.load(v.end->scopes->run, Order::relaxed);
   } else {
     if (scope_value(word) == 0) word |= scope_is_counted;
   }
-  m.set_scope({word, v.scopes, run});
+  m.set_scope({word, v.end->scopes, run});
 }
 
 /// The word of an item that the lane puts. *Errors*: put_without_scope.
@@ -40,9 +41,9 @@ HIWAY_DEVICE inline std::uint64_t share_scope(Machine m, InletView const& v) {
   LaneScope task = m.scope();
   std::uint64_t item;
   if constexpr (RoleOf<Machine>::counts_scopes) {
-    item = share_at_host(m, task, v.scope_road);
+    item = share_at_host(m, task, v.end->scope_road);
   } else {
-    item = share_at_device(m, v, task);
+    item = share_at_device(m, task, v.end->scope_road);
   }
   m.set_scope(task);
   return item;
@@ -66,9 +67,9 @@ HIWAY_DEVICE inline std::uint64_t hand_scope_on(Machine m, InletView const& v) {
   LaneScope task = m.scope();
   m.set_scope({});
   if constexpr (RoleOf<Machine>::counts_scopes) {
-    return result_at_host(m, task, v.scope_road);
+    return result_at_host(m, task, v.end->scope_road);
   } else {
-    return result_at_device(m, v, task);
+    return result_at_device(m, task, v.end->scope_road);
   }
 }
 
@@ -86,17 +87,16 @@ HIWAY_DEVICE inline void end_scope_task(Machine m, View const& v) {
 }
 
 /// Implements fail_scope_h and fail_scope_d.
-template <class Machine>
+HIWAY_NO_SPACE_CHECK template <class Machine>
 HIWAY_DEVICE inline void fail_scope_of_task(Machine m, char const* message) {
   LaneScope task = m.scope();
   if (task.word == 0) return;
   if constexpr (RoleOf<Machine>::counts_scopes) {
     task.table->ends->fail_scope(scope_place(task.word), message);
   } else {
-    if (!take_to_leave(m, task, 1))
-      raise(m, *task.table->control, FaultKind::scope_exhausted, no_id, no_id, 0);
+    std::uint64_t const value = take_to_leave(m, task, ScopeRoad::to_host);
     m.set_scope(task);
-    mail_failure(m, *task.table, scope_place(task.word), message);
+    mail_failure(m, *task.table, scope_place(task.word), value, message);
   }
 }
 
@@ -109,8 +109,8 @@ namespace hiway {
   return anywhere([](auto m) { return detail::scope_place(m.scope().word); });
 }
 
-/// In a stage: the scope of its task ends with an error that says `message`, once all its tasks have ended; the run goes
-/// on. The first message counts. Without a scope it does nothing.
+/// In a stage: the scope of its task ends with an error that says `message`, once all its tasks have ended; the run
+/// goes on. The first message counts. Without a scope it does nothing.
 inline void fail_scope_h(char const* message) {
   on_this_thread([&](auto m) { detail::fail_scope_of_task(m, message); });
 }

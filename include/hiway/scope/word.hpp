@@ -1,5 +1,5 @@
-// Scopes: parts of a run's work that end by themselves. A scope is what a program puts from outside for it, and all that
-// tasks put while they work on it, through whatever tunnels and devices. It ends when all its tasks have ended.
+// Scopes: parts of a run's work that end by themselves. A scope is what a program puts from outside for it, and all
+// that tasks put while they work on it, through whatever tunnels and devices. It ends when all its tasks have ended.
 //
 // Each item of a scope carries a word: the scope's number (its place), and a *value*. Its task has that value. Values
 // are handed on, split, and given back; nothing is summed over homes, and no list of scopes is looked through.
@@ -9,7 +9,8 @@
 //   pot[place]           device   counted tasks                   the same
 //   mail                 host     device tasks, across            the host monitors, waits for a scope
 //
-//   S1  outstanding = all values in items, tasks, pots and the mail, and one hold while the scope is open. So nothing of
+//   S1  outstanding = all values in items, tasks, pots and the mail, and one hold while the scope is open. So nothing
+//   of
 //       a scope is anywhere once it is 0, and the subtraction that makes it 0 ends the scope. Its place is free then
 //   S2  A device task with a value that puts into its own device counts itself and the item in the pot by one step, and
 //       leaves some of its value there: from then on it is *counted*. What a counted task puts there has no value, and
@@ -54,8 +55,6 @@ HIWAY_DEVICE constexpr std::uint64_t with_value(std::uint64_t word, std::uint64_
 inline constexpr std::uint64_t value_to_device = std::uint64_t{1} << 40;
 /// What an item between CPU threads gets from outside.
 inline constexpr std::uint64_t value_at_host = std::uint64_t{1} << 16;
-/// What a device's task gives an item to another device.
-inline constexpr std::uint64_t value_between_devices = std::uint64_t{1} << 16;
 
 // The pot: how many are counted (28 bits), their value (36).
 inline constexpr unsigned pot_value_shift = 28;

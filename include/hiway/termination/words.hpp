@@ -12,6 +12,9 @@ struct GetBoard;
 class Staging;
 struct StagedEnd;
 
+/// Where the items of a tunnel with scopes go, seen from its writers.
+enum class ScopeRoad : std::uint8_t { here, to_host, to_device };
+
 /// A unit's state, one copy for each of its tunnels at each home.
 struct EndWords {
   alignas(64) Word<std::uint32_t> closed{0};
@@ -21,6 +24,9 @@ struct EndWords {
   // would cost every stage registers.
   PutBoard const* put_board = nullptr;
   GetBoard const* get_board = nullptr;
+  // Of a tunnel with scopes (scope/word.hpp); here for the same reason.
+  ScopeTable* scopes = nullptr;            ///< at this home
+  ScopeRoad scope_road = ScopeRoad::here;  ///< at the producers' home
   Staging* staged = nullptr;  ///< at the readers' home, if that is also the writers' and the host: the first thread's
 };
 
