@@ -61,7 +61,7 @@ class OpenScope {
 struct Scopes::Places {
   Places(std::string named, ScopesConfig config, ScopeEnds& ends);
 
-  /// The hold of an open scope (S5 of scope/word.hpp calls it a value like others).
+  /// The hold of an open scope (S5).
   static constexpr std::uint64_t hold = 1;
 
   /// A place with a new scope, or null if all are taken.

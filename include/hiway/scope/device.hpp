@@ -47,7 +47,7 @@ template <class Machine>
   return taken;
 }
 
-/// Takes the value of an item that leaves the device: of the task's own, of which it keeps some (S5), or else of the
+/// Takes the value of an item that leaves the device: of the task's own, of which it keeps some (S1), or else of the
 /// pot's. *Errors*: scope_exhausted.
 template <class Machine>
 [[nodiscard]] HIWAY_DEVICE inline std::uint64_t take_to_leave(Machine m, LaneScope& task, ScopeRoad road) {

@@ -14,7 +14,7 @@ namespace hiway::detail {
 
 /// Whether the lane's task has a scope of the view's kind. A CPU thread of the user's own may have one left of a run
 /// that has failed.
-template <class Machine, class View>
+HIWAY_NO_SPACE_CHECK template <class Machine, class View>
 HIWAY_DEVICE inline bool has_scope(Machine m, View const& v) {
   LaneScope const task = m.scope();
   if (task.word == 0 || task.table != v.end->scopes) return false;
@@ -23,7 +23,7 @@ HIWAY_DEVICE inline bool has_scope(Machine m, View const& v) {
 }
 
 /// The lane works on an item with this word from now on. A counted item has no value of its own.
-template <class Machine, class View>
+HIWAY_NO_SPACE_CHECK template <class Machine, class View>
 HIWAY_DEVICE inline void begin_scope_task(Machine m, View const& v, std::uint64_t word) {
   std::uint32_t run = 0;
   if constexpr (RoleOf<Machine>::counts_scopes) {
@@ -35,7 +35,7 @@ HIWAY_DEVICE inline void begin_scope_task(Machine m, View const& v, std::uint64_
 }
 
 /// The word of an item that the lane puts. *Errors*: put_without_scope.
-template <class Machine>
+HIWAY_NO_SPACE_CHECK template <class Machine>
 HIWAY_DEVICE inline std::uint64_t share_scope(Machine m, InletView const& v) {
   if (!has_scope(m, v)) raise(m, *v.control, FaultKind::put_without_scope, v.stage, v.tunnel, 0);
   LaneScope task = m.scope();
@@ -50,7 +50,7 @@ HIWAY_DEVICE inline std::uint64_t share_scope(Machine m, InletView const& v) {
 }
 
 /// Takes back the word of an item that was not put.
-template <class Machine>
+HIWAY_NO_SPACE_CHECK template <class Machine>
 HIWAY_DEVICE inline void take_scope_back(Machine m, std::uint64_t item) {
   LaneScope task = m.scope();
   if constexpr (RoleOf<Machine>::counts_scopes) {
@@ -61,8 +61,8 @@ HIWAY_DEVICE inline void take_scope_back(Machine m, std::uint64_t item) {
   m.set_scope(task);
 }
 
-/// The word of a task's result, which is its last put: the task has ended (S5). *Errors*: scope_exhausted.
-template <class Machine>
+/// The word of a task's result, which is its last put: the task has ended (S1). *Errors*: scope_exhausted.
+HIWAY_NO_SPACE_CHECK template <class Machine>
 HIWAY_DEVICE inline std::uint64_t hand_scope_on(Machine m, InletView const& v) {
   LaneScope task = m.scope();
   m.set_scope({});
@@ -74,7 +74,7 @@ HIWAY_DEVICE inline std::uint64_t hand_scope_on(Machine m, InletView const& v) {
 }
 
 /// The lane's task, if it has a scope, has ended.
-template <class Machine, class View>
+HIWAY_NO_SPACE_CHECK template <class Machine, class View>
 HIWAY_DEVICE inline void end_scope_task(Machine m, View const& v) {
   if (!has_scope(m, v)) return;
   LaneScope const task = m.scope();

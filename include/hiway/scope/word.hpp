@@ -9,18 +9,19 @@
 //   pot[place]           device   counted tasks                   the same
 //   mail                 host     device tasks, across            the host monitors, waits for a scope
 //
-//   S1  outstanding = all values in items, tasks, pots and the mail, and one hold while the scope is open. So nothing
-//   of
-//       a scope is anywhere once it is 0, and the subtraction that makes it 0 ends the scope. Its place is free then
-//   S2  A device task with a value that puts into its own device counts itself and the item in the pot by one step, and
-//       leaves some of its value there: from then on it is *counted*. What a counted task puts there has no value, and
-//       is counted before it is visible. So while the pot counts any, it has a value, and S1 holds
-//   S3  The task whose end makes the pot's count 0 takes its value, in one step that fails if another task has counted
-//       itself meanwhile, and mails it
-//   S4  What the host sends to a device, or puts from outside, is added to outstanding before it is visible
-//   S5  A task gives back what it has after its last put. A result (value form) is its last put: it has all of it
-// A task of several hundred billion puts to the host would use up its value (scope_exhausted). When the run aborts,
-// values are lost: the scopes then open end with the run's error, after all stages have returned.
+//   S1  values add up: outstanding is the sum of those in items, tasks, pots and the mail, and the hold. So nothing of a
+//       scope is anywhere once it is 0, and the subtraction that makes it 0 ends the scope. Its place is free then. A
+//       task gives back what it has after its last put; a result (value form) is its last put, and has all of it
+//   S2  a device task with a value that puts into its own device counts itself and the item in the pot by one step, and
+//       leaves its value there: from then on it is *counted*. What a counted task puts there has no value, and is
+//       counted before it is visible. So while the pot counts any, it has a value, and S1 holds
+//   S3  the task whose end makes the pot's count 0 takes its value, in one step that fails if another task has counted
+//       itself meanwhile, and mails it; of 0 nothing is mailed
+//   S4  what the host sends to a device, or is put from outside, is added to outstanding before it is visible
+//   S5  an open scope has a hold of 1 until it is closed; what is put from outside is added within that time
+//   S6  when the run aborts, values are lost: the scopes then open end with the run's error, after all stages have
+//       returned, and the next run begins with other words
+// A task of some 10^12 puts to the host would use up its value (scope_exhausted). Models: tests/models/scope.pml.
 #pragma once
 #include <cstddef>
 #include <cstdint>
