@@ -92,10 +92,19 @@ Home Pipeline::Core::home_of(int number) {
 void Pipeline::Core::add_tunnel(std::unique_ptr<TunnelBase> tunnel, StencilTunnelBase* stencil) {
   run_.require_idle("create_tunnel");
   layout_.graph.check_new(*tunnel);
+  check_scopes(*tunnel);
   layout_.placement.read_table_for(*tunnel);
   layout_.graph.add_tunnel(std::move(tunnel), stencil);
   layout_.placement.follow();
   invalidate();
+}
+
+void Pipeline::Core::check_scopes(TunnelBase const& tunnel) const {
+  if (tunnel.scopes() == nullptr) return;
+  std::string const title = "tunnel '" + tunnel.name() + "': ";
+  bool const own = std::ranges::any_of(layout_.scopes, [&](auto const& s) { return s.get() == tunnel.scopes(); });
+  if (!own) throw ConfigError(title + "its scopes are not this pipeline's");
+  if (layout_.over_nodes.count > 1) throw ConfigError(title + "a pipeline over several nodes has no scopes yet");
 }
 
 void Pipeline::Core::add_stencil(std::unique_ptr<StencilTunnelBase> tunnel) {

@@ -328,6 +328,19 @@ TEST(Scopes, StagesWorkOnOneItemAtATime) {
   EXPECT_THAT(text_of_error<Error>([&] { pipe.run(); }), HasSubstr("before the last task's end_task"));
 }
 
+TEST(Scopes, BelongToTheirPipeline) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline one(bounded());
+  Pipeline other(bounded());
+  Scopes& jobs = one.create_scopes("jobs");
+  EXPECT_THAT(
+      text_of_error<ConfigError>([&] { other.create_tunnel<int>("t", Direction::cpu_to_cpu, {.scopes = &jobs}); }),
+      HasSubstr("not this pipeline's"));
+  EXPECT_THAT(text_of_error<ConfigError>([&] { one.create_scopes("jobs"); }), HasSubstr("unique"));
+  EXPECT_THAT(text_of_error<ConfigError>([&] { one.create_scopes("none", {.most_open = 0}); }),
+              HasSubstr("most_open must be from 1"));
+}
+
 struct Wide {
   int number;
   std::array<int, 99> rest;
