@@ -127,10 +127,13 @@ class Outlet : public TeamOutlet<T> {
   HIWAY_DEVICE bool get_scoped(Machine m, T& item, GetOne&& get) const {
     if (detail::has_scope(m, view_)) raise(m, *view_.control, FaultKind::scope_task_open, view_.stage, view_.tunnel, 0);
     ItemRoom<Scoped<T>> room;
-    if (!get(room.item())) return false;
-    copy_item(item, room.item().item);
-    detail::begin_scope_task(m, view_, room.item().scope);
-    return true;
+    while (get(room.item())) {
+      copy_item(item, room.item().item);
+      detail::begin_scope_task(m, view_, room.item().scope);
+      if (!detail::is_cancelled(m, view_, room.item().scope)) return true;
+      this->end_task();
+    }
+    return false;
   }
   // Item: T, or Scoped<T>.
   HIWAY_NO_SPACE_CHECK template <class Machine, class Item>
@@ -218,7 +221,7 @@ class Outlet : public TeamOutlet<T> {
     if (scoped_) {
       return detail::for_each<Scoped<T>>(m, view_, detail::together(m, view_), [&](Scoped<T> const& got) {
         detail::begin_scope_task(m, view_, got.scope);
-        body(got.item);
+        if (!detail::is_cancelled(m, view_, got.scope)) body(got.item);
         detail::end_scope_task(m, view_);
       });
     }

@@ -446,7 +446,7 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
     (void)&detail::calls_what_is_marked_HIWAY_DEVICE<F, ItemOf<I> const&, Inlet<ItemOf<Os>>...>;
     if constexpr (is_scoped<I>) {
       detail::begin_scope_task(m, outlet, item.scope);
-      body(item.item, inlet_of<Os>(inlets[O])...);
+      if (!detail::is_cancelled(m, outlet, item.scope)) body(item.item, inlet_of<Os>(inlets[O])...);
       detail::end_scope_task(m, outlet);
     } else {
       body(item, inlet_of<Os>(inlets[O])...);

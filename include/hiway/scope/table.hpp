@@ -13,11 +13,13 @@ namespace hiway {
 /// Of one scope at the host, in a cache line of its own.
 struct alignas(64) ScopeCount {
   Word<std::uint64_t> outstanding{0};
+  Word<std::uint64_t> cancelled{0};  ///< 1: what waits of it is dropped
 };
 
 /// Of one scope at a device.
 struct alignas(64) ScopePot {
   Word<std::uint64_t> pot{0};
+  Word<std::uint64_t> cancelled{0};  ///< a copy of the host's
 };
 
 /// Ends scopes, at the host. Implemented by Scopes.

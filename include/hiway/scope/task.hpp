@@ -22,6 +22,17 @@ HIWAY_DEVICE inline bool has_scope(Machine m, View const& v) {
   return true;
 }
 
+/// Whether an item with this word is dropped: its scope has been cancelled.
+HIWAY_NO_SPACE_CHECK template <class Machine, class View>
+HIWAY_DEVICE inline bool is_cancelled(Machine m, View const& v, std::uint64_t word) {
+  ScopeTable& table = *v.end->scopes;
+  if constexpr (RoleOf<Machine>::counts_scopes) {
+    return m.load(table.counts[scope_place(word)].cancelled, Order::relaxed) != 0;
+  } else {
+    return m.load(table.pots[scope_place(word)].cancelled, Order::relaxed) != 0;
+  }
+}
+
 /// The lane works on an item with this word from now on. A counted item has no value of its own.
 HIWAY_NO_SPACE_CHECK template <class Machine, class View>
 HIWAY_DEVICE inline void begin_scope_task(Machine m, View const& v, std::uint64_t word) {

@@ -9,7 +9,8 @@
 //   pot[place]           device   counted tasks                   the same
 //   mail                 host     device tasks, across            the host monitors, waits for a scope
 //
-//   S1  values add up: outstanding is the sum of those in items, tasks, pots and the mail, and the hold. So nothing of a
+//   S1  values add up: outstanding is the sum of those in items, tasks, pots and the mail, and the hold. So nothing of
+//   a
 //       scope is anywhere once it is 0, and the subtraction that makes it 0 ends the scope. Its place is free then. A
 //       task gives back what it has after its last put; a result (value form) is its last put, and has all of it
 //   S2  a device task with a value that puts into its own device counts itself and the item in the pot by one step, and
