@@ -236,6 +236,7 @@ char const* fault_text(FaultKind kind) {
     case FaultKind::items_left: return "returned with items left, got without end_task or not got at all";
     case FaultKind::time_out_too_short: return "the time-out was too short for a task";
     case FaultKind::spill_exhausted: return "the spill pool is full";
+    case FaultKind::tunnel_full: return "the tunnel is full";
     case FaultKind::unknown_tunnel: return "there is no tunnel of that number";
     case FaultKind::wrong_type: return "the item is not of the tunnel's type";
     case FaultKind::set_twice: return "a value was set twice in one frame";

@@ -28,6 +28,7 @@ enum class FaultKind : std::uint32_t {
   items_left,          ///< every reader returned while items were left
   time_out_too_short,  ///< EndDetection::time_out: the time passed with tasks left or under way
   spill_exhausted,
+  tunnel_full,     ///< WhenFull::fail
   unknown_tunnel,  ///< paper.hpp: no tunnel of that number
   wrong_type,      ///< paper.hpp: not the type of the tunnel's items
   set_twice,       ///< a value of a stencil tunnel, twice in one frame
