@@ -21,7 +21,7 @@ concept Is = std::same_as<std::remove_const_t<T>, U>;
 void members(auto& pass, Is<WaitReport> auto& r) { pass(r.tunnel, r.seconds); }
 
 void members(auto& pass, Is<TunnelReport> auto& r) {
-  pass(r.name, r.movement, r.why, r.items, r.finished, r.spilled, r.spills_to_host, r.throttled, r.batches,
+  pass(r.name, r.movement, r.why, r.items, r.finished, r.spilled, r.dropped, r.spills_to_host, r.throttled, r.batches,
        r.capacity_items, r.direction, r.item_bytes, r.holds, r.put_groups, r.get_groups, r.most_items, r.mean_items,
        r.full, r.empty);
 }

@@ -43,7 +43,7 @@ class PrometheusFile {
   [[nodiscard]] std::string text() const {
     std::string all;
     for (Metric const* m : {&seconds_, &end_, &tasks_, &busy_, &waits_, &items_, &bytes_, &batches_, &holds_, &spilled_,
-                            &groups_, &capacity_, &most_, &latency_})
+                            &dropped_, &groups_, &capacity_, &most_, &latency_})
       all += m->text();
     return all;
   }
@@ -66,6 +66,7 @@ class PrometheusFile {
     if (t.movement == "dma") batches_.add(tunnel, std::to_string(t.batches));
     holds_.add(tunnel, std::to_string(t.holds));
     spilled_.add(tunnel, std::to_string(t.spilled));
+    dropped_.add(tunnel, std::to_string(t.dropped));
     groups_.add(tunnel + ",of=\"puts\"", std::to_string(t.put_groups));
     groups_.add(tunnel + ",of=\"gets\"", std::to_string(t.get_groups));
     capacity_.add(tunnel, std::to_string(t.capacity_items));
@@ -88,6 +89,7 @@ class PrometheusFile {
   Metric batches_{"tunnel_batches_total", "counter", "Batches that were copied across the bus."};
   Metric holds_{"tunnel_items", "gauge", "Items in the tunnel now."};
   Metric spilled_{"tunnel_spilled_total", "counter", "Items that went to the spill pool."};
+  Metric dropped_{"tunnel_dropped_total", "counter", "Items that were dropped because the tunnel was full."};
   Metric groups_{"tunnel_contention_groups_total", "counter",
                  "Claims that several warps of a GPU block made together."};
   Metric capacity_{"tunnel_capacity_items", "gauge", "Items that fit."};

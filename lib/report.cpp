@@ -75,10 +75,11 @@ std::string to_json(RunReport const& r) {
            ",\"capacity_items\":" + std::to_string(t.capacity_items) + ",\"items\":" + std::to_string(t.items) +
            ",\"finished\":" + std::to_string(t.finished) + ",\"holds\":" + std::to_string(t.holds) +
            ",\"bytes\":" + std::to_string(bytes(t)) + ",\"batches\":" + std::to_string(t.batches) +
-           ",\"spilled\":" + std::to_string(t.spilled) + ",\"throttled\":" + std::to_string(t.throttled) +
-           ",\"put_groups\":" + std::to_string(t.put_groups) + ",\"get_groups\":" + std::to_string(t.get_groups) +
-           ",\"most_items\":" + json_number(t.most_items) + ",\"mean_items\":" + json_number(t.mean_items) +
-           ",\"full\":" + json_number(t.full) + ",\"empty\":" + json_number(t.empty) + "}";
+           ",\"spilled\":" + std::to_string(t.spilled) + ",\"dropped\":" + std::to_string(t.dropped) +
+           ",\"throttled\":" + std::to_string(t.throttled) + ",\"put_groups\":" + std::to_string(t.put_groups) +
+           ",\"get_groups\":" + std::to_string(t.get_groups) + ",\"most_items\":" + json_number(t.most_items) +
+           ",\"mean_items\":" + json_number(t.mean_items) + ",\"full\":" + json_number(t.full) +
+           ",\"empty\":" + json_number(t.empty) + "}";
   };
   auto const latency = [](LatencyReport const& l) {
     return "{\"path\":" + json_text(l.path) + ",\"samples\":" + std::to_string(l.samples) +
@@ -110,13 +111,14 @@ std::string to_text(RunReport const& r) {
                 std::to_string(s.items), percent(s.busy), waits(s.items_of), waits(s.room_in)});
   }
   Table tunnels({"tunnel", "by", "items", "bytes", "batches", "capacity", "most", "mean", "full", "empty", "spilled",
-                 "put groups", "get groups"});
+                 "dropped", "put groups", "get groups"});
   for (TunnelReport const& t : r.tunnels) {
     auto const sampled = [](double value) { return value < 0 ? std::string("-") : json_number(value); };
     tunnels.add({t.name, t.movement, std::to_string(t.items), std::to_string(bytes(t)),
                  t.movement == "dma" ? std::to_string(t.batches) : "-", std::to_string(t.capacity_items),
                  sampled(t.most_items), sampled(t.mean_items), percent(t.full), percent(t.empty),
-                 std::to_string(t.spilled), std::to_string(t.put_groups), std::to_string(t.get_groups)});
+                 std::to_string(t.spilled), std::to_string(t.dropped), std::to_string(t.put_groups),
+                 std::to_string(t.get_groups)});
   }
   Table latencies({"path", "samples", "least us", "median us", "p99 us", "most us"});
   for (LatencyReport const& l : r.latencies)

@@ -57,7 +57,7 @@ Progress progress(PipelineSnapshot const& snapshot) {
   }
   for (TunnelSnapshot const& t : snapshot.tunnels) {
     all.insert(all.end(), {t.claimed, t.taken, t.published, t.arrived, t.retired, t.spill_claimed, t.spill_taken,
-                           t.capacity, t.throttled, t.closed, t.ended, t.open_inlets_closed});
+                           t.dropped, t.capacity, t.throttled, t.closed, t.ended, t.open_inlets_closed});
     for (TaskCounts const& outlet : t.open_outlets) all.insert(all.end(), {outlet.got, outlet.finished});
   }
   return all;

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "hiway/config.hpp"
+
 namespace hiway {
 
 /// Tasks of one reader of a tunnel: how many it got and how many it ended, all its threads or blocks together.
@@ -51,6 +53,8 @@ struct RingCounts {
   std::uint64_t retired = 0;                     ///< items whose room in the ring is free again
   std::uint64_t published = 0, arrived = 0;      ///< crossing tunnels only
   std::uint64_t put_groups = 0, get_groups = 0;  ///< claims that the warps of a block made together
+  std::uint64_t dropped = 0;                     ///< of drop_oldest they were put and taken, else neither
+  WhenFull when_full = WhenFull::automatic;      ///< as configured
 };
 /// A tunnel's spill pool, and those whose items hold its writers back.
 struct PoolCounts {

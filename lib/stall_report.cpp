@@ -292,6 +292,7 @@ std::string line(TunnelSnapshot const& t) {
   }
   if (t.spills)
     text += "; spilled " + std::to_string(t.spill_claimed) + ", " + of(in_pool(t), t.spill_capacity) + " in the pool";
+  if (t.dropped != 0) text += "; dropped " + std::to_string(t.dropped);
   if (t.throttled) text += "; throttled";
   if (t.open_inlets > 0) text += "; open inlets closed " + of(t.open_inlets_closed, t.open_inlets);
   for (TaskCounts const& outlet : t.open_outlets) {

@@ -29,7 +29,8 @@ std::vector<std::size_t> Waits::for_room(StageSnapshot const& s) const {
   std::vector<std::size_t> all;
   for (auto const& into : s.into) {
     TunnelSnapshot const& t = p_.tunnels[into.tunnel];
-    if (!into.spills && into.closed < s.executors && known(t) && full(t)) all.push_back(into.tunnel);
+    bool const waits = !into.spills && !drops_or_fails(t.when_full);
+    if (waits && into.closed < s.executors && known(t) && full(t)) all.push_back(into.tunnel);
   }
   return all;
 }

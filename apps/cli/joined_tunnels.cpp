@@ -64,8 +64,8 @@ void add(double& sum, double more) { sum = sum < 0 || more < 0 ? -1 : sum + more
 TunnelReport joined(std::string const& name, std::vector<Part> const& parts) {
   TunnelReport all = *parts.front().tunnel;
   all.name = name;
-  all.items = all.finished = all.spilled = all.throttled = all.batches = all.holds = all.put_groups = all.get_groups =
-      0;
+  all.items = all.finished = all.spilled = all.dropped = all.throttled = all.batches = all.holds = all.put_groups =
+      all.get_groups = 0;
   all.capacity_items = 0;
   all.most_items = all.mean_items = 0;
   all.full = all.empty = -1;
@@ -82,6 +82,7 @@ TunnelReport joined(std::string const& name, std::vector<Part> const& parts) {
       all.empty = std::max(all.empty, one.empty);
     }
     all.spilled += one.spilled;
+    all.dropped += one.dropped;
     all.throttled += one.throttled;
     all.batches += one.batches;
     all.holds += one.holds;

@@ -208,11 +208,11 @@ std::string level(double items) { return items < 0 ? "\u2013" : number_text(item
 std::string tunnel_table(RunReport const& stats) {
   std::vector<std::vector<std::string>> rows;
   for (TunnelReport const& t : stats.tunnels)
-    rows.push_back({t.name, t.direction, t.movement, count_text(t.capacity_items),
-                    bytes_text(static_cast<double>(t.item_bytes)), count_text(t.items), count_text(t.finished),
-                    level(t.mean_items), level(t.most_items), percent_text(t.full), percent_text(t.empty),
-                    bytes_text(static_cast<double>(t.items * t.item_bytes)), count_text(t.batches),
-                    count_text(t.spilled), count_text(t.put_groups), count_text(t.get_groups), t.why});
+    rows.push_back(
+        {t.name, t.direction, t.movement, count_text(t.capacity_items), bytes_text(static_cast<double>(t.item_bytes)),
+         count_text(t.items), count_text(t.finished), level(t.mean_items), level(t.most_items), percent_text(t.full),
+         percent_text(t.empty), bytes_text(static_cast<double>(t.items * t.item_bytes)), count_text(t.batches),
+         count_text(t.spilled), count_text(t.dropped), count_text(t.put_groups), count_text(t.get_groups), t.why});
   return table("tunnels",
                {{"tunnel"},
                 {"direction", "text"},
@@ -228,6 +228,7 @@ std::string tunnel_table(RunReport const& stats) {
                 {"bytes"},
                 {"batches"},
                 {"spilled"},
+                {"dropped"},
                 {"put groups"},
                 {"get groups"},
                 {"why this movement", "long"}},

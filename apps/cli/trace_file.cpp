@@ -30,7 +30,8 @@ class Reader {
 
   /// Names of the file may have line breaks.
   [[noreturn]] void fail(std::string what) const {
-    std::ranges::replace_if(what, [](unsigned char c) { return c < ' '; }, '?');
+    std::ranges::replace_if(
+        what, [](unsigned char c) { return c < ' '; }, '?');
     throw BadInput{file_ + ": " + what};
   }
   [[noreturn]] void fail_at(std::string const& pointer, std::string const& what) const {
@@ -129,6 +130,7 @@ TunnelReport read_tunnel(Reader const& read, Json const& json, std::string const
   tunnel.finished = read.count(json, at, "finished");
   tunnel.batches = read.count(json, at, "batches");
   tunnel.spilled = read.count(json, at, "spilled");
+  if (json.contains("dropped")) tunnel.dropped = read.count(json, at, "dropped");  // older traces lack it
   tunnel.put_groups = read.count(json, at, "put_groups");
   tunnel.get_groups = read.count(json, at, "get_groups");
   tunnel.throttled = read.count(json, at, "throttled");

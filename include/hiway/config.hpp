@@ -80,8 +80,12 @@ enum class Movement : std::uint8_t { automatic, dma, direct, managed };
 /// block and block_scan. automatic: warp; in a stage of at least 65,536 threads like block, while claims take long or
 /// find nothing (docs/adr/0019).
 enum class Grouping : std::uint8_t { automatic, none, warp, block, block_scan };
-/// What a put into a full tunnel does. automatic: spill inside a cycle or a group, else wait.
-enum class WhenFull : std::uint8_t { automatic, wait, spill };
+/// What a put into a full tunnel does. automatic: spill inside a cycle or a group, else wait. The last three never
+/// wait, also inside a cycle: drop_newest drops the put's item; drop_oldest drops the oldest item in the tunnel, whose
+/// task counts as ended, and puts; fail ends the run with an error (tunnel_full). TunnelReport::dropped counts.
+enum class WhenFull : std::uint8_t { automatic, wait, spill, drop_newest, drop_oldest, fail };
+/// Whether a put that finds no room drops an item or ends the run.
+HIWAY_DEVICE constexpr bool drops_or_fails(WhenFull when_full) { return when_full >= WhenFull::drop_newest; }
 /// tracked: the library's own end check. time_out: the paper's basic scheme, for comparison only. A tunnel then ends
 /// when its writers have closed and nothing has moved in any tunnel for PipelineConfig::end_time_out. That is unsound:
 /// if a task takes longer, the run ends with an error (Aborted).
@@ -113,6 +117,8 @@ struct TunnelConfigOf {
   /// __threadfence_system(). From a CPU to the GPU only if a single stage of one warp reads the tunnel: more readers
   /// would compete for the bus (docs/adr/0023). Between GPUs, see docs/multi_gpu.md.
   bool low_latency = false;
+  /// drop_oldest: for items of at most 256 bytes, one shard, and all stages at one home: the CPU, or one device. What
+  /// drops or fails stages no puts, so single puts by CPU threads cost more (docs/choosing.md).
   WhenFull when_full = WhenFull::automatic;
   /// Items that may be spilled at once; one more ends the run with an error. 0: the library chooses. No effect if no
   /// put into the tunnel spills.

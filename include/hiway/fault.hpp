@@ -37,6 +37,12 @@ enum class FaultKind : std::uint32_t {
   not_with_scopes,    ///< a call that no tunnel with scopes has
   scope_exhausted,    ///< a task has put more than its scope's value allows
   wrong_end,          ///< paper.hpp: no put, or get, at this home, or a stage does it
+  tunnel_full,     ///< WhenFull::fail
+  unknown_tunnel,  ///< paper.hpp: no tunnel of that number
+  wrong_type,      ///< paper.hpp: not the type of the tunnel's items
+  set_twice,       ///< a value of a stencil tunnel, twice in one frame
+  outside_matrix,  ///< a value or a place outside the matrix, or in a frame that the run does not have
+  wrong_end,       ///< paper.hpp: no put, or get, at this home, or a stage does it
 };
 
 /// The text for an error of this kind.

@@ -36,9 +36,10 @@ class Inlet : public TeamInlet<T> {
   Inlet() = default;
   HIWAY_DEVICE explicit Inlet(InletView const& view, bool scoped = false) : TeamInlet<T>(view, scoped) {}
 
-  /// Puts `item`. *Waits* until the tunnel has room. When the run aborts it throws Unwind; if an exception is already
-  /// in flight, it drops the item and returns. *Threads*: any number at once.
-  /// *Errors*: put_after_close, put_after_end, spill_exhausted end the run with an error that names stage and tunnel.
+  /// Puts `item`. *Waits* until the tunnel has room, or does what TunnelConfig::when_full says. When the run aborts it
+  /// throws Unwind; if an exception is already in flight, it drops the item and returns. *Threads*: any number at once.
+  /// *Errors*: put_after_close, put_after_end, spill_exhausted, tunnel_full end the run with an error that names stage
+  /// and tunnel.
   HIWAY_PART_OF_CALLER void put_h(T const& item) const {
     on_this_thread([&](auto m) HIWAY_PART_OF_CALLER { put_one(m, item); });
   }

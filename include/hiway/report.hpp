@@ -16,6 +16,9 @@ struct TunnelReport {
   std::uint64_t items = 0;     ///< items put, including spilled ones: what the end check calls created
   std::uint64_t finished = 0;  ///< tasks ended by its readers; equal to `items` when the run has ended
   std::uint64_t spilled = 0;
+  /// WhenFull::drop_newest: items that found no room, which `items` leaves out. drop_oldest: items that were put and
+  /// made room for others: they count in `items` and `finished`.
+  std::uint64_t dropped = 0;
   bool spills_to_host = false;     ///< its pool's items lie in host memory: the device had too little
   std::uint64_t throttled = 0;     ///< times that writers from outside a cycle waited for its spill pools to empty
   std::uint64_t batches = 0;       ///< dma: batches copied

@@ -79,7 +79,7 @@ bool BatchPuts::goes_to_ring(UnderWay const& batch, std::size_t inlet) const {
   if (!on_device_ || batch.made[inlet].rest_at_host) return false;
   BatchEnd const& end = into_.ends[inlet];
   if (rest_of(batch, inlet) * end.item_bytes < least_copy(stream_, end)) return false;
-  return RingRuns::may_lie_in(v) && !has_spill(v.spill);
+  return RingRuns::may_lie_in(v) && !has_spill(v.spill) && !drops_or_fails(v.when_full);
 }
 
 /// Whether it may have slots before it is the oldest batch (B3).

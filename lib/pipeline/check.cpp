@@ -12,6 +12,9 @@ namespace {
 
 constexpr std::size_t max_capacity = std::size_t{1} << 30;
 constexpr std::size_t most_problems_told = 50;
+constexpr char const* oldest_across =
+    "WhenFull::drop_oldest is for tunnels within one home, as a put reaches no item on the other side of the bus; use "
+    "drop_newest";
 
 /// The checks of one tunnel's configuration.
 class ConfigCheck {
@@ -48,12 +51,26 @@ class ConfigCheck {
     if (config_.grow_to_items == 0) return;
     if (tunnel_.from_gpu() || tunnel_.to_gpu()) refuse("grow_to_items is for tunnels from CPU to CPU");
     if (config_.shards > 1) refuse("grow_to_items is for tunnels of one shard: " + std::to_string(config_.shards));
-    if (config_.when_full == WhenFull::spill)
+    if (config_.when_full == WhenFull::spill || drops_or_fails(config_.when_full))
       refuse("grow_to_items makes a put wait for room: it goes with WhenFull::wait or automatic");
     if (config_.grow_to_items < config_.capacity_items || config_.grow_to_items > max_capacity) {
       refuse("grow_to_items must be from capacity_items (" + std::to_string(config_.capacity_items) +
              ") to 2^30: " + std::to_string(config_.grow_to_items));
     }
+  }
+  void when_full() const {
+    if (config_.planned && drops_or_fails(config_.when_full))
+      refuse("planned makes a put wait for room: it goes with WhenFull::wait or automatic");
+    if (config_.when_full != WhenFull::drop_oldest) return;
+    if (tunnel_.crosses()) refuse(oldest_across);
+    if (tunnel_.item_bytes() > copied_bytes) {
+      refuse(
+          "WhenFull::drop_oldest is for items of at most 256 bytes, as readers work on larger ones in their slots: " +
+          std::to_string(tunnel_.item_bytes()) + "; use drop_newest");
+    }
+    if (config_.shards > 1)
+      refuse("WhenFull::drop_oldest is for tunnels of one shard, as each has an oldest item of its own: " +
+             std::to_string(config_.shards) + "; use drop_newest");
   }
   void rest() const {
     if (config_.spill_items > max_capacity)
@@ -128,6 +145,15 @@ void check_branches(Problems& found, Graph const& graph, std::vector<Stage> cons
   }
 }
 
+/// A tunnel that does not cross the bus may still lead away: to several devices, or other nodes.
+void check_oldest(Problems& found, DeclaredTunnel const& t) {
+  if (t.base->config().when_full != WhenFull::drop_oldest) return;
+  if (!t.branches.empty())
+    found.push_back(t.title() + ": WhenFull::drop_oldest is not for stages on several devices; use drop_newest");
+  if (t.ends != EndsHere::both && t.ends != EndsHere::none)
+    found.push_back(t.title() + ": WhenFull::drop_oldest is not for tunnels between nodes; use drop_newest");
+}
+
 void check_ends(Problems& found, std::vector<Stage> const& stages, DeclaredTunnel const& t) {
   if (t.ends == EndsHere::none) return;
   if (t.open_inlets == 0 && stages_at(stages, *t.base, EndOf::writers).empty())
@@ -144,6 +170,7 @@ void check_config(TunnelBase const& tunnel) {
   check.shards();
   check.low_latency();
   check.growth();
+  check.when_full();
   check.rest();
 }
 
@@ -156,6 +183,7 @@ std::vector<std::string> find_problems(Graph const& graph, std::vector<Stage> co
   for (DeclaredTunnel const& t : graph.tunnels()) {
     check_branches(found, graph, stages, t);
     for (EndOf const end : {EndOf::writers, EndOf::readers}) check_batches(found, stages, t, end);
+    check_oldest(found, t);
     check_ends(found, stages, t);
   }
   return found;

@@ -90,6 +90,7 @@ class CounterReader {
     s.on_device = t.put.home != at_host || t.get.home != at_host;
     s.capacity = t.capacity;
     s.may_grow_to = t.base->config().grow_to_items;
+    s.when_full = t.base->config().when_full;
     read_rings(s, t);
     read_pool(s, t);
     read_throttle(s, t);
@@ -107,6 +108,7 @@ class CounterReader {
       s.taken += word(&gets.taken, to);
       s.claimed += word(&puts.claimed, from);
       s.put_groups += word(&puts.put_groups, from);
+      s.dropped += word(&puts.dropped, from);
       s.get_groups += word(&gets.get_groups, to);
       if (!s.crosses) room += static_cast<std::uint64_t>(std::max(0, word(&puts.free, from)));
     }

@@ -66,6 +66,7 @@ void EndCheckBuilder::add_finished(UnitRecord& unit) {
     }
     for (OutletPort* port : t.open_outlets) add_term({&port->finished, 1, sizeof(OutletPort)}, t.get_home);
     if (t.drained != nullptr) add_term({t.drained, 1, 8}, t.put_home);
+    if (t.dropped != nullptr) add_term({t.dropped, 1, 8}, t.put_home);
   }
   unit.finished.end = size_of(lists_.terms);
 }

@@ -25,6 +25,7 @@ struct CountedTunnel {
   SumTerm taken_staged{};                  ///< of what its writers staged (inlet/staging.hpp); no words: none of it
   Word<std::uint64_t>* spilled = nullptr;  ///< tickets of its pool; null if no writer spills
   Word<std::uint64_t>* drained = nullptr;  ///< null if the pool is not drained
+  Word<std::uint64_t>* dropped = nullptr;  ///< of WhenFull::drop_oldest (inlet/no_room.hpp D2), else null
   Word<std::uint32_t>* open_closed = nullptr;
   std::uint32_t open_inlets = 0;  ///< that the user closes
   std::vector<OutletPort*> open_outlets{};

@@ -80,7 +80,8 @@ class Planner {
                                  "' is in one group with its reader, which a plan knows nothing of: use automatic or "
                                  "spill");
       }
-      bool const spills = (inside && !may_wait) || tunnel.when_full == WhenFull::spill;
+      bool const may_stay = may_wait || drops_or_fails(tunnel.when_full);
+      bool const spills = (inside && !may_stay) || tunnel.when_full == WhenFull::spill;
       plan_.stages[stage].spills.push_back(spills);
       if (spills) plan_.tunnels[t].spills = true;
     }
@@ -171,7 +172,8 @@ class Planner {
       cycle.pools.push_back(t);
     bool const waits = graph_.tunnels[t].open_inlets > 0 ||
                        std::ranges::any_of(writers_[t], [&](std::uint32_t w) { return !inside(w) && !spills(w, t); });
-    if (waits && planned.throttled_by == FlowPlan::none) cycle.entries.push_back(t);
+    if (waits && !drops_or_fails(graph_.tunnels[t].when_full) && planned.throttled_by == FlowPlan::none)
+      cycle.entries.push_back(t);
   }
   [[nodiscard]] bool spills(std::uint32_t stage, std::uint32_t tunnel) const {
     Ids const& into = graph_.stages[stage].into;

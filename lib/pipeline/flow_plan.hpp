@@ -4,7 +4,8 @@
 //   unit       a strongly connected set of tunnels (a leads to b where a stage reads a and writes b); it ends as a
 //              whole
 //   component  a strongly connected set of stages, a group counted as one node. A put into a tunnel that is read in
-//              its own component must never wait: it spills, unless a plan or room to grow makes waiting safe.
+//              its own component must never wait: it spills, unless a plan or room to grow makes waiting safe, or
+//              the tunnel drops or fails
 //   cycle      a component that has spill pools, and writers outside that may wait. Those are held back while a pool
 //              is more than half full (docs/adr/0013).
 #pragma once

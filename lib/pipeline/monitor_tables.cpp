@@ -154,6 +154,7 @@ class MonitorTables {
                                 : SumTerm{&staged.taken->items, staged.threads, sizeof(TakenCount)},
             .spilled = spills ? &pool(t).words->claimed : nullptr,
             .drained = spills ? t.pool.drained : nullptr,
+            .dropped = drops_oldest(t) ? &t.put.ring.words->dropped : nullptr,
             .open_closed = t.open.closed,
             .open_inlets = inlets_to_close(layout_.graph, t.base->id()),
             .open_outlets = t.open.outlets,

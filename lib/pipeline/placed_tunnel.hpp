@@ -106,4 +106,9 @@ struct PlacedTunnel {
   [[nodiscard]] std::string title() const { return "tunnel '" + base->name() + "'"; }
 };
 
+/// What is dropped was put, and counts as finished.
+[[nodiscard]] inline bool drops_oldest(PlacedTunnel const& tunnel) {
+  return tunnel.base->config().when_full == WhenFull::drop_oldest;
+}
+
 }  // namespace hiway

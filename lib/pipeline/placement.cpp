@@ -103,6 +103,10 @@ void Placement::find_homes(std::vector<Stage> const& stages, FlowPlan const& flo
   for (PlacedTunnel& t : tunnels_) {
     for (EndOf const end : {EndOf::writers, EndOf::readers}) find_home(t, end, stages, found);
     find_slots(t, stages, flow, found);
+    if (drops_oldest(t) && t.crosses() && !t.base->crosses()) {
+      found.push_back(t.title() + ": WhenFull::drop_oldest is not for tunnels of a device's batch stages, or between " +
+                      "devices; use drop_newest");
+    }
     if (!t.is_between_devices()) continue;
     if (t.base->config().shards > 1)
       found.push_back(t.title() + ": shards are for tunnels that do not lead from one device to another");
@@ -136,11 +140,12 @@ void Placement::find_home(PlacedTunnel& tunnel, EndOf end, std::vector<Stage> co
   if (!tunnel.placed) placed = home;
 }
 
-/// The slots lie on a device if nothing but kernels and batch stages of that device reach them. What spills passes a
-/// CPU thread.
+/// The slots lie on a device if nothing but kernels and batch stages of that device reach them. What spills, or may be
+/// dropped, passes a CPU thread.
 void Placement::find_slots(PlacedTunnel& tunnel, std::vector<Stage> const& stages, FlowPlan const& flow,
                            std::vector<std::string>& found) {
-  Home const home = flow.tunnels[tunnel.base->id()].spills ? at_host : home_of_slots(tunnel, stages);
+  bool const by_thread = flow.tunnels[tunnel.base->id()].spills || drops_or_fails(tunnel.base->config().when_full);
+  Home const home = by_thread ? at_host : home_of_slots(tunnel, stages);
   if (!tunnel.placed) {
     tunnel.slots_on = home;
   } else if (tunnel.slots_on != at_host && tunnel.slots_on != home) {

@@ -46,8 +46,9 @@ TunnelReport Reports::tunnel_report(PipelineSnapshot const& seen, std::size_t tu
   r.item_bytes = t.base->item_bytes();
   r.spills_to_host = t.pool.is_at_host;
   r.items = put(s);
-  r.finished = tasks(seen, tunnel).finished;
+  r.finished = tasks(seen, tunnel).finished + (drops_oldest(t) ? s.dropped : 0);
   r.spilled = s.spill_claimed;
+  r.dropped = s.dropped;
   r.holds = in_ring(s) + in_pool(s);
   r.put_groups = s.put_groups;
   r.get_groups = s.get_groups;

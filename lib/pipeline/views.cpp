@@ -30,6 +30,7 @@ class StageViews {
     bool const throttled = layout_.prepared.flow_of(t).throttled_by != FlowPlan::none;
     v.throttled = throttled && v.spill == nullptr ? &v.end->throttled : nullptr;
     v.past_caches = !stage_.gpu && is_past_caches(t);
+    v.when_full = t.base->config().when_full;
     v.ports = place_.inlet_ports[index] + executor_;
     v.closed_executors = place_.closed_executors[index];
     v.home = executor_;
@@ -147,6 +148,7 @@ InletView open_inlet_view(Layout& layout, PlacedTunnel& tunnel, std::uint32_t in
   v.control = layout.homes.control(tunnel.put.home);
   v.end = tunnel.put.words;
   v.past_caches = tunnel.put.home == at_host && is_past_caches(tunnel);
+  v.when_full = tunnel.base->config().when_full;
   if (do_workers_spill(layout.graph, *tunnel.base)) {
     v.spill = tunnel.pool.ring;
   } else {

@@ -41,6 +41,7 @@ TunnelConfig Rings::tunnel(std::string_view stream, TunnelConfig config) const {
   if (at == streams_.end()) throw ConfigError(who + " is not in it");
   if (config.when_full == WhenFull::spill || config.shards != 1)
     throw ConfigError(who + ": a planned tunnel neither spills nor has shards");
+  if (drops_or_fails(config.when_full)) throw ConfigError(who + ": a planned tunnel neither drops nor fails");
   config.capacity_items =
       static_cast<std::size_t>(std::max<std::int64_t>(1, capacities_[static_cast<std::size_t>(at - streams_.begin())]));
   config.batch_items = std::min(config.batch_items, config.capacity_items);

@@ -567,6 +567,7 @@ TEST(TraceFile, HasTheReportThatWasWrittenIntoIt) {
   run.tunnels[0].item_bytes = 4;
   run.tunnels[0].batches = 3;
   run.tunnels[0].spilled = 2;
+  run.tunnels[0].dropped = 7;
   run.tunnels[0].throttled = 1;
   run.tunnels[0].put_groups = 5;
   run.tunnels[0].get_groups = 4;

@@ -24,6 +24,10 @@ struct RefusedPut {
         a.end.closed.bits = 1;
         a.ring.words.free.bits = 0;
         break;
+      case FaultKind::tunnel_full:
+        a.ring.words.free.bits = 0;
+        v.when_full = WhenFull::fail;
+        break;
       default: a.ring.words.free.bits = 0; v.spill = &pool.ring;
     }
   }
@@ -41,6 +45,9 @@ TEST(ExploreInlet, APutThatFindsNoRoomAfterTheEndIsRefused) {
 }
 TEST(ExploreInlet, APutThatFindsNoRoomInTheSpillPoolIsRefused) {
   expect_no_failure<RefusedPut<FaultKind::spill_exhausted>>();
+}
+TEST(ExploreInlet, APutThatFindsNoRoomIsRefusedWhereItIsToFail) {
+  expect_no_failure<RefusedPut<FaultKind::tunnel_full>>();
 }
 
 /// A lane that closes again does not close for its sibling.

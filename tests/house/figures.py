@@ -48,6 +48,7 @@ EXEMPT_CLASSES = {
     "Plan": RECORD,
     "ThreadTrace": "what one CPU thread writes: its open slice, its sums, its ring of slices; not split yet",
     "Placement": TABLE,
+    "InletView": TABLE,
     "NodeRow": TABLE,
     "NodeDescription": TABLE,
     "GetBoard": TABLE,

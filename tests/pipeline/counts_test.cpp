@@ -27,6 +27,7 @@ RunReport report_of(std::uint64_t n) {
   t.holds = n - 5;
   t.put_groups = n - 6;
   t.get_groups = n - 7;
+  t.dropped = n - 8;
   r.stages.push_back({.name = "sum", .gpu = true, .executors = 1, .items = n, .items_of{}, .room_in{}});
   return r;
 }
@@ -46,14 +47,14 @@ TEST_P(LargeCounts, AreWholeInJson) {
             HasSubstr("\"name\":\"sum\",\"gpu\":true,\"executors\":1,\"launches\":0,\"items\":" + less(0) + ","),
             HasSubstr("\"capacity_items\":0,\"items\":" + less(0) + ",\"finished\":" + less(1) + ","),
             HasSubstr("\"holds\":" + less(5) + ",\"bytes\":" + std::to_string(4 * n) + ",\"batches\":" + less(4)),
-            HasSubstr("\"spilled\":" + less(2) + ",\"throttled\":" + less(3)),
+            HasSubstr("\"spilled\":" + less(2) + ",\"dropped\":" + less(8) + ",\"throttled\":" + less(3)),
             HasSubstr("\"put_groups\":" + less(6) + ",\"get_groups\":" + less(7))));
 }
 
 TEST_P(LargeCounts, AreWholeInTheTable) {
   std::string const text = to_text(report);
   EXPECT_THAT(text, HasSubstr(" ms, " + less(0) + " items"));
-  for (std::string const& word : {less(0), std::to_string(4 * n), less(2), less(4), less(6), less(7)})
+  for (std::string const& word : {less(0), std::to_string(4 * n), less(2), less(4), less(6), less(7), less(8)})
     EXPECT_THAT(text, HasSubstr("  " + word));
 }
 
@@ -64,6 +65,7 @@ TEST_P(LargeCounts, AreWholeInMetrics) {
                     HasSubstr("hiway_tunnel_bytes_total{tunnel=\"many\"} " + std::to_string(4 * n) + "\n"),
                     HasSubstr("hiway_tunnel_batches_total{tunnel=\"many\"} " + less(4) + "\n"),
                     HasSubstr("hiway_tunnel_spilled_total{tunnel=\"many\"} " + less(2) + "\n"),
+                    HasSubstr("hiway_tunnel_dropped_total{tunnel=\"many\"} " + less(8) + "\n"),
                     HasSubstr("hiway_tunnel_contention_groups_total{tunnel=\"many\",of=\"puts\"} " + less(6) + "\n"),
                     HasSubstr("hiway_tunnel_items{tunnel=\"many\"} " + less(5) + "\n")));
 }
@@ -87,7 +89,8 @@ TEST_P(LargeCounts, AreWholeInTheStallReport) {
               AllOf(HasSubstr(std::to_string(n + 4)), HasSubstr(less(0)), HasSubstr(less(3))));
 }
 
-// A number that was sampled, as the most items that a ring held, has the digits that matter; a whole one has all of them.
+// A number that was sampled, as the most items that a ring held, has the digits that matter; a whole one has all of
+// them.
 TEST(Counts, SampledNumbersThatAreWholeLoseNoDigit) {
   EXPECT_EQ(json_number(4294967301.0), "4294967301");
   EXPECT_EQ(json_number(1048577), "1048577");

@@ -197,6 +197,24 @@ TEST(FlowPlan, AWriterThatSpillsIsNotHeldBack) {
   EXPECT_EQ(plan.tunnels[a].throttled_by, FlowPlan::none);
 }
 
+TEST(FlowPlan, WhatDropsOrFailsNeitherSpillsNorIsHeldBack) {
+  for (WhenFull const when_full : {WhenFull::drop_newest, WhenFull::drop_oldest, WhenFull::fail}) {
+    Graph g;
+    auto const a = g.tunnel({.name = {}, .when_full = when_full, .open_inlets = 1});
+    auto const b = g.tunnel({.name = {}, .when_full = when_full});
+    auto const c = g.tunnel();
+    auto const source = g.stage({}, {a, c});
+    auto const turns = g.stage({a, b, c}, {b, c});
+    FlowPlan const plan = g.plan();
+    EXPECT_THAT(plan.problems, IsEmpty());
+    EXPECT_THAT(plan.stages[source].spills, ElementsAre(false, false));
+    EXPECT_THAT(plan.stages[turns].spills, ElementsAre(false, true));
+    ASSERT_EQ(plan.cycles.size(), 1U);
+    EXPECT_THAT(plan.cycles[0].entries, ElementsAre(c));
+    EXPECT_EQ(plan.tunnels[a].throttled_by, FlowPlan::none);
+  }
+}
+
 TEST(FlowPlan, AStageOfTheCycleIsNeverHeldBack) {
   Graph g;
   auto const in = g.tunnel();

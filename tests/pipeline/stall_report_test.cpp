@@ -127,6 +127,18 @@ TEST(StallReport, AStageThatWaitsForRoomBesideItselfGrowsToo) {
   EXPECT_EQ(tunnel_to_grow(p), std::nullopt);
 }
 
+TEST(StallReport, APutThatDropsWaitsForNothing) {
+  PipelineSnapshot p;
+  p.stages = {stage("source", {}, {{0}, {1}}), stage("join", {{0}, {1}}, {})};
+  p.tunnels = {tunnel("a", 1, 1, 0), tunnel("b", 1, 0, 0)};
+  p.tunnels[0].when_full = WhenFull::drop_newest;
+  p.tunnels[0].dropped = 7;
+  std::string const text = describe_stall(p, "asked");
+  EXPECT_THAT(text, HasSubstr("put 1, got 0; dropped 7"));
+  EXPECT_THAT(text, Not(HasSubstr("must wait for room")));
+  EXPECT_THAT(text, Not(HasSubstr("wait for each other")));
+}
+
 TEST(StallReport, APutThatSpillsWaitsForNobody) {
   PipelineSnapshot p;
   p.stages = {stage("source", {}, {{0, 0, true}, {1}}), stage("join", {{0}, {1}}, {})};

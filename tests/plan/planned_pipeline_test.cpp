@@ -212,6 +212,8 @@ TEST(PlannedRings, AreChargedAsPowersOfTwo) {
   EXPECT_EQ(said([&] { (void)rings.tunnel("c"); }), "plan: stream 'c' is not in it");
   EXPECT_EQ(said([&] { (void)rings.tunnel("a", {.when_full = WhenFull::spill}); }),
             "plan: stream 'a': a planned tunnel neither spills nor has shards");
+  EXPECT_EQ(said([&] { (void)rings.tunnel("a", {.when_full = WhenFull::fail}); }),
+            "plan: stream 'a': a planned tunnel neither drops nor fails");
   plan.verdict = plan::Verdict::deadlock;
   plan.why = "a waits";
   EXPECT_EQ(said([&] { plan::Rings{plan}; }), "plan: deadlock: a waits");

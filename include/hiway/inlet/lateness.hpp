@@ -15,12 +15,20 @@ struct Lateness {
   std::uint32_t closed_lanes;  ///< of the lane's warp
   std::uint32_t ended;
 };
+/// The word with the bit of the calling lane, or thread, that is set when it has closed; and that bit.
+template <class Machine>
+HIWAY_DEVICE inline Word<std::uint32_t>& closed_word(Machine m, InletView const& v) {
+  return v.open ? v.ports->closed_lanes[0] : v.ports[m.block_index()].closed_lanes[m.thread_in_block() / 32];
+}
+template <class Machine>
+HIWAY_DEVICE inline bool has_closed(Machine m, InletView const& v) {
+  unsigned const thread = v.open ? 0 : m.thread_in_block();
+  return (m.load(closed_word(m, v), Order::relaxed) >> (thread % 32) & 1u) != 0;
+}
 template <class Machine>
 HIWAY_DEVICE inline Lateness read_lateness(Machine m, InletView const& v) {
   m.fence_behind_ticket();  // T5
-  InletPort& port = v.open ? *v.ports : v.ports[m.block_index()];
-  unsigned const thread = v.open ? 0 : m.thread_in_block();
-  std::uint32_t const closed_lanes = m.load(port.closed_lanes[thread / 32], Order::relaxed);
+  std::uint32_t const closed_lanes = m.load(closed_word(m, v), Order::relaxed);
   return {closed_lanes, m.load(v.end->closed, Order::relaxed)};
 }
 /// How many of a tunnel's items readers have taken where writers had staged them (inlet/staging.hpp).

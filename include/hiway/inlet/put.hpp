@@ -12,6 +12,7 @@
 #include "hiway/fault.hpp"
 #include "hiway/grouping/warp_group.hpp"
 #include "hiway/inlet/lateness.hpp"
+#include "hiway/inlet/no_room.hpp"
 #include "hiway/inlet/notice.hpp"
 #include "hiway/inlet/staging.hpp"
 #include "hiway/inlet/view.hpp"
@@ -84,23 +85,26 @@ HIWAY_DEVICE inline bool hear_of_room([[maybe_unused]] Machine m, [[maybe_unused
   return heard;
 }
 
-/// What a lane does between two tries of a put that waits for room.
+/// What a lane does between two tries of a put that has found no room for its last `n` items. False: these are dropped,
+/// and the put is over.
 template <class Machine>
-HIWAY_DEVICE inline void wait_for_room(Machine m, InletView const& v, unsigned misses) {
+[[nodiscard]] HIWAY_DEVICE inline bool wait_for_room(Machine m, InletView const& v, unsigned misses,
+                                                     std::uint64_t n = 1) {
   if (misses == 0) note_full(m, v);
-  bool const spilled = has_spill(v.spill);
-  // T5 also for a put that gets no ticket: after the end no credit is given.
-  if (spilled || m.load(v.end->closed, Order::relaxed) != 0)
-    raise(m, *v.control, spilled ? FaultKind::spill_exhausted : FaultKind::put_after_end, v.stage, v.tunnel, 0);
-  if (hear_of_room(m, v)) return;
+  if (hear_of_room(m, v)) return true;
+  FaultKind const fault = fault_without_room(m, v);
+  if (fault != FaultKind::none) raise(m, *v.control, fault, v.stage, v.tunnel, 0);
+  if (drops_or_fails(v.when_full)) return drop(m, v, misses, n);
   m.relax(misses);
+  return true;
 }
 
-/// Whether a waiting put takes its ticket before there is room: where slots carry tags and it has nowhere else to put.
+/// Whether a put takes its ticket before there is room: where slots carry tags, and it waits and has nowhere else to
+/// put.
 template <class Write>
 HIWAY_DEVICE inline bool takes_ticket_first(InletView const& v) {
   if constexpr (may_be_tagged<std::remove_cvref_t<Write>>) {
-    return v.ring.by_tags() && !has_spill(v.spill) && v.further_branches == 0;
+    return v.ring.by_tags() && !has_spill(v.spill) && v.further_branches == 0 && !drops_or_fails(v.when_full);
   } else {
     return false;
   }
@@ -112,7 +116,7 @@ HIWAY_DEVICE inline void put_tagged(Machine m, InletView const& v, std::uint32_t
   refuse_if_over(m, v);
   unsigned misses = 0;
   Ticket ticket;
-  for (bool taken = false;; wait_for_room(m, v, misses++)) {
+  for (bool taken = false;; (void)wait_for_room(m, v, misses++)) {
     if (!taken && (v.throttled == nullptr || m.ballot(group, is_throttled(m, v)) == 0)) {
       ticket = take_ticket(m, v.ring, group, need);
       if (!need) return;
@@ -142,7 +146,7 @@ template <class Machine>
     if (move_or_spill_staged(m, staging)) continue;
     leave_if_aborted(m, *v.control, v.tunnel);
     // Others may be at the staging just now, so that nothing was moved, although there is room.
-    has_spill(v.spill) && !is_exhausted(m, v) ? m.relax(misses++) : wait_for_room(m, v, misses++);
+    has_spill(v.spill) && !is_exhausted(m, v) ? m.relax(misses++) : (void)wait_for_room(m, v, misses++);
   }
   staging.look_later(m);
   note_room(m, v, misses);
@@ -158,12 +162,14 @@ HIWAY_PART_OF_CALLER inline void put_staged(Machine m, InletView const& v, Stagi
   if (staging.owner().must_follow(put)) follow_put(m, v, staging, put);
 }
 
-/// Puts one item for the calling lane, with whichever lanes are converged, into the tunnel itself; waits for room.
+/// Puts one item for the calling lane, with whichever lanes are converged, into the tunnel itself; waits for room, or
+/// does what TunnelConfig::when_full says.
 HIWAY_NO_SPACE_CHECK template <class Machine, class Write>
 HIWAY_DEVICE inline void put_unstaged(Machine m, InletView const& v, Write&& write) {
   if (takes_ticket_first<Write>(v)) return put_tagged(m, v, together(m, v), true, write);
   unsigned misses = 0;
-  for (; !try_put(m, v, together(m, v), true, write, after_misses(misses)); ++misses) wait_for_room(m, v, misses);
+  while (!try_put(m, v, together(m, v), true, write, after_misses(misses)))
+    if (!wait_for_room(m, v, misses++)) return;
   note_room(m, v, misses);
 }
 
@@ -193,7 +199,7 @@ HIWAY_DEVICE inline void put_together(Machine m, InletView const& v, std::uint32
   for (unsigned misses = 0;; ++misses) {
     if (try_put(m, v, group, need, write, after_misses(misses))) need = false;
     if (m.ballot(group, need) == 0) return;
-    if (need) wait_for_room(m, v, misses);
+    if (need) need = wait_for_room(m, v, misses);
   }
 }
 

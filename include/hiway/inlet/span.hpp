@@ -43,7 +43,7 @@ HIWAY_DEVICE inline void put_span(Machine m, InletView const& v, std::size_t n, 
       misses = 0;
     } else {
       leave_if_aborted(m, *v.control, v.tunnel);
-      wait_for_room(m, v, misses++);
+      if (!wait_for_room(m, v, misses++, n - done)) return;
     }
   }
 }
@@ -103,7 +103,7 @@ inline void put_pieces(Machine m, InletView const& all, std::byte const* items, 
       misses = 0;
     } else {
       leave_if_aborted(m, *all.control, all.tunnel);
-      wait_for_room(m, all, misses++);
+      if (!wait_for_room(m, all, misses++, n)) return;
     }
   }
 }

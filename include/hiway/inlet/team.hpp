@@ -11,9 +11,10 @@
 
 namespace hiway::detail {
 
-/// Claims up to `n` tickets; called by a team's first lane. Waits for room.
+/// Claims up to `n` tickets for the last `left` items of a put; called by a team's first lane. Waits for room. None:
+/// the items are dropped.
 template <class Machine>
-HIWAY_DEVICE inline Claimed claim_room(Machine m, InletView const& v, std::uint32_t n) {
+HIWAY_DEVICE inline Claimed claim_room(Machine m, InletView const& v, std::uint32_t n, std::uint64_t left) {
   refuse_if_over(m, v);
   for (unsigned misses = 0;; ++misses) {
     Claimed c{.run = {}, .whose = home_of(m, v)};
@@ -28,7 +29,7 @@ HIWAY_DEVICE inline Claimed claim_room(Machine m, InletView const& v, std::uint3
       return c;
     }
     leave_if_aborted(m, *v.control, v.tunnel);
-    wait_for_room(m, v, misses);
+    if (!wait_for_room(m, v, misses, left)) return {};
   }
 }
 
@@ -39,10 +40,11 @@ HIWAY_DEVICE inline void put_by_team(Team team, InletView const& all, Fill&& fil
   put_past_staging(m, all);
   InletView const& v = roomiest(m, all);
   Claimed const c = claim_together(team, *v.control, 1, [&](std::uint32_t n) {
-    Claimed const found = claim_room(m, v, n);
-    (void)begin_put(m, ring_of(v, found.whose), found.run.first, *v.control);
+    Claimed const found = claim_room(m, v, n, 1);
+    if (found.run.count != 0) (void)begin_put(m, ring_of(v, found.whose), found.run.first, *v.control);
     return found;
   });
+  if (c.run.count == 0) return;
   Ring const ring = ring_of(v, c.whose);
   std::uint64_t const ticket = c.run.first;
   fill(ring.item(ticket));
@@ -62,7 +64,8 @@ HIWAY_DEVICE inline void put_span_by_team(Team team, InletView const& all, std::
   for (std::size_t done = 0; done != n;) {
     InletView const& v = roomiest(m, all);
     Claimed const c = claim_together(team, *v.control, at_most(n - done, most_of_team),
-                                     [&](std::uint32_t most) { return claim_room(m, v, most); });
+                                     [&](std::uint32_t most) { return claim_room(m, v, most, n - done); });
+    if (c.run.count == 0) return;
     copy_by_team(team, ring_of(v, c.whose), c.run, done, ClaimKind::put, *v.control, copy);
     if (team.rank() == 0) help_to_leave(m, v, Sent::span);
     done += c.run.count;

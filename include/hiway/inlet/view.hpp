@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 
+#include "hiway/config.hpp"
 #include "hiway/fault.hpp"
 #include "hiway/machine/machine.hpp"
 #include "hiway/relay.hpp"
@@ -25,8 +26,9 @@ struct InletView {
   std::uint32_t tunnel = no_id;
   std::uint32_t home = 0;  ///< the shard of block 0, or of this thread
   std::uint32_t further_branches = 0;
-  bool open = false;         ///< belongs to the user's own threads or kernels, which close it once
-  bool past_caches = false;  ///< a CPU thread's spans are written past its caches
+  bool open = false;                         ///< belongs to the user's own threads or kernels, which close it once
+  bool past_caches = false;                  ///< a CPU thread's spans are written past its caches
+  WhenFull when_full = WhenFull::automatic;  ///< as the tunnel's configuration says
 };
 
 }  // namespace hiway

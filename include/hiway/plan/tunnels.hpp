@@ -30,8 +30,8 @@ class Rings {
   explicit Rings(Plan const& plan, RingOptions const& options = {});
 
   /// `config` with the stream's capacity. A put into a full tunnel waits, in a cycle, too: the plan proves that the
-  /// wait ends. *Throws* ConfigError: there is no such stream; or `config` asks to spill, or for shards, one of which
-  /// may be full alone.
+  /// wait ends. *Throws* ConfigError: there is no such stream; or `config` asks to spill, drop or fail, or for shards,
+  /// one of which may be full alone.
   [[nodiscard]] TunnelConfig tunnel(std::string_view stream, TunnelConfig config = {}) const;
   /// The capacities, in the order of the program's streams.
   [[nodiscard]] Capacities const& capacities() const { return capacities_; }

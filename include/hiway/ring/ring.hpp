@@ -56,9 +56,10 @@ struct RingWords {
   alignas(1024) Word<std::uint64_t> taken{0};
   alignas(1024) Word<std::uint64_t> left{0};
   alignas(1024) Word<std::uint64_t> given{0};
-  // Claims that warps of a block have made together, for the run's report.
+  // For the run's report: claims that warps of a block have made together, and what found no room.
   alignas(1024) Word<std::uint64_t> put_groups{0};
   Word<std::uint64_t> get_groups{0};
+  Word<std::uint64_t> dropped{0};  ///< items (inlet/no_room.hpp)
 };
 
 /// in_order: a whole ring that gives credit in the order of tickets (I5).
