@@ -28,21 +28,16 @@ enum class FaultKind : std::uint32_t {
   items_left,          ///< every reader returned while items were left
   time_out_too_short,  ///< EndDetection::time_out: the time passed with tasks left or under way
   spill_exhausted,
-  unknown_tunnel,     ///< paper.hpp: no tunnel of that number
-  wrong_type,         ///< paper.hpp: not the type of the tunnel's items
-  set_twice,          ///< a value of a stencil tunnel, twice in one frame
-  outside_matrix,     ///< a value or a place outside the matrix, or in a frame that the run does not have
   put_without_scope,  ///< into a tunnel with scopes, without a scope or a task of one
   scope_task_open,    ///< a get from a tunnel with scopes before the last task has ended
   not_with_scopes,    ///< a call that no tunnel with scopes has
   scope_exhausted,    ///< a task has put more than its scope's value allows
+  tunnel_full,        ///< WhenFull::fail
+  unknown_tunnel,     ///< paper.hpp: no tunnel of that number
+  wrong_type,         ///< paper.hpp: not the type of the tunnel's items
+  set_twice,          ///< a value of a stencil tunnel, twice in one frame
+  outside_matrix,     ///< a value or a place outside the matrix, or in a frame that the run does not have
   wrong_end,          ///< paper.hpp: no put, or get, at this home, or a stage does it
-  tunnel_full,     ///< WhenFull::fail
-  unknown_tunnel,  ///< paper.hpp: no tunnel of that number
-  wrong_type,      ///< paper.hpp: not the type of the tunnel's items
-  set_twice,       ///< a value of a stencil tunnel, twice in one frame
-  outside_matrix,  ///< a value or a place outside the matrix, or in a frame that the run does not have
-  wrong_end,       ///< paper.hpp: no put, or get, at this home, or a stage does it
 };
 
 /// The text for an error of this kind.

@@ -61,6 +61,9 @@ class ConfigCheck {
   void when_full() const {
     if (config_.planned && drops_or_fails(config_.when_full))
       refuse("planned makes a put wait for room: it goes with WhenFull::wait or automatic");
+    bool const drops = config_.when_full == WhenFull::drop_newest || config_.when_full == WhenFull::drop_oldest;
+    if (drops && tunnel_.scopes() != nullptr)
+      refuse("a tunnel with scopes drops nothing that is put: cancel the scope, or leave out when_full");
     if (config_.when_full != WhenFull::drop_oldest) return;
     if (tunnel_.crosses()) refuse(oldest_across);
     if (tunnel_.item_bytes() > copied_bytes) {

@@ -339,6 +339,11 @@ TEST(Scopes, BelongToTheirPipeline) {
   EXPECT_THAT(text_of_error<ConfigError>([&] { one.create_scopes("jobs"); }), HasSubstr("unique"));
   EXPECT_THAT(text_of_error<ConfigError>([&] { one.create_scopes("none", {.most_open = 0}); }),
               HasSubstr("most_open must be from 1"));
+  EXPECT_THAT(text_of_error<ConfigError>([&] {
+                one.create_tunnel<int>("t", Direction::cpu_to_cpu,
+                                       {.when_full = WhenFull::drop_newest, .scopes = &jobs});
+              }),
+              HasSubstr("drops nothing"));
 }
 
 struct Wide {
