@@ -35,14 +35,14 @@ TEST(FreePlaces, GiveAPlaceToOneThread) {
     std::array<int, 40> uses{};  // guarded by its place
     std::array<std::atomic<bool>, 40> taken{};
     std::vector<std::thread> threads;
-    for (int t = 0; t < 4; ++t) {
+    for (int t = 0; t < 24; ++t) {
       threads.emplace_back([&] {
-        for (int i = 0; i < 20'000; ++i) {
+        for (int i = 0; i < 50'000; ++i) {
           auto const place = free.take();
           if (!place) continue;
-          EXPECT_FALSE(taken[*place].exchange(true));
+          EXPECT_FALSE(taken[*place].exchange(true, std::memory_order_relaxed));
           ++uses[*place];
-          taken[*place] = false;
+          taken[*place].store(false, std::memory_order_relaxed);
           free.give(*place);
         }
       });
