@@ -223,6 +223,10 @@ void detail::throw_on_lane() {
   throw WrongDevice("wrong device: an _h function was called in a GPU stage; use the _d function there");
 }
 
+void detail::throw_drained() {
+  throw Drained("put from outside after drain(): the pipeline finishes what it has, and takes nothing more");
+}
+
 void throw_stage_failure(char const* message) { throw StageFailure(message); }
 
 char const* fault_text(FaultKind kind) {

@@ -225,6 +225,7 @@ InletView Pipeline::Core::open_inlet(TunnelBase& tunnel, OpenEndOptions const& o
   InletView view = open_inlet_view(layout_, placed, layout_.graph.tunnels()[place.tunnel].open_inlets);
   if (place.elsewhere.empty()) {
     layout_.graph.add_open_inlet(place.tunnel);
+    if (placed.put.home == at_host) open_inlets_.note(view);
   } else {
     view.control = ends_elsewhere_.note(place.tunnel, place.elsewhere);
   }
@@ -242,6 +243,16 @@ OutletView Pipeline::Core::open_outlet(TunnelBase& tunnel, OpenEndOptions const&
     view.control = ends_elsewhere_.note(place.tunnel, place.elsewhere);
   }
   return view;
+}
+
+void Pipeline::Core::drain() {
+  run_.while_live("drain", [this] { open_inlets_.drain(layout_.graph); });
+}
+void Pipeline::Core::pause() {
+  run_.while_live("pause", [this] { open_inlets_.pause(layout_.graph); });
+}
+void Pipeline::Core::resume() {
+  run_.while_live("resume", [this] { open_inlets_.resume(layout_.graph); });
 }
 
 OutletView Pipeline::Core::whole_run_at(Home home) {
@@ -350,6 +361,9 @@ void Pipeline::on_end(std::function<void(std::exception_ptr)> f) {
   core_->run().end_news().set(std::move(f));
 }
 std::stop_token Pipeline::stop_token() const { return core_->run().end_news().stop_token(); }
+void Pipeline::drain() { core_->drain(); }
+void Pipeline::pause() { core_->pause(); }
+void Pipeline::resume() { core_->resume(); }
 void Pipeline::abort() { core_->run().abort(); }
 RunReport Pipeline::stats() const { return core_->run().stats(); }
 std::string Pipeline::graph() const { return core_->run().graph(); }

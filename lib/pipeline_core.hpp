@@ -16,6 +16,7 @@
 #include "pipeline/launches.hpp"
 #include "pipeline/layout.hpp"
 #include "pipeline/open_ends_over_nodes.hpp"
+#include "pipeline/open_inlets.hpp"
 #include "pipeline/run.hpp"
 
 namespace hiway {
@@ -110,6 +111,11 @@ class Pipeline::Core final : public RunInfo {
   Latency& create_latency(std::string path, unsigned every);
   [[nodiscard]] OutletView whole_run_at(Home home);
 
+  // ---- what comes from outside
+  void drain();
+  void pause();
+  void resume();
+
   [[nodiscard]] Layout& layout() { return layout_; }
   [[nodiscard]] BufferMemories& buffers() { return buffers_; }
   [[nodiscard]] Launches& launches() { return launches_; }
@@ -131,6 +137,7 @@ class Pipeline::Core final : public RunInfo {
 
   OpenNames open_names_;
   EndsElsewhere ends_elsewhere_;
+  OpenInlets open_inlets_;
   std::vector<std::shared_ptr<void>> elsewhere_;  ///< segments of other nodes: the user has a reference to each
   Layout layout_;
   BufferMemories buffers_;

@@ -1,58 +1,50 @@
-// A service: clients, threads that are no stages, put requests into a running pipeline and get answers by open ends.
+// A service: clients, threads that are no stages, submit requests to a GPU stage. Each has a future or a callback of
+// its own, and an error of a request is that request's alone.
 #include <atomic>
+#include <chrono>
 #include <cstdio>
+#include <future>
 #include <hiway/hiway.hpp>
 #include <thread>
 #include <vector>
 
-struct Request {
-  int client, number;
-};
-struct Answer {
-  int client, steps;  // steps: -1 for a number that is refused
-};
-
-struct CountSteps {  // of the Collatz sequence; a bad request gets an answer: a failure would end the run for all
-  HIWAY_DEVICE Answer operator()(Request const& r) const {
-    if (r.number < 1) return {r.client, -1};
+struct CountSteps {  // of the Collatz sequence
+  HIWAY_DEVICE int operator()(int const& number) const {
+    if (number < 1) {
+      hiway::fail_scope("the sequence begins at 1 or more");  // this request alone
+      return 0;
+    }
     int steps = 0;
-    for (long long n = r.number; n != 1; ++steps) n = n % 2 == 0 ? n / 2 : 3 * n + 1;
-    return {r.client, steps};
+    for (long long n = number; n != 1; ++steps) n = n % 2 == 0 ? n / 2 : 3 * n + 1;
+    return steps;
   }
 };
 
 int main() {
-  hiway::Pipeline pipe;
-  auto& requests = pipe.create_tunnel<Request>("requests", hiway::Direction::cpu_to_gpu);
-  auto& answers = pipe.create_tunnel<Answer>("answers", hiway::Direction::gpu_to_cpu);
-  hiway::Inlet<Request> const ask = requests.open_inlet();  // before the start
-  hiway::Outlet<Answer> const answered = answers.open_outlet();
-  pipe.add_gpu_stage("count steps", CountSteps{}, hiway::from(requests), hiway::into(answers));
-  pipe.start();
+  hiway::Service<int, int> service{CountSteps{}, {.most_open = 64}};
 
   std::atomic<int> good{0}, refused{0};
-  std::thread reader([&] {
-    try {
-      for (Answer a{}; answered.next_h(a); answered.end_task_h()) ++(a.steps < 0 ? refused : good);
-    } catch (hiway::Aborted const& e) {  // the run has failed: no more answers
-      std::fprintf(stderr, "reader: %s\n", e.what());
-    }
-  });
   std::vector<std::thread> clients;
   for (int client = 0; client < 4; ++client) {
-    clients.emplace_back([=] {
-      try {
-        for (int number = 0; number < 100; ++number) ask.put_h({client, number});
-      } catch (hiway::Aborted const& e) {  // the run has failed; the text says why
-        std::fprintf(stderr, "client %d: %s\n", client, e.what());
+    clients.emplace_back([&] {
+      for (int number = 0; number < 100; ++number) {
+        try {
+          std::future<int> steps = service.submit(number, std::chrono::minutes(1));  // its deadline
+          if (steps.get() >= 0) ++good;
+        } catch (hiway::ScopeFailed const&) {  // by fail_scope
+          ++refused;
+        } catch (hiway::Error const& e) {  // DeadlineExceeded, or the run's error
+          std::fprintf(stderr, "%d: %s\n", number, e.what());
+        }
       }
     });
   }
+  service.submit(27, [](hiway::ServiceResult<int> const& steps) {
+    if (steps) std::printf("27: %d steps\n", steps.reply());
+  });
   for (std::thread& c : clients) c.join();
-  ask.close_h();  // once, after the last put of the last client: now the run can end
-  reader.join();  // next_h is false when every answer has been ended
   try {
-    pipe.wait();
+    service.stop();                  // after what is under way
   } catch (hiway::Error const& e) {  // the run's first error
     std::fprintf(stderr, "%s\n", e.what());
     return 1;

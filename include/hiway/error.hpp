@@ -41,6 +41,10 @@ struct CudaError : Error {
 struct Aborted : Error {
   using Error::Error;
 };
+/// A put at an open inlet after Pipeline::drain().
+struct Drained : Error {
+  using Error::Error;
+};
 /// There is no device with the requested name.
 struct NoDevice : ConfigError {
   using ConfigError::ConfigError;

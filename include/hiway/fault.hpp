@@ -138,6 +138,9 @@ HIWAY_DEVICE inline void refuse_if_over(Machine m, EndView const& v) {
   }
 }
 
+/// Throws Drained.
+[[noreturn]] void throw_drained();
+
 /// Calls that tunnels with scopes do not have.
 template <class Machine, class EndView>
 HIWAY_DEVICE inline void refuse_if_scoped(Machine m, EndView const& v, bool scoped) {

@@ -10,5 +10,6 @@
 #include "hiway/report.hpp"
 #include "hiway/segment/compose.hpp"
 #include "hiway/segment/segment.hpp"
+#include "hiway/service.hpp"
 #include "hiway/stencil/stencil_tunnel.hpp"
 #include "hiway/version.hpp"

@@ -337,6 +337,14 @@ class Pipeline final : private OpenEnds, private BufferAccess {
   /// aborted: for sources that wait outside of the library. Callbacks run on a thread of the library's: they must be
   /// short. *Threads*: any.
   [[nodiscard]] std::stop_token stop_token() const;
+  /// Takes nothing more from outside in the run under way: open inlets of CPU threads are closed, so later puts throw
+  /// Drained, and offers are `closed`. What is there is finished, and the run ends once stages that are sources have
+  /// returned. It does not wait. *Threads*: any, at any time.
+  void drain();
+  /// Takes nothing from outside until resume(): puts at open inlets of CPU threads wait, and offers are `full`. What is
+  /// there goes on. Of the run under way. *Threads*: any, at any time.
+  void pause();
+  void resume();
   /// Ends a run under way: every wait in it ends, and wait() throws Aborted. *Threads*: any, at any time.
   void abort();
 

@@ -29,6 +29,12 @@ void let_batches_follow(Graph const& graph, CUstream_st* stream) {
     if (stage.batch) stage.batch->follow(stream);
 }
 
+std::vector<Duty> duties_of(RunOverNodes& over_nodes) {
+  if (!over_nodes.has_others()) return {};
+  // A node that has slept hears first that the others have given it up.
+  return {[&] { return over_nodes.step_news(); }, [&] { return over_nodes.step_line(); }};
+}
+
 /// The watcher's last step in a run. It looks first for what wait() would find: then both have the same error.
 void tell_end(EndNews const& news, RunErrors& errors, Snapshots& snapshots, RunOverNodes const& over_nodes) noexcept {
   if (!news.is_asked_for()) return;
@@ -139,7 +145,7 @@ void PipelineRun::make_threads() {
                         for (auto const& scopes : layout_.scopes) ScopesAccess::end_run(*scopes, errors_.get());
                         tell_end(state_.end_news, errors_, snapshots_, over_nodes_);
                       },
-                  .over_nodes = over_nodes_duties(),
+                  .over_nodes = duties_of(over_nodes_),
                   .pauses_over_nodes = {.nap = [this](auto const& over, auto time,
                                                       bool heeds) { return over_nodes_.nap(over, time, heeds); },
                                         .rest = [this] { over_nodes_.rest(); }},
@@ -147,12 +153,6 @@ void PipelineRun::make_threads() {
                  posts);
   threads_.add_posts(posts);
   kept_.make(std::move(posts));
-}
-
-std::vector<Duty> PipelineRun::over_nodes_duties() {
-  if (!over_nodes_.has_others()) return {};
-  // A node that has slept hears first that the others have given it up.
-  return {[this] { return over_nodes_.step_news(); }, [this] { return over_nodes_.step_line(); }};
 }
 
 void PipelineRun::start(std::optional<CUstream_st*> after) {
@@ -270,6 +270,12 @@ void PipelineRun::abort() {
   require_own_process("abort");
   auto const held = snapshots_.hold();
   if (snapshots_.is_live()) errors_.set(errors_.known.by_user);
+}
+
+void PipelineRun::while_live(char const* what, std::function<void()> const& f) {
+  require_own_process(what);
+  auto const held = snapshots_.hold();
+  if (snapshots_.is_live()) f();
 }
 
 // The report of a live run is made under the lock, so the run's end and the next start wait for it.

@@ -56,6 +56,8 @@ class PipelineRun {
   bool wait_for(std::chrono::nanoseconds duration);
   [[nodiscard]] EndNews& end_news() { return state_.end_news; }
   void abort();
+  /// Calls `f` if a run is under way, which does not end meanwhile. *Threads*: any.
+  void while_live(char const* what, std::function<void()> const& f);
   [[nodiscard]] RunReport stats();
   [[nodiscard]] std::string graph();
   Latency& add_latency(std::string path, unsigned every) { return reports_.add_latency(std::move(path), every); }
@@ -79,7 +81,6 @@ class PipelineRun {
   [[nodiscard]] bool is_called_by_itself() const noexcept;
   [[nodiscard]] bool is_over() const { return state_.has_left(std::memory_order_acquire); }
   void make_threads();
-  [[nodiscard]] std::vector<Duty> over_nodes_duties();
   void reset();
   void finish();
   void make_reports(Time end);

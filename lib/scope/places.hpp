@@ -1,16 +1,32 @@
-// What a kind of scopes is made of: a place for each that may be open, and the mail of each device.
+// What a kind of scopes is made of: a place for each that may be open, and the mail of each device. A scope is opened
+// at a place by a keeper, which hears of its end: the handles of a program (handles.hpp), a service. In a run that goes
+// well, opening, putting, closing and ending a scope take no lock and no memory.
+//
+//   word                   written by                         read by
+//   outstanding[place]     S1 of scope/word.hpp; the sweep    the same
+//   ScopePlace::keeper     the opener; the end clears it      the end, the sweep
+//   live                   start and end of a run             openers
+//
+//   K1  The hold is one bit of `outstanding`, and only the opener takes it back. So what makes `outstanding` 0 is the
+//       last of all, the opener included, and it alone calls ended(): the place stays the scope's until then
+//   K2  After a run the sweep takes from `outstanding` all but the hold, for what was lost. If the opener has closed,
+//       the sweep ends the scope; else the opener does when it closes
+//   K3  An opener stores the keeper, then reads `live`; the sweep comes after `live` is false, and reads keepers. So
+//       each scope is seen by the sweep, or its opener sees that the run has ended (open() is false). That it sees also
+//       if the next run has begun, by the run's number, which it reads first: the sweep may have taken its value
+//   K4  An error is left under `failing` before the value that would let the scope end is given back
 #pragma once
 #include <atomic>
-#include <boost/lockfree/stack.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "free_places.hpp"
 #include "hiway/scope/scopes.hpp"
 #include "lib/word_copies.hpp"
 
@@ -20,85 +36,109 @@ class Homes;
 
 namespace detail {
 
-/// What a scope's handles and its place share. It outlives the scope for handles that ask for its outcome.
-struct ScopeState {
-  explicit ScopeState(std::uint32_t at) : place(at) {}
+class ScopeHandles;
 
-  /// Adds to what is outstanding; false if the scope is closed, or has ended.
-  [[nodiscard]] bool add(ScopeCount& count, std::uint64_t value);
-  /// Closes it; true if nothing is outstanding.
-  [[nodiscard]] bool close(ScopeCount& count);
+/// Opens scopes, and hears of their ends.
+class ScopeKeeper {
+ public:
+  /// All of the scope is over. The keeper gives the place back (Places::free), now or later. *Threads*: any, once for
+  /// each scope; often one that must go on soon.
+  virtual void ended(std::uint32_t place, std::exception_ptr const& error) noexcept = 0;
 
-  std::uint32_t const place;
-  std::shared_ptr<ScopeState> self;  ///< while its place refers to it
-  std::atomic<bool> ended{false};    ///< released after `error`
-  // Guarded by `mutex`; `error` until it has ended.
-  std::mutex mutex;
-  bool closed = false;
-  std::exception_ptr error;
-  std::vector<std::function<void(std::exception_ptr)>> thens;
+ protected:
+  ~ScopeKeeper() = default;
 };
 
-/// What all handles of a scope share: the last one closes it.
-class OpenScope {
- public:
-  OpenScope(Scopes::Places& places, std::shared_ptr<ScopeState> state) : places_(places), state_(std::move(state)) {}
-  ~OpenScope() { close(); }
-  OpenScope(OpenScope const&) = delete;
-  OpenScope& operator=(OpenScope const&) = delete;
-
-  void close();
-  [[nodiscard]] ScopeState& state() const { return *state_; }
-  [[nodiscard]] Scopes::Places& places() const { return places_; }
-
- private:
-  Scopes::Places& places_;
-  std::shared_ptr<ScopeState> state_;
+struct ScopePlace {
+  std::atomic<ScopeKeeper*> keeper{nullptr};  ///< null: no scope is there
+  std::atomic<bool> failed{false};
+  std::exception_ptr error;  ///< of a scope that has failed; guarded by `failing`
 };
 
 }  // namespace detail
 
 struct Scopes::Places {
   Places(std::string named, ScopesConfig config, ScopeEnds& ends);
+  ~Places();
+  Places(Places const&) = delete;
+  Places& operator=(Places const&) = delete;
 
-  /// The hold of an open scope (S5).
-  static constexpr std::uint64_t hold = 1;
+  /// Of the opener (S5), in `outstanding`.
+  static constexpr std::uint64_t hold = std::uint64_t{1} << 63;
 
-  /// A place with a new scope, or null if all are taken.
-  [[nodiscard]] std::shared_ptr<detail::ScopeState> try_open();
-  /// Ends the scope at the place, if that has not been done.
-  void end(std::uint32_t place, std::exception_ptr const& error) noexcept;
+  /// Takes a place for a scope. None: all are taken, or no run is under way.
+  [[nodiscard]] std::optional<std::uint32_t> take() noexcept;
+  /// Opens a scope at a place that the caller has taken, with a hold and `value` for an item that it puts then. False:
+  /// the run has ended meanwhile; the caller closes or abandons the scope all the same.
+  [[nodiscard]] bool open(std::uint32_t place, detail::ScopeKeeper& keeper, std::uint64_t value) noexcept;
+  /// Adds a further item's value. Only between open() and close().
+  void add(std::uint32_t place, std::uint64_t value) noexcept;
+  /// The opener puts no more; it does not use the place again.
+  void close(std::uint32_t place) noexcept;
+  /// The same for a scope of which nothing is in the run; it ends now, with `error` if it had none.
+  void abandon(std::uint32_t place, std::exception_ptr const& error) noexcept;
+  /// The scope will end with `error`, if it has none yet. The caller has a value of the scope's, or its hold.
+  void fail(std::uint32_t place, std::exception_ptr const& error) noexcept;
+  /// The caller's subtraction has made `outstanding` 0.
+  void end(std::uint32_t place) noexcept;
+  /// Of a scope that has ended, or a place without one.
+  void free(std::uint32_t place) noexcept { free_places.give(place); }
+
+  /// Why take() gives none although some are free. *Throws* std::bad_alloc.
+  [[nodiscard]] std::exception_ptr refusal();
   /// Reads the mail of all devices. True if there was any, or another thread reads it.
   bool hear() noexcept;
+  void begin_run() noexcept;
+  /// After all stages have returned: ends all scopes, but those that their openers are still to close.
+  void end_run(std::exception_ptr const& error) noexcept;
 
   std::string name;
   std::size_t most_open;
   std::atomic<bool> live{false};  ///< a run is under way
   std::unique_ptr<ScopeCount[]> counts;
-  std::unique_ptr<std::atomic<detail::ScopeState*>[]> states;  ///< null: the place is free
-  boost::lockfree::stack<std::uint32_t> free_places;
+  std::unique_ptr<detail::ScopePlace[]> places;
+  detail::FreePlaces free_places;
+  std::unique_ptr<detail::ScopeHandles> handles;
   ScopeTable host;  ///< at the host
+
+  std::mutex failing;
+  std::exception_ptr run_error;  ///< of the last run; guarded by `failing`
 
   struct Mail {
     Home home;
-    ScopeTable* table;                ///< at the device
-    ScopeMail slots;                  ///< where its slots are
-    std::atomic<std::uint64_t> read;  ///< letters
+    ScopeTable* table;       ///< at the device
+    ScopeMail slots;         ///< where its slots are
+    std::uint64_t read = 0;  ///< letters; guarded by `reading`
   };
   std::vector<std::unique_ptr<Mail>> mails;  ///< one for each device; changed between runs only
   std::mutex reading;
+  bool may_hear = false;  ///< a run is under way, or its last letters are read; guarded by `reading`
+
+ private:
+  bool hear_all() noexcept;
+  void sweep(std::uint32_t place, std::exception_ptr const& error) noexcept;
 };
 
-/// For the pipeline.
+namespace detail {
+
+/// What an item gets that is put from outside.
+[[nodiscard]] constexpr std::uint64_t value_from_outside(ScopeRoad road) {
+  return road == ScopeRoad::to_device ? value_to_device : value_at_host;
+}
+
+}  // namespace detail
+
+/// For the pipeline, and for what opens scopes without handles.
 struct ScopesAccess {
+  [[nodiscard]] static Scopes::Places& places(Scopes& scopes) { return *scopes.places_; }
   /// Places the words at the homes that have none yet.
   static void place(Scopes& scopes, Homes& homes);
   [[nodiscard]] static ScopeTable* table(Scopes& scopes, Home home);
-  static void begin_run(Scopes& scopes) noexcept;
+  static void begin_run(Scopes& scopes) noexcept { scopes.places_->begin_run(); }
   static bool hear(Scopes& scopes) noexcept { return scopes.places_->hear(); }
   [[nodiscard]] static bool has_mail(Scopes const& scopes) { return !scopes.places_->mails.empty(); }
   /// Ends all that are open: with the run's error, or well.
-  static void end_run(Scopes& scopes, std::exception_ptr const& error) noexcept;
+  static void end_run(Scopes& scopes, std::exception_ptr const& error) noexcept { scopes.places_->end_run(error); }
 };
 
 }  // namespace hiway

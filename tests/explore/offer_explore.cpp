@@ -65,7 +65,32 @@ struct OffersAndAClose {
   std::array<unsigned, 2> done{};
   unsigned got = 0;
 };
+
+/// The same of puts, while a third thread drains.
+template <std::uint32_t Capacity, unsigned Each>
+struct PutsAndADrain : OffersAndAClose<Capacity, Each> {
+  using Base = OffersAndAClose<Capacity, Each>;
+  void run(unsigned warp, ExploreMachine m) {
+    switch (warp) {
+      case 0:
+      case 1: put(m, warp); break;
+      case 2: detail::drain_inlet(OfferingMachine(m), this->shared()); break;
+      default: Base::run(warp, m);
+    }
+  }
+  void put(ExploreMachine m, unsigned client) try {
+    InletView const v = this->shared();
+    OfferingMachine const o(m);
+    for (unsigned i = 0; i < Each; ++i) {
+      if (detail::try_put(o, v, detail::together(o, v), true, WriteTorn{m, client * Each + i})) ++this->done[client];
+    }
+  } catch (Drained const&) {
+  }
+};
+
 TEST(ExploreOffer, TwoThreadsOfferWhileAThirdCloses) { expect_no_failure<OffersAndAClose<2, 1>>(); }
 TEST(ExploreOffer, TwoThreadsOfferTwiceIntoOneSlot) { expect_no_failure<OffersAndAClose<1, 2>>(); }
+TEST(ExploreOffer, TwoThreadsPutWhileAThirdDrains) { expect_no_failure<PutsAndADrain<2, 1>>(); }
+TEST(ExploreOffer, TwoThreadsPutTwiceWhileAThirdDrains) { expect_no_failure<PutsAndADrain<1, 2>>(); }
 
 }  // namespace

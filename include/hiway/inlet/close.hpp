@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "hiway/branches.hpp"
+#include "hiway/inlet/admission.hpp"
 #include "hiway/inlet/staging.hpp"
 #include "hiway/inlet/view.hpp"
 #include "hiway/machine/machine.hpp"
@@ -26,14 +27,16 @@ HIWAY_DEVICE inline void close_end(Machine m, InletView const& v, InletPort& por
   if (m.fetch_add(port.closed_count, 1u, Order::acq_rel) + 1 == lanes) count_closed(m, v);
 }
 
-// The word InletPort::offers (offer.hpp).
-inline constexpr std::uint32_t closed_to_offers = 1;
-inline constexpr std::uint32_t one_offer = 2;
-
-/// Admits no more offers. True for the first call if none is under way; else the last of them closes the end (O1).
+/// An admitted put has its ticket, or has given up.
 template <class Machine>
-bool close_to_offers(Machine m, InletPort& port) {
-  return m.fetch_or(port.offers, closed_to_offers, Order::acq_rel) == 0;  // O2
+void leave_inlet(Machine m, InletView const& v, InletPort& port) {
+  std::uint32_t const before = m.fetch_add(port.offers, 0u - one_put, Order::acq_rel);  // O2
+  if (before / one_put == 1 && (before & inlet_closed) != 0) close_end(m, v, port);     // O1
+}
+/// Closes an open inlet of CPU threads from outside. Later puts throw Drained. *Threads*: any.
+template <class Machine>
+void drain_inlet(Machine m, InletView const& v) {
+  if (close_to_puts(m, *v.ports, inlet_closed | inlet_drained)) close_end(m, v, *v.ports);
 }
 
 HIWAY_NO_SPACE_CHECK template <class Machine>
@@ -46,7 +49,7 @@ HIWAY_DEVICE inline void close_branch(Machine m, InletView const& v) {
     }
   }
   if constexpr (RoleOf<Machine>::offers_items) {
-    if (!close_to_offers(m, port)) return;
+    if (!close_to_puts(m, port, inlet_closed)) return;
   }
   close_end(m, v, port);
 }

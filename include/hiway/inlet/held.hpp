@@ -19,7 +19,7 @@ HIWAY_DEVICE inline bool put_or_hold(Machine m, std::uint32_t group, bool need, 
     return false;
   }
   for (unsigned misses = 0;; ++misses) {
-    if (try_put(m, v, group, need, WriteItem<O>{item}, after_misses(misses))) need = false;
+    if (try_put_inside(m, v, group, need, WriteItem<O>{item}, after_misses(misses))) need = false;
     if (m.ballot(group, need) == 0) return false;
     if (!drops_or_fails(v.when_full) && clock.is_over_idle(m, group, misses)) break;
     if (need) need = wait_for_room(m, v, misses);

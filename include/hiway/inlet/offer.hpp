@@ -1,15 +1,6 @@
 // Offers: puts of CPU threads that end no run (Inlet::offer_h). A service's clients may offer while another thread
-// closes their inlet: each item is then in the tunnel, or the offer was `closed`.
-//
-//   word               written by          read by
-//   InletPort::offers  offers, the close   the same: 2 for each try under way, and 1 once the inlet is closed
-//
-//   O1  No try begins while the word is odd. So from the close on it only falls, and it becomes 1 once: by the close if
-//       no try is under way, else as the last one leaves. That thread closes the end (close_end)
-//   O2  A try leaves by a release after its ticket, and the thread that closes the end acquires that: the gate opens
-//       after the tickets of all offers (termination.hpp T3)
-//   O3  So the tunnel has not ended while a try is under way, and none is refused as late, but a misuse: a put inside a
-//       cycle without a task
+// closes their inlet, or drains or pauses the pipeline: each item is then in the tunnel, or the offer was `closed` or
+// `full` (admission.hpp).
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -34,31 +25,18 @@ enum class Put : std::uint8_t {
 
 namespace detail {
 
-/// Admits one try, if the inlet is not closed.
-template <class Machine>
-[[nodiscard]] bool admit_offer(Machine m, InletPort& port) {
-  std::uint32_t seen = m.load(port.offers, Order::relaxed);
-  while ((seen & closed_to_offers) == 0) {
-    if (m.compare_exchange(port.offers, seen, seen + one_offer, Order::relaxed)) return true;  // O1
-  }
-  return false;
-}
-template <class Machine>
-void leave_offer(Machine m, InletView const& v, InletPort& port) {
-  std::uint32_t const before = m.fetch_add(port.offers, 0u - one_offer, Order::acq_rel);  // O2
-  if (before == one_offer + closed_to_offers) close_end(m, v, port);                      // O1
-}
-
 /// One try. *Throws* Unwind.
 template <class Machine, class Write>
 Put offer_once(Machine m, InletView const& all, Write&& write, Credits credits) {
   InletView const& v = roomiest(m, all);
   leave_if_aborted(m, *v.control, v.tunnel);
-  if (m.load(v.end->closed, Order::relaxed) != 0 || !admit_offer(m, *v.ports)) return Put::closed;
+  if (m.load(v.end->closed, Order::relaxed) != 0) return Put::closed;
+  if (std::uint32_t const refused = ask_to_put(m, *v.ports); refused != 0)
+    return (refused & inlet_closed) != 0 ? Put::closed : Put::full;
   struct UnderWay {
     Machine m;
     InletView const& v;
-    ~UnderWay() { leave_offer(m, v, *v.ports); }
+    ~UnderWay() { leave_inlet(m, v, *v.ports); }
   } const under_way{m, v};
   return try_put_at(m, v, together(m, v), true, write, credits) ? Put::done : Put::full;
 }

@@ -11,6 +11,7 @@
 #include "hiway/branches.hpp"
 #include "hiway/fault.hpp"
 #include "hiway/grouping/warp_group.hpp"
+#include "hiway/inlet/from_outside.hpp"
 #include "hiway/inlet/lateness.hpp"
 #include "hiway/inlet/no_room.hpp"
 #include "hiway/inlet/notice.hpp"
@@ -68,9 +69,14 @@ HIWAY_DEVICE inline bool try_put_at(Machine m, InletView const& v, std::uint32_t
   return done;
 }
 template <class Machine, class Write>
-HIWAY_DEVICE inline bool try_put(Machine m, InletView const& all, std::uint32_t group, bool need, Write&& write,
-                                 Credits credits = Credits::doubtful) {
+HIWAY_DEVICE inline bool try_put_inside(Machine m, InletView const& all, std::uint32_t group, bool need, Write&& write,
+                                        Credits credits) {
   return try_put_at(m, roomiest(m, all), group, need, write, credits);
+}
+/// One try of the user's.
+template <class Machine, class Write>
+HIWAY_DEVICE inline bool try_put(Machine m, InletView const& all, std::uint32_t group, bool need, Write&& write) {
+  return try_from_outside(m, all, [&] { return try_put_inside(m, all, group, need, write, Credits::doubtful); });
 }
 
 /// A CPU thread's step of the relays that tell it of room; true if it has heard of some.
@@ -168,7 +174,7 @@ HIWAY_NO_SPACE_CHECK template <class Machine, class Write>
 HIWAY_DEVICE inline void put_unstaged(Machine m, InletView const& v, Write&& write) {
   if (takes_ticket_first<Write>(v)) return put_tagged(m, v, together(m, v), true, write);
   unsigned misses = 0;
-  while (!try_put(m, v, together(m, v), true, write, after_misses(misses)))
+  while (!try_put_inside(m, v, together(m, v), true, write, after_misses(misses)))
     if (!wait_for_room(m, v, misses++)) return;
   note_room(m, v, misses);
 }
@@ -176,6 +182,7 @@ HIWAY_DEVICE inline void put_unstaged(Machine m, InletView const& v, Write&& wri
 /// The same where most puts are staged, and this is not to be compiled into each call.
 template <class Machine, class Write>
 [[gnu::noinline]] void put_unstaged_apart(Machine m, InletView const& v, Write&& write) {
+  FromOutside<Machine> const under_way(m, v);
   put_unstaged(m, v, write);
 }
 
@@ -197,7 +204,7 @@ HIWAY_DEVICE inline void put_together(Machine m, InletView const& v, std::uint32
   if (takes_ticket_first<Write>(v)) return put_tagged(m, v, group, need, write);
   put_past_staging(m, v);
   for (unsigned misses = 0;; ++misses) {
-    if (try_put(m, v, group, need, write, after_misses(misses))) need = false;
+    if (try_put_inside(m, v, group, need, write, after_misses(misses))) need = false;
     if (m.ballot(group, need) == 0) return;
     if (need) need = wait_for_room(m, v, misses);
   }

@@ -119,6 +119,7 @@ constexpr void refuse_puts_of_large_spans() {
 HIWAY_NO_SPACE_CHECK template <class T, class Machine>
 HIWAY_DEVICE inline void put_items(Machine m, InletView const& v, std::span<T const> items) {
   if constexpr (RoleOf<Machine>::copies_pieces) {
+    FromOutside<Machine> const under_way(m, v);
     put_pieces(m, v, reinterpret_cast<std::byte const*>(items.data()), items.size(), sizeof(T));
   } else {
     refuse_puts_of_large_spans<T>();

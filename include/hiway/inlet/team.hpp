@@ -37,6 +37,7 @@ HIWAY_DEVICE inline Claimed claim_room(Machine m, InletView const& v, std::uint3
 template <class Team, class Fill>
 HIWAY_DEVICE inline void put_by_team(Team team, InletView const& all, Fill&& fill) {
   auto const m = team.m;
+  FromOutside<decltype(team.m)> const under_way(m, all);
   put_past_staging(m, all);
   InletView const& v = roomiest(m, all);
   Claimed const c = claim_together(team, *v.control, 1, [&](std::uint32_t n) {
@@ -60,6 +61,7 @@ HIWAY_DEVICE inline void put_by_team(Team team, InletView const& all, Fill&& fil
 template <class Team, class Copy>
 HIWAY_DEVICE inline void put_span_by_team(Team team, InletView const& all, std::size_t n, Copy&& copy) {
   auto const m = team.m;
+  FromOutside<decltype(team.m)> const under_way(m, all);
   put_past_staging(m, all);
   for (std::size_t done = 0; done != n;) {
     InletView const& v = roomiest(m, all);

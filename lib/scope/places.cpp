@@ -1,0 +1,173 @@
+#include "places.hpp"
+
+#include <utility>
+
+#include "handles.hpp"
+#include "hiway/machine/stage_thread.hpp"
+#include "hiway/scope/host.hpp"
+#include "hiway/scope/mail.hpp"
+
+namespace hiway {
+namespace {
+
+/// Aborted with `text` and what the run's error says, which is nested.
+std::exception_ptr of_failed_run(std::string const& text, std::exception_ptr const& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (std::exception const& e) {
+    try {
+      std::throw_with_nested(Aborted(text + e.what()));
+    } catch (...) {
+      return std::current_exception();
+    }
+  } catch (...) {
+    return error;
+  }
+}
+
+std::size_t checked(std::string const& name, std::size_t most_open) {
+  if (most_open == 0 || most_open > detail::most_scopes) {
+    throw ConfigError("scopes '" + name + "': most_open must be from 1 to " + std::to_string(detail::most_scopes) +
+                      ": " + std::to_string(most_open));
+  }
+  return most_open;
+}
+
+}  // namespace
+
+Scopes::Places::Places(std::string named, ScopesConfig config, ScopeEnds& ends)
+    : name(std::move(named)),
+      most_open(checked(name, config.most_open)),
+      counts(std::make_unique<ScopeCount[]>(most_open)),
+      places(std::make_unique<detail::ScopePlace[]>(most_open)),
+      free_places(most_open),
+      handles(std::make_unique<detail::ScopeHandles>(*this)) {
+  host.counts = counts.get();
+  host.ends = &ends;
+}
+Scopes::Places::~Places() = default;
+
+// ---- one scope
+
+std::optional<std::uint32_t> Scopes::Places::take() noexcept {
+  if (!live.load(std::memory_order_acquire)) return std::nullopt;
+  return free_places.take();
+}
+
+bool Scopes::Places::open(std::uint32_t place, detail::ScopeKeeper& keeper, std::uint64_t value) noexcept {
+  StageThread const m;
+  detail::ScopePlace& at = places[place];
+  std::uint32_t const run = m.load(host.run, Order::acquire);
+  at.failed.store(false, std::memory_order_relaxed);
+  m.store(counts[place].outstanding, hold + value, Order::relaxed);
+  at.keeper.store(&keeper, std::memory_order_seq_cst);  // K3
+  return live.load(std::memory_order_seq_cst) && m.load(host.run, Order::relaxed) == run;
+}
+
+void Scopes::Places::add(std::uint32_t place, std::uint64_t value) noexcept {
+  StageThread{}.fetch_add(counts[place].outstanding, value, Order::relaxed);
+}
+
+void Scopes::Places::close(std::uint32_t place) noexcept {
+  if (StageThread{}.fetch_add(counts[place].outstanding, 0 - hold, Order::acq_rel) == hold) end(place);  // K1
+}
+
+void Scopes::Places::abandon(std::uint32_t place, std::exception_ptr const& error) noexcept {
+  fail(place, error);
+  StageThread const m;
+  std::uint64_t seen = m.load(counts[place].outstanding, Order::relaxed);
+  while (!m.compare_exchange(counts[place].outstanding, seen, std::uint64_t{0}, Order::acq_rel)) {  // the sweep
+  }
+  end(place);
+}
+
+void Scopes::Places::fail(std::uint32_t place, std::exception_ptr const& error) noexcept {
+  std::scoped_lock const lock(failing);
+  detail::ScopePlace& at = places[place];
+  if (at.failed.load(std::memory_order_relaxed)) return;
+  at.error = error;
+  at.failed.store(true, std::memory_order_release);
+}
+
+void Scopes::Places::end(std::uint32_t place) noexcept {
+  detail::ScopePlace& at = places[place];
+  std::exception_ptr error;
+  if (at.failed.load(std::memory_order_acquire)) {
+    std::scoped_lock const lock(failing);
+    error = std::move(at.error);
+  }
+  at.keeper.exchange(nullptr, std::memory_order_relaxed)->ended(place, error);
+}
+
+// ---- a run
+
+std::exception_ptr Scopes::Places::refusal() {
+  std::string const text = "scopes '" + name + "': no run is under way";
+  std::scoped_lock const lock(failing);
+  if (run_error) return of_failed_run(text + ", the last one has failed: ", run_error);
+  return std::make_exception_ptr(Aborted(text));
+}
+
+bool Scopes::Places::hear() noexcept {
+  std::unique_lock const lock(reading, std::try_to_lock);
+  if (!lock) return true;
+  return may_hear && hear_all();
+}
+
+bool Scopes::Places::hear_all() noexcept {
+  bool heard = false;
+  for (auto const& mail : mails) {
+    std::uint64_t const n = detail::read_letters(
+        StageThread{}, mail->slots, mail->read, [&](std::uint32_t place, std::uint64_t value, char const* text) {
+          if ((value & letter_of_failure) != 0) host.ends->fail_scope(place, text);
+          detail::give_back(StageThread{}, host, place, value & ~letter_of_failure);
+        });
+    mail->read += n;
+    heard = heard || n != 0;
+  }
+  return heard;
+}
+
+void Scopes::Places::begin_run() noexcept {
+  {
+    std::scoped_lock const lock(reading);
+    for (auto const& mail : mails) mail->read = 0;
+    may_hear = true;
+  }
+  {
+    std::scoped_lock const lock(failing);
+    run_error = nullptr;
+  }
+  StageThread{}.fetch_add(host.run, 1U, Order::release);  // K3
+  live.store(true, std::memory_order_seq_cst);
+}
+
+void Scopes::Places::end_run(std::exception_ptr const& error) noexcept {
+  std::exception_ptr const failed = error ? of_failed_run("the scope's run has failed: ", error) : nullptr;
+  {
+    std::scoped_lock const lock(failing);
+    run_error = error;
+  }
+  live.store(false, std::memory_order_seq_cst);  // K3
+  {
+    std::scoped_lock const lock(reading);
+    while (!error && hear_all()) {
+    }
+    may_hear = false;
+  }
+  for (std::size_t i = 0; i < most_open; ++i) sweep(static_cast<std::uint32_t>(i), failed);
+  handles->close_all();
+}
+
+void Scopes::Places::sweep(std::uint32_t place, std::exception_ptr const& error) noexcept {
+  if (places[place].keeper.load(std::memory_order_seq_cst) == nullptr) return;  // K3
+  StageThread const m;
+  Word<std::uint64_t>& outstanding = counts[place].outstanding;
+  std::uint64_t seen = m.load(outstanding, Order::relaxed);
+  if (seen != 0 && error) fail(place, error);
+  while (seen != 0 && !m.compare_exchange(outstanding, seen, seen & hold, Order::acq_rel)) {  // K2
+  }
+  if (seen != 0 && (seen & hold) == 0) end(place);
+}
+
+}  // namespace hiway
