@@ -100,7 +100,7 @@ HIWAY_DEVICE inline void end_at_device(Machine m, LaneScope const& task) {
   std::uint32_t const place = scope_place(task.word);
   std::uint64_t value = scope_value(task.word);
   if (is_counted(task.word)) value += leave_pot(m, task.table->pots[place].pot);
-  if (value != 0) mail_value(m, *task.table, place, value);
+  if (value != 0) mail_value(m, task.table->mail, *task.table->control, place, value);
 }
 
 /// The word of the task's result. A counted task hands its count over at its own device; else it puts, and ends.
