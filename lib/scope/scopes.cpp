@@ -67,13 +67,16 @@ void Scopes::Places::end(std::uint32_t place, std::exception_ptr const& error) n
     thens = std::move(state->thens);
     state->ended.store(true, std::memory_order_release);
   }
-  free_places.bounded_push(place);  // later than `ended`: a late handle must not count at a place that is taken again
   for (auto const& then : thens) then(state->error);
+  // Later than `ended`: a late handle must not count at a place that is taken again. Later than the calls: what the
+  // program keeps for the place is the old scope's until then.
+  free_places.bounded_push(place);
 }
 
 bool Scopes::Places::hear() noexcept {
   std::unique_lock const lock(reading, std::try_to_lock);
   if (!lock) return true;
+  if (!live.load(std::memory_order_acquire)) return false;  // the words may be reset
   bool heard = false;
   for (auto const& mail : mails) {
     std::uint64_t const first = mail->read.load(std::memory_order_relaxed);
@@ -220,10 +223,13 @@ void ScopesAccess::begin_run(Scopes& scopes) noexcept {
 
 void ScopesAccess::end_run(Scopes& scopes, std::exception_ptr const& error) noexcept {
   Scopes::Places& places = *scopes.places_;
-  places.live.store(false, std::memory_order_seq_cst);
   if (!error) {
     while (places.hear()) {
     }
+  }
+  {
+    std::scoped_lock const no_reader(places.reading);  // letters say what happens to scopes that end below
+    places.live.store(false, std::memory_order_seq_cst);
   }
   std::exception_ptr const failed = error ? of_failed_run(error) : nullptr;
   for (std::size_t i = 0; i < places.most_open; ++i) places.end(static_cast<std::uint32_t>(i), failed);

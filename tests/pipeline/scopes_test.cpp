@@ -364,4 +364,63 @@ TEST(Scopes, OfLargeItems) {
   pipe.wait();
 }
 
+TEST(Scopes, GiveTheirPlaceAwayAfterTheCalls) {
+  HIWAY_NEEDS_DEVICE();
+  ThereAndBack<Twice> p(Twice{}, {.most_open = 1});
+  p.pipe.start();
+  std::atomic<bool> called{false};
+  {
+    Scope job = p.scopes->open_h();
+    job.then([&] {
+      std::this_thread::sleep_for(50ms);
+      called = true;
+    });
+    p.in.put_h(1, job);
+  }
+  Scope const next = p.scopes->open_h();
+  EXPECT_TRUE(called);
+  p.in.close_h();
+  p.pipe.wait();
+}
+
+struct EndsThere {
+  HIWAY_DEVICE void operator()(int const&) const {}
+};
+/// A thread that reads the mail while its run fails has read it when the next one begins.
+TEST(Scopes, OfTheNextRunAreHeardOf) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  Scopes& jobs = pipe.create_scopes("jobs");
+  auto& there = pipe.create_tunnel<int>("there", Direction::cpu_to_gpu, {.scopes = &jobs});
+  pipe.add_gpu_stage("end", EndsThere{}, from(there), small_grid);
+  Inlet<int> const in = there.open_inlet();
+  for (bool has_read = false; !has_read;) {
+    pipe.start();
+    std::promise<bool> called;
+    std::thread reader([&] {
+      Scope job = jobs.open_h();
+      job.then([&, self = std::this_thread::get_id()] {
+        bool const here = self == std::this_thread::get_id();
+        called.set_value(here);
+        if (here) std::this_thread::sleep_for(200ms);
+      });
+      in.put_h(1, job);
+      job.close_h();
+      while (!job.wait_for(0s)) {
+      }
+    });
+    has_read = called.get_future().get();
+    pipe.abort();
+    EXPECT_THAT(text_of_error<Error>([&] { pipe.wait(); }), HasSubstr("abort"));
+    pipe.start();
+    reader.join();
+    Scope job = jobs.open_h();
+    in.put_h(1, job);
+    job.close_h();
+    EXPECT_TRUE(job.wait_for(10s));
+    in.close_h();
+    pipe.wait();
+  }
+}
+
 }  // namespace
