@@ -127,7 +127,7 @@ class Outlet : public TeamOutlet<T> {
   /// `get(ReadItem)` gets an item with its scope's word.
   HIWAY_NO_SPACE_CHECK template <class Machine, class GetBy>
   HIWAY_DEVICE bool get_scoped(Machine m, T& item, GetBy&& get) const {
-    if (detail::has_scope(m, view_))
+    if (detail::has_open_scope_task(m, view_))
       raise(m, *view_.control, FaultKind::scope_task_open, view_.stage, view_.tunnel, 0);
     ItemRoom<Scoped<T>> room;
     if (!get(ReadItem<Scoped<T>>{room.item()})) return false;

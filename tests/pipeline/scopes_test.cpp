@@ -423,4 +423,65 @@ TEST(Scopes, OfTheNextRunAreHeardOf) {
   }
 }
 
+/// A user's own thread has got an item when the run fails. In the next run it has no scope.
+TEST(Scopes, OfAFailedRunAreForgotten) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  Scopes& jobs = pipe.create_scopes("jobs", {.most_open = 1});
+  auto& there = pipe.create_tunnel<int>("there", Direction::cpu_to_gpu, {.scopes = &jobs});
+  auto& back = pipe.create_tunnel<long>("back", Direction::gpu_to_cpu, {.scopes = &jobs});
+  auto& on = pipe.create_tunnel<long>("on", Direction::cpu_to_cpu, {.scopes = &jobs});
+  pipe.add_gpu_stage("work", Twice{}, from(there), into(back), small_grid);
+  pipe.add_cpu_stage(
+      "end", [](long const&) {}, from(on));
+  Inlet<int> const in = there.open_inlet();
+  Outlet<long> const out = back.open_outlet();
+  Inlet<long> const further = on.open_inlet();
+  long x = 0;
+  pipe.start();
+  in.put_h(1, jobs.open_h());
+  ASSERT_TRUE(out.next_h(x));
+  pipe.abort();
+  EXPECT_THAT(text_of_error<Error>([&] { pipe.wait(); }), HasSubstr("abort"));
+  pipe.start();
+  Scope job = jobs.open_h();
+  fail_scope_h("of the failed run");
+  in.put_h(2, job);
+  job.close_h();
+  ASSERT_TRUE(out.next_h(x));
+  EXPECT_EQ(x, 4);
+  further.put_h(x);
+  out.end_task_h();
+  EXPECT_NO_THROW(job.wait());
+  in.close_h();
+  further.close_h();
+  EXPECT_FALSE(out.next_h(x));
+  pipe.wait();
+}
+
+/// Works on an item of one kind, and gets one of another.
+struct GetsBoth {
+  HIWAY_DEVICE void operator()(Outlet<int> in, Outlet<long> other) const {
+    int x = 0;
+    long y = 0;
+    while (in.next(x) && other.next(y)) {
+    }
+  }
+};
+TEST(Scopes, StagesWorkOnOneItemOfAllKindsAtATime) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  Scopes& jobs = pipe.create_scopes("jobs");
+  Scopes& others = pipe.create_scopes("others");
+  auto& a = pipe.create_tunnel<int>("a", Direction::cpu_to_gpu, {.scopes = &jobs});
+  auto& b = pipe.create_tunnel<long>("b", Direction::cpu_to_gpu, {.scopes = &others});
+  pipe.add_gpu_stage("stage", GetsBoth{}, from(a, b), {.blocks = 1, .threads_per_block = 1});
+  Inlet<int> const in = a.open_inlet();
+  Inlet<long> const other = b.open_inlet();
+  pipe.start();
+  in.put_h(1, jobs.open_h());
+  other.put_h(1, others.open_h());
+  EXPECT_THAT(text_of_error<Error>([&] { pipe.wait(); }), HasSubstr("before the last task's end_task"));
+}
+
 }  // namespace
