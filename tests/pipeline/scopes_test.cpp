@@ -484,4 +484,56 @@ TEST(Scopes, StagesWorkOnOneItemOfAllKindsAtATime) {
   EXPECT_THAT(text_of_error<Error>([&] { pipe.wait(); }), HasSubstr("before the last task's end_task"));
 }
 
+struct Forward {
+  HIWAY_DEVICE void operator()(long const& x, Inlet<long> out) const { out.put(x); }
+};
+struct ForwardByALoop {
+  HIWAY_DEVICE void operator()(Outlet<long> in, Inlet<long> out) const {
+    in.for_each([&](long const& x) {
+      while (!out.try_put(x)) {
+      }
+    });
+  }
+};
+struct Several {
+  int n;
+  HIWAY_DEVICE void operator()(long const& x, Inlet<long> out) const {
+    for (int i = 0; i < n; ++i) out.put(x);
+  }
+};
+/// The host -> device 0 -> 1 -> 2 -> the host: `first`, `second` and `third`; all results of one item.
+template <class First, class Second, class Third>
+void expect_results_over_devices(First first, Second second, Third third, long results) {
+  Pipeline pipe(bounded());
+  Scopes& jobs = pipe.create_scopes("jobs");
+  auto& in = pipe.create_tunnel<long>("in", Direction::cpu_to_gpu, {.capacity_items = 64, .scopes = &jobs});
+  auto& a = pipe.create_tunnel<long>("a", Direction::gpu_to_gpu, {.capacity_items = 64, .scopes = &jobs});
+  auto& b = pipe.create_tunnel<long>("b", Direction::gpu_to_gpu, {.capacity_items = 64, .scopes = &jobs});
+  auto& out = pipe.create_tunnel<long>("out", Direction::gpu_to_cpu, {.capacity_items = 64, .scopes = &jobs});
+  auto const on = [](int device) { return GpuStageOptions{.blocks = 1, .threads_per_block = 32, .device = device}; };
+  pipe.add_gpu_stage("first", first, from(in), into(a), on(0));
+  pipe.add_gpu_stage("second", second, from(a), into(b), on(1));
+  pipe.add_gpu_stage("third", third, from(b), into(out), on(2));
+  std::atomic<long> got{0};
+  pipe.add_cpu_stage(
+      "count", [&](long const&) { ++got; }, from(out));
+  Inlet<long> const host = in.open_inlet();
+  pipe.start();
+  for (int i = 0; i < 3; ++i) {
+    Scope job = jobs.open_h();
+    host.put_h(1, job);
+    job.close_h();
+    ASSERT_NO_THROW(job.wait());
+    EXPECT_EQ(got.exchange(0), results);
+  }
+  host.close_h();
+  pipe.wait();
+}
+TEST(Scopes, GoFromDeviceToDevice) {
+  HIWAY_NEEDS_DEVICES(3);
+  expect_results_over_devices(Forward{}, Forward{}, Forward{}, 1);
+  expect_results_over_devices(Forward{}, ForwardByALoop{}, Several{50}, 50);
+  expect_results_over_devices(Several{10}, Several{10}, Several{10}, 1000);
+}
+
 }  // namespace

@@ -27,34 +27,38 @@ HIWAY_DEVICE inline void become_counted(Machine m, LaneScope& task, std::uint64_
   task.word = with_value(task.word, own - left) | scope_is_counted;
 }
 
-/// Takes `value` out of the pot for an item that leaves the device; the task is counted. False if too little would be
-/// left (S2).
+/// What an item gets that leaves the device, from where there is `all`.
+HIWAY_DEVICE constexpr std::uint64_t value_to_leave(ScopeRoad road, std::uint64_t all) {
+  return road == ScopeRoad::to_host ? 1 : value_between_devices(all);
+}
+
+/// Takes a value out of the pot for an item that leaves the device; the task is counted. 0 if too little would be left
+/// (S2).
 template <class Machine>
-[[nodiscard]] HIWAY_DEVICE inline bool take_from_pot(Machine m, LaneScope const& task, std::uint64_t value) {
+[[nodiscard]] HIWAY_DEVICE inline std::uint64_t take_from_pot(Machine m, LaneScope const& task, ScopeRoad road) {
   Word<std::uint64_t>& pot = task.table->pots[scope_place(task.word)].pot;
   std::uint64_t seen = m.load(pot, Order::relaxed);
+  std::uint64_t value = 0;
   do {
-    if (value_in(seen) <= value) return false;
+    value = value_to_leave(road, value_in(seen));
+    if (value_in(seen) <= value) return 0;
   } while (!m.compare_exchange(pot, seen, seen - value * one_of_pot, Order::acq_rel));
-  return true;
+  return value;
 }
 
-/// Takes `value` of the task's own for an item that leaves the device, or else of the pot's. A task that is not counted
-/// keeps at least 1 (S5).
+/// Takes a value of the task's own for an item that leaves the device, or else of the pot's; 0 if there is none. A task
+/// that is not counted keeps at least 1 (S5).
 template <class Machine>
-[[nodiscard]] HIWAY_DEVICE inline bool take_to_leave(Machine m, LaneScope& task, std::uint64_t value) {
+[[nodiscard]] HIWAY_DEVICE inline std::uint64_t take_to_leave(Machine m, LaneScope& task, ScopeRoad road) {
   std::uint64_t const own = scope_value(task.word);
-  if (own > value || (own == value && is_counted(task.word))) {
+  std::uint64_t const kept = is_counted(task.word) ? 0 : 1;
+  std::uint64_t const value = value_to_leave(road, own);
+  if (value != 0 && own >= value + kept) {
     task.word = with_value(task.word, own - value);
-    return true;
+    return value;
   }
   if (!is_counted(task.word)) become_counted(m, task, 0);
-  return take_from_pot(m, task, value);
-}
-
-/// What an item gets that leaves the device.
-HIWAY_DEVICE constexpr std::uint64_t value_to_leave(ScopeRoad road) {
-  return road == ScopeRoad::to_host ? 1 : value_between_devices;
+  return take_from_pot(m, task, road);
 }
 
 /// The word of an item that the task puts. *Errors*: scope_exhausted.
@@ -69,8 +73,8 @@ HIWAY_DEVICE inline std::uint64_t share_at_device(Machine m, InletView const& v,
     }
     return scope_word(place, 0);
   }
-  std::uint64_t const value = value_to_leave(v.scope_road);
-  if (!take_to_leave(m, task, value)) raise(m, *v.control, FaultKind::scope_exhausted, v.stage, v.tunnel, 0);
+  std::uint64_t const value = take_to_leave(m, task, v.scope_road);
+  if (value == 0) raise(m, *v.control, FaultKind::scope_exhausted, v.stage, v.tunnel, 0);
   return scope_word(place, value);
 }
 
@@ -111,7 +115,7 @@ HIWAY_DEVICE inline std::uint64_t result_at_device(Machine m, InletView const& v
   std::uint32_t const place = scope_place(task.word);
   std::uint64_t const own = scope_value(task.word);
   if (v.scope_road == ScopeRoad::here) {
-    if (own != 0) m.fetch_add(task.table->pots[place].pot, own * one_of_pot, Order::acq_rel);
+    if (own != 0) mail_value(m, task.table->mail, *task.table->control, place, own);
     return scope_word(place, 0);
   }
   std::uint64_t const item = share_at_device(m, v, task);

@@ -104,7 +104,7 @@ HIWAY_DEVICE inline void fail_scope_of_task(Machine m, char const* message) {
   if constexpr (RoleOf<Machine>::counts_scopes) {
     task.table->ends->fail_scope(scope_place(task.word), message);
   } else {
-    if (!take_to_leave(m, task, 1))
+    if (take_to_leave(m, task, ScopeRoad::to_host) == 0)
       raise(m, *task.table->control, FaultKind::scope_exhausted, no_id, no_id, 0);
     m.set_scope(task);
     mail_failure(m, task.table->mail, *task.table->control, scope_place(task.word), message);

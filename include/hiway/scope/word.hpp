@@ -18,8 +18,9 @@
 //       itself meanwhile, and mails it
 //   S4  What the host sends to a device, or puts from outside, is added to outstanding before it is visible
 //   S5  A task gives back what it has after its last put. A result (value form) is its last put: it has all of it
-// A task of several hundred billion puts to the host would use up its value (scope_exhausted). When the run aborts,
-// values are lost: the scopes then open end with the run's error, after all stages have returned.
+// Puts use up values (scope_exhausted): to the host a task of 2^40 puts, or all counted tasks together of 2^34; from
+// device to device each item gets about the square root of what is there, 2^20 at first. When the run aborts, values
+// are lost: the scopes then open end with the run's error, after all stages have returned.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -54,15 +55,20 @@ HIWAY_DEVICE constexpr std::uint64_t with_value(std::uint64_t word, std::uint64_
 inline constexpr std::uint64_t value_to_device = std::uint64_t{1} << 40;
 /// What an item between CPU threads gets from outside.
 inline constexpr std::uint64_t value_at_host = std::uint64_t{1} << 16;
-/// What a device's task gives an item to another device.
-inline constexpr std::uint64_t value_between_devices = std::uint64_t{1} << 16;
+/// What a device's task that can give `all` gives an item to another device, whose task can put about as many items
+/// further on: about the square root, less than `all` if that is more than 1.
+HIWAY_DEVICE constexpr std::uint64_t value_between_devices(std::uint64_t all) {
+  unsigned shift = 0;
+  while (all >> 2 * shift > 1) ++shift;
+  return all >> shift;
+}
 
 // The pot: how many are counted (28 bits), their value (36).
 inline constexpr unsigned pot_value_shift = 28;
 inline constexpr std::uint64_t pot_count_mask = (std::uint64_t{1} << pot_value_shift) - 1;
 inline constexpr std::uint64_t one_of_pot = std::uint64_t{1} << pot_value_shift;
 /// What a task leaves in the pot at most, and beyond what the pot is full: then tasks leave 1.
-inline constexpr std::uint64_t value_to_pot = std::uint64_t{1} << 30;
+inline constexpr std::uint64_t value_to_pot = std::uint64_t{1} << 34;
 inline constexpr std::uint64_t pot_is_full = std::uint64_t{1} << 35;
 
 }  // namespace detail
