@@ -125,7 +125,8 @@ class Outlet : public TeamOutlet<T> {
   /// `get(Scoped<T>&)` gets an item with its scope's word.
   HIWAY_NO_SPACE_CHECK template <class Machine, class GetOne>
   HIWAY_DEVICE bool get_scoped(Machine m, T& item, GetOne&& get) const {
-    if (detail::has_scope(m, view_)) raise(m, *view_.control, FaultKind::scope_task_open, view_.stage, view_.tunnel, 0);
+    if (detail::has_open_scope_task(m, view_))
+      raise(m, *view_.control, FaultKind::scope_task_open, view_.stage, view_.tunnel, 0);
     ItemRoom<Scoped<T>> room;
     while (get(room.item())) {
       copy_item(item, room.item().item);

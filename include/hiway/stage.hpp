@@ -449,6 +449,7 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
       if (!detail::is_cancelled(m, outlet, item.scope)) body(item.item, inlet_of<Os>(inlets[O])...);
       detail::end_scope_task(m, outlet);
     } else {
+      if constexpr (has_scopes) m.set_scope({});  // a lane begins with none set, a kept thread may have an old one
       body(item, inlet_of<Os>(inlets[O])...);
     }
   }

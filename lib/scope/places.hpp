@@ -28,6 +28,7 @@
 
 #include "free_places.hpp"
 #include "hiway/scope/scopes.hpp"
+#include "hiway/termination/words.hpp"
 #include "lib/word_copies.hpp"
 
 namespace hiway {

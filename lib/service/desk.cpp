@@ -207,7 +207,7 @@ std::optional<std::uint64_t> detail::ServiceDesk::open(std::uint32_t place, Dead
   record.has_reply.store(false, std::memory_order_relaxed);
   std::uint64_t const word = with_state(record.word.load(std::memory_order_relaxed) + next_request, waiting);
   record.word.store(word, std::memory_order_seq_cst);  // D3
-  std::uint64_t const value = value_from_outside(core.inlet.scope_road);
+  std::uint64_t const value = value_from_outside(core.inlet.end->scope_road);
   bool const is_live = core.places.open(place, core, value);
   std::exception_ptr error;
   try {

@@ -382,4 +382,176 @@ TEST(Scopes, OfLargeItems) {
   pipe.wait();
 }
 
+TEST(Scopes, GiveTheirPlaceAwayAfterTheCalls) {
+  HIWAY_NEEDS_DEVICE();
+  ThereAndBack<Twice> p(Twice{}, {.most_open = 1});
+  p.pipe.start();
+  std::atomic<bool> called{false};
+  {
+    Scope job = p.scopes->open_h();
+    job.then([&] {
+      std::this_thread::sleep_for(50ms);
+      called = true;
+    });
+    p.in.put_h(1, job);
+  }
+  Scope const next = p.scopes->open_h();
+  EXPECT_TRUE(called);
+  p.in.close_h();
+  p.pipe.wait();
+}
+
+struct EndsThere {
+  HIWAY_DEVICE void operator()(int const&) const {}
+};
+/// A thread that reads the mail while its run fails has read it when the next one begins.
+TEST(Scopes, OfTheNextRunAreHeardOf) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  Scopes& jobs = pipe.create_scopes("jobs");
+  auto& there = pipe.create_tunnel<int>("there", Direction::cpu_to_gpu, {.scopes = &jobs});
+  pipe.add_gpu_stage("end", EndsThere{}, from(there), small_grid);
+  Inlet<int> const in = there.open_inlet();
+  for (bool has_read = false; !has_read;) {
+    pipe.start();
+    std::promise<bool> called;
+    std::thread reader([&] {
+      Scope job = jobs.open_h();
+      job.then([&, self = std::this_thread::get_id()] {
+        bool const here = self == std::this_thread::get_id();
+        called.set_value(here);
+        if (here) std::this_thread::sleep_for(200ms);
+      });
+      in.put_h(1, job);
+      job.close_h();
+      while (!job.wait_for(0s)) {
+      }
+    });
+    has_read = called.get_future().get();
+    pipe.abort();
+    EXPECT_THAT(text_of_error<Error>([&] { pipe.wait(); }), HasSubstr("abort"));
+    pipe.start();
+    reader.join();
+    Scope job = jobs.open_h();
+    in.put_h(1, job);
+    job.close_h();
+    EXPECT_TRUE(job.wait_for(10s));
+    in.close_h();
+    pipe.wait();
+  }
+}
+
+/// A user's own thread has got an item when the run fails. In the next run it has no scope.
+TEST(Scopes, OfAFailedRunAreForgotten) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  Scopes& jobs = pipe.create_scopes("jobs", {.most_open = 1});
+  auto& there = pipe.create_tunnel<int>("there", Direction::cpu_to_gpu, {.scopes = &jobs});
+  auto& back = pipe.create_tunnel<long>("back", Direction::gpu_to_cpu, {.scopes = &jobs});
+  auto& on = pipe.create_tunnel<long>("on", Direction::cpu_to_cpu, {.scopes = &jobs});
+  pipe.add_gpu_stage("work", Twice{}, from(there), into(back), small_grid);
+  pipe.add_cpu_stage(
+      "end", [](long const&) {}, from(on));
+  Inlet<int> const in = there.open_inlet();
+  Outlet<long> const out = back.open_outlet();
+  Inlet<long> const further = on.open_inlet();
+  long x = 0;
+  pipe.start();
+  in.put_h(1, jobs.open_h());
+  ASSERT_TRUE(out.next_h(x));
+  pipe.abort();
+  EXPECT_THAT(text_of_error<Error>([&] { pipe.wait(); }), HasSubstr("abort"));
+  pipe.start();
+  Scope job = jobs.open_h();
+  fail_scope_h("of the failed run");
+  in.put_h(2, job);
+  job.close_h();
+  ASSERT_TRUE(out.next_h(x));
+  EXPECT_EQ(x, 4);
+  further.put_h(x);
+  out.end_task_h();
+  EXPECT_NO_THROW(job.wait());
+  in.close_h();
+  further.close_h();
+  EXPECT_FALSE(out.next_h(x));
+  pipe.wait();
+}
+
+/// Works on an item of one kind, and gets one of another.
+struct GetsBoth {
+  HIWAY_DEVICE void operator()(Outlet<int> in, Outlet<long> other) const {
+    int x = 0;
+    long y = 0;
+    while (in.next(x) && other.next(y)) {
+    }
+  }
+};
+TEST(Scopes, StagesWorkOnOneItemOfAllKindsAtATime) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  Scopes& jobs = pipe.create_scopes("jobs");
+  Scopes& others = pipe.create_scopes("others");
+  auto& a = pipe.create_tunnel<int>("a", Direction::cpu_to_gpu, {.scopes = &jobs});
+  auto& b = pipe.create_tunnel<long>("b", Direction::cpu_to_gpu, {.scopes = &others});
+  pipe.add_gpu_stage("stage", GetsBoth{}, from(a, b), {.blocks = 1, .threads_per_block = 1});
+  Inlet<int> const in = a.open_inlet();
+  Inlet<long> const other = b.open_inlet();
+  pipe.start();
+  in.put_h(1, jobs.open_h());
+  other.put_h(1, others.open_h());
+  EXPECT_THAT(text_of_error<Error>([&] { pipe.wait(); }), HasSubstr("before the last task's end_task"));
+}
+
+struct Forward {
+  HIWAY_DEVICE void operator()(long const& x, Inlet<long> out) const { out.put(x); }
+};
+struct ForwardByALoop {
+  HIWAY_DEVICE void operator()(Outlet<long> in, Inlet<long> out) const {
+    in.for_each([&](long const& x) {
+      while (!out.try_put(x)) {
+      }
+    });
+  }
+};
+struct Several {
+  int n;
+  HIWAY_DEVICE void operator()(long const& x, Inlet<long> out) const {
+    for (int i = 0; i < n; ++i) out.put(x);
+  }
+};
+/// The host -> device 0 -> 1 -> 2 -> the host: `first`, `second` and `third`; all results of one item.
+template <class First, class Second, class Third>
+void expect_results_over_devices(First first, Second second, Third third, long results) {
+  Pipeline pipe(bounded());
+  Scopes& jobs = pipe.create_scopes("jobs");
+  auto& in = pipe.create_tunnel<long>("in", Direction::cpu_to_gpu, {.capacity_items = 64, .scopes = &jobs});
+  auto& a = pipe.create_tunnel<long>("a", Direction::gpu_to_gpu, {.capacity_items = 64, .scopes = &jobs});
+  auto& b = pipe.create_tunnel<long>("b", Direction::gpu_to_gpu, {.capacity_items = 64, .scopes = &jobs});
+  auto& out = pipe.create_tunnel<long>("out", Direction::gpu_to_cpu, {.capacity_items = 64, .scopes = &jobs});
+  auto const on = [](int device) { return GpuStageOptions{.blocks = 1, .threads_per_block = 32, .device = device}; };
+  pipe.add_gpu_stage("first", first, from(in), into(a), on(0));
+  pipe.add_gpu_stage("second", second, from(a), into(b), on(1));
+  pipe.add_gpu_stage("third", third, from(b), into(out), on(2));
+  std::atomic<long> got{0};
+  pipe.add_cpu_stage(
+      "count", [&](long const&) { ++got; }, from(out));
+  Inlet<long> const host = in.open_inlet();
+  pipe.start();
+  for (int i = 0; i < 3; ++i) {
+    Scope job = jobs.open_h();
+    host.put_h(1, job);
+    job.close_h();
+    ASSERT_NO_THROW(job.wait());
+    EXPECT_EQ(got.exchange(0), results);
+  }
+  host.close_h();
+  pipe.wait();
+}
+TEST(Scopes, GoFromDeviceToDevice) {
+  HIWAY_NEEDS_DEVICES(3);
+  expect_results_over_devices(Forward{}, Forward{}, Forward{}, 1);
+  expect_results_over_devices(Forward{}, ForwardByALoop{}, Several{50}, 50);
+  expect_results_over_devices(Several{10}, Several{10}, Several{10}, 1000);
+}
+
 }  // namespace

@@ -27,38 +27,38 @@ HIWAY_DEVICE inline void become_counted(Machine m, LaneScope& task, std::uint64_
   task.word = with_value(task.word, own - left) | scope_is_counted;
 }
 
-/// What an item that leaves the device takes of `value`: to the host 1, to another device half. 0: nothing can be
-/// taken.
-HIWAY_DEVICE constexpr std::uint64_t share_of(std::uint64_t value, ScopeRoad road) {
-  return road == ScopeRoad::to_host && value > 1 ? 1 : value / 2;
+/// What an item gets that leaves the device, from where there is `all`.
+HIWAY_DEVICE constexpr std::uint64_t value_to_leave(ScopeRoad road, std::uint64_t all) {
+  return road == ScopeRoad::to_host ? 1 : value_between_devices(all);
 }
 
-/// Takes the value of an item that leaves the device out of the pot, where some must be left (S2); the task is counted.
-/// 0: the pot has too little.
+/// Takes a value out of the pot for an item that leaves the device; the task is counted. 0 if too little would be left
+/// (S2).
 template <class Machine>
 [[nodiscard]] HIWAY_DEVICE inline std::uint64_t take_from_pot(Machine m, LaneScope const& task, ScopeRoad road) {
   Word<std::uint64_t>& pot = task.table->pots[scope_place(task.word)].pot;
   std::uint64_t seen = m.load(pot, Order::relaxed);
-  std::uint64_t taken = 0;
+  std::uint64_t value = 0;
   do {
-    taken = share_of(value_in(seen), road);
-    if (taken == 0) return 0;
-  } while (!m.compare_exchange(pot, seen, seen - taken * one_of_pot, Order::acq_rel));
-  return taken;
+    value = value_to_leave(road, value_in(seen));
+    if (value_in(seen) <= value) return 0;
+  } while (!m.compare_exchange(pot, seen, seen - value * one_of_pot, Order::acq_rel));
+  return value;
 }
 
-/// Takes the value of an item that leaves the device: of the task's own, of which it keeps some (S1), or else of the
-/// pot's. *Errors*: scope_exhausted.
+/// Takes a value of the task's own for an item that leaves the device, or else of the pot's. A task that is not counted
+/// keeps at least 1 (S1). *Errors*: scope_exhausted.
 template <class Machine>
 [[nodiscard]] HIWAY_DEVICE inline std::uint64_t take_to_leave(Machine m, LaneScope& task, ScopeRoad road) {
   std::uint64_t const own = scope_value(task.word);
-  std::uint64_t taken = share_of(own, road);
-  if (taken != 0) {
-    task.word = with_value(task.word, own - taken);
-    return taken;
+  std::uint64_t const kept = is_counted(task.word) ? 0 : 1;
+  std::uint64_t const value = value_to_leave(road, own);
+  if (value != 0 && own >= value + kept) {
+    task.word = with_value(task.word, own - value);
+    return value;
   }
   if (!is_counted(task.word)) become_counted(m, task, 0);
-  taken = take_from_pot(m, task, road);
+  std::uint64_t const taken = take_from_pot(m, task, road);
   if (taken == 0) raise(m, *task.table->control, FaultKind::scope_exhausted, no_id, no_id, 0);
   return taken;
 }
@@ -102,7 +102,7 @@ HIWAY_DEVICE inline void end_at_device(Machine m, LaneScope const& task) {
   std::uint32_t const place = scope_place(task.word);
   std::uint64_t value = scope_value(task.word);
   if (is_counted(task.word)) value += leave_pot(m, task.table->pots[place].pot);
-  if (value != 0) mail_value(m, *task.table, place, value);
+  if (value != 0) mail_value(m, task.table->mail, *task.table->control, place, value);
 }
 
 /// The word of the task's result. A counted task hands its count over at its own device; else it puts, and ends.
@@ -111,8 +111,9 @@ template <class Machine>
 HIWAY_DEVICE inline std::uint64_t result_at_device(Machine m, LaneScope& task, ScopeRoad road) {
   if (!is_counted(task.word)) return task.word;
   std::uint32_t const place = scope_place(task.word);
+  std::uint64_t const own = scope_value(task.word);
   if (road == ScopeRoad::here) {
-    if (scope_value(task.word) != 0) mail_value(m, *task.table, place, scope_value(task.word));
+    if (own != 0) mail_value(m, task.table->mail, *task.table->control, place, own);
     return scope_word(place, 0);
   }
   std::uint64_t const item = scope_word(place, take_to_leave(m, task, road));

@@ -12,59 +12,58 @@
 namespace hiway::detail {
 
 /// Waits until the letter of `ticket` has room. That is never long: the reader waits for nothing.
-template <class Machine>
-HIWAY_DEVICE inline void await_mail_room(Machine m, ScopeTable& table, std::uint64_t ticket) {
-  ScopeMail& mail = table.mail;
-  for (unsigned misses = 0; ticket >= m.load(mail.seen_as_read, Order::relaxed) + ScopeMail::slot_count; ++misses) {
+template <class Machine, class Mail>
+HIWAY_DEVICE inline void await_mail_room(Machine m, Mail& mail, Control& control, std::uint64_t ticket) {
+  for (unsigned misses = 0; ticket >= m.load(mail.seen_as_read, Order::acquire) + Mail::slot_count; ++misses) {
     std::uint64_t const read = m.load_across(*mail.read, Order::acquire);
-    m.store(mail.seen_as_read, read, Order::relaxed);
-    if (ticket < read + ScopeMail::slot_count) return;
-    leave_if_aborted(m, *table.control);
+    m.store(mail.seen_as_read, read, Order::release);  // hands on what the lane has acquired
+    if (ticket < read + Mail::slot_count) return;
+    leave_if_aborted(m, control);
     m.relax(misses);
   }
 }
 
 /// Takes the next ticket, and waits for its room.
-template <class Machine>
-[[nodiscard]] HIWAY_DEVICE inline std::uint64_t take_mail_ticket(Machine m, ScopeTable& table) {
-  std::uint64_t const ticket = m.fetch_add(table.mail.tickets, std::uint64_t{1}, Order::acq_rel);
-  await_mail_room(m, table, ticket);
+template <class Machine, class Mail>
+[[nodiscard]] HIWAY_DEVICE inline std::uint64_t take_mail_ticket(Machine m, Mail& mail, Control& control) {
+  std::uint64_t const ticket = m.fetch_add(mail.tickets, std::uint64_t{1}, Order::acq_rel);
+  await_mail_room(m, mail, control, ticket);
   return ticket;
 }
-template <class Machine>
-HIWAY_DEVICE inline void send_letter(Machine m, ScopeTable& table, std::uint64_t ticket, std::uint32_t place,
+template <class Machine, class Mail>
+HIWAY_DEVICE inline void send_letter(Machine m, Mail& mail, std::uint64_t ticket, std::uint32_t place,
                                      std::uint64_t value) {
   ScopeLetter const letter{place, static_cast<std::uint32_t>(value), static_cast<std::uint32_t>(value >> 32)};
   TaggedSlot slot{};
   memcpy(slot.item, &letter, sizeof letter);
-  slot.tag.bits = ScopeMail::tag_of(ticket);
+  slot.tag.bits = Mail::tag_of(ticket);
   m.fence_across();
-  m.put_tagged(table.mail.slot(ticket), slot);
+  m.put_tagged(mail.slot(ticket), slot);
 }
 
 /// Tells the host that `value` of the scope is given back. Letters of one device arrive in the order of their tickets.
-template <class Machine>
-HIWAY_DEVICE inline void mail_value(Machine m, ScopeTable& table, std::uint32_t place, std::uint64_t value) {
-  send_letter(m, table, take_mail_ticket(m, table), place, value);
+template <class Machine, class Mail>
+HIWAY_DEVICE inline void mail_value(Machine m, Mail& mail, Control& control, std::uint32_t place, std::uint64_t value) {
+  send_letter(m, mail, take_mail_ticket(m, mail, control), place, value);
 }
-/// Tells the host that the scope has failed. The letter brings the task's `value`, so that the scope does not end
+/// Tells the host that the scope has failed. The letter brings `value`, so that the scope does not end
 /// before it.
-template <class Machine>
-HIWAY_DEVICE inline void mail_failure(Machine m, ScopeTable& table, std::uint32_t place, std::uint64_t value,
+template <class Machine, class Mail>
+HIWAY_DEVICE inline void mail_failure(Machine m, Mail& mail, Control& control, std::uint32_t place, std::uint64_t value,
                                       char const* message) {
-  std::uint64_t const ticket = take_mail_ticket(m, table);
-  ScopeText& to = table.mail.text(ticket);
+  std::uint64_t const ticket = take_mail_ticket(m, mail, control);
+  ScopeText& to = mail.text(ticket);
   std::size_t n = 0;
   for (; n + 1 < sizeof to.text && message[n] != '\0'; ++n) to.text[n] = message[n];
   to.text[n] = '\0';
-  send_letter(m, table, ticket, place, letter_of_failure | value);
+  send_letter(m, mail, ticket, place, letter_of_failure | value);
 }
 
 /// Reads the letters that have come, `f(place, value, text)` each; returns how many. *Threads*: one at a time.
-template <class Machine, class F>
-std::uint64_t read_letters(Machine m, ScopeMail& mail, std::uint64_t first, F&& f) {
+template <class Machine, class Mail, class F>
+std::uint64_t read_letters(Machine m, Mail& mail, std::uint64_t first, F&& f) {
   std::uint64_t ticket = first;
-  for (; m.load(mail.slot(ticket).tag, Order::acquire) == ScopeMail::tag_of(ticket); ++ticket) {
+  for (; m.load(mail.slot(ticket).tag, Order::acquire) == Mail::tag_of(ticket); ++ticket) {
     ScopeLetter letter;
     std::memcpy(&letter, mail.slot(ticket).item, sizeof letter);
     f(letter.place, std::uint64_t{letter.value_high} << 32 | letter.value_low, mail.text(ticket).text);

@@ -51,8 +51,9 @@ struct ScopeText {
 
 /// Letters from one device to the host: slots with tags at the host, which lanes of the device write across, each by a
 /// ticket. The reader publishes how many it has read.
-struct ScopeMail {
-  static constexpr std::uint32_t slot_count = 1024;
+template <std::uint32_t Slots>
+struct MailOf {
+  static constexpr std::uint32_t slot_count = Slots;
   TaggedSlot* slots = nullptr;                       ///< at the host, tags 0 at the start
   ScopeText* texts = nullptr;                        ///< at the host, one for each slot
   Word<std::uint64_t>* read = nullptr;               ///< at the host
@@ -65,6 +66,7 @@ struct ScopeMail {
   HIWAY_DEVICE TaggedSlot& slot(std::uint64_t ticket) const { return slots[ticket % slot_count]; }
   HIWAY_DEVICE ScopeText& text(std::uint64_t ticket) const { return texts[ticket % slot_count]; }
 };
+using ScopeMail = MailOf<1024>;
 
 /// A pipeline's scopes of one kind, at one home; `counts` and `ends` at the host, the rest at a device.
 struct ScopeTable {

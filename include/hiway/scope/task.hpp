@@ -12,14 +12,25 @@
 
 namespace hiway::detail {
 
-/// Whether the lane's task has a scope of the view's kind. A CPU thread of the user's own may have one left of a run
-/// that has failed.
+/// Whether the scope is one of the run under way. A CPU thread of the user's own may have one left of a run that has
+/// failed.
+HIWAY_NO_SPACE_CHECK template <class Machine>
+HIWAY_DEVICE inline bool is_of_this_run(Machine m, LaneScope const& task) {
+  if constexpr (RoleOf<Machine>::counts_scopes) return task.run == m.load(task.table->run, Order::relaxed);
+  return true;
+}
+/// Whether the lane's task has a scope of the view's kind.
 HIWAY_NO_SPACE_CHECK template <class Machine, class View>
 HIWAY_DEVICE inline bool has_scope(Machine m, View const& v) {
   LaneScope const task = m.scope();
-  if (task.word == 0 || task.table != v.end->scopes) return false;
-  if constexpr (RoleOf<Machine>::counts_scopes) return task.run == m.load(v.end->scopes->run, Order::relaxed);
-  return true;
+  return task.word != 0 && task.table == v.end->scopes && is_of_this_run(m, task);
+}
+
+/// Whether the lane or thread works on a task with a scope, of whatever kind. A thread of the user's own is asked about
+/// the view's kind only: it may have a scope left of a pipeline that is gone.
+HIWAY_NO_SPACE_CHECK template <class Machine, class View>
+HIWAY_DEVICE inline bool has_open_scope_task(Machine m, View const& v) {
+  return (!v.open && m.scope().word != 0) || has_scope(m, v);
 }
 
 /// Whether an item with this word is dropped: its scope has been cancelled.
@@ -101,13 +112,13 @@ HIWAY_DEVICE inline void end_scope_task(Machine m, View const& v) {
 HIWAY_NO_SPACE_CHECK template <class Machine>
 HIWAY_DEVICE inline void fail_scope_of_task(Machine m, char const* message) {
   LaneScope task = m.scope();
-  if (task.word == 0) return;
+  if (task.word == 0 || !is_of_this_run(m, task)) return;
   if constexpr (RoleOf<Machine>::counts_scopes) {
     task.table->ends->fail_scope(scope_place(task.word), message);
   } else {
     std::uint64_t const value = take_to_leave(m, task, ScopeRoad::to_host);
     m.set_scope(task);
-    mail_failure(m, *task.table, scope_place(task.word), value, message);
+    mail_failure(m, task.table->mail, *task.table->control, scope_place(task.word), value, message);
   }
 }
 

@@ -10,8 +10,7 @@
 //   mail                 host     device tasks, across            the host monitors, waits for a scope
 //
 //   S1  values add up: outstanding is the sum of those in items, tasks, pots and the mail, and the hold. So nothing of
-//   a
-//       scope is anywhere once it is 0, and the subtraction that makes it 0 ends the scope. Its place is free then. A
+//       a scope is anywhere once it is 0, and the subtraction that makes it 0 ends the scope. Its place is free then. A
 //       task gives back what it has after its last put; a result (value form) is its last put, and has all of it
 //   S2  a device task with a value that puts into its own device counts itself and the item in the pot by one step, and
 //       leaves its value there: from then on it is *counted*. What a counted task puts there has no value, and is
@@ -22,7 +21,9 @@
 //   S5  an open scope has a hold of 1 until it is closed; what is put from outside is added within that time
 //   S6  when the run aborts, values are lost: the scopes then open end with the run's error, after all stages have
 //       returned, and the next run begins with other words
-// A task of some 10^12 puts to the host would use up its value (scope_exhausted). Models: tests/models/scope.pml.
+// Puts use up values (scope_exhausted): to the host a task of 2^40 puts, or all counted tasks together of 2^34; from
+// device to device each item gets about the square root of what is there, 2^20 at first. Models:
+// tests/models/scope.pml.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -57,13 +58,20 @@ HIWAY_DEVICE constexpr std::uint64_t with_value(std::uint64_t word, std::uint64_
 inline constexpr std::uint64_t value_to_device = std::uint64_t{1} << 40;
 /// What an item between CPU threads gets from outside.
 inline constexpr std::uint64_t value_at_host = std::uint64_t{1} << 16;
+/// What a device's task that can give `all` gives an item to another device, whose task can put about as many items
+/// further on: about the square root, less than `all` if that is more than 1.
+HIWAY_DEVICE constexpr std::uint64_t value_between_devices(std::uint64_t all) {
+  unsigned shift = 0;
+  while (all >> 2 * shift > 1) ++shift;
+  return all >> shift;
+}
 
 // The pot: how many are counted (28 bits), their value (36).
 inline constexpr unsigned pot_value_shift = 28;
 inline constexpr std::uint64_t pot_count_mask = (std::uint64_t{1} << pot_value_shift) - 1;
 inline constexpr std::uint64_t one_of_pot = std::uint64_t{1} << pot_value_shift;
 /// What a task leaves in the pot at most, and beyond what the pot is full: then tasks leave 1.
-inline constexpr std::uint64_t value_to_pot = std::uint64_t{1} << 30;
+inline constexpr std::uint64_t value_to_pot = std::uint64_t{1} << 34;
 inline constexpr std::uint64_t pot_is_full = std::uint64_t{1} << 35;
 
 }  // namespace detail
