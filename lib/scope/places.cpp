@@ -96,7 +96,9 @@ void Scopes::Places::end(std::uint32_t place) noexcept {
     std::scoped_lock const lock(failing);
     error = std::move(at.error);
   }
-  at.keeper.exchange(nullptr, std::memory_order_relaxed)->ended(place, error);
+  detail::ScopeKeeper& keeper = *at.keeper.load(std::memory_order_relaxed);
+  at.keeper.store(nullptr, std::memory_order_relaxed);
+  keeper.ended(place, error);
 }
 
 // ---- a run

@@ -183,7 +183,7 @@ std::optional<std::uint32_t> detail::ServiceDesk::admit(Deadline const& deadline
     Count refused = Count::refused;
     if (core.is_stopped()) {
       error = stopped();
-    } else if (!time.is_left()) {
+    } else if (!deadline.is_never() && !time.is_left()) {
       error = deadline_exceeded();
       refused = Count::too_late;
     } else if (auto const place = core.places.take()) {

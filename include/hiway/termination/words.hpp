@@ -52,10 +52,10 @@ struct alignas(64) InletPort {
   Word<std::uint32_t> closed_lanes[32] = {};  ///< a bit for each lane that has closed, one word a warp
   Word<std::uint32_t> closed_count{0};        ///< lanes that have closed
   Word<std::uint32_t> branch{0};              ///< CPU threads: the branch chosen last (branches.hpp)
-  Word<std::uint32_t> offers{0};  ///< CPU threads: tries of offers under way, and the close (inlet/offer.hpp)
-  ThreadTrace* trace = nullptr;   ///< CPU threads of stages
-  Bell* bell = nullptr;           ///< at the host: of the one stage that reads there, or of the monitors
-  Staging* staging = nullptr;     ///< CPU threads of stages: where puts of single items go first
+  Word<std::uint32_t> offers{0};              ///< CPU threads: offers and puts from outside (inlet/admission.hpp)
+  ThreadTrace* trace = nullptr;               ///< CPU threads of stages
+  Bell* bell = nullptr;                       ///< at the host: of the one stage that reads there, or of the monitors
+  Staging* staging = nullptr;                 ///< CPU threads of stages: where puts of single items go first
 };
 
 /// One stage's state at its home.
