@@ -21,6 +21,11 @@ void ScopeState::close() noexcept {
   places_.close(place_);
 }
 
+void ScopeState::cancel() noexcept {
+  std::scoped_lock const lock(mutex_);
+  if (!ended_.load(std::memory_order_relaxed)) places_.cancel(place_);
+}
+
 void ScopeState::then(Then f) {
   {
     std::scoped_lock const lock(mutex_);

@@ -25,6 +25,8 @@ class ScopeState {
   [[nodiscard]] bool add(std::uint64_t value);
   /// Calling it again does nothing.
   void close() noexcept;
+  /// Of a scope that has ended it does nothing.
+  void cancel() noexcept;
   void then(Then f);
   /// What its place hears. The place is free before `has_ended`: late handles do not count at it.
   void end(std::exception_ptr const& error) noexcept;

@@ -41,6 +41,7 @@ Scopes::Places::Places(std::string named, ScopesConfig config, ScopeEnds& ends)
       counts(std::make_unique<ScopeCount[]>(most_open)),
       places(std::make_unique<detail::ScopePlace[]>(most_open)),
       free_places(most_open),
+      cancelled(free_places),
       handles(std::make_unique<detail::ScopeHandles>(*this)) {
   host.counts = counts.get();
   host.ends = &ends;
@@ -101,6 +102,19 @@ void Scopes::Places::end(std::uint32_t place) noexcept {
   keeper.ended(place, error);
 }
 
+void Scopes::Places::cancel(std::uint32_t place) noexcept {
+  fail(place, std::make_exception_ptr(ScopeCancelled("the scope has been cancelled")));
+  StageThread{}.store(counts[place].cancelled, std::uint64_t{1}, Order::relaxed);
+  cancelled.set(place);
+}
+
+void Scopes::Places::free(std::uint32_t place) noexcept {
+  StageThread const m;
+  if (m.load(counts[place].cancelled, Order::relaxed) == 0) return free_places.give(place);
+  m.store(counts[place].cancelled, std::uint64_t{0}, Order::relaxed);
+  cancelled.clear_and_free(place);
+}
+
 // ---- a run
 
 std::exception_ptr Scopes::Places::refusal() {
@@ -113,7 +127,8 @@ std::exception_ptr Scopes::Places::refusal() {
 bool Scopes::Places::hear() noexcept {
   std::unique_lock const lock(reading, std::try_to_lock);
   if (!lock) return true;
-  return may_hear && hear_all();
+  bool const freed = cancelled.free_some();
+  return (may_hear && hear_all()) || freed;
 }
 
 bool Scopes::Places::hear_all() noexcept {
@@ -159,6 +174,7 @@ void Scopes::Places::end_run(std::exception_ptr const& error) noexcept {
   }
   for (std::size_t i = 0; i < most_open; ++i) sweep(static_cast<std::uint32_t>(i), failed);
   handles->close_all();
+  cancelled.end_run();
 }
 
 void Scopes::Places::sweep(std::uint32_t place, std::exception_ptr const& error) noexcept {

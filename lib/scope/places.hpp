@@ -26,6 +26,7 @@
 #include <string>
 #include <vector>
 
+#include "cancelled_words.hpp"
 #include "free_places.hpp"
 #include "hiway/scope/scopes.hpp"
 #include "hiway/termination/words.hpp"
@@ -82,8 +83,10 @@ struct Scopes::Places {
   void fail(std::uint32_t place, std::exception_ptr const& error) noexcept;
   /// The caller's subtraction has made `outstanding` 0.
   void end(std::uint32_t place) noexcept;
+  /// Stages drop what waits of the scope. The caller knows that the place is still the scope's.
+  void cancel(std::uint32_t place) noexcept;
   /// Of a scope that has ended, or a place without one.
-  void free(std::uint32_t place) noexcept { free_places.give(place); }
+  void free(std::uint32_t place) noexcept;
 
   /// Why take() gives none although some are free. *Throws* std::bad_alloc.
   [[nodiscard]] std::exception_ptr refusal();
@@ -99,6 +102,7 @@ struct Scopes::Places {
   std::unique_ptr<ScopeCount[]> counts;
   std::unique_ptr<detail::ScopePlace[]> places;
   detail::FreePlaces free_places;
+  detail::CancelledWords cancelled;
   std::unique_ptr<detail::ScopeHandles> handles;
   ScopeTable host;  ///< at the host
 

@@ -14,6 +14,8 @@ namespace hiway {
 
 void Scope::close_h() { open_->state().close(); }
 
+void Scope::cancel() { open_->state().cancel(); }
+
 std::uint32_t Scope::index() const { return open_->state().place(); }
 
 void Scope::wait() const {
@@ -92,6 +94,7 @@ void ScopesAccess::place(Scopes& scopes, Homes& homes) {
     image.pots = device.place_zeros<ScopePot>(places.most_open, "scopes '" + places.name + "'");
     image.control = homes.control(home);
     image.mail = mail->slots;
+    places.cancelled.add(homes.backend(home).open_stream(), image.pots);
     places.mails.push_back(std::move(mail));
   }
 }

@@ -346,6 +346,95 @@ TEST(Scopes, BelongToTheirPipeline) {
               HasSubstr("drops nothing"));
 }
 
+/// Puts what is not 0 again and again.
+struct Again {
+  HIWAY_DEVICE void operator()(int const& x, Inlet<int> again, Inlet<long> out) const {
+    if (x > 0) {
+      again.put(x);
+    } else {
+      out.put(x);
+    }
+  }
+};
+
+TEST(Scopes, AreCancelledOnTheDevice) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  Scopes& jobs = pipe.create_scopes("jobs", {.most_open = 2});
+  auto& roots = pipe.create_tunnel<int>("roots", Direction::cpu_to_gpu, {.capacity_items = 64, .scopes = &jobs});
+  auto& again = pipe.create_tunnel<int>("again", Direction::gpu_to_gpu, {.capacity_items = 64, .scopes = &jobs});
+  auto& back = pipe.create_tunnel<long>("back", Direction::gpu_to_cpu, {.capacity_items = 64, .scopes = &jobs});
+  std::atomic<int> came{0};
+  pipe.add_gpu_stage("again", Again{}, from(roots, again), into(again, back), small_grid);
+  pipe.add_cpu_stage(
+      "count", [&](long const&) { ++came; }, from(back));
+  Inlet<int> in = roots.open_inlet();
+  pipe.start();
+  for (int i = 0; i < 20; ++i) {
+    Scope endless = jobs.open_h();
+    for (int k = 0; k < 8; ++k) in.put_h(1, endless);
+    endless.close_h();
+    EXPECT_FALSE(endless.wait_for(1ms));
+    endless.cancel();
+    EXPECT_THAT(text_of_error<ScopeCancelled>([&] { endless.wait(); }), HasSubstr("cancelled"));
+    endless.cancel();
+    Scope good = jobs.open_h();
+    Scope another = jobs.open_h();  // at the place of the cancelled one
+    for (Scope* const job : {&good, &another}) {
+      in.put_h(0, *job);
+      job->close_h();
+      EXPECT_NO_THROW(job->wait());
+    }
+    EXPECT_EQ(came.exchange(0), 2) << i;
+  }
+  in.close_h();
+  pipe.wait();
+}
+
+TEST(Scopes, AreCancelledOnTheCpu) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  Scopes& jobs = pipe.create_scopes("jobs", {.most_open = 2});
+  auto& t = pipe.create_tunnel<int>("t", Direction::cpu_to_cpu, {.capacity_items = 64, .scopes = &jobs});
+  auto& u = pipe.create_tunnel<int>("u", Direction::cpu_to_cpu, {.capacity_items = 64, .scopes = &jobs});
+  std::promise<void> go;
+  std::shared_future<void> const gate = go.get_future().share();
+  std::atomic<int> worked{0};
+  std::atomic<int> left{0};
+  pipe.add_cpu_stage(
+      "gate",
+      [&](Outlet<int> in, Inlet<int> out) {
+        gate.wait();
+        int x = 0;
+        while (in.next_h(x)) {
+          ++worked;
+          out.put_h(x);
+          in.end_task_h();
+        }
+      },
+      from(t), into(u));
+  pipe.add_cpu_stage(
+      "end", [&](Outlet<int> in) { in.for_each_h([&](int const&) { ++left; }); }, from(u));
+  Inlet<int> in = t.open_inlet();
+  pipe.start();
+  Scope bad = jobs.open_h();
+  Scope good = jobs.open_h();
+  for (int k = 0; k < 5; ++k) {
+    in.put_h(k, bad);
+    in.put_h(k, good);
+  }
+  bad.cancel();
+  bad.close_h();
+  good.close_h();
+  go.set_value();
+  EXPECT_THROW(bad.wait(), ScopeCancelled);
+  good.wait();
+  in.close_h();
+  pipe.wait();
+  EXPECT_EQ(worked, 5);
+  EXPECT_EQ(left, 5);
+}
+
 struct Wide {
   int number;
   std::array<int, 99> rest;

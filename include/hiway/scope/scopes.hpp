@@ -25,6 +25,11 @@ struct ScopeFailed : Error {
   using Error::Error;
 };
 
+/// The error of a scope that has been cancelled.
+struct ScopeCancelled : Error {
+  using Error::Error;
+};
+
 namespace detail {
 class OpenScope;
 struct ScopeState;
@@ -37,8 +42,11 @@ class Scope {
 
   /// Nothing more is put for it from outside. Calling it again does nothing.
   void close_h();
-  /// *Waits* until every task of it has ended; close it first. *Throws* its error: ScopeFailed, or Aborted if the run
-  /// has failed, with the run's error nested.
+  /// Ends it with ScopeCancelled, once its tasks have ended: stages drop its items that wait, but for those in value
+  /// form, whose results the next stage drops. More may still be put. Calling it again does nothing.
+  void cancel();
+  /// *Waits* until every task of it has ended; close it first. *Throws* its error: ScopeFailed, ScopeCancelled, or
+  /// Aborted if the run has failed, with the run's error nested.
   void wait() const;
   /// *Waits* at most this long; true when it has ended (call wait() for its outcome).
   template <class Rep, class Period>
