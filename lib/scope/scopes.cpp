@@ -27,6 +27,11 @@ std::exception_ptr of_failed_run(std::exception_ptr const& error) {
   }
 }
 
+/// A stage that waits would keep its run from ending.
+void leave_if_stage_of(Control& run) {
+  if (this_thread_context().run == &run) leave_if_aborted(StageThread{}, run);
+}
+
 }  // namespace
 
 // ---- places
@@ -124,6 +129,7 @@ bool Scope::wait_at_most(std::chrono::nanoseconds duration) const {
   detail::ScopeState const& state = open_->state();
   TimeLeft time(duration);
   for (unsigned misses = 0; !state.ended.load(std::memory_order_acquire); ++misses) {
+    leave_if_stage_of(*open_->places().host.control);
     bool const heard = open_->places().hear();
     if (heard ? !time.is_left() : !time.relax(misses)) return state.ended.load(std::memory_order_acquire);
   }
@@ -173,6 +179,7 @@ std::optional<Scope> Scopes::try_open_h() {
 Scope Scopes::open_h() {
   for (unsigned misses = 0;; ++misses) {
     if (std::optional<Scope> opened = try_open_h()) return *std::move(opened);
+    leave_if_aborted(StageThread{}, *places_->host.control);
     if (!places_->hear()) relax_thread(misses);
   }
 }
@@ -190,6 +197,7 @@ void Scopes::fail_scope(std::uint32_t place, char const* message) noexcept {
 
 void ScopesAccess::place(Scopes& scopes, Homes& homes) {
   Scopes::Places& places = *scopes.places_;
+  places.host.control = homes.control(at_host);
   for (Home const home : homes.device_homes()) {
     if (table(scopes, home) != nullptr) continue;
     Arena& device = homes.words(home);

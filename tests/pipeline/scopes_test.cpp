@@ -386,6 +386,35 @@ TEST(Scopes, GiveTheirPlaceAwayAfterTheCalls) {
 struct EndsThere {
   HIWAY_DEVICE void operator()(int const&) const {}
 };
+/// A stage opens a scope, and waits by `wait(jobs, job)` for what cannot come, when the run is aborted.
+template <class Wait>
+void expect_stage_to_leave(Wait wait) {
+  Pipeline pipe(bounded());
+  Scopes& jobs = pipe.create_scopes("jobs", {.most_open = 1});
+  auto& t = pipe.create_tunnel<int>("t", Direction::cpu_to_cpu, {.scopes = &jobs});
+  std::promise<void> waits;
+  pipe.add_cpu_stage(
+      "source",
+      [&](Inlet<int> out) {
+        Scope const job = jobs.open_h();
+        out.put_h(1, job);
+        waits.set_value();
+        wait(jobs, job);
+      },
+      into(t));
+  pipe.add_cpu_stage(
+      "end", [](int const&) {}, from(t));
+  pipe.start();
+  waits.get_future().wait();
+  pipe.abort();
+  EXPECT_THAT(text_of_error<Error>([&] { pipe.wait(); }), HasSubstr("abort"));
+}
+TEST(Scopes, StagesThatWaitForThemLeaveAnAbortedRun) {
+  HIWAY_NEEDS_DEVICE();
+  expect_stage_to_leave([](Scopes& jobs, Scope const&) { (void)jobs.open_h(); });
+  expect_stage_to_leave([](Scopes&, Scope const& job) { job.wait(); });
+}
+
 /// A thread that reads the mail while its run fails has read it when the next one begins.
 TEST(Scopes, OfTheNextRunAreHeardOf) {
   HIWAY_NEEDS_DEVICE();

@@ -38,7 +38,7 @@ class Scope {
   /// Nothing more is put for it from outside. Calling it again does nothing.
   void close_h();
   /// *Waits* until every task of it has ended; close it first. *Throws* its error: ScopeFailed, or Aborted if the run
-  /// has failed, with the run's error nested.
+  /// has failed, with the run's error nested. In a stage it throws Unwind when the run aborts.
   void wait() const;
   /// *Waits* at most this long; true when it has ended (call wait() for its outcome).
   template <class Rep, class Period>
