@@ -75,8 +75,20 @@ class Inlet : public TeamInlet<T> {
   /// as put does. *Errors*: inside a cycle, put_without_task.
   template <class Rep, class Period>
   [[nodiscard]] Put offer_h(T const& item, std::chrono::duration<Rep, Period> timeout) const {
-    return on_this_thread(
-        [&](auto m) { return detail::offer(m, view_, WriteItem<T>{item}, at_most_for_ever(timeout)); });
+    return on_this_thread([&](auto m) {
+      if (scoped_) return offer_scoped(m, item, at_most_for_ever(timeout));
+      return detail::offer(m, view_, WriteItem<T>{item}, at_most_for_ever(timeout));
+    });
+  }
+  /// The same for `scope`, as put_h with a scope. *Throws* Error if the scope is of another kind, or has been closed.
+  template <class Rep, class Period>
+  [[nodiscard]] Put offer_h(T const& item, Scope const& scope, std::chrono::duration<Rep, Period> timeout) const {
+    std::uint64_t const word = detail::word_from_outside(scope, view_);
+    Put const result = on_this_thread([&](auto m) {
+      return detail::offer(m, view_, WriteScoped<T>{item, word}, at_most_for_ever(timeout));
+    });
+    if (result != Put::done) detail::take_back_from_outside(word, view_);
+    return result;
   }
 
   /// Puts every item of `items`, in order. *Waits* like put of one. Lanes may put different numbers, or none; converged
@@ -123,6 +135,13 @@ class Inlet : public TeamInlet<T> {
     bool const put = detail::try_put(m, view_, detail::together(m, view_), true, WriteScoped<T>{item, word});
     if (!put) detail::take_scope_back(m, word);
     return put;
+  }
+  template <class Machine>
+  Put offer_scoped(Machine m, T const& item, std::chrono::nanoseconds timeout) const {
+    std::uint64_t const word = detail::share_scope(m, view_);
+    Put const result = detail::offer(m, view_, WriteScoped<T>{item, word}, timeout);
+    if (result != Put::done) detail::take_scope_back(m, word);
+    return result;
   }
   template <class Machine>
   HIWAY_DEVICE void put_all(Machine m, std::span<T const> items) const {

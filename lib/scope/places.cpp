@@ -135,7 +135,7 @@ bool Scopes::Places::hear_all() noexcept {
   bool heard = false;
   for (auto const& mail : mails) {
     std::uint64_t const n = detail::read_letters(
-        StageThread{}, mail->slots, mail->read, [&](std::uint32_t place, std::uint64_t value, char const* text) {
+        StageThread{}, mail->view, mail->read, [&](std::uint32_t place, std::uint64_t value, char const* text) {
           if ((value & letter_of_failure) != 0) host.ends->fail_scope(place, text);
           detail::give_back(StageThread{}, host, place, value & ~letter_of_failure);
         });

@@ -112,7 +112,7 @@ struct Scopes::Places {
   struct Mail {
     Home home;
     ScopeTable* table;       ///< at the device
-    ScopeMail slots;         ///< where its slots are
+    ScopeMail view;          ///< where its letters are
     std::uint64_t read = 0;  ///< letters; guarded by `reading`
   };
   std::vector<std::unique_ptr<Mail>> mails;  ///< one for each device; changed between runs only

@@ -5,10 +5,20 @@
 #include "handles.hpp"
 #include "hiway/inlet/view.hpp"
 #include "hiway/machine/time_left.hpp"
+#include "hiway/scope/host.hpp"
 #include "lib/pipeline/homes.hpp"
 #include "places.hpp"
 
 namespace hiway {
+
+namespace {
+
+/// A stage that waits would keep its run from ending.
+void leave_if_stage_of(Control& run) {
+  if (this_thread_context().run == &run) leave_if_aborted(StageThread{}, run);
+}
+
+}  // namespace
 
 // ---- a scope's handles
 
@@ -27,6 +37,7 @@ bool Scope::wait_at_most(std::chrono::nanoseconds duration) const {
   detail::ScopeState const& state = open_->state();
   TimeLeft time(duration);
   for (unsigned misses = 0; !state.has_ended(); ++misses) {
+    leave_if_stage_of(*state.places().host.control);
     bool const heard = state.places().hear();
     if (heard ? !time.is_left() : !time.relax(misses)) return state.has_ended();
   }
@@ -45,6 +56,10 @@ std::uint64_t detail::word_from_outside(Scope const& scope, InletView const& inl
   if (!state.add(value))  // S4
     throw Error("scopes '" + places.name + "': a put for a scope that has been closed, or whose run has failed");
   return scope_word(state.place(), value);
+}
+
+void detail::take_back_from_outside(std::uint64_t word, InletView const& inlet) {
+  give_back(StageThread{}, *inlet.end->scopes, scope_place(word), scope_value(word));
 }
 
 // ---- scopes
@@ -66,6 +81,7 @@ std::optional<Scope> Scopes::try_open_h() {
 Scope Scopes::open_h() {
   for (unsigned misses = 0;; ++misses) {
     if (std::optional<Scope> opened = try_open_h()) return *std::move(opened);
+    leave_if_aborted(StageThread{}, *places_->host.control);
     if (!places_->hear()) relax_thread(misses);
   }
 }
@@ -80,20 +96,21 @@ void Scopes::fail_scope(std::uint32_t place, char const* message) noexcept {
 
 void ScopesAccess::place(Scopes& scopes, Homes& homes) {
   Scopes::Places& places = *scopes.places_;
+  places.host.control = homes.control(at_host);
   for (Home const home : homes.device_homes()) {
     if (table(scopes, home) != nullptr) continue;
     Arena& device = homes.words(home);
     Arena& host = homes.words(at_host);
     auto mail = std::make_unique<Scopes::Places::Mail>();
     mail->home = home;
-    mail->slots.slots = host.place<TaggedSlot>(ScopeMail::slot_count);
-    mail->slots.texts = host.place<ScopeText>(ScopeMail::slot_count);
-    mail->slots.read = host.place<Word<std::uint64_t>>();
+    mail->view.letters = host.place<TaggedSlot>(ScopeMail::slot_count);
+    mail->view.texts = host.place<ScopeText>(ScopeMail::slot_count);
+    mail->view.read = host.place<Word<std::uint64_t>>();
     mail->table = device.place<ScopeTable>();
     ScopeTable& image = device.image(mail->table);
     image.pots = device.place_zeros<ScopePot>(places.most_open, "scopes '" + places.name + "'");
     image.control = homes.control(home);
-    image.mail = mail->slots;
+    image.mail = mail->view;
     places.cancelled.add(homes.backend(home).open_stream(), image.pots);
     places.mails.push_back(std::move(mail));
   }

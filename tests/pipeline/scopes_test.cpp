@@ -435,6 +435,33 @@ TEST(Scopes, AreCancelledOnTheCpu) {
   EXPECT_EQ(left, 5);
 }
 
+TEST(Scopes, TakeBackOffersThatFindNoRoom) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  Scopes& jobs = pipe.create_scopes("jobs");
+  auto& t = pipe.create_tunnel<int>("t", Direction::cpu_to_cpu, {.capacity_items = 2, .scopes = &jobs});
+  Inlet<int> in = t.open_inlet();
+  Outlet<int> out = t.open_outlet();
+  pipe.start();
+  Scope job = jobs.open_h();
+  EXPECT_EQ(in.offer_h(1, job, 0ns), Put::done);
+  EXPECT_EQ(in.offer_h(2, job, 0ns), Put::done);
+  EXPECT_EQ(in.offer_h(3, job, 0ns), Put::full);
+  job.close_h();
+  for (int i = 1; i <= 2; ++i) {
+    int x = 0;
+    EXPECT_TRUE(out.get_h(x));
+    EXPECT_EQ(x, i);
+    EXPECT_FALSE(job.wait_for(0ms));
+    out.end_task_h();
+  }
+  job.wait();
+  in.close_h();
+  int x = 0;
+  EXPECT_FALSE(out.next_h(x));
+  pipe.wait();
+}
+
 struct Wide {
   int number;
   std::array<int, 99> rest;
@@ -493,6 +520,35 @@ TEST(Scopes, GiveTheirPlaceAwayAfterTheCalls) {
 struct EndsThere {
   HIWAY_DEVICE void operator()(int const&) const {}
 };
+/// A stage opens a scope, and waits by `wait(jobs, job)` for what cannot come, when the run is aborted.
+template <class Wait>
+void expect_stage_to_leave(Wait wait) {
+  Pipeline pipe(bounded());
+  Scopes& jobs = pipe.create_scopes("jobs", {.most_open = 1});
+  auto& t = pipe.create_tunnel<int>("t", Direction::cpu_to_cpu, {.scopes = &jobs});
+  std::promise<void> waits;
+  pipe.add_cpu_stage(
+      "source",
+      [&](Inlet<int> out) {
+        Scope const job = jobs.open_h();
+        out.put_h(1, job);
+        waits.set_value();
+        wait(jobs, job);
+      },
+      into(t));
+  pipe.add_cpu_stage(
+      "end", [](int const&) {}, from(t));
+  pipe.start();
+  waits.get_future().wait();
+  pipe.abort();
+  EXPECT_THAT(text_of_error<Error>([&] { pipe.wait(); }), HasSubstr("abort"));
+}
+TEST(Scopes, StagesThatWaitForThemLeaveAnAbortedRun) {
+  HIWAY_NEEDS_DEVICE();
+  expect_stage_to_leave([](Scopes& jobs, Scope const&) { (void)jobs.open_h(); });
+  expect_stage_to_leave([](Scopes&, Scope const& job) { job.wait(); });
+}
+
 /// A thread that reads the mail while its run fails has read it when the next one begins.
 TEST(Scopes, OfTheNextRunAreHeardOf) {
   HIWAY_NEEDS_DEVICE();

@@ -38,7 +38,7 @@ HIWAY_DEVICE inline void send_letter(Machine m, Mail& mail, std::uint64_t ticket
   memcpy(slot.item, &letter, sizeof letter);
   slot.tag.bits = Mail::tag_of(ticket);
   m.fence_across();
-  m.put_tagged(mail.slot(ticket), slot);
+  m.put_tagged(mail.letter(ticket), slot);
 }
 
 /// Tells the host that `value` of the scope is given back. Letters of one device arrive in the order of their tickets.
@@ -63,9 +63,9 @@ HIWAY_DEVICE inline void mail_failure(Machine m, Mail& mail, Control& control, s
 template <class Machine, class Mail, class F>
 std::uint64_t read_letters(Machine m, Mail& mail, std::uint64_t first, F&& f) {
   std::uint64_t ticket = first;
-  for (; m.load(mail.slot(ticket).tag, Order::acquire) == Mail::tag_of(ticket); ++ticket) {
+  for (; m.load(mail.letter(ticket).tag, Order::acquire) == Mail::tag_of(ticket); ++ticket) {
     ScopeLetter letter;
-    std::memcpy(&letter, mail.slot(ticket).item, sizeof letter);
+    std::memcpy(&letter, mail.letter(ticket).item, sizeof letter);
     f(letter.place, std::uint64_t{letter.value_high} << 32 | letter.value_low, mail.text(ticket).text);
   }
   if (ticket != first) m.store(*mail.read, ticket, Order::release);

@@ -46,7 +46,7 @@ class Scope {
   /// form, whose results the next stage drops. More may still be put. Calling it again does nothing.
   void cancel();
   /// *Waits* until every task of it has ended; close it first. *Throws* its error: ScopeFailed, ScopeCancelled, or
-  /// Aborted if the run has failed, with the run's error nested.
+  /// Aborted if the run has failed, with the run's error nested. In a stage it throws Unwind when the run aborts.
   void wait() const;
   /// *Waits* at most this long; true when it has ended (call wait() for its outcome).
   template <class Rep, class Period>

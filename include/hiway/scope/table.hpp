@@ -54,7 +54,7 @@ struct ScopeText {
 template <std::uint32_t Slots>
 struct MailOf {
   static constexpr std::uint32_t slot_count = Slots;
-  TaggedSlot* slots = nullptr;                       ///< at the host, tags 0 at the start
+  TaggedSlot* letters = nullptr;                     ///< at the host, tags 0 at the start
   ScopeText* texts = nullptr;                        ///< at the host, one for each slot
   Word<std::uint64_t>* read = nullptr;               ///< at the host
   alignas(128) Word<std::uint64_t> tickets{0};       ///< at the device
@@ -63,7 +63,7 @@ struct MailOf {
   HIWAY_DEVICE static std::uint32_t tag_of(std::uint64_t ticket) {
     return static_cast<std::uint32_t>(ticket / slot_count) + 1u;
   }
-  HIWAY_DEVICE TaggedSlot& slot(std::uint64_t ticket) const { return slots[ticket % slot_count]; }
+  HIWAY_DEVICE TaggedSlot& letter(std::uint64_t ticket) const { return letters[ticket % slot_count]; }
   HIWAY_DEVICE ScopeText& text(std::uint64_t ticket) const { return texts[ticket % slot_count]; }
 };
 using ScopeMail = MailOf<1024>;
@@ -83,6 +83,8 @@ struct InletView;
 namespace detail {
 /// The word of an item that is put for `scope` from outside. *Throws* Error.
 [[nodiscard]] std::uint64_t word_from_outside(Scope const& scope, InletView const& inlet);
+/// Takes the word back: the item was not put.
+void take_back_from_outside(std::uint64_t word, InletView const& inlet);
 }  // namespace detail
 
 }  // namespace hiway

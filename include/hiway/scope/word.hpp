@@ -18,11 +18,11 @@
 //   S3  the task whose end makes the pot's count 0 takes its value, in one step that fails if another task has counted
 //       itself meanwhile, and mails it; of 0 nothing is mailed
 //   S4  what the host sends to a device, or is put from outside, is added to outstanding before it is visible
-//   S5  an open scope has a hold of 1 until it is closed; what is put from outside is added within that time
+//   S5  an open scope has a hold until it is closed; what is put from outside is added within that time
 //   S6  when the run aborts, values are lost: the scopes then open end with the run's error, after all stages have
 //       returned, and the next run begins with other words
-// Puts use up values (scope_exhausted): to the host a task of 2^40 puts, or all counted tasks together of 2^34; from
-// device to device each item gets about the square root of what is there, 2^20 at first. Models:
+// Puts use up values (scope_exhausted): to the host a task of 2^36 puts, or all counted tasks together of 2^34; from
+// device to device each item gets about the square root of what is there, 2^18 at first. Models:
 // tests/models/scope.pml.
 #pragma once
 #include <cstddef>
@@ -55,7 +55,7 @@ HIWAY_DEVICE constexpr std::uint64_t with_value(std::uint64_t word, std::uint64_
 }
 
 /// What an item to a device gets, so that its task can put as many items to the host without more.
-inline constexpr std::uint64_t value_to_device = std::uint64_t{1} << 40;
+inline constexpr std::uint64_t value_to_device = std::uint64_t{1} << 36;
 /// What an item between CPU threads gets from outside.
 inline constexpr std::uint64_t value_at_host = std::uint64_t{1} << 16;
 /// What a device's task that can give `all` gives an item to another device, whose task can put about as many items
