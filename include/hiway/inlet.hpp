@@ -82,13 +82,15 @@ class Inlet : public TeamInlet<T> {
   }
   /// The same for `scope`, as put_h with a scope. *Throws* Error if the scope is of another kind, or has been closed.
   template <class Rep, class Period>
-  [[nodiscard]] Put offer_h(T const& item, Scope const& scope, std::chrono::duration<Rep, Period> timeout) const {
+  [[nodiscard]] Put offer_h(T const& item, Scope const& scope, std::chrono::duration<Rep, Period> timeout) const try {
     std::uint64_t const word = detail::word_from_outside(scope, view_);
     Put const result = on_this_thread([&](auto m) {
       return detail::offer(m, view_, WriteScoped<T>{item, word}, at_most_for_ever(timeout));
     });
     if (result != Put::done) detail::take_back_from_outside(word, view_);
     return result;
+  } catch (Unwind const&) {
+    return Put::aborted;
   }
 
   /// Puts every item of `items`, in order. *Waits* like put of one. Lanes may put different numbers, or none; converged
