@@ -23,8 +23,8 @@ class CancelledWords {
   void set(std::uint32_t place) noexcept;
   /// Clears them, and then frees the place.
   void clear_and_free(std::uint32_t place) noexcept;
-  /// Frees places whose words are clear; true if there were any.
-  bool free_some() noexcept;
+  /// Goes on with copies, and frees places whose words are clear; true if some copies were under way.
+  bool step() noexcept;
   /// After a run, whose words no kernel reads any more: frees all.
   void end_run() noexcept;
 
@@ -41,10 +41,12 @@ class CancelledWords {
   };
   /// What a device refuses, its run's error says.
   std::vector<std::uint64_t> submit(std::uint32_t place, std::uint64_t value) noexcept;
-  [[nodiscard]] bool are_clear(Leaving const& leaving);
+  /// Of a device that has failed all count as completed.
+  [[nodiscard]] std::uint64_t completed(Device const& device) noexcept;
+  [[nodiscard]] bool are_clear(Leaving const& leaving) noexcept;
 
   FreePlaces& free_places_;
-  std::atomic<bool> any_leaving_{false};
+  std::atomic<bool> under_way_{false};  ///< copies
   std::mutex mutex_;
   std::vector<Device> devices_;
   std::vector<Leaving> leaving_;

@@ -127,8 +127,8 @@ std::exception_ptr Scopes::Places::refusal() {
 bool Scopes::Places::hear() noexcept {
   std::unique_lock const lock(reading, std::try_to_lock);
   if (!lock) return true;
-  bool const freed = cancelled.free_some();
-  return (may_hear && hear_all()) || freed;
+  bool const copies = cancelled.step();
+  return (may_hear && hear_all()) || copies;
 }
 
 bool Scopes::Places::hear_all() noexcept {
