@@ -104,7 +104,7 @@ class Pipeline final : private OpenEnds, private BufferAccess {
       // The body is shared, not copied, among the threads: a stage is one object.
       using Runner = StageRunner<CpuBody<F&>, From<Is...>, Into<Os...>>;
       auto shared = std::make_shared<F>(std::move(body));
-      CpuStageDescription d{describe<F>(name, in, out), options, {}};
+      CpuStageDescription d{detail::describe<F>(name, in, out), options, {}};
       d.body = [shared](StageEnds const& all) {
         Runner runner{CpuBody<F&>{*shared}};
         Ends<Runner> const ends = make_ends<Runner>(all);
@@ -154,7 +154,7 @@ class Pipeline final : private OpenEnds, private BufferAccess {
                   "Batch<O> per tunnel of into(...), then a Stream; I and O are the tunnels' item types");
     if constexpr (sizeof...(Is) <= 1 && !has_stencil && fits) {
       add_batches<sizeof...(Is), sizeof...(Os)>(
-          describe_ends(name, in, out), options,
+          detail::describe_ends(name, in, out), options,
           [shared = std::make_shared<F>(std::move(body))](detail::RawBatch const* got, detail::RawBatch const* made,
                                                           Stream stream) {
             [&]<std::size_t... I, std::size_t... O>(std::index_sequence<I...>, std::index_sequence<O...>) {
@@ -235,7 +235,7 @@ class Pipeline final : private OpenEnds, private BufferAccess {
     StageKernel kernel = stage_kernel<typename Made::Runner, Unit>(typename Made::Runner{code});
     kernel.data = made;
     add_gpu({std::string(name),
-             {describe_ends(name, segment::detail::SourceTraits<Source>::ends(source), Made::tunnels_of(tree))},
+             {detail::describe_ends(name, segment::detail::SourceTraits<Source>::ends(source), Made::tunnels_of(tree))},
              {.blocks = config.blocks,
               .threads_per_block = config.threads_per_block,
               .device = config.device,
@@ -362,36 +362,12 @@ class Pipeline final : private OpenEnds, private BufferAccess {
 
   template <class T, class Carried>
   Tunnel<Carried>& make_tunnel(std::string_view name, Direction direction, TunnelConfig const& config, Scopes* scopes) {
-    static_assert(std::is_trivially_copyable_v<T>,
-                  "hiway: create_tunnel<T>: T must be trivially copyable (it is moved as bytes between devices)");
-    static_assert(sizeof(T) <= 65536, "hiway: create_tunnel<T>: T must be at most 64 KiB");
-    static_assert(alignof(T) <= 128, "hiway: create_tunnel<T>: T's alignment must be at most 128 bytes");
     auto tunnel = std::make_unique<Tunnel<Carried>>(static_cast<OpenEnds&>(*this), std::string(name), direction, config,
                                                     tunnel_count(), scopes);
     Tunnel<Carried>& made = *tunnel;
     add_tunnel(std::move(tunnel));
     return made;
   }
-  template <class F, class... Is, class... Os>
-  static StageDescription describe(std::string_view name, From<Is...> in, Into<Os...> out) {
-    StageDescription d = describe_ends(name, in, out);
-    d.item_form = Form<F, From<Is...>, Into<Os...>>::item;
-    return d;
-  }
-  template <class... Is, class... Os>
-  static StageDescription describe_ends(std::string_view name, From<Is...> in, Into<Os...> out) {
-    StageDescription d{std::string(name), {}, {}};
-    std::apply([&](auto*... t) { (d.from.push_back(t), ...); }, in.tunnels);
-    std::apply([&](auto*... t) { (d.into.push_back(t), ...); }, out.tunnels);
-    for (std::size_t i = 0; i != sizeof...(Is); ++i) {  // in StageRunner's order
-      TunnelBase* const tasks = d.from[i]->tasks();
-      if (tasks == nullptr) continue;
-      d.from.push_back(tasks);
-      d.into.push_back(tasks);
-    }
-    return d;
-  }
-
   template <unsigned Outlets, unsigned Inlets>
   void add_batches(StageDescription stage, BatchOptions const& options, BatchStage::Body call) {
     TunnelBase const* const from = stage.from.empty() ? nullptr : stage.from.front();
@@ -419,7 +395,7 @@ class Pipeline final : private OpenEnds, private BufferAccess {
     } else if constexpr (Form<F, From<Is...>, Into<Os...>>::fits) {
       using Runner = StageRunner<F, From<Is...>, Into<Os...>>;
       add_gpu({std::string(name),
-               {describe<F>(name, in, out)},
+               {detail::describe<F>(name, in, out)},
                options,
                stage_kernel<Runner, Unit>(Runner{std::move(body)})});
     }
@@ -439,13 +415,13 @@ class Pipeline final : private OpenEnds, private BufferAccess {
                                   .threads_per_block = static_cast<unsigned>(shape.block.count()),
                                   .shared_bytes = shape.shared_bytes};
     if constexpr (callable && std::is_same_v<Unit, NvccUnit>) {
-      StageDescription d = describe_ends(name, in, out);
+      StageDescription d = detail::describe_ends(name, in, out);
       d.own_kernel = true;
       add_gpu({std::string(name), {std::move(d)}, options, own_kernel(in, out, kernel, shape, arguments...)});
     } else if constexpr (callable) {
       using Runner = StageRunner<CallKernel<Kernel, Args...>, From<Is...>, Into<Os...>>;
       add_gpu({std::string(name),
-               {describe_ends(name, in, out)},
+               {detail::describe_ends(name, in, out)},
                options,
                stage_kernel<Runner, Unit>(Runner{{kernel, {arguments...}}})});
     }
@@ -454,7 +430,7 @@ class Pipeline final : private OpenEnds, private BufferAccess {
   void add_gpu_group_of(std::string_view name, GpuStageOptions options, StageSpec<Fs, Ins, Outs> const&... stages) {
     auto runner = make_group(stages...);
     add_gpu({std::string(name),
-             {describe<Fs>(stages.name, stages.in, stages.out)...},
+             {detail::describe<Fs>(stages.name, stages.in, stages.out)...},
              options,
              stage_kernel<decltype(runner), Unit>(runner)});
   }

@@ -1,14 +1,17 @@
 // What a pipeline keeps of its stages and kernels, as they were added.
 #pragma once
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "hiway/batch/batch_stage.hpp"
 #include "hiway/config.hpp"
 #include "hiway/persistent.hpp"
+#include "hiway/stage_form.hpp"
 #include "hiway/tunnel.hpp"
 
 namespace hiway {
@@ -23,6 +26,30 @@ struct StageDescription {
   bool on_device = false;    ///< a batch stage: its ends are a device's, though a CPU thread works at them
   std::vector<int> nodes{};  ///< that run it, sorted
 };
+
+namespace detail {
+
+template <class... Is, class... Os>
+StageDescription describe_ends(std::string_view name, From<Is...> in, Into<Os...> out) {
+  StageDescription d{std::string(name), {}, {}};
+  std::apply([&](auto*... t) { (d.from.push_back(t), ...); }, in.tunnels);
+  std::apply([&](auto*... t) { (d.into.push_back(t), ...); }, out.tunnels);
+  for (std::size_t i = 0; i != sizeof...(Is); ++i) {  // in StageRunner's order
+    TunnelBase* const tasks = d.from[i]->tasks();
+    if (tasks == nullptr) continue;
+    d.from.push_back(tasks);
+    d.into.push_back(tasks);
+  }
+  return d;
+}
+template <class F, class... Is, class... Os>
+StageDescription describe(std::string_view name, From<Is...> in, Into<Os...> out) {
+  StageDescription d = describe_ends(name, in, out);
+  d.item_form = Form<F, From<Is...>, Into<Os...>>::item;
+  return d;
+}
+
+}  // namespace detail
 
 /// A CPU stage: what each of its threads runs.
 struct CpuStageDescription {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "hiway/config.hpp"
@@ -86,6 +87,10 @@ template <class T>
 class Tunnel final : public TunnelBase {
  public:
   using value_type = ItemOf<T>;
+  static_assert(std::is_trivially_copyable_v<value_type>,
+                "hiway: create_tunnel<T>: T must be trivially copyable (it is moved as bytes between devices)");
+  static_assert(sizeof(value_type) <= 65536, "hiway: create_tunnel<T>: T must be at most 64 KiB");
+  static_assert(alignof(value_type) <= 128, "hiway: create_tunnel<T>: T's alignment must be at most 128 bytes");
 
   Tunnel(OpenEnds& ends, std::string name, Direction direction, TunnelConfig config, std::uint32_t id,
          Scopes* scopes = nullptr)

@@ -55,7 +55,7 @@ class Preparer {
     layout_.placement.place_all();
     layout_.placement.give_spill_memory(prepared_.flow);
     for (auto const& scopes : layout_.scopes) ScopesAccess::place(*scopes, homes_);
-    for (PlacedTunnel const& t : layout_.placement.tunnels()) name_scopes(t);
+    for (PlacedTunnel const& t : layout_.placement.tunnels()) ScopesAccess::name_at(t, homes_);
     shared_hands_.assign(layout_.placement.tunnels().size(), nullptr);
     for (std::size_t s = 0; s < prepared_.stages.size(); ++s) place_stage(s);
     for (std::size_t s = 0; s < prepared_.stages.size(); ++s) hang_bell(s);
@@ -289,15 +289,6 @@ class Preparer {
       if (!alone) hand->share(std::exchange(shared_hands_[base.id()], hand.get()), port->got);
       homes_.plan(stage.home).image(port).hand = hand.get();
     }
-  }
-
-  /// To the ends of a tunnel with scopes.
-  void name_scopes(PlacedTunnel const& t) {
-    if (t.base->scopes() == nullptr) return;
-    EndWords& put = homes_.words(t.put.home).image(t.put.words);
-    put.scopes = ScopesAccess::table(*t.base->scopes(), t.put.home);
-    if (t.put.home != t.get.home) put.scope_road = t.get.home == at_host ? ScopeRoad::to_host : ScopeRoad::to_device;
-    homes_.words(t.get.home).image(t.get.words).scopes = ScopesAccess::table(*t.base->scopes(), t.get.home);
   }
 
   /// Gives the threads of CPU stages that put into the tunnel their stagings, if puts may go that way.

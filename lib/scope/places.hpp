@@ -35,6 +35,7 @@
 namespace hiway {
 
 class Homes;
+struct PlacedTunnel;
 
 namespace detail {
 
@@ -138,6 +139,8 @@ struct ScopesAccess {
   [[nodiscard]] static Scopes::Places& places(Scopes& scopes) { return *scopes.places_; }
   /// Places the words at the homes that have none yet.
   static void place(Scopes& scopes, Homes& homes);
+  /// At the ends of a tunnel, if it has scopes.
+  static void name_at(PlacedTunnel const& tunnel, Homes& homes);
   [[nodiscard]] static ScopeTable* table(Scopes& scopes, Home home);
   static void begin_run(Scopes& scopes) noexcept { scopes.places_->begin_run(); }
   static bool hear(Scopes& scopes) noexcept { return scopes.places_->hear(); }

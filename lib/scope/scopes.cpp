@@ -7,6 +7,7 @@
 #include "hiway/machine/time_left.hpp"
 #include "hiway/scope/host.hpp"
 #include "lib/pipeline/homes.hpp"
+#include "lib/pipeline/placed_tunnel.hpp"
 #include "places.hpp"
 
 namespace hiway {
@@ -114,6 +115,14 @@ void ScopesAccess::place(Scopes& scopes, Homes& homes) {
     places.cancelled.add(homes.backend(home).open_stream(), image.pots);
     places.mails.push_back(std::move(mail));
   }
+}
+
+void ScopesAccess::name_at(PlacedTunnel const& t, Homes& homes) {
+  if (t.base->scopes() == nullptr) return;
+  EndWords& put = homes.words(t.put.home).image(t.put.words);
+  put.scopes = table(*t.base->scopes(), t.put.home);
+  if (t.put.home != t.get.home) put.scope_road = t.get.home == at_host ? ScopeRoad::to_host : ScopeRoad::to_device;
+  homes.words(t.get.home).image(t.get.words).scopes = table(*t.base->scopes(), t.get.home);
 }
 
 ScopeTable* ScopesAccess::table(Scopes& scopes, Home home) {
