@@ -320,7 +320,11 @@ void PipelineAccess::set_device_table(Pipeline& pipe, void const* table) {
   pipe.core_->layout().homes.backend().set_device_table(table);
 }
 OutletView PipelineAccess::whole_run_d(Pipeline& pipe) { return pipe.core_->whole_run_at(own_device); }
-void Pipeline::add_tunnel(std::unique_ptr<TunnelBase> tunnel) { core_->add_tunnel(std::move(tunnel)); }
+TunnelBase& Pipeline::add_tunnel(std::unique_ptr<TunnelBase> tunnel) {
+  TunnelBase& made = *tunnel;
+  core_->add_tunnel(std::move(tunnel));
+  return made;
+}
 void Pipeline::add_stencil(std::unique_ptr<StencilTunnelBase> tunnel) { core_->add_stencil(std::move(tunnel)); }
 void Pipeline::add_cpu(CpuStageDescription description) { core_->add_cpu(std::move(description)); }
 void Pipeline::add_gpu(GpuKernelDescription description) { core_->add_gpu(std::move(description)); }

@@ -46,9 +46,7 @@ class Cluster;
 class MemoryResource;
 class Scopes;
 
-/// The scopes of a tunnel's items: none, or those of one kind. The option tells tunnels of the two sorts apart, so that
-/// stages of tunnels without scopes have no code for them.
-class NoScopes {};
+/// Those that a tunnel's items belong to.
 class ScopesOf {
  public:
   ScopesOf(Scopes* scopes) : scopes_(scopes) {}
@@ -98,8 +96,7 @@ enum class Wait : std::uint8_t { automatic, spin, yield, sleep };
 enum class OnStall : std::uint8_t { go_on, abort };
 
 /// One tunnel. *Errors*: a capacity of 0, or a batch larger than the capacity, is a ConfigError at create_tunnel.
-template <class Scoping>
-struct TunnelConfigOf {
+struct TunnelConfig {
   /// Items in the tunnel at once, both sides of the bus together; any number from 1 to 2^30.
   std::size_t capacity_items = 1024;
   std::size_t batch_items = 0;                ///< dma: items that make a batch; 0: the library chooses, more under load
@@ -131,18 +128,30 @@ struct TunnelConfigOf {
   /// full tunnel of the circle doubles its capacity. A put waits inside a cycle, too, and items keep their order. Slots
   /// for this many items exist from the beginning, and all of them are used in turn (Parks, docs/adr/0031).
   std::size_t grow_to_items = 0;
-  /// `&scopes`: each item belongs to one of these scopes (Pipeline::create_scopes). Its type is then Tunnel<Scoped<T>>.
-  Scoping scopes;
 };
-using TunnelConfig = TunnelConfigOf<NoScopes>;
-using ScopedTunnelConfig = TunnelConfigOf<ScopesOf>;
-/// The same, but for the scopes.
-[[nodiscard]] inline TunnelConfig without_scopes(ScopedTunnelConfig const& config) {
-  auto const& [capacity, batch, flush, movement, grouping, shards, low_latency, full, spill, planned, grow, scopes] =
-      config;
-  static_cast<void>(scopes);
-  return {capacity, batch, flush, movement, grouping, shards, low_latency, full, spill, planned, grow, {}};
-}
+
+/// A tunnel with scopes, of type Tunnel<Scoped<T>>. `scopes` has no default: by that the compiler tells the two sorts
+/// of tunnels apart, and stages of tunnels without scopes have no code for them.
+struct ScopedTunnelConfig {
+  std::size_t capacity_items = TunnelConfig{}.capacity_items;
+  std::size_t batch_items = TunnelConfig{}.batch_items;
+  std::chrono::microseconds flush_after = TunnelConfig{}.flush_after;
+  Movement movement = TunnelConfig{}.movement;
+  Grouping grouping = TunnelConfig{}.grouping;
+  unsigned shards = TunnelConfig{}.shards;
+  bool low_latency = TunnelConfig{}.low_latency;
+  WhenFull when_full = TunnelConfig{}.when_full;
+  std::size_t spill_items = TunnelConfig{}.spill_items;
+  bool planned = TunnelConfig{}.planned;
+  std::size_t grow_to_items = TunnelConfig{}.grow_to_items;
+  ScopesOf scopes;  ///< `&scopes` (Pipeline::create_scopes): each item belongs to one of these
+
+  /// All but the scopes.
+  [[nodiscard]] TunnelConfig rest() const {
+    return {capacity_items, batch_items, flush_after, movement, grouping,     shards,
+            low_latency,    when_full,   spill_items, planned,  grow_to_items};
+  }
+};
 
 /// Which places of a matrix have a task. inside: those where the whole stencil lies in the matrix. clipped: all places;
 /// at the edges the stencil is cut off.

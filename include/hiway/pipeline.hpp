@@ -2,7 +2,6 @@
 // here only: a program that makes one includes hiway/stencil/stencil_tunnel.hpp or hiway/segment/segment.hpp, or
 // hiway/hiway.hpp, which includes both.
 #pragma once
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <exception>
@@ -12,7 +11,6 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -72,7 +70,7 @@ class Pipeline final : private OpenEnds, private BufferAccess {
   /// The same with `.scopes = &scopes`: each item belongs to one of these scopes.
   template <class T>
   Tunnel<Scoped<T>>& create_tunnel(std::string_view name, Direction direction, ScopedTunnelConfig config) {
-    return make_tunnel<T, Scoped<T>>(name, direction, without_scopes(config), config.scopes.get());
+    return make_tunnel<T, Scoped<T>>(name, direction, config.rest(), config.scopes.get());
   }
 
   /// Makes a kind of scopes, for tunnels with scopes. *Throws* ConfigError.
@@ -362,11 +360,8 @@ class Pipeline final : private OpenEnds, private BufferAccess {
 
   template <class T, class Carried>
   Tunnel<Carried>& make_tunnel(std::string_view name, Direction direction, TunnelConfig const& config, Scopes* scopes) {
-    auto tunnel = std::make_unique<Tunnel<Carried>>(static_cast<OpenEnds&>(*this), std::string(name), direction, config,
-                                                    tunnel_count(), scopes);
-    Tunnel<Carried>& made = *tunnel;
-    add_tunnel(std::move(tunnel));
-    return made;
+    return static_cast<Tunnel<Carried>&>(add_tunnel(std::make_unique<Tunnel<Carried>>(
+        static_cast<OpenEnds&>(*this), std::string(name), direction, config, tunnel_count(), scopes)));
   }
   template <unsigned Outlets, unsigned Inlets>
   void add_batches(StageDescription stage, BatchOptions const& options, BatchStage::Body call) {
@@ -436,7 +431,7 @@ class Pipeline final : private OpenEnds, private BufferAccess {
   }
 
   bool wait_at_most(std::chrono::nanoseconds duration);
-  void add_tunnel(std::unique_ptr<TunnelBase> tunnel);
+  TunnelBase& add_tunnel(std::unique_ptr<TunnelBase> tunnel);
   void add_stencil(std::unique_ptr<StencilTunnelBase> tunnel);
   void add_cpu(CpuStageDescription description);
   void add_gpu(GpuKernelDescription description);

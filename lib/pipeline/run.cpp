@@ -170,6 +170,7 @@ void PipelineRun::start(std::optional<CUstream_st*> after) {
   } catch (...) {
     std::exception_ptr const error = errors_.parts.start.of(std::current_exception());
     ThreadMachine{}.store(layout_.homes.host().control->aborted, 1u, Order::release);
+    for (auto const& scopes : layout_.scopes) ScopesAccess::end_run(*scopes, error);
     std::rethrow_exception(error);
   }
   // From here on every failure becomes the run's error.

@@ -152,6 +152,8 @@ struct ExploreMachine {
   [[nodiscard]] unsigned thread_count() const { return block_threads(); }
   [[nodiscard]] unsigned block_count() const { return 1; }
 
+  [[nodiscard]] LaneScope scope() const { return Explorer::here().scope(); }
+  void set_scope(LaneScope scope) const { Explorer::here().scope() = scope; }
   unsigned& misses(unsigned&) const { return Explorer::here().misses(); }
   void relax(unsigned) const { Explorer::here().relax(); }
   [[nodiscard]] std::uint64_t now_ns() const { return 0; }  // a world reads no clock (explorer.hpp S1)

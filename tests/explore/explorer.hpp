@@ -158,6 +158,7 @@ class Explorer {
   [[nodiscard]] std::uint32_t warp_lanes() const { return lanes_below(lanes_[current_].width); }
   [[nodiscard]] bool is_own(void const* address) const { return lanes_[current_].fiber->holds(address); }
   unsigned& misses() { return lanes_[current_].misses; }
+  LaneScope& scope() { return lanes_[current_].scope; }
 
   std::uint64_t meet(WarpOperation operation, std::uint32_t mask, std::uint64_t value, unsigned source) {
     point();
@@ -228,6 +229,7 @@ class Explorer {
     unsigned lane = 0;
     unsigned width = 1;
     unsigned misses = 0;
+    LaneScope scope{};
     bool started = false;
     std::uint64_t seen_changes = 0;  ///< when its last relax returned
     bool read_old = false;           ///< since then, a value that was not the newest

@@ -517,9 +517,105 @@ TEST(Scopes, GiveTheirPlaceAwayAfterTheCalls) {
   p.pipe.wait();
 }
 
+TEST(Scopes, MayBeClosedAgain) {
+  HIWAY_NEEDS_DEVICE();
+  ThereAndBack<Twice> p(Twice{});
+  p.pipe.start();
+  for (int i = 0; i < 20; ++i) {
+    Scope job = p.scopes->open_h();
+    p.in.put_h(1, job);
+    job.close_h();
+    job.close_h();
+    ASSERT_TRUE(job.wait_for(10s));
+  }
+  p.in.close_h();
+  p.pipe.wait();
+}
+
+TEST(Scopes, LeftOpenEndWithTheirRun) {
+  HIWAY_NEEDS_DEVICE();
+  ThereAndBack<Twice> p(Twice{});
+  p.pipe.start();
+  Scope const job = p.scopes->open_h();
+  p.in.put_h(1, job);
+  p.in.close_h();
+  p.pipe.wait();
+  ASSERT_TRUE(job.wait_for(0s));
+  EXPECT_NO_THROW(job.wait());
+  EXPECT_EQ(p.take_sum(job), 2);
+}
+
+/// Fails twice, and puts nothing.
+struct FailsTwice {
+  HIWAY_DEVICE void operator()(int const&) const {
+    fail_scope("first");
+    fail_scope("second");
+  }
+};
+TEST(Scopes, HaveTheFirstMessageAlsoIfTheRunIsOver) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  Scopes& jobs = pipe.create_scopes("jobs");
+  auto& there = pipe.create_tunnel<int>("there", Direction::cpu_to_gpu, {.scopes = &jobs});
+  auto& here = pipe.create_tunnel<int>("here", Direction::cpu_to_cpu, {.scopes = &jobs});
+  pipe.add_gpu_stage("fail", FailsTwice{}, from(there), small_grid);
+  pipe.add_cpu_stage("fail at the host", FailsTwice{}, from(here));
+  Inlet<int> const device = there.open_inlet();
+  Inlet<int> const host = here.open_inlet();
+  for (int run = 0; run < 10; ++run) {
+    pipe.start();
+    Scope a = jobs.open_h();
+    Scope b = jobs.open_h();
+    device.put_h(1, a);
+    host.put_h(1, b);
+    device.close_h();
+    host.close_h();
+    pipe.wait();
+    EXPECT_EQ(text_of_error<ScopeFailed>([&] { a.wait(); }), "first");
+    EXPECT_EQ(text_of_error<ScopeFailed>([&] { b.wait(); }), "first");
+  }
+}
+
 struct EndsThere {
   HIWAY_DEVICE void operator()(int const&) const {}
 };
+TEST(Scopes, EndWithoutAThreadThatWaits) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  Scopes& jobs = pipe.create_scopes("jobs");
+  auto& there = pipe.create_tunnel<int>("there", Direction::cpu_to_gpu, {.scopes = &jobs});
+  pipe.add_gpu_stage("end", EndsThere{}, from(there), small_grid);
+  Inlet<int> const in = there.open_inlet();
+  pipe.start();
+  std::promise<void> ended;
+  {
+    Scope job = jobs.open_h();
+    job.then([&] { ended.set_value(); });
+    in.put_h(1, job);
+  }
+  EXPECT_EQ(ended.get_future().wait_for(20s), std::future_status::ready);
+  in.close_h();
+  pipe.wait();
+}
+
+TEST(Scopes, CallAtOnceWhenTheyHaveEnded) {
+  HIWAY_NEEDS_DEVICE();
+  ThereAndBack<FailsSome> p(FailsSome{});
+  p.pipe.start();
+  Scope job = p.scopes->open_h();
+  p.in.put_h(3, job);
+  job.close_h();
+  EXPECT_TRUE(job.wait_for(20s));
+  bool called = false;
+  job.then([&] { called = true; });
+  EXPECT_TRUE(called);
+  std::exception_ptr error;
+  job.then([&](std::exception_ptr const& e) { error = e; });
+  EXPECT_TRUE(error != nullptr);
+  p.in.close_h();
+  p.pipe.wait();
+}
+
 /// A stage opens a scope, and waits by `wait(jobs, job)` for what cannot come, when the run is aborted.
 template <class Wait>
 void expect_stage_to_leave(Wait wait) {
@@ -697,6 +793,52 @@ TEST(Scopes, GoFromDeviceToDevice) {
   expect_results_over_devices(Forward{}, Forward{}, Forward{}, 1);
   expect_results_over_devices(Forward{}, ForwardByALoop{}, Several{50}, 50);
   expect_results_over_devices(Several{10}, Several{10}, Several{10}, 1000);
+}
+
+/// Nothing is put from outside: a stage names the scopes. Its results belong to none.
+template <class Result, class Make>
+void expect_results_without_scopes(Make make) {
+  Pipeline pipe(bounded());
+  Scopes& jobs = pipe.create_scopes("jobs", {.most_open = 2});
+  auto& there = pipe.create_tunnel<int>("there", Direction::cpu_to_gpu, {.capacity_items = 16, .scopes = &jobs});
+  auto& here = pipe.create_tunnel<int>("here", Direction::cpu_to_cpu, {.capacity_items = 16, .scopes = &jobs});
+  auto& back = pipe.create_tunnel<Result>("back", Direction::gpu_to_cpu, {.capacity_items = 16});
+  auto& made = pipe.create_tunnel<Result>("made", Direction::cpu_to_cpu, {.capacity_items = 16});
+  std::atomic<int> ended{0};
+  std::atomic<int> got{0};
+  pipe.add_cpu_stage(
+      "source",
+      [&](Inlet<int> device, Inlet<int> host) {
+        for (int i = 0; i < 100; ++i) {
+          Scope job = jobs.open_h();
+          job.then([&] { ++ended; });
+          device.put_h(i, job);
+          host.put_h(i, job);
+        }
+      },
+      into(there, here));
+  pipe.add_gpu_stage("make", make, from(there), into(back), small_grid);
+  pipe.add_cpu_stage("make at the host", make, from(here), into(made));
+  pipe.add_cpu_stage(
+      "count", [&](Result const&) { ++got; }, from(back, made));
+  pipe.run();
+  EXPECT_EQ(ended, 100);
+  EXPECT_EQ(got, 200);
+}
+TEST(Scopes, EndBeforeResultsThatHaveNone) {
+  HIWAY_NEEDS_DEVICE();
+  expect_results_without_scopes<long>(Twice{});
+  expect_results_without_scopes<Wide>(MakeWide{});
+}
+
+struct FillsInPlace {
+  HIWAY_DEVICE void operator()(int const& x, Inlet<long> out) const {
+    out.put_in_place([&](long& y) { y = 2L * x; });
+  }
+};
+TEST(Scopes, EndWithTheLastTaskOfAnItemMadeInPlace) {
+  HIWAY_NEEDS_DEVICE();
+  expect_sums(FillsInPlace{}, 20);
 }
 
 }  // namespace

@@ -90,9 +90,8 @@ HIWAY_DEVICE inline void take_back_at_device(Machine m, LaneScope& task, std::ui
 template <class Machine>
 [[nodiscard]] HIWAY_DEVICE inline std::uint64_t leave_pot(Machine m, Word<std::uint64_t>& pot) {
   std::uint64_t seen = m.fetch_add(pot, ~std::uint64_t{0}, Order::acq_rel) - 1;
-  while (counted_in(seen) == 0 && seen != 0) {
-    if (m.compare_exchange(pot, seen, std::uint64_t{0}, Order::acq_rel)) return value_in(seen);
-  }
+  // One try: if another task has counted itself meanwhile, it or one that comes after it is the last.
+  if (counted_in(seen) == 0 && m.compare_exchange(pot, seen, std::uint64_t{0}, Order::acq_rel)) return value_in(seen);
   return 0;
 }
 
