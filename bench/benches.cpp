@@ -16,6 +16,7 @@ std::vector<std::unique_ptr<Bench>> all_benches(AppList apps) {
   benches.push_back(make_peer());
   benches.push_back(make_nodes());
   benches.push_back(make_end_detection());
+  benches.push_back(make_services());
   benches.push_back(make_polling());
   benches.push_back(make_guest());
   benches.push_back(make_batch());

@@ -17,6 +17,7 @@ namespace bench {
 [[nodiscard]] std::unique_ptr<Bench> make_peer();
 [[nodiscard]] std::unique_ptr<Bench> make_nodes();
 [[nodiscard]] std::unique_ptr<Bench> make_end_detection();
+[[nodiscard]] std::unique_ptr<Bench> make_services();
 [[nodiscard]] std::unique_ptr<Bench> make_polling();
 [[nodiscard]] std::unique_ptr<Bench> make_guest();
 [[nodiscard]] std::unique_ptr<Bench> make_batch();

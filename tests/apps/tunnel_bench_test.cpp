@@ -505,6 +505,13 @@ TEST(EndDetectionBench, IsRightForALineAndForACycle) {
   EXPECT_THAT(rows, SizeIs(2));
 }
 
+// The end of a scope, scopes beside none (64 open, 4,096), a service's requests, one request at a time.
+TEST(ServicesBench, IsRight) {
+  std::vector<Row> const rows = run_small("services", {});
+  EXPECT_THAT(first_wrong(rows), IsEmpty());
+  EXPECT_THAT(rows, SizeIs(5));
+}
+
 TEST(PollingBench, IsRightAloneAndBesideAPipeline) {
   std::vector<Row> const rows = run_small("polling", {});
   EXPECT_THAT(first_wrong(rows), IsEmpty());
