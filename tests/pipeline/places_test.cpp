@@ -263,6 +263,8 @@ TEST(Places, OfARunThatHasFailedEndOnceWhatIsLost) {
   k.places.end_run(error_of("no power"));
   EXPECT_EQ(k.ends[closed], 1);
   EXPECT_EQ(k.last, "the scope's run has failed: no power");
+  k.places.add(open, 7);
+  k.give_back(open, 7);
   EXPECT_EQ(k.ends[open], 0);
   k.places.close(open);
   EXPECT_EQ(k.ends[open], 1);
