@@ -13,12 +13,17 @@ bool ScopeState::add(std::uint64_t value) {
   return true;
 }
 
+bool ScopeState::closes() noexcept {
+  std::scoped_lock const lock(mutex_);
+  return !std::exchange(closed_, true);
+}
+
 void ScopeState::close() noexcept {
-  {
-    std::scoped_lock const lock(mutex_);
-    if (std::exchange(closed_, true)) return;
-  }
-  places_.close(place_);
+  if (closes()) places_.close(place_);
+}
+
+void ScopeState::abandon(std::exception_ptr const& error) noexcept {
+  if (closes()) places_.abandon(place_, error);
 }
 
 void ScopeState::cancel() noexcept {
@@ -76,14 +81,14 @@ std::shared_ptr<ScopeState> ScopeHandles::try_open() {
   return state;
 }
 
-void ScopeHandles::close_all() noexcept {
+void ScopeHandles::abandon_all(std::exception_ptr const& error) noexcept {
   for (std::size_t i = 0; i < places_.most_open; ++i) {
     std::shared_ptr<ScopeState> state;
     {
       std::scoped_lock const lock(slots_[i].mutex);
       state = slots_[i].state;
     }
-    if (state) state->close();
+    if (state) state->abandon(error);
   }
 }
 

@@ -25,6 +25,8 @@ class ScopeState {
   [[nodiscard]] bool add(std::uint64_t value);
   /// Calling it again does nothing.
   void close() noexcept;
+  /// The same after its run: it ends now, whatever is outstanding; with `error` if it had none.
+  void abandon(std::exception_ptr const& error) noexcept;
   /// Of a scope that has ended it does nothing.
   void cancel() noexcept;
   void then(Then f);
@@ -35,6 +37,9 @@ class ScopeState {
   [[nodiscard]] std::exception_ptr const& error() const { return error_; }
 
  private:
+  /// True once: the caller takes the hold back.
+  [[nodiscard]] bool closes() noexcept;
+
   Scopes::Places& places_;
   std::uint32_t const place_;
   std::atomic<bool> ended_{false};  ///< released after `error_`
@@ -66,8 +71,8 @@ class ScopeHandles final : public ScopeKeeper {
 
   /// A new scope, or null if all places are taken or no run is under way.
   [[nodiscard]] std::shared_ptr<ScopeState> try_open();
-  /// After a run: closes those that are open.
-  void close_all() noexcept;
+  /// After a run: ends those that are open.
+  void abandon_all(std::exception_ptr const& error) noexcept;
 
  private:
   struct Slot {

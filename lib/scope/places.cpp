@@ -70,7 +70,7 @@ void Scopes::Places::add(std::uint32_t place, std::uint64_t value) noexcept {
 }
 
 void Scopes::Places::close(std::uint32_t place) noexcept {
-  if (StageThread{}.fetch_add(counts[place].outstanding, 0 - hold, Order::acq_rel) == hold) end(place);  // K1
+  if (StageThread{}.fetch_add(counts[place].outstanding, 0 - hold, Order::acq_rel) <= hold) end(place);  // K1, K2
 }
 
 void Scopes::Places::abandon(std::uint32_t place, std::exception_ptr const& error) noexcept {
@@ -172,8 +172,8 @@ void Scopes::Places::end_run(std::exception_ptr const& error) noexcept {
     }
     may_hear = false;
   }
+  handles->abandon_all(failed);
   for (std::size_t i = 0; i < most_open; ++i) sweep(static_cast<std::uint32_t>(i), failed);
-  handles->close_all();
   cancelled.end_run();
 }
 

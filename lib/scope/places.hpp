@@ -10,7 +10,8 @@
 //   K1  The hold is one bit of `outstanding`, and only the opener takes it back. So what makes `outstanding` 0 is the
 //       last of all, the opener included, and it alone calls ended(): the place stays the scope's until then
 //   K2  After a run the sweep takes from `outstanding` all but the hold, for what was lost. If the opener has closed,
-//       the sweep ends the scope; else the opener does when it closes
+//       the sweep ends the scope; else the opener does when it closes. A thread of the user's own may give a value
+//       back after the sweep: then less than the hold is left, and the opener ends the scope all the same
 //   K3  An opener stores the keeper, then reads `live`; the sweep comes after `live` is false, and reads keepers. So
 //       each scope is seen by the sweep, or its opener sees that the run has ended (open() is false). That it sees also
 //       if the next run has begun, by the run's number, which it reads first: the sweep may have taken its value

@@ -26,7 +26,7 @@ struct HostMachine : ExploreMachine {
 template <class Mail, std::size_t Slots>
 struct MailRoom {
   explicit MailRoom(Mail& mail) {
-    mail.slots = slots.data();
+    mail.letters = slots.data();
     mail.texts = texts.data();
     mail.read = &read;
   }
@@ -62,14 +62,19 @@ struct OneScope {
     device.control = &control;
   }
 
-  [[nodiscard]] InletView inlet(ScopeTable& home, ScopeRoad road) {
+  [[nodiscard]] InletView inlet(ScopeTable& home, std::array<EndWords, 3>& roads, ScopeRoad road) {
+    EndWords& end = roads[static_cast<std::size_t>(road)];
+    end.scopes = &home;
+    end.scope_road = road;
     InletView v;
-    v.scopes = &home;
-    v.scope_road = road;
+    v.end = &end;
     v.control = &control;
     return v;
   }
-  [[nodiscard]] InletView at_device(ScopeRoad road) { return inlet(device, road); }
+  [[nodiscard]] InletView at_device(ScopeRoad road) { return inlet(device, device_roads, road); }
+  [[nodiscard]] InletView at_host(unsigned thread, ScopeRoad road) {
+    return inlet(host[thread], host_roads[thread], road);
+  }
 
   /// A ring of one item.
   static void put(ExploreMachine m, Word<std::uint64_t>& ring, std::uint64_t item) {
@@ -109,11 +114,11 @@ struct OneScope {
   // At the host: `thread` is the caller's number.
 
   void begin_host_task(ExploreMachine m, unsigned thread, std::uint64_t word) {
-    detail::begin_scope_task(HostMachine(m), inlet(host[thread], ScopeRoad::here), word);
+    detail::begin_scope_task(HostMachine(m), at_host(thread, ScopeRoad::here), word);
   }
   void end_host_task(ExploreMachine m, unsigned thread, unsigned task) {
     traces.leave(m, task);
-    detail::end_scope_task(HostMachine(m), inlet(host[thread], ScopeRoad::here));
+    detail::end_scope_task(HostMachine(m), at_host(thread, ScopeRoad::here));
     look_at_the_end(m, thread);
   }
   void work_at_host(ExploreMachine m, unsigned thread, unsigned task, Word<std::uint64_t>& ring) {
@@ -164,7 +169,9 @@ struct OneScope {
   std::array<ScopePot, 2> pots{};
   std::array<Ends, Threads> ends{};
   std::array<ScopeTable, Threads> host{};
+  std::array<std::array<EndWords, 3>, Threads> host_roads{};
   ScopeTable device;
+  std::array<EndWords, 3> device_roads{};
   MailRoom<ScopeMail, 8> room{device.mail};
   Traces<Tasks> traces;
   Word<std::uint32_t> gone{0};
@@ -343,14 +350,14 @@ struct HostTasks : OneScope<3, 0, 3> {
   void run(unsigned warp, ExploreMachine m) {
     if (warp == 0) {
       begin_host_task(m, 0, detail::scope_word(place, Own));
-      InletView const next = inlet(host[0], ScopeRoad::to_host);
+      InletView const next = at_host(0, ScopeRoad::to_host);
       put(m, first, detail::share_scope(HostMachine(m), next));
       detail::take_scope_back(HostMachine(m), detail::share_scope(HostMachine(m), next));
       end_host_task(m, 0, 0);
     } else if (warp == 1) {
       begin_host_task(m, 1, get(m, first));
       traces.leave(m, 1);
-      begin_host_task(m, 1, detail::hand_scope_on(HostMachine(m), inlet(host[1], ScopeRoad::to_host)));
+      begin_host_task(m, 1, detail::hand_scope_on(HostMachine(m), at_host(1, ScopeRoad::to_host)));
       end_host_task(m, 1, 2);
     } else {
       give_back(m, 2, 1);
@@ -368,12 +375,12 @@ struct FromHostToDevice : OneScope<4, 2, 2> {
     if (warp == 2) return read_mail(m, 0);
     if (warp == 3) {
       begin_host_task(m, 1, detail::scope_word(place, 1));
-      put(m, first, detail::share_scope(HostMachine(m), inlet(host[1], ScopeRoad::to_device)));
+      put(m, first, detail::share_scope(HostMachine(m), at_host(1, ScopeRoad::to_device)));
       end_host_task(m, 1, 0);
       begin_host_task(m, 1, detail::scope_word(place, 1));
       traces.leave(m, 1);
-      put(m, second, detail::hand_scope_on(HostMachine(m), inlet(host[1], ScopeRoad::to_device)));
-      detail::end_scope_task(HostMachine(m), inlet(host[1], ScopeRoad::here));
+      put(m, second, detail::hand_scope_on(HostMachine(m), at_host(1, ScopeRoad::to_device)));
+      detail::end_scope_task(HostMachine(m), at_host(1, ScopeRoad::here));
       return;
     }
     std::uint64_t const item = get(m, warp == 0 ? first : second);
@@ -408,7 +415,7 @@ struct Letters {
       std::uint64_t ticket = all;
       std::uint64_t const n =
           detail::read_letters(m, mail, all, [&](std::uint32_t lane, std::uint64_t value, char const*) {
-            m.reads(mail.slot(ticket++).item);
+            m.reads(mail.letter(ticket++).item);
             std::uint32_t const i = next.at(lane)++;
             require(value == (std::uint64_t{1} << 40 | i), "letters of one lane have changed their order, or are torn");
             m.reads(&written[lane * Each + i]);

@@ -4,11 +4,14 @@
 #include <gmock/gmock.h>
 
 #include <array>
+#include <chrono>
+#include <future>
 #include <set>
 #include <thread>
 
 #include "hiway/machine/stage_thread.hpp"
 #include "hiway/scope/host.hpp"
+#include "hiway/scope/mail.hpp"
 #include "lib/named_failure.hpp"
 
 namespace {
@@ -54,6 +57,132 @@ TEST(FreePlaces, GiveAPlaceToOneThread) {
   }
 }
 
+/// Copies to one device. They complete when the test says so, or one at each look.
+class Copies final : public CopyStream {
+ public:
+  std::uint64_t submit(std::span<Copy const>, std::span<WordCopy const> words) override {
+    if (failed) throw Error("no power");
+    EXPECT_LT(submitted_.size() - completed_, most_under_way);
+    submitted_.emplace_back(words.begin(), words.end());
+    return submitted_.size();
+  }
+  std::uint64_t completed() override {
+    if (failed) throw Error("no power");
+    std::uint64_t const seen = completed_;
+    if (one_a_look) complete();
+    return seen;
+  }
+  void complete() {
+    if (completed_ == submitted_.size()) return;
+    for (WordCopy const& w : submitted_[completed_++]) StageThread{}.store(*w.word, w.value, Order::relaxed);
+  }
+
+  bool one_a_look = false;
+  bool failed = false;
+
+ private:
+  std::vector<std::vector<WordCopy>> submitted_;
+  std::uint64_t completed_ = 0;
+};
+
+/// The words of two places at one device.
+struct CopiesTo {
+  explicit CopiesTo(detail::CancelledWords& words) {
+    auto made = std::make_unique<Copies>();
+    copies = made.get();
+    words.add(std::move(made), pots.data());
+  }
+  [[nodiscard]] std::uint64_t at(std::size_t place) {
+    return StageThread{}.load(pots[place].cancelled, Order::relaxed);
+  }
+
+  Copies* copies;
+  std::array<ScopePot, 2> pots{};
+};
+
+TEST(CancelledWords, FreeAPlaceOnceAllDevicesHaveClearedIt) {
+  FreePlaces free(1);
+  detail::CancelledWords words(free);
+  CopiesTo a(words);
+  CopiesTo b(words);
+  std::uint32_t const place = free.take().value();
+  EXPECT_FALSE(words.step());
+  words.set(place);
+  for (CopiesTo* d : {&a, &b}) {
+    d->copies->complete();
+    EXPECT_EQ(d->at(place), 1u);
+  }
+  words.clear_and_free(place);
+  for (CopiesTo* d : {&a, &b}) {
+    EXPECT_TRUE(words.step());
+    EXPECT_EQ(free.take(), std::nullopt);
+    EXPECT_EQ(d->at(place), 1u);
+    d->copies->complete();
+  }
+  EXPECT_TRUE(words.step());
+  EXPECT_EQ(free.take(), place);
+  EXPECT_EQ(a.at(place) + b.at(place), 0u);
+  EXPECT_FALSE(words.step());
+}
+
+TEST(CancelledWords, FreeAPlaceAtOnceWithoutDevices) {
+  FreePlaces free(1);
+  detail::CancelledWords words(free);
+  std::uint32_t const place = free.take().value();
+  words.set(place);
+  words.clear_and_free(place);
+  EXPECT_EQ(free.take(), place);
+}
+
+/// A copy may complete between two looks of one step.
+TEST(CancelledWords, AreFreeAfterARun) {
+  FreePlaces free(1);
+  detail::CancelledWords words(free);
+  CopiesTo device(words);
+  device.copies->one_a_look = true;
+  std::uint32_t const place = free.take().value();
+  words.clear_and_free(place);
+  words.end_run();
+  EXPECT_EQ(free.take(), place);
+}
+
+TEST(CancelledWords, AreFreeOnce) {
+  FreePlaces free(1);
+  detail::CancelledWords words(free);
+  CopiesTo device(words);
+  std::uint32_t const place = free.take().value();
+  words.clear_and_free(place);
+  device.copies->complete();
+  EXPECT_TRUE(words.step());
+  EXPECT_EQ(free.take(), place);
+  words.set(place);
+  EXPECT_TRUE(words.step());
+  EXPECT_EQ(free.take(), std::nullopt);
+}
+
+TEST(CancelledWords, SubmitNoMoreThanMayBeUnderWay) {
+  FreePlaces free(1);
+  detail::CancelledWords words(free);
+  CopiesTo device(words);
+  for (std::uint64_t i = 0; i < CopyStream::most_under_way; ++i) words.set(0);
+  device.copies->one_a_look = true;
+  words.set(0);
+}
+
+TEST(CancelledWords, OfADeviceThatHasFailedCountAsClear) {
+  FreePlaces free(2);
+  detail::CancelledWords words(free);
+  CopiesTo device(words);
+  std::array<std::uint32_t, 2> const taken{free.take().value(), free.take().value()};
+  words.clear_and_free(taken[0]);
+  device.copies->failed = true;
+  words.clear_and_free(taken[1]);
+  EXPECT_TRUE(words.step());
+  EXPECT_TRUE(free.take().has_value());
+  EXPECT_TRUE(free.take().has_value());
+  EXPECT_FALSE(words.step());
+}
+
 /// Counts the ends of its scopes.
 struct Keeper final : detail::ScopeKeeper, ScopeEnds {
   explicit Keeper(std::size_t most_open) : places("jobs", {.most_open = most_open}, *this), ends(most_open) {
@@ -63,6 +192,7 @@ struct Keeper final : detail::ScopeKeeper, ScopeEnds {
     ++ends[place];
     if (error) ++failed;
     if (keeps_text) last = what_of(error);
+    if (at_end) at_end();
     places.free(place);
   }
   void end_scope(std::uint32_t place) noexcept override { places.end(place); }
@@ -82,6 +212,7 @@ struct Keeper final : detail::ScopeKeeper, ScopeEnds {
   std::atomic<int> failed{0};
   bool keeps_text = true;  ///< one thread alone opens and ends
   std::string last;
+  std::function<void()> at_end;
 };
 
 std::exception_ptr error_of(char const* text) { return std::make_exception_ptr(Error(text)); }
@@ -132,6 +263,8 @@ TEST(Places, OfARunThatHasFailedEndOnceWhatIsLost) {
   k.places.end_run(error_of("no power"));
   EXPECT_EQ(k.ends[closed], 1);
   EXPECT_EQ(k.last, "the scope's run has failed: no power");
+  k.places.add(open, 7);
+  k.give_back(open, 7);
   EXPECT_EQ(k.ends[open], 0);
   k.places.close(open);
   EXPECT_EQ(k.ends[open], 1);
@@ -144,6 +277,110 @@ TEST(Places, OfARunThatHasFailedEndOnceWhatIsLost) {
   EXPECT_THAT(what_of(k.places.refusal()), HasSubstr("no run is under way, the last one has failed: no power"));
   k.places.begin_run();
   EXPECT_TRUE(k.places.take().has_value());
+}
+
+/// A thread of the user's own may give back late.
+TEST(Places, EndWhenTheirOpenerClosesAlsoIfAValueComesAfterTheSweep) {
+  Keeper k(1);
+  std::uint32_t const place = k.places.take().value();
+  EXPECT_TRUE(k.places.open(place, k, 5));
+  k.places.end_run(error_of("no power"));
+  k.give_back(place, 5);
+  EXPECT_EQ(k.ends[place], 0);
+  k.places.close(place);
+  EXPECT_EQ(k.ends[place], 1);
+}
+
+/// Letters of one device to `places`.
+struct Letters {
+  explicit Letters(Scopes::Places& places) : slots(ScopeMail::slot_count), texts(ScopeMail::slot_count) {
+    mail.letters = slots.data();
+    mail.texts = texts.data();
+    mail.read = &read;
+    places.mails.push_back(std::make_unique<Scopes::Places::Mail>());
+    places.mails.back()->view = mail;
+  }
+  void send(std::uint32_t place, std::uint64_t value) {
+    detail::mail_value(StageThread{}, mail, control, place, value);
+  }
+
+  std::vector<TaggedSlot> slots;
+  std::vector<ScopeText> texts;
+  Word<std::uint64_t> read;
+  Control control;
+  ScopeMail mail;
+};
+std::uint64_t outstanding(Keeper& k, std::uint32_t place) {
+  return StageThread{}.load(k.places.counts[place].outstanding, Order::relaxed);
+}
+
+/// One thread reads a letter of each of two scopes when the run ends, which takes their values.
+TEST(Places, AreSweptOnceTheMailHasBeenRead) {
+  Keeper k(2);
+  Letters letters(k.places);
+  std::uint32_t const ends_first = k.places.take().value();
+  std::uint32_t const open = k.places.take().value();
+  EXPECT_TRUE(k.places.open(ends_first, k, 5));
+  EXPECT_TRUE(k.places.open(open, k, 7));
+  k.places.close(ends_first);
+  letters.send(ends_first, 5);
+  letters.send(open, 3);
+  std::promise<void> reads;
+  k.at_end = [&] {
+    reads.set_value();
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    EXPECT_EQ(outstanding(k, open), Scopes::Places::hold + 7);
+  };
+  std::thread reader([&] { k.places.hear(); });
+  reads.get_future().wait();
+  k.places.end_run(error_of("no power"));
+  reader.join();
+  EXPECT_EQ(outstanding(k, open), Scopes::Places::hold);
+  EXPECT_EQ(k.ends[ends_first], 1);
+}
+
+TEST(Places, AreHeardOfByOneThreadAtATime) {
+  Keeper k(2);
+  Letters letters(k.places);
+  std::uint32_t const ends_first = k.places.take().value();
+  std::uint32_t const open = k.places.take().value();
+  EXPECT_TRUE(k.places.open(ends_first, k, 5));
+  EXPECT_TRUE(k.places.open(open, k, 7));
+  k.places.close(ends_first);
+  letters.send(ends_first, 5);
+  letters.send(open, 3);
+  k.at_end = [&] {
+    std::thread other([&] { EXPECT_TRUE(k.places.hear()); });
+    other.join();
+  };
+  EXPECT_TRUE(k.places.hear());
+  EXPECT_EQ(outstanding(k, open), Scopes::Places::hold + 4);
+  EXPECT_FALSE(k.places.hear());
+}
+
+TEST(Places, ReadNoMailAfterTheRun) {
+  Keeper k(1);
+  Letters letters(k.places);
+  std::uint32_t const place = k.places.take().value();
+  EXPECT_TRUE(k.places.open(place, k, 5));
+  k.places.end_run(error_of("no power"));
+  letters.send(place, 5);
+  EXPECT_FALSE(k.places.hear());
+  EXPECT_EQ(outstanding(k, place), Scopes::Places::hold);
+}
+
+TEST(Places, OfCancelledScopesAreFreeAfterTheRun) {
+  Keeper k(2);
+  CopiesTo device(k.places.cancelled);
+  device.copies->one_a_look = true;
+  std::uint32_t const place = k.places.take().value();
+  EXPECT_TRUE(k.places.open(place, k, 0));
+  k.places.cancel(place);
+  k.places.close(place);
+  EXPECT_EQ(k.last, "the scope has been cancelled");
+  EXPECT_EQ(k.free_ones(), 1u);
+  k.places.end_run(nullptr);
+  EXPECT_EQ(k.free_ones(), 2u);
 }
 
 /// Opens scopes of one value, and gives it back or leaves it to be lost, while runs begin and end.

@@ -263,13 +263,16 @@ TEST(Scopes, EndWithTheErrorOfTheirRun) {
   ThereAndBack<Twice> p(Twice{});
   for (int run = 0; run < 3; ++run) {
     p.pipe.start();
+    Scope const empty = p.scopes->open_h();
     Scope job = p.scopes->open_h();
     p.in.put_h(1, job);
     p.pipe.abort();
-    EXPECT_THAT(text_of_error<Error>([&] { job.wait(); }), HasSubstr("the scope's run has failed"));
+    for (Scope const& s : {job, empty})
+      EXPECT_THAT(text_of_error<Error>([&] { s.wait(); }), HasSubstr("the scope's run has failed"));
     EXPECT_THAT(text_of_error<Error>([&] { p.pipe.wait(); }), HasSubstr("abort"));
     EXPECT_THAT(text_of_error<Error>([&] { (void)p.scopes->open_h(); }), HasSubstr("no run is under way"));
     EXPECT_THAT(text_of_error<Aborted>([&] { p.in.put_h(1, job); }), HasSubstr("run"));
+    EXPECT_EQ(p.in.offer_h(1, job, 0ns), Put::aborted);
     p.take_sum(job);
   }
   p.pipe.start();
@@ -344,6 +347,21 @@ TEST(Scopes, BelongToTheirPipeline) {
                                        {.when_full = WhenFull::drop_newest, .scopes = &jobs});
               }),
               HasSubstr("drops nothing"));
+  EXPECT_THAT(text_of_error<ConfigError>([&] {
+                one.create_tunnel<int>("t", Direction::cpu_to_cpu,
+                                       {.when_full = WhenFull::drop_oldest, .scopes = &jobs});
+              }),
+              HasSubstr("drops nothing"));
+}
+
+TEST(Scopes, CannotBeOpenedAfterAStartThatFailed) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  Scopes& jobs = pipe.create_scopes("jobs");
+  auto& t = pipe.create_tunnel<int>("t", Direction::cpu_to_cpu, {.scopes = &jobs});
+  static_cast<void>(t.open_inlet());
+  EXPECT_THROW(pipe.start(), ConfigError);
+  EXPECT_THAT(text_of_error<Aborted>([&] { (void)jobs.open_h(); }), HasSubstr("the last one has failed: tunnel 't'"));
 }
 
 /// Puts what is not 0 again and again.
@@ -376,6 +394,7 @@ TEST(Scopes, AreCancelledOnTheDevice) {
     endless.close_h();
     EXPECT_FALSE(endless.wait_for(1ms));
     endless.cancel();
+    ASSERT_TRUE(endless.wait_for(10s));
     EXPECT_THAT(text_of_error<ScopeCancelled>([&] { endless.wait(); }), HasSubstr("cancelled"));
     endless.cancel();
     Scope good = jobs.open_h();
@@ -391,8 +410,9 @@ TEST(Scopes, AreCancelledOnTheDevice) {
   pipe.wait();
 }
 
-TEST(Scopes, AreCancelledOnTheCpu) {
-  HIWAY_NEEDS_DEVICE();
+/// `work(outlet, f)` calls f(item) for all items but those of cancelled scopes.
+template <class Work>
+void expect_cancelled_on_the_cpu(Work work) {
   Pipeline pipe(bounded());
   Scopes& jobs = pipe.create_scopes("jobs", {.most_open = 2});
   auto& t = pipe.create_tunnel<int>("t", Direction::cpu_to_cpu, {.capacity_items = 64, .scopes = &jobs});
@@ -405,12 +425,10 @@ TEST(Scopes, AreCancelledOnTheCpu) {
       "gate",
       [&](Outlet<int> in, Inlet<int> out) {
         gate.wait();
-        int x = 0;
-        while (in.next_h(x)) {
+        work(in, [&](int x) {
           ++worked;
           out.put_h(x);
-          in.end_task_h();
-        }
+        });
       },
       from(t), into(u));
   pipe.add_cpu_stage(
@@ -427,12 +445,43 @@ TEST(Scopes, AreCancelledOnTheCpu) {
   bad.close_h();
   good.close_h();
   go.set_value();
+  ASSERT_TRUE(bad.wait_for(10s));
   EXPECT_THROW(bad.wait(), ScopeCancelled);
   good.wait();
   in.close_h();
   pipe.wait();
   EXPECT_EQ(worked, 5);
   EXPECT_EQ(left, 5);
+}
+TEST(Scopes, AreCancelledOnTheCpu) {
+  HIWAY_NEEDS_DEVICE();
+  expect_cancelled_on_the_cpu([](Outlet<int> in, auto f) {
+    int x = 0;
+    while (in.next_h(x)) {
+      f(x);
+      in.end_task_h();
+    }
+  });
+  expect_cancelled_on_the_cpu([](Outlet<int> in, auto f) { in.for_each_h(f); });
+}
+
+/// A handle outlives its scope, whose place another one has.
+TEST(Scopes, CancelledAfterTheirEndLeaveTheNextOneAlone) {
+  HIWAY_NEEDS_DEVICE();
+  ThereAndBack<Twice> p(Twice{}, {.most_open = 1});
+  p.pipe.start();
+  Scope first = p.scopes->open_h();
+  first.close_h();
+  first.wait();
+  Scope next = p.scopes->open_h();
+  first.cancel();
+  EXPECT_NO_THROW(first.wait());
+  p.in.put_h(21, next);
+  next.close_h();
+  EXPECT_NO_THROW(next.wait());
+  EXPECT_EQ(p.take_sum(next), 42);
+  p.in.close_h();
+  p.pipe.wait();
 }
 
 TEST(Scopes, TakeBackOffersThatFindNoRoom) {
@@ -455,10 +504,43 @@ TEST(Scopes, TakeBackOffersThatFindNoRoom) {
     EXPECT_FALSE(job.wait_for(0ms));
     out.end_task_h();
   }
-  job.wait();
+  ASSERT_TRUE(job.wait_for(10s));
   in.close_h();
   int x = 0;
   EXPECT_FALSE(out.next_h(x));
+  pipe.wait();
+}
+
+TEST(Scopes, TakeBackAStagesOffersThatFindNoRoom) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  Scopes& jobs = pipe.create_scopes("jobs");
+  auto& t = pipe.create_tunnel<int>("t", Direction::cpu_to_cpu, {.capacity_items = 2, .scopes = &jobs});
+  auto& u = pipe.create_tunnel<int>("u", Direction::cpu_to_cpu, {.capacity_items = 2, .scopes = &jobs});
+  std::promise<void> offered;
+  pipe.add_cpu_stage(
+      "offers",
+      [&](int const& x, Inlet<int> out) {
+        EXPECT_EQ(out.offer_h(x, 0ns), Put::done);
+        EXPECT_EQ(out.offer_h(x, 0ns), Put::done);
+        EXPECT_EQ(out.offer_h(x, 0ns), Put::full);
+        offered.set_value();
+      },
+      from(t), into(u));
+  pipe.add_cpu_stage(
+      "end",
+      [gate = offered.get_future().share()](Outlet<int> in) {
+        gate.wait();
+        in.for_each_h([](int const&) {});
+      },
+      from(u));
+  Inlet<int> const in = t.open_inlet();
+  pipe.start();
+  Scope job = jobs.open_h();
+  in.put_h(1, job);
+  job.close_h();
+  EXPECT_TRUE(job.wait_for(10s));
+  in.close_h();
   pipe.wait();
 }
 
