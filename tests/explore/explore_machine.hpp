@@ -10,8 +10,8 @@
 
 namespace hiway::explore {
 
-/// Whose read-modify-writes: a GPU's, which are C++'s; an x86 CPU's, each of which is a full fence; or another CPU's, with
-/// a fence behind a ticket.
+/// Whose read-modify-writes: a GPU's, which are C++'s; an x86 CPU's, each of which is a full fence; or another CPU's,
+/// with a fence behind a ticket.
 enum class Atomics : std::uint8_t { of_gpu, of_x86, of_cpu };
 
 struct ExploreMachine {

@@ -1,5 +1,5 @@
-// A planned pipeline: with the capacities of a corner a cyclic pipeline runs, though nothing spills; with one element less it
-// stands still, for the reason that the planner gave.
+// A planned pipeline: with the capacities of a corner a cyclic pipeline runs, though nothing spills; with one element
+// less it stands still, for the reason that the planner gave.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -19,7 +19,8 @@ using testing::HasSubstr;
 
 constexpr std::uint32_t rounds = 200;
 
-/// Each round: three to p and one to q; who answers takes q first, and gives two to r and one to s, which is taken first.
+/// Each round: three to p and one to q; who answers takes q first, and gives two to r and one to s, which is taken
+/// first.
 plan::Program there_and_back() {
   plan::Program program;
   program.params = {{"N", rounds}};
