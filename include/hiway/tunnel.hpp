@@ -82,19 +82,20 @@ class OpenEnds {
 };
 
 /// Carries items of type T between stages, which see its Inlet and Outlet only. The pipeline makes and keeps it. Of a
-/// tunnel with scopes T is Scoped<U>, and its stages see items of type U.
+/// tunnel with scopes T is Scoped, and its stages see the items within.
 template <class T>
 class Tunnel final : public TunnelBase {
  public:
   using value_type = ItemOf<T>;
-  static_assert(std::is_trivially_copyable_v<value_type>,
-                "hiway: create_tunnel<T>: T must be trivially copyable (it is moved as bytes between devices)");
-  static_assert(sizeof(value_type) <= 65536, "hiway: create_tunnel<T>: T must be at most 64 KiB");
-  static_assert(alignof(value_type) <= 128, "hiway: create_tunnel<T>: T's alignment must be at most 128 bytes");
 
   Tunnel(OpenEnds& ends, std::string name, Direction direction, TunnelConfig config, std::uint32_t id,
          Scopes* scopes = nullptr)
-      : TunnelBase(std::move(name), direction, config, sizeof(T), id, Puts::may_wait, scopes), ends_(ends) {}
+      : TunnelBase(std::move(name), direction, config, sizeof(T), id, Puts::may_wait, scopes), ends_(ends) {
+    static_assert(std::is_trivially_copyable_v<value_type>,
+                  "hiway: create_tunnel<T>: T must be trivially copyable (it is moved as bytes between devices)");
+    static_assert(sizeof(value_type) <= 65536, "hiway: create_tunnel<T>: T must be at most 64 KiB");
+    static_assert(alignof(value_type) <= 128, "hiway: create_tunnel<T>: T's alignment must be at most 128 bytes");
+  }
 
   /// An end for the user's own threads or kernels, asked for before the start. It counts as a source until it is
   /// closed, in every run.
