@@ -58,16 +58,17 @@ void ask(Service<Ask, Reply>& service, Outcomes& outcomes, std::uint64_t first, 
     service.submit(
         request,
         [&outcomes, i](ServiceResult<Reply> const& result) {
-          std::atomic<std::uint64_t>* count = &outcomes.wrong;
+          std::atomic<std::uint64_t>* outcome = &outcomes.wrong;
           try {
-            if (result.reply().number == i && result.reply().twice == 2 * i && i % 16 != 3) count = &outcomes.answered;
+            if (result.reply().number == i && result.reply().twice == 2 * i && i % 16 != 3)
+              outcome = &outcomes.answered;
           } catch (ScopeFailed const&) {
-            if (i % 16 == 3) count = &outcomes.failed;
+            if (i % 16 == 3) outcome = &outcomes.failed;
           } catch (DeadlineExceeded const&) {
-            if (i % 32 == 9) count = &outcomes.late;
+            if (i % 32 == 9) outcome = &outcomes.late;
           } catch (...) {
           }
-          count->fetch_add(1, std::memory_order_relaxed);
+          outcome->fetch_add(1, std::memory_order_relaxed);
         },
         deadline);
   }
