@@ -1,5 +1,5 @@
 // Explorer: the library's algorithms under every schedule that a strategy can think of. CPU threads and lanes are
-// fibers of one OS thread; before and after each access to a shared word a strategy says who goes on.
+// fibers of one OS thread; before and after each access to a shared word a strategy says which goes on.
 //
 //   runnable --relax, nothing changed since its last relax--> asleep --any word changes--> runnable
 //            --a warp operation whose lanes are not all there--> meeting --the last one comes--> runnable
@@ -9,14 +9,12 @@
 //       list, or the seed that makes it, replays it
 //   S2  a wait loop reads nothing but words between two relaxes. A round in which no word changed would be repeated as
 //       it was: its fiber sleeps until one does. Waits therefore cost no decisions, and no strategy can starve a writer
-//   S3  nobody runnable and somebody not gone: all wait for ever, and the schedule is a deadlock. Lanes of one warp
-//   that
+//   S3  none runnable and some not gone: all wait for ever, and the schedule is a deadlock. Lanes of one warp that
 //       only meet each other again are given `quiet_rounds` rounds to change something
 //   S4  a fiber's switch is the only way from one to another, so a step between two points is indivisible; what a test
 //       does to plain memory in one step must not hide a race (see Torn in worlds.hpp)
 //   S5  a load brings any value that the orders of C++11 allow (weak_memory.hpp), and the strategy says how old a one:
-//   an
-//       order that is too weak shows as an old value or a race. A round that has read an old value is not slept on (S2)
+//       an order that is too weak shows as an old value or a race. A round that has read an old value is not slept on (S2)
 #pragma once
 #include <array>
 #include <bit>

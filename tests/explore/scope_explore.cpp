@@ -155,7 +155,7 @@ struct OneScope {
   }
 
   void check() const {
-    require(control.aborted.bits == 0, "a fault that nobody made");
+    require(control.aborted.bits == 0, "a fault without a cause");
     unsigned ended = 0;
     for (Ends const& e : ends) ended += e.ended;
     require(ended != 0, "the scope has not ended");

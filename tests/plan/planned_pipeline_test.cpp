@@ -19,8 +19,8 @@ using testing::HasSubstr;
 
 constexpr std::uint32_t rounds = 200;
 
-/// Each round: three to p and one to q; who answers takes q first, and gives two to r and one to s, which is taken
-/// first.
+/// Each round: three to p and one to q; the answering stage takes q first, and gives two to r and one to s, which is
+/// taken first.
 plan::Program there_and_back() {
   plan::Program program;
   program.params = {{"N", rounds}};
