@@ -97,6 +97,20 @@ HIWAY_DEVICE inline void leave_if_aborted(Machine m, Control& control, std::uint
   if (is_aborted(m, control)) leave_run(m, control, tunnel);
 }
 
+namespace detail {
+
+/// A longer message is cut off; of null nothing is copied.
+template <std::size_t N>
+HIWAY_DEVICE inline void copy_message(char (&to)[N], char const* message) {
+  std::size_t n = 0;
+  if (message != nullptr) {
+    for (; n + 1 < N && message[n] != '\0'; ++n) to[n] = message[n];
+  }
+  to[n] = '\0';
+}
+
+}  // namespace detail
+
 /// Records the fault if it is the first at this home, sets `aborted`, and returns.
 template <class Machine>
 HIWAY_DEVICE inline void record_fault(Machine m, Control& control, FaultKind kind, std::uint32_t stage,
@@ -109,11 +123,7 @@ HIWAY_DEVICE inline void record_fault(Machine m, Control& control, FaultKind kin
     r.tunnel = tunnel;
     r.item = item;
     r.lane = m.thread_index();
-    std::size_t n = 0;
-    if (message != nullptr) {
-      for (; n + 1 < sizeof r.message && message[n] != '\0'; ++n) r.message[n] = message[n];
-    }
-    r.message[n] = '\0';
+    detail::copy_message(r.message, message);
     m.store(control.ready, 1u, Order::release);
   }
   m.store(control.aborted, 1u, Order::release);  // F1

@@ -13,8 +13,9 @@
 //       only meet each other again are given `quiet_rounds` rounds to change something
 //   S4  a fiber's switch is the only way from one to another, so a step between two points is indivisible; what a test
 //       does to plain memory in one step must not hide a race (see Torn in worlds.hpp)
-//   S5  a load brings any value that the orders of C++11 allow (weak_memory.hpp), and the strategy says how old a one:
-//       an order that is too weak shows as an old value or a race. A round that has read an old value is not slept on (S2)
+//   S5  a load brings any value that the orders of C++11 allow (weak_memory.hpp), and the strategy says how old a
+//       one: an order that is too weak shows as an old value or a race. A round that has read an old value is not
+//       slept on (S2)
 #pragma once
 #include <array>
 #include <bit>

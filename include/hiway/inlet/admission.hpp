@@ -11,8 +11,7 @@
 //   O2  A put leaves by a release after its ticket, and the thread that closes the end acquires that: the gate opens
 //       after the tickets of all (termination.hpp T3)
 //   O3  So the tunnel has not ended while an admitted put is under way, and none is refused as late, but a misuse: a
-//   put
-//       inside a cycle without a task
+//       put inside a cycle without a task
 //   O4  A put, not an offer, after the inlet's own close is not admitted, and goes on: it is refused as a misuse
 #pragma once
 #include <cstdint>

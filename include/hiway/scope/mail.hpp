@@ -1,7 +1,6 @@
 // Letters from a device to the host about its scopes. Slots carry tags (ring/tags.hpp R4). A fence before each letter
 // releases what the scope's tasks have written, also to the host.
 #pragma once
-#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
@@ -46,16 +45,12 @@ template <class Machine, class Mail>
 HIWAY_DEVICE inline void mail_value(Machine m, Mail& mail, Control& control, std::uint32_t place, std::uint64_t value) {
   send_letter(m, mail, take_mail_ticket(m, mail, control), place, value);
 }
-/// Tells the host that the scope has failed. The letter brings `value`, so that the scope does not end
-/// before it.
+/// Tells the host that the scope has failed. The letter brings `value`, so that the scope does not end before it.
 template <class Machine, class Mail>
 HIWAY_DEVICE inline void mail_failure(Machine m, Mail& mail, Control& control, std::uint32_t place, std::uint64_t value,
                                       char const* message) {
   std::uint64_t const ticket = take_mail_ticket(m, mail, control);
-  ScopeText& to = mail.text(ticket);
-  std::size_t n = 0;
-  for (; n + 1 < sizeof to.text && message[n] != '\0'; ++n) to.text[n] = message[n];
-  to.text[n] = '\0';
+  copy_message(mail.text(ticket).text, message);
   send_letter(m, mail, ticket, place, letter_of_failure | value);
 }
 
