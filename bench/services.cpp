@@ -2,6 +2,7 @@
 //
 //   end       one item, CPU -> GPU -> CPU: from its put to the end of its scope, and, beside, to its stage at the CPU
 //   scopes    trees of 1 to 100 items within the GPU, each a scope of its own; beside, the same without scopes
+//   puts      items a second of several threads at one open inlet, and, beside, of as many threads of a stage
 //   requests  a service over one GPU stage: requests a second of several client threads, each with a callback
 //   latency   one request at a time, with a future, alone and with spinning processes on half of the CPUs
 #include <algorithm>
@@ -139,23 +140,75 @@ struct Answer {
   }
 };
 
+struct Drop {
+  HIWAY_DEVICE void operator()(Call const&) const {}
+};
+
+/// `clients` threads put `each` items each, at one open inlet or as a stage's; returns items a second.
+template <bool Open>
+Turn puts(std::string const& device, unsigned clients, unsigned each) {
+  hiway::Pipeline pipe({.device = device});
+  auto& there = pipe.create_tunnel<Call>("there", hiway::Direction::cpu_to_gpu, {.capacity_items = 1 << 14});
+  auto const put_all = [each](hiway::Inlet<Call> const& out) {
+    for (std::uint32_t i = 0; i < each; ++i) out.put_h(Call{{i, 0, 0, i}});
+  };
+  hiway::Inlet<Call> in;
+  if constexpr (Open) {
+    in = there.open_inlet();
+  } else {
+    pipe.add_cpu_stage("put", put_all, hiway::into(there), {.threads = clients});
+  }
+  pipe.add_gpu_stage("drop", Drop{}, hiway::from(there));
+  pipe.prepare();
+  auto const begin = Clock::now();
+  pipe.start();
+  if constexpr (Open) {
+    std::vector<std::jthread> threads;
+    for (unsigned c = 0; c < clients; ++c) threads.emplace_back([&] { put_all(in); });
+    threads.clear();
+    in.close_h();
+  }
+  hiway::RunReport const report = pipe.wait();
+  double const seconds = us_since(begin) / 1e6;
+  std::uint64_t const all = std::uint64_t{clients} * each;
+  if (report.tunnels[0].items != all) return {0, false, "items are missing"};
+  return {static_cast<double>(all) / seconds, true};
+}
+
+/// Counts from several threads, each in a cache line of its own.
+class RightAnswers {
+ public:
+  void count() {
+    thread_local unsigned const line = next_.fetch_add(1) % 64;
+    lines_[line].right.fetch_add(1, std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint64_t sum() const {
+    std::uint64_t all = 0;
+    for (Line const& line : lines_) all += line.right;
+    return all;
+  }
+
+ private:
+  struct alignas(64) Line {
+    std::atomic<std::uint64_t> right{0};
+  };
+  static inline std::atomic<unsigned> next_{0};
+  std::array<Line, 64> lines_;
+};
+
 /// `clients` threads, `each` requests of each; returns requests a second.
 Turn requests(std::string const& device, unsigned clients, unsigned each, unsigned reply_threads) {
   hiway::Service<Call, Call> service(Answer{},
                                      {.device = device, .most_open = 1 << 14, .reply_threads = reply_threads});
-  struct alignas(64) Sums {
-    std::atomic<std::uint64_t> right{0};
-  };
-  std::vector<Sums> sums(clients);
+  RightAnswers answers;
   auto const begin = Clock::now();
   {
     std::vector<std::jthread> threads;
     for (unsigned c = 0; c < clients; ++c) {
-      threads.emplace_back([&service, &sum = sums[c], c, each] {
+      threads.emplace_back([&service, &answers, c, each] {
         for (std::uint32_t i = 0; i < each; ++i) {
-          service.submit(Call{{i, c, 0, i}}, [&sum, c, i](hiway::ServiceResult<Call> const& result) {
-            bool const right = result && result.reply().words == std::array<std::uint32_t, 4>{i + 1, c, 0, i + 1};
-            sum.right.fetch_add(right ? 1 : 0, std::memory_order_relaxed);
+          service.submit(Call{{i, c, 0, i}}, [&answers, c, i](hiway::ServiceResult<Call> const& result) {
+            if (result && result.reply().words == std::array<std::uint32_t, 4>{i + 1, c, 0, i + 1}) answers.count();
           });
         }
       });
@@ -163,8 +216,7 @@ Turn requests(std::string const& device, unsigned clients, unsigned each, unsign
   }
   service.stop();
   double const seconds = us_since(begin) / 1e6;
-  std::uint64_t right = 0;
-  for (Sums const& sum : sums) right += sum.right;
+  std::uint64_t const right = answers.sum();
   std::uint64_t const all = std::uint64_t{clients} * each;
   if (right != all) return {0, false, std::to_string(all - right) + " requests were answered wrongly"};
   return {static_cast<double>(all) / seconds, true};
@@ -211,7 +263,9 @@ class ServicesBench final : public Bench {
   }
 
   [[nodiscard]] std::vector<Row> run(Request const& request) override {
-    return {end(request), scopes(request, 64), scopes(request, 4096), throughput(request), latency(request)};
+    return {end(request),      scopes(request, 64),      scopes(request, 4096),
+            inlet(request, 1), inlet(request, clients_), throughput(request),
+            latency(request)};
   }
 
  private:
@@ -233,6 +287,16 @@ class ServicesBench final : public Bench {
     std::vector<Variant> const variants{{"scopes", [=] { return grow<true>(device, trees, most_open); }},
                                         {"none", [=] { return grow<false>(device, trees, most_open); }}};
     return measure(std::move(what), "items/s", Better::more, "none", variants, request);
+  }
+  [[nodiscard]] static Row inlet(Request const& request, unsigned clients) {
+    unsigned const each = request.small ? 200 : 4'000'000;
+    std::string const& device = request.device;
+    Json what = row_of("puts");
+    what["threads"] = clients;
+    what["item_bytes"] = sizeof(Call);
+    std::vector<Variant> const variants{{"open inlet", [=] { return puts<true>(device, clients, each); }},
+                                        {"stage", [=] { return puts<false>(device, clients, each); }}};
+    return measure(std::move(what), "items/s", Better::more, "stage", variants, request);
   }
   [[nodiscard]] Row throughput(Request const& request) const {
     unsigned const each = request.small ? 50 : 1'000'000;
@@ -262,7 +326,7 @@ class ServicesBench final : public Bench {
   }
 
   unsigned clients_ = 8;
-  unsigned reply_threads_ = 4;
+  unsigned reply_threads_ = 8;
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 // The parts of the host machines that are not templates.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <exception>
@@ -12,6 +13,7 @@
 #include "hiway/log.hpp"
 #include "hiway/machine/bell.hpp"
 #include "hiway/machine/on_this_device.hpp"
+#include "hiway/machine/stage_thread.hpp"
 #include "hiway/memory.hpp"
 #include "lib/cpu_contention.hpp"
 
@@ -35,6 +37,13 @@
 namespace hiway {
 
 constinit thread_local ThreadContext detail::thread_context;
+
+std::uint32_t detail::number_of_this_thread() noexcept {
+  static std::atomic<std::uint32_t> threads{0};
+  constexpr std::uint32_t far_apart = 0x9E3779B1;  // odd: the last bits of consecutive numbers differ, too
+  thread_local std::uint32_t const number = threads.fetch_add(1, std::memory_order_relaxed) * far_apart;
+  return number;
+}
 
 void pause_thread(unsigned times) noexcept {
   for (unsigned i = 0; i < times; ++i) {

@@ -9,6 +9,7 @@
 #include "pipeline/check.hpp"
 #include "pipeline/launches.hpp"
 #include "pipeline/node_ends.hpp"
+#include "pipeline/open_inlets.hpp"
 #include "pipeline/run_config.hpp"
 #include "pipeline/views.hpp"
 #include "pipeline_access.hpp"
@@ -225,7 +226,7 @@ InletView Pipeline::Core::open_inlet(TunnelBase& tunnel, OpenEndOptions const& o
   InletView view = open_inlet_view(layout_, placed, layout_.graph.tunnels()[place.tunnel].open_inlets);
   if (place.elsewhere.empty()) {
     layout_.graph.add_open_inlet(place.tunnel);
-    if (placed.put.home == at_host) open_inlets_.note(view);
+    if (placed.put.home == at_host) placed.open.inlets.push_back(view);
   } else {
     view.control = ends_elsewhere_.note(place.tunnel, place.elsewhere);
   }
@@ -246,13 +247,13 @@ OutletView Pipeline::Core::open_outlet(TunnelBase& tunnel, OpenEndOptions const&
 }
 
 void Pipeline::Core::drain() {
-  run_.while_live("drain", [this] { open_inlets_.drain(layout_.graph); });
+  run_.while_live("drain", [this] { drain_open_inlets(layout_); });
 }
 void Pipeline::Core::pause() {
-  run_.while_live("pause", [this] { open_inlets_.pause(layout_.graph); });
+  run_.while_live("pause", [this] { pause_open_inlets(layout_); });
 }
 void Pipeline::Core::resume() {
-  run_.while_live("resume", [this] { open_inlets_.resume(layout_.graph); });
+  run_.while_live("resume", [this] { resume_open_inlets(layout_); });
 }
 
 OutletView Pipeline::Core::whole_run_at(Home home) {

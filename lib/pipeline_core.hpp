@@ -16,7 +16,6 @@
 #include "pipeline/launches.hpp"
 #include "pipeline/layout.hpp"
 #include "pipeline/open_ends_over_nodes.hpp"
-#include "pipeline/open_inlets.hpp"
 #include "pipeline/run.hpp"
 
 namespace hiway {
@@ -137,7 +136,6 @@ class Pipeline::Core final : public RunInfo {
 
   OpenNames open_names_;
   EndsElsewhere ends_elsewhere_;
-  OpenInlets open_inlets_;
   std::vector<std::shared_ptr<void>> elsewhere_;  ///< segments of other nodes: the user has a reference to each
   Layout layout_;
   BufferMemories buffers_;

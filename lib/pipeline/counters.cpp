@@ -112,7 +112,7 @@ class CounterReader {
       s.get_groups += word(&gets.get_groups, to);
       if (!s.crosses) room += static_cast<std::uint64_t>(std::max(0, word(&puts.free, from)));
     }
-    StagedPuts const staged = prepared_.staged_of(t);
+    StagedPuts const& staged = prepared_.staged_of(t);
     for (std::uint32_t i = 0; i < staged.threads; ++i) {
       std::uint64_t const items = word(&staged.taken[i].items, at_host);
       s.claimed += items;

@@ -60,6 +60,7 @@ struct StagedPuts {
   Staging* first = nullptr;
   TakenCount* taken = nullptr;  ///< one for each thread, at the host
   std::uint32_t threads = 0;
+  std::vector<std::unique_ptr<Staging>> of_stripes{};  ///< of open inlets, one after another
 };
 
 /// Who checks for the end.
@@ -87,9 +88,10 @@ struct Prepared {
   [[nodiscard]] bool yields(std::size_t kernel) const { return slices[kernel].ns != 0; }
 
   /// Those of a tunnel which was added since are empty.
-  [[nodiscard]] StagedPuts staged_of(PlacedTunnel const& tunnel) const {
+  [[nodiscard]] StagedPuts const& staged_of(PlacedTunnel const& tunnel) const {
+    static StagedPuts const none{};
     std::uint32_t const id = tunnel.base->id();
-    return id < staged.size() ? staged[id] : StagedPuts{};
+    return id < staged.size() ? staged[id] : none;
   }
   [[nodiscard]] FlowPlan::Tunnel flow_of(PlacedTunnel const& tunnel) const {
     std::uint32_t const id = tunnel.base->id();

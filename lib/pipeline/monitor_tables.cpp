@@ -144,7 +144,7 @@ class MonitorTables {
   }
   [[nodiscard]] CountedTunnel counted(PlacedTunnel const& t) {
     bool const spills = prepared_.flow_of(t).spills;
-    StagedPuts const staged = prepared_.staged_of(t);
+    StagedPuts const& staged = prepared_.staged_of(t);
     return {.unit = prepared_.flow_of(t).unit,
             .put_home = t.put.home,
             .get_home = t.get.home,

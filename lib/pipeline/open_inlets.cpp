@@ -1,32 +1,40 @@
 #include "open_inlets.hpp"
 
-#include "graph.hpp"
 #include "hiway/inlet/close.hpp"
+#include "layout.hpp"
 
 namespace hiway {
+namespace {
 
 /// Workers' inlets are inside.
 template <class F>
-void OpenInlets::for_each(Graph const& graph, F&& f) const {
-  for (InletView const& inlet : inlets_)
-    if (inlets_to_close(graph, inlet.tunnel) != 0) f(inlet);
+void for_each_inlet(Layout const& layout, F&& f) {
+  for (PlacedTunnel const& t : layout.placement.tunnels()) {
+    if (inlets_to_close(layout.graph, t.base->id()) == 0) continue;
+    for (InletView const& inlet : t.open.inlets) f(inlet);
+  }
 }
-
-void OpenInlets::drain(Graph const& graph) const {
-  for_each(graph, [](InletView const& inlet) { detail::drain_inlet(StageThread{}, inlet); });
-}
-
-void OpenInlets::pause(Graph const& graph) const {
-  for_each(graph, [](InletView const& inlet) {
-    StageThread{}.fetch_or(inlet.ports->offers, detail::inlet_paused, Order::acq_rel);
+template <class F>
+void for_each_stripe(Layout const& layout, F&& f) {
+  for_each_inlet(layout, [&](InletView const& inlet) {
+    for (std::uint32_t i = 0; i < inlet.ports->stripe_count; ++i) f(inlet.ports->stripes[i].puts);
   });
 }
-void OpenInlets::resume(Graph const& graph) const {
-  for_each(graph, [](InletView const& inlet) {
+
+}  // namespace
+
+void drain_open_inlets(Layout const& layout) {
+  for_each_inlet(layout, [](InletView const& inlet) { detail::drain_inlet(StageThread{}, inlet); });
+}
+void pause_open_inlets(Layout const& layout) {
+  for_each_stripe(
+      layout, [](Word<std::uint32_t>& puts) { StageThread{}.fetch_or(puts, detail::inlet_paused, Order::acq_rel); });
+}
+void resume_open_inlets(Layout const& layout) {
+  for_each_stripe(layout, [](Word<std::uint32_t>& puts) {
     StageThread const m;
-    Word<std::uint32_t>& word = inlet.ports->offers;
-    if ((m.load(word, Order::relaxed) & detail::inlet_paused) != 0)
-      m.fetch_xor(word, detail::inlet_paused, Order::acq_rel);
+    if ((m.load(puts, Order::relaxed) & detail::inlet_paused) != 0)
+      m.fetch_xor(puts, detail::inlet_paused, Order::acq_rel);
   });
 }
 

@@ -64,6 +64,7 @@ struct Way {
 
 struct OpenEndWords {
   Word<std::uint32_t>* closed = nullptr;  ///< at the producers' home: how many open inlets were closed
+  std::vector<InletView> inlets{};        ///< of CPU threads of this node
   std::vector<OutletPort*> outlets{};     ///< at the consumers' home
 };
 

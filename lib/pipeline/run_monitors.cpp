@@ -27,7 +27,7 @@ bool relay(Relays& relays, std::uint64_t& seen, std::vector<Bell*> const& reader
 /// while each look here takes a cache line from it.
 class StillStagings {
  public:
-  explicit StillStagings(Staging* first) : first_(first) {}
+  StillStagings(Staging* first, std::vector<InletView> const& inlets) : first_(first), inlets_(inlets) {}
 
   bool step() {
     constexpr std::uint64_t between_looks_ns = 5'000;
@@ -38,11 +38,13 @@ class StillStagings {
     bool moved = false;
     for (Staging* s = first_; s != nullptr; s = s->next_of_tunnel)
       moved = (s->is_left_alone(m) && detail::move_staged(m, *s)) || moved;
+    for (InletView const& inlet : inlets_) moved = detail::tend_stripes(m, inlet) || moved;
     return moved;
   }
 
  private:
   Staging* first_;
+  std::vector<InletView> const& inlets_;  ///< that are open
   std::uint64_t looked_ns_ = 0;
 };
 
@@ -56,7 +58,7 @@ void RunMonitors::add_relays(Post& to_device, Post& from_device) {
   for (PlacedTunnel const& t : layout_.placement.tunnels()) {
     if (t.bus.put_relays == nullptr && t.bus.get_relays == nullptr) continue;
     if (Staging* const first = layout_.prepared.staged_of(t).first; first != nullptr)
-      to_device.duties.emplace_back([stagings = StillStagings(first)]() mutable { return stagings.step(); });
+      to_device.duties.emplace_back([all = StillStagings(first, t.open.inlets)]() mutable { return all.step(); });
     for (Relays* const relays : {t.bus.put_relays, t.bus.get_relays}) {
       if (relays == nullptr) continue;
       Post& post = relays == t.bus.put_relays ? to_device : from_device;

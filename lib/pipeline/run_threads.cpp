@@ -24,6 +24,16 @@ unsigned RunThreads::count() const {
 void RunThreads::begin(bool traced) {
   traced_ = traced;
   for (std::size_t s = 0; s < layout_.prepared.stages.size(); ++s) reset_ends(s);
+  for (PlacedTunnel const& t : layout_.placement.tunnels()) reset_stripes(layout_.prepared.staged_of(t), t);
+}
+
+/// As reset_ends, of open inlets.
+void RunThreads::reset_stripes(StagedPuts const& staged, PlacedTunnel const& tunnel) {
+  for (std::size_t i = 0; i < staged.of_stripes.size(); ++i) {
+    InletView const& inlet = tunnel.open.inlets[i / detail::inlet_stripes];
+    staged.of_stripes[i]->reset(inlet);
+    staged.of_stripes[i]->owner().follow(&layout_.monitors_bell);
+  }
 }
 
 /// Before monitors and readers look at them.

@@ -31,6 +31,7 @@ class RunThreads {
   void run_body(std::size_t stage, unsigned thread);
   void await_kernels() const;
   void reset_ends(std::size_t stage);
+  void reset_stripes(StagedPuts const& staged, PlacedTunnel const& tunnel);
 
   Layout& layout_;
   RunState& state_;

@@ -138,6 +138,12 @@ bool do_workers_spill(Graph const& graph, TunnelBase const& base) {
 
 }  // namespace
 
+void give_stripes(Arena& arena, InletPort* port, std::uint32_t count) {
+  InletStripe* const stripes = arena.place<InletStripe>(count);
+  arena.image(port).stripes = stripes;
+  arena.image(port).stripe_count = count;
+}
+
 InletView open_inlet_view(Layout& layout, PlacedTunnel& tunnel, std::uint32_t index) {
   layout.placement.place_as_it_is(tunnel);
   if (tunnel.put.home != at_host) layout.placement.settle(tunnel);  // the view keeps the address of the items
@@ -155,6 +161,7 @@ InletView open_inlet_view(Layout& layout, PlacedTunnel& tunnel, std::uint32_t in
     v.throttled = &v.end->throttled;  // taken before the graph is known; stays 0 if no cycle throttles it
   }
   v.ports = layout.homes.words(tunnel.put.home).place<InletPort>();
+  if (tunnel.put.home == at_host) give_stripes(layout.homes.words(at_host), v.ports, detail::inlet_stripes);
   if (v.relays != nullptr) layout.homes.words(tunnel.put.home).image(v.ports).bell = &layout.monitors_bell;
   v.closed_executors = tunnel.open.closed;
   v.tunnel = tunnel.base->id();

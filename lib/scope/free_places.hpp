@@ -1,8 +1,9 @@
 // FreePlaces: which places of a kind of scopes are free. A bit says it for each, in words that have a cache line each.
-// A thread begins to look where it has found one before, so threads seldom meet at a word.
+// A thread begins to look where it has found one before, so threads that take seldom meet at a word. Places are given
+// back by other threads, to a second word: a thread that takes moves what is there to its own, many at once.
 //
-//   F1  A place is taken by the thread that clears its bit, and free again once give() has set it
-//   F2  give() releases, take() acquires: nothing of the place's last scope is seen by the next
+//   F1  A place is free while its bit is set in one of the two words. It is taken by the thread that clears it in
+//   `free` F2  give() releases, take() acquires: nothing of the place's last scope is seen by the next
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -18,21 +19,24 @@ class FreePlaces {
   /// All of `count` places are free; at least 1.
   explicit FreePlaces(std::size_t count);
 
-  /// Takes a place; none: all are taken.
+  /// Takes a place; none: all are taken, or another thread is moving the last ones.
   [[nodiscard]] std::optional<std::uint32_t> take() noexcept;
+  /// After take() gave `place`: what the same thread will probably take the time after next.
+  [[nodiscard]] std::uint32_t soon(std::uint32_t place) const noexcept;
   void give(std::uint32_t place) noexcept;
+  /// The calling thread will give the place before long.
+  void expect(std::uint32_t place) const noexcept;
 
  private:
   struct alignas(64) Line {
     std::atomic<std::uint64_t> free{0};
+    alignas(64) std::atomic<std::uint64_t> given{0};
   };
   [[nodiscard]] std::optional<std::uint32_t> take_of(std::size_t line) noexcept;
+  [[nodiscard]] std::uint32_t lowest(std::size_t line, std::uint64_t bits) const noexcept;
 
   unsigned line_bits_;  ///< place = line + (bit << line_bits_)
   std::unique_ptr<Line[]> lines_;
 };
-
-/// A small number of the calling thread's own; threads' numbers are far apart.
-[[nodiscard]] std::uint32_t number_of_this_thread() noexcept;
 
 }  // namespace hiway::detail

@@ -108,6 +108,18 @@ void Scopes::Places::cancel(std::uint32_t place) noexcept {
   cancelled.set(place);
 }
 
+std::uint32_t Scopes::Places::expect_next(std::uint32_t taken) const noexcept {
+  std::uint32_t const soon = free_places.soon(taken);
+  __builtin_prefetch(&counts[soon], 1);
+  __builtin_prefetch(&places[soon], 1);
+  return soon;
+}
+void Scopes::Places::expect_end(std::uint32_t place) const noexcept {
+  __builtin_prefetch(&counts[place], 1);
+  __builtin_prefetch(&places[place], 1);
+  free_places.expect(place);
+}
+
 void Scopes::Places::free(std::uint32_t place) noexcept {
   StageThread const m;
   if (m.load(counts[place].cancelled, Order::relaxed) == 0) return free_places.give(place);

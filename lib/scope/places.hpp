@@ -53,7 +53,7 @@ class ScopeKeeper {
   ~ScopeKeeper() = default;
 };
 
-struct ScopePlace {
+struct alignas(64) ScopePlace {
   std::atomic<ScopeKeeper*> keeper{nullptr};  ///< null: no scope is there
   std::atomic<bool> failed{false};
   std::exception_ptr error;  ///< of a scope that has failed; guarded by `failing`
@@ -87,6 +87,13 @@ struct Scopes::Places {
   void end(std::uint32_t place) noexcept;
   /// Stages drop what waits of the scope. The caller knows that the place is still the scope's.
   void cancel(std::uint32_t place) noexcept;
+  // The words of a place were written last by another thread, on another CPU. These have them brought before they are
+  // needed, which waits for nothing.
+  /// Of the place that the calling thread will probably take the time after next, which is returned. It has `taken`
+  /// one.
+  std::uint32_t expect_next(std::uint32_t taken) const noexcept;
+  /// Of a scope that the calling thread will probably end before long.
+  void expect_end(std::uint32_t place) const noexcept;
   /// Of a scope that has ended, or a place without one.
   void free(std::uint32_t place) noexcept;
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "lib/scope/free_places.hpp"
+#include "hiway/machine/stage_thread.hpp"
 
 namespace hiway {
 

@@ -1,13 +1,14 @@
 // ServiceDesk. Its requests are scopes without handles (lib/scope/places.hpp). A word for each place says which request
 // is there, and how it is; the others stand in places.hpp:
 //
-//   word (low bits)   becomes             by
-//   none              waiting             the request's submitter, which has the place
-//   waiting           ending, none        the end of its scope, which settles it in between
-//   waiting           expiring, expired   its deadline, which settles it in between
-//   expired           none                the end of its scope, which frees the place
+//   word (low bits)    becomes             by
+//   none               waiting             the request's submitter, which has the place
+//   waiting            replied             its first reply, which is then written
+//   waiting, replied   ending, none        the end of its scope, which settles it in between
+//   waiting, replied   expiring, expired   its deadline, which settles it in between
+//   expired            none                the end of its scope, which frees the place
 //
-//   D1  A request is settled by the thread that takes its word from `waiting`, once
+//   D1  A request is settled by the thread that takes its word from `waiting` or `replied`, once
 //   D2  What is at the place is the settling thread's until leave(). The end of a scope awaits `expired`, so the place
 //   is
 //       not taken again before
@@ -40,12 +41,15 @@ using namespace std::chrono_literals;
 
 constexpr std::uint64_t none = 0;
 constexpr std::uint64_t waiting = 1;
-constexpr std::uint64_t expiring = 2;
-constexpr std::uint64_t expired = 3;
-constexpr std::uint64_t ending = 4;
+constexpr std::uint64_t replied = 2;
+constexpr std::uint64_t expiring = 3;
+constexpr std::uint64_t expired = 4;
+constexpr std::uint64_t ending = 5;
 constexpr std::uint64_t state_mask = 7;
 constexpr std::uint64_t next_request = 8;
 
+constexpr std::uint64_t state_of(std::uint64_t word) { return word & state_mask; }
+constexpr bool is_unsettled(std::uint64_t word) { return state_of(word) == waiting || state_of(word) == replied; }
 constexpr std::uint64_t with_state(std::uint64_t word, std::uint64_t state) { return (word & ~state_mask) | state; }
 
 /// How long a callback's put may wait.
@@ -79,14 +83,9 @@ struct detail::ServiceDesk::Core final : ScopeKeeper, Expiry {
       : desk(owner),
         places(ScopesAccess::places(scopes_of(requests, replies))),
         inlet(PipelineAccess::open_inlet(pipe, requests)),
-        records(std::make_unique<Record[]>(places.most_open)),
         deadlines(*this, places.most_open) {}
 
-  struct alignas(64) Record {
-    std::atomic<std::uint64_t> word{0};
-    std::atomic<bool> has_reply{false};
-  };
-
+  [[nodiscard]] std::atomic<std::uint64_t>& word(std::uint32_t place) const noexcept { return desk.word(place); }
   [[nodiscard]] std::uint32_t run() const { return StageThread{}.load(places.host.run, Order::acquire); }
   [[nodiscard]] bool is_stopped() const { return stopped_run.load(std::memory_order_seq_cst) == run(); }
 
@@ -95,13 +94,13 @@ struct detail::ServiceDesk::Core final : ScopeKeeper, Expiry {
   void expire(PlacedRequest request) noexcept override;
   void ended(std::uint32_t place, std::exception_ptr const& error) noexcept override;
   [[nodiscard]] bool is_waiting(PlacedRequest request) const noexcept override {
-    return records[request.place].word.load(std::memory_order_relaxed) == request.word;
+    std::uint64_t const seen = word(request.place).load(std::memory_order_relaxed);
+    return is_unsettled(seen) && with_state(seen, waiting) == request.word;
   }
 
   ServiceDesk& desk;
   Scopes::Places& places;
   InletView const inlet;
-  std::unique_ptr<Record[]> records;
   ServiceCounts counts;
   std::atomic<std::uint64_t> stopped_run{~std::uint64_t{0}};
   std::mutex stopping;
@@ -120,9 +119,9 @@ void detail::ServiceDesk::Core::settle(std::uint32_t place, std::exception_ptr c
 }
 
 void detail::ServiceDesk::leave(std::uint32_t place) noexcept {
-  std::atomic<std::uint64_t>& word = core_->records[place].word;
+  std::atomic<std::uint64_t>& word = this->word(place);
   std::uint64_t const now = word.load(std::memory_order_relaxed);
-  if ((now & state_mask) == expiring) {
+  if (state_of(now) == expiring) {
     word.store(with_state(now, expired), std::memory_order_release);  // D2
   } else {
     word.store(with_state(now, none), std::memory_order_release);  // D4
@@ -131,26 +130,30 @@ void detail::ServiceDesk::leave(std::uint32_t place) noexcept {
 }
 
 void detail::ServiceDesk::Core::expire(PlacedRequest request) noexcept {
+  std::atomic<std::uint64_t>& word = this->word(request.place);
   std::uint64_t seen = request.word;
-  if (!records[request.place].word.compare_exchange_strong(seen, with_state(seen, expiring))) return;  // D1
-  counts.add(Count::expired);                                                                          // D4
+  while (!word.compare_exchange_strong(seen, with_state(seen, expiring))) {  // D1
+    if (!is_unsettled(seen) || with_state(seen, waiting) != request.word) return;
+  }
+  counts.add(Count::expired);  // D4
   settle(request.place, deadline_exceeded());
 }
 
 void detail::ServiceDesk::Core::ended(std::uint32_t place, std::exception_ptr const& error) noexcept {
-  Record& record = records[place];
-  std::uint64_t seen = record.word.load(std::memory_order_relaxed);
-  if ((seen & state_mask) == waiting && record.word.compare_exchange_strong(seen, with_state(seen, ending))) {  // D1
-    bool const has_reply = record.has_reply.load(std::memory_order_relaxed);
+  std::atomic<std::uint64_t>& word = this->word(place);
+  std::uint64_t seen = word.load(std::memory_order_relaxed);
+  while (is_unsettled(seen)) {
+    if (!word.compare_exchange_strong(seen, with_state(seen, ending))) continue;  // D1
+    bool const has_reply = state_of(seen) == replied;
     counts.add(!error && has_reply ? Count::answered : Count::failed);  // D4
     if (error || has_reply) return settle(place, error);
     return settle(place, std::make_exception_ptr(NoReply("service: the request's tasks have ended without a reply")));
   }
-  for (unsigned misses = 0; (seen & state_mask) == expiring; ++misses) {  // D2
+  for (unsigned misses = 0; state_of(seen) == expiring; ++misses) {  // D2
     relax_thread(misses);
-    seen = record.word.load(std::memory_order_acquire);
+    seen = word.load(std::memory_order_acquire);
   }
-  record.word.store(with_state(seen, none), std::memory_order_relaxed);
+  word.store(with_state(seen, none), std::memory_order_relaxed);
   places.free(place);
 }
 
@@ -187,12 +190,14 @@ std::optional<std::uint32_t> detail::ServiceDesk::admit(Deadline const& deadline
       error = deadline_exceeded();
       refused = Count::too_late;
     } else if (auto const place = core.places.take()) {
+      __builtin_prefetch(&core.word(core.places.expect_next(*place)), 1);
       return place;
     } else if (!core.places.live.load(std::memory_order_acquire)) {
       error = core.places.refusal();
     } else if (in_callback) {
       error = full();
     } else {
+      pause_thread(64);  // some 2 us: a look at all places takes their lines from the threads that give them back
       time.relax(misses);
       continue;
     }
@@ -203,10 +208,8 @@ std::optional<std::uint32_t> detail::ServiceDesk::admit(Deadline const& deadline
 
 std::optional<std::uint64_t> detail::ServiceDesk::open(std::uint32_t place, Deadline const& deadline) {
   Core& core = *core_;
-  Core::Record& record = core.records[place];
-  record.has_reply.store(false, std::memory_order_relaxed);
-  std::uint64_t const word = with_state(record.word.load(std::memory_order_relaxed) + next_request, waiting);
-  record.word.store(word, std::memory_order_seq_cst);  // D3
+  std::uint64_t const word = with_state(core.word(place).load(std::memory_order_relaxed) + next_request, waiting);
+  core.word(place).store(word, std::memory_order_seq_cst);  // D3
   std::uint64_t const value = value_from_outside(core.inlet.end->scope_road);
   bool const is_live = core.places.open(place, core, value);
   std::exception_ptr error;
@@ -235,13 +238,16 @@ void detail::ServiceDesk::sent(std::uint32_t place, Put result) noexcept {
     case Put::closed: return core.places.abandon(place, stopped());
     case Put::full:
       if (in_callback) return core.places.abandon(place, full());
-      core.expire({place, with_state(core.records[place].word.load(std::memory_order_relaxed), waiting)});
+      core.expire({place, with_state(core.word(place).load(std::memory_order_relaxed), waiting)});
       return core.places.abandon(place, nullptr);
   }
 }
 
 bool detail::ServiceDesk::claims_reply(std::uint32_t place) noexcept {
-  return !core_->records[place].has_reply.exchange(true, std::memory_order_relaxed);
+  core_->places.expect_end(place);
+  std::uint64_t seen = word(place).load(std::memory_order_relaxed);
+  return state_of(seen) == waiting &&
+         word(place).compare_exchange_strong(seen, with_state(seen, replied), std::memory_order_relaxed);
 }
 
 // ---- all of them
@@ -252,8 +258,8 @@ void detail::ServiceDesk::stop() {
   std::scoped_lock const lock(core.stopping);
   if (!core.places.live.load(std::memory_order_acquire) || core.is_stopped()) return;
   core.stopped_run.store(core.run(), std::memory_order_seq_cst);
-  for (std::size_t i = 0; i < core.places.most_open; ++i) {
-    for (unsigned misses = 0; (core.records[i].word.load(std::memory_order_seq_cst) & state_mask) != none; ++misses)
+  for (std::uint32_t i = 0; i < core.places.most_open; ++i) {
+    for (unsigned misses = 0; state_of(core.word(i).load(std::memory_order_seq_cst)) != none; ++misses)
       relax_thread(misses);  // D3
   }
   std::uint64_t const settled =

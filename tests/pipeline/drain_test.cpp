@@ -69,7 +69,7 @@ TEST(Drain, FinishesWhatIsThereAndRefusesTheRest) {
 /// Each item is worked on, or its put was refused, and the run ends well.
 TEST(Drain, WhileClientsPutInAllWays) {
   HIWAY_NEEDS_DEVICE();
-  for (std::size_t const capacity : {2, 64}) {
+  for (std::size_t const capacity : {2, 64, 1024}) {
     Sums run(capacity);
     for (int round = 0; round < 30; ++round) {
       run.sum = 0;

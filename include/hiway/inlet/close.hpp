@@ -17,26 +17,62 @@ HIWAY_DEVICE inline void count_closed(Machine m, InletView const& v) {
   m.fetch_add(*v.closed_executors, 1u, Order::acq_rel);
 }
 
+/// Sets the bit of lane or thread `thread`; true for the first call.
+template <class Machine>
+HIWAY_DEVICE inline bool set_closed(Machine m, InletPort& port, unsigned thread) {
+  std::uint32_t const bit = 1u << (thread % 32);
+  return (m.fetch_or(port.closed_lanes[thread / 32], bit, Order::acq_rel) & bit) == 0;
+}
 /// Sets the calling lane's or thread's bit, and counts it.
 HIWAY_NO_SPACE_CHECK template <class Machine>
 HIWAY_DEVICE inline void close_end(Machine m, InletView const& v, InletPort& port) {
-  unsigned const thread = v.open ? 0 : m.thread_in_block();
-  std::uint32_t const bit = 1u << (thread % 32);
-  if ((m.fetch_or(port.closed_lanes[thread / 32], bit, Order::acq_rel) & bit) != 0) return;
+  if (!set_closed(m, port, v.open ? 0 : m.thread_in_block())) return;
   std::uint32_t const lanes = v.open ? 1 : m.block_threads();
   if (m.fetch_add(port.closed_count, 1u, Order::acq_rel) + 1 == lanes) count_closed(m, v);
 }
 
-/// An admitted put has its ticket, or has given up.
+/// Counts a stripe if nothing more will come of it (O1). The last one closes the inlet.
 template <class Machine>
-void leave_inlet(Machine m, InletView const& v, InletPort& port) {
-  std::uint32_t const before = m.fetch_add(port.offers, 0u - one_put, Order::acq_rel);  // O2
-  if (before / one_put == 1 && (before & inlet_closed) != 0) close_end(m, v, port);     // O1
+void count_stripe(Machine m, InletView const& v, InletStripe& stripe) {
+  std::uint32_t seen = m.load(stripe.puts, Order::acquire);  // O2
+  if (stripe.staging != nullptr && may_be_counted(seen) && !stripe.staging->is_empty(m)) return;
+  while (may_be_counted(seen)) {
+    if (!m.compare_exchange(stripe.puts, seen, seen | stripe_counted, Order::relaxed)) continue;
+    InletPort& port = *v.ports;
+    if (m.fetch_add(port.closed_count, 1u, Order::acq_rel) + 1 != port.stripe_count) return;
+    if (set_closed(m, port, 0)) count_closed(m, v);
+    return;
+  }
+}
+/// An admitted put has its ticket or has staged its item, or has given up. `put`: as it was added.
+template <class Machine>
+void leave_stripe(Machine m, InletView const& v, InletStripe& stripe, std::uint32_t put) {
+  std::uint32_t const before = m.fetch_add(stripe.puts, 0u - put, Order::acq_rel);  // O2
+  if ((before & inlet_closed) != 0) count_stripe(m, v, stripe);                     // O1
+}
+/// An admitted put. *Lifetime*: that of the put.
+template <class Machine>
+struct UnderWay {
+  Machine m;
+  InletView const& v;
+  InletStripe& stripe;
+  std::uint32_t put;  ///< as it was added
+  ~UnderWay() { leave_stripe(m, v, stripe, put); }
+};
+
+/// Admits no more (O1).
+template <class Machine>
+void close_stripes(Machine m, InletView const& v, std::uint32_t bits) {
+  InletPort& port = *v.ports;
+  for (std::uint32_t i = 0; i < port.stripe_count; ++i) {
+    m.fetch_or(port.stripes[i].puts, bits, Order::acq_rel);  // O2
+    count_stripe(m, v, port.stripes[i]);
+  }
 }
 /// Closes an open inlet of CPU threads from outside. Later puts throw Drained. *Threads*: any.
 template <class Machine>
 void drain_inlet(Machine m, InletView const& v) {
-  if (close_to_puts(m, *v.ports, inlet_closed | inlet_drained)) close_end(m, v, *v.ports);
+  close_stripes(m, v, inlet_closed | inlet_drained);
 }
 
 HIWAY_NO_SPACE_CHECK template <class Machine>
@@ -49,9 +85,10 @@ HIWAY_DEVICE inline void close_branch(Machine m, InletView const& v) {
     }
   }
   if constexpr (RoleOf<Machine>::offers_items) {
-    if (!close_to_puts(m, port, inlet_closed)) return;
+    close_stripes(m, v, inlet_closed);
+  } else {
+    close_end(m, v, port);
   }
-  close_end(m, v, port);
 }
 template <class Machine>
 HIWAY_DEVICE inline void close(Machine m, InletView const& v) {

@@ -25,20 +25,25 @@ enum class Put : std::uint8_t {
 
 namespace detail {
 
+/// One try where nothing is staged.
+template <class Machine, class Write>
+Staged try_past(Machine m, InletView const& v, InletStripe& stripe, Write&& write, Credits credits) {
+  if (std::uint32_t const refused = ask_to_put(m, stripe); refused != 0) return {.refused = refused};
+  UnderWay<Machine> const under_way{m, v, stripe, one_put};
+  return {.done = try_put_at(m, v, together(m, v), true, write, credits)};
+}
+
 /// One try. *Throws* Unwind.
 template <class Machine, class Write>
 Put offer_once(Machine m, InletView const& all, Write&& write, Credits credits) {
   InletView const& v = roomiest(m, all);
   leave_if_aborted(m, *v.control, v.tunnel);
   if (m.load(v.end->closed, Order::relaxed) != 0) return Put::closed;
-  if (std::uint32_t const refused = ask_to_put(m, *v.ports); refused != 0)
-    return (refused & inlet_closed) != 0 ? Put::closed : Put::full;
-  struct UnderWay {
-    Machine m;
-    InletView const& v;
-    ~UnderWay() { leave_inlet(m, v, *v.ports); }
-  } const under_way{m, v};
-  return try_put_at(m, v, together(m, v), true, write, credits) ? Put::done : Put::full;
+  InletStripe& stripe = stripe_of(m, *v.ports);
+  Staged const put =
+      stripe.staging != nullptr ? try_stage(m, v, stripe, write) : try_past(m, v, stripe, write, credits);
+  if (put.done) return Put::done;
+  return (put.refused & inlet_closed) != 0 ? Put::closed : Put::full;
 }
 
 template <class Machine, class Write>

@@ -16,6 +16,7 @@
 #include "hiway/inlet/no_room.hpp"
 #include "hiway/inlet/notice.hpp"
 #include "hiway/inlet/staging.hpp"
+#include "hiway/inlet/stripe.hpp"
 #include "hiway/inlet/view.hpp"
 #include "hiway/item.hpp"
 #include "hiway/machine/stage_thread.hpp"
@@ -73,10 +74,27 @@ HIWAY_DEVICE inline bool try_put_inside(Machine m, InletView const& all, std::ui
                                         Credits credits) {
   return try_put_at(m, roomiest(m, all), group, need, write, credits);
 }
+/// One try of the user's at an open inlet of CPU threads; false also while the pipeline is paused.
+template <class Machine, class Write>
+bool try_from_outside(Machine m, InletView const& v, std::uint32_t group, Write&& write) {
+  leave_if_aborted(m, *v.control, v.tunnel);
+  InletStripe& stripe = stripe_of(m, *v.ports);
+  if (m.load(stripe.puts, Order::relaxed) % staging_held == inlet_paused) return false;
+  if (stripe.staging != nullptr) {
+    Staged const tried = try_stage(m, v, stripe, write);
+    refuse_if_closed(m, v, tried.refused);
+    return tried.done;
+  }
+  FromOutside<Machine> const under_way(m, v);
+  return try_put_inside(m, v, group, true, write, Credits::doubtful);
+}
 /// One try of the user's.
 template <class Machine, class Write>
 HIWAY_DEVICE inline bool try_put(Machine m, InletView const& all, std::uint32_t group, bool need, Write&& write) {
-  return try_from_outside(m, all, [&] { return try_put_inside(m, all, group, need, write, Credits::doubtful); });
+  if constexpr (RoleOf<Machine>::offers_items) {
+    if (all.open) return try_from_outside(m, all, group, write);
+  }
+  return try_put_inside(m, all, group, need, write, Credits::doubtful);
 }
 
 /// A CPU thread's step of the relays that tell it of room; true if it has heard of some.
@@ -179,9 +197,25 @@ HIWAY_DEVICE inline void put_unstaged(Machine m, InletView const& v, Write&& wri
   note_room(m, v, misses);
 }
 
-/// The same where most puts are staged, and this is not to be compiled into each call.
+/// The same from outside, into the staging of a stripe.
 template <class Machine, class Write>
-[[gnu::noinline]] void put_unstaged_apart(Machine m, InletView const& v, Write&& write) {
+void put_staged_from_outside(Machine m, InletView const& v, InletStripe& stripe, Write&& write) {
+  for (unsigned misses = 0;; ++misses) {
+    leave_if_aborted(m, *v.control, v.tunnel);
+    Staged const tried = try_stage(m, v, stripe, write);
+    if (tried.done) return;
+    refuse_if_closed(m, v, tried.refused);
+    tried.refused != 0 ? m.relax(misses) : (void)wait_for_room(m, v, misses);
+  }
+}
+/// A put where most are staged by a stage's thread, and this is not to be compiled into each call.
+template <class Machine, class Write>
+[[gnu::noinline]] void put_apart(Machine m, InletView const& v, Write&& write) {
+  if (v.open) {
+    leave_if_aborted(m, *v.control, v.tunnel);
+    InletStripe& stripe = stripe_of(m, *v.ports);
+    if (stripe.staging != nullptr) return put_staged_from_outside(m, v, stripe, write);
+  }
   FromOutside<Machine> const under_way(m, v);
   put_unstaged(m, v, write);
 }
@@ -191,8 +225,7 @@ HIWAY_NO_SPACE_CHECK template <class Machine, class Write>
 HIWAY_PART_OF_CALLER HIWAY_DEVICE inline void put(Machine m, InletView const& v, Write&& write) {
   if constexpr (RoleOf<Machine>::stages_puts) {
     Staging* const staging = staging_of(m, v);
-    staging != nullptr ? put_staged(m, v, *staging, write)
-                       : put_unstaged_apart(m, v, with_own_item(std::as_const(write)));
+    staging != nullptr ? put_staged(m, v, *staging, write) : put_apart(m, v, with_own_item(std::as_const(write)));
   } else {
     put_unstaged(m, v, write);
   }

@@ -48,6 +48,7 @@
 #include <vector>
 
 #include "hiway/fault.hpp"
+#include "hiway/inlet/admission.hpp"
 #include "hiway/inlet/lateness.hpp"
 #include "hiway/inlet/notice.hpp"
 #include "hiway/inlet/staging_owner.hpp"
@@ -315,6 +316,15 @@ HIWAY_DEVICE inline Staging* staging_of([[maybe_unused]] Machine m, [[maybe_unus
   return nullptr;
 }
 
+/// Where the calling thread's puts may be staged: at its own end, or at an open inlet, beside others'; or null.
+HIWAY_NO_SPACE_CHECK template <class Machine>
+HIWAY_DEVICE inline Staging* staging_before([[maybe_unused]] Machine m, [[maybe_unused]] InletView const& v) {
+  if constexpr (RoleOf<Machine>::offers_items) {
+    if (v.open) return stripe_of(m, *v.ports).staging;
+  }
+  return staging_of(m, v);
+}
+
 /// Copies items from a staging into slots of its tunnel.
 struct CopyStaged {
   InletView const& v;
@@ -367,11 +377,11 @@ template <class Machine>
 void empty_all_of_thread(Machine m, Staging* first) {
   for (Staging* s = first; s != nullptr; s = s->next_of_thread) empty_staging(m, *s);
 }
-/// A put past the staging of the calling thread's end, one try: nothing is staged any more (P3).
+/// A put past the calling thread's staging, one try: nothing is staged any more (P3).
 HIWAY_NO_SPACE_CHECK template <class Machine>
 HIWAY_DEVICE inline bool is_past_staging(Machine m, [[maybe_unused]] InletView const& v) {
   if constexpr (RoleOf<Machine>::stages_puts) {
-    if (Staging* const staging = staging_of(m, v); staging != nullptr) {
+    if (Staging* const staging = staging_before(m, v); staging != nullptr) {
       (void)move_or_spill_staged(m, *staging);
       return staging->is_empty(m);
     }
@@ -382,7 +392,7 @@ HIWAY_DEVICE inline bool is_past_staging(Machine m, [[maybe_unused]] InletView c
 HIWAY_NO_SPACE_CHECK template <class Machine>
 HIWAY_DEVICE inline void put_past_staging(Machine m, [[maybe_unused]] InletView const& v) {
   if constexpr (RoleOf<Machine>::stages_puts) {
-    if (Staging* const staging = staging_of(m, v); staging != nullptr) empty_staging(m, *staging);
+    if (Staging* const staging = staging_before(m, v); staging != nullptr) empty_staging(m, *staging);
   }
 }
 

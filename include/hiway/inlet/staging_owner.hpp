@@ -17,11 +17,15 @@ class StagingOwner {
     thread_.bits = nullptr;
     look_ = stop_ = crosses ? 1 : never;
   }
-  /// From here on the calling thread's puts are staged. `traced`: its trace is told of each.
-  void begin(Bell const* bell, bool traced) {
+  /// Puts are followed from the first on, by whichever thread puts. `traced`: its trace is told of each.
+  void follow(Bell const* bell, bool traced = false) {
     bell_ = bell;
     traced_ = traced;
     follow_from(0);
+  }
+  /// From here on the calling thread's puts are staged.
+  void begin(Bell const* bell, bool traced) {
+    follow(bell, traced);
     StageThread{}.store(thread_, static_cast<ThreadContext const*>(&this_thread_context()), Order::relaxed);
   }
   /// No more: the inlet is closed, or the thread has ended. *Threads*: any.

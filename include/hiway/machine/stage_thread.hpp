@@ -2,6 +2,8 @@
 // what a machine does there besides moving items. It is no property of a processor: the library's own threads and a
 // GPU's lanes have none of it, so code for it is left out there.
 #pragma once
+#include <cstdint>
+
 #include "hiway/machine/thread_machine.hpp"
 
 namespace hiway {
@@ -30,7 +32,14 @@ struct NoRole {
   static constexpr bool offers_items = false;
 };
 
+namespace detail {
+/// Of the calling thread's own. Numbers of threads that begin one after another differ in their last bits.
+[[nodiscard]] std::uint32_t number_of_this_thread() noexcept;
+}  // namespace detail
+
 struct StageThread : ThreadMachine {
+  [[nodiscard]] std::uint32_t thread_number() const { return detail::number_of_this_thread(); }
+
   struct Role {
     static constexpr bool helps_monitors = true;
     static constexpr bool has_branches = true;

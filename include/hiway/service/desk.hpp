@@ -1,5 +1,6 @@
 // ServiceDesk: what of a service does not depend on the types of requests and replies. ReplyDesk adds the replies.
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -66,6 +67,8 @@ class ServiceDesk {
 
  private:
   struct Core;
+  /// Which request is at the place, and how it is.
+  [[nodiscard]] virtual std::atomic<std::uint64_t>& word(std::uint32_t place) noexcept = 0;
   /// Moves out what is at the place, leaves it, and gives the receiver the reply or the error.
   virtual void settle(std::uint32_t place, std::exception_ptr const& error) noexcept = 0;
 
@@ -120,10 +123,13 @@ class ReplyDesk final : public ServiceDesk {
   }
 
  private:
-  struct Slot {
+  /// One cache line, if the reply is small.
+  struct alignas(64) Slot {
+    std::atomic<std::uint64_t> word{0};
     Receiver<Reply> receiver;
     ItemRoom<Reply> reply;
   };
+  [[nodiscard]] std::atomic<std::uint64_t>& word(std::uint32_t place) noexcept override { return slots_[place].word; }
   void settle(std::uint32_t place, std::exception_ptr const& error) noexcept override {
     Slot& slot = slots_[place];
     Receiver<Reply> receiver = std::move(slot.receiver);

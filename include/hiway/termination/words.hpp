@@ -47,15 +47,23 @@ struct alignas(64) OutletPort {
   StagedEnd* staged = nullptr;     ///< a CPU thread's of a stage (outlet/staged.hpp)
 };
 
+/// A part of a CPU threads' inlet, through which some of its threads offer, or put from outside (inlet/admission.hpp).
+struct alignas(64) InletStripe {
+  Word<std::uint32_t> puts{0};  ///< those under way, and bits
+  Staging* staging = nullptr;   ///< where puts of single items go first (inlet/stripe.hpp); or null
+  std::uint64_t moved_ns = 0;   ///< when a put moved items from there; guarded by staging_held
+};
+
 /// One writer's state of a tunnel, one per thread or block.
 struct alignas(64) InletPort {
   Word<std::uint32_t> closed_lanes[32] = {};  ///< a bit for each lane that has closed, one word a warp
   Word<std::uint32_t> closed_count{0};        ///< lanes that have closed
   Word<std::uint32_t> branch{0};              ///< CPU threads: the branch chosen last (branches.hpp)
-  Word<std::uint32_t> offers{0};              ///< CPU threads: offers and puts from outside (inlet/admission.hpp)
   ThreadTrace* trace = nullptr;               ///< CPU threads of stages
   Bell* bell = nullptr;                       ///< at the host: of the one stage that reads there, or of the monitors
   Staging* staging = nullptr;                 ///< CPU threads of stages: where puts of single items go first
+  InletStripe* stripes = nullptr;             ///< CPU threads: one, of an open inlet several
+  std::uint32_t stripe_count = 0;
 };
 
 /// One stage's state at its home.
