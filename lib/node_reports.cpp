@@ -27,7 +27,8 @@ void members(auto& pass, Is<TunnelReport> auto& r) {
 }
 
 void members(auto& pass, Is<StageReport> auto& r) {
-  pass(r.name, r.gpu, r.executors, r.launches, r.items, r.seconds, r.busy, r.items_of, r.room_in);
+  pass(r.name, r.gpu, r.executors, r.launches, r.items, r.failed_tasks, r.first_failure, r.seconds, r.busy, r.items_of,
+       r.room_in);
 }
 
 void members(auto& pass, Is<LatencyReport> auto& r) {

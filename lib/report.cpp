@@ -26,6 +26,18 @@ std::string percent(double fraction) {
 
 std::uint64_t bytes(TunnelReport const& t) { return t.items * t.item_bytes; }
 
+/// A line for each stage with tasks that have failed.
+std::string failures_text(RunReport const& r) {
+  std::string all;
+  for (StageReport const& s : r.stages) {
+    if (s.failed_tasks == 0) continue;
+    all += s.name + ": failed tasks " + std::to_string(s.failed_tasks);
+    if (!s.first_failure.empty()) all += ", the first: " + s.first_failure;
+    all += "\n";
+  }
+  return all;
+}
+
 /// Prints columns as wide as their longest text, the first aligned left, the others right.
 class Table {
  public:
@@ -64,7 +76,8 @@ std::string to_json(RunReport const& r) {
   auto const stage = [&](StageReport const& s) {
     return "{\"name\":" + json_text(s.name) + ",\"gpu\":" + (s.gpu ? "true" : "false") +
            ",\"executors\":" + std::to_string(s.executors) + ",\"launches\":" + std::to_string(s.launches) +
-           ",\"items\":" + std::to_string(s.items) + ",\"seconds\":" + json_number(s.seconds) +
+           ",\"items\":" + std::to_string(s.items) + ",\"failed_tasks\":" + std::to_string(s.failed_tasks) +
+           ",\"first_failure\":" + json_text(s.first_failure) + ",\"seconds\":" + json_number(s.seconds) +
            ",\"busy\":" + json_number(s.busy) + ",\"from\":" + waits(s, s.items_of) +
            ",\"into\":" + waits(s, s.room_in) + "}";
   };
@@ -124,7 +137,8 @@ std::string to_text(RunReport const& r) {
   for (LatencyReport const& l : r.latencies)
     latencies.add({l.path, std::to_string(l.samples), json_number(l.least_us), json_number(l.median_us),
                    json_number(l.p99_us), json_number(l.most_us)});
-  return head.str() + "\n" + stages.text() + tunnels.text() + (r.latencies.empty() ? "" : latencies.text());
+  return head.str() + "\n" + stages.text() + failures_text(r) + tunnels.text() +
+         (r.latencies.empty() ? "" : latencies.text());
 }
 
 }  // namespace hiway

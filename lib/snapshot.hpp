@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "hiway/config.hpp"
+#include "hiway/failed_tasks.hpp"
 
 namespace hiway {
 
@@ -42,6 +43,8 @@ struct StageSnapshot {
   std::vector<From> from;
   std::vector<std::uint64_t> got;  ///< by each executor, from all tunnels together
   std::vector<Into> into;
+  std::uint64_t failed_tasks = 0;
+  FirstFailure first_failure{};  ///< its message is empty while it is not known
 };
 
 /// A tunnel's ring, or its two rings across the bus.

@@ -189,6 +189,7 @@ std::string stage_table(RunReport const& stats) {
   std::vector<std::vector<std::string>> rows;
   for (StageReport const& s : stats.stages)
     rows.push_back({s.name, s.gpu ? "GPU" : "CPU", count_text(s.executors), count_text(s.items),
+                    count_text(s.failed_tasks) + (s.first_failure.empty() ? "" : ": " + s.first_failure),
                     time_text(s.seconds * 1e6 / static_cast<double>(std::max<std::uint64_t>(1, s.executors))),
                     percent_text(s.busy), waits_text(s, s.items_of), waits_text(s, s.room_in)});
   return table("stages",
@@ -196,6 +197,7 @@ std::string stage_table(RunReport const& stats) {
                 {"on", "text"},
                 {"threads or blocks"},
                 {"tasks ended"},
+                {"failed", "text"},
                 {"life of each"},
                 {"busy, of its life"},
                 {"waits for items of", "text"},

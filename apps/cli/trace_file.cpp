@@ -111,6 +111,10 @@ StageReport read_stage(Reader const& read, Json const& json, std::string const& 
   stage.executors = read.count<unsigned>(json, at, "executors");
   if (json.contains("launches")) stage.launches = read.count<unsigned>(json, at, "launches");  // older traces lack it
   stage.items = read.count(json, at, "items");
+  if (json.contains("failed_tasks")) {  // older traces lack both
+    stage.failed_tasks = read.count(json, at, "failed_tasks");
+    stage.first_failure = read.text(json, at, "first_failure");
+  }
   stage.seconds = read.number(json, at, "seconds");
   stage.busy = read.fraction(json, at, "busy");
   stage.items_of = read_waits(read, json, at, "from", stage.seconds);

@@ -49,8 +49,10 @@ struct StageReport {
   unsigned executors = 0;  ///< threads or blocks
   /// GPU stage: how often its kernel was started. 1: it stayed on the device; more: it left and came back. Else 0.
   unsigned launches = 0;
-  std::uint64_t items = 0;  ///< tasks that it ended
-  double seconds = 0;       ///< CPU stage: sum of its threads' lives; GPU stage: the run's time, times its blocks
+  std::uint64_t items = 0;         ///< tasks that it ended
+  std::uint64_t failed_tasks = 0;  ///< calls of fail_task
+  std::string first_failure;       ///< the message of the first; cut off after 123 characters
+  double seconds = 0;  ///< CPU stage: sum of its threads' lives; GPU stage: the run's time, times its blocks
   /// CPU stage: fraction of `seconds` in which its threads did not wait. GPU stage in a traced run: fraction of blocks
   /// that got something between two samples. -1: not known.
   double busy = -1;

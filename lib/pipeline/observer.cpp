@@ -36,6 +36,7 @@ void Observer::begin() {
              .signals_seen = report_signals(),
              .times_asked = over_nodes_.times_asked()};
   table_ = {.every = milliseconds_of("HIWAY_WATCH")};
+  told_of_failed_task_.assign(layout_.prepared.stages.size(), false);
 }
 
 bool Observer::is_due(Time now) {
@@ -115,6 +116,18 @@ void Observer::show_table(Time now) {
   std::fputs(((isatty(STDERR_FILENO) != 0 ? "\x1b[H\x1b[J" : "") + table).c_str(), stderr);
 }
 
+// ---- tasks that have failed
+
+void Observer::log_failed_tasks(PipelineSnapshot const& seen) {
+  for (std::size_t s = 0; s < seen.stages.size(); ++s) {
+    FirstFailure const& first = seen.stages[s].first_failure;
+    if (first.without_scope == 0 || told_of_failed_task_[s]) continue;
+    told_of_failed_task_[s] = true;
+    over_nodes_.log_at_node_0(LogLevel::warning, "stage '" + seen.stages[s].name + "': a task has failed: " +
+                                                     first.message + " (later ones of the stage are only counted)");
+  }
+}
+
 // ---- growth
 
 bool Observer::growth_is_due(Time now) const {
@@ -157,6 +170,7 @@ void Observer::report_stalls(Time now) {
   if (!stall_is_due(now)) return;
   PipelineSnapshot const seen = snapshot();
   report_as_asked(seen);
+  log_failed_tasks(seen);
   if (now < stalls_.next_look) return;
   stalls_.next_look = now + std::max<std::chrono::nanoseconds>(stalls_.watch.stall_after() / 4, least_look_interval);
   if (stalls_.watch.look(now, progress(seen))) report_stall(seen);

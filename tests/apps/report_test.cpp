@@ -561,6 +561,8 @@ TEST(TraceFile, HasTheReportThatWasWrittenIntoIt) {
   RunReport run =
       run_of({cpu("feed", 0.25, {}, {{"a", 0.75}}, 2, 0.25), gpu("work", {"a"}, {})}, {ring("a", 0.5, 0.125)});
   run.end_detection_us = 12.5;
+  run.stages[1].failed_tasks = 6;
+  run.stages[1].first_failure = "no such key";
   run.tunnels[0].direction = "cpu_to_gpu";
   run.tunnels[0].movement = "dma";
   run.tunnels[0].why = "asked for";
