@@ -90,6 +90,36 @@ class TunnelMetrics {
   Metric most_{"tunnel_most_items", "gauge", "Largest occupancy that was sampled."};
 };
 
+class ScopesMetrics {
+ public:
+  void add(std::string const& scopes, ScopesReport const& s) {
+    opened_.add(scopes, std::to_string(s.opened));
+    for (auto const& [outcome, count] : {std::pair{"well", s.ended - s.failed - s.cancelled},
+                                         std::pair{"failed", s.failed}, std::pair{"cancelled", s.cancelled}})
+      ended_.add(scopes + ",outcome=\"" + outcome + "\"", std::to_string(count));
+    open_.add(scopes, std::to_string(s.open));
+    oldest_.add(scopes, prometheus_number(s.oldest_us / 1e6));
+    waits_.add(scopes, std::to_string(s.waits));
+    wait_seconds_.add(scopes, prometheus_number(s.wait_seconds));
+    if (s.ended == 0) return;
+    for (auto const& [quantile, us] :
+         {std::pair{"0.5", s.median_us}, std::pair{"0.99", s.p99_us}, std::pair{"1", s.slowest_us}})
+      seconds_.add(scopes + ",quantile=\"" + quantile + "\"", prometheus_number(us / 1e6));
+  }
+  [[nodiscard]] std::string text() const {
+    return text_of({&opened_, &ended_, &open_, &oldest_, &waits_, &wait_seconds_, &seconds_});
+  }
+
+ private:
+  Metric opened_{"scopes_opened_total", "counter", "Scopes that were opened."};
+  Metric ended_{"scopes_ended_total", "counter", "Scopes that have ended."};
+  Metric open_{"scopes_open", "gauge", "Scopes that are open."};
+  Metric oldest_{"scopes_oldest_seconds", "gauge", "How long the oldest open scope has been open."};
+  Metric waits_{"scopes_waits_total", "counter", "Openers that waited for a place."};
+  Metric wait_seconds_{"scopes_wait_seconds_total", "counter", "How long they waited, all together."};
+  Metric seconds_{"scopes_seconds", "summary", "How long scopes that have ended were open."};
+};
+
 /// All lines of a metric stand together, whichever report they are of.
 class PrometheusFile {
  public:
@@ -99,10 +129,11 @@ class PrometheusFile {
       end_.add(label.substr(0, label.find(',')), prometheus_number(r.end_detection_us / 1e6));
     for (StageReport const& s : r.stages) stages_.add(label + "stage=" + quoted_text(s.name), s);
     for (TunnelReport const& t : r.tunnels) tunnels_.add(label + "tunnel=" + quoted_text(t.name), t);
+    for (ScopesReport const& s : r.scopes) scopes_.add(label + "scopes=" + quoted_text(s.name), s);
     for (LatencyReport const& l : r.latencies) add(label + "path=" + quoted_text(l.path), l);
   }
   [[nodiscard]] std::string text() const {
-    return text_of({&seconds_, &end_}) + stages_.text() + tunnels_.text() + latency_.text();
+    return text_of({&seconds_, &end_}) + stages_.text() + tunnels_.text() + scopes_.text() + latency_.text();
   }
 
  private:
@@ -117,6 +148,7 @@ class PrometheusFile {
   Metric end_{"end_detection_seconds", "gauge", "From the last task of the last CPU stage to the announced end."};
   StageMetrics stages_;
   TunnelMetrics tunnels_;
+  ScopesMetrics scopes_;
   Metric latency_{"latency_seconds", "summary", "Of sampled items, from begin to end of the path."};
 };
 

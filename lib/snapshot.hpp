@@ -84,10 +84,23 @@ struct TunnelSnapshot : RingCounts, PoolCounts, EndCounts {
   std::string frames{};    ///< of a stencil tunnel: what a frame that was begun lacks
 };
 
+struct OpenScopeAge {
+  std::uint32_t place = 0;
+  std::chrono::nanoseconds age{0};
+};
+struct ScopesSnapshot {
+  std::string name;
+  std::uint64_t most_open = 0;
+  std::uint64_t open = 0;
+  std::uint64_t ended = 0;
+  std::vector<OpenScopeAge> oldest;  ///< some of those that are open, the longest first
+};
+
 struct PipelineSnapshot {
   std::vector<StageSnapshot> stages;
   std::vector<TunnelSnapshot> tunnels;
-  bool device_seen = true;  ///< false: words at the device's home are missing, not 0
+  std::vector<ScopesSnapshot> scopes;  ///< only for a stall report
+  bool device_seen = true;             ///< false: words at the device's home are missing, not 0
   bool aborting = false;
   bool asks_driver = false;  ///< some words can only be read through the CUDA driver
   /// How long a call of the library has been waiting for the CUDA driver.

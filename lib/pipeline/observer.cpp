@@ -8,6 +8,7 @@
 
 #include "hiway/log.hpp"
 #include "lib/report_signal.hpp"
+#include "lib/scope/places.hpp"
 #include "run_config.hpp"
 
 namespace hiway {
@@ -176,6 +177,16 @@ void Observer::report_stalls(Time now) {
   if (stalls_.watch.look(now, progress(seen))) report_stall(seen);
 }
 
+std::string Observer::describe(PipelineSnapshot seen, std::string_view occasion) const {
+  constexpr std::size_t most_named = 4;
+  for (auto const& scopes : layout_.scopes) {
+    Scopes::Places const& places = ScopesAccess::places(*scopes);
+    ScopesReport const report = places.report();
+    seen.scopes.push_back({report.name, report.most_open, report.open, report.ended, places.oldest(most_named)});
+  }
+  return describe_stall(seen, occasion);
+}
+
 // What comes of a signal to node 0 is in its log (RunOverNodes::answer). A signal to another node is for that one
 // alone, which says it itself: node 0 may be what it waits for.
 void Observer::report_as_asked(PipelineSnapshot const& seen) {
@@ -184,7 +195,7 @@ void Observer::report_as_asked(PipelineSnapshot const& seen) {
   bool const by_signal = std::exchange(stalls_.signals_seen, signals_now) != signals_now;
   bool const by_node_0 = std::exchange(stalls_.times_asked, times_asked) != times_asked;
   if (!by_signal && !by_node_0) return;
-  std::string const text = describe_stall(seen, asked_by_signal);
+  std::string const text = describe(seen, asked_by_signal);
   if (by_node_0 || layout_.over_nodes.node == 0) {
     over_nodes_.log_at_node_0(LogLevel::error, text);
   } else {
@@ -205,7 +216,7 @@ void Observer::report_stall(PipelineSnapshot const& seen) {
     over_nodes_.log_at_node_0(LogLevel::warning, hint);
     return note_stall(hint);
   }
-  std::string const text = describe_stall(seen, "no progress for " + std::to_string(still.count()) + " ms");
+  std::string const text = describe(seen, "no progress for " + std::to_string(still.count()) + " ms");
   over_nodes_.log_at_node_0(LogLevel::error, text);
   note_stall(text);
   if (layout_.config.on_stall == OnStall::abort) errors_.set(std::make_exception_ptr(Aborted(text)));

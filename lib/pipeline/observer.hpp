@@ -13,6 +13,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/stall_report.hpp"
@@ -86,6 +87,8 @@ class Observer {
   void report_as_asked(PipelineSnapshot const& seen);
   void report_stall(PipelineSnapshot const& seen);
   void note_stall(std::string const& text);
+  /// The stall report, with the scopes that are open.
+  [[nodiscard]] std::string describe(PipelineSnapshot seen, std::string_view occasion) const;
   void trace_event(std::string category, std::string name, std::string text);
 
   Layout& layout_;

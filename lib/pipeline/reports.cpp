@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hiway/output_file.hpp"
+#include "lib/scope/places.hpp"
 
 namespace hiway {
 namespace {
@@ -127,6 +128,7 @@ RunReport Reports::of(PipelineSnapshot const& seen, Time now) const {
   for (std::size_t s = 0; s < layout_.prepared.stages.size(); ++s)
     report.stages.push_back(stage_report(s, seen.stages[s], report.seconds));
   for (Latency const& latency : latencies_) report.latencies.push_back(latency.report());
+  for (auto const& scopes : layout_.scopes) report.scopes.push_back(ScopesAccess::places(*scopes).report());
   return report;
 }
 
@@ -202,6 +204,8 @@ TraceParts Reports::trace_parts(Time end, RunReport const& report, std::exceptio
     auto const& threads = layout_.prepared.places[s].threads;
     for (unsigned t = 0; t < threads.size(); ++t) parts.threads.push_back({s, t, &threads[t]->trace});
   }
+  for (auto const& scopes : layout_.scopes)
+    parts.scopes.push_back({scopes->name(), ScopesAccess::places(*scopes).times.records()});
   for (Home const home : layout_.homes.device_homes()) {
     for (std::size_t i = 0; i < 2; ++i) {
       auto const& line = layout_.homes.device(home).lines[i];

@@ -209,7 +209,7 @@ void PipelineRun::reset() {
   snapshots_.begin();
   observer_.begin();
   state_.end_news.begin_run();
-  for (auto const& scopes : layout_.scopes) ScopesAccess::begin_run(*scopes);
+  for (auto const& scopes : layout_.scopes) ScopesAccess::begin_run(*scopes, reports_.is_traced());
   // Open ends may be used from now on.
   ThreadMachine{}.store(layout_.homes.host().control->aborted, 0u, Order::release);
 }

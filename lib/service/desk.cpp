@@ -179,6 +179,7 @@ std::optional<std::uint32_t> detail::ServiceDesk::admit(Deadline const& deadline
   Core& core = *core_;
   core.counts.add(Count::submitted);
   TimeLeft time(deadline.left());
+  PlaceWait wait(core.places.times);
   for (unsigned misses = 0;; ++misses) {
     Count refused = Count::refused;
     if (core.is_stopped()) {
@@ -193,6 +194,7 @@ std::optional<std::uint32_t> detail::ServiceDesk::admit(Deadline const& deadline
     } else if (in_callback) {
       error = full();
     } else {
+      wait.miss();
       time.relax(misses);
       continue;
     }
