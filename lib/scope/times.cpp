@@ -135,9 +135,10 @@ ScopesReport ScopeTimes::report() const {
   r.failed = outcomes[static_cast<std::size_t>(ScopeOutcome::failed)];
   r.cancelled = outcomes[static_cast<std::size_t>(ScopeOutcome::cancelled)];
   r.ended = outcomes[static_cast<std::size_t>(ScopeOutcome::well)] + r.failed + r.cancelled;
-  r.median_us = us(TimeBuckets::quantile(times, 0.5));
-  r.p99_us = us(TimeBuckets::quantile(times, 0.99));
-  r.slowest_us = us(time_in(slowest));
+  std::uint64_t const most = time_in(slowest);  // a bucket reaches beyond it
+  r.median_us = us(std::min(most, TimeBuckets::quantile(times, 0.5)));
+  r.p99_us = us(std::min(most, TimeBuckets::quantile(times, 0.99)));
+  r.slowest_us = us(most);
   r.slowest_place = place_in(slowest);
   r.wait_seconds = static_cast<double>(wait_ns) / 1e9;
   return r;

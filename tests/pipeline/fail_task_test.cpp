@@ -10,6 +10,7 @@
 
 #include "hiway/log.hpp"
 #include "hiway/pipeline.hpp"
+#include "hiway/segment/segment.hpp"
 #include "hiway/service.hpp"
 #include "lib/word_copies.hpp"
 #include "tests/device.hpp"
@@ -264,6 +265,25 @@ TEST(FailTask, OfABatch) {
   RunReport const report = pipe.run();
   EXPECT_EQ(stage_of(report, "batch").failed_tasks, 1U);
   EXPECT_EQ(stage_of(report, "batch").first_failure, "a batch");
+}
+
+struct KeepsEven {
+  HIWAY_DEVICE segment::Maybe<std::uint32_t> operator()(std::uint32_t const& x) const {
+    if (x % 2 == 0) return segment::Maybe<std::uint32_t>(x);
+    fail_task_d("odd");
+    return segment::Maybe<std::uint32_t>::none();
+  }
+};
+TEST(FailTask, OfASegment) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  auto& room = pipe.create_buffer<std::uint32_t>(100);
+  auto& even = pipe.add_segment("even", segment::indices(100),
+                                segment::chain(segment::node("keep", KeepsEven{}), segment::store("kept", room)));
+  RunReport const report = pipe.run();
+  EXPECT_EQ(even.items("kept"), 50U);
+  EXPECT_EQ(stage_of(report, "even").failed_tasks, 50U);
+  EXPECT_EQ(stage_of(report, "even").first_failure, "odd");
 }
 
 TEST(FailTask, IsSeenWhileTheRunGoesOn) {

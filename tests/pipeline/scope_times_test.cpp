@@ -87,6 +87,18 @@ TEST(ScopeTimes, KnowTheSlowest) {
   EXPECT_NEAR(r.median_us, 2'000'000, 2'000'000 / 16.0);
 }
 
+TEST(ScopeTimes, HaveNoQuantileAboveTheSlowest) {
+  for (std::int64_t ns = 1000; ns < 1'000'000'000; ns += ns / 5) {
+    ScopeTimes times;
+    times.begin_run(false);
+    one(times, 1, ns);
+    ScopesReport const r = times.report();
+    ASSERT_LE(r.median_us, r.slowest_us);
+    ASSERT_LE(r.p99_us, r.slowest_us);
+    ASSERT_GE(r.slowest_us, static_cast<double>(ns) / 1000 - 0.064);
+  }
+}
+
 TEST(ScopeTimes, ForgetTheLastRunButForWhatIsOpen) {
   ScopeTimes times;
   times.begin_run(false);
