@@ -1,6 +1,6 @@
 // What a kind of scopes is made of: a place for each that may be open, and the mail of each device. A scope is opened
 // at a place by a keeper, which hears of its end: the handles of a program (handles.hpp), a service. In a run that goes
-// well, opening, putting, closing and ending a scope take no lock and no memory.
+// well and is not traced, opening, putting, closing and ending a scope take no lock and no memory.
 //
 //   word                   written by                         read by
 //   outstanding[place]     S1 of scope/word.hpp; the sweep    the same
