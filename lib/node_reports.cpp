@@ -27,15 +27,21 @@ void members(auto& pass, Is<TunnelReport> auto& r) {
 }
 
 void members(auto& pass, Is<StageReport> auto& r) {
-  pass(r.name, r.gpu, r.executors, r.launches, r.items, r.seconds, r.busy, r.items_of, r.room_in);
+  pass(r.name, r.gpu, r.executors, r.launches, r.items, r.failed_tasks, r.first_failure, r.seconds, r.busy, r.items_of,
+       r.room_in);
 }
 
 void members(auto& pass, Is<LatencyReport> auto& r) {
   pass(r.path, r.samples, r.least_us, r.median_us, r.p99_us, r.most_us);
 }
 
+void members(auto& pass, Is<ScopesReport> auto& r) {
+  pass(r.name, r.most_open, r.opened, r.ended, r.failed, r.cancelled, r.open, r.median_us, r.p99_us, r.slowest_us,
+       r.slowest_place, r.oldest_us, r.oldest_place, r.waits, r.wait_seconds);
+}
+
 void members(auto& pass, Is<RunReport> auto& r) {
-  pass(r.device, r.seconds, r.items, r.end_detection_us, r.tunnels, r.stages, r.latencies);
+  pass(r.device, r.seconds, r.items, r.end_detection_us, r.tunnels, r.stages, r.latencies, r.scopes);
 }
 
 void members(auto& pass, Is<DotPart> auto& r) { pass(r.stages, r.edges); }
@@ -125,6 +131,7 @@ RunReport of_node(RunReport report, int node) {
   }
   for (TunnelReport& tunnel : report.tunnels) name(tunnel.name);
   for (LatencyReport& latency : report.latencies) name(latency.path);
+  for (ScopesReport& scopes : report.scopes) name(scopes.name);
   name(report.device);
   return report;
 }
@@ -142,6 +149,7 @@ RunReport merged(std::vector<RunReport const*> const& nodes) {
     append(all.tunnels, one.tunnels);
     append(all.stages, one.stages);
     append(all.latencies, one.latencies);
+    append(all.scopes, one.scopes);
   }
   return all;
 }

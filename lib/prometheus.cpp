@@ -1,5 +1,6 @@
 #include "prometheus.hpp"
 
+#include <initializer_list>
 #include <utility>
 
 #include "text.hpp"
@@ -29,28 +30,17 @@ class Metric {
   bool any_ = false;
 };
 
-/// All lines of a metric stand together, whichever report they are of.
-class PrometheusFile {
- public:
-  void add(std::string const& label, RunReport const& r) {
-    seconds_.add(label + "device=" + quoted_text(r.device), prometheus_number(r.seconds));
-    if (r.end_detection_us >= 0)
-      end_.add(label.substr(0, label.find(',')), prometheus_number(r.end_detection_us / 1e6));
-    for (StageReport const& s : r.stages) add(label + "stage=" + quoted_text(s.name), s);
-    for (TunnelReport const& t : r.tunnels) add(label + "tunnel=" + quoted_text(t.name), t);
-    for (LatencyReport const& l : r.latencies) add(label + "path=" + quoted_text(l.path), l);
-  }
-  [[nodiscard]] std::string text() const {
-    std::string all;
-    for (Metric const* m : {&seconds_, &end_, &tasks_, &busy_, &waits_, &items_, &bytes_, &batches_, &holds_, &spilled_,
-                            &dropped_, &groups_, &capacity_, &most_, &latency_})
-      all += m->text();
-    return all;
-  }
+std::string text_of(std::initializer_list<Metric const*> metrics) {
+  std::string all;
+  for (Metric const* m : metrics) all += m->text();
+  return all;
+}
 
- private:
+class StageMetrics {
+ public:
   void add(std::string const& stage, StageReport const& s) {
     tasks_.add(stage, std::to_string(s.items));
+    failed_tasks_.add(stage, std::to_string(s.failed_tasks));
     if (s.busy >= 0) busy_.add(stage, prometheus_number(s.busy));
     for (auto const& [list, what] : {std::pair{&s.items_of, "items"}, std::pair{&s.room_in, "room"}}) {
       for (WaitReport const& w : *list) {
@@ -60,6 +50,17 @@ class PrometheusFile {
       }
     }
   }
+  [[nodiscard]] std::string text() const { return text_of({&tasks_, &failed_tasks_, &busy_, &waits_}); }
+
+ private:
+  Metric tasks_{"stage_tasks_total", "counter", "Tasks that the stage ended."};
+  Metric failed_tasks_{"stage_failed_tasks_total", "counter", "Tasks that have failed alone, by fail_task."};
+  Metric busy_{"stage_busy_ratio", "gauge", "Fraction of its time in which the stage waited for nothing."};
+  Metric waits_{"stage_wait_seconds_total", "counter", "Time that the stage's CPU threads waited for a tunnel."};
+};
+
+class TunnelMetrics {
+ public:
   void add(std::string const& tunnel, TunnelReport const& t) {
     items_.add(tunnel, std::to_string(t.items));
     bytes_.add(tunnel, std::to_string(t.items * t.item_bytes));
@@ -72,18 +73,11 @@ class PrometheusFile {
     capacity_.add(tunnel, std::to_string(t.capacity_items));
     if (t.most_items >= 0) most_.add(tunnel, prometheus_number(t.most_items));
   }
-  void add(std::string const& path, LatencyReport const& l) {
-    if (l.samples == 0) return;
-    for (auto const& [quantile, us] : {std::pair{"0", l.least_us}, std::pair{"0.5", l.median_us},
-                                       std::pair{"0.99", l.p99_us}, std::pair{"1", l.most_us}})
-      latency_.add(path + ",quantile=\"" + quantile + "\"", prometheus_number(us / 1e6));
+  [[nodiscard]] std::string text() const {
+    return text_of({&items_, &bytes_, &batches_, &holds_, &spilled_, &dropped_, &groups_, &capacity_, &most_});
   }
 
-  Metric seconds_{"run_seconds", "gauge", "Time of the run."};
-  Metric end_{"end_detection_seconds", "gauge", "From the last task of the last CPU stage to the announced end."};
-  Metric tasks_{"stage_tasks_total", "counter", "Tasks that the stage ended."};
-  Metric busy_{"stage_busy_ratio", "gauge", "Fraction of its time in which the stage waited for nothing."};
-  Metric waits_{"stage_wait_seconds_total", "counter", "Time that the stage's CPU threads waited for a tunnel."};
+ private:
   Metric items_{"tunnel_items_total", "counter", "Items put into the tunnel."};
   Metric bytes_{"tunnel_bytes_total", "counter", "Their bytes."};
   Metric batches_{"tunnel_batches_total", "counter", "Batches that were copied across the bus."};
@@ -94,6 +88,67 @@ class PrometheusFile {
                  "Claims that several warps of a GPU block made together."};
   Metric capacity_{"tunnel_capacity_items", "gauge", "Items that fit."};
   Metric most_{"tunnel_most_items", "gauge", "Largest occupancy that was sampled."};
+};
+
+class ScopesMetrics {
+ public:
+  void add(std::string const& scopes, ScopesReport const& s) {
+    opened_.add(scopes, std::to_string(s.opened));
+    for (auto const& [outcome, count] : {std::pair{"well", s.ended - s.failed - s.cancelled},
+                                         std::pair{"failed", s.failed}, std::pair{"cancelled", s.cancelled}})
+      ended_.add(scopes + ",outcome=\"" + outcome + "\"", std::to_string(count));
+    open_.add(scopes, std::to_string(s.open));
+    oldest_.add(scopes, prometheus_number(s.oldest_us / 1e6));
+    waits_.add(scopes, std::to_string(s.waits));
+    wait_seconds_.add(scopes, prometheus_number(s.wait_seconds));
+    if (s.ended == 0) return;
+    for (auto const& [quantile, us] :
+         {std::pair{"0.5", s.median_us}, std::pair{"0.99", s.p99_us}, std::pair{"1", s.slowest_us}})
+      seconds_.add(scopes + ",quantile=\"" + quantile + "\"", prometheus_number(us / 1e6));
+  }
+  [[nodiscard]] std::string text() const {
+    return text_of({&opened_, &ended_, &open_, &oldest_, &waits_, &wait_seconds_, &seconds_});
+  }
+
+ private:
+  Metric opened_{"scopes_opened_total", "counter", "Scopes that were opened."};
+  Metric ended_{"scopes_ended_total", "counter", "Scopes that have ended."};
+  Metric open_{"scopes_open", "gauge", "Scopes that are open."};
+  Metric oldest_{"scopes_oldest_seconds", "gauge", "How long the oldest open scope has been open."};
+  Metric waits_{"scopes_waits_total", "counter", "Openers that waited for a place."};
+  Metric wait_seconds_{"scopes_wait_seconds_total", "counter", "How long they waited, all together."};
+  Metric seconds_{"scopes_seconds", "summary", "How long scopes that have ended were open."};
+};
+
+/// All lines of a metric stand together, whichever report they are of.
+class PrometheusFile {
+ public:
+  void add(std::string const& label, RunReport const& r) {
+    seconds_.add(label + "device=" + quoted_text(r.device), prometheus_number(r.seconds));
+    if (r.end_detection_us >= 0)
+      end_.add(label.substr(0, label.find(',')), prometheus_number(r.end_detection_us / 1e6));
+    for (StageReport const& s : r.stages) stages_.add(label + "stage=" + quoted_text(s.name), s);
+    for (TunnelReport const& t : r.tunnels) tunnels_.add(label + "tunnel=" + quoted_text(t.name), t);
+    for (ScopesReport const& s : r.scopes) scopes_.add(label + "scopes=" + quoted_text(s.name), s);
+    for (LatencyReport const& l : r.latencies) add(label + "path=" + quoted_text(l.path), l);
+  }
+  [[nodiscard]] std::string text() const {
+    return text_of({&seconds_, &end_}) + stages_.text() + tunnels_.text() + scopes_.text() + latency_.text();
+  }
+
+ private:
+  void add(std::string const& path, LatencyReport const& l) {
+    if (l.samples == 0) return;
+    for (auto const& [quantile, us] : {std::pair{"0", l.least_us}, std::pair{"0.5", l.median_us},
+                                       std::pair{"0.99", l.p99_us}, std::pair{"1", l.most_us}})
+      latency_.add(path + ",quantile=\"" + quantile + "\"", prometheus_number(us / 1e6));
+  }
+
+  Metric seconds_{"run_seconds", "gauge", "Time of the run."};
+  Metric end_{"end_detection_seconds", "gauge", "From the last task of the last CPU stage to the announced end."};
+  StageMetrics stages_;
+  TunnelMetrics tunnels_;
+  ScopesMetrics scopes_;
   Metric latency_{"latency_seconds", "summary", "Of sampled items, from begin to end of the path."};
 };
 

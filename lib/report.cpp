@@ -26,6 +26,18 @@ std::string percent(double fraction) {
 
 std::uint64_t bytes(TunnelReport const& t) { return t.items * t.item_bytes; }
 
+/// A line for each stage with tasks that have failed.
+std::string failures_text(RunReport const& r) {
+  std::string all;
+  for (StageReport const& s : r.stages) {
+    if (s.failed_tasks == 0) continue;
+    all += s.name + ": failed tasks " + std::to_string(s.failed_tasks);
+    if (!s.first_failure.empty()) all += ", the first: " + s.first_failure;
+    all += "\n";
+  }
+  return all;
+}
+
 /// Prints columns as wide as their longest text, the first aligned left, the others right.
 class Table {
  public:
@@ -49,6 +61,30 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
+std::string json_of_scopes(ScopesReport const& s) {
+  return "{\"name\":" + json_text(s.name) + ",\"most_open\":" + std::to_string(s.most_open) +
+         ",\"opened\":" + std::to_string(s.opened) + ",\"ended\":" + std::to_string(s.ended) +
+         ",\"failed\":" + std::to_string(s.failed) + ",\"cancelled\":" + std::to_string(s.cancelled) +
+         ",\"open\":" + std::to_string(s.open) + ",\"median_us\":" + json_number(s.median_us) +
+         ",\"p99_us\":" + json_number(s.p99_us) + ",\"slowest_us\":" + json_number(s.slowest_us) +
+         ",\"slowest_place\":" + std::to_string(s.slowest_place) + ",\"oldest_us\":" + json_number(s.oldest_us) +
+         ",\"oldest_place\":" + std::to_string(s.oldest_place) + ",\"waits\":" + std::to_string(s.waits) +
+         ",\"wait_seconds\":" + json_number(s.wait_seconds) + "}";
+}
+
+std::string scopes_text(RunReport const& r) {
+  Table scopes({"scopes", "most open", "opened", "ended", "failed", "cancelled", "open", "oldest us", "median us",
+                "p99 us", "slowest us", "its place", "waits for a place"});
+  for (ScopesReport const& s : r.scopes) {
+    std::string const waits = s.waits == 0 ? "-" : std::to_string(s.waits) + ", " + json_number(s.wait_seconds) + " s";
+    scopes.add({s.name, std::to_string(s.most_open), std::to_string(s.opened), std::to_string(s.ended),
+                std::to_string(s.failed), std::to_string(s.cancelled), std::to_string(s.open),
+                s.open == 0 ? "-" : json_number(s.oldest_us), json_number(s.median_us), json_number(s.p99_us),
+                json_number(s.slowest_us), s.ended == 0 ? "-" : std::to_string(s.slowest_place), waits});
+  }
+  return scopes.text();
+}
+
 }  // namespace
 
 double wait_share(StageReport const& stage, WaitReport const& wait) {
@@ -64,7 +100,8 @@ std::string to_json(RunReport const& r) {
   auto const stage = [&](StageReport const& s) {
     return "{\"name\":" + json_text(s.name) + ",\"gpu\":" + (s.gpu ? "true" : "false") +
            ",\"executors\":" + std::to_string(s.executors) + ",\"launches\":" + std::to_string(s.launches) +
-           ",\"items\":" + std::to_string(s.items) + ",\"seconds\":" + json_number(s.seconds) +
+           ",\"items\":" + std::to_string(s.items) + ",\"failed_tasks\":" + std::to_string(s.failed_tasks) +
+           ",\"first_failure\":" + json_text(s.first_failure) + ",\"seconds\":" + json_number(s.seconds) +
            ",\"busy\":" + json_number(s.busy) + ",\"from\":" + waits(s, s.items_of) +
            ",\"into\":" + waits(s, s.room_in) + "}";
   };
@@ -89,7 +126,8 @@ std::string to_json(RunReport const& r) {
   return "{\"device\":" + json_text(r.device) + ",\"seconds\":" + json_number(r.seconds) +
          ",\"items\":" + std::to_string(r.items) + ",\"end_detection_us\":" + json_number(r.end_detection_us) +
          ",\"stages\":" + json_list(r.stages, stage) + ",\"tunnels\":" + json_list(r.tunnels, tunnel) +
-         ",\"latencies\":" + json_list(r.latencies, latency) + "}";
+         ",\"latencies\":" + json_list(r.latencies, latency) + ",\"scopes\":" + json_list(r.scopes, json_of_scopes) +
+         "}";
 }
 
 std::string to_text(RunReport const& r) {
@@ -124,7 +162,8 @@ std::string to_text(RunReport const& r) {
   for (LatencyReport const& l : r.latencies)
     latencies.add({l.path, std::to_string(l.samples), json_number(l.least_us), json_number(l.median_us),
                    json_number(l.p99_us), json_number(l.most_us)});
-  return head.str() + "\n" + stages.text() + tunnels.text() + (r.latencies.empty() ? "" : latencies.text());
+  return head.str() + "\n" + stages.text() + failures_text(r) + tunnels.text() +
+         (r.latencies.empty() ? "" : latencies.text()) + (r.scopes.empty() ? "" : scopes_text(r));
 }
 
 }  // namespace hiway

@@ -10,8 +10,8 @@
 namespace hiway {
 namespace {
 
-enum Process { cpu_stages = 1, gpu_stages, tunnels, bus, whole_run };
-constexpr int processes_of_node = 100;  // node 2 has 201 to 205
+enum Process { cpu_stages = 1, gpu_stages, tunnels, bus, whole_run, scopes };
+constexpr int processes_of_node = 100;  // node 2 has 201 to 206
 
 /// Writes one object after another, in a list.
 class Events {
@@ -39,6 +39,15 @@ class Events {
     text_ += ",\"ts\":" + at(begin_ns) + ",\"dur\":" + microseconds(std::max<std::int64_t>(0, end_ns - begin_ns));
     if (!args.empty()) text_ += ",\"args\":{" + args + "}";
     text_ += "}";
+  }
+  /// One of several that overlap: its begin and end, which `id` joins.
+  void overlapping(Process process, std::size_t track, std::string const& name, char const* category, std::uint64_t id,
+                   std::int64_t begin_ns, std::int64_t end_ns, std::string const& args) {
+    std::string const joined = ",\"id2\":{\"local\":\"" + std::to_string(id) + "\"},\"ts\":";
+    add("b", process, track, name, category);
+    text_ += joined + at(std::max(begin_ns, origin_ns_)) + ",\"args\":{" + args + "}}";
+    add("e", process, track, name, category);
+    text_ += joined + at(std::max(end_ns, origin_ns_)) + "}";
   }
   void counter(Process process, std::string const& name, std::int64_t ns, std::string const& args) {
     add("C", process, 0, name, "");
@@ -154,6 +163,29 @@ void add_bus(Events& events, TraceParts const& parts) {
   }
 }
 
+constexpr char const* name_of(detail::ScopeOutcome outcome) {
+  switch (outcome) {
+    case detail::ScopeOutcome::well: break;
+    case detail::ScopeOutcome::failed: return "failed";
+    case detail::ScopeOutcome::cancelled: return "cancelled";
+  }
+  return "ended well";
+}
+
+/// A kind's places are one track of a viewer each.
+void add_scopes(Events& events, TraceParts const& parts) {
+  std::uint64_t first = 0;
+  for (std::size_t kind = 0; kind < parts.scopes.size(); ++kind) {
+    ScopesTrack const& track = parts.scopes[kind];
+    events.name(scopes, kind + 1, "scopes '" + track.name + "'");
+    for (detail::ScopeRecord const& s : track.ended) {
+      events.overlapping(scopes, kind + 1, track.name, "scope", first + s.place, s.begin_ns, s.end_ns,
+                         "\"place\":" + std::to_string(s.place) + ",\"outcome\":\"" + name_of(s.outcome) + "\"");
+    }
+    first += parts.report.scopes[kind].most_open;
+  }
+}
+
 /// `more`: members of the file's object "hiway".
 std::string file_text(std::string const& events, std::string const& more, RunReport const& report,
                       std::string const& error) {
@@ -228,6 +260,8 @@ std::string trace_events(TraceParts const& parts) {
   add_gpu_stages(events, parts);
   add_tunnels(events, parts);
   add_bus(events, parts);
+  if (!parts.scopes.empty()) events.name(scopes, "scopes");
+  add_scopes(events, parts);
   events.name(whole_run, 1, "run");
   events.slice(whole_run, 1, "run", "run", parts.began_ns, parts.ended_ns);
   if (parts.end_detection_ns > 0) {

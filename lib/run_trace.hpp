@@ -10,6 +10,7 @@
 #include "../monitors/transfer.hpp"
 #include "hiway/report.hpp"
 #include "hiway/trace.hpp"
+#include "scope/times.hpp"
 #include "stall_report.hpp"
 
 namespace hiway {
@@ -63,6 +64,12 @@ struct ThreadTrack {
   ThreadTrace const* trace = nullptr;
 };
 
+/// A kind of scopes.
+struct ScopesTrack {
+  std::string name;
+  std::vector<detail::ScopeRecord> ended;
+};
+
 /// *Threads*: the watcher; any thread once the watcher has ended.
 class RunTrace {
  public:
@@ -103,6 +110,7 @@ struct TraceParts {
   std::string error;
   std::vector<ThreadTrack> threads;
   std::vector<BusTrack> copies;
+  std::vector<ScopesTrack> scopes;
   RunTrace const* run = nullptr;
 };
 

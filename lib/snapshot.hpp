@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "hiway/config.hpp"
+#include "hiway/failed_tasks.hpp"
 
 namespace hiway {
 
@@ -42,6 +43,8 @@ struct StageSnapshot {
   std::vector<From> from;
   std::vector<std::uint64_t> got;  ///< by each executor, from all tunnels together
   std::vector<Into> into;
+  std::uint64_t failed_tasks = 0;
+  FirstFailure first_failure{};  ///< its message is empty while it is not known
 };
 
 /// A tunnel's ring, or its two rings across the bus.
@@ -81,10 +84,23 @@ struct TunnelSnapshot : RingCounts, PoolCounts, EndCounts {
   std::string frames{};    ///< of a stencil tunnel: what a frame that was begun lacks
 };
 
+struct OpenScopeAge {
+  std::uint32_t place = 0;
+  std::chrono::nanoseconds age{0};
+};
+struct ScopesSnapshot {
+  std::string name;
+  std::uint64_t most_open = 0;
+  std::uint64_t open = 0;
+  std::uint64_t ended = 0;
+  std::vector<OpenScopeAge> oldest;  ///< some of those that are open, the longest first
+};
+
 struct PipelineSnapshot {
   std::vector<StageSnapshot> stages;
   std::vector<TunnelSnapshot> tunnels;
-  bool device_seen = true;  ///< false: words at the device's home are missing, not 0
+  std::vector<ScopesSnapshot> scopes;  ///< only for a stall report
+  bool device_seen = true;             ///< false: words at the device's home are missing, not 0
   bool aborting = false;
   bool asks_driver = false;  ///< some words can only be read through the CUDA driver
   /// How long a call of the library has been waiting for the CUDA driver.

@@ -301,6 +301,16 @@ std::string line(TunnelSnapshot const& t) {
   return text + (t.ended ? "; ended" : t.closed ? "; closed" : "; open");
 }
 
+std::string line(ScopesSnapshot const& s) {
+  std::string text =
+      "\n  scopes " + quoted(s.name) + ": " + of(s.open, s.most_open) + " open, " + std::to_string(s.ended) + " ended";
+  for (OpenScopeAge const& one : s.oldest) {
+    text += "; place " + std::to_string(one.place) + " for " +
+            std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(one.age).count()) + " ms";
+  }
+  return text;
+}
+
 }  // namespace
 
 std::vector<std::string> find_waits(PipelineSnapshot const& snapshot) { return Finder(snapshot).find(); }
@@ -325,6 +335,7 @@ std::string describe_stall(PipelineSnapshot const& snapshot, std::string_view oc
   if (!snapshot.device_seen) text += "\n  the device's words could not be read: what lies there is shown as 0";
   for (StageSnapshot const& s : snapshot.stages) text += line(snapshot, s);
   for (TunnelSnapshot const& t : snapshot.tunnels) text += line(t);
+  for (ScopesSnapshot const& s : snapshot.scopes) text += line(s);
   for (std::string const& finding : find_waits(snapshot)) text += "\n  -> " + finding;
   return text;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <ranges>
 #include <span>
 #include <vector>
 
@@ -41,17 +42,15 @@ class WordCopies {
 
   /// The word's value; 0 if it was not seen.
   template <class T>
-  [[nodiscard]] T read(Word<T>* word, Home home) const {
+  [[nodiscard]] T read(Word<T>* word, Home home, Order order = Order::relaxed) const {
     if (word == nullptr) return T{0};
-    if (home >= devices_.size() || !devices_[home].expected) return ThreadMachine{}.load(*word, Order::relaxed);
-    auto const* const at = reinterpret_cast<std::byte const*>(word);
-    Word<T> value{};
-    for (Copied const& c : devices_[home].copied) {
-      if (!devices_[home].all || at < c.home || at + sizeof(T) > c.home + c.bytes.size()) continue;
-      std::memcpy(&value, c.bytes.data() + (at - c.home), sizeof value);
-      break;
-    }
-    return value.bits;
+    return is_copied(home) ? copy(word, home).bits : ThreadMachine{}.load(*word, order);
+  }
+  /// An object that nothing writes once `ready` is not 0; T{} before that, or if it was not seen.
+  template <class T>
+  [[nodiscard]] T read_when(Word<std::uint32_t>* ready, T const* object, Home home) const {
+    if (read(ready, home, Order::acquire) == 0) return T{};
+    return is_copied(home) ? copy(object, home) : *object;
   }
   /// True if the words of all expected devices were seen.
   [[nodiscard]] bool devices_seen() const {
@@ -59,6 +58,20 @@ class WordCopies {
   }
 
  private:
+  [[nodiscard]] bool is_copied(Home home) const { return home < devices_.size() && devices_[home].expected; }
+  /// From the last copy of it.
+  template <class T>
+  [[nodiscard]] T copy(T const* object, Home home) const {
+    auto const* const at = reinterpret_cast<std::byte const*>(object);
+    T value{};
+    for (Copied const& c : std::views::reverse(devices_[home].copied)) {
+      if (!devices_[home].all || at < c.home || at + sizeof(T) > c.home + c.bytes.size()) continue;
+      std::memcpy(&value, c.bytes.data() + (at - c.home), sizeof value);
+      break;
+    }
+    return value;
+  }
+
   struct Copied {
     std::byte const* home;
     std::vector<std::byte> bytes;

@@ -14,6 +14,7 @@
 namespace cli {
 
 using hiway::RunReport;
+using hiway::ScopesReport;
 using hiway::StageReport;
 using hiway::TunnelReport;
 using hiway::WaitReport;
@@ -189,6 +190,7 @@ std::string stage_table(RunReport const& stats) {
   std::vector<std::vector<std::string>> rows;
   for (StageReport const& s : stats.stages)
     rows.push_back({s.name, s.gpu ? "GPU" : "CPU", count_text(s.executors), count_text(s.items),
+                    count_text(s.failed_tasks) + (s.first_failure.empty() ? "" : ": " + s.first_failure),
                     time_text(s.seconds * 1e6 / static_cast<double>(std::max<std::uint64_t>(1, s.executors))),
                     percent_text(s.busy), waits_text(s, s.items_of), waits_text(s, s.room_in)});
   return table("stages",
@@ -196,6 +198,7 @@ std::string stage_table(RunReport const& stats) {
                 {"on", "text"},
                 {"threads or blocks"},
                 {"tasks ended"},
+                {"failed", "text"},
                 {"life of each"},
                 {"busy, of its life"},
                 {"waits for items of", "text"},
@@ -235,6 +238,30 @@ std::string tunnel_table(RunReport const& stats) {
                rows);
 }
 
+std::string scopes_table(RunReport const& stats) {
+  std::vector<std::vector<std::string>> rows;
+  for (ScopesReport const& s : stats.scopes) {
+    std::string const waits = s.waits == 0 ? "\u2013" : count_text(s.waits) + ", " + time_text(s.wait_seconds * 1e6);
+    rows.push_back({s.name, count_text(s.most_open), count_text(s.opened), count_text(s.ended), count_text(s.failed),
+                    count_text(s.cancelled), count_text(s.open), time_text(s.median_us), time_text(s.p99_us),
+                    time_text(s.slowest_us), s.ended == 0 ? "\u2013" : count_text(s.slowest_place), waits});
+  }
+  return table("scopes",
+               {{"scopes"},
+                {"most open"},
+                {"opened"},
+                {"ended"},
+                {"failed"},
+                {"cancelled"},
+                {"open"},
+                {"median"},
+                {"p99"},
+                {"slowest"},
+                {"its place"},
+                {"waits for a place"}},
+               rows);
+}
+
 }  // namespace
 
 std::string to_html(TraceFile const& trace, std::string const& path) {
@@ -254,7 +281,8 @@ std::string to_html(TraceFile const& trace, std::string const& path) {
          findings(found) + section("busy", "What the stages did", bars(trace.stats)) +
          section("graph", "Stages and tunnels", graph) + section("timeline", "Timeline", timeline(trace)) +
          section("occupancy", "What the tunnels held", occupancy(trace)) +
-         section("numbers", "Numbers", stage_table(trace.stats) + tunnel_table(trace.stats)) +
+         section("numbers", "Numbers",
+                 stage_table(trace.stats) + tunnel_table(trace.stats) + scopes_table(trace.stats)) +
          "<p class=\"soft\">From " + escaped(source) + ", hiway " + escaped(trace.version) +
          ".</p>\n<script>//<![CDATA[\n" + report_js + "//]]></script>\n</body>\n</html>\n";
 }

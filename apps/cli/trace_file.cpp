@@ -15,6 +15,7 @@
 namespace cli {
 
 using hiway::RunReport;
+using hiway::ScopesReport;
 using hiway::StageReport;
 using hiway::TunnelReport;
 using hiway::WaitReport;
@@ -111,6 +112,10 @@ StageReport read_stage(Reader const& read, Json const& json, std::string const& 
   stage.executors = read.count<unsigned>(json, at, "executors");
   if (json.contains("launches")) stage.launches = read.count<unsigned>(json, at, "launches");  // older traces lack it
   stage.items = read.count(json, at, "items");
+  if (json.contains("failed_tasks")) {  // older traces lack both
+    stage.failed_tasks = read.count(json, at, "failed_tasks");
+    stage.first_failure = read.text(json, at, "first_failure");
+  }
   stage.seconds = read.number(json, at, "seconds");
   stage.busy = read.fraction(json, at, "busy");
   stage.items_of = read_waits(read, json, at, "from", stage.seconds);
@@ -141,6 +146,26 @@ TunnelReport read_tunnel(Reader const& read, Json const& json, std::string const
   return tunnel;
 }
 
+ScopesReport read_scopes(Reader const& read, Json const& json, std::string const& at) {
+  ScopesReport scopes;
+  scopes.name = read.text(json, at, "name");
+  scopes.most_open = read.count(json, at, "most_open");
+  scopes.opened = read.count(json, at, "opened");
+  scopes.ended = read.count(json, at, "ended");
+  scopes.failed = read.count(json, at, "failed");
+  scopes.cancelled = read.count(json, at, "cancelled");
+  scopes.open = read.count(json, at, "open");
+  scopes.median_us = read.number(json, at, "median_us");
+  scopes.p99_us = read.number(json, at, "p99_us");
+  scopes.slowest_us = read.number(json, at, "slowest_us");
+  scopes.slowest_place = read.count<std::uint32_t>(json, at, "slowest_place");
+  scopes.oldest_us = read.number(json, at, "oldest_us");
+  scopes.oldest_place = read.count<std::uint32_t>(json, at, "oldest_place");
+  scopes.waits = read.count(json, at, "waits");
+  scopes.wait_seconds = read.number(json, at, "wait_seconds");
+  return scopes;
+}
+
 template <class Things>
 void refuse_twice(Reader const& read, Things const& things, std::string const& pointer) {
   std::map<std::string, std::size_t> seen;
@@ -163,6 +188,10 @@ RunReport read_stats(Reader const& read, Json const& json, std::string const& po
   for (Json const& stage : read.list(read.member(json, pointer, "stages"), pointer + "/stages"))
     stats.stages.push_back(read_stage(read, stage, pointer + "/stages/" + std::to_string(stats.stages.size())));
   refuse_twice(read, stats.stages, pointer + "/stages");
+  if (json.contains("scopes")) {  // older traces lack it
+    for (Json const& scopes : read.list(read.member(json, pointer, "scopes"), pointer + "/scopes"))
+      stats.scopes.push_back(read_scopes(read, scopes, pointer + "/scopes/" + std::to_string(stats.scopes.size())));
+  }
   for (std::size_t s = 0; s != stats.stages.size(); ++s) {
     auto const known = [&](std::vector<WaitReport> const& waits, char const* key) {
       for (std::size_t i = 0; i != waits.size(); ++i) {
@@ -227,7 +256,7 @@ class Events {
 
  private:
   enum Process : std::uint64_t { cpu_stages = 1, gpu_stages, tunnels, bus, whole_run };
-  static constexpr std::uint64_t processes_of_node = 100;  // of a run over nodes, node 2 has 201 to 205
+  static constexpr std::uint64_t processes_of_node = 100;  // of a run over nodes, node 2 has 201 to 206
 
   Track* track(std::uint64_t process_of_node, std::uint64_t thread) {
     std::uint64_t const process = process_of_node % processes_of_node;

@@ -69,10 +69,13 @@ class RunInfo {
   ~RunInfo() = default;
 };
 
+struct FailedTasks;
+
 struct Control {
   alignas(128) Word<std::uint32_t> aborted{0};
   Word<std::uint32_t> told_of_catcher{0};  ///< 1: a message has already named a stage that catches Unwind
   RunInfo* run = nullptr;                  ///< at the host; kernels do not read it
+  FailedTasks* failed_tasks = nullptr;     ///< one for each stage, at this home
   alignas(128) Word<std::uint32_t> taken{0};
   Word<std::uint32_t> ready{0};
   FaultRecord record;

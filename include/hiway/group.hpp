@@ -19,6 +19,7 @@ struct GroupRunner<> {
   static constexpr unsigned inlet_count = 0;
   static constexpr unsigned stage_count = 0;
   static constexpr bool keeps_nothing = true;
+  static constexpr bool has_scopes = false;
 
   template <class Machine>
   HIWAY_DEVICE void most_work(Machine, OutletView const*, unsigned, std::int32_t&, unsigned&) const {}
@@ -39,6 +40,7 @@ struct GroupRunner<First, Rest...> {
   static constexpr unsigned stage_count = 1 + GroupRunner<Rest...>::stage_count;
   static constexpr Leaves leaves = Leaves::between_tasks;
   static constexpr bool keeps_nothing = First::keeps_nothing && GroupRunner<Rest...>::keeps_nothing;
+  static constexpr bool has_scopes = First::has_scopes || GroupRunner<Rest...>::has_scopes;
   static constexpr std::size_t held_bytes = 0;
 
   First first;

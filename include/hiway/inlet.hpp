@@ -18,6 +18,7 @@
 #include "hiway/inlet/view.hpp"
 #include "hiway/item.hpp"
 #include "hiway/machine/on_this_device.hpp"
+#include "hiway/scope/fail_task.hpp"
 #include "hiway/scope/task.hpp"
 
 namespace hiway {

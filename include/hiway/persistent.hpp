@@ -70,6 +70,12 @@ inline constexpr bool runs_in_slices = requires {
   requires Runner::leaves != Leaves::never;
 };
 
+/// Whether some of its tunnels have scopes.
+template <class Runner>
+inline constexpr bool counts_scopes = requires {
+  requires Runner::has_scopes;
+};
+
 /// The begin of a launch, by one thread of each block.
 template <class Machine, class Runner>
 HIWAY_DEVICE inline void begin_launch(Machine m, Ends<Runner> const& ends) {
@@ -159,6 +165,7 @@ struct PersistentBody {
   Runner runner;
   Ends<Runner> ends;
   HIWAY_DEVICE void operator()() {
+    if constexpr (counts_scopes<Runner>) on_this_device([](auto m) { enter_scopes(m); });
     enter_block(ends.control, ends.first_stage);
     on_this_device([&](auto m) { run_persistent(m, runner, ends); });
   }

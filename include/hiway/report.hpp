@@ -49,8 +49,10 @@ struct StageReport {
   unsigned executors = 0;  ///< threads or blocks
   /// GPU stage: how often its kernel was started. 1: it stayed on the device; more: it left and came back. Else 0.
   unsigned launches = 0;
-  std::uint64_t items = 0;  ///< tasks that it ended
-  double seconds = 0;       ///< CPU stage: sum of its threads' lives; GPU stage: the run's time, times its blocks
+  std::uint64_t items = 0;         ///< tasks that it ended
+  std::uint64_t failed_tasks = 0;  ///< calls of fail_task
+  std::string first_failure;       ///< the message of the first; cut off after 123 characters
+  double seconds = 0;  ///< CPU stage: sum of its threads' lives; GPU stage: the run's time, times its blocks
   /// CPU stage: fraction of `seconds` in which its threads did not wait. GPU stage in a traced run: fraction of blocks
   /// that got something between two samples. -1: not known.
   double busy = -1;
@@ -84,6 +86,26 @@ struct LatencyReport {
   double most_us = 0;
 };
 
+/// A pipeline's scopes of one kind. Times are 0 if there were none; of all scopes together each is off by a sixteenth
+/// at most, but for the slowest.
+struct ScopesReport {
+  std::string name;
+  std::size_t most_open = 0;  ///< ScopesConfig::most_open
+  std::uint64_t opened = 0;
+  std::uint64_t ended = 0;      ///< the next two included
+  std::uint64_t failed = 0;     ///< fail_scope, fail_task, a failed run
+  std::uint64_t cancelled = 0;  ///< Scope::cancel
+  std::uint64_t open = 0;       ///< now
+  double median_us = 0;         ///< from opening to the end, of those that have ended
+  double p99_us = 0;
+  double slowest_us = 0;
+  std::uint32_t slowest_place = 0;  ///< Scope::index() of the slowest
+  double oldest_us = 0;             ///< of those open now: how long the oldest has been open
+  std::uint32_t oldest_place = 0;
+  std::uint64_t waits = 0;  ///< openers that waited for a place
+  double wait_seconds = 0;  ///< all of them together
+};
+
 /// What Pipeline::wait() returns about a run.
 struct RunReport {
   std::string device;
@@ -95,6 +117,7 @@ struct RunReport {
   std::vector<StencilReport> stencils;
   std::vector<StageReport> stages;
   std::vector<LatencyReport> latencies;
+  std::vector<ScopesReport> scopes;
 };
 
 /// From now on SIGUSR1 makes every run under way print a stall report and no longer kills the process; while no run is

@@ -62,6 +62,7 @@ class CounterReader {
     stage.ended = word(&place.words->ended, s.home) != 0;
     stage.inside = from_.state.inside[number].load(std::memory_order_relaxed);
     ask_kernel(stage, s);
+    read_failures(stage, number);
     stage.got.assign(s.executors, 0);
     for (std::size_t f = 0; f < s.description.from.size(); ++f) {
       std::vector<TaskCounts> const each = tasks(place.outlet_ports[f], s.executors, s.home);
@@ -72,6 +73,12 @@ class CounterReader {
       stage.into.push_back({s.description.into[o]->id(), word(place.closed_executors[o], s.home),
                             prepared_.flow.stages[number].spills[o]});
     return stage;
+  }
+  void read_failures(StageSnapshot& stage, std::size_t number) const {
+    Home const home = prepared_.stages[number].home;
+    FailedTasksPlace const& failed = layout_.homes.failed_tasks(home);
+    stage.failed_tasks = word(&failed.tasks[number].count, home);
+    stage.first_failure = from_.copies.read_when(&failed.tasks[number].ready, failed.firsts + number, home);
   }
   void ask_kernel(StageSnapshot& stage, Stage const& declared) const {
     if (!declared.gpu || from_.kernels == nullptr) return;

@@ -87,6 +87,19 @@ void Homes::make_plans() {
   for (Device& d : devices_) d.plan = std::make_unique<Arena>(*d.backend, Memory::device, "stages' words");
 }
 
+FailedTasksPlace Homes::place_failed_tasks(std::size_t stages, Home home) {
+  Arena& arena = plan(home);
+  FailedTasksPlace const place{arena.place<FailedTasks>(stages), arena.place<FirstFailure>(stages), stages};
+  for (std::size_t s = 0; s < stages; ++s) arena.image(place.tasks + s).first = place.firsts + s;
+  words(home).image(control(home)).failed_tasks = place.tasks;
+  return place;
+}
+
+void Homes::place_failed_tasks(std::size_t stages) {
+  host_.failed_tasks = place_failed_tasks(stages, at_host);
+  for (Home const home : device_homes()) device(home).failed_tasks = place_failed_tasks(stages, home);
+}
+
 void Homes::reset() {
   for (Device& d : devices_) {
     for (auto const& line : d.lines) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "hiway/backend.hpp"
+#include "hiway/failed_tasks.hpp"
 #include "hiway/fault.hpp"
 #include "hiway/launch/slice.hpp"
 #include "lib/arena.hpp"
@@ -36,6 +37,13 @@ struct HostCounts {
   [[nodiscard]] bool are_answered() const;
 };
 
+/// For each stage, at one home: how many of its tasks have failed. Made by prepare().
+struct FailedTasksPlace {
+  FailedTasks* tasks = nullptr;
+  FirstFailure* firsts = nullptr;
+  std::size_t stages = 0;
+};
+
 /// A device that the pipeline runs on, and its words.
 struct Device {
   int number = -1;  ///< GpuStageOptions::device; -1: PipelineConfig::device
@@ -49,6 +57,7 @@ struct Device {
   Word<std::uint32_t>* all_ended = nullptr;  ///< every unit has ended
   // Made by prepare().
   std::unique_ptr<Arena> plan;
+  FailedTasksPlace failed_tasks{};
   MonitorTable* monitor = nullptr;  ///< null: the pipeline uses nothing here
   /// By BusDirection: lines that copy to the device, and from it; null where there is none.
   std::unique_ptr<TransferLine> lines[2];
@@ -63,6 +72,7 @@ struct HostMemory {
   Word<std::uint32_t>* all_ended = nullptr;  ///< every unit has ended
   // Made by prepare().
   std::unique_ptr<Arena> plan;
+  FailedTasksPlace failed_tasks{};
 };
 
 /// A word that one side tells the other.
@@ -107,6 +117,10 @@ class Homes {
   [[nodiscard]] Arena& plan(Home home) { return home == at_host ? *host_.plan : *device(home).plan; }
   [[nodiscard]] Control* control(Home home) const { return home == at_host ? host_.control : device(home).control; }
 
+  [[nodiscard]] FailedTasksPlace const& failed_tasks(Home home) const {
+    return home == at_host ? host_.failed_tasks : device(home).failed_tasks;
+  }
+
   /// True if kernels on device `from` can read and write memory at `home`, another device.
   [[nodiscard]] bool is_reached(Home home, Home from) const;
   /// A word that `teller` writes and `hearer` polls. Placed in the poller's memory if the other side can reach it, else
@@ -117,11 +131,14 @@ class Homes {
 
   /// Drops what the last prepare() placed.
   void make_plans();
+  /// At each home, for so many stages.
+  void place_failed_tasks(std::size_t stages);
   /// Gives lines and words what they have at the start of a run. *Throws* like TransferLine::reset.
   void reset();
 
  private:
   void give_words(Device& device);
+  [[nodiscard]] FailedTasksPlace place_failed_tasks(std::size_t stages, Home home);
 
   unsigned multiprocessors_;
   MemoryResource* memory_;

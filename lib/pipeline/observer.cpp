@@ -8,6 +8,7 @@
 
 #include "hiway/log.hpp"
 #include "lib/report_signal.hpp"
+#include "lib/scope/places.hpp"
 #include "run_config.hpp"
 
 namespace hiway {
@@ -36,6 +37,7 @@ void Observer::begin() {
              .signals_seen = report_signals(),
              .times_asked = over_nodes_.times_asked()};
   table_ = {.every = milliseconds_of("HIWAY_WATCH")};
+  told_of_failed_task_.assign(layout_.prepared.stages.size(), false);
 }
 
 bool Observer::is_due(Time now) {
@@ -115,6 +117,18 @@ void Observer::show_table(Time now) {
   std::fputs(((isatty(STDERR_FILENO) != 0 ? "\x1b[H\x1b[J" : "") + table).c_str(), stderr);
 }
 
+// ---- tasks that have failed
+
+void Observer::log_failed_tasks(PipelineSnapshot const& seen) {
+  for (std::size_t s = 0; s < seen.stages.size(); ++s) {
+    FirstFailure const& first = seen.stages[s].first_failure;
+    if (first.without_scope == 0 || told_of_failed_task_[s]) continue;
+    told_of_failed_task_[s] = true;
+    over_nodes_.log_at_node_0(LogLevel::warning, "stage '" + seen.stages[s].name + "': a task has failed: " +
+                                                     first.message + " (later ones of the stage are only counted)");
+  }
+}
+
 // ---- growth
 
 bool Observer::growth_is_due(Time now) const {
@@ -157,9 +171,20 @@ void Observer::report_stalls(Time now) {
   if (!stall_is_due(now)) return;
   PipelineSnapshot const seen = snapshot();
   report_as_asked(seen);
+  log_failed_tasks(seen);
   if (now < stalls_.next_look) return;
   stalls_.next_look = now + std::max<std::chrono::nanoseconds>(stalls_.watch.stall_after() / 4, least_look_interval);
   if (stalls_.watch.look(now, progress(seen))) report_stall(seen);
+}
+
+std::string Observer::describe(PipelineSnapshot seen, std::string_view occasion) const {
+  constexpr std::size_t most_named = 4;
+  for (auto const& scopes : layout_.scopes) {
+    Scopes::Places const& places = ScopesAccess::places(*scopes);
+    ScopesReport const report = places.report();
+    seen.scopes.push_back({report.name, report.most_open, report.open, report.ended, places.oldest(most_named)});
+  }
+  return describe_stall(seen, occasion);
 }
 
 // What comes of a signal to node 0 is in its log (RunOverNodes::answer). A signal to another node is for that one
@@ -170,7 +195,7 @@ void Observer::report_as_asked(PipelineSnapshot const& seen) {
   bool const by_signal = std::exchange(stalls_.signals_seen, signals_now) != signals_now;
   bool const by_node_0 = std::exchange(stalls_.times_asked, times_asked) != times_asked;
   if (!by_signal && !by_node_0) return;
-  std::string const text = describe_stall(seen, asked_by_signal);
+  std::string const text = describe(seen, asked_by_signal);
   if (by_node_0 || layout_.over_nodes.node == 0) {
     over_nodes_.log_at_node_0(LogLevel::error, text);
   } else {
@@ -191,7 +216,7 @@ void Observer::report_stall(PipelineSnapshot const& seen) {
     over_nodes_.log_at_node_0(LogLevel::warning, hint);
     return note_stall(hint);
   }
-  std::string const text = describe_stall(seen, "no progress for " + std::to_string(still.count()) + " ms");
+  std::string const text = describe(seen, "no progress for " + std::to_string(still.count()) + " ms");
   over_nodes_.log_at_node_0(LogLevel::error, text);
   note_stall(text);
   if (layout_.config.on_stall == OnStall::abort) errors_.set(std::make_exception_ptr(Aborted(text)));

@@ -13,6 +13,8 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "lib/stall_report.hpp"
 #include "reports.hpp"
@@ -42,6 +44,8 @@ class Observer {
   void end() { driver_held_ = std::chrono::nanoseconds(0); }
   /// Takes every look that is due, unless another thread observes. `driver_held` is 0 on the watcher.
   void try_observe(Time now, std::chrono::nanoseconds driver_held) noexcept;
+  /// Logs the first task that has failed of each stage, if it has no scope. *Threads*: any when no run is under way.
+  void log_failed_tasks(PipelineSnapshot const& seen);
   /// True if a look is due.
   [[nodiscard]] bool is_due(Time now);
   /// What the run's counters say now. *Threads*: the observer; any when no run is under way.
@@ -83,6 +87,8 @@ class Observer {
   void report_as_asked(PipelineSnapshot const& seen);
   void report_stall(PipelineSnapshot const& seen);
   void note_stall(std::string const& text);
+  /// The stall report, with the scopes that are open.
+  [[nodiscard]] std::string describe(PipelineSnapshot seen, std::string_view occasion) const;
   void trace_event(std::string category, std::string name, std::string text);
 
   Layout& layout_;
@@ -99,6 +105,7 @@ class Observer {
   Growth growth_;
   Table table_;
   Time next_sample_{};
+  std::vector<bool> told_of_failed_task_;  ///< by stage
 };
 
 }  // namespace hiway

@@ -58,6 +58,7 @@ class Preparer {
     for (auto const& scopes : layout_.scopes) ScopesAccess::place(*scopes, homes_);
     for (PlacedTunnel const& t : layout_.placement.tunnels()) ScopesAccess::name_at(t, homes_);
     shared_hands_.assign(layout_.placement.tunnels().size(), nullptr);
+    homes_.place_failed_tasks(prepared_.stages.size());
     for (std::size_t s = 0; s < prepared_.stages.size(); ++s) place_stage(s);
     for (std::size_t s = 0; s < prepared_.stages.size(); ++s) hang_bell(s);
     for (std::size_t s = 0; s < prepared_.stages.size(); ++s) hang_monitors_bell(s);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hiway/output_file.hpp"
+#include "lib/scope/places.hpp"
 
 namespace hiway {
 namespace {
@@ -62,13 +63,15 @@ TunnelReport Reports::tunnel_report(PipelineSnapshot const& seen, std::size_t tu
   return r;
 }
 
-StageReport Reports::stage_report(std::size_t stage, std::uint64_t tasks, double run_seconds) const {
+StageReport Reports::stage_report(std::size_t stage, StageSnapshot const& seen, double run_seconds) const {
   Stage const& s = layout_.prepared.stages[stage];
   StageReport r;
   r.name = s.description.name;
   r.gpu = s.gpu;
   r.executors = s.executors;
-  r.items = tasks;
+  for (StageSnapshot::From const& from : seen.from) r.items += from.tasks.finished;
+  r.failed_tasks = seen.failed_tasks;
+  r.first_failure = seen.first_failure.message;
   for (TunnelBase const* tunnel : s.description.from) r.items_of.push_back({tunnel->name()});
   for (TunnelBase const* tunnel : s.description.into) r.room_in.push_back({tunnel->name()});
   if (s.gpu) {
@@ -122,12 +125,10 @@ RunReport Reports::of(PipelineSnapshot const& seen, Time now) const {
     report.tunnels.push_back(tunnel_report(seen, t));
     report.items += report.tunnels.back().items;
   }
-  for (std::size_t s = 0; s < layout_.prepared.stages.size(); ++s) {
-    std::uint64_t ended = 0;
-    for (auto const& from : seen.stages[s].from) ended += from.tasks.finished;
-    report.stages.push_back(stage_report(s, ended, report.seconds));
-  }
+  for (std::size_t s = 0; s < layout_.prepared.stages.size(); ++s)
+    report.stages.push_back(stage_report(s, seen.stages[s], report.seconds));
   for (Latency const& latency : latencies_) report.latencies.push_back(latency.report());
+  for (auto const& scopes : layout_.scopes) report.scopes.push_back(ScopesAccess::places(*scopes).report());
   return report;
 }
 
@@ -203,6 +204,8 @@ TraceParts Reports::trace_parts(Time end, RunReport const& report, std::exceptio
     auto const& threads = layout_.prepared.places[s].threads;
     for (unsigned t = 0; t < threads.size(); ++t) parts.threads.push_back({s, t, &threads[t]->trace});
   }
+  for (auto const& scopes : layout_.scopes)
+    parts.scopes.push_back({scopes->name(), ScopesAccess::places(*scopes).times.records()});
   for (Home const home : layout_.homes.device_homes()) {
     for (std::size_t i = 0; i < 2; ++i) {
       auto const& line = layout_.homes.device(home).lines[i];

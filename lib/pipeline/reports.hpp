@@ -38,7 +38,7 @@ class Reports {
 
  private:
   [[nodiscard]] TunnelReport tunnel_report(PipelineSnapshot const& seen, std::size_t tunnel) const;
-  [[nodiscard]] StageReport stage_report(std::size_t stage, std::uint64_t tasks, double run_seconds) const;
+  [[nodiscard]] StageReport stage_report(std::size_t stage, StageSnapshot const& seen, double run_seconds) const;
   void add_kernel_time(StageReport& report, std::size_t stage, double run_seconds) const;
   void add_thread_time(StageReport& report, std::size_t stage) const;
   /// Adds what the threads of the stage waited for these tunnels; returns all of it, in seconds.

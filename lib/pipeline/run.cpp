@@ -209,7 +209,7 @@ void PipelineRun::reset() {
   snapshots_.begin();
   observer_.begin();
   state_.end_news.begin_run();
-  for (auto const& scopes : layout_.scopes) ScopesAccess::begin_run(*scopes);
+  for (auto const& scopes : layout_.scopes) ScopesAccess::begin_run(*scopes, reports_.is_traced());
   // Open ends may be used from now on.
   ThreadMachine{}.store(layout_.homes.host().control->aborted, 0u, Order::release);
 }
@@ -333,7 +333,9 @@ RunReport PipelineRun::wait() {
   RunReport report;
   try {
     if (errors_.get()) {
-      if (reports_.is_traced()) at_the_end([&] { leave_files(end, reports_.of(observer_.snapshot(), end)); });
+      PipelineSnapshot const seen = observer_.snapshot();
+      observer_.log_failed_tasks(seen);
+      if (reports_.is_traced()) at_the_end([&] { leave_files(end, reports_.of(seen, end)); });
     } else {
       make_reports(end);
       report = report_;
@@ -373,7 +375,9 @@ void PipelineRun::make_reports(Time end) {
   for (DeclaredKernel const& k : layout_.graph.kernels()) {
     if (auto const& data = k.description.kernel.data) data->finish(layout_.homes.backend(k.home));
   }
-  RunReport report = reports_.at_end(observer_.snapshot(), end);
+  PipelineSnapshot const seen = observer_.snapshot();
+  observer_.log_failed_tasks(seen);
+  RunReport report = reports_.at_end(seen, end);
   {
     auto const held = snapshots_.hold();
     report_ = std::move(report);

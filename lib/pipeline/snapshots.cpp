@@ -75,6 +75,8 @@ void Snapshots::fetch() {
     for (PlacedTunnel const& t : layout_.placement.tunnels()) {
       if (t.stencil_base != nullptr && t.put.home == home) spans.push_back(std::as_bytes(set_words(t)));
     }
+    FailedTasksPlace const& failed = layout_.homes.failed_tasks(home);  // copied again, after `ready`
+    spans.push_back(std::as_bytes(std::span(failed.firsts, failed.stages)));
     fetched->fetch(home, layout_.homes.backend(home), spans);
   }
   {

@@ -1,5 +1,6 @@
 #include "places.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "handles.hpp"
@@ -60,6 +61,7 @@ bool Scopes::Places::open(std::uint32_t place, detail::ScopeKeeper& keeper, std:
   detail::ScopePlace& at = places[place];
   std::uint32_t const run = m.load(host.run, Order::acquire);
   at.failed.store(false, std::memory_order_relaxed);
+  at.opened_ns.store(times.open(), std::memory_order_relaxed);
   m.store(counts[place].outstanding, hold + value, Order::relaxed);
   at.keeper.store(&keeper, std::memory_order_seq_cst);  // K3
   return live.load(std::memory_order_seq_cst) && m.load(host.run, Order::relaxed) == run;
@@ -82,28 +84,32 @@ void Scopes::Places::abandon(std::uint32_t place, std::exception_ptr const& erro
   end(place);
 }
 
-void Scopes::Places::fail(std::uint32_t place, std::exception_ptr const& error) noexcept {
+void Scopes::Places::fail(std::uint32_t place, std::exception_ptr const& error, detail::ScopeOutcome outcome) noexcept {
   std::scoped_lock const lock(failing);
   detail::ScopePlace& at = places[place];
   if (at.failed.load(std::memory_order_relaxed)) return;
   at.error = error;
+  at.outcome = outcome;
   at.failed.store(true, std::memory_order_release);
 }
 
 void Scopes::Places::end(std::uint32_t place) noexcept {
   detail::ScopePlace& at = places[place];
   std::exception_ptr error;
+  auto outcome = detail::ScopeOutcome::well;
   if (at.failed.load(std::memory_order_acquire)) {
     std::scoped_lock const lock(failing);
     error = std::move(at.error);
+    if (error) outcome = at.outcome;
   }
+  times.end(place, at.opened_ns.load(std::memory_order_relaxed), outcome);
   detail::ScopeKeeper& keeper = *at.keeper.load(std::memory_order_relaxed);
   at.keeper.store(nullptr, std::memory_order_relaxed);
   keeper.ended(place, error);
 }
 
 void Scopes::Places::cancel(std::uint32_t place) noexcept {
-  fail(place, std::make_exception_ptr(ScopeCancelled("the scope has been cancelled")));
+  fail(place, std::make_exception_ptr(ScopeCancelled("the scope has been cancelled")), detail::ScopeOutcome::cancelled);
   StageThread{}.store(counts[place].cancelled, std::uint64_t{1}, Order::relaxed);
   cancelled.set(place);
 }
@@ -125,6 +131,34 @@ void Scopes::Places::free(std::uint32_t place) noexcept {
   if (m.load(counts[place].cancelled, Order::relaxed) == 0) return free_places.give(place);
   m.store(counts[place].cancelled, std::uint64_t{0}, Order::relaxed);
   cancelled.clear_and_free(place);
+}
+
+// ---- what they did
+
+std::vector<OpenScopeAge> Scopes::Places::oldest(std::size_t most) const {
+  auto const now = static_cast<std::int64_t>(StageThread{}.now_ns());
+  std::vector<OpenScopeAge> all;
+  for (std::size_t i = 0; i < most_open; ++i) {
+    if (places[i].keeper.load(std::memory_order_relaxed) == nullptr) continue;
+    std::int64_t const open = now - places[i].opened_ns.load(std::memory_order_relaxed);
+    all.push_back({static_cast<std::uint32_t>(i), std::chrono::nanoseconds(std::max<std::int64_t>(0, open))});
+  }
+  auto const end = all.begin() + static_cast<std::ptrdiff_t>(std::min(most, all.size()));
+  std::ranges::partial_sort(all, end, std::ranges::greater{}, &OpenScopeAge::age);
+  all.erase(end, all.end());
+  return all;
+}
+
+ScopesReport Scopes::Places::report() const {
+  ScopesReport r = times.report();
+  r.name = name;
+  r.most_open = most_open;
+  if (r.open == 0) return r;
+  for (OpenScopeAge const& one : oldest(1)) {
+    r.oldest_us = static_cast<double>(one.age.count()) / 1000;
+    r.oldest_place = one.place;
+  }
+  return r;
 }
 
 // ---- a run
@@ -157,7 +191,8 @@ bool Scopes::Places::hear_all() noexcept {
   return heard;
 }
 
-void Scopes::Places::begin_run() noexcept {
+void Scopes::Places::begin_run(bool traced) noexcept {
+  times.begin_run(traced);
   {
     std::scoped_lock const lock(reading);
     for (auto const& mail : mails) mail->read = 0;
@@ -187,6 +222,7 @@ void Scopes::Places::end_run(std::exception_ptr const& error) noexcept {
   handles->abandon_all(failed);
   for (std::size_t i = 0; i < most_open; ++i) sweep(static_cast<std::uint32_t>(i), failed);
   cancelled.end_run();
+  times.end_run();
 }
 
 void Scopes::Places::sweep(std::uint32_t place, std::exception_ptr const& error) noexcept {

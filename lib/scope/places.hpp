@@ -1,6 +1,6 @@
 // What a kind of scopes is made of: a place for each that may be open, and the mail of each device. A scope is opened
 // at a place by a keeper, which hears of its end: the handles of a program (handles.hpp), a service. In a run that goes
-// well, opening, putting, closing and ending a scope take no lock and no memory.
+// well and is not traced, opening, putting, closing and ending a scope take no lock and no memory.
 //
 //   word                   written by                         read by
 //   outstanding[place]     S1 of scope/word.hpp; the sweep    the same
@@ -31,7 +31,9 @@
 #include "free_places.hpp"
 #include "hiway/scope/scopes.hpp"
 #include "hiway/termination/words.hpp"
+#include "lib/snapshot.hpp"
 #include "lib/word_copies.hpp"
+#include "times.hpp"
 
 namespace hiway {
 
@@ -56,7 +58,9 @@ class ScopeKeeper {
 struct alignas(64) ScopePlace {
   std::atomic<ScopeKeeper*> keeper{nullptr};  ///< null: no scope is there
   std::atomic<bool> failed{false};
-  std::exception_ptr error;  ///< of a scope that has failed; guarded by `failing`
+  std::exception_ptr error;                     ///< of a scope that has failed; guarded by `failing`
+  ScopeOutcome outcome = ScopeOutcome::failed;  ///< likewise
+  std::atomic<std::int64_t> opened_ns{0};       ///< steady clock
 };
 
 }  // namespace detail
@@ -82,7 +86,8 @@ struct Scopes::Places {
   /// The same for a scope of which nothing is in the run; it ends now, with `error` if it had none.
   void abandon(std::uint32_t place, std::exception_ptr const& error) noexcept;
   /// The scope will end with `error`, if it has none yet. The caller has a value of the scope's, or its hold.
-  void fail(std::uint32_t place, std::exception_ptr const& error) noexcept;
+  void fail(std::uint32_t place, std::exception_ptr const& error,
+            detail::ScopeOutcome outcome = detail::ScopeOutcome::failed) noexcept;
   /// The caller's subtraction has made `outstanding` 0.
   void end(std::uint32_t place) noexcept;
   /// Stages drop what waits of the scope. The caller knows that the place is still the scope's.
@@ -101,9 +106,13 @@ struct Scopes::Places {
   [[nodiscard]] std::exception_ptr refusal();
   /// Reads the mail of all devices. True if there was any, or another thread reads it.
   bool hear() noexcept;
-  void begin_run() noexcept;
+  void begin_run(bool traced) noexcept;
   /// After all stages have returned: ends all scopes, but those that their openers are still to close.
   void end_run(std::exception_ptr const& error) noexcept;
+
+  [[nodiscard]] ScopesReport report() const;
+  /// Those that are open, the longest first, `most` at most.
+  [[nodiscard]] std::vector<OpenScopeAge> oldest(std::size_t most) const;
 
   std::string name;
   std::size_t most_open;
@@ -112,6 +121,7 @@ struct Scopes::Places {
   std::unique_ptr<detail::ScopePlace[]> places;
   detail::FreePlaces free_places;
   detail::CancelledWords cancelled;
+  detail::ScopeTimes times;
   std::unique_ptr<detail::ScopeHandles> handles;
   ScopeTable host;  ///< at the host
 
@@ -150,7 +160,7 @@ struct ScopesAccess {
   /// At the ends of a tunnel, if it has scopes.
   static void name_at(PlacedTunnel const& tunnel, Homes& homes);
   [[nodiscard]] static ScopeTable* table(Scopes& scopes, Home home);
-  static void begin_run(Scopes& scopes) noexcept { scopes.places_->begin_run(); }
+  static void begin_run(Scopes& scopes, bool traced) noexcept { scopes.places_->begin_run(traced); }
   static bool hear(Scopes& scopes) noexcept { return scopes.places_->hear(); }
   [[nodiscard]] static bool has_mail(Scopes const& scopes) { return !scopes.places_->mails.empty(); }
   /// Ends all that are open: with the run's error, or well.

@@ -80,8 +80,10 @@ std::optional<Scope> Scopes::try_open_h() {
 }
 
 Scope Scopes::open_h() {
+  detail::PlaceWait wait(places_->times);
   for (unsigned misses = 0;; ++misses) {
     if (std::optional<Scope> opened = try_open_h()) return *std::move(opened);
+    wait.miss();
     leave_if_aborted(StageThread{}, *places_->host.control);
     if (!places_->hear()) relax_thread(misses);
   }

@@ -182,6 +182,7 @@ std::optional<std::uint32_t> detail::ServiceDesk::admit(Deadline const& deadline
   Core& core = *core_;
   core.counts.add(Count::submitted);
   TimeLeft time(deadline.left());
+  PlaceWait wait(core.places.times);
   for (unsigned misses = 0;; ++misses) {
     Count refused = Count::refused;
     if (core.is_stopped()) {
@@ -198,6 +199,7 @@ std::optional<std::uint32_t> detail::ServiceDesk::admit(Deadline const& deadline
       error = full();
     } else {
       pause_thread(64);  // some 2 us: a look at all places takes their lines from the threads that give them back
+      wait.miss();
       time.relax(misses);
       continue;
     }

@@ -31,13 +31,14 @@ struct Lane final : Fiber {
   enum class Failure : std::uint8_t { none, partner_left, nobody_can_run };
 
   Block* block = nullptr;
-  unsigned thread = 0;          ///< in the block
-  std::uint32_t mark = 0;       ///< lane_mark()
-  unsigned misses = 0;          ///< lane_misses()
-  LaneScope scope{};            ///< lane_scope()
-  unsigned unwinds = 0;         ///< count_lane_unwind()
-  unsigned accesses_left = 0;   ///< until it must yield
-  std::uint32_t converged = 0;  ///< the group that it converged with; 0 while it still waits for one
+  unsigned thread = 0;           ///< in the block
+  std::uint32_t mark = 0;        ///< lane_mark()
+  Control const* run = nullptr;  ///< lane_run()
+  unsigned misses = 0;           ///< lane_misses()
+  LaneScope scope{};             ///< lane_scope()
+  unsigned unwinds = 0;          ///< count_lane_unwind()
+  unsigned accesses_left = 0;    ///< until it must yield
+  std::uint32_t converged = 0;   ///< the group that it converged with; 0 while it still waits for one
   Wait wait = Wait::none;
   Failure failure = Failure::none;
   Meeting meeting;  ///< while wait is warp, and until its result is read

@@ -124,6 +124,7 @@ void LaneScheduler::start(PlacedBlock const& placed) {
     lane.block = block.get();
     lane.thread = thread;
     lane.mark = 0;
+    lane.run = nullptr;
     lane.misses = 0;
     lane.scope = {};
     lane.unwinds = 0;
@@ -358,6 +359,8 @@ std::uint32_t converge() { return scheduler_here("converge").converge(__builtin_
 // By value: a caller that wrote through a reference would show TSan a race with the lane that had this record before.
 std::uint32_t lane_mark() noexcept { return lane_here("lane_mark").mark; }
 void set_lane_mark(std::uint32_t mark) noexcept { lane_here("set_lane_mark").mark = mark; }
+Control const* lane_run() noexcept { return lane_here("lane_run").run; }
+void set_lane_run(Control const* run) noexcept { lane_here("set_lane_run").run = run; }
 
 unsigned& lane_misses() noexcept { return lane_here("lane_misses").misses; }
 LaneScope lane_scope() noexcept { return lane_here("lane_scope").scope; }

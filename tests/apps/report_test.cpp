@@ -561,6 +561,8 @@ TEST(TraceFile, HasTheReportThatWasWrittenIntoIt) {
   RunReport run =
       run_of({cpu("feed", 0.25, {}, {{"a", 0.75}}, 2, 0.25), gpu("work", {"a"}, {})}, {ring("a", 0.5, 0.125)});
   run.end_detection_us = 12.5;
+  run.stages[1].failed_tasks = 6;
+  run.stages[1].first_failure = "no such key";
   run.tunnels[0].direction = "cpu_to_gpu";
   run.tunnels[0].movement = "dma";
   run.tunnels[0].why = "asked for";
@@ -571,6 +573,7 @@ TEST(TraceFile, HasTheReportThatWasWrittenIntoIt) {
   run.tunnels[0].throttled = 1;
   run.tunnels[0].put_groups = 5;
   run.tunnels[0].get_groups = 4;
+  run.scopes.push_back({"jobs", 64, 10, 9, 2, 1, 1, 5.5, 50, 100.25, 7, 200, 3, 4, 0.5});
   Json const trace = {{"traceEvents", Json::array()},
                       {"hiway", {{"version", "0.1.0"}, {"trace_version", 1}, {"stats", Json::parse(to_json(run))}}}};
   EXPECT_EQ(to_json(parse_trace("t.json", trace.dump()).stats), to_json(run));

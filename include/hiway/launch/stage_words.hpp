@@ -1,5 +1,6 @@
 // Functions for stage code that need no handle: thread_index, sync_block, shared_memory, fail_d and the like.
 #pragma once
+#include "hiway/failed_tasks.hpp"
 #include "hiway/fault.hpp"
 #include "hiway/grouping/block_group.hpp"
 #include "hiway/machine/on_this_device.hpp"
@@ -25,6 +26,11 @@ __device__ inline BlockContext& block_context() {
   __shared__ BlockContext context;
   return context;
 }
+/// The launch whose lanes have places for their tasks' scopes. Apart: most kernels need no room for it.
+__device__ inline std::uint64_t& scopes_grid() {
+  __shared__ std::uint64_t grid;
+  return grid;
+}
 #endif
 
 /// Sets the control that fail_d reports to, and the stage, and clears the places through which the block's warps share
@@ -41,6 +47,15 @@ HIWAY_NO_SPACE_CHECK HIWAY_DEVICE inline void enter_block([[maybe_unused]] Contr
   __syncthreads();
 #else
   simt::set_lane_mark(stage);
+  simt::set_lane_run(control);
+#endif
+}
+/// No task has a scope yet. In kernels of stages with tunnels that have scopes all threads call it before enter_block.
+HIWAY_NO_SPACE_CHECK template <class Machine>
+HIWAY_DEVICE inline void enter_scopes(Machine m) {
+  m.set_scope({});
+#if defined(__CUDA_ARCH__)
+  if (CudaMachine{}.thread_in_block() == 0) scopes_grid() = CudaMachine{}.grid_id();
 #endif
 }
 /// Sets the stage of its group that the warp is in from now on; all its lanes call it.
@@ -53,6 +68,33 @@ HIWAY_NO_SPACE_CHECK HIWAY_DEVICE inline void enter_stage(std::uint32_t stage) {
   if (simt::on_lane()) simt::set_lane_mark(stage);  // other machines that run the group's loop have no mark
 #endif
 }
+
+namespace detail {
+
+/// The scope of the calling lane's or thread's task. A kernel without scopes has no places for them: what lies there is
+/// of other kernels.
+HIWAY_NO_SPACE_CHECK template <class Machine>
+HIWAY_DEVICE inline LaneScope scope_here(Machine m) {
+#if defined(__CUDA_ARCH__)
+  if (scopes_grid() != CudaMachine{}.grid_id()) return {};
+#endif
+  return m.scope();
+}
+
+/// Of the stage whose code calls it; null outside of stages, and in a user's own kernel on a GPU.
+HIWAY_NO_SPACE_CHECK HIWAY_DEVICE inline FailedTasks* failed_tasks_here() {
+#if defined(__CUDA_ARCH__)
+  BlockContext const& context = block_context();
+  if (context.grid != CudaMachine{}.grid_id() || context.control == nullptr) return nullptr;
+  return context.control->failed_tasks + context.stages[CudaMachine{}.thread_in_block() / 32];
+#else
+  bool const on_lane = simt::on_lane();
+  Control const* const run = on_lane ? simt::lane_run() : this_thread_context().run;
+  return run == nullptr ? nullptr : run->failed_tasks + (on_lane ? simt::lane_mark() : this_thread_context().stage);
+#endif
+}
+
+}  // namespace detail
 
 /// Ends the run with an error that names the stage and says `message`. Does not return.
 HIWAY_NO_SPACE_CHECK [[noreturn]] HIWAY_DEVICE inline void fail_d(char const* message) {

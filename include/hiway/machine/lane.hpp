@@ -6,6 +6,10 @@
 
 #include "hiway/machine/machine.hpp"
 
+namespace hiway {
+struct Control;
+}
+
 namespace hiway::simt {
 
 /// Where a lane stands in its launch (CUDA's words).
@@ -52,6 +56,9 @@ std::uint64_t meet(WarpOperation operation, std::uint32_t mask, std::uint64_t va
 /// A number that belongs to the lane's own code: which stage of a group it is in. 0 at launch.
 [[nodiscard]] std::uint32_t lane_mark() noexcept;
 void set_lane_mark(std::uint32_t mark) noexcept;
+/// Likewise: the control of its run; null at launch.
+[[nodiscard]] Control const* lane_run() noexcept;
+void set_lane_run(Control const* run) noexcept;
 /// Likewise: gets in a row that brought nothing. 0 at launch.
 [[nodiscard]] unsigned& lane_misses() noexcept;
 /// Likewise: the scope of its task; none at launch.

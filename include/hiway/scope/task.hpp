@@ -4,6 +4,7 @@
 
 #include "hiway/fault.hpp"
 #include "hiway/inlet/view.hpp"
+#include "hiway/launch/stage_words.hpp"
 #include "hiway/machine/on_this_device.hpp"
 #include "hiway/machine/stage_thread.hpp"
 #include "hiway/scope/device.hpp"
@@ -108,11 +109,11 @@ HIWAY_DEVICE inline void end_scope_task(Machine m, View const& v) {
   }
 }
 
-/// Implements fail_scope_h and fail_scope_d.
+/// Implements fail_scope_h and fail_scope_d. False: the task has no scope.
 HIWAY_NO_SPACE_CHECK template <class Machine>
-HIWAY_DEVICE inline void fail_scope_of_task(Machine m, char const* message) {
-  LaneScope task = m.scope();
-  if (task.word == 0 || !is_of_this_run(m, task)) return;
+HIWAY_DEVICE inline bool fail_scope_of_task(Machine m, char const* message) {
+  LaneScope task = scope_here(m);
+  if (task.word == 0 || !is_of_this_run(m, task)) return false;
   if constexpr (RoleOf<Machine>::counts_scopes) {
     task.table->ends->fail_scope(scope_place(task.word), message);
   } else {
@@ -120,6 +121,7 @@ HIWAY_DEVICE inline void fail_scope_of_task(Machine m, char const* message) {
     m.set_scope(task);
     mail_failure(m, task.table->mail, *task.table->control, scope_place(task.word), value, message);
   }
+  return true;
 }
 
 }  // namespace hiway::detail
@@ -128,7 +130,7 @@ namespace hiway {
 
 /// In a stage: the place of its task's scope, 0 to most_open - 1, for data of the scope's own. 0 if it has none.
 [[nodiscard]] HIWAY_DEVICE inline std::uint32_t scope_index() {
-  return anywhere([](auto m) { return detail::scope_place(m.scope().word); });
+  return anywhere([](auto m) { return detail::scope_place(detail::scope_here(m).word); });
 }
 
 /// In a stage: the scope of its task ends with an error that says `message`, once all its tasks have ended; the run

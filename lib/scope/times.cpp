@@ -1,0 +1,181 @@
+#include "times.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "free_places.hpp"
+#include "hiway/machine/thread_machine.hpp"
+
+namespace hiway::detail {
+namespace {
+
+std::int64_t now_ns() noexcept { return static_cast<std::int64_t>(ThreadMachine{}.now_ns()); }
+
+// A time and its place in one word, which compares by the time: 44 bits of 64 ns, 20 of place.
+constexpr unsigned place_bits = 20;
+constexpr unsigned time_shift = 6;
+constexpr std::uint64_t longest = (std::uint64_t{1} << (64 - place_bits)) - 1;
+
+std::uint64_t slow_word(std::uint32_t place, std::uint64_t ns) {
+  return std::min(ns >> time_shift, longest) << place_bits | place;
+}
+std::uint64_t time_in(std::uint64_t slow) { return slow >> place_bits << time_shift; }
+std::uint32_t place_in(std::uint64_t slow) {
+  return static_cast<std::uint32_t>(slow & ((std::uint64_t{1} << place_bits) - 1));
+}
+
+double us(std::uint64_t ns) { return static_cast<double>(ns) / 1000; }
+
+}  // namespace
+
+// ---- buckets
+
+std::size_t TimeBuckets::bucket_of(std::uint64_t ns) noexcept {
+  if (ns < parts) return ns;
+  unsigned const bit = static_cast<unsigned>(std::bit_width(ns)) - 1;
+  std::size_t const part = (ns >> (bit - 3)) % parts;
+  return std::min((bit - 2) * parts + part, bucket_count - 1);
+}
+
+std::uint64_t TimeBuckets::time_of(std::size_t bucket) noexcept {
+  if (bucket < parts) return bucket;
+  std::size_t const shift = bucket / parts - 1;
+  std::uint64_t const width = std::uint64_t{1} << shift;
+  return (parts + bucket % parts) * width + width / 2;
+}
+
+void TimeBuckets::add_to(std::vector<std::uint64_t>& sums) const {
+  sums.resize(bucket_count);
+  for (std::size_t b = 0; b < bucket_count; ++b) sums[b] += counts_[b].load(std::memory_order_relaxed);
+}
+
+void TimeBuckets::clear() noexcept {
+  for (auto& count : counts_) count.store(0, std::memory_order_relaxed);
+}
+
+std::uint64_t TimeBuckets::quantile(std::vector<std::uint64_t> const& sums, double fraction) {
+  std::uint64_t all = 0;
+  for (std::uint64_t const n : sums) all += n;
+  if (all == 0) return 0;
+  auto rank = static_cast<std::uint64_t>(fraction * static_cast<double>(all - 1) + 0.5);
+  std::size_t bucket = 0;
+  while (rank >= sums[bucket]) rank -= sums[bucket++];
+  return time_of(bucket);
+}
+
+// ---- scopes
+
+ScopeTimes::Line& ScopeTimes::own_line() noexcept { return lines_[number_of_this_thread() % lines_.size()]; }
+
+std::uint64_t ScopeTimes::sum(std::atomic<std::uint64_t> Line::*count) const noexcept {
+  std::uint64_t all = 0;
+  for (Line const& line : lines_) all += (line.*count).load(std::memory_order_acquire);
+  return all;
+}
+
+std::int64_t ScopeTimes::open() noexcept {
+  own_line().opened.fetch_add(1, std::memory_order_relaxed);
+  return now_ns();
+}
+
+void ScopeTimes::end(std::uint32_t place, std::int64_t opened_ns, ScopeOutcome outcome) noexcept {
+  std::int64_t const now = now_ns();
+  auto const ns = static_cast<std::uint64_t>(std::max<std::int64_t>(0, now - opened_ns));
+  Line& line = own_line();
+  line.outcomes[static_cast<std::size_t>(outcome)].fetch_add(1, std::memory_order_relaxed);
+  line.times.add(ns);
+  std::uint64_t const slow = slow_word(place, ns);
+  for (std::uint64_t seen = line.slowest.load(std::memory_order_relaxed);
+       slow > seen && !line.slowest.compare_exchange_weak(seen, slow, std::memory_order_relaxed);) {
+  }
+  if (records_.load(std::memory_order_relaxed)) record({opened_ns, now, place, outcome});
+  line.ended.fetch_add(1, std::memory_order_release);  // what counts it as ended counts it as opened, too
+}
+
+void ScopeTimes::waited(std::int64_t ns) noexcept {
+  Line& line = own_line();
+  line.waits.fetch_add(1, std::memory_order_relaxed);
+  line.wait_ns.fetch_add(static_cast<std::uint64_t>(std::max<std::int64_t>(0, ns)), std::memory_order_relaxed);
+}
+
+// ---- a run
+
+void ScopeTimes::begin_run(bool traced) noexcept {
+  opened_before_ = sum(&Line::opened);
+  for (Line& line : lines_) {
+    for (auto& outcome : line.outcomes) outcome.store(0, std::memory_order_relaxed);
+    for (auto* const count : {&line.waits, &line.wait_ns, &line.slowest}) count->store(0, std::memory_order_relaxed);
+    line.times.clear();
+  }
+  std::scoped_lock const lock(mutex_);
+  kept_.clear();
+  least_ns_ = 0;
+  records_.store(traced, std::memory_order_relaxed);
+}
+
+void ScopeTimes::end_run() noexcept { records_.store(false, std::memory_order_relaxed); }
+
+ScopesReport ScopeTimes::report() const {
+  ScopesReport r;
+  std::uint64_t const ended = sum(&Line::ended);  // before what was opened
+  std::uint64_t const opened = sum(&Line::opened);
+  r.opened = opened - opened_before_;
+  r.open = opened - ended;
+  std::vector<std::uint64_t> times;
+  std::uint64_t slowest = 0;
+  std::uint64_t wait_ns = 0;
+  std::array<std::uint64_t, 3> outcomes{};
+  for (Line const& line : lines_) {
+    line.times.add_to(times);
+    slowest = std::max(slowest, line.slowest.load(std::memory_order_relaxed));
+    r.waits += line.waits.load(std::memory_order_relaxed);
+    wait_ns += line.wait_ns.load(std::memory_order_relaxed);
+    for (std::size_t i = 0; i < outcomes.size(); ++i) outcomes[i] += line.outcomes[i].load(std::memory_order_relaxed);
+  }
+  r.failed = outcomes[static_cast<std::size_t>(ScopeOutcome::failed)];
+  r.cancelled = outcomes[static_cast<std::size_t>(ScopeOutcome::cancelled)];
+  r.ended = outcomes[static_cast<std::size_t>(ScopeOutcome::well)] + r.failed + r.cancelled;
+  std::uint64_t const most = time_in(slowest);  // a bucket reaches beyond it
+  r.median_us = us(std::min(most, TimeBuckets::quantile(times, 0.5)));
+  r.p99_us = us(std::min(most, TimeBuckets::quantile(times, 0.99)));
+  r.slowest_us = us(most);
+  r.slowest_place = place_in(slowest);
+  r.wait_seconds = static_cast<double>(wait_ns) / 1e9;
+  return r;
+}
+
+// ---- of a traced run
+
+void ScopeTimes::record(ScopeRecord one) noexcept {
+  std::scoped_lock const lock(mutex_);
+  if (one.length() < least_ns_) return;
+  try {
+    kept_.push_back(one);
+    if (kept_.size() >= most_records) keep_the_longest();
+  } catch (...) {  // no memory: a trace lacks it
+  }
+}
+
+void ScopeTimes::keep_the_longest() {
+  auto const half = kept_.begin() + static_cast<std::ptrdiff_t>(kept_.size() / 2);
+  std::ranges::nth_element(kept_, half, std::ranges::greater{}, &ScopeRecord::length);
+  least_ns_ = half->length();
+  kept_.erase(half, kept_.end());
+}
+
+std::vector<ScopeRecord> ScopeTimes::records() {
+  std::scoped_lock const lock(mutex_);
+  return kept_;
+}
+
+// ---- waits
+
+void PlaceWait::miss() noexcept {
+  if (since_ns_ == 0) since_ns_ = now_ns();
+}
+
+PlaceWait::~PlaceWait() {
+  if (since_ns_ != 0) times_.waited(now_ns() - since_ns_);
+}
+
+}  // namespace hiway::detail
