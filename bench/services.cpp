@@ -4,7 +4,7 @@
 //   scopes    trees of 1 to 100 items within the GPU, each a scope of its own; beside, the same without scopes
 //   puts      items a second of several threads at one open inlet, and, beside, of as many threads of a stage
 //   requests  a service over one GPU stage: requests a second of several client threads, each with a callback
-//   latency   one request at a time, with a future, alone and with spinning processes on half of the CPUs
+//   latency   one request at a time, by a call or with a future, alone and with spinning processes on half of the CPUs
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -222,12 +222,15 @@ Turn requests(std::string const& device, unsigned clients, unsigned each, unsign
   return {static_cast<double>(all) / seconds, true};
 }
 
-RoundTrips one_request_at_a_time(std::string const& device, unsigned trips) {
+enum class By : std::uint8_t { call, future };
+
+RoundTrips one_request_at_a_time(std::string const& device, unsigned trips, By by) {
   hiway::Service<Call, Call> service(Answer{}, {.device = device, .blocks = 1, .threads_per_block = 32});
   RoundTrips made;
   for (std::uint32_t i = 0; i < trips; ++i) {
     auto const begin = Clock::now();
-    Call const reply = service.submit(Call{{i, 0, 0, i}}).get();
+    Call const request{{i, 0, 0, i}};
+    Call const reply = by == By::call ? service.call(request) : service.submit(request).get();
     made.us.push_back(us_since(begin));
     if (reply.words[3] != i + 1) made.wrong = "a reply is not its request's";
   }
@@ -314,14 +317,18 @@ class ServicesBench final : public Bench {
     unsigned const busy = request.small ? 0 : hiway::available_cpus() / 2;
     Json what = row_of("latency");
     what["busy_cpus"] = busy;
-    auto const loaded = [=] {
+    auto const loaded = [=](By by) {
       SpinningProcesses const others(busy);
-      return one_request_at_a_time(device, trips);
+      return one_request_at_a_time(device, trips, by);
     };
-    std::vector<Variant> const variants{
-        quantiles_of(
-            "alone", [=] { return one_request_at_a_time(device, trips); }, request.small),
-        quantiles_of("half of the CPUs busy", loaded, request.small)};
+    std::vector<Variant> variants;
+    for (By const by : {By::call, By::future}) {
+      std::string const name = by == By::call ? "call" : "future";
+      variants.push_back(quantiles_of(
+          name, [=] { return one_request_at_a_time(device, trips, by); }, request.small));
+      variants.push_back(quantiles_of(
+          name + ", half of the CPUs busy", [=] { return loaded(by); }, request.small));
+    }
     return measure(std::move(what), "us", Better::less, "", variants, request);
   }
 

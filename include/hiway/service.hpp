@@ -82,6 +82,16 @@ class Service {
                   deadline);
   }
 
+  /// Submits a request and *waits* for its outcome: for one request at a time the quickest way, since it looks for the
+  /// reply for a while before the thread sleeps. *Throws* the request's error; MisuseError in a callback.
+  [[nodiscard]] Reply call(Request const& request, Deadline deadline = {}) {
+    detail::require_no_callback("call()");
+    detail::Outcome<Reply> outcome;
+    desk_->submit(request, detail::Receiver<Reply>([&outcome](Result const& result) { outcome.take(result); }),
+                  deadline);
+    return outcome.wait();
+  }
+
   /// Takes no more requests in this run, and *waits* until those that are under way are settled, and their callbacks
   /// have returned. Then the run may end. Over a pipeline of its own it waits for that, too, and *throws* the run's
   /// first error. Calling it again does nothing. *Throws* MisuseError in a callback.

@@ -157,6 +157,10 @@ void detail::ServiceDesk::Core::ended(std::uint32_t place, std::exception_ptr co
   places.free(place);
 }
 
+void detail::require_no_callback(char const* call) {
+  if (in_callback) throw MisuseError("service: " + std::string(call) + " in a callback, which it would wait for");
+}
+
 void detail::log_thrown_by_callback() noexcept {
   try {
     log(LogLevel::warning, "service: a callback has thrown, which is dropped: " + what_of(std::current_exception()));
@@ -255,7 +259,7 @@ bool detail::ServiceDesk::claims_reply(std::uint32_t place) noexcept {
 // ---- all of them
 
 void detail::ServiceDesk::stop() {
-  if (in_callback) throw MisuseError("service: stop() in a callback, which it would wait for");
+  require_no_callback("stop()");
   Core& core = *core_;
   std::scoped_lock const lock(core.stopping);
   if (!core.places.live.load(std::memory_order_acquire) || core.is_stopped()) return;

@@ -147,6 +147,31 @@ TEST(Service, FailsARequestAlone) {
   EXPECT_EQ(service.stats().answered, 40u);
 }
 
+TEST(Service, CallsWaitForTheirOutcome) {
+  HIWAY_NEEDS_DEVICE();
+  Service<int, long> service{FailsSome{}, small(4)};
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> clients;
+  for (int c = 0; c < 3; ++c) {
+    clients.emplace_back([&, c] {
+      for (int i = c; i < 60; i += 3) {
+        try {
+          wrong += service.call(i) == i && i % 3 != 0 ? 0 : 1;
+        } catch (ScopeFailed const& e) {
+          wrong += e.what() == std::string("no threes") && i % 3 == 0 ? 0 : 1;
+        }
+      }
+    });
+  }
+  for (std::thread& c : clients) c.join();
+  EXPECT_EQ(wrong, 0);
+  std::string text;
+  service.submit(1, [&](auto const&) { text = text_of_error<MisuseError>([&] { (void)service.call(1); }); });
+  service.stop();
+  EXPECT_THAT(text, HasSubstr("call() in a callback"));
+  EXPECT_THROW((void)service.call(1), ServiceStopped);
+}
+
 /// open inlet of the service -> a CPU stage that takes its time -> the service.
 struct Slowly {
   explicit Slowly(std::size_t most_open = 8, std::size_t capacity = 8) : pipe(bounded()) {

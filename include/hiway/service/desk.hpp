@@ -102,6 +102,30 @@ class Receiver {
   std::variant<Callback, std::promise<Reply>> to_;
 };
 
+/// *Throws* MisuseError in a callback, which the call would wait for.
+void require_no_callback(char const* call);
+
+/// The outcome of a request that a thread waits for.
+template <class Reply>
+class Outcome {
+ public:
+  void take(ServiceResult<Reply> const& result) {
+    result ? static_cast<void>(reply_.item() = result.reply()) : static_cast<void>(error_ = result.error());
+    done_.store(true, std::memory_order_release);
+  }
+  /// *Throws* the request's error.
+  [[nodiscard]] Reply wait() {
+    for (unsigned misses = 0; !done_.load(std::memory_order_acquire); ++misses) relax_thread(misses);
+    if (error_) std::rethrow_exception(error_);
+    return reply_.item();
+  }
+
+ private:
+  ItemRoom<Reply> reply_;
+  std::exception_ptr error_;
+  std::atomic<bool> done_{false};
+};
+
 template <class Reply>
 class ReplyDesk final : public ServiceDesk {
  public:
