@@ -27,6 +27,7 @@
 #include "hiway/scope/scopes.hpp"
 #include "hiway/segment/segment_config.hpp"
 #include "hiway/stage.hpp"
+#include "hiway/stage_by_ticket.hpp"
 #include "hiway/stage_description.hpp"
 #include "hiway/tunnel.hpp"
 
@@ -42,13 +43,6 @@ template <class Source>
 struct SourceTraits;
 }  // namespace detail
 }  // namespace segment
-
-namespace detail {
-template <class T>
-concept IsDefined = requires {
-  sizeof(T);
-};
-}  // namespace detail
 
 /// Owns tunnels, stages and buffers; checks, starts and ends a run.
 class Pipeline final : private OpenEnds, private BufferAccess {
@@ -71,6 +65,13 @@ class Pipeline final : private OpenEnds, private BufferAccess {
   template <class T>
   Tunnel<Scoped<T>>& create_tunnel(std::string_view name, Direction direction, ScopedTunnelConfig config) {
     return make_tunnel<T, Scoped<T>>(name, direction, config.rest(), config.scopes.get());
+  }
+
+  /// The same with `.order = ItemOrder::restored`.
+  template <class T>
+  RestoredTunnel<T>& create_tunnel(std::string_view name, Direction direction, RestoredTunnelConfig const& config) {
+    return static_cast<RestoredTunnel<T>&>(add_tunnel(std::make_unique<RestoredTunnel<T>>(
+        static_cast<OpenEnds&>(*this), std::string(name), direction, config.rest(), tunnel_count())));
   }
 
   /// Makes a kind of scopes, for tunnels with scopes. *Throws* ConfigError.

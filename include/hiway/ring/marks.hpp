@@ -1,0 +1,99 @@
+// Marks: which tickets of a ring with restored order are done, a bit each.
+//
+// A put at such a ring has the ticket of the item that its task got (inlet/at_ticket.hpp). So tickets are not claimed
+// in order, and a count of them (counts.hpp) does not say which ones are done. A holder flips the bit of its ticket
+// when its item is in its slot, and readers get credit for the prefix of tickets that are done: each sees the next item
+// only, and never waits for one that a task is still at work on.
+//
+//   word      written by                         read by
+//   done[k]   holders of tickets (fetch-xor)     the prefix        a bit for each slot of two laps
+//   given     whole rings: the lane that passes  the same          the end of the prefix that readers have credit for
+//   passing   whole rings: lanes that have       the same          how many have asked it to look again
+//             marked a ticket
+//
+//   K1  A ticket's bit is 1 once it is done in its ring's 1st, 3rd ... pass over two laps, and 0 in the others. Its
+//   holder
+//       flips it once. The slot of ticket t + two laps is free only after t was got, so the bit stays until the prefix
+//       has passed t
+//   K2  A mark is a release -> the prefix acquires it: the items before the prefix are whole. All are
+//   read-modify-writes K3  whole rings: who marks adds 1 to `passing`. Whoever finds 0 there passes credit on, and
+//   takes off what it has
+//       seen; if more has come meanwhile, it looks again. The additions are ordered and acq_rel, so a mark is seen by
+//       its own lane or by the one that passes, and one lane at a time does so. In half-rings the relay does it
+//       (relay.hpp M3)
+#pragma once
+#include <cstdint>
+
+#include "hiway/machine/machine.hpp"
+#include "hiway/machine/tuning.hpp"
+#include "hiway/ring/ring.hpp"
+
+namespace hiway {
+
+namespace detail {
+
+/// The bits of a chunk's tickets that are all done.
+HIWAY_DEVICE inline std::uint32_t whole_chunk(Ring const& ring) {
+  return ~std::uint32_t{0} >> (32 - ring.chunk_slots());
+}
+/// What the chunk of `ticket` says, as bits of tickets that are done (K1).
+HIWAY_DEVICE inline std::uint32_t marks_in(Ring const& ring, std::uint64_t ticket, std::uint32_t bits) {
+  bool const back = (ticket >> (ring.lap_shift + 1) & 1) != 0;
+  return (back ? ~bits : bits) & whole_chunk(ring);
+}
+
+/// Marks the `n` tickets from `first` on, at most 32, as done.
+template <class Machine>
+HIWAY_DEVICE inline void mark_done(Machine m, Ring const& ring, std::uint64_t first, std::uint32_t n) {
+  while (n != 0) {
+    std::uint32_t const place = ring.place_in_chunk(first);
+    std::uint32_t const left = ring.chunk_slots() - place;
+    std::uint32_t const some = n < left ? n : left;
+    m.fetch_xor(ring.done_count(first), (~std::uint32_t{0} >> (32 - some)) << place, Order::release);  // K2
+    first += some;
+    n -= some;
+  }
+}
+
+}  // namespace detail
+
+/// The end of the run of tickets from `from` on that are all done; their marks are acquired (K2). One caller at a time.
+template <class Machine>
+HIWAY_DEVICE inline std::uint64_t marked_prefix(Machine m, Ring const& ring, std::uint64_t from) {
+  constexpr unsigned looks = TuningOf<Machine>::counts_at_once;
+  for (std::uint64_t begin = from - ring.place_in_chunk(from);;) {
+    std::uint64_t const all = begin + (std::uint64_t{looks} << ring.chunk_shift);
+    std::uint64_t end = all;
+    for (unsigned i = looks; i-- != 0;) {  // as in done_prefix: all are under way at once
+      std::uint64_t const chunk = begin + (std::uint64_t{i} << ring.chunk_shift);
+      Word<std::uint32_t>& word = ring.done_count(chunk);
+      std::uint32_t const bits = i != 0 ? m.load_ahead(word) : m.load(word, Order::acquire);
+      std::uint32_t const left = detail::marks_in(ring, chunk, bits) ^ detail::whole_chunk(ring);
+      if (left != 0) end = chunk + m.lowest(left);
+    }
+    if (end >= begin + ring.chunk_slots()) m.acquire_ahead();
+    if (end != all) return end;
+    begin = all;
+  }
+}
+
+/// Whole rings: gives readers credit for what has been marked, unless another lane does so just now (K3). By one lane,
+/// after its marks.
+template <class Machine>
+HIWAY_DEVICE inline void pass_on(Machine m, Ring const& ring) {
+  RingWords& w = *ring.words;
+  if (m.fetch_add(w.passing, 1u, Order::acq_rel) != 0) return;
+  for (std::uint32_t seen = 1;;) {
+    std::uint64_t const from = m.load(w.given, Order::relaxed);
+    std::uint64_t const to = marked_prefix(m, ring, from);
+    if (to != from) {
+      m.store(w.given, to, Order::relaxed);
+      m.fetch_add(w.avail, static_cast<std::int32_t>(to - from), Order::relaxed);  // the items go by their turns
+    }
+    std::uint32_t const asked = m.fetch_add(w.passing, 0u - seen, Order::acq_rel);  // K3
+    if (asked == seen) return;
+    seen = asked - seen;
+  }
+}
+
+}  // namespace hiway
