@@ -22,9 +22,9 @@ struct StageDescription {
   std::vector<TunnelBase*> from;
   std::vector<TunnelBase*> into;
   bool item_form = false;    ///< item or value form: no user code runs after its loop
-  bool by_ticket = false;    ///< puts each result at the ticket of its item (stage_by_ticket.hpp)
   bool own_kernel = false;   ///< a user's own __global__ function: it counts no start, and does not close its inlets
   bool on_device = false;    ///< a batch stage: its ends are a device's, though a CPU thread works at them
+  bool by_ticket = false;    ///< puts each result at the ticket of its item (stage_by_ticket.hpp)
   std::vector<int> nodes{};  ///< that run it, sorted
 };
 

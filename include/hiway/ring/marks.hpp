@@ -32,14 +32,14 @@ namespace hiway {
 
 namespace detail {
 
-/// The bits of a chunk's tickets that are all done.
+/// The bits of all of a chunk's tickets.
 HIWAY_DEVICE inline std::uint32_t whole_chunk(Ring const& ring) {
   return ~std::uint32_t{0} >> (32 - ring.chunk_slots());
 }
-/// What the chunk of `ticket` says, as bits of tickets that are done (K1).
-HIWAY_DEVICE inline std::uint32_t marks_in(Ring const& ring, std::uint64_t ticket, std::uint32_t bits) {
+/// Of the chunk of `ticket`, whose word is `bits`: those tickets that are not done (K1).
+HIWAY_DEVICE inline std::uint32_t left_in(Ring const& ring, std::uint64_t ticket, std::uint32_t bits) {
   bool const back = (ticket >> (ring.lap_shift + 1) & 1) != 0;
-  return (back ? ~bits : bits) & whole_chunk(ring);
+  return (back ? bits : ~bits) & whole_chunk(ring);
 }
 
 /// Marks the `n` tickets from `first` on, at most 32, as done.
@@ -58,20 +58,22 @@ HIWAY_DEVICE inline void mark_done(Machine m, Ring const& ring, std::uint64_t fi
 }  // namespace detail
 
 /// The end of the run of tickets from `from` on that are all done; their marks are acquired (K2). One caller at a time.
+/// Mostly nothing has come, or much: it looks at one word, and if that is whole, at many at once.
 template <class Machine>
 HIWAY_DEVICE inline std::uint64_t marked_prefix(Machine m, Ring const& ring, std::uint64_t from) {
-  constexpr unsigned looks = TuningOf<Machine>::counts_at_once;
-  for (std::uint64_t begin = from - ring.place_in_chunk(from);;) {
+  constexpr unsigned looks = 4 * TuningOf<Machine>::counts_at_once;
+  std::uint64_t begin = from - ring.place_in_chunk(from);
+  std::uint32_t left = detail::left_in(ring, begin, m.load(ring.done_count(begin), Order::acquire));
+  if (left != 0) return begin + m.lowest(left);
+  for (begin += ring.chunk_slots();;) {
     std::uint64_t const all = begin + (std::uint64_t{looks} << ring.chunk_shift);
     std::uint64_t end = all;
-    for (unsigned i = looks; i-- != 0;) {  // as in done_prefix: all are under way at once
+    for (unsigned i = looks; i-- != 0;) {
       std::uint64_t const chunk = begin + (std::uint64_t{i} << ring.chunk_shift);
-      Word<std::uint32_t>& word = ring.done_count(chunk);
-      std::uint32_t const bits = i != 0 ? m.load_ahead(word) : m.load(word, Order::acquire);
-      std::uint32_t const left = detail::marks_in(ring, chunk, bits) ^ detail::whole_chunk(ring);
+      left = detail::left_in(ring, chunk, m.load_ahead(ring.done_count(chunk)));
       if (left != 0) end = chunk + m.lowest(left);
     }
-    if (end >= begin + ring.chunk_slots()) m.acquire_ahead();
+    m.acquire_ahead();
     if (end != all) return end;
     begin = all;
   }
