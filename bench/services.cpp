@@ -172,13 +172,14 @@ Turn requests(std::string const& device, unsigned clients, unsigned each, unsign
   return {static_cast<double>(all) / seconds, true};
 }
 
+constexpr std::size_t stream_capacity = 1 << 16;
+constexpr std::uint32_t at_once = 1024;
+
 /// `items` numbered items, there and back in spans; returns items a second.
 template <bool Restored>
 Turn stream(std::string const& device, std::uint32_t items) {
-  constexpr std::size_t capacity = 1 << 16;
-  constexpr std::uint32_t at_once = 1024;
   hiway::Pipeline pipe({.device = device});
-  auto& there = pipe.create_tunnel<Call>("there", hiway::Direction::cpu_to_gpu, {.capacity_items = capacity});
+  auto& there = pipe.create_tunnel<Call>("there", hiway::Direction::cpu_to_gpu, {.capacity_items = stream_capacity});
   std::uint32_t wrong = 0;
   std::uint32_t got = 0;
   auto const put = [items](hiway::Inlet<Call> out) {
@@ -209,9 +210,9 @@ Turn stream(std::string const& device, std::uint32_t items) {
   };
   pipe.add_cpu_stage("put", put, hiway::into(there));
   if constexpr (Restored) {
-    add(hiway::RestoredTunnelConfig{.capacity_items = capacity, .order = hiway::ItemOrder::restored});
+    add(hiway::RestoredTunnelConfig{.capacity_items = stream_capacity, .order = hiway::ItemOrder::restored});
   } else {
-    add(hiway::TunnelConfig{.capacity_items = capacity});
+    add(hiway::TunnelConfig{.capacity_items = stream_capacity});
   }
   pipe.prepare();
   auto const begin = Clock::now();

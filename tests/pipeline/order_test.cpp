@@ -222,6 +222,26 @@ TEST(Order, IsRestoredForItemsThatAreWorkedOnInTheirSlot) {
   EXPECT_EQ(seen.wrong, 0u);
 }
 
+/// Tickets of a warp's lanes do not follow each other then.
+TEST(Order, IsRestoredThoughEachLaneClaimsForItself) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  auto& asked = pipe.create_tunnel<Asked>("asked", Direction::cpu_to_gpu, {.grouping = Grouping::none});
+  auto& made = pipe.create_tunnel<Made>(
+      "made", Direction::gpu_to_gpu, {.capacity_items = 64, .grouping = Grouping::none, .order = ItemOrder::restored});
+  auto& again = pipe.create_tunnel<Made>("again", Direction::gpu_to_cpu, {.order = ItemOrder::restored});
+  SeenAgain seen;
+  pipe.add_cpu_stage(
+      "put", [](Inlet<Asked> out) { put_all(out, 3000); }, into(asked));
+  pipe.add_gpu_stage("make", Make{}, from(asked), into(made), {.blocks = 2, .threads_per_block = 96});
+  pipe.add_gpu_stage("again", MakeAgain{}, from(made), into(again), {.blocks = 2, .threads_per_block = 96});
+  pipe.add_cpu_stage(
+      "see", [&](Made const& m) { seen(m); }, from(again));
+  pipe.run();
+  EXPECT_EQ(seen.next, 3000u);
+  EXPECT_EQ(seen.wrong, 0u);
+}
+
 TEST(Order, IsSeenByBatchesAndSpans) {
   HIWAY_NEEDS_DEVICE();
   Pipeline pipe(bounded());

@@ -59,11 +59,12 @@ HIWAY_DEVICE inline void mark_together(Machine m, Ring const& ring, std::uint32_
   if (!ring.is_half()) pass_on(m, ring);
 }
 
-/// Puts the result of each lane of `group` with `need` for which there is room; all lanes of `group` together. True for
-/// a lane whose result is in the tunnel.
-template <class Machine, class O>
-HIWAY_DEVICE inline bool try_put_at(Machine m, InletView const& v, std::uint32_t group, bool need, AtTicket<O>& out) {
-  bool const room = need && has_room_at(m, v, out.ticket);
+/// Puts at its `ticket` for each lane of `group` with `need` for which there is room; all lanes of `group` together.
+/// True for a lane whose result is in the tunnel.
+template <class Machine, class Write>
+HIWAY_DEVICE inline bool try_put_at(Machine m, InletView const& v, std::uint32_t group, bool need, std::uint64_t ticket,
+                                    Write&& write) {
+  bool const room = need && has_room_at(m, v, ticket);
   std::uint32_t const lanes = m.ballot(group, room);
   if (!room) {
     if (need) leave_if_aborted(m, *v.control, v.tunnel);
@@ -72,12 +73,12 @@ HIWAY_DEVICE inline bool try_put_at(Machine m, InletView const& v, std::uint32_t
   Ring const& ring = v.ring;
   if (m.lane() == m.lowest(lanes)) {
     m.fetch_add(ring.words->free, -static_cast<std::int32_t>(m.count(lanes)), Order::relaxed);  // Q4
-    m.fetch_add(ring.words->claimed, std::uint64_t{m.count(lanes)}, Order::relaxed);
+    m.fetch_add(ring.words->claimed, std::uint64_t{m.count(lanes)}, Order::relaxed);            // Q3
   }
   m.sync_warp(lanes);  // Q3
-  WriteItem<O>{out.result.item()}(ring.item(out.ticket));
-  if (!ring.is_half()) m.store(ring.turn(out.ticket), ring.full_turn(out.ticket), Order::release);  // R1
-  mark_together(m, ring, lanes, out.ticket);
+  write(ring.item(ticket));
+  if (!ring.is_half()) m.store(ring.turn(ticket), ring.full_turn(ticket), Order::release);  // R1
+  mark_together(m, ring, lanes, ticket);
   note_put(m, v);
   help_to_leave(m, v, Sent::item);
   return true;
@@ -90,7 +91,7 @@ HIWAY_DEVICE inline bool put_at_or_hold(Machine m, std::uint32_t group, bool nee
                                         Held<AtTicket<O>>* held, Slice const& slice, Clock& clock) {
   unsigned misses = 0;
   for (;; ++misses) {
-    if (try_put_at(m, v, group, need, out)) {
+    if (try_put_at(m, v, group, need, out.ticket, WriteItem<O>{out.result.item()})) {
       note_room(m, v, misses);
       need = false;
     }
