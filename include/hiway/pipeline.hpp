@@ -55,8 +55,7 @@ class Pipeline final : private OpenEnds, private BufferAccess {
   Pipeline& operator=(Pipeline const&) = delete;
 
   /// Makes a tunnel of items of type T: trivially copyable, at most 64 KiB, alignment at most 128. A pipeline has at
-  /// most 65,536 tunnels. *Throws* ConfigError.
-  /// *Lifetime*: the pipeline's.
+  /// most 65,536 tunnels. *Throws* ConfigError. *Lifetime*: the pipeline's.
   template <class T>
   Tunnel<T>& create_tunnel(std::string_view name, Direction direction, TunnelConfig config = {}) {
     return make_tunnel<T, T>(name, direction, config, nullptr);

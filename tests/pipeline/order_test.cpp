@@ -271,6 +271,24 @@ TEST(Order, IsSeenByBatchesAndSpans) {
   EXPECT_EQ(seen.wrong, 0u);
 }
 
+/// What is dropped has no ticket, so it leaves no gap.
+TEST(Order, IsRestoredForItemsThatFindRoom) {
+  HIWAY_NEEDS_DEVICE();
+  Pipeline pipe(bounded());
+  auto& asked = pipe.create_tunnel<Asked>("asked", Direction::cpu_to_gpu,
+                                          {.capacity_items = 16, .when_full = WhenFull::drop_newest});
+  auto& made = pipe.create_tunnel<Made>("made", Direction::gpu_to_cpu, {.order = ItemOrder::restored});
+  std::vector<std::uint64_t> seen;
+  pipe.add_cpu_stage(
+      "put", [](Inlet<Asked> out) { put_all(out, 5000); }, into(asked));
+  pipe.add_gpu_stage("make", Make{}, from(asked), into(made), {.blocks = 3});
+  pipe.add_cpu_stage(
+      "see", [&](Made const& m) { seen.push_back(m.number); }, from(made));
+  RunReport const report = pipe.run();
+  EXPECT_EQ(seen.size() + report.tunnels[0].dropped, 5000u);
+  EXPECT_TRUE(std::ranges::is_sorted(seen));
+}
+
 TEST(Order, IsRestoredBetweenDevices) {
   HIWAY_NEEDS_DEVICE();
   HIWAY_NEEDS_DEVICES(2);
