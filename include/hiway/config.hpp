@@ -142,6 +142,7 @@ struct TunnelConfig {
   /// full tunnel of the circle doubles its capacity. A put waits inside a cycle, too, and items keep their order. Slots
   /// for this many items exist from the beginning, and all of them are used in turn (Parks, docs/adr/0031).
   std::size_t grow_to_items = 0;
+  /// For ItemOrder::restored see RestoredTunnelConfig.
   [[no_unique_address]] AnyOrder order = ItemOrder::any;
 };
 

@@ -11,21 +11,21 @@ class OrderCheck {
       : graph_(graph), stages_(stages), flow_(flow) {}
 
   void look_at(DeclaredTunnel const& made) {
-    std::string const who = made.title() + ": ItemOrder::restored ";
+    std::string const title = made.title() + ": ItemOrder::restored ";
     if (made.ends == EndsHere::none) return;
-    if (made.ends != EndsHere::both) found.push_back(who + "is not for tunnels between nodes");
-    if (!made.branches.empty()) found.push_back(who + "is not for stages on several devices");
-    if (spills(made)) found.push_back(who + "is not for tunnels in a cycle, where a put may have to spill");
+    if (made.ends != EndsHere::both) found.push_back(title + "is not for tunnels between nodes");
+    if (!made.branches.empty()) found.push_back(title + "is not for stages on several devices");
+    if (spills(made)) found.push_back(title + "is not for tunnels in a cycle, where a put may have to spill");
     std::vector<std::size_t> const writers = stages_at(stages_, *made.base, EndOf::writers);
     if (writers.empty() && made.open_inlets == 0) return;  // which is said already
     if (writers.size() != 1 || made.open_inlets != 0 || !stages_[writers.front()].description.by_ticket) {
-      found.push_back(who +
+      found.push_back(title +
                       "needs one writer: a stage in value form, O work(I const&), with into(tunnel), where the tunnel "
                       "is the RestoredTunnel<O>& that create_tunnel returns");
       return;
     }
     Stage const& writer = stages_[writers.front()];
-    look_at_source(graph_.tunnels()[writer.description.from.front()->id()], who + "needs ");
+    look_at_source(graph_.tunnels()[writer.description.from.front()->id()], title + "needs ");
   }
 
   std::vector<std::string> found{};

@@ -37,7 +37,7 @@ Ring make_ring(PlacedTunnel const& tunnel, RingPlan const& plan, Arena& arena) {
   ring.part = plan.part;
   ring.tagged = plan.tagged;
   ring.item_bytes = static_cast<std::uint32_t>(plan.tagged ? sizeof(TaggedSlot) : tunnel.base->item_bytes());
-  // Those who get from a restored ring take tickets in order.
+  // Gets take tickets in order, also here.
   ring.restored = tunnel.base->is_restored() && plan.part != RingPart::inbox;
   if (ring.is_half() || ring.restored) {
     ring.chunk_shift = ring.restored ? chunk_shift_of_marks(ring.lap_shift) : chunk_shift_of(ring.lap_shift);

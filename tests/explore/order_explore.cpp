@@ -95,7 +95,7 @@ struct TwoWarps {
     }
   }
   void check() const {
-    require(control.aborted.bits == 0, "a fault that nobody made");
+    require(control.aborted.bits == 0, "a fault without a cause");
     require(result == CheckResult::ended && next == Items, "a result was lost");
     RingWords const& words = *b.writing.ring.words;
     require(words.claimed.bits == Items, "puts are not counted");

@@ -3,15 +3,13 @@
 // items.
 //
 //   Q1  Each ticket of the tunnel that the stage gets from comes to one lane, and is put once: a value stage makes a
-//       result of every item. prepare() sees to it that no other reader takes some, and that none are dropped
+//       result of every item. prepare() refuses what would take tickets away: other readers, puts that drop the oldest
 //   Q2  A put of ticket t waits for the room that the get of ticket t - capacity leaves, as in any ring. The lowest
-//   ticket
-//       under way has it once readers have got what is before it, and they have credit for all of that (marks.hpp). So
-//       no wait is circular, whatever lanes hold higher tickets: lanes of a group try together, so none keeps another's
-//       lower ticket waiting
+//       ticket under way has it once readers have got what is before it, and they have credit for all of that
+//       (marks.hpp). So no wait is circular, whatever lanes hold higher tickets. Lanes of a group try together, so none
+//       keeps another's lower ticket waiting
 //   Q3  `claimed` counts these puts before their items are visible (termination.hpp T4), and before their tasks end
-//   (T1).
-//       The gate of the tunnel opens when the unit that the stage reads has ended, so none comes late
+//       (T1). The gate of the tunnel opens when the unit that the stage reads has ended, so none comes late
 //   Q4  `free` loses as much as `claimed` gains, so it says how much room there is, though no put takes credit from it
 #pragma once
 #include <cstdint>

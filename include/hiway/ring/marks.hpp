@@ -8,19 +8,19 @@
 //   word      written by                         read by
 //   done[k]   holders of tickets (fetch-xor)     the prefix        a bit for each slot of two laps
 //   given     whole rings: the lane that passes  the same          the end of the prefix that readers have credit for
-//   passing   whole rings: lanes that have       the same          how many have asked it to look again
+//             on
+//   passing   whole rings: lanes that have       the same          how many marks there are to look for
 //             marked a ticket
 //
-//   K1  A ticket's bit is 1 once it is done in its ring's 1st, 3rd ... pass over two laps, and 0 in the others. Its
-//   holder
-//       flips it once. The slot of ticket t + two laps is free only after t was got, so the bit stays until the prefix
-//       has passed t
-//   K2  A mark is a release -> the prefix acquires it: the items before the prefix are whole. All are
-//   read-modify-writes K3  whole rings: who marks adds 1 to `passing`. Whoever finds 0 there passes credit on, and
-//   takes off what it has
-//       seen; if more has come meanwhile, it looks again. The additions are ordered and acq_rel, so a mark is seen by
-//       its own lane or by the one that passes, and one lane at a time does so. In half-rings the relay does it
-//       (relay.hpp M3)
+//   K1  A ticket's bit becomes 1 in the ring's first, third ... pass over two laps, and 0 in the others. Its holder
+//       flips it once, when the item is in its slot. The slot of ticket t + two laps is free only after t was got. So
+//       the bit stays until the prefix has passed t
+//   K2  A mark is a release -> the prefix acquires it: the items before the prefix are whole. All marks of a word are
+//       read-modify-writes, so one acquire covers all before it
+//   K3  whole rings: a lane that has marked adds 1 to `passing`. The one that finds 0 there gives the credit, and takes
+//       off what it has seen; if more has come meanwhile, it looks again. The additions are ordered and acq_rel. So
+//       a mark is seen by its own lane or by the one that gives the credit, and there is one such lane at a time. In
+//       half-rings the relay does it (relay.hpp M3)
 #pragma once
 #include <cstdint>
 
@@ -79,7 +79,7 @@ HIWAY_DEVICE inline std::uint64_t marked_prefix(Machine m, Ring const& ring, std
   }
 }
 
-/// Whole rings: gives readers credit for what has been marked, unless another lane does so just now (K3). By one lane,
+/// Whole rings: passes what has been marked on to readers, as credit, unless another lane is at it (K3). By one lane,
 /// after its marks.
 template <class Machine>
 HIWAY_DEVICE inline void pass_on(Machine m, Ring const& ring) {
