@@ -13,17 +13,6 @@ namespace {
 using namespace hiway;
 using namespace hiway::explore;
 
-void restore(Ring& ring) {
-  ring.restored = true;
-  ring.chunk_shift = chunk_shift_of_marks(ring.lap_shift);
-}
-void restore(LocalTunnel& t) {
-  restore(t.writing.ring);
-  restore(t.reading.ring);
-}
-void restore(CrossingTunnel& t) {
-  for (Ring* const ring : {&t.writing.ring, &t.out.tells.ring, &t.out.hears.ring}) restore(*ring);
-}
 void step(ExploreMachine, LocalTunnel&) {}
 void step(ExploreMachine m, CrossingTunnel& t) {
   explore::step(m, t.out);
@@ -38,7 +27,7 @@ struct TwoWarps {
   static constexpr std::array warps = {1u, 1u, Lanes, Lanes, 1u};
 
   TwoWarps() {
-    restore(b);
+    b.restore_order();
     table.add({.finished = {a.finished()}, .created = {a.created()}, .gates = {a.closed_by(1)}, .tunnels = {a.ends()}});
     table.add_stage(StageRecordWords{.ended = &a.stage_ended, .units = {}}, {0});
     table.add(
