@@ -4,6 +4,7 @@
 //   scopes    trees of 1 to 100 items within the GPU, each a scope of its own; beside, the same without scopes
 //   puts      items a second of several threads at one open inlet, and, beside, of as many threads of a stage
 //   requests  a service over one GPU stage: requests a second of several client threads, each with a callback
+//   order     a stream of items, CPU -> GPU -> CPU, whose order is restored, beside the same in any order
 //   latency   one request at a time, by a call or with a future, alone and with spinning processes on half of the CPUs
 #include <algorithm>
 #include <array>
@@ -11,6 +12,7 @@
 #include <chrono>
 #include <hiway/service.hpp>
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -222,6 +224,58 @@ Turn requests(std::string const& device, unsigned clients, unsigned each, unsign
   return {static_cast<double>(all) / seconds, true};
 }
 
+constexpr std::size_t stream_capacity = 1 << 16;
+constexpr std::uint32_t at_once = 1024;
+
+/// `items` numbered items, there and back in spans; returns items a second.
+template <bool Restored>
+Turn stream(std::string const& device, std::uint32_t items) {
+  hiway::Pipeline pipe({.device = device});
+  auto& there = pipe.create_tunnel<Call>("there", hiway::Direction::cpu_to_gpu, {.capacity_items = stream_capacity});
+  std::uint32_t wrong = 0;
+  std::uint32_t got = 0;
+  auto const put = [items](hiway::Inlet<Call> out) {
+    std::array<Call, at_once> calls{};
+    for (std::uint32_t i = 0; i < items;) {
+      std::uint32_t const n = std::min(items - i, at_once);
+      for (std::uint32_t k = 0; k < n; ++k) calls.at(k) = {{i + k, 0, 0, i + k}};
+      out.put_h(std::span<Call const>(calls).first(n));
+      i += n;
+    }
+  };
+  auto const see = [&](hiway::Outlet<Call> in) {
+    std::array<Call, at_once> calls{};
+    while (std::size_t const n = in.next_h(std::span<Call>(calls))) {
+      for (std::size_t k = 0; k < n; ++k) {
+        Call const& call = calls.at(k);
+        bool const right = call.words[0] == call.words[3] && (!Restored || call.words[0] == got + 1);
+        wrong += right ? 0 : 1;
+        ++got;
+      }
+      in.end_task_h(n);
+    }
+  };
+  auto const add = [&](auto config) {
+    auto& back = pipe.create_tunnel<Call>("back", hiway::Direction::gpu_to_cpu, config);
+    pipe.add_gpu_stage("answer", Answer{}, hiway::from(there), hiway::into(back));
+    pipe.add_cpu_stage("see", see, hiway::from(back));
+  };
+  pipe.add_cpu_stage("put", put, hiway::into(there));
+  if constexpr (Restored) {
+    add(hiway::RestoredTunnelConfig{.capacity_items = stream_capacity, .order = hiway::ItemOrder::restored});
+  } else {
+    add(hiway::TunnelConfig{.capacity_items = stream_capacity});
+  }
+  pipe.prepare();
+  auto const begin = Clock::now();
+  pipe.run();
+  double const seconds = us_since(begin) / 1e6;
+  if (wrong != 0 || got != items)
+    return {0, false,
+            std::to_string(wrong) + " items were wrong or at another's place, " + std::to_string(got) + " came"};
+  return {items / seconds, true};
+}
+
 enum class By : std::uint8_t { call, future };
 
 RoundTrips one_request_at_a_time(std::string const& device, unsigned trips, By by) {
@@ -268,7 +322,7 @@ class ServicesBench final : public Bench {
   [[nodiscard]] std::vector<Row> run(Request const& request) override {
     return {end(request),      scopes(request, 64),      scopes(request, 4096),
             inlet(request, 1), inlet(request, clients_), throughput(request),
-            latency(request)};
+            order(request),    latency(request)};
   }
 
  private:
@@ -310,6 +364,16 @@ class ServicesBench final : public Bench {
     std::vector<Variant> const variants{
         {"service", [=, this] { return requests(request.device, clients_, each, reply_threads_); }}};
     return measure(std::move(what), "requests/s", Better::more, "", variants, request);
+  }
+  [[nodiscard]] static Row order(Request const& request) {
+    std::uint32_t const items = request.small ? 5'000 : 50'000'000;
+    std::string const& device = request.device;
+    Json what = row_of("order");
+    what["items"] = items;
+    what["item_bytes"] = sizeof(Call);
+    std::vector<Variant> const variants{{"ordered", [=] { return stream<true>(device, items); }},
+                                        {"any", [=] { return stream<false>(device, items); }}};
+    return measure(std::move(what), "items/s", Better::more, "any", variants, request);
   }
   [[nodiscard]] static Row latency(Request const& request) {
     unsigned const trips = request.small ? 20 : 5000;

@@ -95,6 +95,20 @@ enum class Wait : std::uint8_t { automatic, spin, yield, sleep };
 /// What follows a stall report. abort: wait() throws Aborted with the report's text.
 enum class OnStall : std::uint8_t { go_on, abort };
 
+/// The types of ItemOrder's values. RestoredOrder has no default: by that the compiler tells RestoredTunnelConfig from
+/// TunnelConfig.
+struct AnyOrder {};
+class RestoredOrder {
+ public:
+  constexpr explicit RestoredOrder(int) {}
+};
+/// In which order readers see what a stage has made of a tunnel's items. any: as its lanes or threads have put it.
+/// restored: as the items were put into the tunnel that the stage gets from (RestoredTunnelConfig).
+struct ItemOrder {
+  static constexpr AnyOrder any{};
+  static constexpr RestoredOrder restored{0};
+};
+
 /// One tunnel. *Errors*: a capacity of 0, or a batch larger than the capacity, is a ConfigError at create_tunnel.
 struct TunnelConfig {
   /// Items in the tunnel at once, both sides of the bus together; any number from 1 to 2^30.
@@ -128,6 +142,32 @@ struct TunnelConfig {
   /// full tunnel of the circle doubles its capacity. A put waits inside a cycle, too, and items keep their order. Slots
   /// for this many items exist from the beginning, and all of them are used in turn (Parks, docs/adr/0031).
   std::size_t grow_to_items = 0;
+  /// For ItemOrder::restored see RestoredTunnelConfig.
+  [[no_unique_address]] AnyOrder order = ItemOrder::any;
+};
+
+/// A tunnel with ItemOrder::restored, of type RestoredTunnel<T>. One stage in value form writes it, which gets from one
+/// tunnel: `into(tunnel)`. Its results are at most 256 bytes, and a result waits until those before it have room. One
+/// that stays at one home has room for its capacity rounded up to a power of two. *Errors*: see docs/choosing.md.
+struct RestoredTunnelConfig {
+  std::size_t capacity_items = TunnelConfig{}.capacity_items;
+  std::size_t batch_items = TunnelConfig{}.batch_items;
+  std::chrono::microseconds flush_after = TunnelConfig{}.flush_after;
+  Movement movement = TunnelConfig{}.movement;
+  Grouping grouping = TunnelConfig{}.grouping;
+  unsigned shards = TunnelConfig{}.shards;
+  bool low_latency = TunnelConfig{}.low_latency;
+  WhenFull when_full = TunnelConfig{}.when_full;
+  std::size_t spill_items = TunnelConfig{}.spill_items;
+  bool planned = TunnelConfig{}.planned;
+  std::size_t grow_to_items = TunnelConfig{}.grow_to_items;
+  RestoredOrder order;
+
+  /// All but the order.
+  [[nodiscard]] TunnelConfig rest() const {
+    return {capacity_items, batch_items, flush_after, movement, grouping,     shards,
+            low_latency,    when_full,   spill_items, planned,  grow_to_items};
+  }
 };
 
 /// A tunnel with scopes, of type Tunnel<Scoped<T>>. `scopes` has no default: by that the compiler tells the two sorts

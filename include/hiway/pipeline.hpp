@@ -27,6 +27,7 @@
 #include "hiway/scope/scopes.hpp"
 #include "hiway/segment/segment_config.hpp"
 #include "hiway/stage.hpp"
+#include "hiway/stage_by_ticket.hpp"
 #include "hiway/stage_description.hpp"
 #include "hiway/tunnel.hpp"
 
@@ -43,13 +44,6 @@ struct SourceTraits;
 }  // namespace detail
 }  // namespace segment
 
-namespace detail {
-template <class T>
-concept IsDefined = requires {
-  sizeof(T);
-};
-}  // namespace detail
-
 /// Owns tunnels, stages and buffers; checks, starts and ends a run.
 class Pipeline final : private OpenEnds, private BufferAccess {
  public:
@@ -61,8 +55,7 @@ class Pipeline final : private OpenEnds, private BufferAccess {
   Pipeline& operator=(Pipeline const&) = delete;
 
   /// Makes a tunnel of items of type T: trivially copyable, at most 64 KiB, alignment at most 128. A pipeline has at
-  /// most 65,536 tunnels. *Throws* ConfigError.
-  /// *Lifetime*: the pipeline's.
+  /// most 65,536 tunnels. *Throws* ConfigError. *Lifetime*: the pipeline's.
   template <class T>
   Tunnel<T>& create_tunnel(std::string_view name, Direction direction, TunnelConfig config = {}) {
     return make_tunnel<T, T>(name, direction, config, nullptr);
@@ -71,6 +64,13 @@ class Pipeline final : private OpenEnds, private BufferAccess {
   template <class T>
   Tunnel<Scoped<T>>& create_tunnel(std::string_view name, Direction direction, ScopedTunnelConfig config) {
     return make_tunnel<T, Scoped<T>>(name, direction, config.rest(), config.scopes.get());
+  }
+
+  /// The same with `.order = ItemOrder::restored`.
+  template <class T>
+  RestoredTunnel<T>& create_tunnel(std::string_view name, Direction direction, RestoredTunnelConfig const& config) {
+    return static_cast<RestoredTunnel<T>&>(add_tunnel(std::make_unique<RestoredTunnel<T>>(
+        static_cast<OpenEnds&>(*this), std::string(name), direction, config.rest(), tunnel_count())));
   }
 
   /// Makes a kind of scopes, for tunnels with scopes. *Throws* ConfigError.

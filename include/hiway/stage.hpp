@@ -166,7 +166,7 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
     std::uint32_t const group = m.lanes();
     Held<O>* const held = slice.ns == 0 ? nullptr : reinterpret_cast<Held<O>*>(slice.held) + m.thread_index();
     ItemRoom<O> result;
-    bool has = held != nullptr && detail::take_held(m, slice, *held, result);
+    bool has = held != nullptr && detail::take_held(m, slice, *held, result.item());
     std::uint32_t next = 0;
     bool has_tried = false;  // to get: each launch does, however short its slice
     for (unsigned misses = 0;;) {
@@ -337,6 +337,8 @@ template <class F, class... Is, class... Os>
                 "hiway: stage: the functor is copied into the kernel and must be trivially copyable");
   static_assert(Form<F, From<Is...>, Into<Os...>>::item,
                 "hiway: a stage of a group is given per item, not as a loop: (const T&, Inlet<U>...) or U(const T&)");
+  static_assert(!(detail::is_restored<Os> || ...),
+                "hiway: a stage of a group cannot write a tunnel with restored order: make it a stage of its own");
   return {std::string(name), std::move(body), in, out};
 }
 template <class F, class... Is>

@@ -24,6 +24,7 @@ struct StageDescription {
   bool item_form = false;    ///< item or value form: no user code runs after its loop
   bool own_kernel = false;   ///< a user's own __global__ function: it counts no start, and does not close its inlets
   bool on_device = false;    ///< a batch stage: its ends are a device's, though a CPU thread works at them
+  bool by_ticket = false;    ///< puts each result at the ticket of its item (stage_by_ticket.hpp)
   std::vector<int> nodes{};  ///< that run it, sorted
 };
 
@@ -46,6 +47,7 @@ template <class F, class... Is, class... Os>
 StageDescription describe(std::string_view name, From<Is...> in, Into<Os...> out) {
   StageDescription d = describe_ends(name, in, out);
   d.item_form = Form<F, From<Is...>, Into<Os...>>::item;
+  d.by_ticket = (is_restored<Os> || ...);
   return d;
 }
 

@@ -37,6 +37,28 @@ struct Into {
   explicit Into(NoTunnels) requires(sizeof...(Ts) == 0) {}
 };
 
+/// Stands for a tunnel with restored order in into(...).
+template <class T>
+struct Restored;
+template <class T>
+struct Into<Restored<T>> {
+  std::tuple<RestoredTunnel<T>*> tunnels;
+  explicit Into(RestoredTunnel<T>& t) : tunnels(&t) {}
+};
+
+namespace detail {
+
+template <class T>
+struct ItemOfTunnel<Restored<T>> {
+  using Type = T;
+};
+template <class T>
+inline constexpr bool is_restored = false;
+template <class T>
+inline constexpr bool is_restored<Restored<T>> = true;
+
+}  // namespace detail
+
 /// The tunnels that a stage reads. *Lifetime*: they live in the pipeline.
 template <class... Ts>
 [[nodiscard]] From<Ts...> from(Tunnel<Ts>&... tunnels) {
@@ -48,6 +70,11 @@ template <class... Ts>
 [[nodiscard]] Into<Ts...> into(Tunnel<Ts>&... tunnels) {
   static_assert(sizeof...(Ts) > 0, "hiway: into() needs a tunnel; leave it out for a sink");
   return Into<Ts...>(tunnels...);
+}
+/// The tunnel with restored order that a stage in value form writes.
+template <class T>
+[[nodiscard]] Into<Restored<T>> into(RestoredTunnel<T>& tunnel) {
+  return Into<Restored<T>>(tunnel);
 }
 
 namespace detail {

@@ -24,6 +24,13 @@ inline constexpr bool is_stencil = false;
 template <class T>
 inline constexpr bool is_stencil<StencilOf<T>> = true;
 
+namespace detail {
+template <class T>
+concept IsDefined = requires {
+  sizeof(T);
+};
+}  // namespace detail
+
 /// What all tunnels have, whatever their items.
 class TunnelBase {
  public:
@@ -48,6 +55,8 @@ class TunnelBase {
   /// Those that its items belong to, or null.
   [[nodiscard]] Scopes* scopes() const { return scopes_; }
   [[nodiscard]] bool holds_all() const { return puts_ == Puts::never_wait; }
+  /// Whether its order is ItemOrder::restored.
+  [[nodiscard]] bool is_restored() const { return is_restored_; }
   /// For a stencil tunnel, the tunnel of tasks that its readers also read and write; else null.
   [[nodiscard]] virtual TunnelBase* tasks() const { return nullptr; }
 
@@ -59,6 +68,9 @@ class TunnelBase {
   }
   [[nodiscard]] bool crosses() const { return from_gpu() != to_gpu(); }
 
+ protected:
+  void restore_order() { is_restored_ = true; }
+
  private:
   friend class Graph;
 
@@ -68,6 +80,7 @@ class TunnelBase {
   std::size_t item_bytes_;
   std::uint32_t id_;
   Puts puts_;
+  bool is_restored_ = false;
   Scopes* scopes_;
 };
 
@@ -84,7 +97,7 @@ class OpenEnds {
 /// Carries items of type T between stages, which see its Inlet and Outlet only. The pipeline makes and keeps it. Of a
 /// tunnel with scopes T is Scoped, and its stages see the items within.
 template <class T>
-class Tunnel final : public TunnelBase {
+class Tunnel : public TunnelBase {
  public:
   using value_type = ItemOf<T>;
 
@@ -114,6 +127,17 @@ class Tunnel final : public TunnelBase {
 
  private:
   OpenEnds& ends_;
+};
+
+/// A tunnel with ItemOrder::restored. into(...) tells by its type that results are put at the tickets of their items;
+/// its readers see a tunnel like any other.
+template <class T>
+class RestoredTunnel final : public Tunnel<T> {
+ public:
+  RestoredTunnel(OpenEnds& ends, std::string name, Direction direction, TunnelConfig config, std::uint32_t id)
+      : Tunnel<T>(ends, std::move(name), direction, config, id) {
+    this->restore_order();
+  }
 };
 
 }  // namespace hiway

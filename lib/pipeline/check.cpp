@@ -75,6 +75,17 @@ class ConfigCheck {
       refuse("WhenFull::drop_oldest is for tunnels of one shard, as each has an oldest item of its own: " +
              std::to_string(config_.shards) + "; use drop_newest");
   }
+  void order() const {
+    if (!tunnel_.is_restored()) return;
+    std::string const order = "ItemOrder::restored ";
+    bool const waits = config_.when_full == WhenFull::automatic || config_.when_full == WhenFull::wait;
+    if (!waits || config_.planned || config_.grow_to_items != 0)
+      refuse(order + "makes a put wait for room: leave out when_full, planned and grow_to_items");
+    if (config_.shards > 1) refuse(order + "is for tunnels of one shard: " + std::to_string(config_.shards));
+    if (config_.low_latency) refuse(order + "does not go with low_latency");
+    if (tunnel_.item_bytes() > copied_bytes)
+      refuse(order + "is for items of at most 256 bytes: " + std::to_string(tunnel_.item_bytes()));
+  }
   void rest() const {
     if (config_.spill_items > max_capacity)
       refuse("spill_items must be at most 2^30: " + std::to_string(config_.spill_items));
@@ -174,6 +185,7 @@ void check_config(TunnelBase const& tunnel) {
   check.low_latency();
   check.growth();
   check.when_full();
+  check.order();
   check.rest();
 }
 

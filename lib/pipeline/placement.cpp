@@ -37,10 +37,13 @@ Ring make_ring(PlacedTunnel const& tunnel, RingPlan const& plan, Arena& arena) {
   ring.part = plan.part;
   ring.tagged = plan.tagged;
   ring.item_bytes = static_cast<std::uint32_t>(plan.tagged ? sizeof(TaggedSlot) : tunnel.base->item_bytes());
-  if (ring.is_half()) {
-    ring.chunk_shift = chunk_shift_of(ring.lap_shift);
+  // Gets take tickets in order, also here.
+  ring.restored = tunnel.base->is_restored() && plan.part != RingPart::inbox;
+  if (ring.is_half() || ring.restored) {
+    ring.chunk_shift = ring.restored ? chunk_shift_of_marks(ring.lap_shift) : chunk_shift_of(ring.lap_shift);
     ring.done = arena.place_zeros<Word<std::uint32_t>>(2 * slots >> ring.chunk_shift, tunnel.title());
-  } else if (!plan.tagged) {
+  }
+  if (!ring.is_half() && !plan.tagged) {
     ring.turns = arena.place_zeros<Word<std::uint32_t>>(plan.shards * slots, tunnel.title());
   }
   return ring;
@@ -258,8 +261,9 @@ void Placement::place_whole(PlacedTunnel& tunnel) {
   // Inside a cycle, a put may go into the same ring whose slot its stage holds (ring/turns.hpp I5). This is decided
   // here because open ends copy the handle.
   std::size_t const grow_to = config.grow_to_items;
+  if (tunnel.base->is_restored()) tunnel.capacity = std::bit_ceil(tunnel.capacity);  // a put looks at its slot alone
   bool const in_cycle = config.when_full != WhenFull::wait || config.planned || grow_to != 0;
-  bool const may_hold = tunnel.base->item_bytes() > copied_bytes && in_cycle;
+  bool const may_hold = tunnel.base->item_bytes() > copied_bytes && in_cycle && !tunnel.base->is_restored();
   std::size_t const each = std::max(tunnel.capacity, grow_to) / config.shards;
   std::size_t const slots = config.shards * std::bit_ceil(each);
   RingPlan plan{.capacity = each, .shards = config.shards, .tagged = config.low_latency};

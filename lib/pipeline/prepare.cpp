@@ -12,6 +12,7 @@
 #include "lib/scope/places.hpp"
 #include "monitor_tables.hpp"
 #include "node_ends.hpp"
+#include "order_check.hpp"
 #include "residency.hpp"
 #include "stencils_over_nodes.hpp"
 #include "views.hpp"
@@ -83,6 +84,8 @@ class Preparer {
   void check() {
     found_ = find_problems(graph_, prepared_.stages);
     prepared_.flow = plan_flow(graph_.flow_graph(prepared_.stages));
+    for (std::string& why : find_order_problems(graph_, prepared_.stages, prepared_.flow))
+      found_.push_back(std::move(why));
     layout_.placement.find_homes(prepared_.stages, prepared_.flow, found_);
     found_.insert(found_.end(), prepared_.flow.problems.begin(), prepared_.flow.problems.end());
     // Kernels, their closing kernels, the monitor, a launch.
@@ -321,7 +324,7 @@ class Preparer {
     TunnelConfig const& config = t.base->config();
     bool const is_plain = graph_.tunnels()[t.base->id()].stencil == nullptr && t.base->item_bytes() <= copied_bytes &&
                           !config.low_latency && config.shards == 1 && !config.planned && config.grow_to_items == 0 &&
-                          !drops_or_fails(config.when_full);
+                          !t.base->is_restored() && !drops_or_fails(config.when_full);
     bool const is_moved = !t.crosses() || t.bus.put_relays != nullptr;
     return is_plain && is_moved && graph_.tunnels()[t.base->id()].branches.empty() &&
            prepared_.flow_of(t).throttled_by == FlowPlan::none;

@@ -1,6 +1,9 @@
 // A kernel that leaves after each task and comes back when it is called, under every schedule: the stage's life
 // (persistent.hpp), what it holds, whom the monitor calls (monitors/recall.hpp), and the end check.
+#include <type_traits>
+
 #include "hiway/persistent.hpp"
+#include "hiway/stage_by_ticket.hpp"
 #include "monitors/recall.hpp"
 #include "tests/explore/search.hpp"
 #include "tests/explore/tunnels.hpp"
@@ -24,12 +27,14 @@ struct Same {
 };
 
 /// source -> a -> the kernel -> b -> consumer; the second tunnel has room for one, so results are held. The kernel's
-/// warp stands for the watcher, too: it begins a launch as soon as that may start.
-template <unsigned Lanes>
+/// warp stands for the watcher, too: it begins a launch as soon as that may start. `Out`: what b is for the stage.
+template <unsigned Lanes, class Out = std::uint64_t>
 struct YieldingStage {
   static constexpr std::array warps = {1u, 1u, Lanes, 1u};
   static constexpr unsigned total = 2;
-  using Runner = StageRunner<Same, From<std::uint64_t>, Into<std::uint64_t>>;
+  static constexpr bool restores = detail::is_restored<Out>;
+  using Runner = StageRunner<Same, From<std::uint64_t>, Into<Out>>;
+  using HeldOne = Held<std::conditional_t<restores, AtTicket<std::uint64_t>, std::uint64_t>>;
 
   YieldingStage() {
     table.add({.finished = {a.finished()}, .created = {a.created()}, .gates = {a.closed_by(1)}, .tunnels = {a.ends()}});
@@ -37,6 +42,7 @@ struct YieldingStage {
     table.add(
         {.finished = {b.finished()}, .created = {b.created()}, .gates = {}, .tunnels = {b.ends()}, .upstream = {0}});
     table.add_stage(b.reading_stage(), {0, 1});
+    if (restores) b.restore_order();
     ends.outlets[0] = a.outlet(0);
     ends.outlets[0].stage_ended = &stage.ended;
     ends.inlets[0] = b.inlet(0);
@@ -63,6 +69,7 @@ struct YieldingStage {
     } else {
       b.read(m, 0, [&](std::uint32_t value) {
         require(value < total && !seen[value], "an item came twice, or nobody put it");
+        require(!restores || value == 0 || seen[value - 1], "a result is not at the place of its item");
         seen[value] = true;
       });
     }
@@ -70,9 +77,14 @@ struct YieldingStage {
   void monitor(ExploreMachine m) {
     for (unsigned misses = 0;; m.relax(misses++)) {
       if (result == CheckResult::open) result = check_round(m, table.table, control);
-      recall_round(m, recall);  // afterwards: who waits here waits for others
+      if (may_call(m)) recall_round(m, recall);  // afterwards: who waits here waits for others
       if (result != CheckResult::open && m.load(news.over, Order::acquire) != 0) return;
     }
+  }
+  /// A get gives its credit before it leaves the slot. A kernel that has to put there would be called, and leave, for
+  /// as long as the reader is not run.
+  bool may_call(ExploreMachine m) {
+    return !restores || m.load(b.ring.words.taken, Order::relaxed) == m.load(b.outlets[0].finished, Order::relaxed);
   }
   void launch_again_and_again(ExploreMachine m) {
     std::uint64_t ticks = 0;
@@ -105,7 +117,7 @@ struct YieldingStage {
   SliceNews news;
   SliceWords words;
   Word<std::uint32_t> returned{0};
-  std::array<Held<std::uint64_t>, Lanes> held{};
+  std::array<HeldOne, Lanes> held{};
   Ends<Runner> ends{};
   std::array<StageWords*, 1> stages{&stage};
   std::array<WatchedEnd, 2> watched{};
@@ -117,5 +129,6 @@ struct YieldingStage {
 
 TEST(ExploreSlice, AStageThatLeavesAfterEachTaskLosesNothing) { expect_no_failure<YieldingStage<1>>(); }
 TEST(ExploreSlice, ItsLanesLeaveTogether) { expect_no_failure<YieldingStage<2>>(); }
+TEST(ExploreSlice, WhatAStageHoldsIsPutAtItsTicket) { expect_no_failure<YieldingStage<2, Restored<std::uint64_t>>>(); }
 
 }  // namespace

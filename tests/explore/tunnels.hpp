@@ -113,6 +113,12 @@ void run_executor(ExploreMachine m, Ports& t, unsigned number, StageWords& words
   run_persistent(m, stage, ends);
 }
 
+/// The ring of a tunnel with restored order.
+inline void restore(Ring& ring) {
+  ring.restored = true;
+  ring.chunk_shift = chunk_shift_of_marks(ring.lap_shift);
+}
+
 /// A tunnel at one home; with a spill pool unless `pooled` is 0.
 struct LocalTunnel : Ports {
   LocalTunnel(Control& control, std::uint32_t capacity, std::uint32_t pooled = 0, RingPart part = RingPart::whole)
@@ -123,6 +129,9 @@ struct LocalTunnel : Ports {
     writing.end = reading.end = &end;
   }
   [[nodiscard]] TunnelEnds ends() { return {&end, nullptr, nullptr}; }
+  void restore_order() {
+    for (Ring* const of_tunnel : {&writing.ring, &reading.ring}) restore(*of_tunnel);
+  }
   [[nodiscard]] std::uint64_t tickets() const { return ring.words.claimed.bits + pool.words.claimed.bits; }
   /// Everything that was put was got, and all credit has come home.
   void check_rest() const {
@@ -151,6 +160,9 @@ struct CrossingTunnel : Ports {
     out = {.tells = {outbox.ring, {&published}}, .hears = {outbox.ring, {&retired}}};
     in = {.tells = {inbox.ring, {&retired}}, .hears = {inbox.ring, {&published}}};
     drain = {.pool = pool.ring, .outbox = outbox.ring, .drained = &drained};
+  }
+  void restore_order() {
+    for (Ring* const of_writers : {&writing.ring, &out.tells.ring, &out.hears.ring}) restore(*of_writers);
   }
   [[nodiscard]] SumTerm moved() { return {&drained, 1, 0, false}; }
   [[nodiscard]] std::uint64_t tickets() const {  // an item that was drained has one of each

@@ -20,7 +20,7 @@ FLOORS = [
     (1, r"include/hiway/(grouping|launch|ring)/.*"),
     (2, r"lib/batch/.*|lib/nodes/(node_line\.[ch]pp|line/.*|ucx/(network|registered)[^/]*)"),
     (1, r"lib/(backend|nodes|simt)/.*|lib/(affinity|arena|asymmetric_fences|bell|cpu_contention|futex|machine|word_copies)\.[ch]pp"),
-    (2, r"include/hiway/(batch|branches|tunnel|inlet|outlet|stage|stage_form|stage_description|group|persistent|termination)\.hpp"),
+    (2, r"include/hiway/(batch|branches|tunnel|inlet|outlet|stage|stage_by_ticket|stage_form|stage_description|group|persistent|termination)\.hpp"),
     (2, r"include/hiway/(batch|inlet|outlet|scope|segment|stencil|plan|termination)/.*"),
     (3, r"(monitors|stencil|lib/(plan|scope|segment))/.*|lib/movement/.*|lib/(pipeline/(flow_plan|end_check|homes|placed_tunnel|residency)|graph|json|movement_table|node_reports|run_trace|snapshot|stall_report|waits)\.[ch]pp"),
     (4, r"include/hiway/(dlpack|hiway|paper|pipeline|service)\.hpp|include/hiway/service/.*|lib/(paper|pipeline)_[^/]*|lib/(pipeline|service)/.*"),

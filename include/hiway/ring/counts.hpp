@@ -27,6 +27,7 @@
 
 #include "hiway/machine/machine.hpp"
 #include "hiway/machine/tuning.hpp"
+#include "hiway/ring/marks.hpp"
 #include "hiway/ring/ring.hpp"
 
 namespace hiway {
@@ -63,6 +64,7 @@ HIWAY_DEVICE inline void count_done_together(Machine m, Ring const& ring, Grant 
 /// mostly it is the only one needed.
 template <class Machine>
 HIWAY_DEVICE inline std::uint64_t done_prefix(Machine m, Ring const& ring, std::uint64_t from) {
+  if (ring.restored) return marked_prefix(m, ring, from);
   constexpr unsigned looks = TuningOf<Machine>::counts_at_once;
   Word<std::uint64_t>& tickets = ring.part == RingPart::outbox ? ring.words->claimed : ring.words->taken;
   std::uint64_t end = from;

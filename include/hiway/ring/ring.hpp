@@ -7,7 +7,8 @@
 // A *whole* ring has producers and consumers at one home, which hand each slot to each other by its turn (turns.hpp).
 // Across the bus a tunnel is two half-rings. Producers put into the *outbox* at their home, consumers get from the
 // *inbox* at theirs, and the monitors do the other half of each (counts.hpp). Where items carry tags, the slots
-// themselves say what has come (tags.hpp).
+// themselves say what has come (tags.hpp). Where order is restored, a put has the ticket of the item that its task got,
+// and claims none (marks.hpp).
 //
 // A claim takes credit first, then as many tickets (claim.hpp). Since tickets are granted only against credit, no more
 // of them are under way than the ring has slots, and whatever a ticket's holder waits for was granted before it. So
@@ -60,6 +61,7 @@ struct RingWords {
   alignas(1024) Word<std::uint64_t> put_groups{0};
   Word<std::uint64_t> get_groups{0};
   Word<std::uint64_t> dropped{0};  ///< items (inlet/no_room.hpp)
+  Word<std::uint32_t> passing{0};  ///< whole rings with restored order (marks.hpp K3)
 };
 
 /// in_order: a whole ring that gives credit in the order of tickets (I5).
@@ -69,7 +71,7 @@ enum class RingPart : std::uint8_t { whole, in_order, outbox, inbox };
 struct Ring {
   std::byte* items = nullptr;
   Word<std::uint32_t>* turns = nullptr;  ///< one per slot, 0 at the start; of untagged whole rings
-  Word<std::uint32_t>* done = nullptr;   ///< one per chunk of two laps, 0 at the start; of half-rings
+  Word<std::uint32_t>* done = nullptr;   ///< one per chunk of two laps, 0 at the start; of half-rings, or restored
   RingWords* words = nullptr;            ///< at the start free = capacity (in an outbox given, too), the rest 0
   std::uint32_t slots_mask = 0;          ///< slots - 1; slots = capacity rounded up to a power of two
   std::uint32_t lap_shift = 0;           ///< log2(slots)
@@ -79,6 +81,7 @@ struct Ring {
   bool tagged = false;                 ///< slots are TaggedSlot, with tags 0 at the start
   std::uint8_t shards = 1;             ///< how many shards there are, of which this is the first; a power of two
   Grouping grouping = Grouping::warp;  ///< of claims made with this handle
+  bool restored = false;               ///< `done` has a bit for each slot (marks.hpp)
 
   HIWAY_DEVICE bool is_half() const { return part == RingPart::outbox || part == RingPart::inbox; }
   /// Gets look for tags, and puts count nothing.
@@ -120,6 +123,9 @@ constexpr std::uint32_t chunk_shift_of(std::uint32_t lap_shift) {
   std::uint32_t const fine = lap_shift < 6 ? 0 : lap_shift - 6;
   return fine < 12 ? fine : 12;
 }
+
+/// The same where a chunk is a word with a bit for each slot (marks.hpp).
+constexpr std::uint32_t chunk_shift_of_marks(std::uint32_t lap_shift) { return lap_shift < 5 ? lap_shift : 5; }
 
 /// True for a spill pool that the pipeline has given memory.
 HIWAY_DEVICE inline bool has_spill(Ring const* pool) { return pool != nullptr && pool->items != nullptr; }
