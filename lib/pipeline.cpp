@@ -93,6 +93,7 @@ void Pipeline::Core::add_tunnel(std::unique_ptr<TunnelBase> tunnel, StencilTunne
   run_.require_idle("create_tunnel");
   layout_.graph.check_new(*tunnel);
   check_scopes(*tunnel);
+  check_nodes(*tunnel);
   layout_.placement.read_table_for(*tunnel);
   layout_.graph.add_tunnel(std::move(tunnel), stencil);
   layout_.placement.follow();
@@ -105,6 +106,12 @@ void Pipeline::Core::check_scopes(TunnelBase const& tunnel) const {
   bool const own = std::ranges::any_of(layout_.scopes, [&](auto const& s) { return s.get() == tunnel.scopes(); });
   if (!own) throw ConfigError(title + "its scopes are not this pipeline's");
   if (layout_.over_nodes.count > 1) throw ConfigError(title + "a pipeline over several nodes has no scopes yet");
+}
+
+/// What a pipeline over several nodes does not have yet.
+void Pipeline::Core::check_nodes(TunnelBase const& tunnel) const {
+  if (layout_.over_nodes.count > 1 && tunnel.config().keyed)
+    throw ConfigError("tunnel '" + tunnel.name() + "': a pipeline over several nodes has no tunnels with keys yet");
 }
 
 void Pipeline::Core::add_stencil(std::unique_ptr<StencilTunnelBase> tunnel) {

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -128,6 +129,16 @@ struct TunnelConfig {
   /// full tunnel of the circle doubles its capacity. A put waits inside a cycle, too, and items keep their order. Slots
   /// for this many items exist from the beginning, and all of them are used in turn (Parks, docs/adr/0031).
   std::size_t grow_to_items = 0;
+  /// Puts may have a key (PutOptions::key). For tunnels from CPU to CPU that one stage reads, outside cycles. Its
+  /// threads share `capacity_items` more, for what has a key.
+  bool keyed = false;
+};
+
+/// One put (Inlet::put_h).
+struct PutOptions {
+  /// Items of one key go to one thread of the reading stage, in the order in which each thread puts them. For tunnels
+  /// with TunnelConfig::keyed.
+  std::optional<std::uint64_t> key{};
 };
 
 /// A tunnel with scopes, of type Tunnel<Scoped<T>>. `scopes` has no default: by that the compiler tells the two sorts
@@ -144,12 +155,13 @@ struct ScopedTunnelConfig {
   std::size_t spill_items = TunnelConfig{}.spill_items;
   bool planned = TunnelConfig{}.planned;
   std::size_t grow_to_items = TunnelConfig{}.grow_to_items;
+  bool keyed = TunnelConfig{}.keyed;
   ScopesOf scopes;  ///< `&scopes` (Pipeline::create_scopes): each item belongs to one of these
 
   /// All but the scopes.
   [[nodiscard]] TunnelConfig rest() const {
-    return {capacity_items, batch_items, flush_after, movement, grouping,     shards,
-            low_latency,    when_full,   spill_items, planned,  grow_to_items};
+    return {capacity_items, batch_items, flush_after, movement, grouping,      shards,
+            low_latency,    when_full,   spill_items, planned,  grow_to_items, keyed};
   }
 };
 

@@ -75,6 +75,16 @@ class ConfigCheck {
       refuse("WhenFull::drop_oldest is for tunnels of one shard, as each has an oldest item of its own: " +
              std::to_string(config_.shards) + "; use drop_newest");
   }
+  void keys() const {
+    if (!config_.keyed) return;
+    if (tunnel_.from_gpu() || tunnel_.to_gpu()) refuse("keyed is for tunnels from CPU to CPU");
+    if (config_.shards > 1 || config_.planned || config_.grow_to_items != 0)
+      refuse("keyed goes without shards, planned and grow_to_items");
+    if (config_.when_full == WhenFull::spill || config_.when_full == WhenFull::drop_oldest)
+      refuse(
+          "keyed makes a ring for each reading thread, of which none spills or drops its oldest item: use another "
+          "when_full");
+  }
   void rest() const {
     if (config_.spill_items > max_capacity)
       refuse("spill_items must be at most 2^30: " + std::to_string(config_.spill_items));
@@ -174,6 +184,7 @@ void check_config(TunnelBase const& tunnel) {
   check.low_latency();
   check.growth();
   check.when_full();
+  check.keys();
   check.rest();
 }
 
@@ -235,7 +246,7 @@ bool is_read_alone(Graph const& graph, std::vector<Stage> const& stages, std::ve
   std::vector<std::size_t> const all = stages_at(stages, *tunnel.base, EndOf::readers);
   if (tunnel.open_outlets != 0 || all.size() != 1) return false;
   Stage const& stage = stages[all.front()];
-  if (!stage.gpu) return stage.executors == 1;
+  if (!stage.gpu) return stage.executors == 1 || tunnel.base->config().keyed;
   simt::Grid const& grid = grids[stage.owner];
   bool const no_group = graph.kernels()[stage.owner].description.stages.size() == 1;
   return no_group && grid.blocks == 1 && grid.threads_per_block <= 32;

@@ -316,7 +316,7 @@ class Preparer {
     DeclaredTunnel const& tunnel = graph_.tunnels()[t.base->id()];
     TunnelConfig const& config = t.base->config();
     bool const is_plain = tunnel.stencil == nullptr && t.base->item_bytes() <= copied_bytes && !config.low_latency &&
-                          config.shards == 1 && !config.planned && config.grow_to_items == 0 &&
+                          config.shards == 1 && !config.planned && config.grow_to_items == 0 && !config.keyed &&
                           !drops_or_fails(config.when_full);
     bool const is_moved = !t.crosses() || t.bus.put_relays != nullptr;
     FlowPlan::Tunnel const flow = prepared_.flow_of(t);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "check.hpp"
+#include "hiway/inlet/keyed.hpp"
 
 namespace hiway {
 namespace {
@@ -54,6 +55,10 @@ class StageViews {
     v.home = executor_;
     v.stage = number_;
     v.tunnel = t.base->id();
+    if (!t.keys.rings.empty()) {
+      v.ring = t.keys.rings[executor_];
+      v.spill = &t.keys.placed->tunnel;
+    }
     return v;
   }
 
