@@ -110,8 +110,10 @@ void Pipeline::Core::check_scopes(TunnelBase const& tunnel) const {
 
 /// What a pipeline over several nodes does not have yet.
 void Pipeline::Core::check_nodes(TunnelBase const& tunnel) const {
-  if (layout_.over_nodes.count > 1 && tunnel.config().keyed)
-    throw ConfigError("tunnel '" + tunnel.name() + "': a pipeline over several nodes has no tunnels with keys yet");
+  if (layout_.over_nodes.count == 1) return;
+  std::string const title = "tunnel '" + tunnel.name() + "': a pipeline over several nodes has no tunnels with ";
+  if (tunnel.config().keyed) throw ConfigError(title + "keys yet");
+  if (tunnel.config().readers == Readers::each) throw ConfigError(title + "Readers::each yet");
 }
 
 void Pipeline::Core::add_stencil(std::unique_ptr<StencilTunnelBase> tunnel) {
@@ -129,8 +131,18 @@ void Pipeline::Core::add_cpu(CpuStageDescription description) {
   }
   description.stage.nodes =
       nodes_of("stage '" + description.stage.name + "'", o.node, o.nodes, layout_.over_nodes.count);
+  give_copies(description.stage, description.stage.on_device);
   if (is_here(description.stage)) layout_.graph.add_cpu(std::move(description));
   invalidate();
+}
+
+/// To a stage that is to get every item of a tunnel (Readers::each).
+void Pipeline::Core::give_copies(StageDescription& stage, bool on_gpu) {
+  struct Follow {  // also if one of several is refused
+    Placement& placement;
+    ~Follow() { placement.follow(); }
+  } const follow{layout_.placement};
+  layout_.graph.give_copies(stage, on_gpu);
 }
 
 /// Whether a stage runs on this node. All nodes' stages are declared on each.
@@ -149,6 +161,7 @@ void Pipeline::Core::add_gpu(GpuKernelDescription description) {
   bool all_here = true;
   for (StageDescription& stage : description.stages) {
     stage.nodes = nodes;
+    give_copies(stage, true);
     all_here = is_here(stage);  // all of them or none
   }
   invalidate();
@@ -239,8 +252,10 @@ InletView Pipeline::Core::open_inlet(TunnelBase& tunnel, OpenEndOptions const& o
   return view;
 }
 
-OutletView Pipeline::Core::open_outlet(TunnelBase& tunnel, OpenEndOptions const& options) {
+OutletView Pipeline::Core::open_outlet(TunnelBase& all, OpenEndOptions const& options) {
   run_.require_idle("open_outlet");
+  TunnelBase& tunnel = layout_.graph.end_for_open_outlet(all);
+  layout_.placement.follow();
   OpenEndPlace const place = note_open(tunnel, EndOf::readers, options);
   PlacedTunnel& placed = layout_.placement.tunnels().at(place.tunnel);
   OutletView view = open_outlet_view(layout_, placed, layout_.graph.tunnels()[place.tunnel].open_outlets);

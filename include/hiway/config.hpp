@@ -85,6 +85,9 @@ enum class Grouping : std::uint8_t { automatic, none, warp, block, block_scan };
 enum class WhenFull : std::uint8_t { automatic, wait, spill, drop_newest, drop_oldest, fail };
 /// Whether a put that finds no room drops an item or ends the run.
 HIWAY_DEVICE constexpr bool drops_or_fails(WhenFull when_full) { return when_full >= WhenFull::drop_newest; }
+/// What several reading stages of a tunnel get. share: each item goes to one of them. each: every reading stage, and
+/// every open outlet, gets every item (docs/adr/0063).
+enum class Readers : std::uint8_t { share, each };
 /// tracked: the library's own end check. time_out: the paper's basic scheme, for comparison only. A tunnel then ends
 /// when its writers have closed and nothing has moved in any tunnel for PipelineConfig::end_time_out. That is unsound:
 /// if a task takes longer, the run ends with an error (Aborted).
@@ -129,6 +132,7 @@ struct TunnelConfig {
   /// full tunnel of the circle doubles its capacity. A put waits inside a cycle, too, and items keep their order. Slots
   /// for this many items exist from the beginning, and all of them are used in turn (Parks, docs/adr/0031).
   std::size_t grow_to_items = 0;
+  Readers readers = Readers::share;
   /// Puts may have a key (PutOptions::key). For tunnels from CPU to CPU that one stage reads, outside cycles. Its
   /// threads share `capacity_items` more, for what has a key.
   bool keyed = false;
@@ -155,13 +159,14 @@ struct ScopedTunnelConfig {
   std::size_t spill_items = TunnelConfig{}.spill_items;
   bool planned = TunnelConfig{}.planned;
   std::size_t grow_to_items = TunnelConfig{}.grow_to_items;
+  Readers readers = TunnelConfig{}.readers;
   bool keyed = TunnelConfig{}.keyed;
   ScopesOf scopes;  ///< `&scopes` (Pipeline::create_scopes): each item belongs to one of these
 
   /// All but the scopes.
   [[nodiscard]] TunnelConfig rest() const {
-    return {capacity_items, batch_items, flush_after, movement, grouping,      shards,
-            low_latency,    when_full,   spill_items, planned,  grow_to_items, keyed};
+    return {capacity_items, batch_items, flush_after, movement,      grouping, shards, low_latency,
+            when_full,      spill_items, planned,     grow_to_items, readers,  keyed};
   }
 };
 

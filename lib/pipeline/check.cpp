@@ -85,6 +85,11 @@ class ConfigCheck {
           "keyed makes a ring for each reading thread, of which none spills or drops its oldest item: use another "
           "when_full");
   }
+  void readers() const {
+    if (config_.readers != Readers::each) return;
+    if (config_.keyed || config_.shards > 1 || config_.low_latency || config_.planned || config_.grow_to_items != 0)
+      refuse("Readers::each goes without keyed, shards, low_latency, planned and grow_to_items");
+  }
   void rest() const {
     if (config_.spill_items > max_capacity)
       refuse("spill_items must be at most 2^30: " + std::to_string(config_.spill_items));
@@ -185,6 +190,7 @@ void check_config(TunnelBase const& tunnel) {
   check.growth();
   check.when_full();
   check.keys();
+  check.readers();
   check.rest();
 }
 

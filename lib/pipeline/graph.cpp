@@ -70,10 +70,11 @@ void Graph::check_new(TunnelBase const& tunnel) const {
 }
 
 void Graph::add_tunnel(std::unique_ptr<TunnelBase> tunnel, StencilTunnelBase* stencil) {
+  Direction const declared = tunnel->direction();
+  put_at_cpu(*tunnel);
   check_new(*tunnel);
   may_grow_ = may_grow_ || tunnel->config().grow_to_items != 0;
-  Direction const direction = tunnel->direction();
-  tunnels_.push_back({.base = std::move(tunnel), .stencil = stencil, .direction = direction});
+  tunnels_.push_back({.base = std::move(tunnel), .stencil = stencil, .direction = declared});
   tunnel_names_.insert(tunnels_.back().base->name());
 }
 

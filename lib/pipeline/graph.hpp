@@ -36,9 +36,10 @@ struct DeclaredTunnel {
   std::uint32_t arrival = no_id;     ///< of one that departs and arrives
   std::uint32_t carried_by = no_id;  ///< of a stencil tunnel that leads to another node: the tunnel of its regions
   std::uint32_t between = no_id;     ///< of one with branches that leads to other nodes: the tunnel that does so
-  std::size_t carrier = 0;           ///< then: index into cpu() of the stage between the two
+  std::size_t carrier = 0;  ///< then, and of Readers::each: index into cpu() of the stage that carries its items
   std::uint32_t open_inlets = 0;
   std::uint32_t open_outlets = 0;
+  std::uint32_t open_copies = 0;  ///< of Readers::each: open outlets, each of a tunnel of its own
   /// If its stage runs on several devices: the tunnels of the further devices.
   std::vector<std::uint32_t> branches{};
   /// Those devices, the first one's included; empty for a tunnel that is a branch itself.
@@ -115,6 +116,11 @@ class Graph {
   /// A tunnel with branches leads to other nodes: from here on it is this node's own, and a further one, which is
   /// split, does so; a stage carries items from one to the other. The rest as split().
   void split_with_branches(std::uint32_t tunnel, bool is_put_here, bool is_got_here);
+  /// Gives the stage, in place of each of its tunnels with Readers::each, a tunnel of its own that brings every item.
+  /// *Throws* ConfigError.
+  void give_copies(StageDescription& stage, bool on_gpu);
+  /// The same for an open outlet: its tunnel, or `tunnel` itself.
+  [[nodiscard]] TunnelBase& end_for_open_outlet(TunnelBase& tunnel);
   /// Leaves a stencil tunnel that is carried the ends that are here; the others are at the CPU.
   void split_carried(std::uint32_t stencil, bool is_put_here, bool is_got_here);
   /// Counts the open end; returns how many of its kind the tunnel had before.
@@ -134,6 +140,8 @@ class Graph {
   [[nodiscard]] FlowGraph flow_graph(std::vector<Stage> const& stages) const;
 
  private:
+  static void put_at_cpu(TunnelBase& tunnel);
+  [[nodiscard]] TunnelBase& add_copy(TunnelBase& tunnel, std::string const& reader, bool to_gpu);
   [[nodiscard]] TunnelBase& add_made(TunnelBase const& like, std::string name);
   void branch_out(TunnelBase const& tunnel, std::vector<BranchDevice> const& devices);
   void put_between(std::uint32_t tunnel, bool is_put_by_devices);
