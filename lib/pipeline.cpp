@@ -7,6 +7,7 @@
 #include "hiway/log.hpp"
 #include "lib/report_signal.hpp"
 #include "pipeline/check.hpp"
+#include "pipeline/copies.hpp"
 #include "pipeline/launches.hpp"
 #include "pipeline/node_ends.hpp"
 #include "pipeline/run_config.hpp"
@@ -66,6 +67,22 @@ void warn_of_grouping(TunnelBase const& tunnel, std::string const& end) {
   if (std::string const warning = blocks_not_grouped(tunnel, end); !warning.empty()) log(LogLevel::warning, warning);
 }
 
+/// What a pipeline over several nodes does not have yet.
+void check_over_nodes(TunnelBase const& tunnel) {
+  std::string const title = "tunnel '" + tunnel.name() + "': a pipeline over several nodes has no tunnels with ";
+  if (tunnel.config().keyed) throw ConfigError(title + "keys yet");
+  if (tunnel.config().readers == Readers::each) throw ConfigError(title + "Readers::each yet");
+}
+
+/// To a stage that is to get every item of a tunnel.
+void give_copies(Layout& layout, StageDescription& stage, bool on_gpu) {
+  struct Follow {  // also if one of several is refused
+    Placement& placement;
+    ~Follow() { placement.follow(); }
+  } const follow{layout.placement};
+  Copies(layout.graph).give(stage, on_gpu);
+}
+
 PipelineConfig after_signal_is_taken(PipelineConfig config) {
   take_report_signal();  // not in start(): the signal may come while the pipeline is being made
   return config;
@@ -93,7 +110,7 @@ void Pipeline::Core::add_tunnel(std::unique_ptr<TunnelBase> tunnel, StencilTunne
   run_.require_idle("create_tunnel");
   layout_.graph.check_new(*tunnel);
   check_scopes(*tunnel);
-  check_nodes(*tunnel);
+  if (layout_.over_nodes.count > 1) check_over_nodes(*tunnel);
   layout_.placement.read_table_for(*tunnel);
   layout_.graph.add_tunnel(std::move(tunnel), stencil);
   layout_.placement.follow();
@@ -106,14 +123,6 @@ void Pipeline::Core::check_scopes(TunnelBase const& tunnel) const {
   bool const own = std::ranges::any_of(layout_.scopes, [&](auto const& s) { return s.get() == tunnel.scopes(); });
   if (!own) throw ConfigError(title + "its scopes are not this pipeline's");
   if (layout_.over_nodes.count > 1) throw ConfigError(title + "a pipeline over several nodes has no scopes yet");
-}
-
-/// What a pipeline over several nodes does not have yet.
-void Pipeline::Core::check_nodes(TunnelBase const& tunnel) const {
-  if (layout_.over_nodes.count == 1) return;
-  std::string const title = "tunnel '" + tunnel.name() + "': a pipeline over several nodes has no tunnels with ";
-  if (tunnel.config().keyed) throw ConfigError(title + "keys yet");
-  if (tunnel.config().readers == Readers::each) throw ConfigError(title + "Readers::each yet");
 }
 
 void Pipeline::Core::add_stencil(std::unique_ptr<StencilTunnelBase> tunnel) {
@@ -131,18 +140,9 @@ void Pipeline::Core::add_cpu(CpuStageDescription description) {
   }
   description.stage.nodes =
       nodes_of("stage '" + description.stage.name + "'", o.node, o.nodes, layout_.over_nodes.count);
-  give_copies(description.stage, description.stage.on_device);
+  give_copies(layout_, description.stage, description.stage.on_device);
   if (is_here(description.stage)) layout_.graph.add_cpu(std::move(description));
   invalidate();
-}
-
-/// To a stage that is to get every item of a tunnel (Readers::each).
-void Pipeline::Core::give_copies(StageDescription& stage, bool on_gpu) {
-  struct Follow {  // also if one of several is refused
-    Placement& placement;
-    ~Follow() { placement.follow(); }
-  } const follow{layout_.placement};
-  layout_.graph.give_copies(stage, on_gpu);
 }
 
 /// Whether a stage runs on this node. All nodes' stages are declared on each.
@@ -161,7 +161,7 @@ void Pipeline::Core::add_gpu(GpuKernelDescription description) {
   bool all_here = true;
   for (StageDescription& stage : description.stages) {
     stage.nodes = nodes;
-    give_copies(stage, true);
+    give_copies(layout_, stage, true);
     all_here = is_here(stage);  // all of them or none
   }
   invalidate();
@@ -254,7 +254,7 @@ InletView Pipeline::Core::open_inlet(TunnelBase& tunnel, OpenEndOptions const& o
 
 OutletView Pipeline::Core::open_outlet(TunnelBase& all, OpenEndOptions const& options) {
   run_.require_idle("open_outlet");
-  TunnelBase& tunnel = layout_.graph.end_for_open_outlet(all);
+  TunnelBase& tunnel = Copies(layout_.graph).of_open_outlet(all);
   layout_.placement.follow();
   OpenEndPlace const place = note_open(tunnel, EndOf::readers, options);
   PlacedTunnel& placed = layout_.placement.tunnels().at(place.tunnel);

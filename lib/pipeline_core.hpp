@@ -124,8 +124,6 @@ class Pipeline::Core final : public RunInfo {
  private:
   /// *Throws* ConfigError.
   void check_scopes(TunnelBase const& tunnel) const;
-  void check_nodes(TunnelBase const& tunnel) const;
-  void give_copies(StageDescription& stage, bool on_gpu);
   /// What is prepared no longer holds.
   void invalidate() { layout_.prepared.is_current = false; }
   /// The home of the device with this number (GpuStageOptions::device). The device becomes one of the pipeline's.

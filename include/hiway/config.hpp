@@ -136,6 +136,8 @@ struct TunnelConfig {
   /// Puts may have a key (PutOptions::key). For tunnels from CPU to CPU that one stage reads, outside cycles. Its
   /// threads share `capacity_items` more, for what has a key.
   bool keyed = false;
+  /// A CPU stage in item or value form that gets from several tunnels takes from that of the highest number first.
+  int priority = 0;
 };
 
 /// One put (Inlet::put_h).
@@ -161,12 +163,13 @@ struct ScopedTunnelConfig {
   std::size_t grow_to_items = TunnelConfig{}.grow_to_items;
   Readers readers = TunnelConfig{}.readers;
   bool keyed = TunnelConfig{}.keyed;
+  int priority = TunnelConfig{}.priority;
   ScopesOf scopes;  ///< `&scopes` (Pipeline::create_scopes): each item belongs to one of these
 
   /// All but the scopes.
   [[nodiscard]] TunnelConfig rest() const {
     return {capacity_items, batch_items, flush_after, movement,      grouping, shards, low_latency,
-            when_full,      spill_items, planned,     grow_to_items, readers,  keyed};
+            when_full,      spill_items, planned,     grow_to_items, readers,  keyed,  priority};
   }
 };
 

@@ -90,6 +90,9 @@ class ConfigCheck {
     if (config_.keyed || config_.shards > 1 || config_.low_latency || config_.planned || config_.grow_to_items != 0)
       refuse("Readers::each goes without keyed, shards, low_latency, planned and grow_to_items");
   }
+  void priority() const {
+    if (config_.priority != 0 && tunnel_.to_gpu()) refuse("priority is for tunnels that CPU stages get from");
+  }
   void rest() const {
     if (config_.spill_items > max_capacity)
       refuse("spill_items must be at most 2^30: " + std::to_string(config_.spill_items));
@@ -143,6 +146,18 @@ void check_stages(Problems& found, std::vector<Stage> const& stages, std::vector
   }
 }
 
+/// A loop gets from its tunnels by itself.
+void check_priorities(Problems& found, std::vector<Stage> const& stages) {
+  for (Stage const& s : stages) {
+    for (std::size_t i = 0; i < s.description.from.size() && !s.description.item_form; ++i) {
+      if (rank_of(s.description, i) == 0) continue;
+      found.push_back(s.title() + " gets from tunnels of different priority, and is a loop, which chooses by itself: " +
+                      "use the item or value form, or leave priority out");
+      break;
+    }
+  }
+}
+
 void check_pins(Problems& found, Graph const& graph) {
   for (CpuStageDescription const& c : graph.cpu()) {
     for (int const cpu : c.options.pin) {
@@ -191,6 +206,7 @@ void check_config(TunnelBase const& tunnel) {
   check.when_full();
   check.keys();
   check.readers();
+  check.priority();
   check.rest();
 }
 
@@ -199,6 +215,7 @@ std::vector<std::string> find_problems(Graph const& graph, std::vector<Stage> co
   bool const has_any = !stages.empty() || !graph.tunnels().empty() || graph.is_over_nodes();
   if (!has_any) found.emplace_back("the pipeline has no stage");
   check_stages(found, stages, graph.workers());
+  check_priorities(found, stages);
   check_pins(found, graph);
   for (DeclaredTunnel const& t : graph.tunnels()) {
     check_branches(found, graph, stages, t);

@@ -1,58 +1,55 @@
-// What a graph has besides for tunnels of which each reader gets every item (Readers::each).
+#include "copies.hpp"
+
+#include <memory>
 #include <utility>
 
-#include "check.hpp"
 #include "copying.hpp"
-#include "graph.hpp"
 
 namespace hiway {
 namespace {
 
-/// The tunnel's direction with its readers at the CPU: the copying stage.
-Direction to_cpu(Direction whole) {
-  bool const from_gpu = whole == Direction::gpu_to_cpu || whole == Direction::gpu_to_gpu;
-  return from_gpu ? Direction::gpu_to_cpu : Direction::cpu_to_cpu;
-}
-
-TunnelConfig config_of_copy(TunnelConfig config) {
+TunnelConfig config_of_copy(TunnelConfig config, bool to_gpu) {
   config.readers = Readers::share;
+  if (to_gpu) config.priority = 0;
   return config;
 }
 
 }  // namespace
 
-void Graph::put_at_cpu(TunnelBase& tunnel) {
-  if (tunnel.config().readers == Readers::each) tunnel.direction_ = to_cpu(tunnel.direction_);
+void Copies::give(StageDescription& stage, bool on_gpu) {
+  for (TunnelBase*& t : stage.from) {
+    if (t->config().readers == Readers::each) t = &add(*t, stage.name, on_gpu);
+  }
 }
 
-TunnelBase& Graph::add_copy(TunnelBase& tunnel, std::string const& reader, bool to_gpu) {
+TunnelBase& Copies::of_open_outlet(TunnelBase& tunnel) {
+  if (tunnel.config().readers != Readers::each) return tunnel;
+  Direction const declared = graph_.tunnels()[tunnel.id()].direction;
+  std::size_t const before = graph_.has_reader(tunnel) ? copying_stage_of(tunnel).stage.into.size() : 0;
+  bool const to_gpu = declared == Direction::cpu_to_gpu || declared == Direction::gpu_to_gpu;
+  return add(tunnel, "open outlet " + std::to_string(before + 1), to_gpu);
+}
+
+TunnelBase& Copies::add(TunnelBase& tunnel, std::string const& reader, bool to_gpu) {
+  Direction const direction = to_gpu ? Direction::cpu_to_gpu : Direction::cpu_to_cpu;
   auto made = std::make_unique<TunnelBase>(
-      tunnel.name() + " of " + reader, to_gpu ? Direction::cpu_to_gpu : Direction::cpu_to_cpu,
-      config_of_copy(tunnel.config()), tunnel.item_bytes(), static_cast<std::uint32_t>(tunnels_.size()), Puts::may_wait,
-      tunnel.scopes());
+      tunnel.name() + " of " + reader, direction, config_of_copy(tunnel.config(), to_gpu), tunnel.item_bytes(),
+      static_cast<std::uint32_t>(graph_.tunnels().size()), Puts::may_wait, tunnel.scopes());
   TunnelBase& copy = *made;
-  add_tunnel(std::move(made));
-  tunnels_.back().is_made = true;
-  std::size_t& copier = tunnels_[tunnel.id()].carrier;
-  if (!is_named(&StageDescription::from, tunnel)) {
-    copier = cpu_.size();
-    add_cpu(copying_stage(tunnel.name() + " (to each reader)", tunnel));
-  }
-  cpu_[copier].stage.into.push_back(&copy);
+  graph_.add_tunnel(std::move(made));
+  graph_.tunnels_.back().is_made = true;
+  copying_stage_of(tunnel).stage.into.push_back(&copy);
   return copy;
 }
 
-void Graph::give_copies(StageDescription& stage, bool on_gpu) {
-  for (TunnelBase*& t : stage.from) {
-    if (t->config().readers == Readers::each) t = &add_copy(*t, stage.name, on_gpu);
+/// The tunnel's one reader.
+CpuStageDescription& Copies::copying_stage_of(TunnelBase& tunnel) {
+  std::size_t& number = graph_.tunnels_[tunnel.id()].carrier;
+  if (!graph_.has_reader(tunnel)) {
+    number = graph_.cpu_.size();
+    graph_.add_cpu(copying_stage(tunnel.name() + " (to each reader)", tunnel));
   }
-}
-
-TunnelBase& Graph::end_for_open_outlet(TunnelBase& tunnel) {
-  if (tunnel.config().readers != Readers::each) return tunnel;
-  DeclaredTunnel& declared = tunnels_[tunnel.id()];
-  bool const to_gpu = declared.direction == Direction::cpu_to_gpu || declared.direction == Direction::gpu_to_gpu;
-  return add_copy(tunnel, "open outlet " + std::to_string(++declared.open_copies), to_gpu);
+  return graph_.cpu_[number];
 }
 
 }  // namespace hiway

@@ -20,8 +20,13 @@
 namespace hiway {
 
 [[nodiscard]] char const* direction_name(Direction direction);
+/// The direction of a tunnel that is put like one of `whole`, and got at the CPU.
+[[nodiscard]] Direction put_end_of(Direction whole);
 [[nodiscard]] bool contains(std::vector<TunnelBase*> const& tunnels, TunnelBase const* tunnel);
 [[nodiscard]] std::vector<std::uint32_t> ids_of(std::vector<TunnelBase*> const& tunnels);
+
+/// How many priorities of the stage's tunnels are higher than that of its from[`from`].
+[[nodiscard]] unsigned rank_of(StageDescription const& stage, std::size_t from);
 
 /// Which ends of a tunnel are stages of this node. The line to other nodes (lib/nodes/node_line.hpp) reads a tunnel
 /// that departs, and writes one that arrives.
@@ -39,7 +44,6 @@ struct DeclaredTunnel {
   std::size_t carrier = 0;  ///< then, and of Readers::each: index into cpu() of the stage that carries its items
   std::uint32_t open_inlets = 0;
   std::uint32_t open_outlets = 0;
-  std::uint32_t open_copies = 0;  ///< of Readers::each: open outlets, each of a tunnel of its own
   /// If its stage runs on several devices: the tunnels of the further devices.
   std::vector<std::uint32_t> branches{};
   /// Those devices, the first one's included; empty for a tunnel that is a branch itself.
@@ -116,11 +120,6 @@ class Graph {
   /// A tunnel with branches leads to other nodes: from here on it is this node's own, and a further one, which is
   /// split, does so; a stage carries items from one to the other. The rest as split().
   void split_with_branches(std::uint32_t tunnel, bool is_put_here, bool is_got_here);
-  /// Gives the stage, in place of each of its tunnels with Readers::each, a tunnel of its own that brings every item.
-  /// *Throws* ConfigError.
-  void give_copies(StageDescription& stage, bool on_gpu);
-  /// The same for an open outlet: its tunnel, or `tunnel` itself.
-  [[nodiscard]] TunnelBase& end_for_open_outlet(TunnelBase& tunnel);
   /// Leaves a stencil tunnel that is carried the ends that are here; the others are at the CPU.
   void split_carried(std::uint32_t stencil, bool is_put_here, bool is_got_here);
   /// Counts the open end; returns how many of its kind the tunnel had before.
@@ -140,8 +139,7 @@ class Graph {
   [[nodiscard]] FlowGraph flow_graph(std::vector<Stage> const& stages) const;
 
  private:
-  static void put_at_cpu(TunnelBase& tunnel);
-  [[nodiscard]] TunnelBase& add_copy(TunnelBase& tunnel, std::string const& reader, bool to_gpu);
+  friend class Copies;
   [[nodiscard]] TunnelBase& add_made(TunnelBase const& like, std::string name);
   void branch_out(TunnelBase const& tunnel, std::vector<BranchDevice> const& devices);
   void put_between(std::uint32_t tunnel, bool is_put_by_devices);
@@ -162,6 +160,8 @@ class Graph {
 [[nodiscard]] std::uint32_t inlets_to_close(Graph const& graph, std::uint32_t tunnel);
 /// The numbers of the stages that put into the tunnel, or get from it.
 [[nodiscard]] std::vector<std::size_t> stages_at(std::vector<Stage> const& stages, TunnelBase const& tunnel, EndOf end);
+/// Whether a stage that gets from the tunnel takes from another one first.
+[[nodiscard]] bool is_outranked(std::vector<Stage> const& stages, TunnelBase const& tunnel);
 /// The numbers of the kernel's stages.
 [[nodiscard]] std::vector<std::size_t> stages_of_kernel(std::vector<Stage> const& stages, std::size_t kernel);
 

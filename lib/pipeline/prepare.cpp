@@ -279,7 +279,7 @@ class Preparer {
     DeclaredTunnel const& tunnel = graph_.tunnels()[base.id()];
     bool const branches = from >= graph_.cpu()[stage.owner].stage.from.size() || !tunnel.branches.empty();
     bool const copied = tunnel.stencil == nullptr && base.item_bytes() <= copied_bytes;
-    if (branches || !copied || tunnel.open_outlets != 0) return;
+    if (branches || !copied || tunnel.open_outlets != 0 || is_outranked(prepared_.stages, base)) return;
     std::uint32_t const most = Hand::longest_run(base.item_bytes(), base.config().capacity_items);
     if (most < 2) return;
     bool const alone = is_read_alone(graph_, prepared_.stages, prepared_.grids, tunnel);
