@@ -257,6 +257,7 @@ char const* fault_text(FaultKind kind) {
       return "a task has put more items than its scope can count; let the host put more items for it";
     case FaultKind::spill_exhausted: return "the spill pool is full";
     case FaultKind::tunnel_full: return "the tunnel is full";
+    case FaultKind::put_with_key: return "a put with a key into a tunnel without TunnelConfig::keyed";
     case FaultKind::unknown_tunnel: return "there is no tunnel of that number";
     case FaultKind::wrong_type: return "the item is not of the tunnel's type";
     case FaultKind::set_twice: return "a value was set twice in one frame";

@@ -7,6 +7,7 @@
 #include "hiway/log.hpp"
 #include "lib/report_signal.hpp"
 #include "pipeline/check.hpp"
+#include "pipeline/copies.hpp"
 #include "pipeline/launches.hpp"
 #include "pipeline/node_ends.hpp"
 #include "pipeline/open_inlets.hpp"
@@ -67,6 +68,22 @@ void warn_of_grouping(TunnelBase const& tunnel, std::string const& end) {
   if (std::string const warning = blocks_not_grouped(tunnel, end); !warning.empty()) log(LogLevel::warning, warning);
 }
 
+/// What a pipeline over several nodes does not have yet.
+void check_over_nodes(TunnelBase const& tunnel) {
+  std::string const title = "tunnel '" + tunnel.name() + "': a pipeline over several nodes has no tunnels with ";
+  if (tunnel.config().keyed) throw ConfigError(title + "keys yet");
+  if (tunnel.config().readers == Readers::each) throw ConfigError(title + "Readers::each yet");
+}
+
+/// To a stage that is to get every item of a tunnel.
+void give_copies(Layout& layout, StageDescription& stage, bool on_gpu) {
+  struct Follow {  // also if one of several is refused
+    Placement& placement;
+    ~Follow() { placement.follow(); }
+  } const follow{layout.placement};
+  Copies(layout.graph).give(stage, on_gpu);
+}
+
 PipelineConfig after_signal_is_taken(PipelineConfig config) {
   take_report_signal();  // not in start(): the signal may come while the pipeline is being made
   return config;
@@ -94,6 +111,7 @@ void Pipeline::Core::add_tunnel(std::unique_ptr<TunnelBase> tunnel, StencilTunne
   run_.require_idle("create_tunnel");
   layout_.graph.check_new(*tunnel);
   check_scopes(*tunnel);
+  if (layout_.over_nodes.count > 1) check_over_nodes(*tunnel);
   layout_.placement.read_table_for(*tunnel);
   layout_.graph.add_tunnel(std::move(tunnel), stencil);
   layout_.placement.follow();
@@ -123,6 +141,7 @@ void Pipeline::Core::add_cpu(CpuStageDescription description) {
   }
   description.stage.nodes =
       nodes_of("stage '" + description.stage.name + "'", o.node, o.nodes, layout_.over_nodes.count);
+  give_copies(layout_, description.stage, description.stage.on_device);
   if (is_here(description.stage)) layout_.graph.add_cpu(std::move(description));
   invalidate();
 }
@@ -143,6 +162,7 @@ void Pipeline::Core::add_gpu(GpuKernelDescription description) {
   bool all_here = true;
   for (StageDescription& stage : description.stages) {
     stage.nodes = nodes;
+    give_copies(layout_, stage, true);
     all_here = is_here(stage);  // all of them or none
   }
   invalidate();
@@ -233,8 +253,10 @@ InletView Pipeline::Core::open_inlet(TunnelBase& tunnel, OpenEndOptions const& o
   return view;
 }
 
-OutletView Pipeline::Core::open_outlet(TunnelBase& tunnel, OpenEndOptions const& options) {
+OutletView Pipeline::Core::open_outlet(TunnelBase& all, OpenEndOptions const& options) {
   run_.require_idle("open_outlet");
+  TunnelBase& tunnel = Copies(layout_.graph).of_open_outlet(all);
+  layout_.placement.follow();
   OpenEndPlace const place = note_open(tunnel, EndOf::readers, options);
   PlacedTunnel& placed = layout_.placement.tunnels().at(place.tunnel);
   OutletView view = open_outlet_view(layout_, placed, layout_.graph.tunnels()[place.tunnel].open_outlets);

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -84,6 +85,9 @@ enum class Grouping : std::uint8_t { automatic, none, warp, block, block_scan };
 enum class WhenFull : std::uint8_t { automatic, wait, spill, drop_newest, drop_oldest, fail };
 /// Whether a put that finds no room drops an item or ends the run.
 HIWAY_DEVICE constexpr bool drops_or_fails(WhenFull when_full) { return when_full >= WhenFull::drop_newest; }
+/// What several reading stages of a tunnel get. share: each item goes to one of them. each: every reading stage, and
+/// every open outlet, gets every item (docs/adr/0063).
+enum class Readers : std::uint8_t { share, each };
 /// tracked: the library's own end check. time_out: the paper's basic scheme, for comparison only. A tunnel then ends
 /// when its writers have closed and nothing has moved in any tunnel for PipelineConfig::end_time_out. That is unsound:
 /// if a task takes longer, the run ends with an error (Aborted).
@@ -144,6 +148,12 @@ struct TunnelConfig {
   std::size_t grow_to_items = 0;
   /// For ItemOrder::restored see RestoredTunnelConfig.
   [[no_unique_address]] AnyOrder order = ItemOrder::any;
+  Readers readers = Readers::share;
+  /// Puts may have a key (PutOptions::key). For tunnels from CPU to CPU that one stage reads, outside cycles. Its
+  /// threads share `capacity_items` more, for what has a key.
+  bool keyed = false;
+  /// A CPU stage in item or value form that gets from several tunnels takes from that of the highest number first.
+  int priority = 0;
 };
 
 /// A tunnel with ItemOrder::restored, of type RestoredTunnel<T>. One stage in value form writes it, which gets from one
@@ -162,12 +172,20 @@ struct RestoredTunnelConfig {
   bool planned = TunnelConfig{}.planned;
   std::size_t grow_to_items = TunnelConfig{}.grow_to_items;
   RestoredOrder order;
+  int priority = TunnelConfig{}.priority;
 
   /// All but the order.
   [[nodiscard]] TunnelConfig rest() const {
-    return {capacity_items, batch_items, flush_after, movement, grouping,     shards,
-            low_latency,    when_full,   spill_items, planned,  grow_to_items};
+    return {capacity_items, batch_items, flush_after,   movement, grouping,       shards, low_latency, when_full,
+            spill_items,    planned,     grow_to_items, {},       Readers::share, false,  priority};
   }
+};
+
+/// One put (Inlet::put_h).
+struct PutOptions {
+  /// Items of one key go to one thread of the reading stage, in the order in which each thread puts them. For tunnels
+  /// with TunnelConfig::keyed.
+  std::optional<std::uint64_t> key{};
 };
 
 /// A tunnel with scopes, of type Tunnel<Scoped<T>>. `scopes` has no default: by that the compiler tells the two sorts
@@ -184,12 +202,15 @@ struct ScopedTunnelConfig {
   std::size_t spill_items = TunnelConfig{}.spill_items;
   bool planned = TunnelConfig{}.planned;
   std::size_t grow_to_items = TunnelConfig{}.grow_to_items;
+  Readers readers = TunnelConfig{}.readers;
+  bool keyed = TunnelConfig{}.keyed;
+  int priority = TunnelConfig{}.priority;
   ScopesOf scopes;  ///< `&scopes` (Pipeline::create_scopes): each item belongs to one of these
 
   /// All but the scopes.
   [[nodiscard]] TunnelConfig rest() const {
-    return {capacity_items, batch_items, flush_after, movement, grouping,     shards,
-            low_latency,    when_full,   spill_items, planned,  grow_to_items};
+    return {capacity_items, batch_items, flush_after,   movement, grouping, shards, low_latency, when_full,
+            spill_items,    planned,     grow_to_items, {},       readers,  keyed,  priority};
   }
 };
 

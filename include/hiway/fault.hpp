@@ -33,6 +33,7 @@ enum class FaultKind : std::uint32_t {
   not_with_scopes,    ///< a call that no tunnel with scopes has
   scope_exhausted,    ///< a task has put more than its scope's value allows
   tunnel_full,        ///< WhenFull::fail
+  put_with_key,       ///< into a tunnel without TunnelConfig::keyed
   unknown_tunnel,     ///< paper.hpp: no tunnel of that number
   wrong_type,         ///< paper.hpp: not the type of the tunnel's items
   set_twice,          ///< a value of a stencil tunnel, twice in one frame

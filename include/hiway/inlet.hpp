@@ -10,7 +10,9 @@
 #include <span>
 #include <type_traits>
 
+#include "hiway/config.hpp"
 #include "hiway/durations.hpp"
+#include "hiway/inlet/keyed.hpp"
 #include "hiway/inlet/offer.hpp"
 #include "hiway/inlet/put.hpp"
 #include "hiway/inlet/span.hpp"
@@ -58,11 +60,28 @@ class Inlet : public TeamInlet<T> {
     on_this_thread([&](auto m) { detail::put(m, view_, WriteScoped<T>{item, word}); });
   }
 
+  /// Puts `item` as `options` say. *Waits*, *Errors*: as put; put_with_key.
+  void put_h(T const& item, PutOptions const& options) const {
+    on_this_thread([&](auto m) { with_key(m, options, [&](Inlet const& inlet) { inlet.put_one(m, item); }); });
+  }
+  /// The same for `scope`.
+  void put_h(T const& item, Scope const& scope, PutOptions const& options) const {
+    std::uint64_t const word = detail::word_from_outside(scope, view_);
+    on_this_thread([&](auto m) {
+      with_key(m, options, [&](Inlet const& inlet) { detail::put(m, inlet.view_, WriteScoped<T>{item, word}); });
+    });
+  }
+
   /// Puts `item` if there is room now, in the spill pool too. May return false although there is room, while another
   /// claim is in flight; never waits for room. When the run aborts it does as put does. A full pool is no error here: a
   /// stage of a cycle that only tries again may wait for itself, and put would report that.
   [[nodiscard]] bool try_put_h(T const& item) const {
     return on_this_thread([&](auto m) { return try_put_one(m, item); }, true);
+  }
+  [[nodiscard]] bool try_put_h(T const& item, PutOptions const& options) const {
+    return on_this_thread(
+        [&](auto m) { return with_key(m, options, [&](Inlet const& inlet) { return inlet.try_put_one(m, item); }); },
+        true);
   }
   [[nodiscard]] HIWAY_DEVICE bool try_put_d(T const& item) const {
     return on_this_device([&](auto m) { return try_put_one(m, item); }, true);
@@ -80,6 +99,14 @@ class Inlet : public TeamInlet<T> {
       if (scoped_) return offer_scoped(m, item, at_most_for_ever(timeout));
       return detail::offer(m, view_, WriteItem<T>{item}, at_most_for_ever(timeout));
     });
+  }
+  template <class Rep, class Period>
+  [[nodiscard]] Put offer_h(T const& item, std::chrono::duration<Rep, Period> timeout, PutOptions const& options) const
+      try {
+    return on_this_thread(
+        [&](auto m) { return with_key(m, options, [&](Inlet const& inlet) { return inlet.offer_h(item, timeout); }); });
+  } catch (Unwind const&) {
+    return Put::aborted;
   }
   /// The same for `scope`, as put_h with a scope. *Throws* Error if the scope is of another kind, or has been closed.
   template <class Rep, class Period>
@@ -122,6 +149,13 @@ class Inlet : public TeamInlet<T> {
   }
 
  private:
+  /// `put(inlet)` with the inlet of the key's thread, or with this one.
+  template <class Machine, class Call>
+  auto with_key(Machine m, PutOptions const& options, Call&& put) const {
+    if (!options.key) return put(*this);
+    detail::WakesReaders const after(view_);
+    return put(Inlet(detail::view_for_key(m, view_, *options.key), scoped_));
+  }
   template <class Machine>
   HIWAY_PART_OF_CALLER HIWAY_DEVICE void put_one(Machine m, T const& item) const {
     if (scoped_) return detail::put(m, view_, WriteScoped<T>{item, detail::share_scope(m, view_)});

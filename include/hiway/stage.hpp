@@ -148,8 +148,8 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
   struct Next {
     std::uint32_t at[outlet_count == 0 ? 1 : outlet_count];
   };
-  /// Item forms: tries each outlet once, in turn; true when any of them gave an item. All lanes of `group` call it
-  /// together.
+  /// Item forms: tries each outlet once, in turn; true when any of them gave an item. A CPU thread tries those of a
+  /// lower priority only if the others gave none. All lanes of `group` call it together.
   template <class Machine>
   HIWAY_DEVICE bool step(Machine m, std::uint32_t group, OutletView const* outlets, InletView const* inlets,
                          Credits credits, Next& next) {
@@ -219,7 +219,15 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
   HIWAY_DEVICE bool step_each(Machine m, std::uint32_t group, OutletView const* outlets, InletView const* inlets,
                               Credits credits, Next& next, std::index_sequence<I...>) {
     bool any = false;
-    ((any = step_outlet<Is>(m, group, outlets[I], inlets, credits, next.at[I]) || any), ...);
+    if constexpr (sizeof...(Is) > 1 && RoleOf<Machine>::keeps_hand) {
+      for (unsigned rank = 0; rank < sizeof...(Is) && !any; ++rank) {
+        auto const is_due = [&](OutletView const& outlet) { return outlet.rank == rank; };
+        ((any = (is_due(outlets[I]) && step_outlet<Is>(m, group, outlets[I], inlets, credits, next.at[I])) || any),
+         ...);
+      }
+    } else {
+      ((any = step_outlet<Is>(m, group, outlets[I], inlets, credits, next.at[I]) || any), ...);
+    }
     return any;
   }
   template <class I, class Machine>

@@ -54,6 +54,8 @@ class TunnelBase {
   [[nodiscard]] std::uint32_t id() const { return id_; }
   /// Those that its items belong to, or null.
   [[nodiscard]] Scopes* scopes() const { return scopes_; }
+  /// Then: where an item's word of the scope lies, in bytes.
+  [[nodiscard]] virtual std::size_t scope_at() const { return 0; }
   [[nodiscard]] bool holds_all() const { return puts_ == Puts::never_wait; }
   /// Whether its order is ItemOrder::restored.
   [[nodiscard]] bool is_restored() const { return is_restored_; }
@@ -123,6 +125,11 @@ class Tunnel : public TunnelBase {
   /// An end for the user's own threads or kernels, asked for before the start. *Lifetime*, *Throws*: like open_inlet.
   [[nodiscard]] Outlet<value_type> open_outlet(OpenEndOptions const& options = {}) {
     return Outlet<value_type>(ends_.open_outlet(*this, options), is_scoped<T>);
+  }
+
+  [[nodiscard]] std::size_t scope_at() const override {
+    constexpr std::size_t word = sizeof(std::uint64_t);
+    return (sizeof(value_type) + word - 1) / word * word;  // of Scoped
   }
 
  private:

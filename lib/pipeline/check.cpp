@@ -86,6 +86,24 @@ class ConfigCheck {
     if (tunnel_.item_bytes() > copied_bytes)
       refuse(order + "is for items of at most 256 bytes: " + std::to_string(tunnel_.item_bytes()));
   }
+  void keys() const {
+    if (!config_.keyed) return;
+    if (tunnel_.from_gpu() || tunnel_.to_gpu()) refuse("keyed is for tunnels from CPU to CPU");
+    if (config_.shards > 1 || config_.planned || config_.grow_to_items != 0)
+      refuse("keyed goes without shards, planned and grow_to_items");
+    if (config_.when_full == WhenFull::spill || config_.when_full == WhenFull::drop_oldest)
+      refuse(
+          "keyed makes a ring for each reading thread, of which none spills or drops its oldest item: use another "
+          "when_full");
+  }
+  void readers() const {
+    if (config_.readers != Readers::each) return;
+    if (config_.keyed || config_.shards > 1 || config_.low_latency || config_.planned || config_.grow_to_items != 0)
+      refuse("Readers::each goes without keyed, shards, low_latency, planned and grow_to_items");
+  }
+  void priority() const {
+    if (config_.priority != 0 && tunnel_.to_gpu()) refuse("priority is for tunnels that CPU stages get from");
+  }
   void rest() const {
     if (config_.spill_items > max_capacity)
       refuse("spill_items must be at most 2^30: " + std::to_string(config_.spill_items));
@@ -139,6 +157,18 @@ void check_stages(Problems& found, std::vector<Stage> const& stages, std::vector
   }
 }
 
+/// A loop gets from its tunnels by itself.
+void check_priorities(Problems& found, std::vector<Stage> const& stages) {
+  for (Stage const& s : stages) {
+    for (std::size_t i = 0; i < s.description.from.size() && !s.description.item_form; ++i) {
+      if (rank_of(s.description, i) == 0) continue;
+      found.push_back(s.title() + " gets from tunnels of different priority, and is a loop, which chooses by itself: " +
+                      "use the item or value form, or leave priority out");
+      break;
+    }
+  }
+}
+
 void check_pins(Problems& found, Graph const& graph) {
   for (CpuStageDescription const& c : graph.cpu()) {
     for (int const cpu : c.options.pin) {
@@ -186,6 +216,9 @@ void check_config(TunnelBase const& tunnel) {
   check.growth();
   check.when_full();
   check.order();
+  check.keys();
+  check.readers();
+  check.priority();
   check.rest();
 }
 
@@ -194,6 +227,7 @@ std::vector<std::string> find_problems(Graph const& graph, std::vector<Stage> co
   bool const has_any = !stages.empty() || !graph.tunnels().empty() || graph.is_over_nodes();
   if (!has_any) found.emplace_back("the pipeline has no stage");
   check_stages(found, stages, graph.workers());
+  check_priorities(found, stages);
   check_pins(found, graph);
   for (DeclaredTunnel const& t : graph.tunnels()) {
     check_branches(found, graph, stages, t);
@@ -247,7 +281,7 @@ bool is_read_alone(Graph const& graph, std::vector<Stage> const& stages, std::ve
   std::vector<std::size_t> const all = stages_at(stages, *tunnel.base, EndOf::readers);
   if (tunnel.open_outlets != 0 || all.size() != 1) return false;
   Stage const& stage = stages[all.front()];
-  if (!stage.gpu) return stage.executors == 1;
+  if (!stage.gpu) return stage.executors == 1 || tunnel.base->config().keyed;
   simt::Grid const& grid = grids[stage.owner];
   bool const no_group = graph.kernels()[stage.owner].description.stages.size() == 1;
   return no_group && grid.blocks == 1 && grid.threads_per_block <= 32;

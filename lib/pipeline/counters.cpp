@@ -95,7 +95,7 @@ class CounterReader {
     s.kind = std::string(direction_name(t.base->direction())) + " " + movement_name(t);
     s.crosses = t.crosses();
     s.on_device = t.put.home != at_host || t.get.home != at_host;
-    s.capacity = t.capacity;
+    s.capacity = t.capacity + t.keys.rings.size() * t.keys.ring_items;
     s.may_grow_to = t.base->config().grow_to_items;
     s.when_full = t.base->config().when_full;
     read_rings(s, t);
@@ -118,6 +118,12 @@ class CounterReader {
       s.dropped += word(&puts.dropped, from);
       s.get_groups += word(&gets.get_groups, to);
       if (!s.crosses) room += static_cast<std::uint64_t>(std::max(0, word(&puts.free, from)));
+    }
+    for (Ring const& ring : t.keys.rings) {
+      s.taken += word(&ring.words->taken, to);
+      s.claimed += word(&ring.words->claimed, from);
+      s.dropped += word(&ring.words->dropped, from);
+      room += static_cast<std::uint64_t>(std::max(0, word(&ring.words->free, from)));
     }
     StagedPuts const& staged = prepared_.staged_of(t);
     for (std::uint32_t i = 0; i < staged.threads; ++i) {

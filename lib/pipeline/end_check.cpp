@@ -76,6 +76,7 @@ void EndCheckBuilder::add_created(UnitRecord& unit) {
   for (std::uint32_t const id : members_) {
     CountedTunnel const& t = graph_.tunnels[id];
     add_term(t.claimed, t.put_home);
+    for (SumTerm const& of_thread : t.claimed_by_key) add_term(of_thread, at_host);
     if (t.taken_staged.first != nullptr) add_term(t.taken_staged, at_host);
     if (t.spilled != nullptr) add_term({t.spilled, 1, 8}, t.put_home);
   }

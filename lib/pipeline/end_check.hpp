@@ -22,6 +22,7 @@ struct CountedTunnel {
   Home put_home = at_host;
   Home get_home = at_host;
   SumTerm claimed{};                       ///< of its ring or outbox
+  std::vector<SumTerm> claimed_by_key{};   ///< of the rings of a tunnel with keys (inlet/keyed.hpp)
   SumTerm taken_staged{};                  ///< of what its writers staged (inlet/staging.hpp); no words: none of it
   Word<std::uint64_t>* spilled = nullptr;  ///< tickets of its pool; null if no writer spills
   Word<std::uint64_t>* drained = nullptr;  ///< null if the pool is not drained

@@ -1,6 +1,7 @@
 #include "graph.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "check.hpp"
 
@@ -21,6 +22,11 @@ char const* direction_name(Direction direction) {
   return "unknown direction";
 }
 
+Direction put_end_of(Direction whole) {
+  return whole == Direction::gpu_to_cpu || whole == Direction::gpu_to_gpu ? Direction::gpu_to_cpu
+                                                                          : Direction::cpu_to_cpu;
+}
+
 bool contains(std::vector<TunnelBase*> const& tunnels, TunnelBase const* tunnel) {
   return std::ranges::find(tunnels, tunnel) != tunnels.end();
 }
@@ -29,6 +35,22 @@ std::vector<std::uint32_t> ids_of(std::vector<TunnelBase*> const& tunnels) {
   std::vector<std::uint32_t> all;
   for (TunnelBase const* t : tunnels) all.push_back(t->id());
   return all;
+}
+
+unsigned rank_of(StageDescription const& stage, std::size_t from) {
+  std::set<int> higher;
+  for (TunnelBase const* t : stage.from) {
+    if (t->config().priority > stage.from[from]->config().priority) higher.insert(t->config().priority);
+  }
+  return static_cast<unsigned>(higher.size());
+}
+
+bool is_outranked(std::vector<Stage> const& stages, TunnelBase const& tunnel) {
+  return std::ranges::any_of(stages_at(stages, tunnel, EndOf::readers), [&](std::size_t s) {
+    StageDescription const& d = stages[s].description;
+    auto const from = static_cast<std::size_t>(std::ranges::find(d.from, &tunnel) - d.from.begin());
+    return rank_of(d, from) != 0;
+  });
 }
 
 std::vector<std::size_t> stages_at(std::vector<Stage> const& stages, TunnelBase const& tunnel, EndOf end) {
@@ -70,10 +92,11 @@ void Graph::check_new(TunnelBase const& tunnel) const {
 }
 
 void Graph::add_tunnel(std::unique_ptr<TunnelBase> tunnel, StencilTunnelBase* stencil) {
+  Direction const declared = tunnel->direction();
+  if (tunnel->config().readers == Readers::each) tunnel->direction_ = put_end_of(declared);  // its reader copies
   check_new(*tunnel);
   may_grow_ = may_grow_ || tunnel->config().grow_to_items != 0;
-  Direction const direction = tunnel->direction();
-  tunnels_.push_back({.base = std::move(tunnel), .stencil = stencil, .direction = direction});
+  tunnels_.push_back({.base = std::move(tunnel), .stencil = stencil, .direction = declared});
   tunnel_names_.insert(tunnels_.back().base->name());
 }
 

@@ -20,8 +20,13 @@
 namespace hiway {
 
 [[nodiscard]] char const* direction_name(Direction direction);
+/// The direction of a tunnel that is put like one of `whole`, and got at the CPU.
+[[nodiscard]] Direction put_end_of(Direction whole);
 [[nodiscard]] bool contains(std::vector<TunnelBase*> const& tunnels, TunnelBase const* tunnel);
 [[nodiscard]] std::vector<std::uint32_t> ids_of(std::vector<TunnelBase*> const& tunnels);
+
+/// How many priorities of the stage's tunnels are higher than that of its from[`from`].
+[[nodiscard]] unsigned rank_of(StageDescription const& stage, std::size_t from);
 
 /// Which ends of a tunnel are stages of this node. The line to other nodes (lib/nodes/node_line.hpp) reads a tunnel
 /// that departs, and writes one that arrives.
@@ -36,7 +41,7 @@ struct DeclaredTunnel {
   std::uint32_t arrival = no_id;     ///< of one that departs and arrives
   std::uint32_t carried_by = no_id;  ///< of a stencil tunnel that leads to another node: the tunnel of its regions
   std::uint32_t between = no_id;     ///< of one with branches that leads to other nodes: the tunnel that does so
-  std::size_t carrier = 0;           ///< then: index into cpu() of the stage between the two
+  std::size_t carrier = 0;  ///< then, and of Readers::each: index into cpu() of the stage that carries its items
   std::uint32_t open_inlets = 0;
   std::uint32_t open_outlets = 0;
   /// If its stage runs on several devices: the tunnels of the further devices.
@@ -134,6 +139,7 @@ class Graph {
   [[nodiscard]] FlowGraph flow_graph(std::vector<Stage> const& stages) const;
 
  private:
+  friend class Copies;
   [[nodiscard]] TunnelBase& add_made(TunnelBase const& like, std::string name);
   void branch_out(TunnelBase const& tunnel, std::vector<BranchDevice> const& devices);
   void put_between(std::uint32_t tunnel, bool is_put_by_devices);
@@ -154,6 +160,8 @@ class Graph {
 [[nodiscard]] std::uint32_t inlets_to_close(Graph const& graph, std::uint32_t tunnel);
 /// The numbers of the stages that put into the tunnel, or get from it.
 [[nodiscard]] std::vector<std::size_t> stages_at(std::vector<Stage> const& stages, TunnelBase const& tunnel, EndOf end);
+/// Whether a stage that gets from the tunnel takes from another one first.
+[[nodiscard]] bool is_outranked(std::vector<Stage> const& stages, TunnelBase const& tunnel);
 /// The numbers of the kernel's stages.
 [[nodiscard]] std::vector<std::size_t> stages_of_kernel(std::vector<Stage> const& stages, std::size_t kernel);
 

@@ -9,10 +9,6 @@
 namespace hiway {
 namespace {
 
-Direction put_end_of(Direction whole) {
-  return whole == Direction::gpu_to_cpu || whole == Direction::gpu_to_gpu ? Direction::gpu_to_cpu
-                                                                          : Direction::cpu_to_cpu;
-}
 Direction get_end_of(Direction whole) {
   return whole == Direction::cpu_to_gpu || whole == Direction::gpu_to_gpu ? Direction::cpu_to_gpu
                                                                           : Direction::cpu_to_cpu;

@@ -145,10 +145,13 @@ class MonitorTables {
   [[nodiscard]] CountedTunnel counted(PlacedTunnel const& t) {
     bool const spills = prepared_.flow_of(t).spills;
     StagedPuts const& staged = prepared_.staged_of(t);
+    std::vector<SumTerm> of_keys;
+    for (Ring const& ring : t.keys.rings) of_keys.push_back({&ring.words->claimed, 1, sizeof(RingWords)});
     return {.unit = prepared_.flow_of(t).unit,
             .put_home = t.put.home,
             .get_home = t.get.home,
             .claimed = {&t.put.ring.words->claimed, t.put.ring.shards, sizeof(RingWords)},
+            .claimed_by_key = std::move(of_keys),
             .taken_staged = t.crosses() || staged.threads == 0
                                 ? SumTerm{}
                                 : SumTerm{&staged.taken->items, staged.threads, sizeof(TakenCount)},

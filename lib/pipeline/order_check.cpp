@@ -39,6 +39,8 @@ class OrderCheck {
       found.push_back(needs + source.title() + is_read + "to have no other reader");
     if (config.shards > 1)
       found.push_back(needs + source.title() + is_read + "to have one shard: each has an order of its own");
+    if (config.keyed)
+      found.push_back(needs + source.title() + is_read + "to be without keys: each has an order of its own");
     if (config.low_latency) found.push_back(needs + source.title() + is_read + "to be without low_latency");
     if (config.when_full == WhenFull::drop_oldest)
       found.push_back(needs + source.title() + is_read +

@@ -17,6 +17,7 @@
 namespace hiway {
 
 class Carrier;
+struct KeyedRings;
 
 /// One end of a tunnel: the writers' or the readers'.
 struct PlacedEnd {
@@ -62,6 +63,14 @@ struct Way {
   Home line_home = at_host;          ///< the device whose line it is
 };
 
+/// Of a tunnel with keys, at the host (inlet/keyed.hpp).
+struct PlacedKeys {
+  unsigned threads = 0;        ///< of the one stage that reads the tunnel
+  std::vector<Ring> rings{};   ///< one for each of them, once prepare() has given them memory
+  std::size_t ring_items = 0;  ///< the capacity of each
+  KeyedRings const* placed = nullptr;
+};
+
 struct OpenEndWords {
   Word<std::uint32_t>* closed = nullptr;  ///< at the producers' home: how many open inlets were closed
   std::vector<InletView> inlets{};        ///< of CPU threads of this node
@@ -87,6 +96,7 @@ struct PlacedTunnel {
   PlacedEnd put;
   PlacedEnd get;
   SpillPool pool;
+  PlacedKeys keys;
   Crossing bus;
   Way way;
   OpenEndWords open;

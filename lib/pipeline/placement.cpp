@@ -4,6 +4,7 @@
 #include <bit>
 #include <string>
 
+#include "hiway/inlet/keyed.hpp"
 #include "lib/movement/carrier.hpp"
 #include "lib/sizes.hpp"
 #include "stencil_placement.hpp"
@@ -106,6 +107,7 @@ void Placement::find_homes(std::vector<Stage> const& stages, FlowPlan const& flo
   for (PlacedTunnel& t : tunnels_) {
     for (EndOf const end : {EndOf::writers, EndOf::readers}) find_home(t, end, stages, found);
     find_slots(t, stages, flow, found);
+    find_threads_of_keys(t, stages, flow, found);
     if (drops_oldest(t) && t.crosses() && !t.base->crosses()) {
       found.push_back(t.title() + ": WhenFull::drop_oldest is not for tunnels of a device's batch stages, or between " +
                       "devices; use drop_newest");
@@ -155,6 +157,20 @@ void Placement::find_slots(PlacedTunnel& tunnel, std::vector<Stage> const& stage
     found.push_back(tunnel.title() + " lies on " + homes_.name(tunnel.slots_on) +
                     " since a run, for its batch stages and kernels alone: add all its stages before the first run");
   }
+}
+
+/// Also refuses what a tunnel with keys cannot have. One without a reader is refused already.
+void Placement::find_threads_of_keys(PlacedTunnel& tunnel, std::vector<Stage> const& stages, FlowPlan const& flow,
+                                     std::vector<std::string>& found) const {
+  if (!tunnel.base->config().keyed) return;
+  std::vector<std::size_t> const readers = stages_at(stages, *tunnel.base, EndOf::readers);
+  bool const is_open = graph_.tunnels()[tunnel.base->id()].open_outlets != 0;
+  if (is_open || readers.size() > 1)
+    found.push_back(tunnel.title() + " has keys, which belong to the threads of one stage: it has no other reader, " +
+                    "and no open outlet");
+  if (flow.tunnels[tunnel.base->id()].spills)
+    found.push_back(tunnel.title() + " has keys, and is inside a cycle: what spills there would lose its order");
+  if (readers.size() == 1) tunnel.keys.threads = stages[readers.front()].executors;
 }
 
 Home Placement::home_of_slots(PlacedTunnel const& tunnel, std::vector<Stage> const& stages) const {
@@ -312,8 +328,28 @@ std::byte* Placement::place_spilled(PlacedTunnel& tunnel, std::size_t bytes) {
   }
 }
 
+/// The rings of the threads of the stage that reads the tunnel.
+void Placement::place_keys(PlacedTunnel& tunnel) {
+  if (tunnel.keys.threads == 0 || !tunnel.keys.rings.empty()) return;
+  Arena& words = *homes_.host().words;
+  PlacedKeys keys{.threads = tunnel.keys.threads};
+  keys.ring_items = (tunnel.capacity + keys.threads - 1) / keys.threads;
+  for (unsigned k = 0; k < keys.threads; ++k) {
+    RingPlan const plan{
+        .part = tunnel.put.ring.part,
+        .items = place_items(words, tunnel, std::bit_ceil(keys.ring_items), tunnel.title() + ": what has a key"),
+        .capacity = keys.ring_items};
+    keys.rings.push_back(make_ring(tunnel, plan, words));
+  }
+  KeyedRings* const keyed = words.place<KeyedRings>();
+  words.image(keyed) = {.tunnel = tunnel.put.ring, .rings = words.place_list(keys.rings), .threads = keys.threads};
+  words.image(tunnel.put.words).keyed = keys.placed = keyed;
+  tunnel.keys = std::move(keys);
+}
+
 void Placement::give_spill_memory(FlowPlan const& flow) {
   for (PlacedTunnel& t : tunnels_) {
+    place_keys(t);
     Arena& arena = homes_.words(t.put.home);
     if (!flow.tunnels[t.base->id()].spills || arena.image(t.pool.ring).items != nullptr) continue;
     std::size_t const items = spill_items(*t.base);

@@ -45,13 +45,16 @@ class Placement {
   void place_as_it_is(PlacedTunnel& tunnel);
   /// Chooses the movement of a tunnel that leaves it to the library, once.
   void settle(PlacedTunnel& tunnel);
-  /// Gives memory to the pools of tunnels that spill.
+  /// Gives memory to the pools of tunnels that spill, and to the rings of tunnels with keys.
   void give_spill_memory(FlowPlan const& flow);
 
  private:
   void find_home(PlacedTunnel& tunnel, EndOf end, std::vector<Stage> const& stages, std::vector<std::string>& found);
   void find_slots(PlacedTunnel& tunnel, std::vector<Stage> const& stages, FlowPlan const& flow,
                   std::vector<std::string>& found);
+  void find_threads_of_keys(PlacedTunnel& tunnel, std::vector<Stage> const& stages, FlowPlan const& flow,
+                            std::vector<std::string>& found) const;
+  void place_keys(PlacedTunnel& tunnel);
   [[nodiscard]] Home home_of_slots(PlacedTunnel const& tunnel, std::vector<Stage> const& stages) const;
   [[nodiscard]] Home device_of(Stage const& stage) const;
   void place(PlacedTunnel& tunnel);

@@ -285,7 +285,7 @@ class Preparer {
     DeclaredTunnel const& tunnel = graph_.tunnels()[base.id()];
     bool const branches = from >= graph_.cpu()[stage.owner].stage.from.size() || !tunnel.branches.empty();
     bool const copied = tunnel.stencil == nullptr && base.item_bytes() <= copied_bytes;
-    if (branches || !copied || tunnel.open_outlets != 0) return;
+    if (branches || !copied || tunnel.open_outlets != 0 || is_outranked(prepared_.stages, base)) return;
     std::uint32_t const most = Hand::longest_run(base.item_bytes(), base.config().capacity_items);
     if (most < 2) return;
     bool const alone = is_read_alone(graph_, prepared_.stages, prepared_.grids, tunnel);
@@ -324,7 +324,7 @@ class Preparer {
     TunnelConfig const& config = t.base->config();
     bool const is_plain = graph_.tunnels()[t.base->id()].stencil == nullptr && t.base->item_bytes() <= copied_bytes &&
                           !config.low_latency && config.shards == 1 && !config.planned && config.grow_to_items == 0 &&
-                          !t.base->is_restored() && !drops_or_fails(config.when_full);
+                          !config.keyed && !t.base->is_restored() && !drops_or_fails(config.when_full);
     bool const is_moved = !t.crosses() || t.bus.put_relays != nullptr;
     return is_plain && is_moved && graph_.tunnels()[t.base->id()].branches.empty() &&
            prepared_.flow_of(t).throttled_by == FlowPlan::none;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "check.hpp"
+#include "hiway/inlet/keyed.hpp"
 
 namespace hiway {
 namespace {
@@ -52,8 +53,13 @@ class StageViews {
     v.alone = is_read_alone(layout_.graph, layout_.prepared.stages, layout_.prepared.grids,
                             layout_.graph.tunnels()[t.base->id()]);
     v.home = executor_;
+    v.rank = static_cast<std::uint8_t>(rank_of(stage_.description, index));
     v.stage = number_;
     v.tunnel = t.base->id();
+    if (!t.keys.rings.empty()) {
+      v.ring = t.keys.rings[executor_];
+      v.spill = &t.keys.placed->tunnel;
+    }
     return v;
   }
 

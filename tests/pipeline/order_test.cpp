@@ -587,6 +587,20 @@ TEST(Order, IsRefusedIfItsItemsHaveNoOrder) {
       HasSubstr(source + "have no other reader"));
 }
 
+TEST(Order, IsRefusedIfItsItemsHaveKeys) {
+  Pipeline pipe(bounded());
+  auto& asked = pipe.create_tunnel<int>("asked", Direction::cpu_to_cpu, {.keyed = true});
+  auto& made = pipe.create_tunnel<int>("made", Direction::cpu_to_cpu, {.order = ItemOrder::restored});
+  pipe.add_cpu_stage(
+      "put", [](Inlet<int>) {}, into(asked));
+  pipe.add_cpu_stage(
+      "same", [](int const& x) { return x; }, from(asked), into(made));
+  pipe.add_cpu_stage(
+      "see", [](int const&) {}, from(made));
+  EXPECT_THAT(text_of_error<ConfigError>([&] { pipe.prepare(); }),
+              HasSubstr("needs tunnel 'asked', which its writer reads, to be without keys"));
+}
+
 struct Same {
   HIWAY_DEVICE int operator()(int const& x) const { return x; }
 };

@@ -24,8 +24,9 @@ struct OutletView {
   std::uint32_t tunnel = no_id;
   std::uint32_t home = 0;  ///< the shard of block 0, or of this thread
   std::uint32_t further_branches = 0;
-  bool open = false;   ///< belongs to the user's own threads or kernels
-  bool alone = false;  ///< no other warp, or thread, reads the tunnel
+  bool open = false;      ///< belongs to the user's own threads or kernels
+  bool alone = false;     ///< no other warp, or thread, reads the tunnel
+  std::uint8_t rank = 0;  ///< CPU threads: how many priorities of the stage's tunnels are higher
 };
 
 namespace detail {

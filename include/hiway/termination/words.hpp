@@ -11,6 +11,7 @@ struct PutBoard;
 struct GetBoard;
 class Staging;
 struct StagedEnd;
+struct KeyedRings;
 
 /// Where the items of a tunnel with scopes go, seen from its writers.
 enum class ScopeRoad : std::uint8_t { here, to_host, to_device };
@@ -28,6 +29,7 @@ struct EndWords {
   ScopeTable* scopes = nullptr;            ///< at this home
   ScopeRoad scope_road = ScopeRoad::here;  ///< at the producers' home
   Staging* staged = nullptr;  ///< at the readers' home, if that is also the writers' and the host: the first thread's
+  KeyedRings const* keyed = nullptr;  ///< of a tunnel with keys (inlet/keyed.hpp), at the host; else null
 };
 
 class ThreadTrace;
