@@ -39,7 +39,6 @@ Scopes::Places::Places(std::string named, ScopesConfig config, ScopeEnds& ends)
     : name(std::move(named)),
       most_open(checked(name, config.most_open)),
       counts(std::make_unique<ScopeCount[]>(most_open)),
-      places(std::make_unique<detail::ScopePlace[]>(most_open)),
       free_places(most_open),
       cancelled(free_places),
       handles(std::make_unique<detail::ScopeHandles>(*this)) {
@@ -57,10 +56,10 @@ std::optional<std::uint32_t> Scopes::Places::take() noexcept {
 
 bool Scopes::Places::open(std::uint32_t place, detail::ScopeKeeper& keeper, std::uint64_t value) noexcept {
   StageThread const m;
-  detail::ScopePlace& at = places[place];
+  ScopeCount& at = counts[place];
   std::uint32_t const run = m.load(host.run, Order::acquire);
   at.failed.store(false, std::memory_order_relaxed);
-  m.store(counts[place].outstanding, hold + value, Order::relaxed);
+  m.store(at.outstanding, hold + value, Order::relaxed);
   at.keeper.store(&keeper, std::memory_order_seq_cst);  // K3
   return live.load(std::memory_order_seq_cst) && m.load(host.run, Order::relaxed) == run;
 }
@@ -69,8 +68,9 @@ void Scopes::Places::add(std::uint32_t place, std::uint64_t value) noexcept {
   StageThread{}.fetch_add(counts[place].outstanding, value, Order::relaxed);
 }
 
-void Scopes::Places::close(std::uint32_t place) noexcept {
-  if (StageThread{}.fetch_add(counts[place].outstanding, 0 - hold, Order::acq_rel) <= hold) end(place);  // K1, K2
+void Scopes::Places::close(std::uint32_t place, std::uint64_t rest) noexcept {
+  std::uint64_t const all = hold + rest;
+  if (StageThread{}.fetch_add(counts[place].outstanding, 0 - all, Order::acq_rel) <= all) end(place);  // K1, K2
 }
 
 void Scopes::Places::abandon(std::uint32_t place, std::exception_ptr const& error) noexcept {
@@ -84,14 +84,14 @@ void Scopes::Places::abandon(std::uint32_t place, std::exception_ptr const& erro
 
 void Scopes::Places::fail(std::uint32_t place, std::exception_ptr const& error) noexcept {
   std::scoped_lock const lock(failing);
-  detail::ScopePlace& at = places[place];
+  ScopeCount& at = counts[place];
   if (at.failed.load(std::memory_order_relaxed)) return;
   at.error = error;
   at.failed.store(true, std::memory_order_release);
 }
 
 void Scopes::Places::end(std::uint32_t place) noexcept {
-  detail::ScopePlace& at = places[place];
+  ScopeCount& at = counts[place];
   std::exception_ptr error;
   if (at.failed.load(std::memory_order_acquire)) {
     std::scoped_lock const lock(failing);
@@ -135,7 +135,8 @@ bool Scopes::Places::hear_all() noexcept {
   bool heard = false;
   for (auto const& mail : mails) {
     std::uint64_t const n = detail::read_letters(
-        StageThread{}, mail->view, mail->read, [&](std::uint32_t place, std::uint64_t value, char const* text) {
+        StageThread{}, mail->view, mail->read, [&](std::uint32_t place) { expect(place); },
+        [&](std::uint32_t place, std::uint64_t value, char const* text) {
           if ((value & letter_of_failure) != 0) host.ends->fail_scope(place, text);
           detail::give_back(StageThread{}, host, place, value & ~letter_of_failure);
         });
@@ -177,8 +178,17 @@ void Scopes::Places::end_run(std::exception_ptr const& error) noexcept {
   cancelled.end_run();
 }
 
+void Scopes::Places::expect(std::uint32_t place) const noexcept {
+  __builtin_prefetch(&counts[place], 1);
+  __builtin_prefetch(handles->state(place), 1);
+}
+
+bool Scopes::Places::has_scope(std::uint32_t place) const noexcept {
+  return counts[place].keeper.load(std::memory_order_seq_cst) != nullptr;
+}
+
 void Scopes::Places::sweep(std::uint32_t place, std::exception_ptr const& error) noexcept {
-  if (places[place].keeper.load(std::memory_order_seq_cst) == nullptr) return;  // K3
+  if (!has_scope(place)) return;  // K3
   StageThread const m;
   Word<std::uint64_t>& outstanding = counts[place].outstanding;
   std::uint64_t seen = m.load(outstanding, Order::relaxed);

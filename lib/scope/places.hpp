@@ -4,7 +4,7 @@
 //
 //   word                   written by                         read by
 //   outstanding[place]     S1 of scope/word.hpp; the sweep    the same
-//   ScopePlace::keeper     the opener; the end clears it      the end, the sweep
+//   keeper[place]          the opener; the end clears it      the end, the sweep
 //   live                   start and end of a run             openers
 //
 //   K1  The hold is one bit of `outstanding`, and only the opener takes it back. So what makes `outstanding` 0 is the
@@ -53,12 +53,6 @@ class ScopeKeeper {
   ~ScopeKeeper() = default;
 };
 
-struct ScopePlace {
-  std::atomic<ScopeKeeper*> keeper{nullptr};  ///< null: no scope is there
-  std::atomic<bool> failed{false};
-  std::exception_ptr error;  ///< of a scope that has failed; guarded by `failing`
-};
-
 }  // namespace detail
 
 struct Scopes::Places {
@@ -77,14 +71,18 @@ struct Scopes::Places {
   [[nodiscard]] bool open(std::uint32_t place, detail::ScopeKeeper& keeper, std::uint64_t value) noexcept;
   /// Adds a further item's value. Only between open() and close().
   void add(std::uint32_t place, std::uint64_t value) noexcept;
-  /// The opener puts no more; it does not use the place again.
-  void close(std::uint32_t place) noexcept;
+  /// The opener puts no more, and gives `rest` back of what it has added; it does not use the place again.
+  void close(std::uint32_t place, std::uint64_t rest = 0) noexcept;
   /// The same for a scope of which nothing is in the run; it ends now, with `error` if it had none.
   void abandon(std::uint32_t place, std::exception_ptr const& error) noexcept;
   /// The scope will end with `error`, if it has none yet. The caller has a value of the scope's, or its hold.
   void fail(std::uint32_t place, std::exception_ptr const& error) noexcept;
   /// The caller's subtraction has made `outstanding` 0.
   void end(std::uint32_t place) noexcept;
+  /// A value of the scope will soon be given back by this thread: its words are fetched.
+  void expect(std::uint32_t place) const noexcept;
+  /// Whether a scope is there (K3).
+  [[nodiscard]] bool has_scope(std::uint32_t place) const noexcept;
   /// Stages drop what waits of the scope. The caller knows that the place is still the scope's.
   void cancel(std::uint32_t place) noexcept;
   /// Of a scope that has ended, or a place without one.
@@ -102,7 +100,6 @@ struct Scopes::Places {
   std::size_t most_open;
   std::atomic<bool> live{false};  ///< a run is under way
   std::unique_ptr<ScopeCount[]> counts;
-  std::unique_ptr<detail::ScopePlace[]> places;
   detail::FreePlaces free_places;
   detail::CancelledWords cancelled;
   std::unique_ptr<detail::ScopeHandles> handles;

@@ -44,15 +44,11 @@ HIWAY_DEVICE inline bool is_cancelled(Machine m, View const& v, std::uint64_t wo
   }
 }
 
-/// The lane works on an item with this word from now on. A counted item has no value of its own.
+/// The lane works on an item with this word from now on.
 HIWAY_NO_SPACE_CHECK template <class Machine, class View>
 HIWAY_DEVICE inline void begin_scope_task(Machine m, View const& v, std::uint64_t word) {
   std::uint32_t run = 0;
-  if constexpr (RoleOf<Machine>::counts_scopes) {
-    run = m.load(v.end->scopes->run, Order::relaxed);
-  } else {
-    if (scope_value(word) == 0) word |= scope_is_counted;
-  }
+  if constexpr (RoleOf<Machine>::counts_scopes) run = m.load(v.end->scopes->run, Order::relaxed);
   m.set_scope({word, v.end->scopes, run});
 }
 
