@@ -231,6 +231,28 @@ struct Generations : OneScope<4, 3, 2> {
 };
 TEST(ExploreScope, AChildMayEndBeforeItsParent) { expect_no_failure<Generations>(); }
 
+/// What the host has sent brings a value that the pot takes whole: the recursion mails one letter.
+struct OneLetter : OneScope<2, 2, 1> {
+  OneLetter() : OneScope(detail::value_to_device, 0, 0) {}
+  void run(unsigned warp, ExploreMachine m) {
+    if (warp == 2) return read_mail(m, 0);
+    if (warp == 0) {
+      begin_task(m, detail::value_to_device);
+      put_on(m, ScopeRoad::here, item);
+      end_task(m, 0);
+    } else {
+      work_on(m, 1, item);
+    }
+    leave(m);
+  }
+  void check() const {
+    OneScope::check();
+    require(device.mail.tickets.bits == 1, "a letter too many");
+  }
+  Word<std::uint64_t> item{0};
+};
+TEST(ExploreScope, ARecursionMailsOneLetter) { expect_no_failure<OneLetter>(); }
+
 /// Counts that the task of a pot that has lent `lent` has after its first item.
 std::uint64_t counts_lent_by_a_pot_with(std::uint64_t lent) {
   return detail::counts_to_have(7 * detail::one_of_pot + lent);

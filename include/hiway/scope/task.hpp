@@ -91,6 +91,13 @@ HIWAY_DEVICE inline std::uint64_t hand_scope_on(Machine m, InletView const& v) {
   }
 }
 
+/// The word of the lane's last put for its task. *Errors*: put_without_scope, scope_exhausted.
+HIWAY_NO_SPACE_CHECK template <class Machine>
+HIWAY_DEVICE inline std::uint64_t share_rest(Machine m, InletView const& v) {
+  if (!has_scope(m, v)) raise(m, *v.control, FaultKind::put_without_scope, v.stage, v.tunnel, 0);
+  return hand_scope_on(m, v);
+}
+
 /// The lane's task, if it has a scope, has ended.
 HIWAY_NO_SPACE_CHECK template <class Machine, class View>
 HIWAY_DEVICE inline void end_scope_task(Machine m, View const& v) {

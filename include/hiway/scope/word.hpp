@@ -26,9 +26,8 @@
 //   Orders  a task's end releases at the pot, and the fence before the letter acquires: all steps at a pot read and
 //       write at once, so the one that takes its value has read from each end. The others need no order: what lends a
 //       count comes before what gives it back, in the word's own order
-// Puts use up values (scope_exhausted): to the host a task of 2^36 puts, or all counted tasks together of 2^34; from
-// device to device each item gets about the square root of what is there, 2^18 at first. Models:
-// tests/models/scope.pml.
+// Puts use up values (scope_exhausted): to the host a task, or all counted tasks together, of 2^35 puts; from device to
+// device each item gets about the square root of what is there, 2^17 at first. Models: tests/models/scope.pml.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -69,7 +68,7 @@ HIWAY_DEVICE constexpr std::uint64_t with_value(std::uint64_t word, std::uint64_
 }
 
 /// What an item to a device gets, so that its task can put as many items to the host without more.
-inline constexpr std::uint64_t value_to_device = std::uint64_t{1} << 36;
+inline constexpr std::uint64_t value_to_device = std::uint64_t{1} << 35;
 /// What an item between CPU threads gets from outside.
 inline constexpr std::uint64_t value_at_host = std::uint64_t{1} << 16;
 /// What a device's task that can give `all` gives an item to another device, whose task can put about as many items
@@ -84,9 +83,10 @@ HIWAY_DEVICE constexpr std::uint64_t value_between_devices(std::uint64_t all) {
 inline constexpr unsigned pot_value_shift = 28;
 inline constexpr std::uint64_t pot_count_mask = (std::uint64_t{1} << pot_value_shift) - 1;
 inline constexpr std::uint64_t one_of_pot = std::uint64_t{1} << pot_value_shift;
-/// What a task leaves in the pot at most, and beyond what the pot is full: then tasks leave 1.
-inline constexpr std::uint64_t value_to_pot = std::uint64_t{1} << 34;
-inline constexpr std::uint64_t pot_is_full = std::uint64_t{1} << 35;
+/// What a task leaves in the pot at most, all that an item brings: then its end mails nothing unless it is the last.
+inline constexpr std::uint64_t value_to_pot = value_to_device;
+/// With so much in the pot tasks leave 1.
+inline constexpr std::uint64_t pot_is_full = std::uint64_t{1} << 34;
 /// What a task has after it was lent some, or 2 beyond so many in the pot: then there is room for 2^27 items.
 inline constexpr std::uint64_t counts_at_once = 32;
 inline constexpr std::uint64_t pot_has_lent_many = std::uint64_t{1} << 26;
