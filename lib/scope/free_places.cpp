@@ -50,6 +50,14 @@ std::optional<std::uint32_t> FreePlaces::take() noexcept {
   return std::nullopt;
 }
 
+std::uint32_t FreePlaces::after(std::uint32_t place) const noexcept {
+  std::uint32_t const lines = std::uint32_t{1} << line_bits_;
+  std::uint32_t const line = place & (lines - 1);
+  std::uint64_t const free = lines_[line].free.load(std::memory_order_relaxed);
+  if (free == 0) return (line + 1) & (lines - 1);
+  return line + (static_cast<std::uint32_t>(std::countr_zero(free)) << line_bits_);
+}
+
 void FreePlaces::give(std::uint32_t place) noexcept {
   std::uint32_t const lines = std::uint32_t{1} << line_bits_;
   std::uint64_t const bit = std::uint64_t{1} << (place >> line_bits_);

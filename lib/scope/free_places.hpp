@@ -21,6 +21,9 @@ class FreePlaces {
   /// Takes a place; none: all are taken.
   [[nodiscard]] std::optional<std::uint32_t> take() noexcept;
   void give(std::uint32_t place) noexcept;
+  /// The place that the thread that has just taken `place` takes next, if it is alone and all of the next line are
+  /// free. It may be none of the `count`.
+  [[nodiscard]] std::uint32_t after(std::uint32_t place) const noexcept;
 
  private:
   struct alignas(64) Line {

@@ -151,42 +151,46 @@ void ScopeState::delete_if_unused(std::uint64_t word) noexcept {
 // ---- all of them
 
 ScopeHandles::ScopeHandles(Scopes::Places& places)
-    : places_(places), states_(std::make_unique<ScopeState*[]>(places.most_open)) {}
+    : places_(places), states_(std::make_unique<std::atomic<ScopeState*>[]>(places.most_open)) {}
 
 ScopeHandles::~ScopeHandles() {
-  for (std::size_t i = 0; i < places_.most_open; ++i)
-    if (states_[i] != nullptr) states_[i]->let_go();
+  for (std::uint32_t i = 0; i < places_.most_open; ++i)
+    if (ScopeState* const kept = state(i)) kept->let_go();
 }
 
 ScopeState& ScopeHandles::replace(std::uint32_t place) {
   auto made = std::make_unique<ScopeState>(places_, place);
   std::scoped_lock const lock(replacing_);
-  if (ScopeState* const old = std::exchange(states_[place], made.release())) old->let_go();
-  return *states_[place];
+  ScopeState* const old = state(place);
+  states_[place].store(made.get(), std::memory_order_relaxed);
+  if (old != nullptr) old->let_go();
+  return *made.release();
 }
 
 ScopeState* ScopeHandles::try_open() {
   std::optional<std::uint32_t> const place = places_.take();
   if (!place) return nullptr;
-  ScopeState* state = states_[*place];
+  ScopeState* opened = state(*place);
   try {
-    if (state == nullptr || !state->begin_again()) state = &replace(*place);
+    if (opened == nullptr || !opened->begin_again()) opened = &replace(*place);
   } catch (...) {
     places_.free(*place);
     throw;
   }
   bool const is_live = places_.open(*place, *this, ScopeState::lot);
-  state->opened();
-  if (!is_live) state->close();
-  return state;
+  opened->opened();
+  if (!is_live) opened->close();
+  return opened;
 }
 
 void ScopeHandles::abandon_all(std::exception_ptr const& error) noexcept {
   std::scoped_lock const lock(replacing_);
-  for (std::size_t i = 0; i < places_.most_open; ++i)
-    if (places_.has_scope(static_cast<std::uint32_t>(i)) && states_[i] != nullptr) states_[i]->abandon(error);
+  for (std::uint32_t i = 0; i < places_.most_open; ++i) {
+    if (!places_.has_scope(i)) continue;
+    if (ScopeState* const kept = state(i)) kept->abandon(error);
+  }
 }
 
-void ScopeHandles::ended(std::uint32_t place, std::exception_ptr const& error) noexcept { states_[place]->end(error); }
+void ScopeHandles::ended(std::uint32_t place, std::exception_ptr const& error) noexcept { state(place)->end(error); }
 
 }  // namespace hiway::detail

@@ -125,8 +125,8 @@ class ScopeHandles final : public ScopeKeeper {
 
   /// A new scope with one handle, or null if all places are taken or no run is under way.
   [[nodiscard]] ScopeState* try_open();
-  /// The state at the place; null if none has been there. The caller has a value of it.
-  [[nodiscard]] ScopeState* state(std::uint32_t place) const { return states_[place]; }
+  /// The state at the place; null if none has been there. It may be gone unless the caller has a value of its scope.
+  [[nodiscard]] ScopeState* state(std::uint32_t place) const { return states_[place].load(std::memory_order_relaxed); }
   /// After a run: ends those that are open.
   void abandon_all(std::exception_ptr const& error) noexcept;
 
@@ -137,7 +137,7 @@ class ScopeHandles final : public ScopeKeeper {
 
   Scopes::Places& places_;
   std::mutex replacing_;
-  std::unique_ptr<ScopeState*[]> states_;  ///< of each place; its opener changes it, under `replacing_`
+  std::unique_ptr<std::atomic<ScopeState*>[]> states_;  ///< of each place; its opener changes it, under `replacing_`
 };
 
 }  // namespace hiway::detail

@@ -51,7 +51,9 @@ Scopes::Places::~Places() = default;
 
 std::optional<std::uint32_t> Scopes::Places::take() noexcept {
   if (!live.load(std::memory_order_acquire)) return std::nullopt;
-  return free_places.take();
+  std::optional<std::uint32_t> const place = free_places.take();
+  if (place) expect(free_places.after(*place));
+  return place;
 }
 
 bool Scopes::Places::open(std::uint32_t place, detail::ScopeKeeper& keeper, std::uint64_t value) noexcept {
@@ -179,6 +181,7 @@ void Scopes::Places::end_run(std::exception_ptr const& error) noexcept {
 }
 
 void Scopes::Places::expect(std::uint32_t place) const noexcept {
+  if (place >= most_open) return;
   __builtin_prefetch(&counts[place], 1);
   __builtin_prefetch(handles->state(place), 1);
 }

@@ -79,7 +79,7 @@ struct Scopes::Places {
   void fail(std::uint32_t place, std::exception_ptr const& error) noexcept;
   /// The caller's subtraction has made `outstanding` 0.
   void end(std::uint32_t place) noexcept;
-  /// A value of the scope will soon be given back by this thread: its words are fetched.
+  /// This thread will soon open or end a scope there, maybe: the words are fetched.
   void expect(std::uint32_t place) const noexcept;
   /// Whether a scope is there (K3).
   [[nodiscard]] bool has_scope(std::uint32_t place) const noexcept;

@@ -32,6 +32,19 @@ TEST(FreePlaces, GiveEachPlaceOnce) {
   }
 }
 
+TEST(FreePlaces, SayWhatComesNext) {
+  for (std::size_t const count : {1, 3, 64, 1000}) {
+    FreePlaces free(count);
+    for (auto place = free.take(); place;) {
+      std::uint32_t const next = free.after(*place);
+      place = free.take();
+      if (place && next < count) {
+        ASSERT_EQ(next, *place);
+      }
+    }
+  }
+}
+
 TEST(FreePlaces, GiveAPlaceToOneThread) {
   for (std::size_t const count : {3, 40}) {
     FreePlaces free(count);
