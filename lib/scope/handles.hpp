@@ -38,7 +38,7 @@
 namespace hiway::detail {
 
 /// What a scope's handles and its place share. It outlives the scope for handles that ask for its outcome.
-class alignas(64) ScopeState {
+class ScopeState {
  public:
   using Then = std::function<void(std::exception_ptr)>;
   /// What is added to outstanding at once, for puts.
@@ -105,7 +105,7 @@ class alignas(64) ScopeState {
   void add_lot() noexcept;
   void delete_if_unused(std::uint64_t word) noexcept;
 
-  std::atomic<std::uint64_t> word_;
+  alignas(64) std::atomic<std::uint64_t> word_;
   Scopes::Places& places_;
   std::uint32_t const place_;
   // Of the thread that has set `locked`; `error_` until the scope is over.
