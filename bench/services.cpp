@@ -85,7 +85,7 @@ struct Grow {
     std::uint32_t const left = (n - 1) / 2;
     std::uint32_t const right = n - 1 - left;
     if (left != 0) again.put(left);
-    if (right != 0) again.put(right);
+    if (right != 0) again.put_last(right);
   }
 };
 constexpr std::uint32_t largest_tree = 100;

@@ -72,6 +72,19 @@ class Inlet : public TeamInlet<T> {
     });
   }
 
+  /// Puts `item` as the task's last one: its part of a scope goes on with the item, so that the task's end costs
+  /// nothing. The scope does not wait for what the task does after that. Otherwise, and without scopes, the same as
+  /// put.
+  void put_last_h(T const& item) const {
+    on_this_thread([&](auto m) { put_last_one(m, item); });
+  }
+  HIWAY_DEVICE void put_last_d(T const& item) const {
+    on_this_device([&](auto m) { put_last_one(m, item); });
+  }
+  HIWAY_DEVICE void put_last(T const& item) const {
+    anywhere([&](auto m) { put_last_one(m, item); });
+  }
+
   /// Puts `item` if there is room now, in the spill pool too. May return false although there is room, while another
   /// claim is in flight; never waits for room. When the run aborts it does as put does. A full pool is no error here: a
   /// stage of a cycle that only tries again may wait for itself, and put would report that.
@@ -159,6 +172,11 @@ class Inlet : public TeamInlet<T> {
   template <class Machine>
   HIWAY_PART_OF_CALLER HIWAY_DEVICE void put_one(Machine m, T const& item) const {
     if (scoped_) return detail::put(m, view_, WriteScoped<T>{item, detail::share_scope(m, view_)});
+    detail::put(m, view_, WriteItem<T>{item});
+  }
+  template <class Machine>
+  HIWAY_PART_OF_CALLER HIWAY_DEVICE void put_last_one(Machine m, T const& item) const {
+    if (scoped_) return detail::put(m, view_, WriteScoped<T>{item, detail::share_rest(m, view_)});
     detail::put(m, view_, WriteItem<T>{item});
   }
   template <class Machine>

@@ -40,7 +40,6 @@ Scopes::Places::Places(std::string named, ScopesConfig config, ScopeEnds& ends)
     : name(std::move(named)),
       most_open(checked(name, config.most_open)),
       counts(std::make_unique<ScopeCount[]>(most_open)),
-      places(std::make_unique<detail::ScopePlace[]>(most_open)),
       free_places(most_open),
       cancelled(free_places),
       handles(std::make_unique<detail::ScopeHandles>(*this)) {
@@ -53,16 +52,18 @@ Scopes::Places::~Places() = default;
 
 std::optional<std::uint32_t> Scopes::Places::take() noexcept {
   if (!live.load(std::memory_order_acquire)) return std::nullopt;
-  return free_places.take();
+  std::optional<std::uint32_t> const place = free_places.take();
+  if (place) expect(free_places.soon(*place));
+  return place;
 }
 
 bool Scopes::Places::open(std::uint32_t place, detail::ScopeKeeper& keeper, std::uint64_t value) noexcept {
   StageThread const m;
-  detail::ScopePlace& at = places[place];
+  ScopeCount& at = counts[place];
   std::uint32_t const run = m.load(host.run, Order::acquire);
   at.failed.store(false, std::memory_order_relaxed);
   at.opened_ns.store(times.open(), std::memory_order_relaxed);
-  m.store(counts[place].outstanding, hold + value, Order::relaxed);
+  m.store(at.outstanding, hold + value, Order::relaxed);
   at.keeper.store(&keeper, std::memory_order_seq_cst);  // K3
   return live.load(std::memory_order_seq_cst) && m.load(host.run, Order::relaxed) == run;
 }
@@ -71,8 +72,9 @@ void Scopes::Places::add(std::uint32_t place, std::uint64_t value) noexcept {
   StageThread{}.fetch_add(counts[place].outstanding, value, Order::relaxed);
 }
 
-void Scopes::Places::close(std::uint32_t place) noexcept {
-  if (StageThread{}.fetch_add(counts[place].outstanding, 0 - hold, Order::acq_rel) <= hold) end(place);  // K1, K2
+void Scopes::Places::close(std::uint32_t place, std::uint64_t rest) noexcept {
+  std::uint64_t const all = hold + rest;
+  if (StageThread{}.fetch_add(counts[place].outstanding, 0 - all, Order::acq_rel) <= all) end(place);  // K1, K2
 }
 
 void Scopes::Places::abandon(std::uint32_t place, std::exception_ptr const& error) noexcept {
@@ -86,7 +88,7 @@ void Scopes::Places::abandon(std::uint32_t place, std::exception_ptr const& erro
 
 void Scopes::Places::fail(std::uint32_t place, std::exception_ptr const& error, detail::ScopeOutcome outcome) noexcept {
   std::scoped_lock const lock(failing);
-  detail::ScopePlace& at = places[place];
+  ScopeCount& at = counts[place];
   if (at.failed.load(std::memory_order_relaxed)) return;
   at.error = error;
   at.outcome = outcome;
@@ -94,7 +96,7 @@ void Scopes::Places::fail(std::uint32_t place, std::exception_ptr const& error, 
 }
 
 void Scopes::Places::end(std::uint32_t place) noexcept {
-  detail::ScopePlace& at = places[place];
+  ScopeCount& at = counts[place];
   std::exception_ptr error;
   auto outcome = detail::ScopeOutcome::well;
   if (at.failed.load(std::memory_order_acquire)) {
@@ -114,15 +116,8 @@ void Scopes::Places::cancel(std::uint32_t place) noexcept {
   cancelled.set(place);
 }
 
-std::uint32_t Scopes::Places::expect_next(std::uint32_t taken) const noexcept {
-  std::uint32_t const soon = free_places.soon(taken);
-  __builtin_prefetch(&counts[soon], 1);
-  __builtin_prefetch(&places[soon], 1);
-  return soon;
-}
 void Scopes::Places::expect_end(std::uint32_t place) const noexcept {
-  __builtin_prefetch(&counts[place], 1);
-  __builtin_prefetch(&places[place], 1);
+  expect(place);
   free_places.expect(place);
 }
 
@@ -139,8 +134,8 @@ std::vector<OpenScopeAge> Scopes::Places::oldest(std::size_t most) const {
   auto const now = static_cast<std::int64_t>(StageThread{}.now_ns());
   std::vector<OpenScopeAge> all;
   for (std::size_t i = 0; i < most_open; ++i) {
-    if (places[i].keeper.load(std::memory_order_relaxed) == nullptr) continue;
-    std::int64_t const open = now - places[i].opened_ns.load(std::memory_order_relaxed);
+    if (counts[i].keeper.load(std::memory_order_relaxed) == nullptr) continue;
+    std::int64_t const open = now - counts[i].opened_ns.load(std::memory_order_relaxed);
     all.push_back({static_cast<std::uint32_t>(i), std::chrono::nanoseconds(std::max<std::int64_t>(0, open))});
   }
   auto const end = all.begin() + static_cast<std::ptrdiff_t>(std::min(most, all.size()));
@@ -181,7 +176,8 @@ bool Scopes::Places::hear_all() noexcept {
   bool heard = false;
   for (auto const& mail : mails) {
     std::uint64_t const n = detail::read_letters(
-        StageThread{}, mail->view, mail->read, [&](std::uint32_t place, std::uint64_t value, char const* text) {
+        StageThread{}, mail->view, mail->read, [&](std::uint32_t place) { expect(place); },
+        [&](std::uint32_t place, std::uint64_t value, char const* text) {
           if ((value & letter_of_failure) != 0) host.ends->fail_scope(place, text);
           detail::give_back(StageThread{}, host, place, value & ~letter_of_failure);
         });
@@ -225,8 +221,17 @@ void Scopes::Places::end_run(std::exception_ptr const& error) noexcept {
   times.end_run();
 }
 
+void Scopes::Places::expect(std::uint32_t place) const noexcept {
+  __builtin_prefetch(&counts[place], 1);
+  __builtin_prefetch(handles->state(place), 1);
+}
+
+bool Scopes::Places::has_scope(std::uint32_t place) const noexcept {
+  return counts[place].keeper.load(std::memory_order_seq_cst) != nullptr;
+}
+
 void Scopes::Places::sweep(std::uint32_t place, std::exception_ptr const& error) noexcept {
-  if (places[place].keeper.load(std::memory_order_seq_cst) == nullptr) return;  // K3
+  if (!has_scope(place)) return;  // K3
   StageThread const m;
   Word<std::uint64_t>& outstanding = counts[place].outstanding;
   std::uint64_t seen = m.load(outstanding, Order::relaxed);

@@ -4,7 +4,7 @@
 //
 //   word                   written by                         read by
 //   outstanding[place]     S1 of scope/word.hpp; the sweep    the same
-//   ScopePlace::keeper     the opener; the end clears it      the end, the sweep
+//   keeper[place]          the opener; the end clears it      the end, the sweep
 //   live                   start and end of a run             openers
 //
 //   K1  The hold is one bit of `outstanding`, and only the opener takes it back. So what makes `outstanding` 0 is the
@@ -55,14 +55,6 @@ class ScopeKeeper {
   ~ScopeKeeper() = default;
 };
 
-struct alignas(64) ScopePlace {
-  std::atomic<ScopeKeeper*> keeper{nullptr};  ///< null: no scope is there
-  std::atomic<bool> failed{false};
-  std::exception_ptr error;                     ///< of a scope that has failed; guarded by `failing`
-  ScopeOutcome outcome = ScopeOutcome::failed;  ///< likewise
-  std::atomic<std::int64_t> opened_ns{0};       ///< steady clock
-};
-
 }  // namespace detail
 
 struct Scopes::Places {
@@ -81,8 +73,8 @@ struct Scopes::Places {
   [[nodiscard]] bool open(std::uint32_t place, detail::ScopeKeeper& keeper, std::uint64_t value) noexcept;
   /// Adds a further item's value. Only between open() and close().
   void add(std::uint32_t place, std::uint64_t value) noexcept;
-  /// The opener puts no more; it does not use the place again.
-  void close(std::uint32_t place) noexcept;
+  /// The opener puts no more, and gives `rest` back of what it has added; it does not use the place again.
+  void close(std::uint32_t place, std::uint64_t rest = 0) noexcept;
   /// The same for a scope of which nothing is in the run; it ends now, with `error` if it had none.
   void abandon(std::uint32_t place, std::exception_ptr const& error) noexcept;
   /// The scope will end with `error`, if it has none yet. The caller has a value of the scope's, or its hold.
@@ -90,14 +82,15 @@ struct Scopes::Places {
             detail::ScopeOutcome outcome = detail::ScopeOutcome::failed) noexcept;
   /// The caller's subtraction has made `outstanding` 0.
   void end(std::uint32_t place) noexcept;
+  /// Whether a scope is there (K3).
+  [[nodiscard]] bool has_scope(std::uint32_t place) const noexcept;
   /// Stages drop what waits of the scope. The caller knows that the place is still the scope's.
   void cancel(std::uint32_t place) noexcept;
   // The words of a place were written last by another thread, on another CPU. These have them brought before they are
-  // needed, which waits for nothing.
-  /// Of the place that the calling thread will probably take the time after next, which is returned. It has `taken`
-  /// one.
-  std::uint32_t expect_next(std::uint32_t taken) const noexcept;
-  /// Of a scope that the calling thread will probably end before long.
+  // needed, and wait for nothing.
+  /// The calling thread will probably open or end a scope there before long.
+  void expect(std::uint32_t place) const noexcept;
+  /// It will probably end it, and give the place back.
   void expect_end(std::uint32_t place) const noexcept;
   /// Of a scope that has ended, or a place without one.
   void free(std::uint32_t place) noexcept;
@@ -118,7 +111,6 @@ struct Scopes::Places {
   std::size_t most_open;
   std::atomic<bool> live{false};  ///< a run is under way
   std::unique_ptr<ScopeCount[]> counts;
-  std::unique_ptr<detail::ScopePlace[]> places;
   detail::FreePlaces free_places;
   detail::CancelledWords cancelled;
   detail::ScopeTimes times;

@@ -23,19 +23,26 @@ void leave_if_stage_of(Control& run) {
 
 // ---- a scope's handles
 
-void Scope::close_h() { open_->state().close(); }
+Scope::Scope(Scope const& other) noexcept : state_(other.state_) {
+  if (state_ != nullptr) state_->copy();
+}
+Scope::~Scope() {
+  if (state_ != nullptr) state_->drop();
+}
 
-void Scope::cancel() { open_->state().cancel(); }
+void Scope::close_h() { state_->close(); }
 
-std::uint32_t Scope::index() const { return open_->state().place(); }
+void Scope::cancel() { state_->cancel(); }
+
+std::uint32_t Scope::index() const { return state_->place(); }
 
 void Scope::wait() const {
   static_cast<void>(wait_at_most(std::chrono::nanoseconds::max()));
-  if (std::exception_ptr const& error = open_->state().error()) std::rethrow_exception(error);
+  if (std::exception_ptr const& error = state_->error()) std::rethrow_exception(error);
 }
 
 bool Scope::wait_at_most(std::chrono::nanoseconds duration) const {
-  detail::ScopeState const& state = open_->state();
+  detail::ScopeState const& state = *state_;
   TimeLeft time(duration);
   for (unsigned misses = 0; !state.has_ended(); ++misses) {
     leave_if_stage_of(*state.places().host.control);
@@ -45,16 +52,16 @@ bool Scope::wait_at_most(std::chrono::nanoseconds duration) const {
   return true;
 }
 
-void Scope::call_then(std::function<void(std::exception_ptr)> f) const { open_->state().then(std::move(f)); }
+void Scope::call_then(std::function<void(std::exception_ptr)> f) const { state_->then(std::move(f)); }
 
 std::uint64_t detail::word_from_outside(Scope const& scope, InletView const& inlet) {
   leave_if_aborted(StageThread{}, *inlet.control, inlet.tunnel);
-  ScopeState& state = scope.open_->state();
+  ScopeState& state = *scope.state_;
   Scopes::Places const& places = state.places();
   if (inlet.end->scopes != &places.host)
     throw Error("scopes '" + places.name + "': a put into a tunnel that has no scopes of this kind");
   std::uint64_t const value = value_from_outside(inlet.end->scope_road);
-  if (!state.add(value))  // S4
+  if (!state.take(value))  // S4
     throw Error("scopes '" + places.name + "': a put for a scope that has been closed, or whose run has failed");
   return scope_word(state.place(), value);
 }
@@ -74,9 +81,9 @@ std::size_t Scopes::most_open() const { return places_->most_open; }
 
 std::optional<Scope> Scopes::try_open_h() {
   if (!places_->live.load(std::memory_order_acquire)) std::rethrow_exception(places_->refusal());
-  auto state = places_->handles->try_open();
+  detail::ScopeState* const state = places_->handles->try_open();
   if (state == nullptr) return std::nullopt;
-  return Scope(std::make_shared<detail::OpenScope>(std::move(state)));
+  return Scope(*state);
 }
 
 Scope Scopes::open_h() {
@@ -85,7 +92,7 @@ Scope Scopes::open_h() {
     if (std::optional<Scope> opened = try_open_h()) return *std::move(opened);
     wait.miss();
     leave_if_aborted(StageThread{}, *places_->host.control);
-    if (!places_->hear()) relax_thread(misses);
+    relax_thread(places_->hear() ? 0 : misses);
   }
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "hiway/report.hpp"
+#include "hiway/scope/table.hpp"
 
 namespace hiway::detail {
 
@@ -32,8 +33,6 @@ class TimeBuckets {
 
   std::array<std::atomic<std::uint64_t>, bucket_count> counts_{};
 };
-
-enum class ScopeOutcome : std::uint8_t { well, failed, cancelled };
 
 /// A scope that has ended; times are of the steady clock.
 struct ScopeRecord {

@@ -195,7 +195,7 @@ std::optional<std::uint32_t> detail::ServiceDesk::admit(Deadline const& deadline
       error = deadline_exceeded();
       refused = Count::too_late;
     } else if (auto const place = core.places.take()) {
-      __builtin_prefetch(&core.word(core.places.expect_next(*place)), 1);
+      __builtin_prefetch(&core.word(core.places.free_places.soon(*place)), 1);
       return place;
     } else if (!core.places.live.load(std::memory_order_acquire)) {
       error = core.places.refusal();

@@ -88,7 +88,8 @@ struct OneScope {
   }
 
   void begin_task(ExploreMachine m, std::uint64_t value) {
-    detail::begin_scope_task(m, at_device(ScopeRoad::here), detail::scope_word(place, value));
+    std::uint64_t const word = value == 0 ? detail::counted_word(place, 1) : detail::scope_word(place, value);
+    detail::begin_scope_task(m, at_device(ScopeRoad::here), word);
   }
   /// The lane puts an item.
   void put_on(ExploreMachine m, ScopeRoad road, Word<std::uint64_t>& ring) {
@@ -135,8 +136,9 @@ struct OneScope {
     bool over = false;
     auto const step = [&] {
       bool const last = m.load(gone, Order::acquire) == Lanes;
-      std::uint64_t const n =
-          detail::read_letters(m, device.mail, first, [&](std::uint32_t at, std::uint64_t value, char const* text) {
+      std::uint64_t const n = detail::read_letters(
+          m, device.mail, first, [](std::uint32_t) {},
+          [&](std::uint32_t at, std::uint64_t value, char const* text) {
             require(at == place, "a letter of another scope");
             if ((value & letter_of_failure) != 0) failed = std::strcmp(text, "no") == 0;
             give_back(m, thread, value & ~letter_of_failure);
@@ -228,6 +230,37 @@ struct Generations : OneScope<4, 3, 2> {
   Word<std::uint64_t> to_host{0};
 };
 TEST(ExploreScope, AChildMayEndBeforeItsParent) { expect_no_failure<Generations>(); }
+
+/// What the host has sent brings a value that the pot takes whole: the recursion mails one letter.
+struct OneLetter : OneScope<2, 2, 1> {
+  OneLetter() : OneScope(detail::value_to_device, 0, 0) {}
+  void run(unsigned warp, ExploreMachine m) {
+    if (warp == 2) return read_mail(m, 0);
+    if (warp == 0) {
+      begin_task(m, detail::value_to_device);
+      put_on(m, ScopeRoad::here, item);
+      end_task(m, 0);
+    } else {
+      work_on(m, 1, item);
+    }
+    leave(m);
+  }
+  void check() const {
+    OneScope::check();
+    require(device.mail.tickets.bits == 1, "a letter too many");
+  }
+  Word<std::uint64_t> item{0};
+};
+TEST(ExploreScope, ARecursionMailsOneLetter) { expect_no_failure<OneLetter>(); }
+
+/// Counts that the task of a pot that has lent `lent` has after its first item.
+std::uint64_t counts_lent_by_a_pot_with(std::uint64_t lent) {
+  return detail::counts_to_have(7 * detail::one_of_pot + lent);
+}
+TEST(ExploreScope, APotThatHasLentManyLendsOne) {
+  EXPECT_EQ(counts_lent_by_a_pot_with(1), detail::counts_at_once);
+  EXPECT_EQ(counts_lent_by_a_pot_with(detail::pot_has_lent_many), 2u);
+}
 
 /// Results: of a counted task at its device and to the host, of one that has a value.
 struct Results : OneScope<5, 3, 2> {
@@ -413,8 +446,9 @@ struct Letters {
     std::uint64_t all = 0;
     auto const step = [&] {
       std::uint64_t ticket = all;
-      std::uint64_t const n =
-          detail::read_letters(m, mail, all, [&](std::uint32_t lane, std::uint64_t value, char const*) {
+      std::uint64_t const n = detail::read_letters(
+          m, mail, all, [](std::uint32_t) {},
+          [&](std::uint32_t lane, std::uint64_t value, char const*) {
             m.reads(mail.letter(ticket++).item);
             std::uint32_t const i = next.at(lane)++;
             require(value == (std::uint64_t{1} << 40 | i), "letters of one lane have changed their order, or are torn");

@@ -7,7 +7,8 @@
 // variant stands for all pipelines of that size.
 //
 //   outstanding  at the host: all values that are anywhere else, and the hold of an open scope
-//   pot          at each device: `live` items and tasks that are counted, and the value that backs them
+//   reserve      at the host: a part of outstanding, for what the program puts from outside
+//   pot          at each device: the counts that its items and tasks have, `live`, and the value that backs them
 //   mail         from each device to the host: values of what has ended there
 //
 //   ghost        items, tasks: of each scope, how many lie or run anywhere; closed; now
@@ -18,8 +19,9 @@
 //
 // Scenarios: VALUE_FORM, ITEM_FORM (tasks only hand over, only put), ONLY_HERE, ONLY_TO_HOST (where device tasks put),
 // INTO (where the program puts: HOST or a device), DEVICES, LANES (of each device), HOST_LANES, SPILL (a put may go
-// through a pool), REFUSES (a put may be refused), KEEPS (a task that becomes counted may keep a part of its value),
-// EXHAUSTS (a pot may not suffice, which aborts), ABORT (at any moment).
+// through a pool), REFUSES (a put may be refused), LENT (the counts that a task has after the pot has lent it some),
+// KEEPS (a task that becomes counted may keep a part of its value), EXHAUSTS (a pot may not suffice, which aborts),
+// ABORT (at any moment), CLOSED_BESIDE_A_PUT (by another thread).
 #define HOST 0
 #define FREE 0    // the place: has no scope; has one; its end is being announced; is not used again in this run
 #define OPEN 1
@@ -54,6 +56,9 @@
 #ifndef MANY
 #define MANY 4  // the value of an item that the host puts to a device
 #endif
+#ifndef LENT
+#define LENT 2
+#endif
 #define FEW 1   // what a host task adds when its value cannot be shared
 #ifdef NO_HOLD
 #define HOLD 0
@@ -76,6 +81,16 @@
 #define MAY_GO(to) (home != HOST && to == HOST)
 #else
 #define MAY_GO(to) true
+#endif
+#ifdef PUT_IGNORES_CLOSE
+#define MAY_TAKE true
+#else
+#define MAY_TAKE !closed[serial]
+#endif
+#ifdef CLOSES_BESIDE_GROWTH
+#define MAY_CLOSE true
+#else
+#define MAY_CLOSE !grows
 #endif
 #ifdef LAST_IS_DRAWN
 #define LEFT_IN_POT 0
@@ -108,10 +123,11 @@ typedef Pot { byte live, value }
 byte outstanding;
 byte place = FREE;
 Pot pot[DEVICES + 1];
-chan ring[DEVICES + 1] = [PUTS + ITEMS * SCOPES] of { bit, byte, bool };  // ghost: scope; value; counted
-chan pool = [2] of { byte, bit, byte, bool };
+chan ring[DEVICES + 1] = [PUTS + ITEMS * SCOPES] of { bit, byte, byte };  // ghost: scope; value; counts
+chan pool = [2] of { byte, bit, byte, byte };
 chan mail[DEVICES + 1] = [1] of { byte };
-bool aborted, program_returned;
+byte reserve;                                     // of what is outstanding, for puts from outside
+bool grows, aborted, program_returned;
 byte lanes_returned, returned;
 byte puts_left = PUTS;
 byte items[2], tasks[2], ended[2];                // of each scope
@@ -174,14 +190,15 @@ inline subtract(value) {
   end_if_last()
 }
 
-// Tasks. A lane has one at a time, of scope `serial` with value v; it is `counted` in the pot of its home, or not.
+// Tasks. A lane has one at a time, of scope `serial` with value v and `counts` of the pot of its home; 0: it is not
+// counted.
 
-inline send(value, with_count) {
+inline send(value, its_counts) {
   atomic {
     if
-    :: ring[to]!serial, value, with_count
+    :: ring[to]!serial, value, its_counts
 #ifdef SPILL
-    :: to != HOST -> pool!to, serial, value, with_count
+    :: to != HOST -> pool!to, serial, value, its_counts
 #endif
     fi;
     items[serial]++
@@ -195,13 +212,10 @@ inline exhausted() {
   aborted = 1; printf("the pot is exhausted\n"); goto unwound
 }
 
-// S2: the task and its first child at once. All of the value goes to the pot: the child may need it first.
-inline count_both() {
+// S2: all of the value goes to the pot: a child may need it first.
+inline be_lent() {
   if
-  :: !counted ->
-#ifdef NOT_COUNTED_ITSELF
-     atomic { pot[home].live++; pot[home].value = pot[home].value + v; v = 0 }
-#else
+  :: counts == 0 ->
      atomic {
        if
        :: share = v
@@ -209,12 +223,25 @@ inline count_both() {
        :: share = 1
 #endif
        fi;
-       pot[home].live = pot[home].live + 2; pot[home].value = pot[home].value + share;
-       v = v - share; share = 0; counted = 1
+       pot[home].live = pot[home].live + LENT; pot[home].value = pot[home].value + share;
+       v = v - share; share = 0; counts = LENT
      }
-#endif
-  :: else -> pot[home].live++
+  :: counts == 1 -> atomic { pot[home].live = pot[home].live + LENT - 1; counts = LENT }
+  :: else
   fi
+}
+
+// What an item gets.
+inline share_counts() {
+#ifdef NOT_COUNTED_ITSELF
+  n = counts; counts = 0
+#else
+#ifdef COUNTS_SHARED_TWICE
+  n = counts / 2
+#else
+  n = counts / 2; counts = counts - n
+#endif
+#endif
 }
 
 // S1, S4: a host task adds what it has not; a device task shares what it has, or draws from its pot, never the last.
@@ -232,7 +259,7 @@ inline take_share() {
      outstanding = outstanding + MANY;
 #endif
      share = MANY
-  :: home != HOST && (v >= 2 || (counted && v == 1)) ->
+  :: home != HOST && (v >= 2 || (counts > 0 && v == 1)) ->
 #ifdef ONE_TO_ANOTHER_DEVICE
      share = 1;
 #else
@@ -241,7 +268,7 @@ inline take_share() {
      v = v - share
   :: else ->
      if
-     :: !counted -> atomic { pot[home].live++; pot[home].value = pot[home].value + v; v = 0; counted = 1 }
+     :: counts == 0 -> atomic { pot[home].live++; pot[home].value = pot[home].value + v; v = 0; counts = 1 }
      :: else
      fi;
      atomic {
@@ -259,20 +286,22 @@ inline put() {
   if
   :: home == to && home != HOST ->
 #ifdef VISIBLE_BEFORE_COUNTED
-     send(0, 1); count_both()
+     send(0, 1); be_lent(); n = 1; counts = counts - n
 #else
-     count_both();
+     be_lent();
+     share_counts();
      if
-     :: send(0, 1)
+     :: send(0, n)
 #ifdef REFUSES
 #ifdef REFUSED_STAYS_COUNTED
      :: skip
 #else
-     :: pot[home].live--                          // not the last: the task itself is counted
+     :: counts = counts + n
 #endif
 #endif
      fi
 #endif
+     ; n = 0
   :: else ->
      take_share();
      if
@@ -305,17 +334,21 @@ inline send_mail(value) {
 inline uncount() {
 #ifdef MAILED_BEFORE_COUNTED
   if
-  :: atomic { pot[home].live == 1 -> n = pot[home].value + v; pot[home].value = 0; v = 0 }; send_mail(n); n = 0
+  :: atomic { pot[home].live == counts -> n = pot[home].value + v; pot[home].value = 0; v = 0 }; send_mail(n); n = 0
   :: else
   fi;
 #endif
   atomic {
-    assert(pot[home].live >= 1);
+    assert(pot[home].live >= counts);
+#ifdef ONE_IS_GIVEN_BACK
     pot[home].live--;
+#else
+    pot[home].live = pot[home].live - counts;
+#endif
 #ifndef KEPT_IS_LOST
     pot[home].value = pot[home].value + v;
 #endif
-    last = (pot[home].live == 0); v = 0; counted = 0; TASK_ENDS
+    last = (pot[home].live == 0); v = 0; counts = 0; TASK_ENDS
   };
   if
   :: last ->
@@ -350,7 +383,7 @@ inline uncount() {
 inline end_task() {
   if
   :: home == HOST -> atomic { take_off(v); v = 0; TASK_ENDS }; end_if_last()
-  :: home != HOST && !counted -> atomic { send_mail(v); v = 0; TASK_ENDS }
+  :: home != HOST && counts == 0 -> atomic { send_mail(v); v = 0; TASK_ENDS }
   :: else -> uncount()
   fi
 }
@@ -358,16 +391,16 @@ inline end_task() {
 // The last thing that a task does in value form. What goes to a device is filled up there: it may put (S4).
 inline result() {
   if
-  :: counted && home == to ->
+  :: counts > 0 && home == to ->
      if
      :: v > 0 -> atomic { pot[home].value = pot[home].value + v; v = 0 }
      :: else
      fi;
-     atomic { send(0, 1); tasks[serial]-- }
+     atomic { send(0, counts); tasks[serial]-- }
 #ifdef COUNT_GOES_TO_ANOTHER_DEVICE
-  :: counted && home != to -> atomic { send(v, 1); tasks[serial]-- }
+  :: counts > 0 && home != to -> atomic { send(v, counts); tasks[serial]-- }
 #else
-  :: counted && home != to -> put(); end_task()
+  :: counts > 0 && home != to -> put(); end_task()
 #endif
   :: else ->
      if
@@ -389,11 +422,11 @@ inline choose_where() {
 }
 
 proctype Lane(byte home) {
-  byte v, to, share, n;
+  byte v, to, share, n, counts;
   bit serial;
-  bool counted, last;
+  bool last;
   do
-  :: atomic { ring[home]?serial, v, counted -> items[serial]--; tasks[serial]++ };
+  :: atomic { ring[home]?serial, v, counts -> items[serial]--; tasks[serial]++ };
      do
      :: atomic { MAY_PUT && puts_left > 0 && (MAY_GO(HOST) || MAY_GO(1)) -> puts_left--; choose_where() }; put()
      :: aborted -> goto unwound
@@ -406,7 +439,7 @@ proctype Lane(byte home) {
      :: atomic { MAY_RESULT && puts_left > 0 && (MAY_GO(HOST) || MAY_GO(1)) -> puts_left--; choose_where() }; result()
      :: true -> end_task()                        // `true`: an `else` within would look at all choices here
      fi;
-     atomic { v = 0; to = 0; share = 0; n = 0; serial = 0; counted = 0; last = 0 }
+     atomic { v = 0; to = 0; share = 0; n = 0; serial = 0; counts = 0; last = 0 }
   :: aborted -> break
   :: program_returned -> break
   od;
@@ -438,24 +471,44 @@ back:
 
 #ifdef SPILL
 proctype Drain() {
-  byte to, v;
+  byte to, v, counts;
   bit serial;
-  bool counted;
   do
-  :: pool?to, serial, v, counted ->
+  :: pool?to, serial, v, counts ->
 #ifdef DRAIN_COUNTS_AGAIN
-     atomic { counted -> pot[to].live++ }
+     atomic { counts > 0 -> pot[to].live++ }
 #endif
-     ring[to]!serial, v, counted; to = 0; serial = 0; v = 0; counted = 0
+     ring[to]!serial, v, counts; to = 0; serial = 0; v = 0; counts = 0
   :: program_returned -> break
   od;
   returned++
 }
 #endif
 
+// S5, H1: what is put from outside has its value from the reserve, which is outstanding before.
+inline take_off_reserve() {
+  do
+#ifndef PUT_IGNORES_CLOSE
+  :: atomic { closed[serial] -> share = 0; break }
+#endif
+  :: atomic { MAY_TAKE && reserve >= share -> reserve = reserve - share; break }
+  :: atomic { MAY_TAKE && reserve < share && !grows -> grows = 1; assert(place == OPEN || aborted) };
+     outstanding = outstanding + share;
+     atomic { reserve = reserve + share; grows = 0 }
+  od
+}
+
 inline close_scope() {
-  closed[now] = 1;
-  subtract(HOLD)
+  atomic {
+    MAY_CLOSE -> closed[now] = 1;
+#ifndef REST_IS_LOST
+    rest = reserve;
+#endif
+    reserve = 0
+  };
+  rest = rest + HOLD;
+  subtract(rest);
+  rest = 0
 #ifdef CLOSED_TWICE
   ; subtract(HOLD)
 #endif
@@ -463,24 +516,25 @@ inline close_scope() {
 
 inline put_from_outside() {
   share = (to == HOST -> FEW : MANY);
-  atomic { assert(place == OPEN || aborted); outstanding = outstanding + share };
+  take_off_reserve();
   if
-  :: send(share, 0)
+  :: share == 0                                   // it is closed
+  :: share > 0 -> send(share, 0)
 #ifdef REFUSES
-  :: subtract(share)                              // not to 0: the hold is there (S5)
+  :: share > 0 -> subtract(share)
 #endif
   fi
 }
 
 proctype Program() {
-  byte scope, sent, share;
+  byte scope, sent, share, rest;
   byte to = INTO;
   bit serial;
   bool last;
   do
   :: scope < SCOPES ->
      if
-     :: atomic { place == FREE -> now = scope; serial = scope; outstanding = HOLD; place = OPEN }
+     :: atomic { place == FREE -> now = scope; serial = scope; outstanding = HOLD + FEW; reserve = FEW; place = OPEN }
      :: aborted -> break
      fi;
      do
@@ -499,6 +553,7 @@ proctype Program() {
 
 #ifdef CLOSED_BESIDE_A_PUT
 proctype Closer() {
+  byte rest;
   bool last;
   place == OPEN -> close_scope()
 }

@@ -8,6 +8,7 @@
 #include <future>
 #include <set>
 #include <thread>
+#include <vector>
 
 #include "hiway/machine/stage_thread.hpp"
 #include "hiway/scope/host.hpp"
@@ -29,6 +30,26 @@ TEST(FreePlaces, GiveEachPlaceOnce) {
     free.give(static_cast<std::uint32_t>(count - 1));
     EXPECT_EQ(free.take(), count - 1);
     EXPECT_EQ(free.take(), std::nullopt);
+  }
+}
+
+TEST(FreePlaces, SayWhatComesSoon) {
+  for (std::size_t const count : {1, 3, 64, 1000}) {
+    FreePlaces free(count);
+    std::vector<std::uint32_t> taken;
+    std::vector<std::uint32_t> soon;
+    while (auto const place = free.take()) {
+      taken.push_back(*place);
+      soon.push_back(free.soon(*place));
+    }
+    std::size_t said = 0;
+    for (std::size_t i = 0; i < taken.size(); ++i) {
+      if (soon[i] == taken[i]) continue;  // few are left beside it
+      ++said;
+      ASSERT_LT(i + 2, taken.size());
+      ASSERT_EQ(soon[i], taken[i + 2]);
+    }
+    EXPECT_EQ(said > count / 2, count == 1000);
   }
 }
 

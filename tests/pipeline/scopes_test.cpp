@@ -122,8 +122,20 @@ struct Halves {
     for (int i = 0; i < n; ++i) again.put(i);
   }
 };
+/// The same; a task's last put takes its part of the scope along.
+struct HalvesWithALast {
+  HIWAY_DEVICE void operator()(int const& n, Inlet<int> again, Inlet<long> out) const {
+    if (n == 0) return out.put_last(1);
+    out.put(1);
+    for (int i = 0; i < n - 1; ++i) again.put(i);
+    again.put_last(n - 1);
+  }
+};
 struct Tree {
-  explicit Tree(std::size_t most_open, WhenFull when_full = WhenFull::automatic) : pipe(bounded()) {
+  explicit Tree(std::size_t most_open, WhenFull when_full = WhenFull::automatic)
+      : Tree(Halves{}, most_open, when_full) {}
+  template <class Work>
+  Tree(Work work, std::size_t most_open, WhenFull when_full = WhenFull::automatic) : pipe(bounded()) {
     scopes = &pipe.create_scopes("trees", {.most_open = most_open});
     auto& roots = pipe.create_tunnel<int>("roots", Direction::cpu_to_gpu, {.capacity_items = 64, .scopes = scopes});
     auto& again = pipe.create_tunnel<int>(
@@ -132,7 +144,7 @@ struct Tree {
     auto& back = pipe.create_tunnel<long>("back", Direction::gpu_to_cpu, {.capacity_items = 256, .scopes = scopes});
     in = roots.open_inlet();
     sums = std::vector<std::atomic<long>>(most_open);
-    pipe.add_gpu_stage("halves", Halves{}, from(roots, again), into(again, back), small_grid);
+    pipe.add_gpu_stage("halves", work, from(roots, again), into(again, back), small_grid);
     pipe.add_cpu_stage("sum", [this](long const& x) { sums[scope_index()] += x; }, from(back), {.threads = 2});
   }
   Pipeline pipe;
@@ -141,9 +153,7 @@ struct Tree {
   std::vector<std::atomic<long>> sums;
 };
 
-TEST(Scopes, EndAfterARecursionOnTheDevice) {
-  HIWAY_NEEDS_DEVICE();
-  Tree tree(8);
+void expect_trees_end(Tree& tree) {
   std::atomic<int> ended{0};
   std::atomic<int> wrong{0};
   tree.pipe.start();
@@ -166,6 +176,38 @@ TEST(Scopes, EndAfterARecursionOnTheDevice) {
   tree.pipe.wait();
   EXPECT_EQ(ended, jobs);
   EXPECT_EQ(wrong, 0);
+}
+
+TEST(Scopes, EndAfterARecursionOnTheDevice) {
+  HIWAY_NEEDS_DEVICE();
+  Tree tree(8);
+  expect_trees_end(tree);
+}
+TEST(Scopes, EndAfterARecursionWhoseTasksHandTheRestOn) {
+  HIWAY_NEEDS_DEVICE();
+  Tree tree(HalvesWithALast{}, 8);
+  expect_trees_end(tree);
+}
+
+struct PutsAfterTheLast {
+  HIWAY_DEVICE void operator()(int const& n, Inlet<long> out) const {
+    out.put_last(n);
+    out.put_last(n);
+  }
+};
+TEST(Scopes, NothingIsPutAfterTheLast) {
+  HIWAY_NEEDS_DEVICE();
+  ThereAndBack<PutsAfterTheLast> p(PutsAfterTheLast{}, {});
+  p.pipe.start();
+  Scope job = p.scopes->open_h();
+  p.in.put_h(1, job);
+  job.close_h();
+  try {
+    p.pipe.wait();
+    ADD_FAILURE() << "a second last put";
+  } catch (Error const& e) {
+    EXPECT_THAT(e.what(), ::testing::HasSubstr("scope"));
+  }
 }
 
 struct Count {

@@ -13,9 +13,13 @@ namespace hiway::detail {
 HIWAY_DEVICE constexpr std::uint64_t counted_in(std::uint64_t pot) { return pot & pot_count_mask; }
 HIWAY_DEVICE constexpr std::uint64_t value_in(std::uint64_t pot) { return pot >> pot_value_shift; }
 
-/// Counts the task and `items` items that it puts in the pot, and leaves some of its value there, in one step (S2).
+HIWAY_DEVICE constexpr std::uint64_t counts_to_have(std::uint64_t pot) {
+  return counted_in(pot) < pot_has_lent_many ? counts_at_once : 2;
+}
+
+/// Leaves some of the task's value in the pot, and has it lend `counts`, in one step (S2).
 template <class Machine>
-HIWAY_DEVICE inline void become_counted(Machine m, LaneScope& task, std::uint64_t items) {
+HIWAY_DEVICE inline void become_counted(Machine m, LaneScope& task, std::uint64_t counts) {
   Word<std::uint64_t>& pot = task.table->pots[scope_place(task.word)].pot;
   std::uint64_t const own = scope_value(task.word);
   std::uint64_t seen = m.load(pot, Order::relaxed);
@@ -23,8 +27,26 @@ HIWAY_DEVICE inline void become_counted(Machine m, LaneScope& task, std::uint64_
   do {
     std::uint64_t const most = value_in(seen) < pot_is_full ? value_to_pot : 1;
     left = own < most ? own : most;
-  } while (!m.compare_exchange(pot, seen, seen + left * one_of_pot + items + 1, Order::acq_rel));
-  task.word = with_value(task.word, own - left) | scope_is_counted;
+  } while (!m.compare_exchange(pot, seen, seen + left * one_of_pot + counts, Order::relaxed));
+  task.word = with_value(task.word, own - left) + counts * one_count;
+}
+
+/// Some of the task's counts, for an item that it puts into its own device; it keeps at least 1.
+template <class Machine>
+[[nodiscard]] HIWAY_DEVICE inline std::uint64_t share_counts(Machine m, LaneScope& task) {
+  Word<std::uint64_t>& pot = task.table->pots[scope_place(task.word)].pot;
+  if (std::uint64_t const own = scope_counts(task.word); own < 2) {
+    std::uint64_t const wanted = counts_to_have(m.load(pot, Order::relaxed));
+    if (own == 0) {
+      become_counted(m, task, wanted);
+    } else {
+      m.fetch_add(pot, wanted - 1, Order::relaxed);
+      task.word += (wanted - 1) * one_count;
+    }
+  }
+  std::uint64_t const half = scope_counts(task.word) / 2;
+  task.word -= half * one_count;
+  return half;
 }
 
 /// What an item gets that leaves the device, from where there is `all`.
@@ -42,7 +64,7 @@ template <class Machine>
   do {
     value = value_to_leave(road, value_in(seen));
     if (value_in(seen) <= value) return 0;
-  } while (!m.compare_exchange(pot, seen, seen - value * one_of_pot, Order::acq_rel));
+  } while (!m.compare_exchange(pot, seen, seen - value * one_of_pot, Order::relaxed));
   return value;
 }
 
@@ -57,7 +79,7 @@ template <class Machine>
     task.word = with_value(task.word, own - value);
     return value;
   }
-  if (!is_counted(task.word)) become_counted(m, task, 0);
+  if (!is_counted(task.word)) become_counted(m, task, 1);
   std::uint64_t const taken = take_from_pot(m, task, road);
   if (taken == 0) raise(m, *task.table->control, FaultKind::scope_exhausted, no_id, no_id, 0);
   return taken;
@@ -68,30 +90,21 @@ template <class Machine>
 HIWAY_DEVICE inline std::uint64_t share_at_device(Machine m, LaneScope& task, ScopeRoad road) {
   std::uint32_t const place = scope_place(task.word);
   if (road != ScopeRoad::here) return scope_word(place, take_to_leave(m, task, road));
-  if (is_counted(task.word)) {
-    m.fetch_add(task.table->pots[place].pot, std::uint64_t{1}, Order::acq_rel);
-  } else {
-    become_counted(m, task, 1);
-  }
-  return scope_word(place, 0);
+  return counted_word(place, share_counts(m, task));
 }
 
 /// Takes back the word of an item that was not put.
 template <class Machine>
-HIWAY_DEVICE inline void take_back_at_device(Machine m, LaneScope& task, std::uint64_t item) {
-  if (scope_value(item) == 0) {
-    m.fetch_add(task.table->pots[scope_place(item)].pot, ~std::uint64_t{0}, Order::acq_rel);
-  } else {
-    task.word = with_value(task.word, scope_value(task.word) + scope_value(item));
-  }
+HIWAY_DEVICE inline void take_back_at_device(Machine, LaneScope& task, std::uint64_t item) {
+  task.word = with_value(task.word, scope_value(task.word) + scope_value(item)) + scope_counts(item) * one_count;
 }
 
-/// One counted task fewer; the value of the pot if it was the last (S3).
+/// Gives `counts` back; the value of the pot if they were the last (S3).
 template <class Machine>
-[[nodiscard]] HIWAY_DEVICE inline std::uint64_t leave_pot(Machine m, Word<std::uint64_t>& pot) {
-  std::uint64_t seen = m.fetch_add(pot, ~std::uint64_t{0}, Order::acq_rel) - 1;
+[[nodiscard]] HIWAY_DEVICE inline std::uint64_t leave_pot(Machine m, Word<std::uint64_t>& pot, std::uint64_t counts) {
+  std::uint64_t seen = m.fetch_add(pot, std::uint64_t{0} - counts, Order::release) - counts;
   // One try: if another task has counted itself meanwhile, it or one that comes after it is the last.
-  if (counted_in(seen) == 0 && m.compare_exchange(pot, seen, std::uint64_t{0}, Order::acq_rel)) return value_in(seen);
+  if (counted_in(seen) == 0 && m.compare_exchange(pot, seen, std::uint64_t{0}, Order::relaxed)) return value_in(seen);
   return 0;
 }
 
@@ -100,11 +113,11 @@ template <class Machine>
 HIWAY_DEVICE inline void end_at_device(Machine m, LaneScope const& task) {
   std::uint32_t const place = scope_place(task.word);
   std::uint64_t value = scope_value(task.word);
-  if (is_counted(task.word)) value += leave_pot(m, task.table->pots[place].pot);
+  if (is_counted(task.word)) value += leave_pot(m, task.table->pots[place].pot, scope_counts(task.word));
   if (value != 0) mail_value(m, task.table->mail, *task.table->control, place, value);
 }
 
-/// The word of the task's result. A counted task hands its count over at its own device; else it puts, and ends.
+/// The word of the task's result. A counted task hands its counts over at its own device; else it puts, and ends.
 /// *Errors*: scope_exhausted.
 template <class Machine>
 HIWAY_DEVICE inline std::uint64_t result_at_device(Machine m, LaneScope& task, ScopeRoad road) {
@@ -113,7 +126,7 @@ HIWAY_DEVICE inline std::uint64_t result_at_device(Machine m, LaneScope& task, S
   std::uint64_t const own = scope_value(task.word);
   if (road == ScopeRoad::here) {
     if (own != 0) mail_value(m, task.table->mail, *task.table->control, place, own);
-    return scope_word(place, 0);
+    return counted_word(place, scope_counts(task.word));
   }
   std::uint64_t const item = scope_word(place, take_to_leave(m, task, road));
   end_at_device(m, task);

@@ -1,6 +1,8 @@
 // Letters from a device to the host about its scopes. Slots carry tags (ring/tags.hpp R4). A fence before each letter
 // releases what the scope's tasks have written, also to the host.
 #pragma once
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
@@ -54,17 +56,22 @@ HIWAY_DEVICE inline void mail_failure(Machine m, Mail& mail, Control& control, s
   send_letter(m, mail, ticket, place, letter_of_failure | value);
 }
 
-/// Reads the letters that have come, `f(place, value, text)` each; returns how many. *Threads*: one at a time.
-template <class Machine, class Mail, class F>
-std::uint64_t read_letters(Machine m, Mail& mail, std::uint64_t first, F&& f) {
-  std::uint64_t ticket = first;
-  for (; m.load(mail.letter(ticket).tag, Order::acquire) == Mail::tag_of(ticket); ++ticket) {
-    ScopeLetter letter;
-    std::memcpy(&letter, mail.letter(ticket).item, sizeof letter);
-    f(letter.place, std::uint64_t{letter.value_high} << 32 | letter.value_low, mail.text(ticket).text);
+/// Reads the letters that have come, `f(place, value, text)` each; returns how many. Some at once, of which
+/// `expect(place)` comes first. *Threads*: one at a time.
+template <class Machine, class Mail, class Expect, class F>
+std::uint64_t read_letters(Machine m, Mail& mail, std::uint64_t first, Expect&& expect, F&& f) {
+  std::array<ScopeLetter, 16> letters;
+  for (std::uint64_t ticket = first;;) {
+    std::size_t n = 0;
+    for (; n < letters.size() && m.load(mail.letter(ticket + n).tag, Order::acquire) == Mail::tag_of(ticket + n); ++n) {
+      std::memcpy(&letters[n], mail.letter(ticket + n).item, sizeof(ScopeLetter));
+      expect(letters[n].place);
+    }
+    if (n == 0) return ticket - first;
+    for (std::size_t i = 0; i < n; ++i, ++ticket)
+      f(letters[i].place, std::uint64_t{letters[i].value_high} << 32 | letters[i].value_low, mail.text(ticket).text);
+    m.store(*mail.read, ticket, Order::release);
   }
-  if (ticket != first) m.store(*mail.read, ticket, Order::release);
-  return ticket - first;
 }
 
 }  // namespace hiway::detail

@@ -31,14 +31,20 @@ struct ScopeCancelled : Error {
 };
 
 namespace detail {
-class OpenScope;
-struct ScopeState;
+class ScopeState;
 }  // namespace detail
 
 /// A part of a run's work. Copies are the same scope; when the last one goes, it is closed. *Threads*: any.
 class Scope {
  public:
   Scope() = default;
+  Scope(Scope const& other) noexcept;
+  Scope(Scope&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+  Scope& operator=(Scope other) noexcept {
+    std::swap(state_, other.state_);
+    return *this;
+  }
+  ~Scope();
 
   /// Nothing more is put for it from outside. Calling it again does nothing.
   void close_h();
@@ -69,11 +75,11 @@ class Scope {
  private:
   friend class Scopes;
   friend std::uint64_t detail::word_from_outside(Scope const& scope, InletView const& inlet);
-  explicit Scope(std::shared_ptr<detail::OpenScope> open) : open_(std::move(open)) {}
+  explicit Scope(detail::ScopeState& state) : state_(&state) {}
   [[nodiscard]] bool wait_at_most(std::chrono::nanoseconds duration) const;
   void call_then(std::function<void(std::exception_ptr)> f) const;
 
-  std::shared_ptr<detail::OpenScope> open_;
+  detail::ScopeState* state_ = nullptr;  ///< it has this handle
 };
 
 /// A pipeline's scopes of one kind, made by Pipeline::create_scopes. *Threads*: any.
@@ -97,7 +103,6 @@ class Scopes final : private ScopeEnds {
  private:
   friend struct ScopesAccess;
   friend class Scope;
-  friend class detail::OpenScope;
   friend std::uint64_t detail::word_from_outside(Scope const& scope, InletView const& inlet);
   void end_scope(std::uint32_t place) noexcept override;
   void fail_scope(std::uint32_t place, char const* message) noexcept override;

@@ -1,7 +1,9 @@
 // The words of a pipeline's scopes at one home, as tasks there use them.
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 
 #include "hiway/fault.hpp"
 #include "hiway/machine/machine.hpp"
@@ -10,11 +12,23 @@
 
 namespace hiway {
 
+namespace detail {
+class ScopeKeeper;
+enum class ScopeOutcome : std::uint8_t { well, failed, cancelled };
+}  // namespace detail
+
 /// Of one scope at the host, in a cache line of its own.
 struct alignas(64) ScopeCount {
   Word<std::uint64_t> outstanding{0};
   Word<std::uint64_t> cancelled{0};  ///< 1: what waits of it is dropped
+  // Of lib/scope/places.hpp:
+  std::atomic<detail::ScopeKeeper*> keeper{nullptr};  ///< null: no scope is there
+  std::atomic<bool> failed{false};
+  detail::ScopeOutcome outcome = detail::ScopeOutcome::failed;  ///< of a scope that has failed; guarded by `failing`
+  std::exception_ptr error;                                     ///< likewise
+  std::atomic<std::int64_t> opened_ns{0};                       ///< steady clock
 };
+static_assert(sizeof(ScopeCount) == 64);
 
 /// Of one scope at a device.
 struct alignas(64) ScopePot {

@@ -45,15 +45,11 @@ HIWAY_DEVICE inline bool is_cancelled(Machine m, View const& v, std::uint64_t wo
   }
 }
 
-/// The lane works on an item with this word from now on. A counted item has no value of its own.
+/// The lane works on an item with this word from now on.
 HIWAY_NO_SPACE_CHECK template <class Machine, class View>
 HIWAY_DEVICE inline void begin_scope_task(Machine m, View const& v, std::uint64_t word) {
   std::uint32_t run = 0;
-  if constexpr (RoleOf<Machine>::counts_scopes) {
-    run = m.load(v.end->scopes->run, Order::relaxed);
-  } else {
-    if (scope_value(word) == 0) word |= scope_is_counted;
-  }
+  if constexpr (RoleOf<Machine>::counts_scopes) run = m.load(v.end->scopes->run, Order::relaxed);
   m.set_scope({word, v.end->scopes, run});
 }
 
@@ -94,6 +90,13 @@ HIWAY_DEVICE inline std::uint64_t hand_scope_on(Machine m, InletView const& v) {
   } else {
     return result_at_device(m, task, v.end->scope_road);
   }
+}
+
+/// The word of the lane's last put for its task. *Errors*: put_without_scope, scope_exhausted.
+HIWAY_NO_SPACE_CHECK template <class Machine>
+HIWAY_DEVICE inline std::uint64_t share_rest(Machine m, InletView const& v) {
+  if (!has_scope(m, v)) raise(m, *v.control, FaultKind::put_without_scope, v.stage, v.tunnel, 0);
+  return hand_scope_on(m, v);
 }
 
 /// The lane's task, if it has a scope, has ended.

@@ -12,18 +12,22 @@
 //   S1  values add up: outstanding is the sum of those in items, tasks, pots and the mail, and the hold. So nothing of
 //       a scope is anywhere once it is 0, and the subtraction that makes it 0 ends the scope. Its place is free then. A
 //       task gives back what it has after its last put; a result (value form) is its last put, and has all of it
-//   S2  a device task with a value that puts into its own device counts itself and the item in the pot by one step, and
-//       leaves its value there: from then on it is *counted*. What a counted task puts there has no value, and is
-//       counted before it is visible. So while the pot counts any, it has a value, and S1 holds
-//   S3  the task whose end makes the pot's count 0 takes its value, in one step that fails if another task has counted
-//       itself meanwhile, and mails it; of 0 nothing is mailed
+//   S2  a device task with a value that puts into its own device leaves its value in the pot, which lends it *counts*
+//       in the same step: from then on it is *counted*. What a counted task puts there has no value, and half of its
+//       counts; a task with one count is lent more first. A count is in the pot before the item that has it is
+//       visible. So the pot counts what items and tasks have; while it counts any, it has a value, and S1 holds
+//   S3  a task gives its counts back at its end. The one that makes the pot's count 0 takes its value, in one step that
+//       fails if another task has been lent counts meanwhile, and mails it; of 0 nothing is mailed
 //   S4  what the host sends to a device, or is put from outside, is added to outstanding before it is visible
-//   S5  an open scope has a hold until it is closed; what is put from outside is added within that time
+//   S5  an open scope has a hold until it is closed; what is put from outside is added within that time, some at once
+//       (lib/scope/handles.hpp H1); the close gives the rest of it back
 //   S6  when the run aborts, values are lost: the scopes then open end with the run's error, after all stages have
 //       returned, and the next run begins with other words
-// Puts use up values (scope_exhausted): to the host a task of 2^36 puts, or all counted tasks together of 2^34; from
-// device to device each item gets about the square root of what is there, 2^18 at first. Models:
-// tests/models/scope.pml.
+//   Orders  a task's end releases at the pot, and the fence before the letter acquires: all steps at a pot read and
+//       write at once, so the one that takes its value has read from each end. The others need no order: what lends a
+//       count comes before what gives it back, in the word's own order
+// Puts use up values (scope_exhausted): to the host a task, or all counted tasks together, of 2^35 puts; from device to
+// device each item gets about the square root of what is there, 2^17 at first. Models: tests/models/scope.pml.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -35,19 +39,28 @@ namespace hiway {
 
 namespace detail {
 
-// A word's bits: place (20), whether its task is counted in the pot (1), value (43).
+// A word's bits: place (20), counts (6), value (38).
 inline constexpr unsigned scope_place_shift = 44;
-inline constexpr std::uint64_t scope_is_counted = std::uint64_t{1} << 43;
-inline constexpr std::uint64_t scope_value_mask = scope_is_counted - 1;
+inline constexpr unsigned scope_count_shift = 38;
+inline constexpr std::uint64_t one_count = std::uint64_t{1} << scope_count_shift;
+inline constexpr std::uint64_t most_counts = 63;
+inline constexpr std::uint64_t scope_value_mask = one_count - 1;
 inline constexpr std::uint32_t most_scopes = std::uint32_t{1} << 20;
 
 HIWAY_DEVICE constexpr std::uint32_t scope_place(std::uint64_t word) {
   return static_cast<std::uint32_t>(word >> scope_place_shift);
 }
 HIWAY_DEVICE constexpr std::uint64_t scope_value(std::uint64_t word) { return word & scope_value_mask; }
-HIWAY_DEVICE constexpr bool is_counted(std::uint64_t word) { return (word & scope_is_counted) != 0; }
+HIWAY_DEVICE constexpr std::uint64_t scope_counts(std::uint64_t word) {
+  return word >> scope_count_shift & most_counts;
+}
+HIWAY_DEVICE constexpr bool is_counted(std::uint64_t word) { return scope_counts(word) != 0; }
 HIWAY_DEVICE constexpr std::uint64_t scope_word(std::uint32_t place, std::uint64_t value) {
   return std::uint64_t{place} << scope_place_shift | value;
+}
+/// Of a counted item.
+HIWAY_DEVICE constexpr std::uint64_t counted_word(std::uint32_t place, std::uint64_t counts) {
+  return scope_word(place, counts * one_count);
 }
 /// The word with another value.
 HIWAY_DEVICE constexpr std::uint64_t with_value(std::uint64_t word, std::uint64_t value) {
@@ -55,7 +68,7 @@ HIWAY_DEVICE constexpr std::uint64_t with_value(std::uint64_t word, std::uint64_
 }
 
 /// What an item to a device gets, so that its task can put as many items to the host without more.
-inline constexpr std::uint64_t value_to_device = std::uint64_t{1} << 36;
+inline constexpr std::uint64_t value_to_device = std::uint64_t{1} << 35;
 /// What an item between CPU threads gets from outside.
 inline constexpr std::uint64_t value_at_host = std::uint64_t{1} << 16;
 /// What a device's task that can give `all` gives an item to another device, whose task can put about as many items
@@ -66,13 +79,17 @@ HIWAY_DEVICE constexpr std::uint64_t value_between_devices(std::uint64_t all) {
   return all >> shift;
 }
 
-// The pot: how many are counted (28 bits), their value (36).
+// The pot: the counts that it has lent (28 bits), their value (36).
 inline constexpr unsigned pot_value_shift = 28;
 inline constexpr std::uint64_t pot_count_mask = (std::uint64_t{1} << pot_value_shift) - 1;
 inline constexpr std::uint64_t one_of_pot = std::uint64_t{1} << pot_value_shift;
-/// What a task leaves in the pot at most, and beyond what the pot is full: then tasks leave 1.
-inline constexpr std::uint64_t value_to_pot = std::uint64_t{1} << 34;
-inline constexpr std::uint64_t pot_is_full = std::uint64_t{1} << 35;
+/// What a task leaves in the pot at most, all that an item brings: then its end mails nothing unless it is the last.
+inline constexpr std::uint64_t value_to_pot = value_to_device;
+/// With so much in the pot tasks leave 1.
+inline constexpr std::uint64_t pot_is_full = std::uint64_t{1} << 34;
+/// What a task has after it was lent some, or 2 beyond so many in the pot: then there is room for 2^27 items.
+inline constexpr std::uint64_t counts_at_once = 32;
+inline constexpr std::uint64_t pot_has_lent_many = std::uint64_t{1} << 26;
 
 }  // namespace detail
 
