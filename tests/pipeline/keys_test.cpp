@@ -103,6 +103,28 @@ INSTANTIATE_TEST_SUITE_P(Keys, ByKey,
                                           testing::Values(1U, 3U, 4U),
                                           testing::Values(std::size_t{1}, std::size_t{1024})));
 
+struct LargeJob {
+  Job job;
+  char rest[3000];
+};
+
+TEST(Keys, LargeItemsHaveThem) {
+  constexpr std::uint32_t each = 50;
+  Pipeline pipe(bounded());
+  auto& jobs = pipe.create_tunnel<LargeJob>("jobs", Direction::cpu_to_cpu, {.capacity_items = 16, .keyed = true});
+  Got got(2);
+  auto const put = [](Inlet<LargeJob> out) {
+    for (std::uint32_t n = 0; n < each; ++n) {
+      for (std::uint32_t key = 0; key < keys; ++key) out.put_h({{0, key, n}, {}}, {.key = key});
+    }
+  };
+  pipe.add_cpu_stage("put", put, into(jobs));
+  pipe.add_cpu_stage("read", [&](LargeJob const& large) { got[thread_index()].push_back(large.job); }, from(jobs),
+                     {.threads = 2});
+  pipe.run();
+  expect_by_key(got, 1, each);
+}
+
 TEST(Keys, SpreadOverAllThreadsAtAnyDistance) {
   constexpr std::uint32_t count = 4096;
   for (std::uint32_t const threads : {2U, 3U, 8U, 12U}) {
