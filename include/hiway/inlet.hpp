@@ -15,8 +15,7 @@
 #include "hiway/inlet/keyed.hpp"
 #include "hiway/inlet/offer.hpp"
 #include "hiway/inlet/put.hpp"
-#include "hiway/inlet/span.hpp"
-#include "hiway/inlet/team_inlet.hpp"
+#include "hiway/inlet/puts.hpp"
 #include "hiway/inlet/view.hpp"
 #include "hiway/item.hpp"
 #include "hiway/machine/on_this_device.hpp"
@@ -27,17 +26,23 @@ namespace hiway {
 
 /// Where items go into a tunnel. A copyable handle that owns nothing; stages get one for each tunnel in into(...).
 template <class T>
-class Inlet : public TeamInlet<T> {
+class Inlet : public InletPuts<T> {
   static_assert(std::is_trivially_copyable_v<T>,
                 "hiway: Inlet<T>: T must be trivially copyable (it is moved as bytes between devices)");
-  using TeamInlet<T>::scoped_;
-  using TeamInlet<T>::view_;
+  using InletPuts<T>::offer_scoped;
+  using InletPuts<T>::put_all;
+  using InletPuts<T>::put_filled;
+  using InletPuts<T>::put_last_one;
+  using InletPuts<T>::put_one;
+  using InletPuts<T>::scoped_;
+  using InletPuts<T>::try_put_one;
+  using InletPuts<T>::view_;
 
  public:
   using value_type = T;
 
   Inlet() = default;
-  HIWAY_DEVICE explicit Inlet(InletView const& view, bool scoped = false) : TeamInlet<T>(view, scoped) {}
+  HIWAY_DEVICE explicit Inlet(InletView const& view, bool scoped = false) : InletPuts<T>(view, scoped) {}
 
   /// Puts `item`. *Waits* until the tunnel has room, or does what TunnelConfig::when_full says. When the run aborts it
   /// throws Unwind; if an exception is already in flight, it drops the item and returns. *Threads*: any number at once.
@@ -168,54 +173,6 @@ class Inlet : public TeamInlet<T> {
     if (!options.key) return put(*this);
     detail::WakesReaders const after(view_);
     return put(Inlet(detail::view_for_key(m, view_, *options.key), scoped_));
-  }
-  template <class Machine>
-  HIWAY_PART_OF_CALLER HIWAY_DEVICE void put_one(Machine m, T const& item) const {
-    if (scoped_) return detail::put(m, view_, WriteScoped<T>{item, detail::share_scope(m, view_)});
-    detail::put(m, view_, WriteItem<T>{item});
-  }
-  template <class Machine>
-  HIWAY_PART_OF_CALLER HIWAY_DEVICE void put_last_one(Machine m, T const& item) const {
-    if (scoped_) return detail::put(m, view_, WriteScoped<T>{item, detail::share_rest(m, view_)});
-    detail::put(m, view_, WriteItem<T>{item});
-  }
-  template <class Machine>
-  HIWAY_PART_OF_CALLER HIWAY_DEVICE bool try_put_one(Machine m, T const& item) const {
-    if (scoped_) return try_put_scoped(m, item);
-    return detail::try_put(m, view_, detail::together(m, view_), true, WriteItem<T>{item});
-  }
-  template <class Machine>
-  HIWAY_DEVICE bool try_put_scoped(Machine m, T const& item) const {
-    std::uint64_t const word = detail::share_scope(m, view_);
-    bool const put = detail::try_put(m, view_, detail::together(m, view_), true, WriteScoped<T>{item, word});
-    if (!put) detail::take_scope_back(m, word);
-    return put;
-  }
-  template <class Machine>
-  Put offer_scoped(Machine m, T const& item, std::chrono::nanoseconds timeout) const {
-    std::uint64_t const word = detail::share_scope(m, view_);
-    Put const result = detail::offer(m, view_, WriteScoped<T>{item, word}, timeout);
-    if (result != Put::done) detail::take_scope_back(m, word);
-    return result;
-  }
-  template <class Machine>
-  HIWAY_DEVICE void put_all(Machine m, std::span<T const> items) const {
-    if (scoped_) {
-      for (T const& item : items) put_one(m, item);
-      return;
-    }
-    detail::put_items(m, view_, items);
-  }
-  HIWAY_NO_SPACE_CHECK template <class Machine, class Fill>
-  HIWAY_DEVICE void put_filled(Machine m, Fill&& fill) const {
-    if (scoped_) {
-      std::uint64_t const word = detail::share_scope(m, view_);
-      return detail::put(m, view_, [&](std::byte* slot) {
-        fill(item_in<Scoped<T>>(slot).item);
-        item_in<Scoped<T>>(slot).scope = word;
-      });
-    }
-    detail::put(m, view_, [&](std::byte* slot) { fill(item_in<T>(slot)); });
   }
 };
 

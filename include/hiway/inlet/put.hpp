@@ -15,6 +15,7 @@
 #include "hiway/inlet/lateness.hpp"
 #include "hiway/inlet/no_room.hpp"
 #include "hiway/inlet/notice.hpp"
+#include "hiway/inlet/past_staging.hpp"
 #include "hiway/inlet/staging.hpp"
 #include "hiway/inlet/stripe.hpp"
 #include "hiway/inlet/view.hpp"

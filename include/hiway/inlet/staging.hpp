@@ -48,7 +48,6 @@
 #include <vector>
 
 #include "hiway/fault.hpp"
-#include "hiway/inlet/admission.hpp"
 #include "hiway/inlet/lateness.hpp"
 #include "hiway/inlet/notice.hpp"
 #include "hiway/inlet/staging_owner.hpp"
@@ -316,15 +315,6 @@ HIWAY_DEVICE inline Staging* staging_of([[maybe_unused]] Machine m, [[maybe_unus
   return nullptr;
 }
 
-/// Where the calling thread's puts may be staged: at its own end, or at an open inlet, beside others'; or null.
-HIWAY_NO_SPACE_CHECK template <class Machine>
-HIWAY_DEVICE inline Staging* staging_before([[maybe_unused]] Machine m, [[maybe_unused]] InletView const& v) {
-  if constexpr (RoleOf<Machine>::offers_items) {
-    if (v.open) return stripe_of(m, *v.ports).staging;
-  }
-  return staging_of(m, v);
-}
-
 /// Copies items from a staging into slots of its tunnel.
 struct CopyStaged {
   InletView const& v;
@@ -377,25 +367,6 @@ template <class Machine>
 void empty_all_of_thread(Machine m, Staging* first) {
   for (Staging* s = first; s != nullptr; s = s->next_of_thread) empty_staging(m, *s);
 }
-/// A put past the calling thread's staging, one try: nothing is staged any more (P3).
-HIWAY_NO_SPACE_CHECK template <class Machine>
-HIWAY_DEVICE inline bool is_past_staging(Machine m, [[maybe_unused]] InletView const& v) {
-  if constexpr (RoleOf<Machine>::stages_puts) {
-    if (Staging* const staging = staging_before(m, v); staging != nullptr) {
-      (void)move_or_spill_staged(m, *staging);
-      return staging->is_empty(m);
-    }
-  }
-  return true;
-}
-/// Before a put past the staging that waits (P3).
-HIWAY_NO_SPACE_CHECK template <class Machine>
-HIWAY_DEVICE inline void put_past_staging(Machine m, [[maybe_unused]] InletView const& v) {
-  if constexpr (RoleOf<Machine>::stages_puts) {
-    if (Staging* const staging = staging_before(m, v); staging != nullptr) empty_staging(m, *staging);
-  }
-}
-
 /// After a put that makes a look due: across the bus the items are moved if the other end has nothing to do, as far as
 /// is known. A look costs as much as many puts, since others write what it looks at, and what a move costs many items
 /// share. So it is for the first item, and then whenever twice as many have gathered.
