@@ -29,13 +29,7 @@ template <class T>
 class Inlet : public InletPuts<T> {
   static_assert(std::is_trivially_copyable_v<T>,
                 "hiway: Inlet<T>: T must be trivially copyable (it is moved as bytes between devices)");
-  using InletPuts<T>::offer_scoped;
-  using InletPuts<T>::put_all;
-  using InletPuts<T>::put_filled;
-  using InletPuts<T>::put_last_one;
-  using InletPuts<T>::put_one;
   using InletPuts<T>::scoped_;
-  using InletPuts<T>::try_put_one;
   using InletPuts<T>::view_;
 
  public:
@@ -49,13 +43,13 @@ class Inlet : public InletPuts<T> {
   /// *Errors*: put_after_close, put_after_end, spill_exhausted, tunnel_full end the run with an error that names stage
   /// and tunnel.
   HIWAY_PART_OF_CALLER void put_h(T const& item) const {
-    on_this_thread([&](auto m) HIWAY_PART_OF_CALLER { put_one(m, item); });
+    on_this_thread([&](auto m) HIWAY_PART_OF_CALLER { this->put_one(m, item); });
   }
   HIWAY_DEVICE void put_d(T const& item) const {
-    on_this_device([&](auto m) { put_one(m, item); });
+    on_this_device([&](auto m) { this->put_one(m, item); });
   }
   HIWAY_DEVICE void put(T const& item) const {
-    anywhere([&](auto m) { put_one(m, item); });
+    anywhere([&](auto m) { this->put_one(m, item); });
   }
 
   /// Puts `item` for `scope`, into a tunnel with scopes: the item, and all that tasks put while they work on it, belong
@@ -81,20 +75,20 @@ class Inlet : public InletPuts<T> {
   /// nothing. The scope does not wait for what the task does after that. Otherwise, and without scopes, the same as
   /// put.
   void put_last_h(T const& item) const {
-    on_this_thread([&](auto m) { put_last_one(m, item); });
+    on_this_thread([&](auto m) { this->put_last_one(m, item); });
   }
   HIWAY_DEVICE void put_last_d(T const& item) const {
-    on_this_device([&](auto m) { put_last_one(m, item); });
+    on_this_device([&](auto m) { this->put_last_one(m, item); });
   }
   HIWAY_DEVICE void put_last(T const& item) const {
-    anywhere([&](auto m) { put_last_one(m, item); });
+    anywhere([&](auto m) { this->put_last_one(m, item); });
   }
 
   /// Puts `item` if there is room now, in the spill pool too. May return false although there is room, while another
   /// claim is in flight; never waits for room. When the run aborts it does as put does. A full pool is no error here: a
   /// stage of a cycle that only tries again may wait for itself, and put would report that.
   [[nodiscard]] bool try_put_h(T const& item) const {
-    return on_this_thread([&](auto m) { return try_put_one(m, item); }, true);
+    return on_this_thread([&](auto m) { return this->try_put_one(m, item); }, true);
   }
   [[nodiscard]] bool try_put_h(T const& item, PutOptions const& options) const {
     return on_this_thread(
@@ -102,10 +96,10 @@ class Inlet : public InletPuts<T> {
         true);
   }
   [[nodiscard]] HIWAY_DEVICE bool try_put_d(T const& item) const {
-    return on_this_device([&](auto m) { return try_put_one(m, item); }, true);
+    return on_this_device([&](auto m) { return this->try_put_one(m, item); }, true);
   }
   [[nodiscard]] HIWAY_DEVICE bool try_put(T const& item) const {
-    return anywhere([&](auto m) { return try_put_one(m, item); }, true);
+    return anywhere([&](auto m) { return this->try_put_one(m, item); }, true);
   }
 
   /// Puts `item` if there is room within `timeout`, about; 0 tries once. It ends no run and throws no Unwind: a stage
@@ -114,7 +108,7 @@ class Inlet : public InletPuts<T> {
   template <class Rep, class Period>
   [[nodiscard]] Put offer_h(T const& item, std::chrono::duration<Rep, Period> timeout) const {
     return on_this_thread([&](auto m) {
-      if (scoped_) return offer_scoped(m, item, at_most_for_ever(timeout));
+      if (scoped_) return this->offer_scoped(m, item, at_most_for_ever(timeout));
       return detail::offer(m, view_, WriteItem<T>{item}, at_most_for_ever(timeout));
     });
   }
@@ -142,28 +136,28 @@ class Inlet : public InletPuts<T> {
   /// Puts every item of `items`, in order. *Waits* like put of one. Lanes may put different numbers, or none; converged
   /// lanes share a claim. On a device not for items above 256 bytes.
   void put_h(std::span<T const> items) const {
-    on_this_thread([&](auto m) { put_all(m, items); });
+    on_this_thread([&](auto m) { this->put_all(m, items); });
   }
   HIWAY_DEVICE void put_d(std::span<T const> items) const {
-    on_this_device([&](auto m) { put_all(m, items); });
+    on_this_device([&](auto m) { this->put_all(m, items); });
   }
   HIWAY_DEVICE void put(std::span<T const> items) const {
-    anywhere([&](auto m) { put_all(m, items); });
+    anywhere([&](auto m) { this->put_all(m, items); });
   }
 
   /// Puts an item that `fill(T& slot)` writes directly into its slot: for large items, of which a lane has no copy.
   /// `fill` must write every byte that matters, and must not put or get. *Waits* like put.
   template <class Fill>
   void put_in_place_h(Fill&& fill) const {
-    on_this_thread([&](auto m) { put_filled(m, fill); });
+    on_this_thread([&](auto m) { this->put_filled(m, fill); });
   }
   HIWAY_NO_SPACE_CHECK template <class Fill>
   HIWAY_DEVICE void put_in_place_d(Fill&& fill) const {
-    on_this_device([&](auto m) { put_filled(m, fill); });
+    on_this_device([&](auto m) { this->put_filled(m, fill); });
   }
   HIWAY_NO_SPACE_CHECK template <class Fill>
   HIWAY_DEVICE void put_in_place(Fill&& fill) const {
-    anywhere([&](auto m) { put_filled(m, fill); });
+    anywhere([&](auto m) { this->put_filled(m, fill); });
   }
 
  private:

@@ -44,16 +44,11 @@ std::uint64_t TimeBuckets::time_of(std::size_t bucket) noexcept {
   return (parts + bucket % parts) * width + width / 2;
 }
 
-void TimeBuckets::add_to(std::vector<std::uint64_t>& sums) const {
-  sums.resize(bucket_count);
-  for (std::size_t b = 0; b < bucket_count; ++b) sums[b] += counts_[b].load(std::memory_order_relaxed);
+void TimeBuckets::add_to(Sums& sums) const noexcept {
+  for (std::size_t b = 0; b < bucket_count; ++b) sums[b] += counts_[b].load(std::memory_order_acquire);
 }
 
-void TimeBuckets::clear() noexcept {
-  for (auto& count : counts_) count.store(0, std::memory_order_relaxed);
-}
-
-std::uint64_t TimeBuckets::quantile(std::vector<std::uint64_t> const& sums, double fraction) {
+std::uint64_t TimeBuckets::quantile(Sums const& sums, double fraction) {
   std::uint64_t all = 0;
   for (std::uint64_t const n : sums) all += n;
   if (all == 0) return 0;
@@ -82,14 +77,14 @@ void ScopeTimes::end(std::uint32_t place, std::int64_t opened_ns, ScopeOutcome o
   std::int64_t const now = now_ns();
   auto const ns = static_cast<std::uint64_t>(std::max<std::int64_t>(0, now - opened_ns));
   Line& line = own_line();
-  line.outcomes[static_cast<std::size_t>(outcome)].fetch_add(1, std::memory_order_relaxed);
-  line.times.add(ns);
+  if (outcome == ScopeOutcome::failed) line.failed.fetch_add(1, std::memory_order_relaxed);
+  if (outcome == ScopeOutcome::cancelled) line.cancelled.fetch_add(1, std::memory_order_relaxed);
   std::uint64_t const slow = slow_word(place, ns);
   for (std::uint64_t seen = line.slowest.load(std::memory_order_relaxed);
        slow > seen && !line.slowest.compare_exchange_weak(seen, slow, std::memory_order_relaxed);) {
   }
   if (records_.load(std::memory_order_relaxed)) record({opened_ns, now, place, outcome});
-  line.ended.fetch_add(1, std::memory_order_release);  // what counts it as ended counts it as opened, too
+  line.times.add(ns);  // the last: what counts it as ended counts it as opened, and with its outcome
 }
 
 void ScopeTimes::waited(std::int64_t ns) noexcept {
@@ -102,10 +97,10 @@ void ScopeTimes::waited(std::int64_t ns) noexcept {
 
 void ScopeTimes::begin_run(bool traced) noexcept {
   opened_before_ = sum(&Line::opened);
+  times_before_ = times();
   for (Line& line : lines_) {
-    for (auto& outcome : line.outcomes) outcome.store(0, std::memory_order_relaxed);
-    for (auto* const count : {&line.waits, &line.wait_ns, &line.slowest}) count->store(0, std::memory_order_relaxed);
-    line.times.clear();
+    for (auto* const count : {&line.failed, &line.cancelled, &line.waits, &line.wait_ns, &line.slowest})
+      count->store(0, std::memory_order_relaxed);
   }
   std::scoped_lock const lock(mutex_);
   kept_.clear();
@@ -115,32 +110,35 @@ void ScopeTimes::begin_run(bool traced) noexcept {
 
 void ScopeTimes::end_run() noexcept { records_.store(false, std::memory_order_relaxed); }
 
+TimeBuckets::Sums ScopeTimes::times() const noexcept {
+  TimeBuckets::Sums sums{};
+  for (Line const& line : lines_) line.times.add_to(sums);
+  return sums;
+}
+
 ScopesReport ScopeTimes::report() const {
   ScopesReport r;
-  std::uint64_t const ended = sum(&Line::ended);  // before what was opened
+  TimeBuckets::Sums in_run = times();  // before what was opened
+  std::uint64_t ended = 0;
+  for (std::size_t b = 0; b < in_run.size(); ++b) {
+    ended += in_run[b];
+    in_run[b] -= times_before_[b];
+    r.ended += in_run[b];
+  }
   std::uint64_t const opened = sum(&Line::opened);
   r.opened = opened - opened_before_;
   r.open = opened - ended;
-  std::vector<std::uint64_t> times;
+  r.failed = sum(&Line::failed);
+  r.cancelled = sum(&Line::cancelled);
+  r.waits = sum(&Line::waits);
+  r.wait_seconds = static_cast<double>(sum(&Line::wait_ns)) / 1e9;
   std::uint64_t slowest = 0;
-  std::uint64_t wait_ns = 0;
-  std::array<std::uint64_t, 3> outcomes{};
-  for (Line const& line : lines_) {
-    line.times.add_to(times);
-    slowest = std::max(slowest, line.slowest.load(std::memory_order_relaxed));
-    r.waits += line.waits.load(std::memory_order_relaxed);
-    wait_ns += line.wait_ns.load(std::memory_order_relaxed);
-    for (std::size_t i = 0; i < outcomes.size(); ++i) outcomes[i] += line.outcomes[i].load(std::memory_order_relaxed);
-  }
-  r.failed = outcomes[static_cast<std::size_t>(ScopeOutcome::failed)];
-  r.cancelled = outcomes[static_cast<std::size_t>(ScopeOutcome::cancelled)];
-  r.ended = outcomes[static_cast<std::size_t>(ScopeOutcome::well)] + r.failed + r.cancelled;
+  for (Line const& line : lines_) slowest = std::max(slowest, line.slowest.load(std::memory_order_relaxed));
   std::uint64_t const most = time_in(slowest);  // a bucket reaches beyond it
-  r.median_us = us(std::min(most, TimeBuckets::quantile(times, 0.5)));
-  r.p99_us = us(std::min(most, TimeBuckets::quantile(times, 0.99)));
+  r.median_us = us(std::min(most, TimeBuckets::quantile(in_run, 0.5)));
+  r.p99_us = us(std::min(most, TimeBuckets::quantile(in_run, 0.99)));
   r.slowest_us = us(most);
   r.slowest_place = place_in(slowest);
-  r.wait_seconds = static_cast<double>(wait_ns) / 1e9;
   return r;
 }
 

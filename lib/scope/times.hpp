@@ -16,17 +16,20 @@ namespace hiway::detail {
 /// Counts times in buckets whose width is an eighth of the power of two below: a quantile is off by a sixteenth at
 /// most. *Threads*: any.
 class TimeBuckets {
- public:
-  void add(std::uint64_t ns) noexcept { counts_[bucket_of(ns)].fetch_add(1, std::memory_order_relaxed); }
-  void add_to(std::vector<std::uint64_t>& sums) const;
-  void clear() noexcept;
-  /// Below it lies this fraction, 0 to 1, of what `sums` has counted; 0 if that is nothing.
-  [[nodiscard]] static std::uint64_t quantile(std::vector<std::uint64_t> const& sums, double fraction);
-
- private:
   static constexpr unsigned parts = 8;         ///< buckets of a power of two
   static constexpr unsigned longest_bit = 43;  ///< some hours; what takes longer is in the last bucket
   static constexpr std::size_t bucket_count = (longest_bit - 1) * parts;
+
+ public:
+  using Sums = std::array<std::uint64_t, bucket_count>;
+
+  /// *Releases*: what sees it counted sees what came before.
+  void add(std::uint64_t ns) noexcept { counts_[bucket_of(ns)].fetch_add(1, std::memory_order_release); }
+  void add_to(Sums& sums) const noexcept;
+  /// Below it lies this fraction, 0 to 1, of what `sums` has counted; 0 if that is nothing.
+  [[nodiscard]] static std::uint64_t quantile(Sums const& sums, double fraction);
+
+ private:
   [[nodiscard]] static std::size_t bucket_of(std::uint64_t ns) noexcept;
   /// In the middle of the bucket.
   [[nodiscard]] static std::uint64_t time_of(std::size_t bucket) noexcept;
@@ -65,9 +68,9 @@ class ScopeTimes {
 
  private:
   struct alignas(64) Line {
-    std::atomic<std::uint64_t> opened{0};  ///< in all runs, as `ended`: a scope may end after its run
-    std::atomic<std::uint64_t> ended{0};
-    std::array<std::atomic<std::uint64_t>, 3> outcomes{};
+    std::atomic<std::uint64_t> opened{0};  ///< in all runs, as `times`: a scope may end after its run
+    std::atomic<std::uint64_t> failed{0};
+    std::atomic<std::uint64_t> cancelled{0};
     std::atomic<std::uint64_t> waits{0};
     std::atomic<std::uint64_t> wait_ns{0};
     std::atomic<std::uint64_t> slowest{0};  ///< slow_word
@@ -75,11 +78,14 @@ class ScopeTimes {
   };
   [[nodiscard]] Line& own_line() noexcept;
   [[nodiscard]] std::uint64_t sum(std::atomic<std::uint64_t> Line::*count) const noexcept;
+  [[nodiscard]] TimeBuckets::Sums times() const noexcept;
   void record(ScopeRecord one) noexcept;
   void keep_the_longest();
 
   std::array<Line, 16> lines_;
-  std::uint64_t opened_before_ = 0;  ///< by earlier runs
+  // Of earlier runs.
+  std::uint64_t opened_before_ = 0;
+  TimeBuckets::Sums times_before_{};
   std::atomic<bool> records_{false};
   std::mutex mutex_;
   std::vector<ScopeRecord> kept_;  ///< guarded by `mutex_`, as `least_ns_`

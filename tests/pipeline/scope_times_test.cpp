@@ -31,7 +31,7 @@ TEST(TimeBuckets, AreOffByASixteenthAtMost) {
   for (std::uint64_t ns = 0; ns < std::uint64_t{1} << 43; ns += 1 + ns / 7) {
     TimeBuckets buckets;
     buckets.add(ns);
-    std::vector<std::uint64_t> sums;
+    TimeBuckets::Sums sums{};
     buckets.add_to(sums);
     for (double const fraction : {0.0, 0.5, 1.0}) {
       auto const seen = static_cast<double>(TimeBuckets::quantile(sums, fraction));
@@ -42,7 +42,7 @@ TEST(TimeBuckets, AreOffByASixteenthAtMost) {
 TEST(TimeBuckets, TakeTheLongestTimes) {
   TimeBuckets buckets;
   buckets.add(~std::uint64_t{0});
-  std::vector<std::uint64_t> sums;
+  TimeBuckets::Sums sums{};
   buckets.add_to(sums);
   EXPECT_GT(TimeBuckets::quantile(sums, 0.5), std::uint64_t{1} << 42);
 }
@@ -51,7 +51,7 @@ TEST(TimeBuckets, HaveQuantilesOfAllLines) {
   TimeBuckets many;
   for (std::uint64_t i = 1; i <= 100; ++i) few.add(1000 * i);
   for (std::uint64_t i = 101; i <= 1000; ++i) many.add(1000 * i);
-  std::vector<std::uint64_t> sums;
+  TimeBuckets::Sums sums{};
   few.add_to(sums);
   many.add_to(sums);
   EXPECT_NEAR(static_cast<double>(TimeBuckets::quantile(sums, 0.05)), 50'000, 50'000 / 16.0);
