@@ -31,13 +31,13 @@ std::uint32_t FreePlaces::lowest(std::size_t line, std::uint64_t bits) const noe
 }
 
 std::uint32_t FreePlaces::soon(std::uint32_t place) const noexcept {
-  std::size_t const line = place & ((std::uint32_t{1} << line_bits_) - 1);
+  std::size_t const line = place & (line_count() - 1);
   std::uint64_t const free = lines_[line].free.load(std::memory_order_relaxed);
   std::uint64_t const after_next = free & (free - 1);
   return after_next != 0 ? lowest(line, after_next) : place;
 }
 
-std::optional<std::uint32_t> FreePlaces::take_of(std::size_t line) noexcept {
+std::optional<std::uint32_t> FreePlaces::take_of_line(std::size_t line) noexcept {
   Line& words = lines_[line];
   std::uint64_t free = words.free.load(std::memory_order_relaxed);
   while (free != 0) {
@@ -51,26 +51,30 @@ std::optional<std::uint32_t> FreePlaces::take_of(std::size_t line) noexcept {
   return lowest(line, given);
 }
 
-std::optional<std::uint32_t> FreePlaces::take() noexcept {
+std::optional<std::uint32_t> FreePlaces::take_of_few() noexcept {
+  constexpr std::uint32_t few = 16;
+  std::uint32_t const lines = line_count();
+  return take_of(lines <= few ? lines : std::max<std::uint32_t>(4, lines / 64));
+}
+
+std::optional<std::uint32_t> FreePlaces::take_of(std::uint32_t lines) noexcept {
   thread_local std::uint32_t start = number_of_this_thread();
   // Odd, so it comes by all lines; and another one than other threads', which would follow each other else, each to
   // lines that the one before it has emptied.
   thread_local std::uint32_t const step = number_of_this_thread() | 1;
-  std::uint32_t const lines = std::uint32_t{1} << line_bits_;
   for (std::uint32_t i = 0; i < lines; ++i, start += step) {
-    if (auto const place = take_of(start & (lines - 1))) return place;
+    if (auto const place = take_of_line(start & (line_count() - 1))) return place;
   }
   return std::nullopt;
 }
 
 void FreePlaces::expect(std::uint32_t place) const noexcept {
-  __builtin_prefetch(&lines_[place & ((std::uint32_t{1} << line_bits_) - 1)].given, 1);
+  __builtin_prefetch(&lines_[place & (line_count() - 1)].given, 1);
 }
 
 void FreePlaces::give(std::uint32_t place) noexcept {
-  std::uint32_t const lines = std::uint32_t{1} << line_bits_;
   std::uint64_t const bit = std::uint64_t{1} << (place >> line_bits_);
-  lines_[place & (lines - 1)].given.fetch_or(bit, std::memory_order_release);  // F2
+  lines_[place & (line_count() - 1)].given.fetch_or(bit, std::memory_order_release);  // F2
 }
 
 }  // namespace hiway::detail

@@ -50,9 +50,9 @@ Scopes::Places::~Places() = default;
 
 // ---- one scope
 
-std::optional<std::uint32_t> Scopes::Places::take() noexcept {
+std::optional<std::uint32_t> Scopes::Places::take(bool again) noexcept {
   if (!live.load(std::memory_order_acquire)) return std::nullopt;
-  std::optional<std::uint32_t> const place = free_places.take();
+  std::optional<std::uint32_t> const place = again ? free_places.take_of_few() : free_places.take();
   if (place) expect(free_places.soon(*place));
   return place;
 }

@@ -66,8 +66,9 @@ struct Scopes::Places {
   /// Of the opener (S5), in `outstanding`.
   static constexpr std::uint64_t hold = std::uint64_t{1} << 63;
 
-  /// Takes a place for a scope. None: all are taken, or no run is under way.
-  [[nodiscard]] std::optional<std::uint32_t> take() noexcept;
+  /// Takes a place for a scope. None: all are taken, or no run is under way. `again`: the caller waits for one, and its
+  /// first try gave none (FreePlaces::take_of_few).
+  [[nodiscard]] std::optional<std::uint32_t> take(bool again = false) noexcept;
   /// Opens a scope at a place that the caller has taken, with a hold and `value` for an item that it puts then. False:
   /// the run has ended meanwhile; the caller closes or abandons the scope all the same.
   [[nodiscard]] bool open(std::uint32_t place, detail::ScopeKeeper& keeper, std::uint64_t value) noexcept;

@@ -194,7 +194,7 @@ std::optional<std::uint32_t> detail::ServiceDesk::admit(Deadline const& deadline
     } else if (!deadline.is_never() && !time.is_left()) {
       error = deadline_exceeded();
       refused = Count::too_late;
-    } else if (auto const place = core.places.take()) {
+    } else if (auto const place = core.places.take(misses != 0)) {
       __builtin_prefetch(&core.word(core.places.free_places.soon(*place)), 1);
       return place;
     } else if (!core.places.live.load(std::memory_order_acquire)) {
@@ -202,7 +202,7 @@ std::optional<std::uint32_t> detail::ServiceDesk::admit(Deadline const& deadline
     } else if (in_callback) {
       error = full();
     } else {
-      pause_thread(64);  // some 2 us: a look at all places takes their lines from the threads that give them back
+      pause_thread(64);  // some 2 us, for the same reason as few places are looked at
       wait.miss();
       time.relax(misses);
       continue;

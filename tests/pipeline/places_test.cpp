@@ -33,6 +33,18 @@ TEST(FreePlaces, GiveEachPlaceOnce) {
   }
 }
 
+TEST(FreePlaces, AreAllFoundByAThreadThatLooksAtAFewEachTime) {
+  for (std::size_t const count : {1, 64, 1024, 16384}) {
+    FreePlaces free(count);
+    std::set<std::uint32_t> taken;
+    for (std::size_t tries = 0; taken.size() < count && tries < 100 * count; ++tries) {
+      if (auto const place = free.take_of_few()) taken.insert(*place);
+    }
+    EXPECT_EQ(taken.size(), count);
+    EXPECT_EQ(free.take_of_few(), std::nullopt);
+  }
+}
+
 TEST(FreePlaces, SayWhatComesSoon) {
   for (std::size_t const count : {1, 3, 64, 1000}) {
     FreePlaces free(count);
