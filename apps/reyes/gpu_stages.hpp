@@ -34,7 +34,7 @@ struct Strip {
 /// Of a picture, counted on the GPU.
 using Points = hiway::Word<std::uint64_t>;
 
-/// A patch is halved, and its halves put back; or it is a leaf, or nobody sees it.
+/// A patch is halved, and its halves put back; or it is a leaf, or out of sight.
 struct SplitInCycle {
   View view;
   HIWAY_DEVICE void operator()(PatchTask const& task, hiway::Inlet<PatchTask> halves, hiway::Inlet<Leaf> leaves) const {

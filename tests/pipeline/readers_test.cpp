@@ -36,9 +36,9 @@ struct Seen {
     numbers.push_back(x);
   }
   /// Each number is there once; `in_order`: and one after another.
-  void expect_all(std::string const& who, bool in_order = false) {
+  void expect_all(std::string const& reader, bool in_order = false) {
     if (!in_order) std::ranges::sort(numbers);
-    EXPECT_EQ(numbers, all_numbers()) << who;
+    EXPECT_EQ(numbers, all_numbers()) << reader;
     numbers.clear();
   }
 };

@@ -1,6 +1,6 @@
 // Puts of single items from outside, at an open inlet of CPU threads whose stripes have stagings (admission.hpp,
 // staging.hpp): a put touches words that other threads seldom write, and the ring's words are written for many items at
-// once. That is done where items cross the bus, where the monitor moves what clients leave behind.
+// once. That is done where items cross the bus, where the monitor moves what clients leave there.
 #pragma once
 #include <cstdint>
 
