@@ -77,7 +77,7 @@ struct YieldingStage {
   void monitor(ExploreMachine m) {
     for (unsigned misses = 0;; m.relax(misses++)) {
       if (result == CheckResult::open) result = check_round(m, table.table, control);
-      if (may_call(m)) recall_round(m, recall);  // afterwards: who waits here waits for others
+      if (may_call(m)) recall_round(m, recall);  // afterwards: a thread that waits here waits for others
       if (result != CheckResult::open && m.load(news.over, Order::acquire) != 0) return;
     }
   }
