@@ -27,7 +27,7 @@ struct OneRun {
     end.scope_road = ScopeRoad::to_device;
     inlet.end = &end;
     inlet.control = &control;
-    places.begin_run();
+    places.begin_run(false);
   }
   ~OneRun() { places.end_run(nullptr); }
 
@@ -251,7 +251,7 @@ TEST(ScopeHandles, EndWithTheirRun) {
   EXPECT_THROW(lost.wait(), Aborted);
   EXPECT_FALSE(run.takes_puts(open));
   EXPECT_EQ(run.free_ones(), 2u);
-  run.places.begin_run();
+  run.places.begin_run(false);
 }
 
 /// Many threads have handles of few scopes: they copy them, put, close, ask to be called, and drop them at any moment.
@@ -339,7 +339,7 @@ TEST(ScopeHandles, EndEachScopeOnceWhileRunsFail) {
   for (int i = 0; i < 2000; ++i) {
     if (i % 20 == 0) std::this_thread::yield();
     run.places.end_run(failed);
-    run.places.begin_run();
+    run.places.begin_run(false);
   }
   done = true;
   for (std::thread& t : threads) t.join();
@@ -347,7 +347,7 @@ TEST(ScopeHandles, EndEachScopeOnceWhileRunsFail) {
   EXPECT_EQ(called, opened);
   EXPECT_GT(opened, 100);
   EXPECT_EQ(run.free_ones(), 4u);
-  run.places.begin_run();
+  run.places.begin_run(false);
 }
 
 }  // namespace
