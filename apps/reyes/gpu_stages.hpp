@@ -14,6 +14,11 @@ struct alignas(16) PatchTask {
   std::uint32_t picture;
   std::uint32_t splits;
 };
+/// All patches of a picture are split.
+struct Whole {
+  std::uint32_t picture;
+  std::uint32_t grids;
+};
 struct Finished {
   std::uint32_t picture;
 };
@@ -31,45 +36,67 @@ struct Strip {
   std::uint32_t colours[most];
 };
 
-/// Of a picture, counted on the GPU.
-using Points = hiway::Word<std::uint64_t>;
+/// What is counted of a picture on the GPU: points << 32, plus what is open, modulo 2^64. What is open comes back to 0,
+/// so that the points remain.
+using Progress = hiway::Word<std::uint64_t>;
+/// Of a picture. A grid owns 9 points at most, so that its points fit into 32 bits, and its grids anyway.
+inline constexpr std::uint64_t most_grids = 0xffffffffU / 9;
+constexpr char const* too_many_points = "a picture has more points than can be counted";
 
-/// A patch is halved, and its halves put back; or it is a leaf, or out of sight.
+/// Counts `points`, and by how many more (or fewer) things of a picture are open; true for the lane that closes the
+/// last. Then all that the others showed before they counted can be seen: each releases it here, and the last acquires.
+template <class Machine>
+HIWAY_DEVICE inline bool is_finished(Machine m, Progress& progress, std::uint64_t points, std::int64_t open) {
+  std::uint64_t const more = (points << 32) + static_cast<std::uint64_t>(open);
+  return static_cast<std::uint32_t>(m.fetch_add(progress, more, hiway::Order::acq_rel) + more) == 0;
+}
+
+/// A patch is halved, and its halves put back; or it is a leaf, or nobody sees it. All patches of a picture are open at
+/// first.
 struct SplitInCycle {
   View view;
-  HIWAY_DEVICE void operator()(PatchTask const& task, hiway::Inlet<PatchTask> halves, hiway::Inlet<Leaf> leaves) const {
+  Progress* progress;
+  HIWAY_DEVICE void operator()(PatchTask const& task, hiway::Inlet<PatchTask> halves, hiway::Inlet<Leaf> leaves,
+                               hiway::Inlet<Finished> finished) const {
     Bound const b = bound(view, task.patch, task.splits);
-    if (b.fate == Fate::leaf) {
-      leaves.put_last({task.patch, task.picture, b.sides_u, b.sides_v});
-    } else if (b.fate != Fate::unseen) {
-      PatchTask both[2];
-      halve(task.patch, b.fate == Fate::halved_in_u ? Along::u : Along::v, both[0].patch, both[1].patch);
-      for (PatchTask& half : both) {
-        half.picture = task.picture;
-        half.splits = task.splits + 1;
+    hiway::anywhere([&](auto m) {
+      Progress& open = progress[task.picture];
+      if (b.fate == Fate::leaf) {
+        Leaf const leaf{task.patch, task.picture, b.sides_u, b.sides_v};
+        // The leaf was open; now its grids are.
+        if (leaf.grids() != 1) m.fetch_add(open, std::uint64_t{leaf.grids() - 1}, hiway::Order::relaxed);
+        leaves.put(leaf);
+      } else if (b.fate == Fate::unseen) {
+        if (is_finished(m, open, 0, -1)) finished.put({task.picture});
+      } else {
+        PatchTask both[2];
+        halve(task.patch, b.fate == Fate::halved_in_u ? Along::u : Along::v, both[0].patch, both[1].patch);
+        for (PatchTask& half : both) {
+          half.picture = task.picture;
+          half.splits = task.splits + 1;
+        }
+        m.fetch_add(open, std::uint64_t{1}, hiway::Order::relaxed);
+        halves.put(std::span<PatchTask const>(both));
       }
-      halves.put(both[0]);
-      halves.put_last(both[1]);
-    }
+    });
   }
 };
 
 struct Dice {
   HIWAY_DEVICE void operator()(Leaf const& leaf, hiway::Inlet<Grid> out) const {
-    std::uint32_t const last = leaf.grids() - 1;
-    for (std::uint32_t k = 0; k < last; ++k) out.put_d(dice(leaf, k));
-    out.put_last_d(dice(leaf, last));
+    for (std::uint32_t k = 0; k < leaf.grids(); ++k) out.put_d(dice(leaf, k));
   }
 };
 
 struct Shade {
   View view;
   picture::Pixel* pixels;
-  Points* points;
-  HIWAY_DEVICE void operator()(Grid const& grid) const {
+  Progress* progress;
+  std::int64_t opens;  ///< by a grid: -1 where it was counted before, 1 where the number of all will be subtracted
+  HIWAY_DEVICE void operator()(Grid const& grid, hiway::Inlet<Finished> finished) const {
     hiway::anywhere([&](auto m) {
       shade(m, view, grid, pixels + std::size_t{grid.picture} * view.pixels());
-      m.fetch_add(points[grid.picture], std::uint64_t{grid.owned}, hiway::Order::relaxed);
+      if (is_finished(m, progress[grid.picture], grid.owned, opens)) finished.put_d({grid.picture});
     });
   }
 };
@@ -78,12 +105,32 @@ struct Shade {
 struct Resolve {
   View view;
   picture::Pixel* pixels;
+  Progress* progress;
 
   HIWAY_DEVICE void operator()(hiway::Outlet<Finished> finished, hiway::Outlet<StripTask> tasks,
                                hiway::Inlet<StripTask> more, hiway::Inlet<Strip> out) const {
     hiway::anywhere([&](auto m) {
       while (m.ballot(m.lanes(), tasks.is_terminate()) == 0) {
         if (!send_strip(m, tasks, out)) take_finished(m, finished, more);
+      }
+    });
+  }
+  HIWAY_DEVICE void operator()(hiway::Outlet<Whole> whole, hiway::Outlet<Finished> finished,
+                               hiway::Outlet<StripTask> tasks, hiway::Inlet<StripTask> more,
+                               hiway::Inlet<Strip> out) const {
+    hiway::anywhere([&](auto m) {
+      while (m.ballot(m.lanes(), tasks.is_terminate()) == 0) {
+        if (send_strip(m, tasks, out)) continue;
+        take_finished(m, finished, more);
+        Whole all{};
+        if (whole.get_warp(all)) {
+          std::uint32_t last = 0;
+          if (m.lane() == 0) last = is_finished(m, progress[all.picture], 0, -std::int64_t{all.grids}) ? 1 : 0;
+          m.sync_warp(
+              m.lanes());  // a shuffle orders nothing: what lane 0 acquired comes before the tasks that other lanes put
+          if (m.shuffle(m.lanes(), last, 0) != 0) cut(m, all.picture, more);
+          whole.end_task_warp();
+        }
       }
     });
   }

@@ -2,20 +2,23 @@
 //
 //                       +-halves-+
 //                       v        |
-//   begin (CPU) -> split (GPU) --+-Leaf-> dice -Grid-> shade      begin -Finished-> resolve -Strip-> collect (CPU)
-//                         (one kernel on the GPU)                                   ^  |
-//                                                                                   +--+ StripTask
+//   begin (CPU) -> split (GPU) --+-Leaf-> dice -Grid-> shade -Finished-> resolve -Strip-> collect (CPU)
+//                       |         (one kernel on the GPU)                 ^   ^  |
+//                       +--Finished: nothing of a picture is seen---------+   +--+ StripTask
+//
 // or on CPU threads:
 //
-//   begin (CPU) -> split (CPU) -Leaf-> dice -Grid-> shade         and so on
-//                  ^   |         (one kernel on the GPU)
-//                  +---+
+//   begin (CPU) -> split (CPU) -Leaf-> dice -Grid-> shade -Finished-> resolve -Strip-> collect (CPU)
+//                  ^   |   |          (one kernel on the GPU)         ^   ^  |
+//                  +---+   +-Whole------------------------------------+   +--+ StripTask
 //
-// Nobody knows how many grids a picture has before its last patch is split. So a picture is a scope: when that has
-// ended, all of its grids are shaded.
+// Nobody knows how many grids a picture has before its last patch is split. On the GPU a picture's word counts what is
+// open of it: patches to be split and grids to be shaded. It begins with the patches; a lane that makes several of one
+// counts them before they can be got. On the CPU patches are counted there: so shade counts a picture's grids up, and
+// split's Whole counts them down by how many there are. Either way the one that comes to 0 has the last one: the
+// picture is finished.
 #include <algorithm>
 #include <bit>
-#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <hiway/cpus.hpp>
@@ -25,32 +28,30 @@
 #include <utility>
 #include <vector>
 
+#include "cli/bad_input.hpp"
 #include "reyes/gpu_stages.hpp"
 #include "reyes/methods.hpp"
 
 namespace reyes {
 
-/// What CPU threads have split.
+/// Counts of pictures, on the CPU.
 struct Books {
+  explicit Books(std::size_t pictures) : patches(pictures), grids(pictures) {}
+  std::vector<hiway::Word<std::uint32_t>> patches;  ///< in the tunnel, or being split
+  std::vector<hiway::Word<std::uint64_t>> grids;    ///< of leaves so far
   hiway::Word<std::uint64_t> split{0};
   hiway::Word<std::uint64_t> dice{0};
 };
 
 struct BeginPictures {
   Problem const* problem;
-  hiway::Scopes* scopes;
-  void operator()(hiway::Inlet<PatchTask> out, hiway::Inlet<Finished> finished) const {
-    std::vector<hiway::Scope> begun;
-    std::uint32_t told = 0;
+  Books* books;
+  void operator()(hiway::Inlet<PatchTask> out) const {
     for (std::uint32_t i = 0; i < problem->pictures.size(); ++i) {
-      begun.push_back(scopes->open_h());
-      for (Patch const& patch : problem->pictures[i]) out.put_h({patch, i, 0}, begun.back());
-      begun.back().close_h();
-      for (; told < begun.size() && begun[told].wait_for(std::chrono::seconds(0)); ++told) finished.put_h({told});
-    }
-    for (; told < begun.size(); ++told) {
-      begun[told].wait();
-      finished.put_h({told});
+      Patches const& patches = problem->pictures[i];
+      books->patches[i].bits = static_cast<std::uint32_t>(patches.size());
+      books->grids[i].bits = 0;
+      for (Patch const& patch : patches) out.put_h({patch, i, 0});
     }
   }
 };
@@ -60,17 +61,40 @@ struct Split {
   static constexpr unsigned at_once = 3;
   View view;
   Books* books;
-  void operator()(hiway::Outlet<PatchTask> in, hiway::Inlet<PatchTask> again, hiway::Inlet<Leaf> leaves) const {
+  void operator()(hiway::Outlet<PatchTask> in, hiway::Inlet<PatchTask> again, hiway::Inlet<Leaf> leaves,
+                  hiway::Inlet<Whole> whole) const {
+    std::vector<Leaf> ready;
+    constexpr std::size_t together = 128;
+    ready.reserve(together);
+    auto const send = [&] {
+      leaves.put_h(std::span<Leaf const>(ready));
+      ready.clear();
+    };
     Splits all;
     in.for_each_h([&](PatchTask const& task) {
-      Splits done;
-      split(
-          view, task.patch, task.picture, task.splits, at_once, done,
-          [&](Patch const& part, unsigned splits) {
-            again.put_h({part, task.picture, splits});
-          },
-          [&](Leaf const& leaf) { leaves.put_h(leaf); });
-      all += done;
+      hiway::anywhere([&](auto m) {
+        hiway::Word<std::uint32_t>& patches = books->patches[task.picture];
+        hiway::Word<std::uint64_t>& grids = books->grids[task.picture];
+        Splits done;
+        split(
+            view, task.patch, task.picture, task.splits, at_once, done,
+            [&](Patch const& part, unsigned splits) {
+              m.fetch_add(patches, 1U, hiway::Order::relaxed);
+              again.put_h({part, task.picture, splits});
+            },
+            [&](Leaf const& leaf) {
+              ready.push_back(leaf);
+              if (ready.size() == together) send();
+            });
+        if (!ready.empty()) send();
+        all += done;
+        m.fetch_add(grids, done.grids, hiway::Order::relaxed);
+        if (m.fetch_add(patches, ~0U, hiway::Order::acq_rel) == 1) {
+          std::uint64_t const in_all = m.load(grids, hiway::Order::relaxed);
+          if (in_all > most_grids) in.fail_h(too_many_points);
+          whole.put_h({task.picture, static_cast<std::uint32_t>(in_all)});
+        }
+      });
     });
     hiway::anywhere([&](auto m) {
       m.fetch_add(books->split, all.split, hiway::Order::relaxed);
@@ -97,10 +121,10 @@ class Stream {
         options_(options),
         emulated_(job.device == "simt"),
         pictures_(pictures),
+        books_(problem.pictures.size()),
         pipe_(job.pipeline()),
-        scopes_(pipe_.create_scopes("pictures", {.most_open = problem.pictures.size()})),
         pixels_(pipe_.create_buffer<picture::Pixel>(problem.pictures.size() * problem.view.pixels())),
-        points_(pipe_.create_buffer<Points>(problem.pictures.size())) {
+        progress_(pipe_.create_buffer<Progress>(problem.pictures.size())) {
     std::vector<picture::Pixel> const clear(problem.view.pixels(), picture::Pixel{picture::nothing});
     for (std::size_t i = 0; i < problem.pictures.size(); ++i) pixels_.copy_in(clear, i * clear.size());
     if (options.splitter == Splitter::gpu) {
@@ -114,21 +138,24 @@ class Stream {
 
   void prepare() { pipe_.prepare(); }
   Measurement run() {
-    std::vector<Points> points(points_.size());
-    points_.copy_in(points);
+    std::vector<Progress> progress(progress_.size());
+    if (options_.splitter == Splitter::gpu) {
+      for (std::size_t i = 0; i < progress.size(); ++i) progress[i].bits = problem_.pictures[i].size();
+    }
+    progress_.copy_in(progress);
     books_.split.bits = 0;
     books_.dice.bits = 0;
     for (Colours& colours : pictures_)
       std::ranges::fill(colours, ~0U);  // no colour: a strip that does not come is seen
     hiway::RunReport report = pipe_.run();
-    points_.copy_out(points);
+    progress_.copy_out(progress);
     Measurement measured;
     measured.summary = {books_.split.bits, books_.dice.bits, 0, checksum(pictures_)};
     if (options_.splitter == Splitter::gpu) {
       measured.summary.split = done(report, "patches") + done(report, "halves");
       measured.summary.dice = done(report, "leaves");
     }
-    for (Points const& p : points) measured.summary.shade += p.bits;
+    for (Progress const& p : progress) measured.summary.shade += p.bits >> 32;
     cli::take_report(measured, std::move(report));
     return measured;
   }
@@ -144,77 +171,75 @@ class Stream {
     Splits all;
     std::size_t patches = 0;
     for (Patches const& of_picture : problem_.pictures) {
-      all += splits_of(problem_.view, of_picture);
+      Splits const splits = splits_of(problem_.view, of_picture);
+      if (splits.grids > most_grids) throw cli::BadInput{std::string("--split gpu: ") + too_many_points};
+      all += splits;
       patches += of_picture.size();
     }
     // As many as there are leaves, and patches that nobody sees, may be there at once.
     std::size_t const at_once = (all.split + patches) / 2;
-    auto& tasks = pipe_.create_tunnel<PatchTask>("patches", Direction::cpu_to_gpu, of_pictures(scheme));
-    auto& halves =
-        pipe_.create_tunnel<PatchTask>("halves", Direction::gpu_to_gpu, of_pictures(scheme, room_for(at_once)));
-    auto& leaves = pipe_.create_tunnel<Leaf>("leaves", Direction::gpu_to_gpu, of_pictures(scheme, room_for(all.dice)));
-    auto& grids = pipe_.create_tunnel<Grid>("grids", Direction::gpu_to_gpu, of_pictures(scheme, room_for(all.grids)));
-    begin(scheme, tasks);
-    SplitInCycle const split{problem_.view};
-    Shade const shade = make_shade();
+    auto& tasks = pipe_.create_tunnel<PatchTask>("patches", Direction::cpu_to_gpu, scheme.tunnel());
+    auto& halves = pipe_.create_tunnel<PatchTask>("halves", Direction::gpu_to_gpu, scheme.tunnel(room_for(at_once)));
+    auto& leaves = pipe_.create_tunnel<Leaf>("leaves", Direction::gpu_to_gpu, scheme.tunnel(room_for(all.dice)));
+    auto& grids = pipe_.create_tunnel<Grid>("grids", Direction::gpu_to_gpu, scheme.tunnel(room_for(all.grids)));
+    auto& finished = pipe_.create_tunnel<Finished>("finished", Direction::gpu_to_gpu, scheme.tunnel());
+    Progress* const progress = progress_.view().data;
+    pipe_.add_cpu_stage("begin", BeginPictures{&problem_, &books_}, into(tasks));
+    SplitInCycle const split{problem_.view, progress};
+    Shade const shade{problem_.view, pixels_.view().data, progress, -1};
     auto const dice_spec = hiway::stage("dice", Dice{}, from(leaves), into(grids));
-    auto const shade_spec = hiway::stage("shade", shade, from(grids));
+    auto const shade_spec = hiway::stage("shade", shade, from(grids), into(finished));
     if (options_.form == Form::group) {
       pipe_.add_gpu_group("split, dice and shade", grid(options_.blocks, 224),
-                          hiway::stage("split", split, from(tasks, halves), into(halves, leaves)), dice_spec,
+                          hiway::stage("split", split, from(tasks, halves), into(halves, leaves, finished)), dice_spec,
                           shade_spec);
     } else {
-      pipe_.add_gpu_stage("split", split, from(tasks, halves), into(halves, leaves), grid(options_.blocks, 88));
+      pipe_.add_gpu_stage("split", split, from(tasks, halves), into(halves, leaves, finished),
+                          grid(options_.blocks, 88));
       pipe_.add_gpu_group("dice and shade", grid(options_.blocks, 136), dice_spec, shade_spec);
     }
-    send_back(scheme);
+    send_back(scheme, from(finished, strip_tasks(scheme)));
   }
   void split_on_cpu(cli::Scheme const& scheme) {
     using hiway::from;
     using hiway::into;
-    auto& tasks = pipe_.create_tunnel<PatchTask>("patches", Direction::cpu_to_cpu, of_pictures(scheme, {4096}));
-    auto& leaves = pipe_.create_tunnel<Leaf>("leaves", Direction::cpu_to_gpu, of_pictures(scheme, {16384}));
-    auto& grids = pipe_.create_tunnel<Grid>("grids", Direction::gpu_to_gpu, of_pictures(scheme, {65536}));
+    auto& tasks =
+        pipe_.create_tunnel<PatchTask>("patches", Direction::cpu_to_cpu, scheme.tunnel({.capacity_items = 4096}));
+    auto& leaves = pipe_.create_tunnel<Leaf>("leaves", Direction::cpu_to_gpu, scheme.tunnel({.capacity_items = 16384}));
+    auto& whole = pipe_.create_tunnel<Whole>("whole", Direction::cpu_to_gpu, scheme.tunnel());
+    auto& grids = pipe_.create_tunnel<Grid>("grids", Direction::gpu_to_gpu, scheme.tunnel({.capacity_items = 65536}));
+    auto& finished = pipe_.create_tunnel<Finished>("finished", Direction::gpu_to_gpu, scheme.tunnel());
     // Four are left to the library's monitors, to begin and to collect.
     unsigned const threads = std::max(5U, hiway::available_cpus()) - 4;
-    begin(scheme, tasks);
-    pipe_.add_cpu_stage("split", Split{problem_.view, &books_}, from(tasks), into(tasks, leaves), {.threads = threads});
-    Shade const shade = make_shade();
+    pipe_.add_cpu_stage("begin", BeginPictures{&problem_, &books_}, into(tasks));
+    pipe_.add_cpu_stage("split", Split{problem_.view, &books_}, from(tasks), into(tasks, leaves, whole),
+                        {.threads = threads});
+    Shade const shade{problem_.view, pixels_.view().data, progress_.view().data, 1};
     if (options_.form == Form::group) {
       pipe_.add_gpu_group("dice and shade", grid(options_.blocks, 236),
                           hiway::stage("dice", Dice{}, from(leaves), into(grids)),
-                          hiway::stage("shade", shade, from(grids)));
+                          hiway::stage("shade", shade, from(grids), into(finished)));
     } else {
       pipe_.add_gpu_stage("dice", Dice{}, from(leaves), into(grids), grid(options_.blocks, 132));
-      pipe_.add_gpu_stage("shade", shade, from(grids), grid(options_.blocks, 132));
+      pipe_.add_gpu_stage("shade", shade, from(grids), into(finished), grid(options_.blocks, 132));
     }
-    send_back(scheme);
+    send_back(scheme, from(whole, finished, strip_tasks(scheme)));
   }
 
-  void begin(cli::Scheme const& scheme, hiway::Tunnel<hiway::Scoped<PatchTask>>& tasks) {
-    finished_ = &pipe_.create_tunnel<Finished>("finished", Direction::cpu_to_gpu, scheme.tunnel());
-    pipe_.add_cpu_stage("begin", BeginPictures{&problem_, &scopes_}, hiway::into(tasks, *finished_));
+  hiway::Tunnel<StripTask>& strip_tasks(cli::Scheme const& scheme) {
+    strip_tasks_ =
+        &pipe_.create_tunnel<StripTask>("strip tasks", Direction::gpu_to_gpu, scheme.tunnel({.capacity_items = 4096}));
+    return *strip_tasks_;
   }
-  [[nodiscard]] Shade make_shade() const { return {problem_.view, pixels_.view().data, points_.view().data}; }
   /// From finished pictures to their colours on the CPU.
-  void send_back(cli::Scheme const& scheme) {
-    auto& tasks =
-        pipe_.create_tunnel<StripTask>("strip tasks", Direction::gpu_to_gpu, scheme.tunnel({.capacity_items = 4096}));
+  template <class From>
+  void send_back(cli::Scheme const& scheme, From ends) {
     auto& strips = pipe_.create_tunnel<Strip>("strips", Direction::gpu_to_cpu, scheme.tunnel({.capacity_items = 512}));
-    pipe_.add_gpu_stage("resolve", Resolve{problem_.view, pixels_.view().data}, hiway::from(*finished_, tasks),
-                        hiway::into(tasks, strips), grid(0, 66));
+    pipe_.add_gpu_stage("resolve", Resolve{problem_.view, pixels_.view().data, progress_.view().data}, ends,
+                        hiway::into(*strip_tasks_, strips), grid(0, 66));
     pipe_.add_cpu_stage("collect", Collect{&pictures_}, hiway::from(strips), {.threads = options_.collectors});
   }
 
-  /// Of a tunnel whose items belong to pictures.
-  [[nodiscard]] hiway::ScopedTunnelConfig of_pictures(cli::Scheme const& scheme, hiway::TunnelConfig config = {}) {
-    config = scheme.tunnel(config);
-    return {.capacity_items = config.capacity_items,
-            .movement = config.movement,
-            .grouping = config.grouping,
-            .spill_items = config.spill_items,
-            .scopes = &scopes_};
-  }
   /// `asked`: blocks; 0: `chosen`.
   [[nodiscard]] hiway::GpuStageOptions grid(unsigned asked, unsigned chosen) const {
     if (emulated_) return {.blocks = 1, .threads_per_block = 32};
@@ -236,10 +261,9 @@ class Stream {
   Pictures& pictures_;
   Books books_;
   hiway::Pipeline pipe_;
-  hiway::Scopes& scopes_;
   hiway::Buffer<picture::Pixel>& pixels_;
-  hiway::Buffer<Points>& points_;
-  hiway::Tunnel<Finished>* finished_ = nullptr;
+  hiway::Buffer<Progress>& progress_;
+  hiway::Tunnel<StripTask>* strip_tasks_ = nullptr;
 };
 
 }  // namespace

@@ -49,6 +49,7 @@ struct Measurement {
 using Pictures = std::vector<Colours>;
 
 /// hiway: split on the GPU or on CPU threads, dice and shade on the GPU, all at the same time, and of all pictures.
+/// *Throws* cli::BadInput where a picture has more points than can be counted.
 std::vector<Measurement> run_hiway(Problem const& problem, Job const& job, Options const& options, Pictures& pictures);
 /// The pipeline of hiway in dot.
 std::string hiway_graph(std::string const& device, Options const& options);

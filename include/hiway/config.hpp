@@ -171,8 +171,8 @@ struct RestoredTunnelConfig {
   std::size_t spill_items = TunnelConfig{}.spill_items;
   bool planned = TunnelConfig{}.planned;
   std::size_t grow_to_items = TunnelConfig{}.grow_to_items;
-  RestoredOrder order;
   int priority = TunnelConfig{}.priority;
+  RestoredOrder order;  ///< the last, as it has no default: else nvcc finds `{.priority = 1}` to be one of these, too
 
   /// All but the order.
   [[nodiscard]] TunnelConfig rest() const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <ctime>
 
 #include "free_places.hpp"
 #include "hiway/machine/thread_machine.hpp"
@@ -22,6 +23,25 @@ std::uint64_t slow_word(std::uint32_t place, std::uint64_t ns) {
 std::uint64_t time_in(std::uint64_t slow) { return slow >> place_bits << time_shift; }
 std::uint32_t place_in(std::uint64_t slow) {
   return static_cast<std::uint32_t>(slow & ((std::uint64_t{1} << place_bits) - 1));
+}
+
+// The lowest bits of the time at which a scope was opened.
+constexpr std::int64_t timed = 1;              ///< by the fine clock
+constexpr std::int64_t stands_for_others = 2;  ///< it is one of eight
+constexpr std::int64_t time_bits = timed | stands_for_others;
+
+constexpr std::uint64_t one_in = 8;
+constexpr std::int64_t long_ns = 16'000'000;  ///< some ticks of the coarse clock
+
+/// The steady clock, up to a tick late: some 5 ns.
+std::int64_t coarse_ns() noexcept {
+#if defined(CLOCK_MONOTONIC_COARSE)
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+#else
+  return now_ns();
+#endif
 }
 
 double us(std::uint64_t ns) { return static_cast<double>(ns) / 1000; }
@@ -45,7 +65,7 @@ std::uint64_t TimeBuckets::time_of(std::size_t bucket) noexcept {
 }
 
 void TimeBuckets::add_to(Sums& sums) const noexcept {
-  for (std::size_t b = 0; b < bucket_count; ++b) sums[b] += counts_[b].load(std::memory_order_acquire);
+  for (std::size_t b = 0; b < bucket_count; ++b) sums[b] += counts_[b].load(std::memory_order_relaxed);
 }
 
 std::uint64_t TimeBuckets::quantile(Sums const& sums, double fraction) {
@@ -69,22 +89,30 @@ std::uint64_t ScopeTimes::sum(std::atomic<std::uint64_t> Line::*count) const noe
 }
 
 std::int64_t ScopeTimes::open() noexcept {
-  own_line().opened.fetch_add(1, std::memory_order_relaxed);
-  return now_ns();
+  std::uint64_t const before = own_line().opened.fetch_add(1, std::memory_order_relaxed);
+  if (before < first_ones || records_.load(std::memory_order_relaxed)) return (now_ns() & ~time_bits) | timed;
+  if (before % one_in != 0) return coarse_ns() & ~time_bits;
+  return (now_ns() & ~time_bits) | timed | stands_for_others;
 }
 
 void ScopeTimes::end(std::uint32_t place, std::int64_t opened_ns, ScopeOutcome outcome) noexcept {
-  std::int64_t const now = now_ns();
-  auto const ns = static_cast<std::uint64_t>(std::max<std::int64_t>(0, now - opened_ns));
+  bool const is_timed = (opened_ns & timed) != 0;
+  std::int64_t const now = is_timed ? now_ns() : coarse_ns();
+  std::int64_t const length = std::max<std::int64_t>(0, now - opened_ns);
+  auto const ns = static_cast<std::uint64_t>(length);
   Line& line = own_line();
   if (outcome == ScopeOutcome::failed) line.failed.fetch_add(1, std::memory_order_relaxed);
   if (outcome == ScopeOutcome::cancelled) line.cancelled.fetch_add(1, std::memory_order_relaxed);
-  std::uint64_t const slow = slow_word(place, ns);
-  for (std::uint64_t seen = line.slowest.load(std::memory_order_relaxed);
-       slow > seen && !line.slowest.compare_exchange_weak(seen, slow, std::memory_order_relaxed);) {
+  if (is_timed || length >= long_ns) {
+    bool const others = (opened_ns & stands_for_others) != 0 && length < long_ns;
+    line.times.add(ns, others ? one_in : 1);
+    std::uint64_t const slow = slow_word(place, ns);
+    for (std::uint64_t seen = line.slowest.load(std::memory_order_relaxed);
+         slow > seen && !line.slowest.compare_exchange_weak(seen, slow, std::memory_order_relaxed);) {
+    }
   }
   if (records_.load(std::memory_order_relaxed)) record({opened_ns, now, place, outcome});
-  line.times.add(ns);  // the last: what counts it as ended counts it as opened, and with its outcome
+  line.ended.fetch_add(1, std::memory_order_release);  // what counts it as ended counts it as opened, too
 }
 
 void ScopeTimes::waited(std::int64_t ns) noexcept {
@@ -97,6 +125,7 @@ void ScopeTimes::waited(std::int64_t ns) noexcept {
 
 void ScopeTimes::begin_run(bool traced) noexcept {
   opened_before_ = sum(&Line::opened);
+  ended_before_ = sum(&Line::ended);
   times_before_ = times();
   for (Line& line : lines_) {
     for (auto* const count : {&line.failed, &line.cancelled, &line.waits, &line.wait_ns, &line.slowest})
@@ -118,14 +147,11 @@ TimeBuckets::Sums ScopeTimes::times() const noexcept {
 
 ScopesReport ScopeTimes::report() const {
   ScopesReport r;
-  TimeBuckets::Sums in_run = times();  // before what was opened
-  std::uint64_t ended = 0;
-  for (std::size_t b = 0; b < in_run.size(); ++b) {
-    ended += in_run[b];
-    in_run[b] -= times_before_[b];
-    r.ended += in_run[b];
-  }
+  TimeBuckets::Sums in_run = times();
+  for (std::size_t b = 0; b < in_run.size(); ++b) in_run[b] -= times_before_[b];
+  std::uint64_t const ended = sum(&Line::ended);  // before what was opened
   std::uint64_t const opened = sum(&Line::opened);
+  r.ended = ended - ended_before_;
   r.opened = opened - opened_before_;
   r.open = opened - ended;
   r.failed = sum(&Line::failed);
