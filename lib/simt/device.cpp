@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -122,7 +123,7 @@ struct Device::State {
         schedulers.emplace_back(dispatcher, schedulers.size(), limits.stack_bytes);
       start_worker();
     }
-    process = getpid();
+    process.store(getpid(), std::memory_order_relaxed);
   }
   void start_worker() {
     try {
@@ -138,7 +139,7 @@ struct Device::State {
   std::mutex mutex;  // guards the members that follow
   std::deque<LaneScheduler> schedulers;
   std::deque<std::thread> workers;
-  pid_t process = 0;  ///< the process that has the workers
+  std::atomic<pid_t> process{0};  ///< that has the workers
 };
 
 Device::Device(DeviceLimits limits) : state_(std::make_unique<State>(checked(limits))) {}
@@ -169,7 +170,10 @@ unsigned Device::resident_blocks(Grid grid) const noexcept {
   return static_cast<unsigned>(blocks_that_fit(state_->limits, {}, grid));
 }
 
-bool Device::left_behind_by_fork() const noexcept { return state_->process != 0 && state_->process != getpid(); }
+bool Device::left_behind_by_fork() const noexcept {
+  pid_t const process = state_->process.load(std::memory_order_relaxed);
+  return process != 0 && process != getpid();
+}
 
 DeviceLimits const& Device::limits() const noexcept { return state_->limits; }
 

@@ -177,7 +177,7 @@ TEST(FailTask, FailsItsScope) {
   RunReport const report = pipe.wait();
   EXPECT_EQ(stage_of(report, "work").failed_tasks, 10U);
   EXPECT_EQ(stage_of(report, "work").first_failure, "no threes");
-  EXPECT_EQ(stage_of(report, "end").failed_tasks, 6U);
+  EXPECT_EQ(stage_of(report, "end").failed_tasks, 4U);
   EXPECT_THAT(logged.of_failed_tasks(), IsEmpty()) << "of a task with a scope the scope hears";
 }
 
