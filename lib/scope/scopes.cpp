@@ -37,7 +37,7 @@ void Scope::cancel() { state_->cancel(); }
 std::uint32_t Scope::index() const { return state_->place(); }
 
 void Scope::wait() const {
-  static_cast<void>(wait_at_most(std::chrono::nanoseconds::max()));
+  static_cast<void>(wait_at_most(for_ever));
   if (std::exception_ptr const& error = state_->error()) std::rethrow_exception(error);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <chrono>
 
+#include "hiway/durations.hpp"
 #include "hiway/machine/thread_machine.hpp"
 
 namespace hiway {
@@ -9,7 +10,7 @@ namespace hiway {
 /// Of one wait, which may be for nothing: it asks the clock no earlier than it must.
 class TimeLeft {
  public:
-  explicit TimeLeft(std::chrono::nanoseconds timeout) : left_(timeout) {}
+  explicit TimeLeft(std::chrono::nanoseconds timeout) : left_(at_most_for_ever(timeout)) {}
 
   /// Counts from the first call. True while there is time.
   [[nodiscard]] bool is_left() {
