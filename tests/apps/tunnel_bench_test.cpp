@@ -505,8 +505,8 @@ TEST(EndDetectionBench, IsRightForALineAndForACycle) {
   EXPECT_THAT(rows, SizeIs(2));
 }
 
-// The end of a scope, scopes beside none (64 open, 4,096), puts at an open inlet (of one thread, of several), a service's
-// requests, a stream in order, one request at a time.
+// The end of a scope, scopes beside none (64 open, 4,096), puts at an open inlet (of one thread, of several), a
+// service's requests, a stream in order, one request at a time.
 TEST(ServicesBench, IsRight) {
   std::vector<Row> const rows = run_small("services", {});
   EXPECT_THAT(first_wrong(rows), IsEmpty());

@@ -419,7 +419,9 @@ class RandomChain {
   }
 
  private:
-  static std::string numbered(char const* name, unsigned number) { return std::string(name).append(std::to_string(number)); }
+  static std::string numbered(char const* name, unsigned number) {
+    return std::string(name).append(std::to_string(number));
+  }
   static Direction way(bool from_gpu, bool to_gpu) {
     if (from_gpu) return to_gpu ? Direction::gpu_to_gpu : Direction::gpu_to_cpu;
     return to_gpu ? Direction::cpu_to_gpu : Direction::cpu_to_cpu;
