@@ -24,7 +24,8 @@ class StagingPlacer {
     std::erase_if(writers, [&](std::size_t s) { return !may_stage(s, t); });
     std::size_t threads = 0;
     for (std::size_t const s : writers) threads += prepared_.stages[s].executors;
-    if (may_stage_from_outside(t)) threads += t.open.inlets.size() * detail::inlet_stripes;
+    bool const stages_from_outside = may_stage_from_outside(t);
+    if (stages_from_outside) threads += t.open.inlets.size() * detail::inlet_stripes;
     std::uint32_t const slots =
         threads == 0 ? 0
                      : Staging::slots_for(t.base->item_bytes(), t.base->config().capacity_items, threads, t.crosses());
@@ -33,7 +34,7 @@ class StagingPlacer {
     StagedPuts& staged = prepared_.staged[t.base->id()];
     staged.taken = homes_.plan(at_host).place<TakenCount>(threads);
     for (std::size_t const s : writers) give_stagings(s, t, slots, staged);
-    if (may_stage_from_outside(t)) give_stagings_to_stripes(t, slots, staged);
+    if (stages_from_outside) give_stagings_to_stripes(t, slots, staged);
     if (is_read_here) homes_.host().words->image(t.get.words).staged = staged.first;
   }
 
@@ -41,13 +42,13 @@ class StagingPlacer {
   /// Whether puts of single items into the tunnel may wait in memory of the threads that put them: nothing looks at the
   /// tunnel's counts but its end, and somebody moves them.
   [[nodiscard]] bool may_stage(PlacedTunnel const& t) const {
+    DeclaredTunnel const& tunnel = graph_.tunnels()[t.base->id()];
     TunnelConfig const& config = t.base->config();
-    bool const is_plain = graph_.tunnels()[t.base->id()].stencil == nullptr && t.base->item_bytes() <= copied_bytes &&
-                          !config.low_latency && config.shards == 1 && !config.planned && config.grow_to_items == 0 &&
-                          !config.keyed && !t.base->is_restored() && !drops_or_fails(config.when_full);
+    bool const is_plain = tunnel.stencil == nullptr && t.base->item_bytes() <= copied_bytes && !config.low_latency &&
+                          config.shards == 1 && !config.planned && config.grow_to_items == 0 && !config.keyed &&
+                          !t.base->is_restored() && !drops_or_fails(config.when_full);
     bool const is_moved = !t.crosses() || t.bus.put_relays != nullptr;
-    return is_plain && is_moved && graph_.tunnels()[t.base->id()].branches.empty() &&
-           prepared_.flow_of(t).throttled_by == FlowPlan::none;
+    return is_plain && is_moved && tunnel.branches.empty() && prepared_.flow_of(t).throttled_by == FlowPlan::none;
   }
   /// The same of a CPU stage that ends its tasks many at a time, or has none.
   [[nodiscard]] bool may_stage(std::size_t writer, PlacedTunnel const& t) const {
@@ -59,9 +60,15 @@ class StagingPlacer {
     return std::ranges::all_of(prepared_.places[writer].outlet_ports,
                                [&](OutletPort* ports) { return homes_.plan(stage.home).image(ports).hand != nullptr; });
   }
-  /// The same of clients: the monitor moves what they leave behind.
+  /// The same of clients: the monitor moves what they leave there.
   [[nodiscard]] bool may_stage_from_outside(PlacedTunnel const& t) const {
     return t.bus.put_relays != nullptr && inlets_to_close(graph_, t.base->id()) != 0 && may_stage(t);
+  }
+  /// One more of the tunnel's.
+  static std::unique_ptr<Staging> make(std::size_t item_bytes, std::uint32_t slots, StagedPuts& staged) {
+    auto staging = std::make_unique<Staging>(item_bytes, slots, &staged.taken[staged.threads++].items);
+    staging->next_of_tunnel = std::exchange(staged.first, staging.get());
+    return staging;
   }
   void take_stagings(InletView const& inlet) {
     InletPort const& port = homes_.words(at_host).image(inlet.ports);
@@ -72,10 +79,8 @@ class StagingPlacer {
     for (InletView const& inlet : t.open.inlets) {
       InletPort const& port = homes_.words(at_host).image(inlet.ports);
       for (std::uint32_t i = 0; i < port.stripe_count; ++i) {
-        auto& staging = staged.of_stripes.emplace_back(
-            std::make_unique<Staging>(inlet.ring.item_bytes, slots, &staged.taken[staged.threads++].items));
+        auto& staging = staged.of_stripes.emplace_back(make(inlet.ring.item_bytes, slots, staged));
         homes_.words(at_host).image(port.stripes + i).staging = staging.get();
-        staging->next_of_tunnel = std::exchange(staged.first, staging.get());
       }
     }
   }
@@ -88,9 +93,8 @@ class StagingPlacer {
       for (std::size_t e = 0; e < place.threads.size(); ++e) {
         auto& stagings = place.threads[e]->stagings;
         stagings.resize(stage.description.into.size());
-        stagings[i] = std::make_unique<Staging>(t.put.ring.item_bytes, slots, &staged.taken[staged.threads++].items);
+        stagings[i] = make(t.put.ring.item_bytes, slots, staged);
         arena.image(place.inlet_ports[i] + e).staging = stagings[i].get();
-        stagings[i]->next_of_tunnel = std::exchange(staged.first, stagings[i].get());
         for (StagedEnd& end : place.threads[e]->staged)
           stagings[i]->next_of_thread = std::exchange(end.writes, stagings[i].get());
       }

@@ -222,24 +222,32 @@ TEST(Order, IsRestoredForItemsThatAreWorkedOnInTheirSlot) {
   EXPECT_EQ(seen.wrong, 0u);
 }
 
-/// Tickets of a warp's lanes do not follow each other then.
-TEST(Order, IsRestoredThoughEachLaneClaimsForItself) {
-  HIWAY_NEEDS_DEVICE();
+/// Two stages of GPUs, one after the other; all results come in order.
+void run_two_stages(std::uint32_t items, TunnelConfig const& asked_config, RestoredTunnelConfig const& made_config,
+                    RestoredTunnelConfig const& again_config, GpuStageOptions const& make,
+                    GpuStageOptions const& make_again) {
   Pipeline pipe(bounded());
-  auto& asked = pipe.create_tunnel<Asked>("asked", Direction::cpu_to_gpu, {.grouping = Grouping::none});
-  auto& made = pipe.create_tunnel<Made>(
-      "made", Direction::gpu_to_gpu, {.capacity_items = 64, .grouping = Grouping::none, .order = ItemOrder::restored});
-  auto& again = pipe.create_tunnel<Made>("again", Direction::gpu_to_cpu, {.order = ItemOrder::restored});
+  auto& asked = pipe.create_tunnel<Asked>("asked", Direction::cpu_to_gpu, asked_config);
+  auto& made = pipe.create_tunnel<Made>("made", Direction::gpu_to_gpu, made_config);
+  auto& again = pipe.create_tunnel<Made>("again", Direction::gpu_to_cpu, again_config);
   SeenAgain seen;
   pipe.add_cpu_stage(
-      "put", [](Inlet<Asked> out) { put_all(out, 3000); }, into(asked));
-  pipe.add_gpu_stage("make", Make{}, from(asked), into(made), {.blocks = 2, .threads_per_block = 96});
-  pipe.add_gpu_stage("again", MakeAgain{}, from(made), into(again), {.blocks = 2, .threads_per_block = 96});
+      "put", [items](Inlet<Asked> out) { put_all(out, items); }, into(asked));
+  pipe.add_gpu_stage("make", Make{}, from(asked), into(made), make);
+  pipe.add_gpu_stage("again", MakeAgain{}, from(made), into(again), make_again);
   pipe.add_cpu_stage(
       "see", [&](Made const& m) { seen(m); }, from(again));
   pipe.run();
-  EXPECT_EQ(seen.next, 3000u);
+  EXPECT_EQ(seen.next, items);
   EXPECT_EQ(seen.wrong, 0u);
+}
+
+/// Tickets of a warp's lanes do not follow each other then.
+TEST(Order, IsRestoredThoughEachLaneClaimsForItself) {
+  HIWAY_NEEDS_DEVICE();
+  RestoredTunnelConfig const made{.capacity_items = 64, .grouping = Grouping::none, .order = ItemOrder::restored};
+  GpuStageOptions const shape{.blocks = 2, .threads_per_block = 96};
+  run_two_stages(3000, {.grouping = Grouping::none}, made, {.order = ItemOrder::restored}, shape, shape);
 }
 
 TEST(Order, IsSeenByBatchesAndSpans) {
@@ -292,22 +300,8 @@ TEST(Order, IsRestoredForItemsThatFindRoom) {
 TEST(Order, IsRestoredBetweenDevices) {
   HIWAY_NEEDS_DEVICE();
   HIWAY_NEEDS_DEVICES(2);
-  Pipeline pipe(bounded());
-  auto& asked = pipe.create_tunnel<Asked>("asked", Direction::cpu_to_gpu);
-  auto& made =
-      pipe.create_tunnel<Made>("made", Direction::gpu_to_gpu, {.capacity_items = 50, .order = ItemOrder::restored});
-  auto& again =
-      pipe.create_tunnel<Made>("again", Direction::gpu_to_cpu, {.capacity_items = 50, .order = ItemOrder::restored});
-  SeenAgain seen;
-  pipe.add_cpu_stage(
-      "put", [](Inlet<Asked> out) { put_all(out, 2000); }, into(asked));
-  pipe.add_gpu_stage("make", Make{}, from(asked), into(made), {.blocks = 3, .device = 0});
-  pipe.add_gpu_stage("again", MakeAgain{}, from(made), into(again), {.blocks = 3, .device = 1});
-  pipe.add_cpu_stage(
-      "see", [&](Made const& m) { seen(m); }, from(again));
-  pipe.run();
-  EXPECT_EQ(seen.next, 2000u);
-  EXPECT_EQ(seen.wrong, 0u);
+  RestoredTunnelConfig const restored{.capacity_items = 50, .order = ItemOrder::restored};
+  run_two_stages(2000, {}, restored, restored, {.blocks = 3, .device = 0}, {.blocks = 3, .device = 1});
 }
 
 TEST(Order, IsKeptThoughTheFirstItemEndsLast) {

@@ -110,7 +110,11 @@ template <class Reply>
 class Outcome {
  public:
   void take(ServiceResult<Reply> const& result) {
-    result ? static_cast<void>(reply_.item() = result.reply()) : static_cast<void>(error_ = result.error());
+    if (result) {
+      reply_.item() = result.reply();
+    } else {
+      error_ = result.error();
+    }
     done_.store(true, std::memory_order_release);
   }
   /// *Throws* the request's error.
