@@ -59,6 +59,7 @@ enum class Form : std::uint8_t { loop, item, value };
 class ByKey : public testing::TestWithParam<std::tuple<Form, unsigned, std::size_t>> {};
 
 TEST_P(ByKey, EachKeyGoesToOneThreadInOrder) {
+  HIWAY_NEEDS_DEVICE();
   auto const [form, threads, capacity] = GetParam();
   constexpr std::uint32_t each = 300;
   Pipeline pipe(bounded());
@@ -109,6 +110,7 @@ struct LargeJob {
 };
 
 TEST(Keys, LargeItemsHaveThem) {
+  HIWAY_NEEDS_DEVICE();
   constexpr std::uint32_t each = 50;
   Pipeline pipe(bounded());
   auto& jobs = pipe.create_tunnel<LargeJob>("jobs", Direction::cpu_to_cpu, {.capacity_items = 16, .keyed = true});
@@ -179,6 +181,7 @@ struct Stuck {
 };
 
 TEST(Keys, AThreadThatStandsHoldsUpItsOwnKeysAlone) {
+  HIWAY_NEEDS_DEVICE();
   Stuck stuck({});
   auto const [key, other] = keys_apart();
   int fit = 0;
@@ -197,6 +200,7 @@ TEST(Keys, AThreadThatStandsHoldsUpItsOwnKeysAlone) {
 }
 
 TEST(Keys, AFullRingOfAKeyDropsWhatIsToBeDropped) {
+  HIWAY_NEEDS_DEVICE();
   Stuck stuck({.when_full = WhenFull::drop_newest});
   for (int i = 0; i < 100; ++i) stuck.inlet.put_h(0, {.key = 0});
   stuck.let_go();
@@ -237,6 +241,7 @@ TEST(Keys, APutWithAKeyWakesAllThreadsAsOneOfThemHasIt) {
 }
 
 TEST(Keys, WithoutAKeyAnOnlyThreadSeesTheOrderOfEachWriter) {
+  HIWAY_NEEDS_DEVICE();
   constexpr std::uint32_t each = 20000;
   Pipeline pipe(bounded());
   auto& jobs = pipe.create_tunnel<Job>("jobs", Direction::cpu_to_cpu, {.keyed = true});
@@ -252,6 +257,7 @@ TEST(Keys, WithoutAKeyAnOnlyThreadSeesTheOrderOfEachWriter) {
 }
 
 TEST(Keys, ItemsOfAScopeMayHaveKeys) {
+  HIWAY_NEEDS_DEVICE();
   Pipeline pipe(bounded());
   auto& scopes = pipe.create_scopes("scopes");
   auto& first = pipe.create_tunnel<int>("first", Direction::cpu_to_cpu, {.keyed = true, .scopes = &scopes});
@@ -308,6 +314,7 @@ TEST(Keys, ItemsComeFromADeviceByAStageThatPutsThemWithKeys) {
 // ---- what is refused
 
 TEST(Keys, APutWithAKeyNeedsATunnelWithKeys) {
+  HIWAY_NEEDS_DEVICE();
   Pipeline pipe(bounded());
   auto& plain = pipe.create_tunnel<int>("plain", Direction::cpu_to_cpu);
   Inlet<int> const client = plain.open_inlet();
@@ -327,6 +334,7 @@ std::string refused_tunnel(Direction direction, TunnelConfig config) {
 }
 
 TEST(Keys, AreForPlainTunnelsBetweenCpuStages) {
+  HIWAY_NEEDS_DEVICE();
   EXPECT_EQ(refused_tunnel(Direction::gpu_to_cpu, {}), "tunnel 't': keyed is for tunnels from CPU to CPU");
   EXPECT_EQ(refused_tunnel(Direction::cpu_to_gpu, {}), "tunnel 't': keyed is for tunnels from CPU to CPU");
   for (TunnelConfig const& config :
@@ -339,6 +347,7 @@ TEST(Keys, AreForPlainTunnelsBetweenCpuStages) {
 }
 
 TEST(Keys, BelongToTheThreadsOfOneStage) {
+  HIWAY_NEEDS_DEVICE();
   for (bool const is_open : {false, true}) {
     Pipeline pipe(bounded());
     auto& t = pipe.create_tunnel<int>("t", Direction::cpu_to_cpu, {.keyed = true});
@@ -357,6 +366,7 @@ TEST(Keys, BelongToTheThreadsOfOneStage) {
 }
 
 TEST(Keys, AreNotForCycles) {
+  HIWAY_NEEDS_DEVICE();
   Pipeline pipe(bounded());
   auto& t = pipe.create_tunnel<int>("t", Direction::cpu_to_cpu, {.keyed = true});
   pipe.add_cpu_stage(

@@ -305,6 +305,7 @@ TEST(Order, IsRestoredBetweenDevices) {
 }
 
 TEST(Order, IsKeptThoughTheFirstItemEndsLast) {
+  HIWAY_NEEDS_DEVICE();
   Pipeline pipe(bounded());
   auto& asked = pipe.create_tunnel<Asked>("asked", Direction::cpu_to_cpu);
   auto& made = pipe.create_tunnel<Made>("made", Direction::cpu_to_cpu, {.order = ItemOrder::restored});
@@ -507,6 +508,7 @@ std::string refusal(RestoredTunnelConfig const& config) {
 }
 
 TEST(Order, IsRefusedWithWhatDoesNotWait) {
+  HIWAY_NEEDS_DEVICE();
   RestoredTunnelConfig const restored{.order = ItemOrder::restored};
   for (WhenFull const when : {WhenFull::spill, WhenFull::drop_newest, WhenFull::drop_oldest, WhenFull::fail}) {
     RestoredTunnelConfig config = restored;
@@ -548,6 +550,7 @@ std::string refused_with(TunnelConfig const& asked_config) {
 }
 
 TEST(Order, IsRefusedUnlessOneValueStageAloneWrites) {
+  HIWAY_NEEDS_DEVICE();
   char const* const one_writer = "tunnel 'made': ItemOrder::restored needs one writer: a stage in value form";
   EXPECT_THAT(refused_with({},
                            [](Pipeline& pipe, Tunnel<Asked>&, RestoredTunnel<Made>& made) {
@@ -568,6 +571,7 @@ TEST(Order, IsRefusedUnlessOneValueStageAloneWrites) {
 }
 
 TEST(Order, IsRefusedIfItsItemsHaveNoOrder) {
+  HIWAY_NEEDS_DEVICE();
   std::string const source = "tunnel 'made': ItemOrder::restored needs tunnel 'asked', which its writer reads, to ";
   EXPECT_THAT(refused_with({.shards = 2}), HasSubstr(source + "have one shard"));
   EXPECT_THAT(refused_with({.when_full = WhenFull::drop_oldest}), HasSubstr(source + "drop nothing"));
@@ -584,6 +588,7 @@ TEST(Order, IsRefusedIfItsItemsHaveNoOrder) {
 }
 
 TEST(Order, IsRefusedIfItsItemsHaveKeys) {
+  HIWAY_NEEDS_DEVICE();
   Pipeline pipe(bounded());
   auto& asked = pipe.create_tunnel<int>("asked", Direction::cpu_to_cpu, {.keyed = true});
   auto& made = pipe.create_tunnel<int>("made", Direction::cpu_to_cpu, {.order = ItemOrder::restored});

@@ -36,6 +36,7 @@ class Gate {
 };
 
 TEST(Priority, TheHighestNumberComesFirstWhateverTheOrderOfTheTunnels) {
+  HIWAY_NEEDS_DEVICE();
   Pipeline pipe(bounded());
   auto& low = pipe.create_tunnel<char>("low", Direction::cpu_to_cpu, {.priority = -3});
   auto& normal = pipe.create_tunnel<int>("normal", Direction::cpu_to_cpu);
@@ -114,6 +115,7 @@ void expect_urgent_next(Stage add_stage) {
 }
 
 TEST(Priority, WhatIsUrgentIsNextInItemForm) {
+  HIWAY_NEEDS_DEVICE();
   expect_urgent_next([](Pipeline& pipe, auto& normal, auto& urgent, auto work) {
     pipe.add_cpu_stage(
         "see", [work](int const& x) { work(x); }, from(normal, urgent));
@@ -121,6 +123,7 @@ TEST(Priority, WhatIsUrgentIsNextInItemForm) {
 }
 
 TEST(Priority, WhatIsUrgentIsNextInValueForm) {
+  HIWAY_NEEDS_DEVICE();
   expect_urgent_next([](Pipeline& pipe, auto& normal, auto& urgent, auto work) {
     auto& out = pipe.template create_tunnel<int>("out", Direction::cpu_to_cpu);
     auto const see = [work](int const& x) {
@@ -161,12 +164,14 @@ TEST(Priority, TunnelsFromADeviceHaveIt) {
 // ---- what is refused
 
 TEST(Priority, IsForTunnelsThatCpuStagesGetFrom) {
+  HIWAY_NEEDS_DEVICE();
   Pipeline pipe(bounded());
   EXPECT_EQ(text_of_error<ConfigError>([&] { pipe.create_tunnel<int>("t", Direction::gpu_to_gpu, {.priority = 1}); }),
             "tunnel 't': priority is for tunnels that CPU stages get from");
 }
 
 TEST(Priority, ALoopChoosesByItself) {
+  HIWAY_NEEDS_DEVICE();
   Pipeline pipe(bounded());
   auto& normal = pipe.create_tunnel<int>("normal", Direction::cpu_to_cpu);
   auto& urgent = pipe.create_tunnel<int>("urgent", Direction::cpu_to_cpu, {.priority = 1});

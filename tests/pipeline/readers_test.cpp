@@ -125,6 +125,7 @@ struct Large {
 };
 
 TEST(Readers, LargeItemsComeToEach) {
+  HIWAY_NEEDS_DEVICE();
   Pipeline pipe(bounded());
   auto& items =
       pipe.create_tunnel<Large>("items", Direction::cpu_to_cpu, {.capacity_items = 8, .readers = Readers::each});
@@ -150,6 +151,7 @@ TEST(Readers, LargeItemsComeToEach) {
 }
 
 TEST(Readers, EachDropsForItself) {
+  HIWAY_NEEDS_DEVICE();
   Pipeline pipe(bounded());
   auto& numbers =
       pipe.create_tunnel<int>("numbers", Direction::cpu_to_cpu,
@@ -182,6 +184,7 @@ TEST(Readers, EachDropsForItself) {
 }
 
 TEST(Readers, AScopeEndsWhenAllCopiesHave) {
+  HIWAY_NEEDS_DEVICE();
   Pipeline pipe(bounded());
   auto& scopes = pipe.create_scopes("scopes");
   auto& jobs = pipe.create_tunnel<char>("jobs", Direction::cpu_to_cpu, {.readers = Readers::each, .scopes = &scopes});
@@ -211,6 +214,7 @@ TEST(Readers, AScopeEndsWhenAllCopiesHave) {
 }
 
 TEST(Readers, OfACancelledScopeNothingIsCopied) {
+  HIWAY_NEEDS_DEVICE();
   Pipeline pipe(bounded());
   auto& scopes = pipe.create_scopes("scopes");
   auto& jobs = pipe.create_tunnel<int>("jobs", Direction::cpu_to_cpu, {.readers = Readers::each, .scopes = &scopes});
@@ -231,6 +235,7 @@ TEST(Readers, OfACancelledScopeNothingIsCopied) {
 }
 
 TEST(Readers, ACycleEndsThatLeadsThroughOneOfThem) {
+  HIWAY_NEEDS_DEVICE();
   Pipeline pipe(bounded());
   auto& numbers =
       pipe.create_tunnel<int>("numbers", Direction::cpu_to_cpu, {.capacity_items = 4, .readers = Readers::each});
@@ -248,6 +253,7 @@ TEST(Readers, ACycleEndsThatLeadsThroughOneOfThem) {
 }
 
 TEST(Readers, OnesErrorIsTheRuns) {
+  HIWAY_NEEDS_DEVICE();
   Pipeline pipe(bounded());
   auto& numbers = pipe.create_tunnel<int>("numbers", Direction::cpu_to_cpu, {.readers = Readers::each});
   feed(pipe, numbers);
@@ -265,6 +271,7 @@ TEST(Readers, OnesErrorIsTheRuns) {
 // ---- what is refused
 
 TEST(Readers, EachGoesWithoutWhatOneRingMustHave) {
+  HIWAY_NEEDS_DEVICE();
   for (TunnelConfig config :
        {TunnelConfig{.shards = 2}, TunnelConfig{.low_latency = true}, TunnelConfig{.planned = true},
         TunnelConfig{.grow_to_items = 2048}, TunnelConfig{.keyed = true}}) {
@@ -277,6 +284,7 @@ TEST(Readers, EachGoesWithoutWhatOneRingMustHave) {
 }
 
 TEST(Readers, OldestItemsAreDroppedWithinOneHomeOnly) {
+  HIWAY_NEEDS_DEVICE();
   TunnelConfig const config{.when_full = WhenFull::drop_oldest, .readers = Readers::each};
   Pipeline pipe(bounded());
   EXPECT_THAT(text_of_error<ConfigError>([&] { pipe.create_tunnel<int>("t", Direction::gpu_to_gpu, config); }),
@@ -284,6 +292,7 @@ TEST(Readers, OldestItemsAreDroppedWithinOneHomeOnly) {
 }
 
 TEST(Readers, ThereMustBeOne) {
+  HIWAY_NEEDS_DEVICE();
   Pipeline pipe(bounded());
   auto& t = pipe.create_tunnel<int>("t", Direction::cpu_to_cpu, {.readers = Readers::each});
   pipe.add_cpu_stage(
