@@ -126,7 +126,7 @@ struct Check {
       return;
     }
     std::uint32_t const bit = 1u << (id % 32);
-    if ((m.fetch_or(marked[id / 32], bit, hiway::Order::relaxed) & bit) != 0) mine.twice += 1;
+    if ((m.fetch_or(marked[id / 32], bit, hiway::MemoryOrder::relaxed) & bit) != 0) mine.twice += 1;
   }
 };
 HIWAY_ITEMS_END

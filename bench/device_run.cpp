@@ -82,7 +82,7 @@ double DeviceRun::run(std::string const& name, hiway::DeviceKernel const& kernel
 void DeviceRun::abort_kernel() {
   constexpr std::uint32_t set = 1;
   if (backend_->name() == "simt") {
-    hiway::ThreadMachine{}.store(control_->aborted, set, hiway::Order::release);
+    hiway::ThreadMachine{}.store(control_->aborted, set, hiway::MemoryOrder::release);
   } else {
     backend_->upload(&control_->aborted.bits, &set, sizeof set);
   }

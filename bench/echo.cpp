@@ -127,9 +127,9 @@ struct ReturnStage {
     bool const comes_in_turn = (number - all.first) % 2 == 1 && next <= all.trips;
     // The next trip's lane may note meanwhile.
     hiway::on_this_device([&](auto m) {
-      if (differ != 0 || !comes_in_turn) m.fetch_or(all.altered, 1U, hiway::Order::relaxed);
+      if (differ != 0 || !comes_in_turn) m.fetch_or(all.altered, 1U, hiway::MemoryOrder::relaxed);
       if (team == 32 && lane != 0) return;
-      m.fetch_add(all.seen, 1U, hiway::Order::relaxed);
+      m.fetch_add(all.seen, 1U, hiway::MemoryOrder::relaxed);
       if (!comes_in_turn) return;
       if (next <= came.size) came[next - 1] = now;
       if (next == 1) all.began_ns = m.now_ns();

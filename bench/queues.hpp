@@ -22,7 +22,7 @@
 
 namespace bench {
 
-using hiway::Order;
+using hiway::MemoryOrder;
 using hiway::Word;
 
 template <class T>
@@ -180,17 +180,17 @@ struct Slots {
   HIWAY_DEVICE void write(Machine m, std::uint32_t ticket, T const& item) const {
     Word<std::uint32_t>& turn = turns[ticket & (capacity - 1)];
     std::uint32_t const free = 2 * (ticket >> lap_shift);
-    while (m.load(turn, Order::acquire) != free) pause(m);
+    while (m.load(turn, MemoryOrder::acquire) != free) pause(m);
     items[ticket & (capacity - 1)] = item;
-    m.store(turn, free + 1, Order::release);
+    m.store(turn, free + 1, MemoryOrder::release);
   }
   template <class Machine>
   HIWAY_DEVICE void read(Machine m, std::uint32_t ticket, T& item) const {
     Word<std::uint32_t>& turn = turns[ticket & (capacity - 1)];
     std::uint32_t const full = 2 * (ticket >> lap_shift) + 1;
-    while (m.load(turn, Order::acquire) != full) pause(m);
+    while (m.load(turn, MemoryOrder::acquire) != full) pause(m);
     item = items[ticket & (capacity - 1)];
-    m.store(turn, full + 1, Order::release);
+    m.store(turn, full + 1, MemoryOrder::release);
   }
   /// The shortest pause there is: a baseline does not back off.
   template <class Machine>
@@ -204,20 +204,20 @@ struct Slots {
   HIWAY_DEVICE std::int32_t take_room(Machine m, Word<std::int32_t>& size, std::int32_t n, bool whole) const {
     auto const most = static_cast<std::int32_t>(capacity);
     std::int32_t const least = whole ? n : 1;
-    if (m.load(size, Order::relaxed) > most - least) return 0;
-    std::int32_t const room = most - m.fetch_add(size, n, Order::relaxed);
+    if (m.load(size, MemoryOrder::relaxed) > most - least) return 0;
+    std::int32_t const room = most - m.fetch_add(size, n, MemoryOrder::relaxed);
     std::int32_t const granted = room < least ? 0 : (room < n ? room : n);
-    if (granted < n) m.fetch_add(size, granted - n, Order::relaxed);
+    if (granted < n) m.fetch_add(size, granted - n, MemoryOrder::relaxed);
     return granted;
   }
   /// The same of items that are there.
   template <class Machine>
   HIWAY_DEVICE std::int32_t take_items(Machine m, Word<std::int32_t>& size, std::int32_t n, bool whole) const {
     std::int32_t const least = whole ? n : 1;
-    if (m.load(size, Order::relaxed) < least) return 0;
-    std::int32_t const there = m.fetch_add(size, -n, Order::relaxed);
+    if (m.load(size, MemoryOrder::relaxed) < least) return 0;
+    std::int32_t const there = m.fetch_add(size, -n, MemoryOrder::relaxed);
     std::int32_t const granted = there < least ? 0 : (there < n ? there : n);
-    if (granted < n) m.fetch_add(size, n - granted, Order::relaxed);
+    if (granted < n) m.fetch_add(size, n - granted, MemoryOrder::relaxed);
     return granted;
   }
 };
@@ -232,14 +232,14 @@ struct LaneRing {
   HIWAY_DEVICE void put(Machine m, T const& item) const {
     SlotWords& words = of_lane(m);
     while (slots.take_room(m, words.size, 1, false) == 0) slots.pause(m);
-    slots.write(m, m.fetch_add(words.put, 1u, Order::relaxed), item);
+    slots.write(m, m.fetch_add(words.put, 1u, MemoryOrder::relaxed), item);
     m.sync_warp(m.lanes());
   }
   template <class Machine>
   HIWAY_DEVICE void get(Machine m, T& item) const {
     SlotWords& words = of_lane(m);
     while (slots.take_items(m, words.size, 1, false) == 0) slots.pause(m);
-    slots.read(m, m.fetch_add(words.got, 1u, Order::relaxed), item);
+    slots.read(m, m.fetch_add(words.got, 1u, MemoryOrder::relaxed), item);
     m.sync_warp(m.lanes());
   }
 
@@ -279,7 +279,7 @@ struct WarpRing {
       std::uint32_t first = 0;
       if (m.lane() == leader) {
         granted = take(static_cast<std::int32_t>(m.count(waiting)));
-        if (granted != 0) first = m.fetch_add(tickets, static_cast<std::uint32_t>(granted), Order::relaxed);
+        if (granted != 0) first = m.fetch_add(tickets, static_cast<std::uint32_t>(granted), MemoryOrder::relaxed);
       }
       granted = m.shuffle(all, granted, leader);
       first = m.shuffle(all, first, leader);
@@ -318,7 +318,7 @@ struct BarrierRing {
     if (m.thread_in_block() == 0) {
       auto const n = static_cast<std::int32_t>(m.block_threads());
       while (take(n) == 0) slots.pause(m);
-      first = m.fetch_add(tickets, static_cast<std::uint32_t>(n), Order::relaxed);
+      first = m.fetch_add(tickets, static_cast<std::uint32_t>(n), MemoryOrder::relaxed);
     }
     first = m.share_in_block(first);
     hiway::leave_if_aborted(m, *slots.control);  // the first lane may have left instead of sharing

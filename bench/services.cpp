@@ -262,7 +262,7 @@ Turn stream(std::string const& device, std::uint32_t items) {
   };
   pipe.add_cpu_stage("put", put, hiway::into(there));
   if constexpr (Restored) {
-    add(hiway::RestoredTunnelConfig{.capacity_items = stream_capacity, .order = hiway::ItemOrder::restored});
+    add(hiway::RestoredTunnelConfig{.capacity_items = stream_capacity, .order = hiway::Order::restored});
   } else {
     add(hiway::TunnelConfig{.capacity_items = stream_capacity});
   }

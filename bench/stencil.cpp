@@ -71,7 +71,7 @@ struct AddUp {
                  ? value.number[0] + std::uint64_t{1}
                  : std::uint64_t{1} << 40;
     });
-    hiway::anywhere([&](auto machine) { machine.fetch_add(sums[0], sum, hiway::Order::relaxed); });
+    hiway::anywhere([&](auto machine) { machine.fetch_add(sums[0], sum, hiway::MemoryOrder::relaxed); });
   }
 };
 

@@ -191,7 +191,7 @@ constexpr unsigned told_after = 1000;
 
 /// Warns of a stage whose thread or lane has caught Unwind `times` before and goes on.
 void note_catcher(Control& control, std::uint32_t stage, unsigned times) {
-  if (times != told_after || ThreadMachine{}.fetch_or(control.told_of_catcher, 1u, Order::relaxed) != 0) return;
+  if (times != told_after || ThreadMachine{}.fetch_or(control.told_of_catcher, 1u, MemoryOrder::relaxed) != 0) return;
   std::string const name = control.run != nullptr ? control.run->stage_name(stage) : std::string();
   log(LogLevel::warning,
       "stage '" + name + "' has caught hiway::Unwind " + std::to_string(times) +

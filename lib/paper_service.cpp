@@ -225,7 +225,7 @@ hiway::RunReport shut_down(ServiceState& s) {
   if (s.state != State::running) return report;
   s.state = State::over;
   // Of a run that has ended the monitors may not have left yet.
-  bool const by_itself = hiway::ThreadMachine{}.load(*s.host.whole.stage_ended, hiway::Order::acquire) != 0 ||
+  bool const by_itself = hiway::ThreadMachine{}.load(*s.host.whole.stage_ended, hiway::MemoryOrder::acquire) != 0 ||
                          s.pipeline->wait_for(std::chrono::nanoseconds(0));
   if (!by_itself) s.pipeline->abort();
   try {

@@ -227,7 +227,7 @@ OpenEndPlace Pipeline::Core::note_open(TunnelBase& tunnel, EndOf end, OpenEndOpt
   std::string const title = "tunnel '" + tunnel.name() + "': an open " + (end == EndOf::writers ? "inlet" : "outlet");
   std::vector<int> const nodes = nodes_of(title, options.node, options.nodes, layout_.over_nodes.count);
   OpenEndPlace place = place_open_end(layout_, tunnel, end, nodes);
-  ThreadMachine{}.store(layout_.homes.host().control->aborted, 1u, Order::release);
+  ThreadMachine{}.store(layout_.homes.host().control->aborted, 1u, MemoryOrder::release);
   open_names_.note(place.tunnel, tunnel.name());
   invalidate();
   return place;

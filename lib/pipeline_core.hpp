@@ -75,7 +75,7 @@ class EndsElsewhere final : public RunInfo {
   EndsElsewhere() { control_.run = this; }
   /// Lets calls of the end of `tunnel` fail with `text`.
   [[nodiscard]] Control* note(std::uint32_t tunnel, std::string text) {
-    ThreadMachine{}.store(control_.aborted, 1u, Order::release);
+    ThreadMachine{}.store(control_.aborted, 1u, MemoryOrder::release);
     texts_[tunnel] = std::move(text);
     return &control_;
   }

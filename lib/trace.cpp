@@ -16,7 +16,7 @@ std::int64_t now_ns() { return static_cast<std::int64_t>(ThreadMachine{}.now_ns(
 
 void add(Word<std::uint64_t>& sum, std::int64_t ns) {
   ThreadMachine const m;
-  m.store(sum, m.load(sum, Order::relaxed) + static_cast<std::uint64_t>(ns), Order::relaxed);
+  m.store(sum, m.load(sum, MemoryOrder::relaxed) + static_cast<std::uint64_t>(ns), MemoryOrder::relaxed);
 }
 
 }  // namespace
@@ -27,7 +27,7 @@ void ThreadTrace::begin(bool records, bool source, std::vector<WaitWords>& waits
   source_ = source;
   waits_ = waits.data();
   std::int64_t const now = now_ns();
-  ThreadMachine{}.store(began_ns_, now, Order::relaxed);
+  ThreadMachine{}.store(began_ns_, now, MemoryOrder::relaxed);
   if (!records_) return;
   until_look_ = 1;
   if (source) begin_task(0, now);
@@ -40,7 +40,7 @@ void ThreadTrace::end() {
   } else {
     end_task(now_ns(), source_ ? 0 : 1);
   }
-  ThreadMachine{}.store(ended_ns_, now_ns(), Order::relaxed);
+  ThreadMachine{}.store(ended_ns_, now_ns(), MemoryOrder::relaxed);
 }
 
 void ThreadTrace::begin_wait(std::uint32_t tunnel) {
@@ -124,7 +124,7 @@ std::int64_t ThreadTrace::lived_ns() const {
   if (began_ns() == 0) return 0;
   return (ended_ns() != 0 ? ended_ns() : now_ns()) - began_ns();
 }
-std::int64_t ThreadTrace::began_ns() const { return ThreadMachine{}.load(began_ns_, Order::relaxed); }
-std::int64_t ThreadTrace::ended_ns() const { return ThreadMachine{}.load(ended_ns_, Order::relaxed); }
+std::int64_t ThreadTrace::began_ns() const { return ThreadMachine{}.load(began_ns_, MemoryOrder::relaxed); }
+std::int64_t ThreadTrace::ended_ns() const { return ThreadMachine{}.load(ended_ns_, MemoryOrder::relaxed); }
 
 }  // namespace hiway

@@ -42,14 +42,14 @@ class WordCopies {
 
   /// The word's value; 0 if it was not seen.
   template <class T>
-  [[nodiscard]] T read(Word<T>* word, Home home, Order order = Order::relaxed) const {
+  [[nodiscard]] T read(Word<T>* word, Home home, MemoryOrder order = MemoryOrder::relaxed) const {
     if (word == nullptr) return T{0};
     return is_copied(home) ? copy(word, home).bits : ThreadMachine{}.load(*word, order);
   }
   /// An object that nothing writes once `ready` is not 0; T{} before that, or if it was not seen.
   template <class T>
   [[nodiscard]] T read_when(Word<std::uint32_t>* ready, T const* object, Home home) const {
-    if (read(ready, home, Order::acquire) == 0) return T{};
+    if (read(ready, home, MemoryOrder::acquire) == 0) return T{};
     return is_copied(home) ? copy(object, home) : *object;
   }
   /// True if the words of all expected devices were seen.

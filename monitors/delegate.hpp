@@ -15,7 +15,7 @@ template <class Machine>
 HIWAY_DEVICE inline void tell_once(Machine m, Word<std::uint32_t>*& word, bool open) {
   if (!open) return;
   by_one_lane(m, [&] {
-    m.store_across(*word, 1u, Order::release);
+    m.store_across(*word, 1u, MemoryOrder::release);
     word = nullptr;
   });
 }

@@ -107,7 +107,7 @@ template <class Machine>
 HIWAY_DEVICE inline HeldRelay hold(Machine m, MonitorTable& t, Relay Relays::*way) {
   if (m.lane() >= t.relay_count) return {};
   Relay& r = t.relays[m.lane()].*way;
-  return {r.ring, r.link, m.load(r.to, Order::relaxed)};
+  return {r.ring, r.link, m.load(r.to, MemoryOrder::relaxed)};
 }
 
 /// Whether a warp with these parts tells of the half-ring.
@@ -118,7 +118,7 @@ HIWAY_DEVICE inline bool tells_of(std::uint32_t parts, Ring const& ring) {
 /// For the next launch: how far the lane has come with its first relay, if that is its own.
 template <class Machine>
 HIWAY_DEVICE inline void give_back(Machine m, MonitorTable& t, Relay Relays::*way, HeldRelay const& held, bool is_own) {
-  if (held.link.is_set() && is_own) m.store((t.relays[m.lane()].*way).to, held.to, Order::relaxed);
+  if (held.link.is_set() && is_own) m.store((t.relays[m.lane()].*way).to, held.to, MemoryOrder::relaxed);
 }
 
 /// One step of every relay that tells and belongs to `parts`, one lane for each. True when something moved.
@@ -144,7 +144,8 @@ template <class Machine>
 HIWAY_DEVICE inline bool hear_all(Machine m, MonitorTable& t, HeldRelay& held) {
   unsigned const width = m.count(m.lanes());
   bool moved = false;
-  bool const host_aborts = m.load_across(t.host_control->aborted, Order::relaxed) != 0;  // in flight with the others
+  bool const host_aborts =
+      m.load_across(t.host_control->aborted, MemoryOrder::relaxed) != 0;  // in flight with the others
   if (held.link.is_set()) {
     std::uint64_t const from = held.to;
     held.to = hear(m, held.ring, held.link, from);
@@ -154,8 +155,8 @@ HIWAY_DEVICE inline bool hear_all(Machine m, MonitorTable& t, HeldRelay& held) {
   for (std::uint32_t i = m.lane(); i < t.heard_count; i += width) moved = hear(m, t.heard_words[i]) || moved;
   if (m.ballot(m.lanes(), host_aborts) != 0) {
     by_one_lane(m, [&] {
-      m.store(t.host_aborts, 1u, Order::relaxed);
-      m.store(t.control->aborted, 1u, Order::release);
+      m.store(t.host_aborts, 1u, MemoryOrder::relaxed);
+      m.store(t.control->aborted, 1u, MemoryOrder::release);
     });
   }
   return m.ballot(m.lanes(), moved) != 0;
@@ -166,10 +167,10 @@ template <class Machine>
 HIWAY_DEVICE inline bool relay_abort(Machine m, MonitorTable& t) {
   if (m.ballot(m.lanes(), is_aborted(m, *t.control)) == 0) return false;
   by_one_lane(m, [&] {
-    if (m.load(t.host_aborts, Order::relaxed) != 0) return;
-    while (m.load(t.control->ready, Order::acquire) == 0) m.relax(0);  // its writer never waits
+    if (m.load(t.host_aborts, MemoryOrder::relaxed) != 0) return;
+    while (m.load(t.control->ready, MemoryOrder::acquire) == 0) m.relax(0);  // its writer never waits
     t.notice->record = t.control->record;
-    m.store_across(t.notice->faulted, 1u, Order::release);
+    m.store_across(t.notice->faulted, 1u, MemoryOrder::release);
   });
   return true;
 }
@@ -179,7 +180,7 @@ template <class Machine>
 HIWAY_DEVICE inline std::uint32_t gates_reached(Machine m, CountGate const* gates, std::uint32_t count) {
   std::uint32_t reached = 0;
   while (reached < count &&
-         m.ballot(m.lanes(), m.load(*gates[reached].word, Order::acquire) < gates[reached].needed) == 0)
+         m.ballot(m.lanes(), m.load(*gates[reached].word, MemoryOrder::acquire) < gates[reached].needed) == 0)
     ++reached;
   return reached;
 }
@@ -195,13 +196,13 @@ HIWAY_DEVICE inline bool check_all(Machine m, MonitorTable& t, TerminationTable&
   if (!so_far.ended) {
     so_far.ended = (termination.news != nullptr ? delegate_round(m, termination)
                                                 : check_round(m, termination, *t.control)) == CheckResult::ended;
-    if (so_far.ended && m.lane() == 0) m.store_across(t.notice->ended, 1u, Order::release);
+    if (so_far.ended && m.lane() == 0) m.store_across(t.notice->ended, 1u, MemoryOrder::release);
   } else {
     over = gates_reached(m, t.stages.returned, t.stages.count) == t.stages.count;
   }
   if (so_far.started != t.stages.count) {
     so_far.started = gates_reached(m, t.stages.started, t.stages.count);
-    if (m.lane() == 0) m.store_across(t.notice->stages_started, so_far.started, Order::release);
+    if (m.lane() == 0) m.store_across(t.notice->stages_started, so_far.started, MemoryOrder::release);
   }
   return over;
 }
@@ -233,14 +234,14 @@ enum class Business : std::uint8_t { some, still, none };
 template <class Machine>
 HIWAY_DEVICE inline void ask_for_a_round(Machine m, MonitorTable& t, Checked& so_far) {
   ++so_far.asked;
-  if (m.lane() == 0) m.store(t.slices.asked, so_far.asked, Order::release);
+  if (m.lane() == 0) m.store(t.slices.asked, so_far.asked, MemoryOrder::release);
 }
 /// Whether they have made it.
 template <class Machine>
 HIWAY_DEVICE inline bool have_all_looked(Machine m, MonitorTable& t, Checked const& so_far, unsigned warps) {
   bool missing = false;
   for (std::uint32_t w = m.lane(); w < warps - 1; w += m.count(m.lanes()))
-    missing = m.load(t.slices.answered[w], Order::acquire) != so_far.asked || missing;
+    missing = m.load(t.slices.answered[w], MemoryOrder::acquire) != so_far.asked || missing;
   m.sync_warp(m.lanes());
   return m.ballot(m.lanes(), missing) == 0;
 }
@@ -253,7 +254,7 @@ HIWAY_DEVICE inline Business look_for_business(Machine m, MonitorTable& t, Termi
                                                Checked& so_far, unsigned warps, bool moved) {
   std::uint64_t const now = m.shuffle(m.lanes(), m.now_ns(), 0);
   bool const all_looked = have_all_looked(m, t, so_far, warps);
-  std::uint32_t const moves = m.shuffle(m.lanes(), m.load(t.slices.moves, Order::relaxed), 0);
+  std::uint32_t const moves = m.shuffle(m.lanes(), m.load(t.slices.moves, MemoryOrder::relaxed), 0);
   std::uint32_t const units = steps_to_the_end(m, termination);
   if (moved || so_far.ended || moves != so_far.moves || units != so_far.units) {
     so_far.moves = moves;
@@ -283,7 +284,7 @@ template <class Machine>
 HIWAY_DEVICE inline void note_next(Machine m, MonitorTable& t, Checked& so_far, std::uint32_t launch) {
   if (so_far.next == launch + 1) return;
   so_far.next = launch + 1;
-  if (m.lane() == 0) m.store_across(t.slices.news->next, launch + 1, Order::relaxed);
+  if (m.lane() == 0) m.store_across(t.slices.news->next, launch + 1, MemoryOrder::relaxed);
 }
 
 /// One round of the checking warp. The last launch that is to leave.
@@ -298,8 +299,8 @@ HIWAY_DEVICE inline std::uint32_t check_or_leave(Machine m, MonitorTable& t, Ter
     if (business == Business::none) leave_after = launched.launch;
   }
   if (leave_after != 0 && m.lane() == 0) {
-    m.store(t.leave_after, leave_after, Order::relaxed);
-    if (over && t.slices.ns != 0) m.store_across(t.slices.news->over, 1u, Order::relaxed);
+    m.store(t.leave_after, leave_after, MemoryOrder::relaxed);
+    if (over && t.slices.ns != 0) m.store_across(t.slices.news->over, 1u, MemoryOrder::relaxed);
   }
   return leave_after;
 }
@@ -309,8 +310,8 @@ template <class Machine>
 HIWAY_DEVICE inline void note_round(Machine m, MonitorTable& t, std::uint32_t part, bool moved, std::uint32_t asked,
                                     std::uint32_t& answered) {
   if (t.slices.ns == 0 || m.lane() != 0) return;
-  if (moved) m.fetch_add(t.slices.moves, 1u, Order::relaxed);
-  if (asked != answered) m.store(t.slices.answered[m.lowest(part) - 1], asked, Order::release);
+  if (moved) m.fetch_add(t.slices.moves, 1u, MemoryOrder::relaxed);
+  if (asked != answered) m.store(t.slices.answered[m.lowest(part) - 1], asked, MemoryOrder::release);
   answered = asked;
 }
 
@@ -319,7 +320,7 @@ template <class Machine>
 HIWAY_DEVICE inline void leave_launch(Machine m, MonitorTable& t, Launched launched) {
   if (t.slices.ns == 0) return;
   by_one_lane(m, [&] {
-    if (m.fetch_add(t.slices.left, 1u, Order::acq_rel) + 1 == launched.warps)
+    if (m.fetch_add(t.slices.left, 1u, MemoryOrder::acq_rel) + 1 == launched.warps)
       leave_last(m, t.slices.launch, t.slices.left, *t.slices.news);
   });
 }
@@ -330,7 +331,7 @@ template <class Machine>
 HIWAY_DEVICE inline void run_device_monitor(Machine m, MonitorTable& t, std::uint32_t parts = all_parts,
                                             CheckRoom room = {}) {
   if (parts == MonitorPart::recalls && t.slices.recall.kernel_count == 0) return;
-  std::uint32_t const launch = m.load(t.slices.launch, Order::relaxed);
+  std::uint32_t const launch = m.load(t.slices.launch, MemoryOrder::relaxed);
   Launched const launched{launch, parts == all_parts ? 1u : monitor_parts};
   Slice const slice{.ns = t.slices.ns};
   SliceClock<Machine> clock(m, slice);
@@ -341,14 +342,14 @@ HIWAY_DEVICE inline void run_device_monitor(Machine m, MonitorTable& t, std::uin
   TerminationTable& termination = has_checks ? bring_near(m, t.termination, room) : t.termination;
   HeldRelay told = has_tells ? hold(m, t, &Relays::tells) : HeldRelay{};
   HeldRelay heard = has_hears ? hold(m, t, &Relays::hears) : HeldRelay{};
-  if (has_checks && m.lane() == 0) m.store_across(t.notice->alive, 1u, Order::release);
+  if (has_checks && m.lane() == 0) m.store_across(t.notice->alive, 1u, MemoryOrder::release);
   if ((parts & MonitorPart::recalls) != 0) hear_of_launches(m, t.slices.recall);
   if (has_checks && t.slices.ns != 0) ask_for_a_round(m, t, so_far);
   std::uint32_t answered = 0;
   for (unsigned misses = 0;;) {
     // In flight with what follows.
-    std::uint32_t leave_after = has_checks ? 0 : m.load(t.leave_after, Order::relaxed);
-    std::uint32_t const asked = has_checks ? 0 : m.load(t.slices.asked, Order::acquire);
+    std::uint32_t leave_after = has_checks ? 0 : m.load(t.leave_after, MemoryOrder::relaxed);
+    std::uint32_t const asked = has_checks ? 0 : m.load(t.slices.asked, MemoryOrder::acquire);
     bool moved = relay_all(m, t, parts, told, heard);
     if (has_checks) {
       leave_after = check_or_leave(m, t, termination, so_far, launched, moved);

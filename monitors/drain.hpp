@@ -37,7 +37,7 @@ HIWAY_DEVICE inline bool step(Machine m, Drain& d, Control& control) {
   // The holder of a ticket may have left in a fault without putting its item. The monitor must not wait for it, because
   // the monitor is what reports faults.
   std::uint64_t const mine = begin + m.lane();
-  bool const ready = mine < end && m.load(d.pool.turn(mine), Order::acquire) == d.pool.full_turn(mine);
+  bool const ready = mine < end && m.load(d.pool.turn(mine), MemoryOrder::acquire) == d.pool.full_turn(mine);
   std::uint32_t const missing = ~m.ballot(group, ready);
   std::uint32_t const up_to_mine = lanes_below(m.lane()) | 1u << m.lane();
   Grant const room = claim_put(m, d.outbox, group, (missing & up_to_mine) == 0);
@@ -51,7 +51,7 @@ HIWAY_DEVICE inline bool step(Machine m, Drain& d, Control& control) {
   if (moved == 0) return false;
   by_one_lane(m, [&] {
     d.hand_begin = begin + moved;
-    m.fetch_add(*d.drained, std::uint64_t{moved}, Order::release);  // after the tickets and the commits
+    m.fetch_add(*d.drained, std::uint64_t{moved}, MemoryOrder::release);  // after the tickets and the commits
   });
   return true;
 }

@@ -54,9 +54,9 @@ template <class Machine>
 HIWAY_DEVICE inline Work work_for(Machine m, RecallTable const& t, YieldingKernel const& k) {
   bool ended = true;
   for (std::uint32_t i = k.stages.begin; i < k.stages.end; ++i)
-    ended = m.load(t.stages[i]->ended, Order::relaxed) != 0 && ended;
-  bool const returned = m.load(t.stages[k.stages.begin]->returned, Order::relaxed) >= k.blocks;
-  bool items = m.load(k.words->held_count, Order::relaxed) != 0;
+    ended = m.load(t.stages[i]->ended, MemoryOrder::relaxed) != 0 && ended;
+  bool const returned = m.load(t.stages[k.stages.begin]->returned, MemoryOrder::relaxed) >= k.blocks;
+  bool items = m.load(k.words->held_count, MemoryOrder::relaxed) != 0;
   for (std::uint32_t i = k.outlets.begin; i < k.outlets.end; ++i) {
     WatchedEnd const& end = t.ends[i];
     items = items_about(m, end.ring) > 0 || (has_spill(end.spill) && items_about(m, *end.spill) > 0) || items;
@@ -65,7 +65,8 @@ HIWAY_DEVICE inline Work work_for(Machine m, RecallTable const& t, YieldingKerne
   for (std::uint32_t i = k.inlets.begin; i < k.inlets.end; ++i) {
     WatchedEnd const& end = t.ends[i];
     bool any = has_spill(end.spill) || room_about(m, end.ring) > 0;
-    for (unsigned s = 1; s < end.ring.shards; ++s) any = m.load(end.ring.words[s].free, Order::relaxed) > 0 || any;
+    for (unsigned s = 1; s < end.ring.shards; ++s)
+      any = m.load(end.ring.words[s].free, MemoryOrder::relaxed) > 0 || any;
     room = any && room;
   }
   if (ended) return returned ? Work::none : Work::some;
@@ -80,8 +81,8 @@ HIWAY_DEVICE inline std::uint64_t tickets(Machine m, RecallTable const& t, Yield
   auto const add = [&](Range ends, Word<std::uint64_t> RingWords::*count) {
     for (std::uint32_t i = ends.begin; i < ends.end; ++i) {
       Ring const& ring = t.ends[i].ring;
-      for (unsigned s = 0; s < ring.shards; ++s) sum += m.load(ring.words[s].*count, Order::relaxed);
-      if (has_spill(t.ends[i].spill)) sum += m.load(t.ends[i].spill->words->*count, Order::relaxed);
+      for (unsigned s = 0; s < ring.shards; ++s) sum += m.load(ring.words[s].*count, MemoryOrder::relaxed);
+      if (has_spill(t.ends[i].spill)) sum += m.load(t.ends[i].spill->words->*count, MemoryOrder::relaxed);
     }
   };
   add(k.outlets, &RingWords::taken);
@@ -93,24 +94,24 @@ HIWAY_DEVICE inline std::uint64_t tickets(Machine m, RecallTable const& t, Yield
 template <class Machine>
 HIWAY_DEVICE inline bool recall(Machine m, RecallTable const& t, YieldingKernel& k, std::uint64_t now_ns) {
   // All in flight together: what is missed now is seen in the next round.
-  std::uint32_t const found = m.load(k.words->found, Order::relaxed) + 1;
+  std::uint32_t const found = m.load(k.words->found, MemoryOrder::relaxed) + 1;
   Work const work = work_for(m, t, k);
   std::uint64_t const moved = tickets(m, t, k);
-  std::uint32_t const gone = m.load(k.words->launch, Order::acquire) - 1;
+  std::uint32_t const gone = m.load(k.words->launch, MemoryOrder::acquire) - 1;
   if (static_cast<std::int32_t>(found - k.called) > 0) k.called = found;
   if (gone == k.called) {  // A1
     if (work != Work::some) return work == Work::none;
     // Has it said so itself? Two that say so would write one word, the later of them an old number.
-    if (static_cast<std::int32_t>(m.load(k.words->found, Order::relaxed) - k.called) >= 0) return false;
+    if (static_cast<std::int32_t>(m.load(k.words->found, MemoryOrder::relaxed) - k.called) >= 0) return false;
     k.moved = YieldingKernel::not_looked;
-    m.store_across(k.news->next, ++k.called, Order::release);
+    m.store_across(k.news->next, ++k.called, MemoryOrder::release);
     return false;
   }
   if (moved != k.moved) {
     k.moved = moved;
     k.still_since_ns = now_ns;
   } else if (now_ns - k.still_since_ns >= t.idle_ns) {
-    m.store(k.words->sent_away, k.called, Order::relaxed);
+    m.store(k.words->sent_away, k.called, MemoryOrder::relaxed);
   }
   return false;
 }
@@ -123,7 +124,7 @@ HIWAY_DEVICE inline void hear_of_launches(Machine m, RecallTable const& t) {
   unsigned const width = m.count(m.lanes());
   for (std::uint32_t i = m.lane(); i < t.kernel_count; i += width) {
     YieldingKernel& k = t.kernels[i];
-    std::uint32_t const launched = m.load_across(k.news->launched, Order::acquire);
+    std::uint32_t const launched = m.load_across(k.news->launched, MemoryOrder::acquire);
     if (static_cast<std::int32_t>(launched - k.called) <= 0) continue;
     k.called = launched;
     k.moved = YieldingKernel::not_looked;

@@ -55,7 +55,7 @@ namespace detail {
 
 template <class Machine>
 HIWAY_DEVICE inline std::uint64_t pool_count(Machine m, Word<std::uint64_t>& word, bool across) {
-  return across ? m.load_across(word, Order::relaxed) : m.load(word, Order::relaxed);
+  return across ? m.load_across(word, MemoryOrder::relaxed) : m.load(word, MemoryOrder::relaxed);
 }
 
 /// Looks at one cycle; one lane calls it.
@@ -81,9 +81,9 @@ HIWAY_DEVICE inline bool look_at_cycle(Machine m, ThrottleTable const& table, Cy
     for (std::uint32_t i = cycle.entries.begin; i < cycle.entries.end; ++i) {
       ThrottledEntry const& entry = table.entries[i];
       if (entry.across) {
-        m.store_across(*entry.throttled, value, Order::relaxed);
+        m.store_across(*entry.throttled, value, MemoryOrder::relaxed);
       } else {
-        m.store(*entry.throttled, value, Order::relaxed);
+        m.store(*entry.throttled, value, MemoryOrder::relaxed);
       }
     }
   }

@@ -161,7 +161,7 @@ bool TransferLine::finish(Machine m) {
   for (; !under_way_.empty() && under_way_.front().submission <= completed_; under_way_.pop_front()) {  // X3
     Batch const& batch = under_way_.front();
     Track& t = tracks_[batch.track];
-    if (direction_ == BusDirection::from_device) m.store(*t.route.arrived, batch.to, Order::release);  // X2
+    if (direction_ == BusDirection::from_device) m.store(*t.route.arrived, batch.to, MemoryOrder::release);  // X2
     t.completed_to = batch.to;
     under_way_bytes_ -= batch.bytes;
     if (keeps_records_) add(record, batch);
@@ -175,7 +175,7 @@ bool TransferLine::finish(Machine m) {
 template <class Machine>
 void TransferLine::look(Machine m, Track& t, Clock::time_point now) {
   Route const& r = t.route;
-  t.published = m.load(*r.published, Order::acquire);  // X2
+  t.published = m.load(*r.published, MemoryOrder::acquire);  // X2
   if (t.published == t.started_to || t.due()) return;
   if (t.oldest_seen == Clock::time_point{}) t.oldest_seen = now;
   FlushState const state{.pending_items = t.published - t.started_to,
@@ -185,7 +185,7 @@ void TransferLine::look(Machine m, Track& t, Clock::time_point now) {
                          .capacity_items = r.capacity_items,
                          .age = now - t.oldest_seen,
                          .flush_after = r.flush_after,
-                         .closing = m.load(*r.closing, Order::relaxed) != 0};
+                         .closing = m.load(*r.closing, MemoryOrder::relaxed) != 0};
   if (decide_flush(state) == FlushDecision::flush) t.due_to = t.published;
 }
 

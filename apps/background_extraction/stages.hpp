@@ -113,12 +113,13 @@ HIWAY_DEVICE inline void for_each_in_order(Model const& model, hiway::Outlet<Str
   hiway::anywhere([&](auto m) {
     in.for_each_warp([&](Strip const& strip) {
       hiway::Word<std::uint32_t>& last = model.places[strip.place].frame;
-      for (unsigned misses = 0; m.load(last, hiway::Order::acquire) + 1 != strip.frame && !in.has_ended(); ++misses)
+      for (unsigned misses = 0; m.load(last, hiway::MemoryOrder::acquire) + 1 != strip.frame && !in.has_ended();
+           ++misses)
         m.relax(misses);  // B, O5
       m.sync_warp(m.lanes());
       work(strip, Lane{m.lane(), m.count(m.lanes())});
       m.sync_warp(m.lanes());
-      if (m.lane() == 0) m.store(last, strip.frame, hiway::Order::release);  // A
+      if (m.lane() == 0) m.store(last, strip.frame, hiway::MemoryOrder::release);  // A
     });
   });
 }

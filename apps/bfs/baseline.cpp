@@ -41,7 +41,7 @@ struct Expand {
   HIWAY_DEVICE void append(Machine m, Visit visit) const {
     std::uint32_t const pieces = (visit.last - visit.first + piece - 1) / piece;
     if (pieces == 0) return;
-    std::uint32_t at = pieces == 1 ? claim_one(m) : m.fetch_add(*next_count, pieces, hiway::Order::relaxed);
+    std::uint32_t at = pieces == 1 ? claim_one(m) : m.fetch_add(*next_count, pieces, hiway::MemoryOrder::relaxed);
     for (; visit.first < visit.last; visit.first += piece) {
       std::uint32_t const end = visit.last - visit.first < piece ? visit.last : visit.first + piece;
       next[at++] = {visit.vertex, visit.level, visit.first, end};
@@ -53,7 +53,7 @@ struct Expand {
     std::uint32_t const lanes = m.converged();
     unsigned const leader = m.lowest(lanes);
     std::uint32_t first = 0;
-    if (m.lane() == leader) first = m.fetch_add(*next_count, m.count(lanes), hiway::Order::relaxed);
+    if (m.lane() == leader) first = m.fetch_add(*next_count, m.count(lanes), hiway::MemoryOrder::relaxed);
     return m.shuffle(lanes, first, leader) + m.count(lanes & hiway::lanes_below(m.lane()));
   }
 };

@@ -52,7 +52,8 @@ struct Relax {
   /// out.
   template <class Machine>
   HIWAY_DEVICE std::uint32_t relax(Machine m, Visit visit, hiway::Inlet<Visit> const& out) const {
-    if (m.load(levels[visit.vertex], hiway::Order::relaxed) < visit.level) return 0;  // lowered since: another visit
+    if (m.load(levels[visit.vertex], hiway::MemoryOrder::relaxed) < visit.level)
+      return 0;  // lowered since: another visit
     while (visit.last - visit.first > piece) {
       std::uint32_t const middle = visit.first + (visit.last - visit.first) / 2;
       out.put_d({visit.vertex, visit.level, middle, visit.last});

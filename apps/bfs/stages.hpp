@@ -44,10 +44,10 @@ HIWAY_DEVICE inline void follow(Machine m, Edges const& edges, Level* levels, Vi
     std::uint32_t vertex[at_once];
     std::uint32_t before[at_once];
     for (std::uint32_t k = 0; k < at_once; ++k) vertex[k] = edges.targets[e + k < visit.last ? e + k : e];
-    for (std::uint32_t k = 0; k < at_once; ++k) before[k] = m.load(levels[vertex[k]], hiway::Order::relaxed);
+    for (std::uint32_t k = 0; k < at_once; ++k) before[k] = m.load(levels[vertex[k]], hiway::MemoryOrder::relaxed);
     for (std::uint32_t k = 0; k < at_once; ++k) {
       bool const may_lower = e + k < visit.last && before[k] > level;  // most edges need no atomic minimum
-      before[k] = may_lower ? m.fetch_min(levels[vertex[k]], level, hiway::Order::relaxed) : level;
+      before[k] = may_lower ? m.fetch_min(levels[vertex[k]], level, hiway::MemoryOrder::relaxed) : level;
     }
     Visit next[at_once]{};
     for (std::uint32_t k = 0; k < at_once; ++k)

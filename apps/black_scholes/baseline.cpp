@@ -22,10 +22,10 @@ struct List {
 template <class Pass>
 HIWAY_DEVICE inline void pass_on(List in, List out, Pass const& pass) {
   hiway::anywhere([&](auto m) {
-    std::uint32_t const count = m.load(*in.count, hiway::Order::relaxed);
+    std::uint32_t const count = m.load(*in.count, hiway::MemoryOrder::relaxed);
     for (std::uint32_t i = m.thread_index(); i < count; i += m.thread_count()) {
       Option option = in.options[i];
-      if (pass(option)) out.options[m.fetch_add(*out.count, 1U, hiway::Order::relaxed)] = option;
+      if (pass(option)) out.options[m.fetch_add(*out.count, 1U, hiway::MemoryOrder::relaxed)] = option;
     }
   });
 }

@@ -63,7 +63,7 @@ struct SearchAll {
     std::uint32_t const wanted = m.ballot(m.lanes(), hit.ok);
     if (wanted == 0) return;
     std::uint32_t place = 0;
-    if (m.lane() == 0) place = m.fetch_add(*out.count, m.count(wanted), hiway::Order::relaxed);
+    if (m.lane() == 0) place = m.fetch_add(*out.count, m.count(wanted), hiway::MemoryOrder::relaxed);
     place = m.shuffle(m.lanes(), place, 0) + m.count(wanted & hiway::lanes_below(m.lane()));
     if (hit.ok && place < out.room) out.hits[place] = hit.value;
   }

@@ -31,10 +31,10 @@ HIWAY_DEVICE inline void insert(Machine m, Node* nodes, std::uint32_t node, Key 
   std::uint32_t at = 0;
   while (true) {
     hiway::Word<std::uint32_t>& link = nodes[at].child[key < nodes[at].key ? 0 : 1];
-    std::uint32_t next = m.load(link, hiway::Order::acquire);
+    std::uint32_t next = m.load(link, hiway::MemoryOrder::acquire);
     if (next != none) {
       at = next;
-    } else if (m.compare_exchange(link, next, node, hiway::Order::release)) {
+    } else if (m.compare_exchange(link, next, node, hiway::MemoryOrder::release)) {
       return;
     }
   }

@@ -130,7 +130,7 @@ struct Select {
       nursery->ranks[nursery->place(name)] = {creature.fitness, name.number};
       hiway::Word<std::uint32_t>& arrived = nursery->arrived[nursery->room(name)];
       bool const last = hiway::anywhere(
-          [&](auto m) { return m.fetch_add(arrived, 1U, hiway::Order::acq_rel) + 1 == nursery->of_island; });
+          [&](auto m) { return m.fetch_add(arrived, 1U, hiway::MemoryOrder::acq_rel) + 1 == nursery->of_island; });
       if (!last) return;
       arrived.bits = 0;  // for the next generation but one
       std::span<Rank> const ranks =

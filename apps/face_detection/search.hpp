@@ -77,9 +77,9 @@ struct MakeLevels {
         std::uint32_t mine = 0;
         for (std::uint32_t i = lane; i < piece.count; i += lanes, ++mine) picture[piece.first + i] = piece.pixels[i];
         if (mine == 0) return;
-        std::uint32_t const so_far = m.fetch_add(*placed, mine, hiway::Order::acq_rel) + mine;
+        std::uint32_t const so_far = m.fetch_add(*placed, mine, hiway::MemoryOrder::acq_rel) + mine;
         if (so_far == pixels) {
-          m.store(*placed, 0U, hiway::Order::relaxed);  // for the next run
+          m.store(*placed, 0U, hiway::MemoryOrder::relaxed);  // for the next run
           next.put(LevelTask{0});
         }
       });
@@ -108,13 +108,15 @@ inline void tell(TileTester::Rows const& rows, Level const& l, std::int32_t leve
   hiway::anywhere([&](auto m) {
     for_each_found(
         rows, rows.windows, l, level,
-        [&](std::size_t word, std::uint32_t bits) { m.fetch_or(findings.rejected[word], bits, hiway::Order::relaxed); },
+        [&](std::size_t word, std::uint32_t bits) {
+          m.fetch_or(findings.rejected[word], bits, hiway::MemoryOrder::relaxed);
+        },
         [&](Candidate const& c) {
           if (findings.passed == nullptr) {
             out.put_h(c);
           } else {
             m.fetch_or(findings.passed[rejected_word(l, c.column, c.row)], rejected_bit(c.column),
-                       hiway::Order::relaxed);
+                       hiway::MemoryOrder::relaxed);
           }
         });
   });

@@ -25,11 +25,11 @@ struct CountColours {
       m.sync_block();
       for (std::uint64_t i = m.thread_index(); i < count; i += m.thread_count()) {
         std::uint32_t const colour = pixels[i];
-        if (colour < colours) m.in_block().fetch_add(own[colour], 1U, hiway::Order::relaxed);
+        if (colour < colours) m.in_block().fetch_add(own[colour], 1U, hiway::MemoryOrder::relaxed);
       }
       m.sync_block();
       for (std::uint32_t c = m.thread_in_block(); c < colours; c += m.block_threads())
-        if (own[c].bits != 0) m.fetch_add(counts[c], own[c].bits, hiway::Order::relaxed);
+        if (own[c].bits != 0) m.fetch_add(counts[c], own[c].bits, hiway::MemoryOrder::relaxed);
     });
   }
 };

@@ -62,15 +62,15 @@ struct Assign {
         std::uint16_t const before = memberships[p];
         if (now == before) continue;
         memberships[p] = now;
-        changes[m.fetch_add(words->changes[count], 1U, hiway::Order::relaxed)] = {p, before, now};
+        changes[m.fetch_add(words->changes[count], 1U, hiway::MemoryOrder::relaxed)] = {p, before, now};
       }
       m.sync_block();
       if (m.thread_in_block() != 0) return;
-      if (m.fetch_add(words->blocks, 1U, hiway::Order::acq_rel) + 1 != m.block_count()) return;
-      std::uint32_t const all = m.fetch_add(words->changes[count], 1U, hiway::Order::relaxed);
+      if (m.fetch_add(words->blocks, 1U, hiway::MemoryOrder::acq_rel) + 1 != m.block_count()) return;
+      std::uint32_t const all = m.fetch_add(words->changes[count], 1U, hiway::MemoryOrder::relaxed);
       changes[all] = {all, none, none};
-      m.store(words->changes[1 - count], 0U, hiway::Order::relaxed);
-      m.store(words->blocks, 0U, hiway::Order::relaxed);
+      m.store(words->changes[1 - count], 0U, hiway::MemoryOrder::relaxed);
+      m.store(words->blocks, 0U, hiway::MemoryOrder::relaxed);
     });
   }
 };
@@ -100,7 +100,7 @@ struct AssignParts {
       auto* const count = reinterpret_cast<hiway::Word<std::uint32_t>*>(changes + m.block_threads() + 1);
       Near const near{reinterpret_cast<float*>(count + 1), changes, count};
       in.for_each_block([&](std::uint32_t part) {
-        if (m.thread_in_block() == 0) m.store(*near.count, 0U, hiway::Order::relaxed);
+        if (m.thread_in_block() == 0) m.store(*near.count, 0U, hiway::MemoryOrder::relaxed);
         for (std::uint32_t i = m.thread_in_block(); i < values; i += m.block_threads())
           near.centroids[i] = centroids[i];
         m.sync_block();
@@ -121,12 +121,12 @@ struct AssignParts {
     for (std::uint32_t first = begin_of(part); first < end; first += m.block_threads()) {
       find_changes(m, near, first + m.thread_in_block(), end);
       m.sync_block();
-      std::uint32_t count = m.load(*near.count, hiway::Order::relaxed);
+      std::uint32_t count = m.load(*near.count, hiway::MemoryOrder::relaxed);
       all += count;
       m.sync_block();  // before the count is 0 again
       bool const is_last = end - first <= m.block_threads();
       if (m.thread_in_block() == 0) {
-        m.store(*near.count, 0U, hiway::Order::relaxed);
+        m.store(*near.count, 0U, hiway::MemoryOrder::relaxed);
         if (is_last) near.changes[count] = {all, none, none};
       }
       m.sync_block();
@@ -142,7 +142,7 @@ struct AssignParts {
     std::uint16_t const before = memberships[point];
     if (now == before) return;
     memberships[point] = now;
-    near.changes[m.fetch_add(*near.count, 1U, hiway::Order::relaxed)] = {point, before, now};
+    near.changes[m.fetch_add(*near.count, 1U, hiway::MemoryOrder::relaxed)] = {point, before, now};
   }
 };
 

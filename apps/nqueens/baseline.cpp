@@ -22,9 +22,9 @@ struct SearchBelow {
   HIWAY_DEVICE void operator()() const {
     hiway::anywhere([&](auto m) {
       std::uint64_t found = 0;
-      auto const next = [&] { return m.fetch_add(*taken, 1U, hiway::Order::relaxed); };
+      auto const next = [&] { return m.fetch_add(*taken, 1U, hiway::MemoryOrder::relaxed); };
       for (std::uint32_t i = next(); i < count; i = next()) found += solutions_below(m, boards[i]);
-      if (found != 0) m.fetch_add(*solutions, found, hiway::Order::relaxed);
+      if (found != 0) m.fetch_add(*solutions, found, hiway::MemoryOrder::relaxed);
     });
   }
 

@@ -59,8 +59,8 @@ struct Iterate {
   HIWAY_DEVICE void meet(Machine m, std::uint32_t meeting) const {
     m.sync_block();
     if (m.thread_in_block() == 0) {
-      m.fetch_add(*arrived, 1U, hiway::Order::acq_rel);
-      while (m.load(*arrived, hiway::Order::acquire) < meeting * m.block_count()) m.relax(0);
+      m.fetch_add(*arrived, 1U, hiway::MemoryOrder::acq_rel);
+      while (m.load(*arrived, hiway::MemoryOrder::acquire) < meeting * m.block_count()) m.relax(0);
     }
     m.sync_block();
   }

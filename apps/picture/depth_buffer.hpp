@@ -26,7 +26,7 @@ HIWAY_DEVICE inline std::uint32_t colour_of(std::uint64_t pixel, std::uint32_t b
 /// Shows the surface where nothing nearer is.
 template <class Machine>
 HIWAY_DEVICE inline void show(Machine m, Pixel& pixel, std::uint64_t surface) {
-  m.fetch_min(pixel, surface, hiway::Order::relaxed);
+  m.fetch_min(pixel, surface, hiway::MemoryOrder::relaxed);
 }
 
 /// Components of a colour, each from 0 to 1 (others are cut off there).

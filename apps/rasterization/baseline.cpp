@@ -38,7 +38,8 @@ struct RasterAll {
         cut(m, triangles[t], width, height, [&](Tile const& tile, bool is_wanted) {
           std::uint32_t const wanted = m.ballot(m.lanes(), is_wanted);
           std::uint32_t place = 0;
-          if (m.lane() == 0 && wanted != 0) place = m.fetch_add(*out.count, m.count(wanted), hiway::Order::relaxed);
+          if (m.lane() == 0 && wanted != 0)
+            place = m.fetch_add(*out.count, m.count(wanted), hiway::MemoryOrder::relaxed);
           place = m.shuffle(m.lanes(), place, 0);
           if (is_wanted) out.tiles[place + m.count(wanted & hiway::lanes_below(m.lane()))] = tile;
         });
@@ -54,7 +55,7 @@ struct DrawList {
   HIWAY_DEVICE void operator()() const {
     hiway::anywhere([&](auto m) {
       std::uint32_t const lanes = m.count(m.lanes());
-      std::uint32_t const count = m.load(*in.count, hiway::Order::relaxed);
+      std::uint32_t const count = m.load(*in.count, hiway::MemoryOrder::relaxed);
       std::uint64_t counted = 0;
       for (std::uint32_t t = m.thread_index() / lanes; t < count; t += m.thread_count() / lanes)
         counted += draw(m, in.tiles[t], frames);

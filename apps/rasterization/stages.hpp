@@ -119,7 +119,7 @@ template <class Machine>
 HIWAY_DEVICE inline void add_up(Machine m, std::uint64_t counted, hiway::Word<std::uint64_t>& sum) {
   for (unsigned step = m.count(m.lanes()) / 2; step > 0; step /= 2)
     counted += m.shuffle(m.lanes(), counted, m.lane() ^ step);
-  if (m.lane() == 0) m.fetch_add(sum, counted, hiway::Order::relaxed);
+  if (m.lane() == 0) m.fetch_add(sum, counted, hiway::MemoryOrder::relaxed);
 }
 
 /// A kernel: pictures that show nothing, and a list of tiles that is empty.

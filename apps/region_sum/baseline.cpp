@@ -68,7 +68,7 @@ struct SumRegions {
     if (division.parts_a_region == 1) {
       sums[number].bits = own_sum;
     } else {
-      m.fetch_add(sums[number / division.parts_a_region], own_sum, hiway::Order::relaxed);
+      m.fetch_add(sums[number / division.parts_a_region], own_sum, hiway::MemoryOrder::relaxed);
     }
   }
 

@@ -23,7 +23,7 @@ struct Many {
   Count* counted = nullptr;
   template <class Machine>
   [[nodiscard]] HIWAY_DEVICE std::uint32_t get(Machine m) const {
-    return counted == nullptr ? known : m.load(*counted, hiway::Order::relaxed);
+    return counted == nullptr ? known : m.load(*counted, hiway::MemoryOrder::relaxed);
   }
 };
 
@@ -42,14 +42,14 @@ HIWAY_DEVICE inline std::uint32_t claim(Machine m, Count& count, std::uint32_t m
   std::uint32_t const upto = hiway::sum_up_to_lane(m, mine);
   std::uint32_t const all = m.shuffle(m.lanes(), upto, m.count(m.lanes()) - 1);
   std::uint32_t first = 0;
-  if (m.lane() == 0 && all != 0) first = m.fetch_add(count, all, hiway::Order::relaxed);
+  if (m.lane() == 0 && all != 0) first = m.fetch_add(count, all, hiway::MemoryOrder::relaxed);
   return m.shuffle(m.lanes(), first, 0) + (upto - mine);
 }
 /// The same where the place is not asked for. It does not wait.
 template <class Machine>
 HIWAY_DEVICE inline void add(Machine m, hiway::Word<std::uint64_t>& count, std::uint32_t mine) {
   std::uint64_t const upto = hiway::sum_up_to_lane(m, mine);
-  if (m.lane() == m.count(m.lanes()) - 1) m.fetch_add(count, upto, hiway::Order::relaxed);
+  if (m.lane() == m.count(m.lanes()) - 1) m.fetch_add(count, upto, hiway::MemoryOrder::relaxed);
 }
 
 /// A leaf, and where its first grid goes.

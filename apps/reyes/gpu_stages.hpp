@@ -48,7 +48,7 @@ constexpr char const* too_many_points = "a picture has more points than can be c
 template <class Machine>
 HIWAY_DEVICE inline bool is_finished(Machine m, Progress& progress, std::uint64_t points, std::int64_t open) {
   std::uint64_t const more = (points << 32) + static_cast<std::uint64_t>(open);
-  return static_cast<std::uint32_t>(m.fetch_add(progress, more, hiway::Order::acq_rel) + more) == 0;
+  return static_cast<std::uint32_t>(m.fetch_add(progress, more, hiway::MemoryOrder::acq_rel) + more) == 0;
 }
 
 /// A patch is halved, and its halves put back; or it is a leaf, or nobody sees it. All patches of a picture are open at
@@ -64,7 +64,7 @@ struct SplitInCycle {
       if (b.fate == Fate::leaf) {
         Leaf const leaf{task.patch, task.picture, b.sides_u, b.sides_v};
         // The leaf was open; now its grids are.
-        if (leaf.grids() != 1) m.fetch_add(open, std::uint64_t{leaf.grids() - 1}, hiway::Order::relaxed);
+        if (leaf.grids() != 1) m.fetch_add(open, std::uint64_t{leaf.grids() - 1}, hiway::MemoryOrder::relaxed);
         leaves.put(leaf);
       } else if (b.fate == Fate::unseen) {
         if (is_finished(m, open, 0, -1)) finished.put({task.picture});
@@ -75,7 +75,7 @@ struct SplitInCycle {
           half.picture = task.picture;
           half.splits = task.splits + 1;
         }
-        m.fetch_add(open, std::uint64_t{1}, hiway::Order::relaxed);
+        m.fetch_add(open, std::uint64_t{1}, hiway::MemoryOrder::relaxed);
         halves.put(std::span<PatchTask const>(both));
       }
     });
@@ -174,12 +174,12 @@ struct Resolve {
     for (std::uint32_t i = m.lane(); i < count; i += at_once * lanes) {
       std::uint64_t seen[at_once];
       for (unsigned k = 0; k < at_once; ++k)
-        seen[k] = i + k * lanes < count ? m.load(from[i + k * lanes], hiway::Order::relaxed) : 0;
+        seen[k] = i + k * lanes < count ? m.load(from[i + k * lanes], hiway::MemoryOrder::relaxed) : 0;
       for (unsigned k = 0; k < at_once; ++k) {
         std::uint32_t const at = i + k * lanes;
         if (at >= count) break;
         strip.colours[at] = picture::colour_of(seen[k], background);
-        m.store(from[at], picture::nothing, hiway::Order::relaxed);
+        m.store(from[at], picture::nothing, hiway::MemoryOrder::relaxed);
       }
     }
   }

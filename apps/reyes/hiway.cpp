@@ -79,7 +79,7 @@ struct Split {
         split(
             view, task.patch, task.picture, task.splits, at_once, done,
             [&](Patch const& part, unsigned splits) {
-              m.fetch_add(patches, 1U, hiway::Order::relaxed);
+              m.fetch_add(patches, 1U, hiway::MemoryOrder::relaxed);
               again.put_h({part, task.picture, splits});
             },
             [&](Leaf const& leaf) {
@@ -88,17 +88,17 @@ struct Split {
             });
         if (!ready.empty()) send();
         all += done;
-        m.fetch_add(grids, done.grids, hiway::Order::relaxed);
-        if (m.fetch_add(patches, ~0U, hiway::Order::acq_rel) == 1) {
-          std::uint64_t const in_all = m.load(grids, hiway::Order::relaxed);
+        m.fetch_add(grids, done.grids, hiway::MemoryOrder::relaxed);
+        if (m.fetch_add(patches, ~0U, hiway::MemoryOrder::acq_rel) == 1) {
+          std::uint64_t const in_all = m.load(grids, hiway::MemoryOrder::relaxed);
           if (in_all > most_grids) in.fail_h(too_many_points);
           whole.put_h({task.picture, static_cast<std::uint32_t>(in_all)});
         }
       });
     });
     hiway::anywhere([&](auto m) {
-      m.fetch_add(books->split, all.split, hiway::Order::relaxed);
-      m.fetch_add(books->dice, all.dice, hiway::Order::relaxed);
+      m.fetch_add(books->split, all.split, hiway::MemoryOrder::relaxed);
+      m.fetch_add(books->dice, all.dice, hiway::MemoryOrder::relaxed);
     });
   }
 };

@@ -53,7 +53,7 @@ struct ConvertLines {
     for (std::uint32_t at = begin; at < line.length; at += 32)
       pairs += m.count(m.ballot(m.lanes(), begins_pair(here, at + m.lane())));
     std::uint32_t first = 0;
-    if (m.lane() == 0 && pairs != 0) first = m.fetch_add(*out.count, pairs, hiway::Order::relaxed);
+    if (m.lane() == 0 && pairs != 0) first = m.fetch_add(*out.count, pairs, hiway::MemoryOrder::relaxed);
     first = m.shuffle(m.lanes(), first, 0);
     bool const has_room = first + pairs <= out.room;
     std::uint32_t next = first;

@@ -25,7 +25,7 @@ int main() {
   auto& numbers = pipe.create_tunnel<std::uint64_t>("numbers", hiway::Direction::cpu_to_gpu);
   // auto&: into(...) must see that this is a RestoredTunnel<Length>.
   auto& lengths =
-      pipe.create_tunnel<Length>("lengths", hiway::Direction::gpu_to_cpu, {.order = hiway::ItemOrder::restored});
+      pipe.create_tunnel<Length>("lengths", hiway::Direction::gpu_to_cpu, {.order = hiway::Order::restored});
   std::uint64_t next = 1;
   std::uint32_t longest = 0;
   pipe.add_cpu_stage(

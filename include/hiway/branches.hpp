@@ -32,7 +32,7 @@ HIWAY_DEVICE inline void for_each_branch(Machine, View const& v, Work&& work) {
 template <class Machine, class View, class Amount>
 HIWAY_DEVICE inline View const& choose_branch(Machine m, View const& v, Amount&& amount) {
   std::uint32_t const count = v.further_branches + 1;
-  std::uint32_t const last = m.load(v.ports->branch, Order::relaxed);
+  std::uint32_t const last = m.load(v.ports->branch, MemoryOrder::relaxed);
   std::uint32_t chosen = (last + 1) % count;
   std::int32_t most = 0;
   for (std::uint32_t i = 1; i <= count; ++i) {
@@ -43,7 +43,7 @@ HIWAY_DEVICE inline View const& choose_branch(Machine m, View const& v, Amount&&
       chosen = number;
     }
   }
-  m.store(v.ports->branch, chosen, Order::relaxed);
+  m.store(v.ports->branch, chosen, MemoryOrder::relaxed);
   return branch(v, chosen);
 }
 

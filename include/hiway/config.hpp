@@ -99,7 +99,7 @@ enum class Wait : std::uint8_t { automatic, spin, yield, sleep };
 /// What follows a stall report. abort: wait() throws Aborted with the report's text.
 enum class OnStall : std::uint8_t { go_on, abort };
 
-/// The types of ItemOrder's values. RestoredOrder has no default: by that the compiler tells RestoredTunnelConfig from
+/// The types of Order's values. RestoredOrder has no default: by that the compiler tells RestoredTunnelConfig from
 /// TunnelConfig.
 struct AnyOrder {};
 class RestoredOrder {
@@ -108,7 +108,7 @@ class RestoredOrder {
 };
 /// In which order readers see what a stage has made of a tunnel's items. any: as its lanes or threads have put it.
 /// restored: as the items were put into the tunnel that the stage gets from (RestoredTunnelConfig).
-struct ItemOrder {
+struct Order {
   static constexpr AnyOrder any{};
   static constexpr RestoredOrder restored{0};
 };
@@ -146,8 +146,8 @@ struct TunnelConfig {
   /// full tunnel of the circle doubles its capacity. A put waits inside a cycle, too, and items keep their order. Slots
   /// for this many items exist from the beginning, and all of them are used in turn (Parks, docs/adr/0031).
   std::size_t grow_to_items = 0;
-  /// For ItemOrder::restored see RestoredTunnelConfig.
-  [[no_unique_address]] AnyOrder order = ItemOrder::any;
+  /// For Order::restored see RestoredTunnelConfig.
+  [[no_unique_address]] AnyOrder order = Order::any;
   Readers readers = Readers::share;
   /// Puts may have a key (PutOptions::key). For tunnels from CPU to CPU that one stage reads, outside cycles. Its
   /// threads share `capacity_items` more, for what has a key.
@@ -156,7 +156,7 @@ struct TunnelConfig {
   int priority = 0;
 };
 
-/// A tunnel with ItemOrder::restored, of type RestoredTunnel<T>. One stage in value form writes it, which gets from one
+/// A tunnel with Order::restored, of type RestoredTunnel<T>. One stage in value form writes it, which gets from one
 /// tunnel: `into(tunnel)`. Its results are at most 256 bytes, and a result waits until those before it have room. One
 /// that stays at one home has room for its capacity rounded up to a power of two. *Errors*: see docs/choosing.md.
 struct RestoredTunnelConfig {

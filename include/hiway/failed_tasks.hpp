@@ -33,13 +33,14 @@ namespace detail {
 /// Counts a task that has failed; the first one leaves its message.
 template <class Machine>
 HIWAY_DEVICE inline void count_failed_task(Machine m, FailedTasks& tasks, char const* message, bool has_scope) {
-  m.fetch_add(tasks.count, std::uint64_t{1}, Order::relaxed);
+  m.fetch_add(tasks.count, std::uint64_t{1}, MemoryOrder::relaxed);
   std::uint32_t expected = 0;
-  if (m.load(tasks.taken, Order::relaxed) != 0 || !m.compare_exchange(tasks.taken, expected, 1u, Order::relaxed))
+  if (m.load(tasks.taken, MemoryOrder::relaxed) != 0 ||
+      !m.compare_exchange(tasks.taken, expected, 1u, MemoryOrder::relaxed))
     return;
   tasks.first->without_scope = has_scope ? 0 : 1;
   copy_message(tasks.first->message, message);
-  m.store(tasks.ready, 1u, Order::release);
+  m.store(tasks.ready, 1u, MemoryOrder::release);
 }
 
 }  // namespace detail

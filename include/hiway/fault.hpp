@@ -120,7 +120,7 @@ template <class Machine>
 HIWAY_DEVICE inline void record_fault(Machine m, Control& control, FaultKind kind, std::uint32_t stage,
                                       std::uint32_t tunnel, std::uint64_t item, char const* message = nullptr) {
   std::uint32_t expected = 0;
-  if (!is_aborted(m, control) && m.compare_exchange(control.taken, expected, 1u, Order::acq_rel)) {  // F2
+  if (!is_aborted(m, control) && m.compare_exchange(control.taken, expected, 1u, MemoryOrder::acq_rel)) {  // F2
     FaultRecord& r = control.record;
     r.kind = kind;
     r.stage = stage;
@@ -128,9 +128,9 @@ HIWAY_DEVICE inline void record_fault(Machine m, Control& control, FaultKind kin
     r.item = item;
     r.lane = m.thread_index();
     detail::copy_message(r.message, message);
-    m.store(control.ready, 1u, Order::release);
+    m.store(control.ready, 1u, MemoryOrder::release);
   }
-  m.store(control.aborted, 1u, Order::release);  // F1
+  m.store(control.aborted, 1u, MemoryOrder::release);  // F1
 }
 
 /// Records the fault and leaves the stage.

@@ -35,15 +35,15 @@ struct WordLink {
   HIWAY_DEVICE bool is_set() const { return word != nullptr; }
   template <class Machine>
   HIWAY_DEVICE void tell(Machine m, std::uint64_t n) const {
-    m.store_across(*word, n, Order::release);  // L1
+    m.store_across(*word, n, MemoryOrder::release);  // L1
   }
   template <class Machine>
   HIWAY_DEVICE std::uint64_t hear(Machine m) const {
-    return m.load_across(*word, Order::acquire);  // L1
+    return m.load_across(*word, MemoryOrder::acquire);  // L1
   }
   template <class Machine>
   HIWAY_DEVICE std::uint64_t peek(Machine m) const {
-    return m.load_across(*word, Order::relaxed);
+    return m.load_across(*word, MemoryOrder::relaxed);
   }
 };
 

@@ -144,7 +144,7 @@ HIWAY_DEVICE inline Table const& device_table_at(int place) {
 }
 template <class Machine>
 HIWAY_DEVICE inline Table const& only_device_table(Machine m) {
-  std::uint32_t const only = m.load(device_tables().only, hiway::Order::relaxed);
+  std::uint32_t const only = m.load(device_tables().only, hiway::MemoryOrder::relaxed);
   Table const& table = device_table_at(only == hiway::no_id ? 0 : static_cast<int>(only));
   if (only == hiway::no_id) {
     hiway::raise(m, *table.whole.control, hiway::FaultKind::failed, hiway::no_id, hiway::no_id, 0,
@@ -171,8 +171,8 @@ HIWAY_DEVICE inline View grouped(Machine m, Table const& table, Ends const& ends
   if (ends.grouping == hiway::Grouping::warp) return view;
   if (hiway::has_entered_block()) {
     view.ring.grouping = ends.grouping;
-  } else if (m.load(*table.by_warps, hiway::Order::relaxed) == 0) {
-    m.store(*table.by_warps, ends.tunnel + 1, hiway::Order::relaxed);
+  } else if (m.load(*table.by_warps, hiway::MemoryOrder::relaxed) == 0) {
+    m.store(*table.by_warps, ends.tunnel + 1, hiway::MemoryOrder::relaxed);
   }
   return view;
 }

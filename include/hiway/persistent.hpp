@@ -59,10 +59,10 @@ HIWAY_DEVICE inline void close_block(Machine m, Ends<Runner> const& ends, unsign
   if (is_aborted(m, *ends.control)) return;
   for (unsigned i = 0; i != Runner::inlet_count; ++i) {
     detail::for_each_branch(m, ends.inlets[i], [&](InletView const& inlet) {
-      if (m.load(inlet.ports[block].closed_count, Order::acquire) < block_threads) detail::count_closed(m, inlet);
+      if (m.load(inlet.ports[block].closed_count, MemoryOrder::acquire) < block_threads) detail::count_closed(m, inlet);
     });
   }
-  for (unsigned s = 0; s != Runner::stage_count; ++s) m.fetch_add(ends.stages[s]->returned, 1u, Order::acq_rel);
+  for (unsigned s = 0; s != Runner::stage_count; ++s) m.fetch_add(ends.stages[s]->returned, 1u, MemoryOrder::acq_rel);
 }
 
 template <class Runner>
@@ -79,8 +79,8 @@ inline constexpr bool counts_scopes = requires {
 /// The begin of a launch, by one thread of each block.
 template <class Machine, class Runner>
 HIWAY_DEVICE inline void begin_launch(Machine m, Ends<Runner> const& ends) {
-  if (ends.slice.ns != 0 && m.load(ends.slice.words->launch, Order::relaxed) != 1) return;
-  for (unsigned s = 0; s != Runner::stage_count; ++s) m.fetch_add(ends.stages[s]->started, 1u, Order::relaxed);
+  if (ends.slice.ns != 0 && m.load(ends.slice.words->launch, MemoryOrder::relaxed) != 1) return;
+  for (unsigned s = 0; s != Runner::stage_count; ++s) m.fetch_add(ends.stages[s]->started, 1u, MemoryOrder::relaxed);
 }
 
 /// Whether the block's stage has ended, or all replicas of its segment are done.
@@ -90,7 +90,7 @@ HIWAY_DEVICE inline bool is_done(Machine m, Runner const& runner, Ends<Runner> c
     return runner.is_done(m);
   } else {
     for (unsigned i = 0; i != Runner::outlet_count; ++i) {
-      if (m.load(*ends.outlets[i].stage_ended, Order::acquire) == 0) return false;
+      if (m.load(*ends.outlets[i].stage_ended, MemoryOrder::acquire) == 0) return false;
     }
     return true;
   }
@@ -101,11 +101,11 @@ template <class Machine, class Runner>
 HIWAY_DEVICE inline void return_block(Machine m, Runner const& runner, Ends<Runner> const& ends) {
   if (!is_done(m, runner, ends)) return;
   Word<std::uint32_t>& returned = ends.slice.returned[m.block_index()];
-  if (m.load(returned, Order::relaxed) != 0) return;
-  m.store(returned, 1u, Order::relaxed);
+  if (m.load(returned, MemoryOrder::relaxed) != 0) return;
+  m.store(returned, 1u, MemoryOrder::relaxed);
   close_block(m, ends, m.block_index(), m.block_threads());
-  if (m.load(ends.stages[0]->returned, Order::acquire) == m.block_count())
-    m.store_across(ends.slice.news->over, 1u, Order::relaxed);
+  if (m.load(ends.stages[0]->returned, MemoryOrder::acquire) == m.block_count())
+    m.store_across(ends.slice.news->over, 1u, MemoryOrder::relaxed);
 }
 
 /// The end of a launch, by one thread of each block, after the others.
@@ -114,7 +114,7 @@ HIWAY_DEVICE inline void end_launch(Machine m, Runner const& runner, Ends<Runner
   Slice const& slice = ends.slice;
   if (slice.ns == 0) return close_block(m, ends, m.block_index(), m.block_threads());
   return_block(m, runner, ends);
-  if (m.fetch_add(slice.words->left, 1u, Order::acq_rel) + 1 == m.block_count())
+  if (m.fetch_add(slice.words->left, 1u, MemoryOrder::acq_rel) + 1 == m.block_count())
     leave_last(m, slice.words->launch, slice.words->left, *slice.news);
 }
 
@@ -139,7 +139,7 @@ void run_persistent(StageThread m, Runner& runner, Ends<Runner> const& ends) {
     ~Closed() {
       for (unsigned i = 0; i != Runner::inlet_count; ++i) {
         detail::for_each_branch(StageThread{}, ends.inlets[i], [](InletView const& inlet) {
-          StageThread{}.fetch_or(inlet.ports->closed_lanes[0], 1u, Order::acq_rel);
+          StageThread{}.fetch_or(inlet.ports->closed_lanes[0], 1u, MemoryOrder::acq_rel);
         });
       }
     }
@@ -147,7 +147,7 @@ void run_persistent(StageThread m, Runner& runner, Ends<Runner> const& ends) {
   ThreadContext& context = this_thread_context();
   context.run = ends.control;
   context.stage = ends.first_stage;
-  for (unsigned s = 0; s != Runner::stage_count; ++s) m.fetch_add(ends.stages[s]->started, 1u, Order::relaxed);
+  for (unsigned s = 0; s != Runner::stage_count; ++s) m.fetch_add(ends.stages[s]->started, 1u, MemoryOrder::relaxed);
   try {
     runner(m, ends.outlets, ends.inlets);
   } catch (Unwind const& u) {
@@ -156,7 +156,7 @@ void run_persistent(StageThread m, Runner& runner, Ends<Runner> const& ends) {
   }
   if (is_aborted(m, *ends.control)) return;
   for (unsigned i = 0; i != Runner::inlet_count; ++i) detail::close(m, ends.inlets[i]);  // T5: the bit, then the count
-  for (unsigned s = 0; s != Runner::stage_count; ++s) m.fetch_add(ends.stages[s]->returned, 1u, Order::acq_rel);
+  for (unsigned s = 0; s != Runner::stage_count; ++s) m.fetch_add(ends.stages[s]->returned, 1u, MemoryOrder::acq_rel);
 }
 
 /// The function that every thread of a persistent kernel calls.

@@ -66,7 +66,7 @@ class Pipeline final : private OpenEnds, private BufferAccess {
     return make_tunnel<T, Scoped<T>>(name, direction, config.rest(), config.scopes.get());
   }
 
-  /// The same with `.order = ItemOrder::restored`.
+  /// The same with `.order = Order::restored`.
   template <class T>
   RestoredTunnel<T>& create_tunnel(std::string_view name, Direction direction, RestoredTunnelConfig const& config) {
     return static_cast<RestoredTunnel<T>&>(add_tunnel(std::make_unique<RestoredTunnel<T>>(

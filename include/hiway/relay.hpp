@@ -59,17 +59,17 @@ HIWAY_DEVICE inline std::uint64_t hear(Machine m, Ring const& ring, L const& lin
 template <class Machine, class L>
 HIWAY_DEVICE inline bool tell(Machine m, RelayBy<L>& r) {
   if (!r.link.is_set()) return false;
-  std::uint64_t const from = m.load(r.to, Order::relaxed);
+  std::uint64_t const from = m.load(r.to, MemoryOrder::relaxed);
   std::uint64_t const to = tell(m, r.ring, r.link, from);
-  if (to != from) m.store(r.to, to, Order::relaxed);
+  if (to != from) m.store(r.to, to, MemoryOrder::relaxed);
   return to != from;
 }
 template <class Machine, class L>
 HIWAY_DEVICE inline bool hear(Machine m, RelayBy<L>& r) {
   if (!r.link.is_set()) return false;
-  std::uint64_t const from = m.load(r.to, Order::relaxed);
+  std::uint64_t const from = m.load(r.to, MemoryOrder::relaxed);
   std::uint64_t const to = hear(m, r.ring, r.link, from);
-  if (to != from) m.store(r.to, to, Order::relaxed);
+  if (to != from) m.store(r.to, to, MemoryOrder::relaxed);
   return to != from;
 }
 
@@ -83,8 +83,8 @@ struct HeardWord {
 template <class Machine>
 HIWAY_DEVICE inline bool hear(Machine m, HeardWord const& w) {
   std::uint64_t const to = w.across.hear(m);  // M2
-  if (to == m.load(*w.home, Order::relaxed)) return false;
-  m.store(*w.home, to, Order::release);  // M2
+  if (to == m.load(*w.home, MemoryOrder::relaxed)) return false;
+  m.store(*w.home, to, MemoryOrder::release);  // M2
   return true;
 }
 
@@ -93,9 +93,10 @@ namespace detail {
 /// Runs `step()` if the relay is free.
 template <class Machine, class L, class Step>
 HIWAY_DEVICE inline bool if_free(Machine m, RelayBy<L>& r, Step&& step) {
-  if (m.load(r.busy, Order::relaxed) != 0 || m.fetch_or(r.busy, 1u, Order::acquire) != 0) return false;  // M3
+  if (m.load(r.busy, MemoryOrder::relaxed) != 0 || m.fetch_or(r.busy, 1u, MemoryOrder::acquire) != 0)
+    return false;  // M3
   bool const news = step();
-  m.store(r.busy, 0u, Order::release);  // M3
+  m.store(r.busy, 0u, MemoryOrder::release);  // M3
   return news;
 }
 
@@ -107,20 +108,20 @@ HIWAY_DEVICE inline bool if_free(Machine m, RelayBy<L>& r, Step&& step) {
 template <class Machine, class L>
 HIWAY_DEVICE inline bool tell_if_free(Machine m, RelayBy<L>& r) {
   if (!r.link.is_set()) return false;
-  std::uint64_t const to = m.load(r.to, Order::relaxed);
+  std::uint64_t const to = m.load(r.to, MemoryOrder::relaxed);
   return done_prefix(m, r.ring, to) != to && detail::if_free(m, r, [&] { return tell(m, r); });
 }
 /// The same for news to hear.
 template <class Machine, class L>
 HIWAY_DEVICE inline bool hear_if_free(Machine m, RelayBy<L>& r) {
-  return r.link.is_set() && r.link.peek(m) != m.load(r.to, Order::relaxed) &&
+  return r.link.is_set() && r.link.peek(m) != m.load(r.to, MemoryOrder::relaxed) &&
          detail::if_free(m, r, [&] { return hear(m, r); });
 }
 
 /// Of an outbox: all items told are answered, so nothing is under way to the other side.
 template <class Machine>
 HIWAY_DEVICE inline bool is_answered(Machine m, Relays& r) {
-  return m.load(r.tells.to, Order::relaxed) == r.hears.link.peek(m);
+  return m.load(r.tells.to, MemoryOrder::relaxed) == r.hears.link.peek(m);
 }
 
 }  // namespace hiway

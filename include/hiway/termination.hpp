@@ -70,7 +70,7 @@ HIWAY_DEVICE inline void set_word(Machine m, Word<std::uint32_t>& word, bool acr
   if (across) {
     m.store_fenced_across(word, 1u);
   } else {
-    m.store(word, 1u, Order::release);
+    m.store(word, 1u, MemoryOrder::release);
   }
 }
 
@@ -81,7 +81,7 @@ HIWAY_DEVICE inline void set_everywhere(Machine m, TerminationTable const& table
   by_one_lane(m, [&] {
     for (std::uint32_t i = unit.tunnels.begin; i < unit.tunnels.end; ++i) {
       TunnelEnds const& ends = table.tunnels[i];
-      if (ends.device != nullptr) m.store(ends.device->*word, 1u, Order::release);
+      if (ends.device != nullptr) m.store(ends.device->*word, 1u, MemoryOrder::release);
       if (ends.host != nullptr) set_word(m, ends.host->*word, table.host_across);
     }
   });

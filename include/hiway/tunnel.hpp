@@ -57,7 +57,7 @@ class TunnelBase {
   /// Then: where an item's word of the scope lies, in bytes.
   [[nodiscard]] virtual std::size_t scope_at() const { return 0; }
   [[nodiscard]] bool holds_all() const { return puts_ == Puts::never_wait; }
-  /// Whether its order is ItemOrder::restored.
+  /// Whether its order is Order::restored.
   [[nodiscard]] bool is_restored() const { return is_restored_; }
   /// For a stencil tunnel, the tunnel of tasks that its readers also read and write; else null.
   [[nodiscard]] virtual TunnelBase* tasks() const { return nullptr; }
@@ -136,7 +136,7 @@ class Tunnel : public TunnelBase {
   OpenEnds& ends_;
 };
 
-/// A tunnel with ItemOrder::restored. into(...) tells by its type that results are put at the tickets of their items;
+/// A tunnel with Order::restored. into(...) tells by its type that results are put at the tickets of their items;
 /// its readers see a tunnel like any other.
 template <class T>
 class RestoredTunnel final : public Tunnel<T> {

@@ -85,7 +85,7 @@ class HostCopies final : public CopyStream {
         }
         next.copies.pop_back();
       } else if (!next.words.empty()) {
-        ThreadMachine{}.store(*next.words.back().word, next.words.back().value, Order::release);
+        ThreadMachine{}.store(*next.words.back().word, next.words.back().value, MemoryOrder::release);
         next.words.pop_back();
       } else {
         under_way_.pop_front();

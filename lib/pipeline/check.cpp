@@ -77,7 +77,7 @@ class ConfigCheck {
   }
   void order() const {
     if (!tunnel_.is_restored()) return;
-    std::string const order = "ItemOrder::restored ";
+    std::string const order = "Order::restored ";
     bool const waits = config_.when_full == WhenFull::automatic || config_.when_full == WhenFull::wait;
     if (!waits || config_.planned || config_.grow_to_items != 0)
       refuse(order + "makes a put wait for room: leave out when_full, planned and grow_to_items");

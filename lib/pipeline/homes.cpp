@@ -73,8 +73,8 @@ Arena& Homes::told_plan(Home teller, Home hearer) { return is_reached(hearer, te
 std::uint64_t HostCounts::sum() const {
   ThreadMachine const m;
   std::uint64_t sum = 0;
-  for (Word<std::uint64_t>* const word : words) sum += m.load(*word, Order::relaxed);
-  for (Word<std::uint32_t>* const gate : gates) sum += m.load(*gate, Order::relaxed);
+  for (Word<std::uint64_t>* const word : words) sum += m.load(*word, MemoryOrder::relaxed);
+  for (Word<std::uint32_t>* const gate : gates) sum += m.load(*gate, MemoryOrder::relaxed);
   return sum;
 }
 

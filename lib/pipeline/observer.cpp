@@ -154,7 +154,7 @@ void Observer::grow(PlacedTunnel& tunnel) {
   RingWords* const words = tunnel.put.ring.words;
   auto const capacity = static_cast<std::int32_t>(tunnel.capacity);
   layout_.homes.host().words->image(words).free.bits = capacity;  // also for the next run
-  ThreadMachine{}.fetch_add(words->free, static_cast<std::int32_t>(more), Order::relaxed);
+  ThreadMachine{}.fetch_add(words->free, static_cast<std::int32_t>(more), MemoryOrder::relaxed);
 }
 
 // ---- stalls

@@ -27,14 +27,15 @@ void drain_open_inlets(Layout const& layout) {
   for_each_inlet(layout, [](InletView const& inlet) { detail::drain_inlet(StageThread{}, inlet); });
 }
 void pause_open_inlets(Layout const& layout) {
-  for_each_stripe(
-      layout, [](Word<std::uint32_t>& puts) { StageThread{}.fetch_or(puts, detail::inlet_paused, Order::acq_rel); });
+  for_each_stripe(layout, [](Word<std::uint32_t>& puts) {
+    StageThread{}.fetch_or(puts, detail::inlet_paused, MemoryOrder::acq_rel);
+  });
 }
 void resume_open_inlets(Layout const& layout) {
   for_each_stripe(layout, [](Word<std::uint32_t>& puts) {
     StageThread const m;
-    if ((m.load(puts, Order::relaxed) & detail::inlet_paused) != 0)
-      m.fetch_xor(puts, detail::inlet_paused, Order::acq_rel);
+    if ((m.load(puts, MemoryOrder::relaxed) & detail::inlet_paused) != 0)
+      m.fetch_xor(puts, detail::inlet_paused, MemoryOrder::acq_rel);
   });
 }
 

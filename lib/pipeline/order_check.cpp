@@ -11,7 +11,7 @@ class OrderCheck {
       : graph_(graph), stages_(stages), flow_(flow) {}
 
   void look_at(DeclaredTunnel const& made) {
-    std::string const title = made.title() + ": ItemOrder::restored ";
+    std::string const title = made.title() + ": Order::restored ";
     if (made.ends == EndsHere::none) return;
     if (made.ends != EndsHere::both) found.push_back(title + "is not for tunnels between nodes");
     if (!made.branches.empty()) found.push_back(title + "is not for stages on several devices");

@@ -1,4 +1,4 @@
-// What tunnels with ItemOrder::restored need of their writer, and of the tunnel that it gets from (docs/adr/0062).
+// What tunnels with Order::restored need of their writer, and of the tunnel that it gets from (docs/adr/0062).
 #pragma once
 #include <string>
 #include <vector>

@@ -85,7 +85,7 @@ StageReport Reports::stage_report(std::size_t stage, StageSnapshot const& seen, 
 void Reports::add_kernel_time(StageReport& report, std::size_t stage, double run_seconds) const {
   Stage const& s = layout_.prepared.stages[stage];
   SliceNews* const news = layout_.prepared.slices[s.owner].news;
-  report.launches = news == nullptr ? 1 : ThreadMachine{}.load(news->launched, Order::relaxed);
+  report.launches = news == nullptr ? 1 : ThreadMachine{}.load(news->launched, MemoryOrder::relaxed);
   report.seconds = run_seconds * s.executors;
   if (!trace_ || state_.running || stage >= trace_->stages().size()) return;
   StageLevels const& levels = trace_->stages()[stage];
@@ -110,7 +110,7 @@ double Reports::add_waits(std::size_t stage, std::vector<TunnelBase*> const& tun
     waits[i].seconds = 0;
     for (auto const& thread : layout_.prepared.places[stage].threads) {
       Word<std::uint64_t>& ns = thread->waits[tunnels[i]->id()].*word;
-      waits[i].seconds += seconds(static_cast<std::int64_t>(ThreadMachine{}.load(ns, Order::relaxed)));
+      waits[i].seconds += seconds(static_cast<std::int64_t>(ThreadMachine{}.load(ns, MemoryOrder::relaxed)));
     }
     waited += waits[i].seconds;
   }

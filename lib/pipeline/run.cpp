@@ -169,7 +169,7 @@ void PipelineRun::start(std::optional<CUstream_st*> after) {
     }
   } catch (...) {
     std::exception_ptr const error = errors_.parts.start.of(std::current_exception());
-    ThreadMachine{}.store(layout_.homes.host().control->aborted, 1u, Order::release);
+    ThreadMachine{}.store(layout_.homes.host().control->aborted, 1u, MemoryOrder::release);
     for (auto const& scopes : layout_.scopes) ScopesAccess::end_run(*scopes, error);
     std::rethrow_exception(error);
   }
@@ -211,7 +211,7 @@ void PipelineRun::reset() {
   state_.end_news.begin_run();
   for (auto const& scopes : layout_.scopes) ScopesAccess::begin_run(*scopes, reports_.is_traced());
   // Open ends may be used from now on.
-  ThreadMachine{}.store(layout_.homes.host().control->aborted, 0u, Order::release);
+  ThreadMachine{}.store(layout_.homes.host().control->aborted, 0u, MemoryOrder::release);
 }
 
 // ---- while it runs
@@ -248,7 +248,7 @@ void PipelineRun::look_for_the_end() {
   bool const aborting = is_aborted(m, control);
   bool const ended = check.host_table != nullptr
                          ? !aborting && check_round(m, *check.host_table, control) == CheckResult::ended
-                         : m.load(layout_.homes.device(check.checker).notice->ended, Order::acquire) != 0;
+                         : m.load(layout_.homes.device(check.checker).notice->ended, MemoryOrder::acquire) != 0;
   if (ended) state_.ended.store(true, std::memory_order_release);
 }
 

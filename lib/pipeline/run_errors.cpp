@@ -8,7 +8,7 @@ namespace hiway {
 
 void RunErrors::set(std::exception_ptr error) noexcept {
   error_.set(std::move(error));
-  ThreadMachine{}.store(layout_.homes.host().control->aborted, 1u, Order::release);
+  ThreadMachine{}.store(layout_.homes.host().control->aborted, 1u, MemoryOrder::release);
 }
 
 void RunErrors::fail_unless_aborting(NamedFailure const& part, std::exception_ptr const& cause) noexcept {
@@ -52,7 +52,7 @@ void RunErrors::import_record(FaultRecord const& record) noexcept {
 void RunErrors::import_faults() noexcept {
   ThreadMachine const m;
   for (Device const& d : layout_.homes.devices()) {
-    if (m.load(d.notice->faulted, Order::acquire) != 0) import_record(d.notice->record);
+    if (m.load(d.notice->faulted, MemoryOrder::acquire) != 0) import_record(d.notice->record);
   }
   import_fault(m, *layout_.homes.host().control);
 }

@@ -73,7 +73,7 @@ class RunErrors {
   /// Makes the fault at this home the run's error, if there is one.
   template <class Machine>
   void import_fault(Machine m, Control& control) noexcept {
-    if (m.load(control.ready, Order::acquire) != 0) import_record(control.record);
+    if (m.load(control.ready, MemoryOrder::acquire) != 0) import_record(control.record);
   }
   /// Imports the faults that the device monitors have reported, and the host's own.
   void import_faults() noexcept;

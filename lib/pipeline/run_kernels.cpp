@@ -125,7 +125,7 @@ bool RunKernels::launch_next(Started& s) {
     if (!s.kernel->done()) return false;
     s.kernel = layout_.homes.backend(s.home).start(s.failure.who(), s.launch, s.grid);
   }
-  ThreadMachine{}.store(s.news->launched, ++s.launched, Order::release);
+  ThreadMachine{}.store(s.news->launched, ++s.launched, MemoryOrder::release);
   return true;
 }
 
@@ -153,14 +153,16 @@ void RunKernels::help() noexcept {
 bool RunKernels::has_items_for(Started const& s) const {
   ThreadMachine const m;
   return std::ranges::any_of(s.fed, [&](PlacedTunnel const* t) {
-    return m.load(t->put.ring.words->claimed, Order::relaxed) != t->bus.put_relays->hears.link.peek(m);
+    return m.load(t->put.ring.words->claimed, MemoryOrder::relaxed) != t->bus.put_relays->hears.link.peek(m);
   });
 }
 
-bool RunKernels::is_gone(Started const& s) { return ThreadMachine{}.load(s.news->gone, Order::acquire) == s.launched; }
+bool RunKernels::is_gone(Started const& s) {
+  return ThreadMachine{}.load(s.news->gone, MemoryOrder::acquire) == s.launched;
+}
 
 bool RunKernels::may_start_next(Started const& s) const {
-  bool const is_next = ThreadMachine{}.load(s.news->next, Order::acquire) > s.launched;
+  bool const is_next = ThreadMachine{}.load(s.news->next, MemoryOrder::acquire) > s.launched;
   if (s.monitor) return is_next || (is_gone(s) && has_news_for(s));
   // In turns no launch waits for the one before it: it would hold up others in the GPU's own queues.
   return is_next && (is_gone(s) || !layout_.prepared.in_turns);
@@ -223,7 +225,7 @@ void RunKernels::close_behind_own_kernels() {
 /// kernel that is away stays away; but a monitor tells those that are there.
 bool RunKernels::comes_back(Started const& kernel) const {
   ThreadMachine const m;
-  if (kernel.news == nullptr || m.load(kernel.news->over, Order::relaxed) != 0) return false;
+  if (kernel.news == nullptr || m.load(kernel.news->over, MemoryOrder::relaxed) != 0) return false;
   return !is_aborted(m, *layout_.homes.host().control) || (kernel.monitor && has_kernels_at(kernel.home));
 }
 bool RunKernels::has_kernels_at(Home home) const {
@@ -245,7 +247,7 @@ std::exception_ptr RunKernels::ask(Started& kernel) {
   }
   // A failed monitor cannot tell the emulated device that the run aborts, so this does.
   if (failure && kernel.monitor && layout_.homes.backend(kernel.home).is_host())
-    ThreadMachine{}.store(layout_.homes.control(kernel.home)->aborted, 1u, Order::release);
+    ThreadMachine{}.store(layout_.homes.control(kernel.home)->aborted, 1u, MemoryOrder::release);
   return failure ? kernel.failure.of(failure) : nullptr;
 }
 

@@ -13,13 +13,13 @@ namespace {
 bool relay(Relays& relays, std::uint64_t& seen, std::vector<Bell*> const& readers) {
   ThreadMachine const m;
   tell_if_free(m, relays.tells);
-  std::uint64_t const heard = m.load(relays.hears.to, Order::relaxed);
+  std::uint64_t const heard = m.load(relays.hears.to, MemoryOrder::relaxed);
   bool const news = hear_if_free(m, relays.hears);
-  std::uint64_t const hears = m.load(relays.hears.to, Order::relaxed);
+  std::uint64_t const hears = m.load(relays.hears.to, MemoryOrder::relaxed);
   for (Bell* const bell : readers) {
     if (news) bell->ring(static_cast<unsigned>(std::min<std::uint64_t>(hears - heard, ~0U)));
   }
-  std::uint64_t const sum = m.load(relays.tells.to, Order::relaxed) + hears;
+  std::uint64_t const sum = m.load(relays.tells.to, MemoryOrder::relaxed) + hears;
   return std::exchange(seen, sum) != sum;
 }
 

@@ -26,8 +26,8 @@ bool StartCheck::have_all_started() const {
     if (device.monitor == nullptr || device.backend->is_host()) continue;
     auto const stages =
         std::ranges::count_if(layout_.prepared.stages, [home](Stage const& s) { return s.gpu && s.home == home; });
-    if (m.load(device.notice->alive, Order::acquire) == 0) return false;
-    if (m.load(device.notice->stages_started, Order::acquire) < static_cast<std::uint32_t>(stages)) return false;
+    if (m.load(device.notice->alive, MemoryOrder::acquire) == 0) return false;
+    if (m.load(device.notice->stages_started, MemoryOrder::acquire) < static_cast<std::uint32_t>(stages)) return false;
   }
   return true;
 }
@@ -37,8 +37,8 @@ std::string StartCheck::first_not_started() const {
   for (Home const home : layout_.homes.device_homes()) {
     Device const& device = layout_.homes.device(home);
     if (device.monitor == nullptr || device.backend->is_host()) continue;
-    std::uint32_t const started = m.load(device.notice->stages_started, Order::acquire);
-    if (m.load(device.notice->alive, Order::acquire) == 0) {
+    std::uint32_t const started = m.load(device.notice->stages_started, MemoryOrder::acquire);
+    if (m.load(device.notice->alive, MemoryOrder::acquire) == 0) {
       return "the device monitor" +
              (layout_.homes.device_count() > 1 ? " of " + layout_.homes.name(home) : std::string());
     }

@@ -139,7 +139,8 @@ std::string incomplete_frame_of(Homes const& homes, PlacedTunnel const& tunnel) 
   if (tunnel.put.home != at_host) {
     homes.backend(tunnel.put.home).download(set.data(), tunnel.stencil.set, set.size() * sizeof set[0]);
   } else {
-    for (std::size_t i = 0; i < set.size(); ++i) set[i] = ThreadMachine{}.load(tunnel.stencil.set[i], Order::relaxed);
+    for (std::size_t i = 0; i < set.size(); ++i)
+      set[i] = ThreadMachine{}.load(tunnel.stencil.set[i], MemoryOrder::relaxed);
   }
   return incomplete_frame(shape, set);
 }

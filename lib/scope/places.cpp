@@ -60,28 +60,28 @@ std::optional<std::uint32_t> Scopes::Places::take(bool again) noexcept {
 bool Scopes::Places::open(std::uint32_t place, detail::ScopeKeeper& keeper, std::uint64_t value) noexcept {
   StageThread const m;
   ScopeCount& at = counts[place];
-  std::uint32_t const run = m.load(host.run, Order::acquire);
+  std::uint32_t const run = m.load(host.run, MemoryOrder::acquire);
   at.failed.store(false, std::memory_order_relaxed);
   at.opened_ns.store(times.open(), std::memory_order_relaxed);
-  m.store(at.outstanding, hold + value, Order::relaxed);
+  m.store(at.outstanding, hold + value, MemoryOrder::relaxed);
   at.keeper.store(&keeper, std::memory_order_seq_cst);  // K3
-  return live.load(std::memory_order_seq_cst) && m.load(host.run, Order::relaxed) == run;
+  return live.load(std::memory_order_seq_cst) && m.load(host.run, MemoryOrder::relaxed) == run;
 }
 
 void Scopes::Places::add(std::uint32_t place, std::uint64_t value) noexcept {
-  StageThread{}.fetch_add(counts[place].outstanding, value, Order::relaxed);
+  StageThread{}.fetch_add(counts[place].outstanding, value, MemoryOrder::relaxed);
 }
 
 void Scopes::Places::close(std::uint32_t place, std::uint64_t rest) noexcept {
   std::uint64_t const all = hold + rest;
-  if (StageThread{}.fetch_add(counts[place].outstanding, 0 - all, Order::acq_rel) <= all) end(place);  // K1, K2
+  if (StageThread{}.fetch_add(counts[place].outstanding, 0 - all, MemoryOrder::acq_rel) <= all) end(place);  // K1, K2
 }
 
 void Scopes::Places::abandon(std::uint32_t place, std::exception_ptr const& error) noexcept {
   fail(place, error);
   StageThread const m;
-  std::uint64_t seen = m.load(counts[place].outstanding, Order::relaxed);
-  while (!m.compare_exchange(counts[place].outstanding, seen, std::uint64_t{0}, Order::acq_rel)) {  // the sweep
+  std::uint64_t seen = m.load(counts[place].outstanding, MemoryOrder::relaxed);
+  while (!m.compare_exchange(counts[place].outstanding, seen, std::uint64_t{0}, MemoryOrder::acq_rel)) {  // the sweep
   }
   end(place);
 }
@@ -112,7 +112,7 @@ void Scopes::Places::end(std::uint32_t place) noexcept {
 
 void Scopes::Places::cancel(std::uint32_t place) noexcept {
   fail(place, std::make_exception_ptr(ScopeCancelled("the scope has been cancelled")), detail::ScopeOutcome::cancelled);
-  StageThread{}.store(counts[place].cancelled, std::uint64_t{1}, Order::relaxed);
+  StageThread{}.store(counts[place].cancelled, std::uint64_t{1}, MemoryOrder::relaxed);
   cancelled.set(place);
 }
 
@@ -123,8 +123,8 @@ void Scopes::Places::expect_end(std::uint32_t place) const noexcept {
 
 void Scopes::Places::free(std::uint32_t place) noexcept {
   StageThread const m;
-  if (m.load(counts[place].cancelled, Order::relaxed) == 0) return free_places.give(place);
-  m.store(counts[place].cancelled, std::uint64_t{0}, Order::relaxed);
+  if (m.load(counts[place].cancelled, MemoryOrder::relaxed) == 0) return free_places.give(place);
+  m.store(counts[place].cancelled, std::uint64_t{0}, MemoryOrder::relaxed);
   cancelled.clear_and_free(place);
 }
 
@@ -198,7 +198,7 @@ void Scopes::Places::begin_run(bool traced) noexcept {
     std::scoped_lock const lock(failing);
     run_error = nullptr;
   }
-  StageThread{}.fetch_add(host.run, 1U, Order::release);  // K3
+  StageThread{}.fetch_add(host.run, 1U, MemoryOrder::release);  // K3
   live.store(true, std::memory_order_seq_cst);
 }
 
@@ -234,9 +234,9 @@ void Scopes::Places::sweep(std::uint32_t place, std::exception_ptr const& error)
   if (!has_scope(place)) return;  // K3
   StageThread const m;
   Word<std::uint64_t>& outstanding = counts[place].outstanding;
-  std::uint64_t seen = m.load(outstanding, Order::relaxed);
+  std::uint64_t seen = m.load(outstanding, MemoryOrder::relaxed);
   if (seen != 0 && error) fail(place, error);
-  while (seen != 0 && !m.compare_exchange(outstanding, seen, seen & hold, Order::acq_rel)) {  // K2
+  while (seen != 0 && !m.compare_exchange(outstanding, seen, seen & hold, MemoryOrder::acq_rel)) {  // K2
   }
   if (seen != 0 && (seen & hold) == 0) end(place);
 }

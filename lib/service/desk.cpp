@@ -86,7 +86,7 @@ struct detail::ServiceDesk::Core final : ScopeKeeper, Expiry {
         deadlines(*this, places.most_open) {}
 
   [[nodiscard]] std::atomic<std::uint64_t>& word(std::uint32_t place) const noexcept { return desk.word(place); }
-  [[nodiscard]] std::uint32_t run() const { return StageThread{}.load(places.host.run, Order::acquire); }
+  [[nodiscard]] std::uint32_t run() const { return StageThread{}.load(places.host.run, MemoryOrder::acquire); }
   [[nodiscard]] bool is_stopped() const { return stopped_run.load(std::memory_order_seq_cst) == run(); }
 
   // ---- how a request ends

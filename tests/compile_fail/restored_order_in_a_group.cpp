@@ -11,7 +11,7 @@ int main() {
 #if defined(REPAIRED)
   auto& out = pipe.create_tunnel<int>("out", hiway::Direction::gpu_to_gpu);
 #else
-  auto& out = pipe.create_tunnel<int>("out", hiway::Direction::gpu_to_gpu, {.order = hiway::ItemOrder::restored});
+  auto& out = pipe.create_tunnel<int>("out", hiway::Direction::gpu_to_gpu, {.order = hiway::Order::restored});
 #endif
   pipe.add_gpu_group("group", hiway::stage("halve", Halve{}, hiway::from(in), hiway::into(out)));
 }

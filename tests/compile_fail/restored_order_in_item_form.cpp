@@ -12,6 +12,6 @@ struct Halve {
 int main() {
   hiway::Pipeline pipe;
   auto& in = pipe.create_tunnel<int>("in", hiway::Direction::gpu_to_gpu);
-  auto& out = pipe.create_tunnel<int>("out", hiway::Direction::gpu_to_gpu, {.order = hiway::ItemOrder::restored});
+  auto& out = pipe.create_tunnel<int>("out", hiway::Direction::gpu_to_gpu, {.order = hiway::Order::restored});
   pipe.add_gpu_stage("halve", Halve{}, hiway::from(in), hiway::into(out));
 }

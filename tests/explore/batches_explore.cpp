@@ -19,21 +19,21 @@ class ExploredStream final : public hiway_tests::StreamStub {
  public:
   [[nodiscard]] std::uint32_t given() const { return static_cast<std::uint32_t>(copies_.size()); }
   /// Lets the stream's warp see what was given.
-  void commit(ExploreMachine m) { m.store(committed_, given(), Order::release); }
+  void commit(ExploreMachine m) { m.store(committed_, given(), MemoryOrder::release); }
   /// Whether the first `count` copies are made.
   [[nodiscard]] bool has_landed(ExploreMachine m, std::uint32_t count) const {
-    return m.load(landed_, Order::acquire) >= count;
+    return m.load(landed_, MemoryOrder::acquire) >= count;
   }
   /// Makes the next copy; false if none was given.
   bool step(ExploreMachine m) {
-    if (made_ == m.load(committed_, Order::acquire)) return false;
+    if (made_ == m.load(committed_, MemoryOrder::acquire)) return false;
     Copy const copy = copies_[made_];
     for (std::size_t at = 0; at < copy.bytes; at += sizeof(Torn)) {
       std::uint32_t value = 0;
       ReadTorn{m, value}(static_cast<std::byte const*>(copy.source) + at);
       WriteTorn{m, value}(static_cast<std::byte*>(copy.target) + at);
     }
-    m.store(landed_, ++made_, Order::release);
+    m.store(landed_, ++made_, MemoryOrder::release);
     return true;
   }
 
@@ -101,7 +101,7 @@ struct BatchesAcross {
       if (how != Way::puts_before_the_copy) await(m, out);
       runs_out.end(m, v.ring, ClaimKind::put, control);
     }
-    m.store(last_out, 1u, Order::release);
+    m.store(last_out, 1u, MemoryOrder::release);
   }
   /// Takes what is there, up to two at once, while what was taken before may still be under way.
   void get_batches(ExploreMachine m) {
@@ -130,7 +130,7 @@ struct BatchesAcross {
     }
     for (unsigned i = 0; i < 2; ++i) finish(m, v, runs[i], marks[i]);
     await(m, in);
-    m.store(last_in, 1u, Order::release);
+    m.store(last_in, 1u, MemoryOrder::release);
   }
   void finish(ExploreMachine m, OutletView const& v, RingRuns& runs, std::uint32_t mark) {
     if (runs.items() == 0) return;
@@ -145,7 +145,7 @@ struct BatchesAcross {
     for (unsigned misses = 0;;) {
       if (stream.step(m)) {
         misses = 0;
-      } else if (m.load(over, Order::acquire) != 0) {
+      } else if (m.load(over, MemoryOrder::acquire) != 0) {
         if (!stream.step(m)) return;
       } else {
         m.relax(misses++);

@@ -39,8 +39,8 @@ struct Asking {
 };
 
 /// A cycle over devices A and B: `there` is put at A, by a source and by A's stage, and got at B; `back` the other way
-/// round. An item comes back larger by one until it is `Last`. `Lanes`: of the checker and of the delegate. `Across`: A is
-/// across the bus from its checker, as the host is.
+/// round. An item comes back larger by one until it is `Last`. `Lanes`: of the checker and of the delegate. `Across`: A
+/// is across the bus from its checker, as the host is.
 template <unsigned Last, unsigned Lanes, bool Across = false>
 struct Circle : Asking {
   Circle() {
@@ -82,15 +82,15 @@ struct Circle : Asking {
   }
   /// Whatever a round's result hangs on, for the whole warp.
   std::uint64_t counts(ExploreMachine m) {
-    std::uint64_t sum = m.load(host.aborted, Order::relaxed) + m.load(there.closed, Order::relaxed);
+    std::uint64_t sum = m.load(host.aborted, MemoryOrder::relaxed) + m.load(there.closed, MemoryOrder::relaxed);
     for (LocalTunnel* t : {&there, &back}) {
-      sum += m.load(t->ring.words.claimed, Order::relaxed);
-      for (OutletPort& port : t->outlets) sum += m.load(port.finished, Order::relaxed);
+      sum += m.load(t->ring.words.claimed, MemoryOrder::relaxed);
+      for (OutletPort& port : t->outlets) sum += m.load(port.finished, MemoryOrder::relaxed);
     }
     return m.shuffle(m.lanes(), sum, 0);
   }
-  // Both leave, as their monitors do, when the run aborts. A round of the checker's waits within itself, for answers: it
-  // begins again where something has changed since it began, not since it waited last (explorer.hpp S2).
+  // Both leave, as their monitors do, when the run aborts. A round of the checker's waits within itself, for answers:
+  // it begins again where something has changed since it began, not since it waited last (explorer.hpp S2).
   void check_all(ExploreMachine m) {
     for (;;) {
       std::uint64_t const before = counts(m);
@@ -164,9 +164,10 @@ struct LatePut : Circle<0, 1> {
   /// What the monitors and the host do: a fault at one home ends the waits at all.
   void tell_faults(ExploreMachine m) {
     for (unsigned misses = 0; !is_aborted(m, at_a) && !is_aborted(m, at_b); m.relax(misses++)) {
-      if (m.load(there.stage_ended, Order::acquire) != 0 && m.load(back.stage_ended, Order::acquire) != 0) return;
+      if (m.load(there.stage_ended, MemoryOrder::acquire) != 0 && m.load(back.stage_ended, MemoryOrder::acquire) != 0)
+        return;
     }
-    for (Control* control : {&host, &at_a, &at_b}) m.store(control->aborted, 1u, Order::release);
+    for (Control* control : {&host, &at_a, &at_b}) m.store(control->aborted, 1u, MemoryOrder::release);
   }
   void check() const {
     bool const fault = at_a.ready.bits != 0 || at_b.ready.bits != 0;
@@ -194,8 +195,8 @@ struct Aborts : Circle<1, 1> {
 };
 TEST(ExploreDelegate, AnAbortEndsTheWaitForAnswers) { expect_no_failure<Aborts>(); }
 
-/// Two lines from A to B, and at either an item that is not worked on; at the second one was. The host aborts at any time, both
-/// homes hear of it later. An answer that is taken for another's would end the first.
+/// Two lines from A to B, and at either an item that is not worked on; at the second one was. The host aborts at any
+/// time, both homes hear of it later. An answer that is taken for another's would end the first.
 struct GivesUp : Asking {
   static constexpr std::array warps = {1u, 1u, 1u};
   GivesUp() {
@@ -217,7 +218,7 @@ struct GivesUp : Asking {
       case 1: return answer_all(m);
       default:
         record_fault(m, host, FaultKind::failed, 7, no_id, 0);
-        for (Control* control : {&at_b, &at_a}) m.store(control->aborted, 1u, Order::release);
+        for (Control* control : {&at_b, &at_a}) m.store(control->aborted, 1u, MemoryOrder::release);
     }
   }
   void check_all(ExploreMachine m) {

@@ -12,8 +12,8 @@ using namespace hiway::explore;
 
 enum class From : std::uint8_t { host, device };
 
-/// A tunnel between the homes, a CPU stage at one end and a device stage at the other, the device monitor, and the host's
-/// monitor: its steps are the library's, its import of a device's fault stands for Pipeline's.
+/// A tunnel between the homes, a CPU stage at one end and a device stage at the other, the device monitor, and the
+/// host's monitor: its steps are the library's, its import of a device's fault stands for Pipeline's.
 template <From Producer, unsigned MonitorLanes, unsigned Pooled, unsigned Late = 0>
 struct Bus {
   static constexpr unsigned in_time = 2;
@@ -61,9 +61,9 @@ struct Bus {
   }
   void monitor_host(ExploreMachine m) {
     for (unsigned misses = 0;;) {
-      if (m.load(notice.faulted, Order::acquire) != 0)
+      if (m.load(notice.faulted, MemoryOrder::acquire) != 0)
         record_fault(m, host, notice.record.kind, notice.record.stage, no_id, 0);
-      if (is_aborted(m, host) || m.load(notice.ended, Order::acquire) != 0) return;
+      if (is_aborted(m, host) || m.load(notice.ended, MemoryOrder::acquire) != 0) return;
       if (step_if_free(m, from_device ? t.in : t.out)) {
         misses = 0;
       } else {
@@ -122,8 +122,9 @@ TEST(ExploreMonitor, DeviceToHostEnds) { expect_no_failure<ToTheEnd<From::device
 TEST(ExploreMonitor, DeviceToHostThroughAPoolEnds) { expect_no_failure<ToTheEnd<From::device, 1, 1>>(); }
 TEST(ExploreMonitor, AWarpMonitorsHostToDevice) { expect_no_failure<ToTheEnd<From::host, 2, 0>>(); }
 
-/// Nothing is put, and the stage may start when its tunnel has ended: that it has is told before the monitor leaves. It was
-/// not; of several devices one whose tunnels have ended leaves while the run goes on, which would end it by an error.
+/// Nothing is put, and the stage may start when its tunnel has ended: that it has is told before the monitor leaves. It
+/// was not; of several devices one whose tunnels have ended leaves while the run goes on, which would end it by an
+/// error.
 struct NothingComes : Bus<From::host, 1, 0> {
   static constexpr std::array warps = {1u, 1u, 1u, 1u};
   void run(unsigned warp, ExploreMachine m) {
@@ -147,7 +148,9 @@ struct InParts : Bus<Producer, 4, 0> {
       case 0: return this->produce(m);
       case 1: return this->monitor_host(m);
       case 2: return this->consume(m);
-      default: run_device_monitor(m, this->monitor, parts_of(warp - 3, monitor_parts), this->near); ++this->monitor_lanes_gone;
+      default:
+        run_device_monitor(m, this->monitor, parts_of(warp - 3, monitor_parts), this->near);
+        ++this->monitor_lanes_gone;
     }
   }
   void check() const { this->require_end(); }
@@ -155,8 +158,8 @@ struct InParts : Bus<Producer, 4, 0> {
 TEST(ExploreMonitor, PartsOfTheMonitorEndHostToDevice) { expect_no_failure<InParts<From::host>>(); }
 TEST(ExploreMonitor, PartsOfTheMonitorEndDeviceToHost) { expect_no_failure<InParts<From::device>>(); }
 
-/// A writer faults between a pool's ticket and its item, which the drain must not wait for: it would leave with the abort,
-/// and with it the monitor that tells the host.
+/// A writer faults between a pool's ticket and its item, which the drain must not wait for: it would leave with the
+/// abort, and with it the monitor that tells the host.
 struct FaultInThePool : Bus<From::device, 1, 1> {
   static constexpr std::array warps = {1u, 1u, 1u, 1u};
   void run(unsigned warp, ExploreMachine m) {
@@ -181,8 +184,8 @@ struct FaultInThePool : Bus<From::device, 1, 1> {
 };
 TEST(ExploreMonitor, AFaultBetweenAPoolsTicketAndItsItemIsTold) { expect_no_failure<FaultInThePool>(); }
 
-/// Somebody at the host puts for no writer that counts, at any time, also when the end has come and nobody gives room any
-/// more: the item is delivered, or the put is a fault that the host knows.
+/// Somebody at the host puts for no writer that counts, at any time, also when the end has come and nobody gives room
+/// any more: the item is delivered, or the put is a fault that the host knows.
 struct LatePut : Bus<From::host, 1, 0, 1> {
   static constexpr std::array warps = {1u, 1u, 1u, 1u, 1u};
   void run(unsigned warp, ExploreMachine m) {

@@ -35,53 +35,53 @@ struct ExploreMachine {
   void writes(void const* item) const { Explorer::here().write_item(item); }
 
   template <class T>
-  T load(Word<T>& word, Order order) const {
+  T load(Word<T>& word, MemoryOrder order) const {
     return access([&] { return Explorer::here().load(word, order); });
   }
   template <class T>
-  void store(Word<T>& word, T value, Order order) const {
+  void store(Word<T>& word, T value, MemoryOrder order) const {
     access([&] { Explorer::here().store(word, value, order); });
   }
   template <class T>
-  T fetch_add(Word<T>& word, T value, Order order) const {
+  T fetch_add(Word<T>& word, T value, MemoryOrder order) const {
     return access([&] { return exchange(word, static_cast<T>(word.bits + value), order); });
   }
   template <class T>
-  T fetch_or(Word<T>& word, T value, Order order) const {
+  T fetch_or(Word<T>& word, T value, MemoryOrder order) const {
     return access([&] { return exchange(word, static_cast<T>(word.bits | value), order); });
   }
   template <class T>
-  T fetch_xor(Word<T>& word, T value, Order order) const {
+  T fetch_xor(Word<T>& word, T value, MemoryOrder order) const {
     return access([&] { return exchange(word, static_cast<T>(word.bits ^ value), order); });
   }
   template <class T>
-  bool compare_exchange(Word<T>& word, T& expected, T desired, Order order) const {
+  bool compare_exchange(Word<T>& word, T& expected, T desired, MemoryOrder order) const {
     return access([&] { return Explorer::here().compare_exchange(word, expected, desired, order); });
   }
   template <class T>
-  T load_across(Word<T>& word, Order order) const {
+  T load_across(Word<T>& word, MemoryOrder order) const {
     return load(word, order);
   }
   template <class T>
-  void store_across(Word<T>& word, T value, Order order) const {
+  void store_across(Word<T>& word, T value, MemoryOrder order) const {
     store(word, value, order);
   }
   template <class T>
   T load_ahead(Word<T>& word) const {
-    return load(word, Order::relaxed);
+    return load(word, MemoryOrder::relaxed);
   }
   void acquire_ahead() const { Explorer::here().acquire_fence(); }
   void release_ahead() const { Explorer::here().release_fence(); }
   template <class T>
   void store_ahead(Word<T>& word, T value) const {
-    store(word, value, Order::relaxed);
+    store(word, value, MemoryOrder::relaxed);
   }
   [[nodiscard]] std::uint32_t zero_of_lane() const { return 0; }
   static constexpr bool tags_bring_items = false;
   template <class Slot>
   Slot look_tagged(Slot& slot) const {
     Slot seen{};
-    seen.tag.bits = load(slot.tag, Order::acquire);
+    seen.tag.bits = load(slot.tag, MemoryOrder::acquire);
     return seen;
   }
   template <class Slot>
@@ -91,11 +91,11 @@ struct ExploreMachine {
     std::memcpy(slot.item, value.item, sizeof slot.item / 2);
     point();
     std::memcpy(slot.item + sizeof slot.item / 2, value.item + sizeof slot.item / 2, sizeof slot.item / 2);
-    store(slot.tag, value.tag.bits, Order::release);
+    store(slot.tag, value.tag.bits, MemoryOrder::release);
   }
   template <class T>
   void store_fenced_across(Word<T>& word, T value) const {
-    store(word, value, Order::relaxed);
+    store(word, value, MemoryOrder::relaxed);
   }
   void fence_across() const {
     point();
@@ -162,7 +162,7 @@ struct ExploreMachine {
 
  private:
   template <class T>
-  T exchange(Word<T>& word, T value, Order order) const {
+  T exchange(Word<T>& word, T value, MemoryOrder order) const {
     if (atomics == Atomics::of_x86) Explorer::here().fence();
     T const before = Explorer::here().exchange(word, value, order);
     if (atomics == Atomics::of_x86) Explorer::here().fence();

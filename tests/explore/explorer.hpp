@@ -114,30 +114,30 @@ class Explorer {
   // Accesses to words, each between two points. The word itself holds its newest value.
 
   template <class T>
-  T load(Word<T>& word, Order order) {
+  T load(Word<T>& word, MemoryOrder order) {
     unsigned const number = memory_.word(&word, bits_of(word.bits));
     return value_of<T>(memory_.load(current_, number, age(number), order));
   }
   template <class T>
-  void store(Word<T>& word, T value, Order order) {
+  void store(Word<T>& word, T value, MemoryOrder order) {
     memory_.store(current_, memory_.word(&word, bits_of(word.bits)), bits_of(value), order);
     set(word, value);
   }
   /// Reads and sets to `value`.
   template <class T>
-  T exchange(Word<T>& word, T value, Order order) {
+  T exchange(Word<T>& word, T value, MemoryOrder order) {
     memory_.exchange(current_, memory_.word(&word, bits_of(word.bits)), bits_of(value), order);
     T const before = word.bits;
     set(word, value);
     return before;
   }
   template <class T>
-  bool compare_exchange(Word<T>& word, T& expected, T desired, Order order) {
+  bool compare_exchange(Word<T>& word, T& expected, T desired, MemoryOrder order) {
     if (word.bits == expected) {
       exchange(word, desired, order);
       return true;
     }
-    expected = value_of<T>(memory_.load(current_, memory_.word(&word, bits_of(word.bits)), 0, Order::relaxed));
+    expected = value_of<T>(memory_.load(current_, memory_.word(&word, bits_of(word.bits)), 0, MemoryOrder::relaxed));
     return false;
   }
   void fence() { memory_.fence(current_); }

@@ -13,7 +13,7 @@ struct TwoFaults {
   static constexpr std::array warps = {1u, 1u, 1u};
   void run(unsigned warp, ExploreMachine m) {
     if (warp < 2) return record_fault(m, control, FaultKind::failed, warp, no_id, 0);
-    for (unsigned misses = 0; m.load(control.ready, Order::acquire) == 0; ++misses) m.relax(misses);
+    for (unsigned misses = 0; m.load(control.ready, MemoryOrder::acquire) == 0; ++misses) m.relax(misses);
     found = control.record;
     require(found.kind == FaultKind::failed, "`ready` without a record");
   }
@@ -41,8 +41,8 @@ struct AbortCrosses {
     } else if (warp == 0) {
       if (DeviceFaults != 0) record_fault(m, device, FaultKind::failed, 7, no_id, 0);
     } else {
-      if (HostAborts != 0) return m.store(host.aborted, 1u, Order::release);
-      for (unsigned misses = 0; m.load_across(notice.faulted, Order::acquire) == 0; ++misses) m.relax(misses);
+      if (HostAborts != 0) return m.store(host.aborted, 1u, MemoryOrder::release);
+      for (unsigned misses = 0; m.load_across(notice.faulted, MemoryOrder::acquire) == 0; ++misses) m.relax(misses);
       require(notice.record.kind == FaultKind::failed && notice.record.stage == 7, "a notice without its record");
     }
   }

@@ -57,7 +57,7 @@ struct Hands {
         require(t.end.ended.bits == 0, "an end before the last task was ended");
         t.end_task(m, reader);
         misses = 0;
-      } else if (m.load(t.end.ended, Order::acquire) != 0) {
+      } else if (m.load(t.end.ended, MemoryOrder::acquire) != 0) {
         return;
       } else {
         m.relax(misses++);
@@ -66,7 +66,7 @@ struct Hands {
   }
   void work(ExploreMachine m, std::uint32_t item) {
     if (item != 0 || Does == First::nothing) return;
-    if (Does == First::aborts) return m.store(tunnel.control.aborted, 1u, Order::release);
+    if (Does == First::aborts) return m.store(tunnel.control.aborted, 1u, MemoryOrder::release);
     for (unsigned misses = 0; !ledger.seen[1]; ++misses) m.relax(misses);
   }
   bool get(ExploreMachine m, OutletView const& v, unsigned reader, std::uint32_t& x) {
@@ -83,7 +83,7 @@ struct Hands {
     while (hand.take_from_others(m, 1, read_one) == 0) {
       if (++steps == 2 * Hand::between_looks) return false;
     }
-    m.fetch_add(v.ports->got, std::uint64_t{1}, Order::relaxed);
+    m.fetch_add(v.ports->got, std::uint64_t{1}, MemoryOrder::relaxed);
     return true;
   }
   bool fill(ExploreMachine m, OutletView const& v, Hand& hand, std::uint32_t& x) {
@@ -141,10 +141,10 @@ struct RunsOfThree {
         for (unsigned i = 0; i < row.count; ++i) note(m, row.first + i * sizeof(Torn));
       }
     }
-    m.store(over, 1u, Order::release);
+    m.store(over, 1u, MemoryOrder::release);
   }
   void take(ExploreMachine m) {
-    for (unsigned misses = 0; m.load(over, Order::acquire) == 0;) {
+    for (unsigned misses = 0; m.load(over, MemoryOrder::acquire) == 0;) {
       ItemsInRow const row = items.take_from_owner(m, 1);
       if (row.count == 0) {
         m.relax(misses++);

@@ -1,5 +1,5 @@
-// Rings whose items are worked on in their slot (ring.hpp I5), under every schedule: a put that was granted waits for no
-// holder, and credit is given once for every slot, in whatever order they are left.
+// Rings whose items are worked on in their slot (ring.hpp I5), under every schedule: a put that was granted waits for
+// no holder, and credit is given once for every slot, in whatever order they are left.
 #include "tests/explore/search.hpp"
 #include "tests/explore/worlds.hpp"
 
@@ -88,7 +88,7 @@ struct PutsWhileHolding {
 
   void run(unsigned warp, ExploreMachine m) {
     if (warp == 0) r.put(m, 2, control);
-    for (unsigned misses = 0; m.load(done, Order::relaxed) != total;) {
+    for (unsigned misses = 0; m.load(done, MemoryOrder::relaxed) != total;) {
       Grant const grant = claim_get(m, r.ring, m.converged(), true, nullptr, Credit::late);
       if (!grant.granted) {
         m.relax(misses++);
@@ -99,13 +99,13 @@ struct PutsWhileHolding {
         ReadTorn{m, n}(slot);
         for (std::uint32_t below = n; below-- != 0;) {
           if (!r.try_put(m, below, control))
-            m.fetch_add(done, below == 1 ? 2u : 1u, Order::relaxed);  // all it would make
+            m.fetch_add(done, below == 1 ? 2u : 1u, MemoryOrder::relaxed);  // all it would make
         }
         std::uint32_t still = 0;
         ReadTorn{m, still}(slot);
         require(still == n, "a slot that is held was written");
       });
-      m.fetch_add(done, 1u, Order::relaxed);
+      m.fetch_add(done, 1u, MemoryOrder::relaxed);
       misses = 0;
     }
   }

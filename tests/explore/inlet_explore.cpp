@@ -58,10 +58,10 @@ struct ClosesTwice {
     if (m.lane() == 0) {
       detail::close(m, v);
       detail::close(m, v);
-      bool const closed = m.load(a.closed, Order::acquire) != 0;
-      require(!closed || m.load(sibling_closes, Order::relaxed) != 0, "closed while a lane may put");
+      bool const closed = m.load(a.closed, MemoryOrder::acquire) != 0;
+      require(!closed || m.load(sibling_closes, MemoryOrder::relaxed) != 0, "closed while a lane may put");
     } else {
-      m.store(sibling_closes, 1u, Order::relaxed);
+      m.store(sibling_closes, 1u, MemoryOrder::relaxed);
       detail::close(m, v);
     }
   }

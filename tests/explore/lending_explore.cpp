@@ -148,9 +148,9 @@ TEST(ExploreLending, AnAbortEndsTheWait) { expect_no_failure<Aborts>(); }
 
 struct CountsBeforeItsBit : Sound {
   static void ask(ExploreMachine m, Lending const& l, std::uint32_t own) {
-    m.store(l.boxes[own].full, 0u, Order::relaxed);
-    m.fetch_add(*l.idle, 1u, Order::acq_rel);
-    m.fetch_or(l.asks[own / 32], 1u << own % 32, Order::release);
+    m.store(l.boxes[own].full, 0u, MemoryOrder::relaxed);
+    m.fetch_add(*l.idle, 1u, MemoryOrder::acq_rel);
+    m.fetch_or(l.asks[own / 32], 1u << own % 32, MemoryOrder::release);
   }
 };
 TEST(ExploreLending, AReplicaMayCountItselfFirst) { expect_no_failure<Replicas<CountsBeforeItsBit, 3, 2, 0>>(); }
@@ -159,17 +159,17 @@ TEST(ExploreLending, AReplicaMayCountItselfFirst) { expect_no_failure<Replicas<C
 
 struct NeverClearsFull : Sound {
   static void ask(ExploreMachine m, Lending const& l, std::uint32_t own) {
-    m.fetch_or(l.asks[own / 32], 1u << own % 32, Order::release);
-    m.fetch_add(*l.idle, 1u, Order::acq_rel);
+    m.fetch_or(l.asks[own / 32], 1u << own % 32, MemoryOrder::release);
+    m.fetch_add(*l.idle, 1u, MemoryOrder::acq_rel);
   }
 };
 TEST(ExplorePlanted, AFullBoxThatIsNeverClearedIsFound) { expect_found<Replicas<NeverClearsFull, 4, 0>>(); }
 
 struct ClearsFullBehindItsBit : Sound {
   static void ask(ExploreMachine m, Lending const& l, std::uint32_t own) {
-    m.fetch_or(l.asks[own / 32], 1u << own % 32, Order::release);
-    m.store(l.boxes[own].full, 0u, Order::relaxed);
-    m.fetch_add(*l.idle, 1u, Order::acq_rel);
+    m.fetch_or(l.asks[own / 32], 1u << own % 32, MemoryOrder::release);
+    m.store(l.boxes[own].full, 0u, MemoryOrder::relaxed);
+    m.fetch_add(*l.idle, 1u, MemoryOrder::acq_rel);
   }
 };
 TEST(ExplorePlanted, ABoxClearedBehindTheRequestIsFound) { expect_found<Replicas<ClearsFullBehindItsBit, 5, 0, 0>>(); }
@@ -177,8 +177,8 @@ TEST(ExplorePlanted, ABoxClearedBehindTheRequestIsFound) { expect_found<Replicas
 struct LeavesOneEarly : Sound {
   static bool await_letter(ExploreMachine m, Lending const& l, std::uint32_t own, Control&) {
     for (unsigned misses = 0;; m.relax(misses++)) {
-      if (m.load(l.boxes[own].full, Order::acquire) != 0) return true;
-      if (m.load(*l.idle, Order::acquire) >= l.replicas - 1) return false;
+      if (m.load(l.boxes[own].full, MemoryOrder::acquire) != 0) return true;
+      if (m.load(*l.idle, MemoryOrder::acquire) >= l.replicas - 1) return false;
     }
   }
 };
@@ -192,10 +192,10 @@ TEST(ExplorePlanted, ARequestWithWorkInHandIsFound) { expect_found<Replicas<Asks
 /// Takes a request over, and leaves the count to send().
 struct AnswersWithoutCounting : Sound {
   static std::uint32_t answer(ExploreMachine m, Lending const& l) {
-    std::uint32_t bits = m.load(*l.asks, Order::relaxed);
+    std::uint32_t bits = m.load(*l.asks, MemoryOrder::relaxed);
     while (bits != 0) {
       unsigned const who = m.lowest(bits);
-      if (m.compare_exchange(*l.asks, bits, bits & ~(1u << who), Order::acq_rel)) return who;
+      if (m.compare_exchange(*l.asks, bits, bits & ~(1u << who), MemoryOrder::acq_rel)) return who;
     }
     return segment::no_replica;
   }
@@ -206,18 +206,18 @@ struct CountsBehindTheLetter : AnswersWithoutCounting {
   template <class Write>
   static void send(ExploreMachine m, Lending const& l, std::uint32_t to, std::uint32_t count, Write&& write) {
     Sound::send(m, l, to, count, write);
-    m.fetch_add(*l.idle, ~0u, Order::acq_rel);
+    m.fetch_add(*l.idle, ~0u, MemoryOrder::acq_rel);
   }
 };
 TEST(ExplorePlanted, ACountBehindTheLetterIsFound) { expect_found<Replicas<CountsBehindTheLetter, 4, 0>>(); }
 
 struct TwoAnswerOne : Sound {
   static std::uint32_t answer(ExploreMachine m, Lending const& l) {
-    std::uint32_t const bits = m.load(*l.asks, Order::acquire);
+    std::uint32_t const bits = m.load(*l.asks, MemoryOrder::acquire);
     if (bits == 0) return segment::no_replica;
     unsigned const who = m.lowest(bits);
-    m.store(*l.asks, bits & ~(1u << who), Order::release);
-    m.fetch_add(*l.idle, ~0u, Order::acq_rel);
+    m.store(*l.asks, bits & ~(1u << who), MemoryOrder::release);
+    m.fetch_add(*l.idle, ~0u, MemoryOrder::acq_rel);
     return who;
   }
 };

@@ -53,9 +53,9 @@ struct Crossing {
     switch (warp) {
       case thread: to_device ? puts(m, host, host_end) : gets(m, host, host_end, host_ended); break;
       case stage:
-        m.fetch_add(words.started, 1u, Order::relaxed);
+        m.fetch_add(words.started, 1u, MemoryOrder::relaxed);
         to_device ? gets(m, device, device_end, words.ended) : puts(m, device, device_end);
-        m.fetch_add(words.returned, 1u, Order::acq_rel);
+        m.fetch_add(words.returned, 1u, MemoryOrder::acq_rel);
         break;
       case host_monitor: watch(m); break;
       case device_monitor: run_device_monitor(m, monitor); break;
@@ -111,14 +111,14 @@ struct Crossing {
   /// What the host's monitors do: relay, import a fault, see the end.
   void watch(ExploreMachine m) {
     for (unsigned misses = 0;;) {
-      if (m.load_across(notice.faulted, Order::acquire) != 0) {
+      if (m.load_across(notice.faulted, MemoryOrder::acquire) != 0) {
         require(notice.record.kind == FaultKind::failed, "another fault");
         m.reads(&faults.at(notice.record.stage));
-        m.store(host.aborted, 1u, Order::release);
+        m.store(host.aborted, 1u, MemoryOrder::release);
         return;
       }
       if (is_aborted(m, host)) return;
-      if (m.load_across(notice.ended, Order::acquire) != 0) return traces.see_all(m);
+      if (m.load_across(notice.ended, MemoryOrder::acquire) != 0) return traces.see_all(m);
       bool const moved = to_device ? step(m, out) : step(m, in);
       if (moved) {
         misses = 0;

@@ -52,7 +52,7 @@ struct OffersAndAClose {
   }
   /// The monitor.
   void tend(ExploreMachine m) {
-    for (unsigned misses = 0; Slots != 0 && m.load(t.closed, Order::relaxed) == 0; m.relax(misses++)) {
+    for (unsigned misses = 0; Slots != 0 && m.load(t.closed, MemoryOrder::relaxed) == 0; m.relax(misses++)) {
       for (unsigned s = 0; s < Stripes; ++s) (void)detail::move_staged(m, *staged[s]);
       (void)detail::tend_stripes(m, shared());
     }

@@ -21,18 +21,18 @@ struct OneSlot {
   void run(unsigned warp, ExploreMachine m) {
     for (std::uint32_t i = 0; i < items; ++i) {
       std::uint32_t const mine = warp;  // 0: empty, the producer's; 1: full, the consumer's
-      for (unsigned misses = 0; m.load(full, Order::acquire) != mine; ++misses) m.relax(misses);
+      for (unsigned misses = 0; m.load(full, MemoryOrder::acquire) != mine; ++misses) m.relax(misses);
       auto* const at = reinterpret_cast<std::byte*>(&slot);
       if (warp == 0) {
-        if (How == Way::publishes_before_writing) m.store(full, 1u, Order::release);
+        if (How == Way::publishes_before_writing) m.store(full, 1u, MemoryOrder::release);
         WriteTorn{m, i}(at);
-        if (How != Way::publishes_before_writing) m.store(full, 1u, Order::release);
+        if (How != Way::publishes_before_writing) m.store(full, 1u, MemoryOrder::release);
       } else {
         std::uint32_t x = 0;
-        if (How == Way::frees_before_reading) m.store(full, 0u, Order::release);
+        if (How == Way::frees_before_reading) m.store(full, 0u, MemoryOrder::release);
         ReadTorn{m, x}(at);
         require(x == i, "a wrong item");
-        if (How != Way::frees_before_reading) m.store(full, 0u, Order::release);
+        if (How != Way::frees_before_reading) m.store(full, 0u, MemoryOrder::release);
       }
     }
   }
@@ -52,8 +52,8 @@ TEST(ExplorePlanted, AFreeBeforeTheReadIsFoundByEveryStrategy) { expect_found<On
 struct CrossedWaits {
   static constexpr std::array warps = {1u, 1u};
   void run(unsigned warp, ExploreMachine m) {
-    for (unsigned misses = 0; m.load(words[warp], Order::acquire) == 0; ++misses) m.relax(misses);
-    m.store(words[1 - warp], 1u, Order::release);
+    for (unsigned misses = 0; m.load(words[warp], MemoryOrder::acquire) == 0; ++misses) m.relax(misses);
+    m.store(words[1 - warp], 1u, MemoryOrder::release);
   }
   void check() const {}
   std::array<Word<std::uint32_t>, 2> words{};
@@ -68,12 +68,12 @@ struct ReadsInTheWrongOrder {
   void run(unsigned warp, ExploreMachine m) {
     if (warp == 0) {
       for (unsigned i = 0; i < 3; ++i) {
-        m.fetch_add(created, 1u, Order::release);
-        m.fetch_add(finished, 1u, Order::release);
+        m.fetch_add(created, 1u, MemoryOrder::release);
+        m.fetch_add(finished, 1u, MemoryOrder::release);
       }
     } else {
-      std::uint32_t const c = m.load(created, Order::acquire);
-      std::uint32_t const f = m.load(finished, Order::acquire);
+      std::uint32_t const c = m.load(created, MemoryOrder::acquire);
+      std::uint32_t const f = m.load(finished, MemoryOrder::acquire);
       require(f <= c, "more finished than created");
     }
   }

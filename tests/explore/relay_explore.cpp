@@ -140,7 +140,7 @@ struct Helped {
     }
   }
   static bool over(ExploreMachine m, Relays& r) {
-    return m.load(r.tells.to, Order::relaxed) == total && m.load(r.hears.to, Order::relaxed) == total;
+    return m.load(r.tells.to, MemoryOrder::relaxed) == total && m.load(r.hears.to, MemoryOrder::relaxed) == total;
   }
   void check() const { t.check(); }
   std::array<Torn, 4> items{};
@@ -207,19 +207,19 @@ struct Drained {
           m.relax(misses);
         }
       }
-      m.fetch_add(closed, 1u, Order::acq_rel);
+      m.fetch_add(closed, 1u, MemoryOrder::acq_rel);
     } else if (warp == 2) {
       step_until(
           m, [&] { return step(m, drain, control); },
-          [&] { return m.ballot(m.lanes(), m.load(got, Order::relaxed) == total) != 0; });
+          [&] { return m.ballot(m.lanes(), m.load(got, MemoryOrder::relaxed) == total) != 0; });
     } else if (warp == 3) {
-      for (unsigned misses = 0; m.load(got, Order::relaxed) != total;) {
+      for (unsigned misses = 0; m.load(got, MemoryOrder::relaxed) != total;) {
         std::uint32_t x = 0;
         if (ring.try_get(m, x, Credit::early, control)) {
           require(x < total && !seen[x], "an item came twice, or nobody put it");
           require(end.ended.bits == 0, "an end before the last task");
           seen[x] = true;  // spilled items lose their order
-          m.fetch_add(got, std::uint64_t{1}, Order::acq_rel);
+          m.fetch_add(got, std::uint64_t{1}, MemoryOrder::acq_rel);
           misses = 0;
         } else {
           m.relax(misses++);
@@ -258,23 +258,24 @@ struct Drained {
 };
 TEST(ExploreRelay, ADrainMovesEveryItemAndCountsIt) { expect_no_failure<Drained>(); }
 
-// ---- the transfer line, on a copy engine that is a fiber of its own: the strategy chooses when what it has done is seen
+// ---- the transfer line, on a copy engine that is a fiber of its own: the strategy chooses when what it has done is
+// seen
 
-/// Copies half an item at a time; then sets the submission's words. Its orders: a submission sees what its submitter saw,
-/// words follow the copies before them, and who sees a submission completed sees its copies.
+/// Copies half an item at a time; then sets the submission's words. Its orders: a submission sees what its submitter
+/// saw, words follow the copies before them, and who sees a submission completed sees its copies.
 class EngineStream final : public CopyStream {
  public:
   std::uint64_t submit(std::span<Copy const> copies, std::span<WordCopy const> words) override {
     require(submissions_.size() - done_.bits < most_under_way, "too many submissions are under way");
     submissions_.push_back({{copies.begin(), copies.end()}, {words.begin(), words.end()}});
-    ExploreMachine{}.store(submitted_, std::uint64_t{submissions_.size()}, Order::release);
+    ExploreMachine{}.store(submitted_, std::uint64_t{submissions_.size()}, MemoryOrder::release);
     return submissions_.size();
   }
-  std::uint64_t completed() override { return ExploreMachine{}.load(done_, Order::acquire); }
+  std::uint64_t completed() override { return ExploreMachine{}.load(done_, MemoryOrder::acquire); }
 
   /// The engine's next submission, if there is one.
   bool work(ExploreMachine m) {
-    if (done_.bits == m.load(submitted_, Order::acquire)) return false;
+    if (done_.bits == m.load(submitted_, MemoryOrder::acquire)) return false;
     Submission const s = submissions_[static_cast<std::size_t>(done_.bits)];
     constexpr std::size_t piece = sizeof(Torn) / 2;
     for (Copy const& c : s.copies) {
@@ -289,8 +290,8 @@ class EngineStream final : public CopyStream {
         std::memcpy(target, source, piece);
       }
     }
-    for (WordCopy const& w : s.words) m.store(*w.word, w.value, Order::release);
-    m.fetch_add(done_, std::uint64_t{1}, Order::release);
+    for (WordCopy const& w : s.words) m.store(*w.word, w.value, MemoryOrder::release);
+    m.fetch_add(done_, std::uint64_t{1}, MemoryOrder::release);
     return true;
   }
 
@@ -326,7 +327,7 @@ struct Dma {
     line = std::make_unique<TransferLine>(Way, std::vector<TransferLine::Route>{route}, std::move(owned));
   }
   void run(unsigned warp, ExploreMachine m) {
-    auto const everything_is_home = [&] { return m.load(t.retired, Order::relaxed) == total; };
+    auto const everything_is_home = [&] { return m.load(t.retired, MemoryOrder::relaxed) == total; };
     switch (warp) {
       case 0: t.put_all(m, 0); break;
       case 1: t.get_all(m); break;

@@ -78,11 +78,11 @@ struct OneScope {
 
   /// A ring of one item.
   static void put(ExploreMachine m, Word<std::uint64_t>& ring, std::uint64_t item) {
-    m.store(ring, item, Order::release);
+    m.store(ring, item, MemoryOrder::release);
   }
   [[nodiscard]] std::uint64_t get(ExploreMachine m, Word<std::uint64_t>& ring) {
     for (unsigned misses = 0;; m.relax(misses++)) {
-      if (std::uint64_t const item = m.load(ring, Order::acquire); item != 0) return item;
+      if (std::uint64_t const item = m.load(ring, MemoryOrder::acquire); item != 0) return item;
       leave_if_aborted(m, control);
     }
   }
@@ -110,7 +110,7 @@ struct OneScope {
     end_task(m, task);
   }
   /// The lane is through.
-  void leave(ExploreMachine m) { m.fetch_add(gone, 1u, Order::release); }
+  void leave(ExploreMachine m) { m.fetch_add(gone, 1u, MemoryOrder::release); }
 
   // At the host: `thread` is the caller's number.
 
@@ -135,7 +135,7 @@ struct OneScope {
     std::uint64_t first = 0;
     bool over = false;
     auto const step = [&] {
-      bool const last = m.load(gone, Order::acquire) == Lanes;
+      bool const last = m.load(gone, MemoryOrder::acquire) == Lanes;
       std::uint64_t const n = detail::read_letters(
           m, device.mail, first, [](std::uint32_t) {},
           [&](std::uint32_t at, std::uint64_t value, char const* text) {
@@ -325,7 +325,7 @@ struct KeepsOne : OneScope<3, 2, 2> {
       put_on(m, ScopeRoad::to_host, to_host);
     } else {
       begin_task(m, 0);
-      while (m.load(to_host, Order::relaxed) == 0) m.relax(0);
+      while (m.load(to_host, MemoryOrder::relaxed) == 0) m.relax(0);
     }
     end_task(m, warp);
     leave(m);
@@ -362,7 +362,7 @@ struct Fails : OneScope<3, 2, 2> {
       detail::fail_scope_of_task(m, "no");
       result_on(m, 0, ScopeRoad::to_host, to_host);
     } else {
-      while (m.load(to_host, Order::relaxed) == 0) m.relax(0);
+      while (m.load(to_host, MemoryOrder::relaxed) == 0) m.relax(0);
       end_task(m, 1);
     }
     leave(m);
@@ -477,7 +477,7 @@ TEST(ExploreScope, LettersOfManyLanesWaitForRoom) { expect_no_failure<Letters<2,
 struct NoRoom {
   static constexpr std::array warps = {1u, 1u};
   void run(unsigned warp, ExploreMachine m) {
-    if (warp == 1) return m.store(control.aborted, 1u, Order::relaxed);
+    if (warp == 1) return m.store(control.aborted, 1u, MemoryOrder::relaxed);
     for (unsigned i = 0; i < 2; ++i) detail::mail_value(m, mail, control, 0, 1);
     throw Failure{"a letter without room was written"};
   }

@@ -78,13 +78,14 @@ struct YieldingStage {
     for (unsigned misses = 0;; m.relax(misses++)) {
       if (result == CheckResult::open) result = check_round(m, table.table, control);
       if (may_call(m)) recall_round(m, recall);  // afterwards: a thread that waits here waits for others
-      if (result != CheckResult::open && m.load(news.over, Order::acquire) != 0) return;
+      if (result != CheckResult::open && m.load(news.over, MemoryOrder::acquire) != 0) return;
     }
   }
   /// A get gives its credit before it leaves the slot. A kernel that has to put there would be called, and leave, for
   /// as long as the reader is not run.
   bool may_call(ExploreMachine m) {
-    return !restores || m.load(b.ring.words.taken, Order::relaxed) == m.load(b.outlets[0].finished, Order::relaxed);
+    return !restores ||
+           m.load(b.ring.words.taken, MemoryOrder::relaxed) == m.load(b.outlets[0].finished, MemoryOrder::relaxed);
   }
   void launch_again_and_again(ExploreMachine m) {
     std::uint64_t ticks = 0;
@@ -96,8 +97,8 @@ struct YieldingStage {
   /// All lanes together; false once the stage has returned and no launch is due.
   bool may_start(ExploreMachine m, std::uint32_t launch) {
     for (unsigned misses = 0;; m.relax(misses++)) {
-      bool const is_over = m.ballot(m.lanes(), m.load(news.over, Order::acquire) != 0) != 0;
-      if (m.ballot(m.lanes(), m.load(news.next, Order::acquire) >= launch) != 0) return true;
+      bool const is_over = m.ballot(m.lanes(), m.load(news.over, MemoryOrder::acquire) != 0) != 0;
+      if (m.ballot(m.lanes(), m.load(news.next, MemoryOrder::acquire) >= launch) != 0) return true;
       if (is_over) return false;
     }
   }

@@ -1,5 +1,5 @@
-// Spans under every schedule: lanes whose numbers differ share a claim, teams copy a run side by side, through rings that are
-// smaller than a span.
+// Spans under every schedule: lanes whose numbers differ share a claim, teams copy a run side by side, through rings
+// that are smaller than a span.
 #include "tests/explore/search.hpp"
 #include "tests/explore/tunnels.hpp"
 
@@ -178,7 +178,8 @@ TEST(ExploreSpans, RunsOfThreeAndTwoMeetInFourSlots) { expect_no_failure<RunsMee
 
 // ---- half-rings
 
-/// Across the bus, direct, with chunks of two slots: a warp's lanes put and a warp's lanes get; or a team on either side.
+/// Across the bus, direct, with chunks of two slots: a warp's lanes put and a warp's lanes get; or a team on either
+/// side.
 template <class Puts, class Gets, std::uint32_t Capacity, bool Teams>
 struct SpansAcross {
   static constexpr std::array warps = {Puts::lanes, 1u, Gets::lanes};
@@ -213,7 +214,7 @@ struct SpansAcross {
   void read(ExploreMachine m) {
     OutletView const v = t.outlet(0);
     for (unsigned misses = 0;;) {
-      if (m.ballot(m.lanes(), m.load(got_in_all, Order::relaxed) == total) != 0) return;
+      if (m.ballot(m.lanes(), m.load(got_in_all, MemoryOrder::relaxed) == total) != 0) return;
       std::array<std::uint32_t, 4> own{};
       unsigned n = 0;
       if constexpr (Teams) {
@@ -228,7 +229,7 @@ struct SpansAcross {
       for (unsigned i = 0; i < n && (!Teams || m.lane() == 0); ++i) {
         require(own.at(i) < total && !seen.at(own.at(i)), "another item, or one twice");
         seen.at(own.at(i)) = true;
-        m.fetch_add(got_in_all, 1u, Order::relaxed);
+        m.fetch_add(got_in_all, 1u, MemoryOrder::relaxed);
       }
       m.sync_warp(m.lanes());
       misses = n != 0 ? 0 : misses + 1;
@@ -256,7 +257,8 @@ TEST(ExploreSpans, ATeamsSpanCrossesTheBusInOneSlot) {
 
 // ---- teams
 
-/// A team puts spans that lie in memory of all its lanes, and writes the next there at once; another gets them into such.
+/// A team puts spans that lie in memory of all its lanes, and writes the next there at once; another gets them into
+/// such.
 template <template <class> class TeamOf, unsigned Puts, unsigned Gets, std::uint32_t Capacity, std::uint32_t Pooled = 0,
           RingPart Part = RingPart::whole>
 struct TeamSpans : CheckedTunnel {

@@ -30,7 +30,7 @@ bool take_one(ExploreMachine m, std::span<std::optional<Staging>> staged, Outlet
   for (auto& s : staged) {
     auto const read_one = [&](std::byte const* item, std::uint32_t, std::uint32_t) { ReadTorn{m, x}(item); };
     if (s->take_if_free(m, v.ring, 1, read_one) == 0) continue;
-    m.fetch_add(v.ports->got, std::uint64_t{1}, Order::relaxed);
+    m.fetch_add(v.ports->got, std::uint64_t{1}, MemoryOrder::relaxed);
     return true;
   }
   return false;

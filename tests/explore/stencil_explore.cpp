@@ -12,9 +12,10 @@ namespace {
 using namespace hiway;
 using namespace hiway::explore;
 
-/// A matrix of one row of `Width` values in regions of `Region`, tasks of `Stencil` values inside it, two frames in one buffer.
-/// Warps of `Lanes` producers set it side by side; each consumer takes whatever region's reference comes, and the tasks of the
-/// cells that it completes. Together: two lanes set each value, half of it each. Across: one more hears for the producers what is free, as the device monitor does.
+/// A matrix of one row of `Width` values in regions of `Region`, tasks of `Stencil` values inside it, two frames in one
+/// buffer. Warps of `Lanes` producers set it side by side; each consumer takes whatever region's reference comes, and
+/// the tasks of the cells that it completes. Together: two lanes set each value, half of it each. Across: one more
+/// hears for the producers what is free, as the device monitor does.
 template <unsigned Width, unsigned Region, unsigned Stencil, unsigned Lanes, unsigned Producers, unsigned Consumers,
           bool Across = false, bool Together = false>
 struct Board {
@@ -179,7 +180,7 @@ struct SetTwice {
   }
   void run(unsigned warp, ExploreMachine m) {
     detail::set_value(m, inlet, sizeof(Torn), {warp == 0 ? m.lane() : 1, 0, 0}, WriteTorn{m, warp * 2 + m.lane()});
-    m.fetch_add(written, 1u, Order::relaxed);
+    m.fetch_add(written, 1u, MemoryOrder::relaxed);
   }
   void check() const {
     require(control.record.kind == FaultKind::set_twice && (control.record.item & 0x3fffff) == 1, "nobody was told");

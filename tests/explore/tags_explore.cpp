@@ -7,7 +7,8 @@ namespace {
 using namespace hiway;
 using namespace hiway::explore;
 
-/// A tunnel across the bus whose items carry tags, as the pipeline lays it; with a drained pool unless `pool_items` is 0.
+/// A tunnel across the bus whose items carry tags, as the pipeline lays it; with a drained pool unless `pool_items` is
+/// 0.
 struct TaggedTunnel : CrossingTunnel {
   TaggedTunnel(Control& writers_home, Control& readers_home, std::uint32_t capacity, std::uint32_t pool_items)
       : CrossingTunnel(writers_home, readers_home, capacity, pool_items), pooled(pool_items != 0) {
@@ -23,14 +24,15 @@ struct TaggedTunnel : CrossingTunnel {
   /// The monitor of one home, until all of `items` were read and their credit has come.
   void monitor_inbox(ExploreMachine m, unsigned items) {
     step_until(
-        m, [&] { return hiway::explore::step(m, in); }, [&] { return m.load(in.tells.to, Order::relaxed) == items; });
+        m, [&] { return hiway::explore::step(m, in); },
+        [&] { return m.load(in.tells.to, MemoryOrder::relaxed) == items; });
   }
   void monitor_outbox(ExploreMachine m, unsigned items, Control& control) {
     auto const both = [&] {
       bool const came = pooled && hiway::step(m, drain, control);
       return hiway::explore::step(m, out) || came;
     };
-    step_until(m, both, [&] { return m.load(out.hears.to, Order::relaxed) == items; });
+    step_until(m, both, [&] { return m.load(out.hears.to, MemoryOrder::relaxed) == items; });
   }
   std::array<TaggedSlot, 4> slots{};
   bool pooled;
@@ -163,8 +165,8 @@ struct TaggedRuns {
 TEST(ExploreTags, RunsCross) { expect_no_failure<TaggedRuns<2, 1, 2>>(); }
 TEST(ExploreTags, TwoReadersTakeRuns) { expect_no_failure<TaggedRuns<3, 2, 2>>(); }
 
-/// One writer has its ticket before there is room, so that more tickets are out than may be used; the other one tries for
-/// runs meanwhile.
+/// One writer has its ticket before there is room, so that more tickets are out than may be used; the other one tries
+/// for runs meanwhile.
 struct TicketsAheadOfRoom {
   static constexpr unsigned each = 2;
   static constexpr std::array warps = {1u, 1u, 1u, 1u, 1u};
@@ -350,16 +352,16 @@ struct RefusedTag {
 TEST(ExploreTags, ALatePutFailsTheRun) { expect_no_failure<RefusedTag<Way::together>>(); }
 TEST(ExploreTags, ALatePutInPlaceIsNotSeen) { expect_no_failure<RefusedTag<Way::in_place>>(); }
 
-/// The end comes while a lane puts for whose warp another one draws the tickets, and then goes: a put whose ticket the check
-/// has not seen is refused.
+/// The end comes while a lane puts for whose warp another one draws the tickets, and then goes: a put whose ticket the
+/// check has not seen is refused.
 struct LatePutOfALaneThatDoesNotLead {
   static constexpr std::array warps = {2u, 1u};
   void run(unsigned warp, ExploreMachine m) {
     if (warp == 0) {
       detail::put_together(m.at(putting), t.inlet(0), m.lanes(), m.lane() == 1, WriteTorn{m, 1});
     } else {  // the check: closed, then created again
-      m.store(t.writers_end.closed, 1u, Order::relaxed);
-      created = m.fetch_add(t.outbox.words.claimed, std::uint64_t{0}, Order::acq_rel);
+      m.store(t.writers_end.closed, 1u, MemoryOrder::relaxed);
+      created = m.fetch_add(t.outbox.words.claimed, std::uint64_t{0}, MemoryOrder::acq_rel);
     }
   }
   void check() const {

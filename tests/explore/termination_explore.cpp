@@ -1,5 +1,5 @@
-// The end check under every schedule: never a premature end, and the end always comes. Stages use the library's own put,
-// get, end_tasks and close on views made by hand.
+// The end check under every schedule: never a premature end, and the end always comes. Stages use the library's own
+// put, get, end_tasks and close on views made by hand.
 #include "hiway/grouping/team.hpp"
 #include "hiway/inlet.hpp"
 #include "hiway/outlet.hpp"
@@ -231,10 +231,10 @@ struct SelfFed : Pipes<4, 1, At> {
       this->a.read(m, warp - 2, [&](std::uint32_t n) {
         if (n == 0) return;
         if constexpr (Bug == Plant::ends_task_before_its_puts)
-          m.fetch_add(this->a.outlets[warp - 2].finished, std::uint64_t{1}, Order::acq_rel);
+          m.fetch_add(this->a.outlets[warp - 2].finished, std::uint64_t{1}, MemoryOrder::acq_rel);
         this->a.put(m, 1, n - 1);
         if constexpr (Bug == Plant::ends_task_before_its_puts)
-          m.fetch_add(this->a.outlets[warp - 2].finished, ~std::uint64_t{0}, Order::acq_rel);
+          m.fetch_add(this->a.outlets[warp - 2].finished, ~std::uint64_t{0}, MemoryOrder::acq_rel);
       });
     }
   }

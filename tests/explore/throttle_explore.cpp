@@ -110,10 +110,10 @@ struct OutsideFirst {
   /// The clock ticks while it throttles; a checker that only waits sleeps like everybody (explorer.hpp S2).
   void check(ExploreMachine m) {
     for (unsigned misses = 0;; m.relax(misses++)) {
-      step(m, throttles, m.load(clock_ns, Order::relaxed));
+      step(m, throttles, m.load(clock_ns, MemoryOrder::relaxed));
       bool const ticks = Kind == Patience::limited && cycle.state.throttle == Throttle::throttled;
       by_one_lane(m, [&] {
-        if (ticks) m.fetch_add(clock_ns, throttle_patience_ns / 2, Order::relaxed);
+        if (ticks) m.fetch_add(clock_ns, throttle_patience_ns / 2, MemoryOrder::relaxed);
       });
       result = check_round(m, table, control);
       if (result != CheckResult::open) return;

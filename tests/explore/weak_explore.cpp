@@ -25,21 +25,21 @@ void stand(ExploreMachine m, Between between, Side side = Side::writes) {
 
 enum class What : std::uint8_t { word, item };
 
-template <What Message, Order Writes, Order Reads, Between Has = Between::nothing>
+template <What Message, MemoryOrder Writes, MemoryOrder Reads, Between Has = Between::nothing>
 struct MessagePassing {
   static constexpr std::array warps = {1u, 1u};
   void run(unsigned warp, ExploreMachine m) {
     auto* const slot = reinterpret_cast<std::byte*>(&item);
     if (warp == 0) {
       if (Message == What::item) WriteTorn{m, 7}(slot);
-      if (Message == What::word) m.store(word, 7u, Order::relaxed);
+      if (Message == What::word) m.store(word, 7u, MemoryOrder::relaxed);
       stand(m, Has);
       m.store(flag, 1u, Writes);
     } else if (m.load(flag, Reads) == 1) {
       stand(m, Has, Side::reads);
       std::uint32_t x = 0;
       if (Message == What::item) ReadTorn{m, x}(slot);
-      if (Message == What::word) x = m.load(word, Order::relaxed);
+      if (Message == What::word) x = m.load(word, MemoryOrder::relaxed);
       require(x == 7, "what the flag told of is old");
     }
   }
@@ -49,25 +49,26 @@ struct MessagePassing {
   Torn item{0, ~0u};
 };
 TEST(ExploreWeak, AnAcquireOfAReleaseBringsAllBeforeIt) {
-  expect_no_failure<MessagePassing<What::word, Order::release, Order::acquire>>();
-  expect_no_failure<MessagePassing<What::item, Order::release, Order::acquire>>();
+  expect_no_failure<MessagePassing<What::word, MemoryOrder::release, MemoryOrder::acquire>>();
+  expect_no_failure<MessagePassing<What::item, MemoryOrder::release, MemoryOrder::acquire>>();
 }
 TEST(ExploreWeak, FencesBringAllBeforeARelaxedStore) {
-  expect_no_failure<MessagePassing<What::word, Order::relaxed, Order::relaxed, Between::fence>>();
-  expect_no_failure<MessagePassing<What::item, Order::relaxed, Order::relaxed, Between::fence>>();
-  expect_no_failure<MessagePassing<What::item, Order::relaxed, Order::relaxed, Between::fence_or_acquire>>();
+  expect_no_failure<MessagePassing<What::word, MemoryOrder::relaxed, MemoryOrder::relaxed, Between::fence>>();
+  expect_no_failure<MessagePassing<What::item, MemoryOrder::relaxed, MemoryOrder::relaxed, Between::fence>>();
+  expect_no_failure<
+      MessagePassing<What::item, MemoryOrder::relaxed, MemoryOrder::relaxed, Between::fence_or_acquire>>();
 }
 TEST(ExploreWeak, ARelaxedStoreBringsNothing) {
-  expect_found<MessagePassing<What::word, Order::relaxed, Order::acquire>>();
-  expect_found<MessagePassing<What::item, Order::relaxed, Order::acquire>>();
+  expect_found<MessagePassing<What::word, MemoryOrder::relaxed, MemoryOrder::acquire>>();
+  expect_found<MessagePassing<What::item, MemoryOrder::relaxed, MemoryOrder::acquire>>();
 }
 TEST(ExploreWeak, ARelaxedLoadBringsNothing) {
-  expect_found<MessagePassing<What::word, Order::release, Order::relaxed>>();
-  expect_found<MessagePassing<What::item, Order::release, Order::relaxed>>();
+  expect_found<MessagePassing<What::word, MemoryOrder::release, MemoryOrder::relaxed>>();
+  expect_found<MessagePassing<What::item, MemoryOrder::release, MemoryOrder::relaxed>>();
 }
 
 /// A slot is written again by who was told that it was read.
-template <Order Frees>
+template <MemoryOrder Frees>
 struct WriteAfterRead {
   static constexpr std::array warps = {1u, 1u};
   void run(unsigned warp, ExploreMachine m) {
@@ -75,7 +76,7 @@ struct WriteAfterRead {
     if (warp == 0) {
       ReadTorn{m, x}(reinterpret_cast<std::byte*>(&item));
       m.store(flag, 1u, Frees);
-    } else if (m.load(flag, Order::acquire) == 1) {
+    } else if (m.load(flag, MemoryOrder::acquire) == 1) {
       WriteTorn{m, 1}(reinterpret_cast<std::byte*>(&item));
     }
   }
@@ -84,8 +85,8 @@ struct WriteAfterRead {
   Torn item{0, ~0u};
 };
 TEST(ExploreWeak, AWriteAfterAReadNeedsTheReadersRelease) {
-  expect_no_failure<WriteAfterRead<Order::release>>();
-  expect_found<WriteAfterRead<Order::relaxed>>();
+  expect_no_failure<WriteAfterRead<MemoryOrder::release>>();
+  expect_found<WriteAfterRead<MemoryOrder::relaxed>>();
 }
 
 // ---- store buffering: two that write, then look at the other's word. termination.hpp T5 stands on it
@@ -94,9 +95,9 @@ template <Between Has>
 struct StoreBuffering {
   static constexpr std::array warps = {1u, 1u};
   void run(unsigned warp, ExploreMachine m) {
-    m.store(words[warp], 1u, Order::release);
+    m.store(words[warp], 1u, MemoryOrder::release);
     stand(m, Has);
-    saw[warp] = m.load(words[1 - warp], Order::acquire);
+    saw[warp] = m.load(words[1 - warp], MemoryOrder::acquire);
   }
   void check() const { require(saw[0] + saw[1] != 0, "neither saw the other"); }
   std::array<Bits, 2> words{};
@@ -107,15 +108,15 @@ TEST(ExploreWeak, FencesEmptyTheBuffer) { expect_no_failure<StoreBuffering<Betwe
 TEST(ExploreWeak, FencesOfOneSideDoNot) { expect_found<StoreBuffering<Between::acquire>>(); }
 
 /// T5 in small: ticket, then closed; closed, then tickets, both by read-modify-writes of the tickets.
-template <Order Tickets>
+template <MemoryOrder Tickets>
 struct TicketThenClosed {
   static constexpr std::array warps = {1u, 1u};
   void run(unsigned warp, ExploreMachine m) {
     if (warp == 0) {
       m.fetch_add(tickets, 1u, Tickets);
-      saw[0] = m.load(closed, Order::relaxed);
+      saw[0] = m.load(closed, MemoryOrder::relaxed);
     } else {
-      m.store(closed, 1u, Order::relaxed);
+      m.store(closed, 1u, MemoryOrder::relaxed);
       saw[1] = m.fetch_add(tickets, 0u, Tickets);
     }
   }
@@ -125,10 +126,10 @@ struct TicketThenClosed {
   std::array<std::uint32_t, 2> saw{};
 };
 TEST(ExploreWeak, ReadModifyWritesOfOneWordSeeEachOther) {
-  expect_no_failure<TicketThenClosed<Order::acq_rel>>();
-  expect_found<TicketThenClosed<Order::relaxed>>();
-  expect_found<TicketThenClosed<Order::acquire>>();
-  expect_found<TicketThenClosed<Order::release>>();
+  expect_no_failure<TicketThenClosed<MemoryOrder::acq_rel>>();
+  expect_found<TicketThenClosed<MemoryOrder::relaxed>>();
+  expect_found<TicketThenClosed<MemoryOrder::acquire>>();
+  expect_found<TicketThenClosed<MemoryOrder::release>>();
 }
 
 // ---- coherence, and independent reads of independent writes
@@ -137,11 +138,11 @@ struct ReadsOfOneWord {
   static constexpr std::array warps = {1u, 1u};
   void run(unsigned warp, ExploreMachine m) {
     if (warp == 0) {
-      for (std::uint32_t i = 1; i < 4; ++i) m.store(word, i, Order::relaxed);
+      for (std::uint32_t i = 1; i < 4; ++i) m.store(word, i, MemoryOrder::relaxed);
     } else {
       std::uint32_t last = 0;
       for (unsigned i = 0; i < 4; ++i) {
-        std::uint32_t const now = m.load(word, Order::relaxed);
+        std::uint32_t const now = m.load(word, MemoryOrder::relaxed);
         require(now >= last, "a word went back");
         last = now;
       }
@@ -158,10 +159,10 @@ struct OldValues {
   static inline std::array<bool, 6> seen{};
   void run(unsigned warp, ExploreMachine m) {
     if (warp == 0) {
-      for (std::uint32_t i = 1; i < 6; ++i) m.store(word, i, Order::release);
-      m.store(done, 1u, Order::relaxed);
-    } else if (m.load(done, Order::relaxed) == 1) {
-      seen[m.load(word, Order::acquire)] = true;
+      for (std::uint32_t i = 1; i < 6; ++i) m.store(word, i, MemoryOrder::release);
+      m.store(done, 1u, MemoryOrder::relaxed);
+    } else if (m.load(done, MemoryOrder::relaxed) == 1) {
+      seen[m.load(word, MemoryOrder::acquire)] = true;
     }
   }
   void check() const {}
@@ -180,11 +181,11 @@ struct IndependentReads {
   static constexpr std::array warps = {1u, 1u, 1u, 1u};
   void run(unsigned warp, ExploreMachine m) {
     if (warp < 2) {
-      m.store(words[warp], 1u, Order::release);
+      m.store(words[warp], 1u, MemoryOrder::release);
     } else {
-      std::uint32_t const first = m.load(words[warp - 2], Order::acquire);
+      std::uint32_t const first = m.load(words[warp - 2], MemoryOrder::acquire);
       stand(m, Has);
-      std::uint32_t const second = m.load(words[3 - warp], Order::acquire);
+      std::uint32_t const second = m.load(words[3 - warp], MemoryOrder::acquire);
       first_only[warp - 2] = first == 1 && second == 0;
     }
   }
@@ -207,15 +208,15 @@ struct ReleaseSequence {
     switch (warp) {
       case 0:
         WriteTorn{m, 1}(reinterpret_cast<std::byte*>(&item));
-        m.store(flag, 1u, Order::release);
+        m.store(flag, 1u, MemoryOrder::release);
         break;
       case 1:
-        if (m.load(flag, Order::relaxed) != 1) break;
-        if (By == Second::store) m.store(flag, 2u, Order::relaxed);
-        if (By == Second::read_modify_write) m.fetch_add(flag, 1u, Order::relaxed);
+        if (m.load(flag, MemoryOrder::relaxed) != 1) break;
+        if (By == Second::store) m.store(flag, 2u, MemoryOrder::relaxed);
+        if (By == Second::read_modify_write) m.fetch_add(flag, 1u, MemoryOrder::relaxed);
         break;
       default:
-        if (m.load(flag, Order::acquire) == 2) ReadTorn{m, x}(reinterpret_cast<std::byte*>(&item));
+        if (m.load(flag, MemoryOrder::acquire) == 2) ReadTorn{m, x}(reinterpret_cast<std::byte*>(&item));
     }
   }
   void check() const {}
@@ -239,10 +240,10 @@ struct LeadersAcquire {
     auto* const slot = reinterpret_cast<std::byte*>(&item);
     if (warp == 0) {
       WriteTorn{m, 1}(slot);
-      m.store(flag, 1u, Order::release);
+      m.store(flag, 1u, MemoryOrder::release);
       return;
     }
-    std::uint32_t found = m.lane() == 0 ? m.load(flag, Order::acquire) : 0;
+    std::uint32_t found = m.lane() == 0 ? m.load(flag, MemoryOrder::acquire) : 0;
     if (How == Tells::fence_and_shuffle) m.fence_across();
     found = How == Tells::ballot ? m.ballot(m.lanes(), found != 0) : m.shuffle(m.lanes(), found, 0);
     if (How == Tells::shuffle_and_sync) m.sync_warp(m.lanes());
@@ -267,9 +268,9 @@ struct WaitsForTheNewest {
   static constexpr std::array warps = {1u, 1u};
   void run(unsigned warp, ExploreMachine m) {
     if (warp == 0) {
-      m.store(word, 1u, Order::release);
+      m.store(word, 1u, MemoryOrder::release);
     } else {
-      for (unsigned misses = 0; m.load(word, Order::acquire) == 0; ++misses) m.relax(misses);
+      for (unsigned misses = 0; m.load(word, MemoryOrder::acquire) == 0; ++misses) m.relax(misses);
     }
   }
   void check() const {}
@@ -281,9 +282,9 @@ TEST(ExploreWeak, EveryWaitSeesTheNewestValueSomeTime) { expect_no_failure<Waits
 struct WrittenBehindTheBack {
   static constexpr std::array warps = {1u};
   void run(unsigned, ExploreMachine m) {
-    m.store(word, 1u, Order::release);
+    m.store(word, 1u, MemoryOrder::release);
     word.bits = 2;
-    m.load(word, Order::acquire);
+    m.load(word, MemoryOrder::acquire);
   }
   void check() const {}
   Bits word{0};
@@ -295,8 +296,8 @@ TEST(ExploreWeak, AWordThatAWorldWritesPlainlyIsFound) { expect_found<WrittenBeh
 struct LoadBuffering {
   static constexpr std::array warps = {1u, 1u};
   void run(unsigned warp, ExploreMachine m) {
-    saw[warp] = m.load(words[warp], Order::relaxed);
-    m.store(words[1 - warp], 1u, Order::relaxed);
+    saw[warp] = m.load(words[warp], MemoryOrder::relaxed);
+    m.store(words[1 - warp], 1u, MemoryOrder::relaxed);
   }
   void check() const { require(saw[0] + saw[1] != 2, "both read what is written later"); }
   std::array<Bits, 2> words{};
@@ -305,8 +306,8 @@ struct LoadBuffering {
 struct WritesInTwoOrders {
   static constexpr std::array warps = {1u, 1u};
   void run(unsigned warp, ExploreMachine m) {
-    m.store(words[warp], 1u, Order::relaxed);
-    m.store(words[1 - warp], 2u, Order::relaxed);
+    m.store(words[warp], 1u, MemoryOrder::relaxed);
+    m.store(words[1 - warp], 2u, MemoryOrder::relaxed);
   }
   void check() const { require(words[0].bits != 1 || words[1].bits != 1, "both first writes are last"); }
   std::array<Bits, 2> words{};

@@ -71,18 +71,18 @@ class WeakMemory {
     return std::min<unsigned>(static_cast<unsigned>(unseen) + 1, depth);
   }
   /// What a load of the `age`-th newest message brings.
-  std::uint64_t load(unsigned fiber, unsigned word, unsigned age, Order order) {
+  std::uint64_t load(unsigned fiber, unsigned word, unsigned age, MemoryOrder order) {
     WordState const& w = states_[word];
     auto const stamp = static_cast<Stamp>(w.newest - static_cast<Stamp>(age));
     Message const& message = w.messages[static_cast<unsigned>(stamp) % depth];
     read(fibers_[fiber], word, stamp, message, order);
     return message.value;
   }
-  void store(unsigned fiber, unsigned word, std::uint64_t value, Order order) {
+  void store(unsigned fiber, unsigned word, std::uint64_t value, MemoryOrder order) {
     write(fiber, word, value, order, nullptr);
   }
   /// A read-modify-write that leaves `value`.
-  void exchange(unsigned fiber, unsigned word, std::uint64_t value, Order order) {
+  void exchange(unsigned fiber, unsigned word, std::uint64_t value, MemoryOrder order) {
     WordState const& w = states_[word];
     View const before = newest(w).view;
     read(fibers_[fiber], word, w.newest, newest(w), order);
@@ -198,15 +198,15 @@ class WeakMemory {
     unsigned used_ = 0;
   };
 
-  static bool acquires(Order order) { return order == Order::acquire || order == Order::acq_rel; }
-  static bool releases(Order order) { return order == Order::release || order == Order::acq_rel; }
+  static bool acquires(MemoryOrder order) { return order == MemoryOrder::acquire || order == MemoryOrder::acq_rel; }
+  static bool releases(MemoryOrder order) { return order == MemoryOrder::release || order == MemoryOrder::acq_rel; }
   static Message const& newest(WordState const& w) { return w.messages[static_cast<unsigned>(w.newest) % depth]; }
 
-  void read(Fiber& fiber, unsigned word, Stamp stamp, Message const& message, Order order) {
+  void read(Fiber& fiber, unsigned word, Stamp stamp, Message const& message, MemoryOrder order) {
     fiber.now.words[word] = std::max(fiber.now.words[word], stamp);                                      // V1
     (acquires(order) && weaken_ != Weaken::acquires ? fiber.now : fiber.unacquired).join(message.view);  // V2
   }
-  void write(unsigned fiber, unsigned word, std::uint64_t value, Order order, View const* continued) {  // V3
+  void write(unsigned fiber, unsigned word, std::uint64_t value, MemoryOrder order, View const* continued) {  // V3
     WordState& w = states_[word];
     Fiber& f = fibers_[fiber];
     f.now.words[word] = ++w.newest;

@@ -22,8 +22,8 @@ struct Weakened : World {
   static constexpr Weaken weaken = What;
 };
 
-/// An item of two halves. They are written and read with a schedule point between them: an item that is read while it is
-/// written, or written over while it is read, has halves that differ.
+/// An item of two halves. They are written and read with a schedule point between them: an item that is read while it
+/// is written, or written over while it is read, has halves that differ.
 struct Torn {
   std::uint32_t value;
   std::uint32_t complement;
@@ -140,16 +140,16 @@ void step_until(ExploreMachine m, Step&& step, Done&& done) {
     }
   }
 }
-/// Gets until all getters together have got `all` items: `get()` says how many came, `help()`, behind a miss, whether there is
-/// reason to try again at once.
+/// Gets until all getters together have got `all` items: `get()` says how many came, `help()`, behind a miss, whether
+/// there is reason to try again at once.
 template <class Get, class Help>
 void get_until(ExploreMachine m, Word<std::uint32_t>& got, unsigned all, Get&& get, Help&& help) {
   auto const step = [&] {
     std::uint32_t const came = get();
-    if (came != 0) m.fetch_add(got, came, Order::relaxed);
+    if (came != 0) m.fetch_add(got, came, MemoryOrder::relaxed);
     return came != 0 || help();
   };
-  step_until(m, step, [&] { return m.load(got, Order::relaxed) == all; });
+  step_until(m, step, [&] { return m.load(got, MemoryOrder::relaxed) == all; });
 }
 template <class Get>
 void get_until(ExploreMachine m, Word<std::uint32_t>& got, unsigned all, Get&& get) {

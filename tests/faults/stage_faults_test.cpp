@@ -148,17 +148,17 @@ struct RaiseSlowly {
     FiberMachine const m;
     Control& control = *out.view().control;
     if (m.block_index() == 0) {
-      while (m.load(control.taken, Order::acquire) == 0) m.relax(0);
+      while (m.load(control.taken, MemoryOrder::acquire) == 0) m.relax(0);
       if (m.lane() == 5) raise(m, control, FaultKind::failed, out.view().stage, no_id, 0, "late");
       static_cast<void>(m.ballot(m.lanes(), true));
     } else if (m.lane() == 0) {
       std::uint32_t expected = 0;
-      m.compare_exchange(control.taken, expected, 1u, Order::acq_rel);
+      m.compare_exchange(control.taken, expected, 1u, MemoryOrder::acq_rel);
       for (auto const until = Clock::now() + 20ms; Clock::now() < until;) m.relax(0);
       control.record.kind = FaultKind::failed;
       control.record.stage = out.view().stage;
       std::strcpy(control.record.message, "first");
-      m.store(control.ready, 1u, Order::release);
+      m.store(control.ready, 1u, MemoryOrder::release);
       m.leave();
     }
   }
@@ -180,11 +180,11 @@ struct FailAndMeet {
     FiberMachine const m;
     if (m.thread_in_block() == 40) fail("a lane is gone");
     m.sync_block();
-    if (!is_aborted(m, *out.view().control)) m.fetch_add(may_go_on[0], 1u, Order::relaxed);
+    if (!is_aborted(m, *out.view().control)) m.fetch_add(may_go_on[0], 1u, MemoryOrder::relaxed);
   }
 };
-// `aborted` of the device was set only when the host's abort came there. Until then lanes of a segment went on with what a
-// failed one should have shared: a letter went to any replica (grouping/team.hpp E3).
+// `aborted` of the device was set only when the host's abort came there. Until then lanes of a segment went on with
+// what a failed one should have shared: a letter went to any replica (grouping/team.hpp E3).
 TEST(StageFaults, ALaneThatFailsHasSaidSoBeforeItsBlockMeetsWithoutIt) {
   Pipeline pipe(bounded());
   std::vector<Word<std::uint32_t>> count(1);
@@ -230,7 +230,7 @@ TEST(StageFaults, APutIntoATunnelThatHasEndedIsNamedOnBothSides) {
 /// Between the check's word that a unit is closed and its second reading of what was created somebody takes a ticket.
 struct PutsInBetween : ThreadMachine {
   Word<std::uint64_t>* claimed;
-  void fence_across() const { fetch_add(*claimed, std::uint64_t{1}, Order::acq_rel); }
+  void fence_across() const { fetch_add(*claimed, std::uint64_t{1}, MemoryOrder::acq_rel); }
 };
 TEST(StageFaults, APutInsideACycleWithoutATaskIsFoundByTheCheck) {
   Word<std::uint64_t> claimed{5};

@@ -1,4 +1,5 @@
-// More items than 32 bits count go through one tunnel: tickets, turns, counts of chunks, batches and every counter pass 2^32.
+// More items than 32 bits count go through one tunnel: tickets, turns, counts of chunks, batches and every counter pass
+// 2^32.
 #define HIWAY_TEST_ON_GPU 1
 #include <gmock/gmock.h>
 
@@ -42,8 +43,8 @@ struct Sum {
       sum += x;
     });
     anywhere([&](auto m) {
-      m.fetch_add(got[0].items, items, Order::relaxed);
-      m.fetch_add(got[0].sum, sum, Order::relaxed);
+      m.fetch_add(got[0].items, items, MemoryOrder::relaxed);
+      m.fetch_add(got[0].sum, sum, MemoryOrder::relaxed);
     });
   }
 };

@@ -1,7 +1,7 @@
-// The store/load pairs that the end check rests on (termination.hpp T5), on the GPU and across the bus, with the machine's
-// own operations: "ticket, then closed" against "closed, then created". One of the two sees the other, or an item put
-// after the end would be lost. And that an item is whole for whoever acquires its turn (ring.hpp R1, A2).
-// Each has a broken form that must be seen to go wrong, so that the test is known to look. (Relaxed stores and loads in the
+// The store/load pairs that the end check rests on (termination.hpp T5), on the GPU and across the bus, with the
+// machine's own operations: "ticket, then closed" against "closed, then created". One of the two sees the other, or an
+// item put after the end would be lost. And that an item is whole for whoever acquires its turn (ring.hpp R1, A2). Each
+// has a broken form that must be seen to go wrong, so that the test is known to look. (Relaxed stores and loads in the
 // place of T5's read-modify-writes were not seen to miss each other on an H200, in 20 million pairs with noise.)
 #define HIWAY_TEST_ON_GPU 1
 #include <memory>
@@ -17,7 +17,8 @@ using namespace hiway;
 /// swapped: a put reads `closed` before it takes its ticket. relaxed: turns order nothing.
 enum class Form { library, swapped, relaxed };
 
-/// A word in a line of its own; pairs of them lie in buffers of their own, so that their ways through the caches differ.
+/// A word in a line of its own; pairs of them lie in buffers of their own, so that their ways through the caches
+/// differ.
 template <class T>
 struct alignas(256) Apart {
   Word<T> word{0};
@@ -36,22 +37,22 @@ template <class Machine>
 HIWAY_DEVICE void make_noise(Machine m, View<Word<std::uint32_t>> noise, Word<std::uint32_t>& over,
                              std::uint32_t done) {
   unsigned at = scramble(thread_index() + 1);
-  while (m.load(over, Order::relaxed) < done) {
+  while (m.load(over, MemoryOrder::relaxed) < done) {
     for (int i = 0; i < 16; ++i) {
       at = scramble(at + 1);
       Word<std::uint32_t>& word = noise[at % static_cast<unsigned>(noise.size)];
       if (at % 2 == 0) {
-        m.store(word, at, Order::relaxed);
+        m.store(word, at, MemoryOrder::relaxed);
       } else {
-        m.fetch_add(word, 1u, Order::relaxed);
+        m.fetch_add(word, 1u, MemoryOrder::relaxed);
       }
     }
   }
 }
 
-/// Lanes of blocks of even number put, those of odd number check: a pair meets, then both act at once, round after round,
-/// on words that change from round to round. A word holds the last round in which its side has acted. The other blocks
-/// make noise.
+/// Lanes of blocks of even number put, those of odd number check: a pair meets, then both act at once, round after
+/// round, on words that change from round to round. A word holds the last round in which its side has acted. The other
+/// blocks make noise.
 struct PutAgainstCheck {
   View<Apart<std::uint64_t>> claimed;
   View<Apart<std::uint32_t>> closed;
@@ -77,8 +78,8 @@ struct PutAgainstCheck {
   }
   template <class Machine>
   HIWAY_DEVICE void meet(Machine m, std::size_t pair, std::uint32_t times) const {
-    m.fetch_add(arrived[pair].word, 1u, Order::acq_rel);
-    while (m.load(arrived[pair].word, Order::acquire) < 2 * times) {
+    m.fetch_add(arrived[pair].word, 1u, MemoryOrder::acq_rel);
+    while (m.load(arrived[pair].word, MemoryOrder::acquire) < 2 * times) {
     }
   }
   HIWAY_DEVICE void operator()() const {
@@ -94,23 +95,23 @@ struct PutAgainstCheck {
         bool saw = false;
         if (puts) {
           if (form == Form::swapped) {
-            saw = m.load(shut, Order::relaxed) == r;
+            saw = m.load(shut, MemoryOrder::relaxed) == r;
             dawdle(m, r, 4096);  // at once the two are nearer to each other than the check's
           }
-          m.fetch_add(ticket, std::uint64_t{1}, Order::acquire);
-          if (form == Form::library) saw = m.load(shut, Order::relaxed) == r;
+          m.fetch_add(ticket, std::uint64_t{1}, MemoryOrder::acquire);
+          if (form == Form::library) saw = m.load(shut, MemoryOrder::relaxed) == r;
         } else {
-          m.store(shut, r, Order::release);
+          m.store(shut, r, MemoryOrder::release);
           m.fence_across();
-          saw = m.fetch_add(ticket, std::uint64_t{0}, Order::acq_rel) >
+          saw = m.fetch_add(ticket, std::uint64_t{0}, MemoryOrder::acq_rel) >
                 (r - 1) / words_of_a_pair;  // earlier rounds' puts
         }
-        m.store(seen[2 * pair + (puts ? 0 : 1)].word, saw ? 1u : 0u, Order::relaxed);
+        m.store(seen[2 * pair + (puts ? 0 : 1)].word, saw ? 1u : 0u, MemoryOrder::relaxed);
         meet(m, pair, 2 * r);
-        if (puts && !saw && m.load(seen[2 * pair + 1].word, Order::relaxed) == 0)
-          m.fetch_add(missed[0], std::uint64_t{1}, Order::relaxed);
+        if (puts && !saw && m.load(seen[2 * pair + 1].word, MemoryOrder::relaxed) == 0)
+          m.fetch_add(missed[0], std::uint64_t{1}, MemoryOrder::relaxed);
       }
-      m.fetch_add(*over, puts ? 1u : 0u, Order::relaxed);
+      m.fetch_add(*over, puts ? 1u : 0u, MemoryOrder::relaxed);
     });
   }
 };
@@ -169,13 +170,13 @@ struct CheckAcross {
   HIWAY_DEVICE void operator()() const {
     on_this_device([&](auto m) {
       for (std::uint64_t i = 0; i < count; ++i) {
-        while (m.load_across(rounds->host, Order::acquire) <= i) {
+        while (m.load_across(rounds->host, MemoryOrder::acquire) <= i) {
         }
         BusPair& p = pairs[i];
-        m.store_across(p.closed, 1u, Order::release);
+        m.store_across(p.closed, 1u, MemoryOrder::release);
         m.fence_across();
-        saw[i] = m.load_across(p.claimed, Order::acquire) != 0 ? 1 : 0;
-        m.store_across(rounds->device, i + 1, Order::release);
+        saw[i] = m.load_across(p.claimed, MemoryOrder::acquire) != 0 ? 1 : 0;
+        m.store_across(rounds->device, i + 1, MemoryOrder::release);
       }
     });
   }
@@ -208,12 +209,12 @@ std::uint64_t missed_across(Form form, std::uint64_t count) {
   ThreadMachine const m;
   std::vector<std::uint32_t> closed(count);
   for (std::uint64_t i = 0; i < count; ++i) {
-    m.store(rounds[0].host, i + 1, Order::release);
+    m.store(rounds[0].host, i + 1, MemoryOrder::release);
     hiway_tests::spin_for(std::chrono::nanoseconds(random() % 3000));
-    if (form == Form::swapped) closed[i] = m.load(pairs[i].closed, Order::relaxed);
-    m.fetch_add(pairs[i].claimed, std::uint64_t{1}, Order::acq_rel);
-    if (form == Form::library) closed[i] = m.load(pairs[i].closed, Order::relaxed);
-    while (m.load(rounds[0].device, Order::acquire) <= i) {
+    if (form == Form::swapped) closed[i] = m.load(pairs[i].closed, MemoryOrder::relaxed);
+    m.fetch_add(pairs[i].claimed, std::uint64_t{1}, MemoryOrder::acq_rel);
+    if (form == Form::library) closed[i] = m.load(pairs[i].closed, MemoryOrder::relaxed);
+    while (m.load(rounds[0].device, MemoryOrder::acquire) <= i) {
     }
   }
   while (!running->done()) {
@@ -238,8 +239,8 @@ struct alignas(64) Message {
   std::uint32_t words[words_per_item];
 };
 
-/// One side writes its slots lap after lap, the other reads them; turns lie apart from items, as in a ring. A reader's free
-/// turn and the next lap's write are load buffering: who reads the next lap's words early has let them overtake.
+/// One side writes its slots lap after lap, the other reads them; turns lie apart from items, as in a ring. A reader's
+/// free turn and the next lap's write are load buffering: who reads the next lap's words early has let them overtake.
 /// neighbours: every second block writes. one_block: every second warp does.
 enum class Apartness { neighbours, one_block };
 struct PassMessages {
@@ -258,8 +259,8 @@ struct PassMessages {
     bool const writes = (pairs_are_blocks ? block_index() : thread / 32) % 2 == 0;
     Message& item = items[slot];
     on_this_device([&](auto m) {
-      Order const acquire = form == Form::library ? Order::acquire : Order::relaxed;
-      Order const release = form == Form::library ? Order::release : Order::relaxed;
+      MemoryOrder const acquire = form == Form::library ? MemoryOrder::acquire : MemoryOrder::relaxed;
+      MemoryOrder const release = form == Form::library ? MemoryOrder::release : MemoryOrder::relaxed;
       for (unsigned lap = 0; lap < laps; ++lap) {
         while (m.load(turns[slot], acquire) != 2 * lap + (writes ? 0 : 1)) {
         }
@@ -268,7 +269,7 @@ struct PassMessages {
         } else {
           unsigned wrong = 0;
           for (unsigned w = 0; w < words_per_item; ++w) wrong += item.words[w] != lap + 1 ? 1 : 0;
-          if (wrong != 0) m.fetch_add(torn[0], std::uint64_t{1}, Order::relaxed);
+          if (wrong != 0) m.fetch_add(torn[0], std::uint64_t{1}, MemoryOrder::relaxed);
         }
         m.store(turns[slot], 2 * lap + (writes ? 1 : 2), release);
       }
@@ -317,7 +318,7 @@ struct PassAcross {
       if (block_index() != 0) return make_noise(m, noise, *over, slots);
       std::size_t const slot = m.thread_in_block();
       for (unsigned lap = 0; lap < laps; ++lap) {
-        while (m.load_across(turns[slot], Order::acquire) != 2 * lap + (writes ? 0 : 1)) {
+        while (m.load_across(turns[slot], MemoryOrder::acquire) != 2 * lap + (writes ? 0 : 1)) {
         }
         unsigned wrong = 0;
         for (unsigned w = 0; w < words_per_item; ++w) {
@@ -327,10 +328,10 @@ struct PassAcross {
             wrong += items[slot].words[w] != lap + 1 ? 1 : 0;
           }
         }
-        if (wrong != 0) m.fetch_add(torn[0], std::uint64_t{1}, Order::relaxed);
-        m.store_across(turns[slot], 2 * lap + (writes ? 1 : 2), Order::release);
+        if (wrong != 0) m.fetch_add(torn[0], std::uint64_t{1}, MemoryOrder::relaxed);
+        m.store_across(turns[slot], 2 * lap + (writes ? 1 : 2), MemoryOrder::release);
       }
-      m.fetch_add(*over, 1u, Order::relaxed);
+      m.fetch_add(*over, 1u, MemoryOrder::relaxed);
     });
   }
 };
@@ -353,10 +354,10 @@ std::uint64_t torn_across(Form form, bool device_writes) {
   for (unsigned lap = 0; lap < laps; ++lap) {
     for (unsigned s = 0; s < Test::slots; ++s) {
       std::uint32_t const mine = 2 * lap + (device_writes ? 1 : 0);
-      while (m.load(turns[s], Order::acquire) != mine) {
+      while (m.load(turns[s], MemoryOrder::acquire) != mine) {
       }
       if (form == Form::swapped) {
-        m.store(turns[s], mine + 1, Order::release);
+        m.store(turns[s], mine + 1, MemoryOrder::release);
         hiway_tests::spin_for(std::chrono::microseconds(2));  // the device sees it before the item: it looks
       }
       bool whole = true;
@@ -368,7 +369,7 @@ std::uint64_t torn_across(Form form, bool device_writes) {
         }
       }
       wrong += whole ? 0 : 1;
-      if (form == Form::library) m.store(turns[s], mine + 1, Order::release);
+      if (form == Form::library) m.store(turns[s], mine + 1, MemoryOrder::release);
     }
   }
   pipe.synchronize();

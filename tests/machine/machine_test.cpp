@@ -17,7 +17,7 @@ struct WithoutAVote : ThreadMachine {
 };
 struct WithoutTheOtherSide : ThreadMachine {
   template <class T>
-  T load_across(Word<T>&, Order) const = delete;
+  T load_across(Word<T>&, MemoryOrder) const = delete;
 };
 struct WithoutAClock : ThreadMachine {
   std::uint64_t now_ns() const = delete;

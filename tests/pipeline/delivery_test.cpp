@@ -31,7 +31,8 @@ struct StampSink {
   std::uint32_t items;
   HIWAY_DEVICE void operator()(Outlet<Stamp> in) const {
     in.for_each([&](Stamp const& s) {
-      anywhere([&](auto m) { m.fetch_add(seen[std::size_t{s.producer} * items + s.number], 1u, Order::relaxed); });
+      anywhere(
+          [&](auto m) { m.fetch_add(seen[std::size_t{s.producer} * items + s.number], 1u, MemoryOrder::relaxed); });
     });
   }
 };
@@ -193,7 +194,8 @@ TEST(Delivery, ALargeGridSharesClaimsWhileThatPays) {
   }
 }
 
-/// Blocks that are at home in different shards, more and fewer than there are; items small and such as stay in their slot.
+/// Blocks that are at home in different shards, more and fewer than there are; items small and such as stay in their
+/// slot.
 template <std::size_t Bytes>
 struct Numbers {
   std::uint32_t producer;

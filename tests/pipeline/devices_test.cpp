@@ -446,7 +446,7 @@ struct HoldTheFirst {
   HIWAY_DEVICE std::uint32_t load_go() const {
     return anywhere([&](auto m) {
       m.relax(0);
-      return m.load_across(*reinterpret_cast<Word<std::uint32_t>*>(go), Order::relaxed);
+      return m.load_across(*reinterpret_cast<Word<std::uint32_t>*>(go), MemoryOrder::relaxed);
     });
   }
 };

@@ -62,13 +62,13 @@ struct Seen {
 
   HIWAY_DEVICE void count(std::uint64_t first) {
     anywhere([&](auto m) {
-      m.fetch_add(items, std::uint64_t{1}, Order::relaxed);
-      m.fetch_add(sum, mix(first), Order::relaxed);
-      m.fetch_add(other_sum, mix(first ^ 0x5555u), Order::relaxed);
+      m.fetch_add(items, std::uint64_t{1}, MemoryOrder::relaxed);
+      m.fetch_add(sum, mix(first), MemoryOrder::relaxed);
+      m.fetch_add(other_sum, mix(first ^ 0x5555u), MemoryOrder::relaxed);
     });
   }
   HIWAY_DEVICE void note_torn() {
-    anywhere([&](auto m) { m.fetch_add(torn, std::uint64_t{1}, Order::relaxed); });
+    anywhere([&](auto m) { m.fetch_add(torn, std::uint64_t{1}, MemoryOrder::relaxed); });
   }
   friend bool operator==(Seen const& a, Seen const& b) {
     return a.items.bits == b.items.bits && a.sum.bits == b.sum.bits && a.other_sum.bits == b.other_sum.bits &&
@@ -302,8 +302,8 @@ TEST(Items, ALargeOneMayBePutWhereItWasGot) {
   EXPECT_EQ(sum, expected);
 }
 
-/// Two tasks of a cycle at once: the older puts when the younger has left its slot. The credit of that slot once granted
-/// the put the older's own, for which it then waited for ever.
+/// Two tasks of a cycle at once: the older puts when the younger has left its slot. The credit of that slot once
+/// granted the put the older's own, for which it then waited for ever.
 template <class T, bool by_warp>
 void expect_the_older_task_puts() {
   Pipeline pipe(bounded(std::chrono::seconds(10)));
@@ -354,8 +354,8 @@ TEST(Items, AWarpsTaskOfACycleNeverWaitsForItsOwnSlot) {
   expect_the_older_task_puts<Big, true>();
 }
 
-/// The credit of a slot that an open outlet left was once given twice, by it and by the stage's next get: the open end's
-/// handle did not know that the ring gives credit in order. A put beyond the capacity then waited for ever.
+/// The credit of a slot that an open outlet left was once given twice, by it and by the stage's next get: the open
+/// end's handle did not know that the ring gives credit in order. A put beyond the capacity then waited for ever.
 TEST(Items, AnOpenOutletGivesEachSlotsCreditOnce) {
   HIWAY_NEEDS_DEVICE();
   Pipeline pipe(bounded(std::chrono::seconds(10)));

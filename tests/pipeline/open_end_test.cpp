@@ -229,7 +229,7 @@ struct Keeping {
   }
   /// The inlet's closed bit is the last that the stage's thread sets of it.
   [[nodiscard]] bool has_left() const {
-    return is_kept && ThreadMachine{}.load(kept.view().ports->closed_lanes[0], Order::acquire) != 0;
+    return is_kept && ThreadMachine{}.load(kept.view().ports->closed_lanes[0], MemoryOrder::acquire) != 0;
   }
   Pipeline pipe;
   Inlet<int> open;

@@ -1,4 +1,4 @@
-// Tunnels with ItemOrder::restored: readers see results in the order in which their items were put, whatever lanes and
+// Tunnels with Order::restored: readers see results in the order in which their items were put, whatever lanes and
 // threads do in between.
 #include <gmock/gmock.h>
 
@@ -99,8 +99,8 @@ TEST_P(Orders, OfAGpuStageAreThoseOfItsItems) {
   Case const& c = GetParam();
   Pipeline pipe(config());
   auto& asked = pipe.create_tunnel<Asked>("asked", Direction::cpu_to_gpu, {.capacity_items = c.in});
-  auto& made = pipe.create_tunnel<Made>(
-      "made", Direction::gpu_to_cpu, {.capacity_items = c.out, .movement = c.movement, .order = ItemOrder::restored});
+  auto& made = pipe.create_tunnel<Made>("made", Direction::gpu_to_cpu,
+                                        {.capacity_items = c.out, .movement = c.movement, .order = Order::restored});
   Seen seen;
   pipe.add_cpu_stage(
       "put", [&](Inlet<Asked> out) { put_all(out, c.count); }, into(asked));
@@ -121,7 +121,7 @@ TEST_P(Orders, OfACpuStageAreThoseOfItsItems) {
   Pipeline pipe(config());
   auto& asked = pipe.create_tunnel<Asked>("asked", Direction::cpu_to_cpu, {.capacity_items = c.in});
   auto& made =
-      pipe.create_tunnel<Made>("made", Direction::cpu_to_cpu, {.capacity_items = c.out, .order = ItemOrder::restored});
+      pipe.create_tunnel<Made>("made", Direction::cpu_to_cpu, {.capacity_items = c.out, .order = Order::restored});
   Seen seen;
   pipe.add_cpu_stage(
       "put", [&](Inlet<Asked> out) { put_all(out, c.count); }, into(asked));
@@ -141,9 +141,9 @@ TEST_P(Orders, OfChainsAreThoseOfTheFirstItems) {
   Pipeline pipe(config());
   auto& asked = pipe.create_tunnel<Asked>("asked", Direction::cpu_to_gpu, {.capacity_items = c.in});
   auto& made =
-      pipe.create_tunnel<Made>("made", Direction::gpu_to_gpu, {.capacity_items = c.out, .order = ItemOrder::restored});
-  auto& again = pipe.create_tunnel<Made>(
-      "again", Direction::gpu_to_cpu, {.capacity_items = c.out, .movement = c.movement, .order = ItemOrder::restored});
+      pipe.create_tunnel<Made>("made", Direction::gpu_to_gpu, {.capacity_items = c.out, .order = Order::restored});
+  auto& again = pipe.create_tunnel<Made>("again", Direction::gpu_to_cpu,
+                                         {.capacity_items = c.out, .movement = c.movement, .order = Order::restored});
   SeenAgain seen;
   pipe.add_cpu_stage(
       "put", [&](Inlet<Asked> out) { put_all(out, c.count); }, into(asked));
@@ -160,10 +160,10 @@ TEST_P(Orders, OfACpuStageBeforeAGpuStageAreThoseOfTheFirstItems) {
   Case const& c = GetParam();
   Pipeline pipe(config());
   auto& asked = pipe.create_tunnel<Asked>("asked", Direction::cpu_to_cpu, {.capacity_items = c.in});
-  auto& made = pipe.create_tunnel<Made>(
-      "made", Direction::cpu_to_gpu, {.capacity_items = c.out, .movement = c.movement, .order = ItemOrder::restored});
+  auto& made = pipe.create_tunnel<Made>("made", Direction::cpu_to_gpu,
+                                        {.capacity_items = c.out, .movement = c.movement, .order = Order::restored});
   auto& again =
-      pipe.create_tunnel<Made>("again", Direction::gpu_to_cpu, {.capacity_items = c.out, .order = ItemOrder::restored});
+      pipe.create_tunnel<Made>("again", Direction::gpu_to_cpu, {.capacity_items = c.out, .order = Order::restored});
   SeenAgain seen;
   pipe.add_cpu_stage(
       "put", [&](Inlet<Asked> out) { put_all(out, c.count); }, into(asked));
@@ -203,8 +203,7 @@ TEST(Order, IsRestoredForItemsThatAreWorkedOnInTheirSlot) {
   HIWAY_NEEDS_DEVICE();
   Pipeline pipe(bounded());
   auto& asked = pipe.create_tunnel<Big>("asked", Direction::cpu_to_gpu, {.capacity_items = 48});
-  auto& made =
-      pipe.create_tunnel<Made>("made", Direction::gpu_to_cpu, {.capacity_items = 5, .order = ItemOrder::restored});
+  auto& made = pipe.create_tunnel<Made>("made", Direction::gpu_to_cpu, {.capacity_items = 5, .order = Order::restored});
   Seen seen;
   auto const put = [](Inlet<Big> out) {
     for (std::uint32_t i = 0; i < 700; ++i) {
@@ -245,9 +244,9 @@ void run_two_stages(std::uint32_t items, TunnelConfig const& asked_config, Resto
 /// Tickets of a warp's lanes do not follow each other then.
 TEST(Order, IsRestoredThoughEachLaneClaimsForItself) {
   HIWAY_NEEDS_DEVICE();
-  RestoredTunnelConfig const made{.capacity_items = 64, .grouping = Grouping::none, .order = ItemOrder::restored};
+  RestoredTunnelConfig const made{.capacity_items = 64, .grouping = Grouping::none, .order = Order::restored};
   GpuStageOptions const shape{.blocks = 2, .threads_per_block = 96};
-  run_two_stages(3000, {.grouping = Grouping::none}, made, {.order = ItemOrder::restored}, shape, shape);
+  run_two_stages(3000, {.grouping = Grouping::none}, made, {.order = Order::restored}, shape, shape);
 }
 
 TEST(Order, IsSeenByBatchesAndSpans) {
@@ -255,7 +254,7 @@ TEST(Order, IsSeenByBatchesAndSpans) {
   Pipeline pipe(bounded());
   auto& asked = pipe.create_tunnel<Asked>("asked", Direction::cpu_to_gpu);
   auto& made =
-      pipe.create_tunnel<Made>("made", Direction::gpu_to_cpu, {.capacity_items = 100, .order = ItemOrder::restored});
+      pipe.create_tunnel<Made>("made", Direction::gpu_to_cpu, {.capacity_items = 100, .order = Order::restored});
   auto& last = pipe.create_tunnel<Made>("last", Direction::cpu_to_cpu, {.capacity_items = 64});
   Seen seen;
   auto const batch = [](Batch<Made const> in, Batch<Made> out, Stream) {
@@ -285,7 +284,7 @@ TEST(Order, IsRestoredForItemsThatFindRoom) {
   Pipeline pipe(bounded());
   auto& asked = pipe.create_tunnel<Asked>("asked", Direction::cpu_to_gpu,
                                           {.capacity_items = 16, .when_full = WhenFull::drop_newest});
-  auto& made = pipe.create_tunnel<Made>("made", Direction::gpu_to_cpu, {.order = ItemOrder::restored});
+  auto& made = pipe.create_tunnel<Made>("made", Direction::gpu_to_cpu, {.order = Order::restored});
   std::vector<std::uint64_t> seen;
   pipe.add_cpu_stage(
       "put", [](Inlet<Asked> out) { put_all(out, 5000); }, into(asked));
@@ -300,7 +299,7 @@ TEST(Order, IsRestoredForItemsThatFindRoom) {
 TEST(Order, IsRestoredBetweenDevices) {
   HIWAY_NEEDS_DEVICE();
   HIWAY_NEEDS_DEVICES(2);
-  RestoredTunnelConfig const restored{.capacity_items = 50, .order = ItemOrder::restored};
+  RestoredTunnelConfig const restored{.capacity_items = 50, .order = Order::restored};
   run_two_stages(2000, {}, restored, restored, {.blocks = 3, .device = 0}, {.blocks = 3, .device = 1});
 }
 
@@ -308,7 +307,7 @@ TEST(Order, IsKeptThoughTheFirstItemEndsLast) {
   HIWAY_NEEDS_DEVICE();
   Pipeline pipe(bounded());
   auto& asked = pipe.create_tunnel<Asked>("asked", Direction::cpu_to_cpu);
-  auto& made = pipe.create_tunnel<Made>("made", Direction::cpu_to_cpu, {.order = ItemOrder::restored});
+  auto& made = pipe.create_tunnel<Made>("made", Direction::cpu_to_cpu, {.order = Order::restored});
   std::atomic<std::uint32_t> ended{0};
   std::vector<std::uint64_t> seen;
   auto const make = [&](Asked const& a) {
@@ -332,11 +331,11 @@ struct Steps {
 };
 HIWAY_DEVICE inline void wait_for(Word<std::uint32_t>& word, std::uint32_t value) {
   anywhere([&](auto m) {
-    for (unsigned misses = 0; m.load_across(word, hiway::Order::acquire) < value; ++misses) m.relax(misses);
+    for (unsigned misses = 0; m.load_across(word, hiway::MemoryOrder::acquire) < value; ++misses) m.relax(misses);
   });
 }
 HIWAY_DEVICE inline void tell(Word<std::uint32_t>& word, std::uint32_t value) {
-  anywhere([&](auto m) { m.store_across(word, value, hiway::Order::release); });
+  anywhere([&](auto m) { m.store_across(word, value, hiway::MemoryOrder::release); });
 }
 /// The body of each item waits until the result before it has been seen.
 struct WaitForTheOneBefore {
@@ -355,7 +354,7 @@ TEST(Order, KeepsNoResultFromItsReaderForALaterOne) {
     bool const on_gpu = way == Direction::gpu_to_cpu;
     Steps* const steps = new (pipe.create_host_buffer<Steps>(1).data()) Steps;
     auto& asked = pipe.create_tunnel<Asked>("asked", on_gpu ? Direction::cpu_to_gpu : Direction::cpu_to_cpu);
-    auto& made = pipe.create_tunnel<Made>("made", way, {.order = ItemOrder::restored});
+    auto& made = pipe.create_tunnel<Made>("made", way, {.order = Order::restored});
     auto const put = [&](Inlet<Asked> out) {
       for (std::uint32_t i = 0; i < 100; ++i) {
         wait_for(steps->begun, i);  // so no two items come to one warp together
@@ -394,9 +393,9 @@ class RandomChain {
     for (unsigned s = 1; s <= stages; ++s) {
       bool const next_on_gpu = s != stages && one_of(2) == 0;
       Direction const direction = way(on_gpu, next_on_gpu);
-      auto& made = pipe_.create_tunnel<Made>(
-          numbered("t", s), direction,
-          {.capacity_items = capacity(), .movement = movement(), .order = ItemOrder::restored});
+      auto& made =
+          pipe_.create_tunnel<Made>(numbered("t", s), direction,
+                                    {.capacity_items = capacity(), .movement = movement(), .order = Order::restored});
       add(numbered("s", s), on_gpu, *last, made);
       last = &made;
       on_gpu = next_on_gpu;
@@ -465,7 +464,7 @@ TEST(Order, WaitsThatItCausesAreLeftWhenAStageFails) {
     Pipeline pipe(bounded());
     auto& asked = pipe.create_tunnel<Asked>("asked", on_gpu ? Direction::cpu_to_gpu : Direction::cpu_to_cpu);
     auto& made = pipe.create_tunnel<Made>("made", on_gpu ? Direction::gpu_to_cpu : Direction::cpu_to_cpu,
-                                          {.capacity_items = 4, .order = ItemOrder::restored});
+                                          {.capacity_items = 4, .order = Order::restored});
     pipe.add_cpu_stage(
         "put", [](Inlet<Asked> out) { put_all(out, 100'000); }, into(asked));
     on_gpu ? pipe.add_gpu_stage("make", FailAt{500}, from(asked), into(made), {.blocks = 3})
@@ -482,7 +481,7 @@ TEST(Order, WaitsThatItCausesAreLeftWhenTheRunIsAborted) {
     Pipeline pipe(bounded());
     auto& asked = pipe.create_tunnel<Asked>("asked", Direction::cpu_to_gpu);
     auto& made =
-        pipe.create_tunnel<Made>("made", Direction::gpu_to_cpu, {.capacity_items = 4, .order = ItemOrder::restored});
+        pipe.create_tunnel<Made>("made", Direction::gpu_to_cpu, {.capacity_items = 4, .order = Order::restored});
     std::atomic<unsigned> seen{0};
     pipe.add_cpu_stage(
         "put", [](Inlet<Asked> out) { put_all(out, 100'000); }, into(asked));
@@ -509,26 +508,25 @@ std::string refusal(RestoredTunnelConfig const& config) {
 
 TEST(Order, IsRefusedWithWhatDoesNotWait) {
   HIWAY_NEEDS_DEVICE();
-  RestoredTunnelConfig const restored{.order = ItemOrder::restored};
+  RestoredTunnelConfig const restored{.order = Order::restored};
   for (WhenFull const when : {WhenFull::spill, WhenFull::drop_newest, WhenFull::drop_oldest, WhenFull::fail}) {
     RestoredTunnelConfig config = restored;
     config.when_full = when;
-    EXPECT_THAT(refusal(config), HasSubstr("ItemOrder::restored makes a put wait for room: leave out when_full"));
+    EXPECT_THAT(refusal(config), HasSubstr("Order::restored makes a put wait for room: leave out when_full"));
   }
   RestoredTunnelConfig planned = restored;
   planned.planned = true;
   EXPECT_THAT(refusal(planned), HasSubstr("leave out when_full, planned and grow_to_items"));
   RestoredTunnelConfig sharded = restored;
   sharded.shards = 4;
-  EXPECT_THAT(refusal(sharded), HasSubstr("ItemOrder::restored is for tunnels of one shard: 4"));
+  EXPECT_THAT(refusal(sharded), HasSubstr("Order::restored is for tunnels of one shard: 4"));
   auto const quick = [&] {
     Pipeline(bounded()).create_tunnel<int>("made", Direction::gpu_to_gpu,
-                                           {.low_latency = true, .order = ItemOrder::restored});
+                                           {.low_latency = true, .order = Order::restored});
   };
-  EXPECT_THAT(text_of_error<ConfigError>(quick), HasSubstr("ItemOrder::restored does not go with low_latency"));
+  EXPECT_THAT(text_of_error<ConfigError>(quick), HasSubstr("Order::restored does not go with low_latency"));
   auto const large = [&] { Pipeline(bounded()).create_tunnel<Big>("made", Direction::gpu_to_gpu, restored); };
-  EXPECT_THAT(text_of_error<ConfigError>(large),
-              HasSubstr("ItemOrder::restored is for items of at most 256 bytes: 404"));
+  EXPECT_THAT(text_of_error<ConfigError>(large), HasSubstr("Order::restored is for items of at most 256 bytes: 404"));
 }
 
 /// asked -> make -> made, with something else that `more` adds.
@@ -536,7 +534,7 @@ template <class More>
 std::string refused_with(TunnelConfig const& asked_config, More&& more) {
   Pipeline pipe(bounded());
   auto& asked = pipe.create_tunnel<Asked>("asked", Direction::cpu_to_cpu, asked_config);
-  auto& made = pipe.create_tunnel<Made>("made", Direction::cpu_to_cpu, {.order = ItemOrder::restored});
+  auto& made = pipe.create_tunnel<Made>("made", Direction::cpu_to_cpu, {.order = Order::restored});
   pipe.add_cpu_stage(
       "put", [](Inlet<Asked>) {}, into(asked));
   pipe.add_cpu_stage("make", Make{}, from(asked), into(made));
@@ -551,7 +549,7 @@ std::string refused_with(TunnelConfig const& asked_config) {
 
 TEST(Order, IsRefusedUnlessOneValueStageAloneWrites) {
   HIWAY_NEEDS_DEVICE();
-  char const* const one_writer = "tunnel 'made': ItemOrder::restored needs one writer: a stage in value form";
+  char const* const one_writer = "tunnel 'made': Order::restored needs one writer: a stage in value form";
   EXPECT_THAT(refused_with({},
                            [](Pipeline& pipe, Tunnel<Asked>&, RestoredTunnel<Made>& made) {
                              Tunnel<Made>& as_any = made;
@@ -562,7 +560,7 @@ TEST(Order, IsRefusedUnlessOneValueStageAloneWrites) {
   EXPECT_THAT(refused_with({}, [](Pipeline&, Tunnel<Asked>&, RestoredTunnel<Made>& made) { (void)made.open_inlet(); }),
               HasSubstr(one_writer));
   Pipeline pipe(bounded());
-  Tunnel<Made>& made = pipe.create_tunnel<Made>("made", Direction::cpu_to_cpu, {.order = ItemOrder::restored});
+  Tunnel<Made>& made = pipe.create_tunnel<Made>("made", Direction::cpu_to_cpu, {.order = Order::restored});
   pipe.add_cpu_stage(
       "loop", [](Inlet<Made>) {}, into(made));
   pipe.add_cpu_stage(
@@ -572,7 +570,7 @@ TEST(Order, IsRefusedUnlessOneValueStageAloneWrites) {
 
 TEST(Order, IsRefusedIfItsItemsHaveNoOrder) {
   HIWAY_NEEDS_DEVICE();
-  std::string const source = "tunnel 'made': ItemOrder::restored needs tunnel 'asked', which its writer reads, to ";
+  std::string const source = "tunnel 'made': Order::restored needs tunnel 'asked', which its writer reads, to ";
   EXPECT_THAT(refused_with({.shards = 2}), HasSubstr(source + "have one shard"));
   EXPECT_THAT(refused_with({.when_full = WhenFull::drop_oldest}), HasSubstr(source + "drop nothing"));
   EXPECT_THAT(refused_with({.when_full = WhenFull::spill}), HasSubstr(source + "spill nothing"));
@@ -591,7 +589,7 @@ TEST(Order, IsRefusedIfItsItemsHaveKeys) {
   HIWAY_NEEDS_DEVICE();
   Pipeline pipe(bounded());
   auto& asked = pipe.create_tunnel<int>("asked", Direction::cpu_to_cpu, {.keyed = true});
-  auto& made = pipe.create_tunnel<int>("made", Direction::cpu_to_cpu, {.order = ItemOrder::restored});
+  auto& made = pipe.create_tunnel<int>("made", Direction::cpu_to_cpu, {.order = Order::restored});
   pipe.add_cpu_stage(
       "put", [](Inlet<int>) {}, into(asked));
   pipe.add_cpu_stage(
@@ -611,26 +609,26 @@ TEST(Order, IsRefusedOnSeveralDevicesAndInCycles) {
   HIWAY_NEEDS_DEVICES(2);
   Pipeline pipe(bounded());
   auto& there = pipe.create_tunnel<int>("there", Direction::cpu_to_gpu, {.low_latency = true});
-  auto& back = pipe.create_tunnel<int>("back", Direction::gpu_to_cpu, {.order = ItemOrder::restored});
+  auto& back = pipe.create_tunnel<int>("back", Direction::gpu_to_cpu, {.order = Order::restored});
   pipe.add_cpu_stage(
       "put", [](Inlet<int>) {}, into(there));
   pipe.add_gpu_stage("same", Same{}, from(there), into(back), {.devices = all_devices});
   pipe.add_cpu_stage(
       "see", [](int const&) {}, from(back));
   std::string const why = text_of_error<ConfigError>([&] { pipe.prepare(); });
-  EXPECT_THAT(why, HasSubstr("tunnel 'back': ItemOrder::restored is not for stages on several devices"));
+  EXPECT_THAT(why, HasSubstr("tunnel 'back': Order::restored is not for stages on several devices"));
   EXPECT_THAT(why, HasSubstr("needs tunnel 'there', which its writer reads, to be without low_latency"));
 
   Pipeline cycle(bounded());
   auto& first = cycle.create_tunnel<int>("first", Direction::cpu_to_cpu);
-  auto& second = cycle.create_tunnel<int>("second", Direction::cpu_to_cpu, {.order = ItemOrder::restored});
+  auto& second = cycle.create_tunnel<int>("second", Direction::cpu_to_cpu, {.order = Order::restored});
   cycle.add_cpu_stage(
       "start", [](Inlet<int>) {}, into(first));
   cycle.add_cpu_stage("same", Same{}, from(first), into(second));
   cycle.add_cpu_stage(
       "again", [](int const&, Inlet<int>) {}, from(second), into(first));
   std::string const circle = text_of_error<ConfigError>([&] { cycle.prepare(); });
-  EXPECT_THAT(circle, HasSubstr("tunnel 'second': ItemOrder::restored is not for tunnels in a cycle"));
+  EXPECT_THAT(circle, HasSubstr("tunnel 'second': Order::restored is not for tunnels in a cycle"));
   EXPECT_THAT(circle, HasSubstr("needs tunnel 'first', which its writer reads, to spill nothing"));
 }
 

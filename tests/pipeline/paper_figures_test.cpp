@@ -39,7 +39,8 @@ using Counter = hiway::Word<unsigned>;
 
 /// Whether no thread of any launch comes after the caller; the figure does not say how it knows.
 HIWAY_DEVICE bool isLast(Counter* counter) {
-  unsigned const before = hiway::anywhere([&](auto m) { return m.fetch_add(*counter, 1u, hiway::Order::acq_rel); });
+  unsigned const before =
+      hiway::anywhere([&](auto m) { return m.fetch_add(*counter, 1u, hiway::MemoryOrder::acq_rel); });
   return before + 1 == maxLength * chunk;
 }
 

@@ -53,7 +53,8 @@ struct Produce {
   HIWAY_DEVICE void operator()() const {
     int const i = first + static_cast<int>(hiway::thread_index());
     put_d(Result{work(i), i}, results);
-    unsigned const before = hiway::anywhere([&](auto m) { return m.fetch_add(done[0], 1u, hiway::Order::acq_rel); });
+    unsigned const before =
+        hiway::anywhere([&](auto m) { return m.fetch_add(done[0], 1u, hiway::MemoryOrder::acq_rel); });
     if (before + 1 == static_cast<unsigned>(total)) put_d(endFlag, results);
   }
 };

@@ -107,7 +107,7 @@ class Copies final : public CopyStream {
   }
   void complete() {
     if (completed_ == submitted_.size()) return;
-    for (WordCopy const& w : submitted_[completed_++]) StageThread{}.store(*w.word, w.value, Order::relaxed);
+    for (WordCopy const& w : submitted_[completed_++]) StageThread{}.store(*w.word, w.value, MemoryOrder::relaxed);
   }
 
   bool one_a_look = false;
@@ -126,7 +126,7 @@ struct CopiesTo {
     words.add(std::move(made), pots.data());
   }
   [[nodiscard]] std::uint64_t at(std::size_t place) {
-    return StageThread{}.load(pots[place].cancelled, Order::relaxed);
+    return StageThread{}.load(pots[place].cancelled, MemoryOrder::relaxed);
   }
 
   Copies* copies;
@@ -344,7 +344,7 @@ struct Letters {
   ScopeMail mail;
 };
 std::uint64_t outstanding(Keeper& k, std::uint32_t place) {
-  return StageThread{}.load(k.places.counts[place].outstanding, Order::relaxed);
+  return StageThread{}.load(k.places.counts[place].outstanding, MemoryOrder::relaxed);
 }
 
 /// One thread reads a letter of each of two scopes when the run ends, which takes their values.

@@ -236,7 +236,7 @@ TEST(ScopeHandles, LeaveTheNextScopeAloneWhenCancelledLate) {
   job.close_h();
   Scope const next = run.scopes.open_h();
   job.cancel();
-  EXPECT_EQ(StageThread{}.load(run.places.counts[next.index()].cancelled, Order::relaxed), 0u);
+  EXPECT_EQ(StageThread{}.load(run.places.counts[next.index()].cancelled, MemoryOrder::relaxed), 0u);
 }
 
 TEST(ScopeHandles, EndWithTheirRun) {

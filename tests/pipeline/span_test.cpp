@@ -1,5 +1,5 @@
-// Spans on the device: every item exactly once, whole and in its putter's order, through rings of any size and every road,
-// by lanes whose numbers differ, by warps and by blocks; and what ends them.
+// Spans on the device: every item exactly once, whole and in its putter's order, through rings of any size and every
+// road, by lanes whose numbers differ, by warps and by blocks; and what ends them.
 #include <chrono>
 #include <cstdint>
 #include <ostream>
@@ -116,8 +116,9 @@ struct Got {
       for (std::size_t k = 0; in_order && k < i; ++k)
         good = good && (span[k].putter != x.putter || span[k].number < x.number);
       anywhere([&](auto m) {
-        if (!good) m.fetch_add(wrong[0], 1u, Order::relaxed);
-        if (good && i % size == rank) m.fetch_add(times[std::size_t{x.putter} * items + x.number], 1u, Order::relaxed);
+        if (!good) m.fetch_add(wrong[0], 1u, MemoryOrder::relaxed);
+        if (good && i % size == rank)
+          m.fetch_add(times[std::size_t{x.putter} * items + x.number], 1u, MemoryOrder::relaxed);
       });
     }
   }

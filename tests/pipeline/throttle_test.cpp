@@ -215,7 +215,7 @@ struct ThrottledByHand {
     pipe.start();
     set(1);
   }
-  void set(std::uint32_t value) const { ThreadMachine{}.store(*in.view().throttled, value, Order::release); }
+  void set(std::uint32_t value) const { ThreadMachine{}.store(*in.view().throttled, value, MemoryOrder::release); }
   Pipeline pipe;
   Inlet<int> in;
   long sum = 0;

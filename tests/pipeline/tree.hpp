@@ -20,7 +20,7 @@ struct Grow {
   hiway::View<hiway::Word<std::uint32_t>> leaves;
   HIWAY_DEVICE void operator()(Node const& node, hiway::Inlet<Node> again) const {
     if (node.depth == depth) {
-      hiway::anywhere([&](auto m) { m.fetch_add(leaves[node.number], 1u, hiway::Order::relaxed); });
+      hiway::anywhere([&](auto m) { m.fetch_add(leaves[node.number], 1u, hiway::MemoryOrder::relaxed); });
       return;
     }
     for (std::uint32_t i = 0; i < 4; ++i) again.put(Node{node.depth + 1, 4 * node.number + i});

@@ -64,7 +64,7 @@ struct PutAllAndTell {
 struct CountAll {
   View<Word<std::uint32_t>> seen;
   HIWAY_DEVICE void operator()(Outlet<std::uint32_t> in) const {
-    in.for_each([&](std::uint32_t x) { anywhere([&](auto m) { m.fetch_add(seen[x], 1u, Order::relaxed); }); });
+    in.for_each([&](std::uint32_t x) { anywhere([&](auto m) { m.fetch_add(seen[x], 1u, MemoryOrder::relaxed); }); });
   }
 };
 /// Gets nothing before all have put all.

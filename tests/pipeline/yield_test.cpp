@@ -300,7 +300,7 @@ TEST(Yield, WhatCannotIsRefused) {
 struct AddUp {
   hiway::View<hiway::Word<std::uint64_t>> sum;
   HIWAY_DEVICE void operator()(long const& i) const {
-    hiway::anywhere([&](auto m) { m.fetch_add(sum[0], static_cast<std::uint64_t>(i), hiway::Order::relaxed); });
+    hiway::anywhere([&](auto m) { m.fetch_add(sum[0], static_cast<std::uint64_t>(i), hiway::MemoryOrder::relaxed); });
   }
 };
 

@@ -256,10 +256,10 @@ void expect_each_item_once(IntRing& r) {
     });
     threads.emplace_back([&] {
       int x = 0;
-      for (unsigned misses = 0; thread.load(got, Order::relaxed) < 4 * each;) {
+      for (unsigned misses = 0; thread.load(got, MemoryOrder::relaxed) < 4 * each;) {
         if (r.get(thread, x)) {
-          thread.fetch_add(seen[static_cast<std::size_t>(x)], 1u, Order::relaxed);
-          thread.fetch_add(got, 1u, Order::relaxed);
+          thread.fetch_add(seen[static_cast<std::size_t>(x)], 1u, MemoryOrder::relaxed);
+          thread.fetch_add(got, 1u, MemoryOrder::relaxed);
           misses = 0;
         } else {
           thread.relax(misses++);
@@ -276,7 +276,8 @@ TEST(Ring, MovesEveryItemOnceBetweenManyThreads) {
   expect_each_item_once(r);
 }
 
-/// Where a ring of `slots` starts its last laps: before its tickets need more than 32 bits, its turns repeat, its tickets do.
+/// Where a ring of `slots` starts its last laps: before its tickets need more than 32 bits, its turns repeat, its
+/// tickets do.
 std::vector<std::uint64_t> near_wrap(std::uint64_t slots) {
   std::uint64_t const laps_of_a_turn = std::uint64_t{1} << 31;
   return {(std::uint64_t{1} << 32) - 5, laps_of_a_turn * slots - 5, 2 * laps_of_a_turn * slots - 5,
@@ -403,7 +404,7 @@ TEST(Simt, WarpsShareAClaimAndLoseNothing) {
             int x = 0;
             finish_get(m, r.ring, g.ticket, r.control, Credit::early,
                        [&](std::byte const* slot) { x = *reinterpret_cast<int const*>(slot); });
-            m.fetch_add(seen[static_cast<std::size_t>(x)], 1u, Order::relaxed);
+            m.fetch_add(seen[static_cast<std::size_t>(x)], 1u, MemoryOrder::relaxed);
           }
         }
         m.relax(0);
@@ -417,8 +418,8 @@ TEST(Simt, WarpsShareAClaimAndLoseNothing) {
   for (Word<std::uint32_t> const& word : seen) ASSERT_EQ(word.bits, 1u);
 }
 
-// Blocks of five warps, the last one of 7 lanes; every warp puts and gets at two rings in turn, of which one is full most
-// of the time. Lanes leave the loops at different times, so that groups are also parts of warps.
+// Blocks of five warps, the last one of 7 lanes; every warp puts and gets at two rings in turn, of which one is full
+// most of the time. Lanes leave the loops at different times, so that groups are also parts of warps.
 TEST(Simt, WarpsOfABlockShareAClaimAndLoseNothing) {
   constexpr unsigned threads = 4 * 32 + 7;
   constexpr unsigned blocks = 2;
@@ -448,7 +449,7 @@ TEST(Simt, WarpsOfABlockShareAClaimAndLoseNothing) {
             int x = 0;
             finish_get(m, r.ring, g.ticket, r.control, Credit::early,
                        [&](std::byte const* slot) { x = *reinterpret_cast<int const*>(slot); });
-            m.fetch_add(seen[static_cast<std::size_t>(x)], 1u, Order::relaxed);
+            m.fetch_add(seen[static_cast<std::size_t>(x)], 1u, MemoryOrder::relaxed);
           }
           break;
         }
@@ -478,11 +479,12 @@ TEST(Simt, ABlocksGroupIsEmptyAtItsStart) {
                   FiberMachine const m;
                   BlockGroup& group = m.block_room<BlockGroup>();
                   if (m.thread_in_block() == 0) {
-                    m.fetch_add(found, group.places[0].here.bits, Order::relaxed);
+                    m.fetch_add(found, group.places[0].here.bits, MemoryOrder::relaxed);
                     group.places[0].here.bits = 1;
                   }
                   m.sync_block();
-                  if (m.thread_in_block() == 63) m.fetch_add(found, 1 - group.places[0].here.bits, Order::relaxed);
+                  if (m.thread_in_block() == 63)
+                    m.fetch_add(found, 1 - group.places[0].here.bits, MemoryOrder::relaxed);
                 })
         .wait();
   }

@@ -130,7 +130,7 @@ TEST(Lending, ThreadsDoEveryItemOnceAndLeave) {
     auto const deadline = std::chrono::steady_clock::now() + 20s;
     bool in_time = true;
     for (auto const& one : all) in_time &= one.wait_until(deadline) == std::future_status::ready;
-    if (!in_time) thread.store(r.control.aborted, 1u, Order::release);
+    if (!in_time) thread.store(r.control.aborted, 1u, MemoryOrder::release);
     for (auto& one : all) one.get();
     ASSERT_TRUE(in_time) << "a replica waits for ever, in round " << round;
     r.check();

@@ -1,5 +1,5 @@
-// Regions: what is opened is closed with the values of just its own elements, whatever the context of the nodes between, however
-// short queues and arenas are.
+// Regions: what is opened is closed with the values of just its own elements, whatever the context of the nodes
+// between, however short queues and arenas are.
 #include <algorithm>
 #include <cstdint>
 #include <ostream>
@@ -53,10 +53,10 @@ struct AddNumber {
     return x % 5 == 0 ? Maybe<std::uint32_t>() : Maybe<std::uint32_t>(x + r.number);
   }
   HIWAY_DEVICE void begin(Region const& r) const {
-    anywhere([&](auto m) { m.fetch_add(counts[0], std::uint64_t{r.number} + 1, Order::relaxed); });
+    anywhere([&](auto m) { m.fetch_add(counts[0], std::uint64_t{r.number} + 1, MemoryOrder::relaxed); });
   }
   HIWAY_DEVICE void end(Region const& r) const {
-    anywhere([&](auto m) { m.fetch_add(counts[1], std::uint64_t{r.number} + 1, Order::relaxed); });
+    anywhere([&](auto m) { m.fetch_add(counts[1], std::uint64_t{r.number} + 1, MemoryOrder::relaxed); });
   }
 };
 struct TwoOfThree {
@@ -144,10 +144,10 @@ struct AddBoth {
     return x + p.number + r.number;
   }
   HIWAY_DEVICE void begin(Part const& p) const {
-    anywhere([&](auto m) { m.fetch_add(counts[0], std::uint64_t{p.number} + 1, Order::relaxed); });
+    anywhere([&](auto m) { m.fetch_add(counts[0], std::uint64_t{p.number} + 1, MemoryOrder::relaxed); });
   }
   HIWAY_DEVICE void end(Part const& p) const {
-    anywhere([&](auto m) { m.fetch_add(counts[1], std::uint64_t{p.number} + 1, Order::relaxed); });
+    anywhere([&](auto m) { m.fetch_add(counts[1], std::uint64_t{p.number} + 1, MemoryOrder::relaxed); });
   }
 };
 /// The sum of a part's items, where it is not 0.

@@ -1,5 +1,5 @@
-// Signals between the items of a segment: each arrives between just the items that it was put between, whatever nodes give and
-// however short the queues are. One replica's stream is compared with a list that a loop on the CPU makes.
+// Signals between the items of a segment: each arrives between just the items that it was put between, whatever nodes
+// give and however short the queues are. One replica's stream is compared with a list that a loop on the CPU makes.
 #include <algorithm>
 #include <cstdint>
 #include <random>
@@ -42,7 +42,8 @@ struct Raise {
     if (raises(x)) signal.put({by, x});
   }
 };
-/// Passes on items; of the signals those at even items, with another sender, and for those at multiples of 8 an item more.
+/// Passes on items; of the signals those at even items, with another sender, and for those at multiples of 8 an item
+/// more.
 struct Change {
   HIWAY_DEVICE void operator()(std::uint32_t const& x, segment::Emit<std::uint32_t>& out) const { out.put(x); }
   HIWAY_DEVICE segment::Maybe<Tick> on(Tick const& tick, segment::Emit<std::uint32_t>& out) const {
@@ -62,8 +63,8 @@ struct Count {
   HIWAY_DEVICE void init(State& state) const { state = {}; }
   HIWAY_DEVICE void finish(State& state) const {
     anywhere([&](auto m) {
-      m.fetch_add(rest[0], std::uint64_t{state.items}, Order::relaxed);
-      m.fetch_add(rest[1], std::uint64_t{state.sum}, Order::relaxed);
+      m.fetch_add(rest[0], std::uint64_t{state.items}, MemoryOrder::relaxed);
+      m.fetch_add(rest[1], std::uint64_t{state.sum}, MemoryOrder::relaxed);
     });
   }
   template <class Lanes, class Push>

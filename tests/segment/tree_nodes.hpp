@@ -162,7 +162,8 @@ struct Wide {
     return x % of == 0 ? Maybe<std::uint32_t>() : Maybe<std::uint32_t>(x);
   }
 };
-/// By several lanes: an item comes of x for each of its low bits that is set. The lanes agree on them, or it is a failure.
+/// By several lanes: an item comes of x for each of its low bits that is set. The lanes agree on them, or it is a
+/// failure.
 template <unsigned lanes>
 struct LowBits {
   using Input = std::uint32_t;
@@ -250,8 +251,8 @@ struct AddUp {
   HIWAY_DEVICE void init(State& state) const { state = {first, 0}; }
   HIWAY_DEVICE void finish(State& state) const {
     anywhere([&](auto m) {
-      m.fetch_add(total[0], state.sum, Order::relaxed);
-      m.fetch_add(total[1], state.items, Order::relaxed);
+      m.fetch_add(total[0], state.sum, MemoryOrder::relaxed);
+      m.fetch_add(total[1], state.items, MemoryOrder::relaxed);
     });
   }
   template <class Lanes, class Push>

@@ -34,10 +34,10 @@ struct Tally {
 
   template <class Machine>
   HIWAY_DEVICE void count(Machine m, Numbered const& item) {
-    m.fetch_add(items, std::uint64_t{1}, Order::relaxed);
-    m.fetch_add(sum, item.words[0], Order::relaxed);
-    m.fetch_add(other_sum, item.words[1], Order::relaxed);
-    if (unsigned const n = item.torn_words(); n != 0) m.fetch_add(torn, std::uint64_t{n}, Order::relaxed);
+    m.fetch_add(items, std::uint64_t{1}, MemoryOrder::relaxed);
+    m.fetch_add(sum, item.words[0], MemoryOrder::relaxed);
+    m.fetch_add(other_sum, item.words[1], MemoryOrder::relaxed);
+    if (unsigned const n = item.torn_words(); n != 0) m.fetch_add(torn, std::uint64_t{n}, MemoryOrder::relaxed);
   }
 };
 

@@ -72,13 +72,13 @@ struct Seen {
 
   HIWAY_DEVICE void count(Key key) {
     hiway::anywhere([&](auto m) {
-      m.fetch_add(items, std::uint64_t{1}, hiway::Order::relaxed);
-      m.fetch_add(sum, mix(key), hiway::Order::relaxed);
-      m.fetch_add(other_sum, mix(~std::uint64_t{key}), hiway::Order::relaxed);
+      m.fetch_add(items, std::uint64_t{1}, hiway::MemoryOrder::relaxed);
+      m.fetch_add(sum, mix(key), hiway::MemoryOrder::relaxed);
+      m.fetch_add(other_sum, mix(~std::uint64_t{key}), hiway::MemoryOrder::relaxed);
     });
   }
   HIWAY_DEVICE void note_torn() {
-    hiway::anywhere([&](auto m) { m.fetch_add(torn, std::uint64_t{1}, hiway::Order::relaxed); });
+    hiway::anywhere([&](auto m) { m.fetch_add(torn, std::uint64_t{1}, hiway::MemoryOrder::relaxed); });
   }
   friend bool operator==(Seen const& a, Seen const& b) {
     return a.items.bits == b.items.bits && a.sum.bits == b.sum.bits && a.other_sum.bits == b.other_sum.bits &&

@@ -104,38 +104,39 @@ struct Waiting {
 
   HIWAY_DEVICE void set(unsigned warp) const {
     if (scan) {
-      b.store(place.entries[warp].status, 1u, Order::release);
+      b.store(place.entries[warp].status, 1u, MemoryOrder::release);
     } else {
-      b.fetch_or(place.pending, 1u << warp, Order::release);
+      b.fetch_or(place.pending, 1u << warp, MemoryOrder::release);
     }
   }
   HIWAY_DEVICE bool is_set(unsigned warp) const {
-    if (scan) return b.load(place.entries[warp].status, Order::acquire) != 0;
-    return (b.load(place.pending, Order::acquire) >> warp & 1u) != 0;
+    if (scan) return b.load(place.entries[warp].status, MemoryOrder::acquire) != 0;
+    return (b.load(place.pending, MemoryOrder::acquire) >> warp & 1u) != 0;
   }
   /// The warps that wait with `key` and are served along with `own`; `own` is not among them.
   HIWAY_DEVICE std::uint32_t with(unsigned own, std::uint64_t key) const {
     std::uint32_t found = 0;
     if (scan) {
       auto const waits = [&](unsigned warp) {
-        return is_set(warp) && b.load(place.entries[warp].what, Order::relaxed) == key;
+        return is_set(warp) && b.load(place.entries[warp].what, MemoryOrder::relaxed) == key;
       };
       for (unsigned warp = own; warp-- != 0 && waits(warp);) found |= 1u << warp;
       for (unsigned warp = own + 1; warp < warps && waits(warp); ++warp) found |= 1u << warp;
     } else {
-      std::uint32_t rest = b.load(place.pending, Order::acquire) & ~(1u << own);
+      std::uint32_t rest = b.load(place.pending, MemoryOrder::acquire) & ~(1u << own);
       for (; rest != 0; rest &= rest - 1) {
         unsigned const warp = b.lowest(rest);
-        if (b.load(place.entries[warp].what, Order::relaxed) == key) found |= 1u << warp;
+        if (b.load(place.entries[warp].what, MemoryOrder::relaxed) == key) found |= 1u << warp;
       }
     }
     return found;
   }
   HIWAY_DEVICE void clear(std::uint32_t served) const {
     if (scan) {
-      for (; served != 0; served &= served - 1) b.store(place.entries[b.lowest(served)].status, 0u, Order::release);
+      for (; served != 0; served &= served - 1)
+        b.store(place.entries[b.lowest(served)].status, 0u, MemoryOrder::release);
     } else if (served != 0) {
-      b.fetch_add(place.pending, 0u - served, Order::release);
+      b.fetch_add(place.pending, 0u - served, MemoryOrder::release);
     }
   }
 };
@@ -152,18 +153,19 @@ HIWAY_DEVICE inline ClaimRole join_place(Machine m, Waiting<Words> const& waitin
   auto const& b = waiting.b;
   GroupPlace& place = waiting.place;
   std::uint64_t held_for = 0;
-  if (b.compare_exchange(place.holder, held_for, key, Order::acquire)) return ClaimRole::holds;
+  if (b.compare_exchange(place.holder, held_for, key, MemoryOrder::acquire)) return ClaimRole::holds;
   if (held_for != key) return ClaimRole::alone;
   GroupEntry& entry = place.entries[own];
-  b.store(entry.what, key, Order::relaxed);
-  b.store(entry.count, n, Order::relaxed);
+  b.store(entry.what, key, MemoryOrder::relaxed);
+  b.store(entry.count, n, MemoryOrder::relaxed);
   waiting.set(own);  // G2
   asked = true;
   for (unsigned misses = 0; waiting.is_set(own); ++misses) {
     held_for = 0;
-    if (b.load(place.holder, Order::relaxed) == 0 && b.compare_exchange(place.holder, held_for, key, Order::acquire)) {
+    if (b.load(place.holder, MemoryOrder::relaxed) == 0 &&
+        b.compare_exchange(place.holder, held_for, key, MemoryOrder::acquire)) {
       if (waiting.is_set(own)) return ClaimRole::holds;  // G3
-      b.store(place.holder, std::uint64_t{0}, Order::release);
+      b.store(place.holder, std::uint64_t{0}, MemoryOrder::release);
       break;
     }
     if (misses % 64 == 63 && is_aborted(m, control)) return ClaimRole::aborted;  // the caller leaves
@@ -175,11 +177,11 @@ HIWAY_DEVICE inline ClaimRole join_place(Machine m, Waiting<Words> const& waitin
 /// Adds a claim's time to the average. Updates by several warps at once may be lost: it is only a hint.
 template <class Words>
 HIWAY_DEVICE inline void note_cycles(Words b, GroupPlace& place, std::uint32_t took) {
-  std::uint32_t const before = b.load(place.typical, Order::relaxed);
+  std::uint32_t const before = b.load(place.typical, MemoryOrder::relaxed);
   std::uint32_t const now = before - before / 8 + took / 8;
-  b.store(place.typical, now, Order::relaxed);
+  b.store(place.typical, now, MemoryOrder::relaxed);
   if (now > long_claim_cycles || now < short_claim_cycles)
-    b.store(place.together, now > long_claim_cycles ? 1u : 0u, Order::relaxed);
+    b.store(place.together, now > long_claim_cycles ? 1u : 0u, MemoryOrder::relaxed);
 }
 
 /// Whether a claim goes through the block: always, except while claims are not shared and this one is not measured.
@@ -187,7 +189,7 @@ template <class Machine>
 HIWAY_DEVICE inline bool claims_in_block(Machine m, Grouping grouping, ClaimKind kind) {
   if (grouping != Grouping::automatic || m.cycles() / 64 % claims_a_sample == 0) return true;
   GroupPlace& place = m.template block_room<BlockGroup>().places[static_cast<unsigned>(kind)];
-  return m.in_block().load(place.together, Order::relaxed) != 0;
+  return m.in_block().load(place.together, MemoryOrder::relaxed) != 0;
 }
 
 /// How a claim is shared.
@@ -205,7 +207,7 @@ HIWAY_DEVICE inline auto claim_for_all(Machine m, Waiting<Words> const& waiting,
   GroupPlace& place = waiting.place;
   std::uint32_t wanted = n;
   for (std::uint32_t rest = served; rest != 0; rest &= rest - 1)
-    wanted += b.load(place.entries[b.lowest(rest)].count, Order::relaxed);
+    wanted += b.load(place.entries[b.lowest(rest)].count, MemoryOrder::relaxed);
   std::uint32_t const start = grouping == Grouping::automatic ? m.cycles() : 0;
   auto const run = claim(wanted);
   if (grouping == Grouping::automatic) note_cycles(b, place, run.count != 0 ? m.cycles() - start : vain_claim_cycles);
@@ -226,9 +228,9 @@ HIWAY_DEVICE inline Granted hand_out(Words const& b, GroupPlace& place, Granted 
   Granted const mine = share(n);
   for (std::uint32_t rest = served; rest != 0; rest &= rest - 1) {
     GroupEntry& entry = place.entries[b.lowest(rest)];
-    auto const part = share(b.load(entry.count, Order::relaxed));
-    b.store(entry.what, part.first, Order::relaxed);
-    b.store(entry.count, part.count, Order::relaxed);
+    auto const part = share(b.load(entry.count, MemoryOrder::relaxed));
+    b.store(entry.what, part.first, MemoryOrder::relaxed);
+    b.store(entry.count, part.count, MemoryOrder::relaxed);
   }
   return mine;
 }
@@ -248,23 +250,23 @@ HIWAY_DEVICE inline auto claim_in_block(Machine m, Sharing const& sharing, std::
   ClaimRole role = ClaimRole::alone;
   bool asked = false;
   bool here = false;
-  if (grouping != Grouping::automatic || b.load(place.together, Order::relaxed) != 0) {
-    here = (b.fetch_or(place.here, bit, Order::acquire) & bit) == 0;  // G5
+  if (grouping != Grouping::automatic || b.load(place.together, MemoryOrder::relaxed) != 0) {
+    here = (b.fetch_or(place.here, bit, MemoryOrder::acquire) & bit) == 0;  // G5
     if (here) role = join_place(m, waiting, own, key, n, *sharing.control, asked);
   }
   decltype(claim(n)) mine{};
   if (role == ClaimRole::aborted) return mine;
   if (role == ClaimRole::answered) {
-    mine.first = b.load(place.entries[own].what, Order::relaxed);
-    mine.count = b.load(place.entries[own].count, Order::relaxed);
+    mine.first = b.load(place.entries[own].what, MemoryOrder::relaxed);
+    mine.count = b.load(place.entries[own].count, MemoryOrder::relaxed);
   } else {
     std::uint32_t const served = role == ClaimRole::holds ? waiting.with(own, key) : 0;
     auto const run = claim_for_all(m, waiting, grouping, n, served, claim);
     mine = hand_out(b, place, run, n, served);
     waiting.clear(asked ? served | bit : served);  // G3
-    if (role == ClaimRole::holds) b.store(place.holder, std::uint64_t{0}, Order::release);
+    if (role == ClaimRole::holds) b.store(place.holder, std::uint64_t{0}, MemoryOrder::release);
   }
-  if (here) b.fetch_add(place.here, 0u - bit, Order::release);
+  if (here) b.fetch_add(place.here, 0u - bit, MemoryOrder::release);
   return mine;
 }
 

@@ -51,9 +51,9 @@ template <class Machine>
 /// Adds `put` if the word has none of the bits `unless`; else those that it has.
 template <class Machine>
 [[nodiscard]] std::uint32_t ask(Machine m, InletStripe& stripe, std::uint32_t put, std::uint32_t unless) {
-  std::uint32_t seen = m.load(stripe.puts, Order::relaxed);
+  std::uint32_t seen = m.load(stripe.puts, MemoryOrder::relaxed);
   while ((seen & unless) == 0) {
-    if (m.compare_exchange(stripe.puts, seen, seen + put, Order::acquire)) return 0;  // O1, O5
+    if (m.compare_exchange(stripe.puts, seen, seen + put, MemoryOrder::acquire)) return 0;  // O1, O5
   }
   return seen & unless;
 }

@@ -39,8 +39,8 @@ template <class Machine>
 [[nodiscard]] HIWAY_DEVICE inline bool has_room_at(Machine m, InletView const& v, std::uint64_t ticket) {
   if (is_throttled(m, v)) return false;
   Ring const& ring = v.ring;
-  if (ring.is_half()) return ticket < m.load(ring.words->given, Order::acquire);  // I4
-  return m.load(ring.turn(ticket), Order::acquire) == ring.free_turn(ticket);     // A1
+  if (ring.is_half()) return ticket < m.load(ring.words->given, MemoryOrder::acquire);  // I4
+  return m.load(ring.turn(ticket), MemoryOrder::acquire) == ring.free_turn(ticket);     // A1
 }
 
 /// Marks the tickets of `lanes`, which have written their slots; all of them call it. Mostly they follow each other.
@@ -70,12 +70,12 @@ HIWAY_DEVICE inline bool try_put_at(Machine m, InletView const& v, std::uint32_t
   }
   Ring const& ring = v.ring;
   if (m.lane() == m.lowest(lanes)) {
-    m.fetch_add(ring.words->free, -static_cast<std::int32_t>(m.count(lanes)), Order::relaxed);  // Q4
-    m.fetch_add(ring.words->claimed, std::uint64_t{m.count(lanes)}, Order::relaxed);            // Q3
+    m.fetch_add(ring.words->free, -static_cast<std::int32_t>(m.count(lanes)), MemoryOrder::relaxed);  // Q4
+    m.fetch_add(ring.words->claimed, std::uint64_t{m.count(lanes)}, MemoryOrder::relaxed);            // Q3
   }
   m.sync_warp(lanes);  // Q3
   write(ring.item(ticket));
-  if (!ring.is_half()) m.store(ring.turn(ticket), ring.full_turn(ticket), Order::release);  // R1
+  if (!ring.is_half()) m.store(ring.turn(ticket), ring.full_turn(ticket), MemoryOrder::release);  // R1
   mark_together(m, ring, lanes, ticket);
   note_put(m, v);
   help_to_leave(m, v, Sent::item);

@@ -14,32 +14,32 @@ namespace hiway::detail {
 /// Counts one executor (thread or block) of a stage as closed.
 template <class Machine>
 HIWAY_DEVICE inline void count_closed(Machine m, InletView const& v) {
-  m.fetch_add(*v.closed_executors, 1u, Order::acq_rel);
+  m.fetch_add(*v.closed_executors, 1u, MemoryOrder::acq_rel);
 }
 
 /// Sets the bit of lane or thread `thread`; true for the first call.
 template <class Machine>
 HIWAY_DEVICE inline bool set_closed(Machine m, InletPort& port, unsigned thread) {
   std::uint32_t const bit = 1u << (thread % 32);
-  return (m.fetch_or(port.closed_lanes[thread / 32], bit, Order::acq_rel) & bit) == 0;
+  return (m.fetch_or(port.closed_lanes[thread / 32], bit, MemoryOrder::acq_rel) & bit) == 0;
 }
 /// Sets the calling lane's or thread's bit, and counts it.
 HIWAY_NO_SPACE_CHECK template <class Machine>
 HIWAY_DEVICE inline void close_end(Machine m, InletView const& v, InletPort& port) {
   if (!set_closed(m, port, v.open ? 0 : m.thread_in_block())) return;
   std::uint32_t const lanes = v.open ? 1 : m.block_threads();
-  if (m.fetch_add(port.closed_count, 1u, Order::acq_rel) + 1 == lanes) count_closed(m, v);
+  if (m.fetch_add(port.closed_count, 1u, MemoryOrder::acq_rel) + 1 == lanes) count_closed(m, v);
 }
 
 /// Counts a stripe if nothing more will come of it (O1). The last one closes the inlet.
 template <class Machine>
 void count_stripe(Machine m, InletView const& v, InletStripe& stripe) {
-  std::uint32_t seen = m.load(stripe.puts, Order::acquire);  // O2
+  std::uint32_t seen = m.load(stripe.puts, MemoryOrder::acquire);  // O2
   if (stripe.staging != nullptr && may_be_counted(seen) && !stripe.staging->is_empty(m)) return;
   while (may_be_counted(seen)) {
-    if (!m.compare_exchange(stripe.puts, seen, seen | stripe_counted, Order::relaxed)) continue;
+    if (!m.compare_exchange(stripe.puts, seen, seen | stripe_counted, MemoryOrder::relaxed)) continue;
     InletPort& port = *v.ports;
-    if (m.fetch_add(port.closed_count, 1u, Order::acq_rel) + 1 != port.stripe_count) return;
+    if (m.fetch_add(port.closed_count, 1u, MemoryOrder::acq_rel) + 1 != port.stripe_count) return;
     if (set_closed(m, port, 0)) count_closed(m, v);
     return;
   }
@@ -47,8 +47,8 @@ void count_stripe(Machine m, InletView const& v, InletStripe& stripe) {
 /// An admitted put has its ticket or has staged its item, or has given up. `put`: as it was added.
 template <class Machine>
 void leave_stripe(Machine m, InletView const& v, InletStripe& stripe, std::uint32_t put) {
-  std::uint32_t const before = m.fetch_add(stripe.puts, 0u - put, Order::acq_rel);  // O2
-  if ((before & inlet_closed) != 0) count_stripe(m, v, stripe);                     // O1
+  std::uint32_t const before = m.fetch_add(stripe.puts, 0u - put, MemoryOrder::acq_rel);  // O2
+  if ((before & inlet_closed) != 0) count_stripe(m, v, stripe);                           // O1
 }
 /// An admitted put. *Lifetime*: that of the put.
 template <class Machine>
@@ -65,7 +65,7 @@ template <class Machine>
 void close_stripes(Machine m, InletView const& v, std::uint32_t bits) {
   InletPort& port = *v.ports;
   for (std::uint32_t i = 0; i < port.stripe_count; ++i) {
-    m.fetch_or(port.stripes[i].puts, bits, Order::acq_rel);  // O2
+    m.fetch_or(port.stripes[i].puts, bits, MemoryOrder::acq_rel);  // O2
     count_stripe(m, v, port.stripes[i]);
   }
 }

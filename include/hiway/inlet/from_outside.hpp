@@ -17,7 +17,7 @@ template <class Machine>
 void refuse_if_closed(Machine m, InletView const& v, std::uint32_t refused) {
   if ((refused & inlet_drained) != 0) throw_drained();
   if ((refused & inlet_closed) == 0) return;
-  std::uint64_t const ticket = m.load(v.ring.words->claimed, Order::relaxed);
+  std::uint64_t const ticket = m.load(v.ring.words->claimed, MemoryOrder::relaxed);
   raise(m, *v.control, FaultKind::put_after_close, v.stage, v.tunnel, item_number(m, v, ticket));  // O4
 }
 

@@ -13,8 +13,8 @@ namespace hiway::detail {
 template <class Machine, class O>
 HIWAY_DEVICE inline void hold(Machine m, O const& item, Held<O>& held, Slice const& slice) {
   copy_bytes(held.item, reinterpret_cast<std::byte const*>(&item), sizeof(O));
-  m.store(held.is_there, 1u, Order::relaxed);
-  m.fetch_add(slice.words->held_count, 1u, Order::relaxed);
+  m.store(held.is_there, 1u, MemoryOrder::relaxed);
+  m.fetch_add(slice.words->held_count, 1u, MemoryOrder::relaxed);
 }
 
 /// Puts `item` for each lane of `group` with `need`, all lanes together; waits for room until the slice is over. True
@@ -39,10 +39,10 @@ HIWAY_DEVICE inline bool put_or_hold(Machine m, std::uint32_t group, bool need, 
 /// At the beginning of a launch: the result that the last one held, if it held one.
 template <class Machine, class O>
 HIWAY_DEVICE inline bool take_held(Machine m, Slice const& slice, Held<O>& held, O& result) {
-  if (m.load(held.is_there, Order::relaxed) == 0) return false;
+  if (m.load(held.is_there, MemoryOrder::relaxed) == 0) return false;
   copy_bytes(&result, held.item, sizeof(O));
-  m.store(held.is_there, 0u, Order::relaxed);
-  m.fetch_add(slice.words->held_count, ~0u, Order::relaxed);
+  m.store(held.is_there, 0u, MemoryOrder::relaxed);
+  m.fetch_add(slice.words->held_count, ~0u, MemoryOrder::relaxed);
   return true;
 }
 

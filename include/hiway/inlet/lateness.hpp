@@ -23,13 +23,13 @@ HIWAY_DEVICE inline Word<std::uint32_t>& closed_word(Machine m, InletView const&
 template <class Machine>
 HIWAY_DEVICE inline bool has_closed(Machine m, InletView const& v) {
   unsigned const thread = v.open ? 0 : m.thread_in_block();
-  return (m.load(closed_word(m, v), Order::relaxed) >> (thread % 32) & 1u) != 0;
+  return (m.load(closed_word(m, v), MemoryOrder::relaxed) >> (thread % 32) & 1u) != 0;
 }
 template <class Machine>
 HIWAY_DEVICE inline Lateness read_lateness(Machine m, InletView const& v) {
   m.fence_behind_ticket();  // T5
-  std::uint32_t const closed_lanes = m.load(closed_word(m, v), Order::relaxed);
-  return {closed_lanes, m.load(v.end->closed, Order::relaxed)};
+  std::uint32_t const closed_lanes = m.load(closed_word(m, v), MemoryOrder::relaxed);
+  return {closed_lanes, m.load(v.end->closed, MemoryOrder::relaxed)};
 }
 /// How many of a tunnel's items readers have taken where writers had staged them (inlet/staging.hpp).
 inline std::uint64_t count_taken(Staging* first);

@@ -28,7 +28,7 @@ template <class Machine>
 HIWAY_DEVICE inline FaultKind fault_without_room(Machine m, InletView const& v) {
   if (has_spill(v.spill)) return FaultKind::spill_exhausted;
   // T5 also for a put that gets no ticket: after the end no credit is given.
-  if (m.load(v.end->closed, Order::relaxed) != 0) return FaultKind::put_after_end;
+  if (m.load(v.end->closed, MemoryOrder::relaxed) != 0) return FaultKind::put_after_end;
   if (!drops_or_fails(v.when_full)) return FaultKind::none;
   if (has_closed(m, v)) return FaultKind::put_after_close;
   return v.when_full == WhenFull::fail ? FaultKind::tunnel_full : FaultKind::none;
@@ -43,7 +43,7 @@ HIWAY_DEVICE inline bool drop_oldest(Machine m, Ring const& shared, Control& con
   if (run.count == 0) return false;
   (void)begin_get(m, ring, run.first, control);
   end_get(m, ring, run.first, Credit::early);
-  m.fetch_add(ring.words->dropped, std::uint64_t{1}, Order::release);  // D2
+  m.fetch_add(ring.words->dropped, std::uint64_t{1}, MemoryOrder::release);  // D2
   return true;
 }
 
@@ -54,7 +54,7 @@ HIWAY_DEVICE inline bool drop(Machine m, InletView const& v, unsigned misses, st
     if (!drop_oldest(m, v.ring, *v.control)) m.relax(misses);
     return true;
   }
-  m.fetch_add(v.ring.words->dropped, n, Order::relaxed);  // D3
+  m.fetch_add(v.ring.words->dropped, n, MemoryOrder::relaxed);  // D3
   note_room(m, v, 1);
   return false;
 }

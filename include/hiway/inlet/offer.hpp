@@ -38,7 +38,7 @@ template <class Machine, class Write>
 Put offer_once(Machine m, InletView const& all, Write&& write, Credits credits) {
   InletView const& v = roomiest(m, all);
   leave_if_aborted(m, *v.control, v.tunnel);
-  if (m.load(v.end->closed, Order::relaxed) != 0) return Put::closed;
+  if (m.load(v.end->closed, MemoryOrder::relaxed) != 0) return Put::closed;
   InletStripe& stripe = stripe_of(m, *v.ports);
   Staged const put =
       stripe.staging != nullptr ? try_stage(m, v, stripe, write) : try_past(m, v, stripe, write, credits);

@@ -29,7 +29,7 @@ namespace hiway::detail {
 /// The cycle that the tunnel leads into has enough to do: puts wait as they do for room.
 template <class Machine>
 HIWAY_DEVICE inline bool is_throttled(Machine m, InletView const& v) {
-  return v.throttled != nullptr && m.load(*v.throttled, Order::relaxed) != 0;
+  return v.throttled != nullptr && m.load(*v.throttled, MemoryOrder::relaxed) != 0;
 }
 
 /// Tries to put once for the lanes of `group` with `need`. True for a lane whose item is in the tunnel.
@@ -80,7 +80,7 @@ template <class Machine, class Write>
 bool try_from_outside(Machine m, InletView const& v, std::uint32_t group, Write&& write) {
   leave_if_aborted(m, *v.control, v.tunnel);
   InletStripe& stripe = stripe_of(m, *v.ports);
-  if (m.load(stripe.puts, Order::relaxed) % staging_held == inlet_paused) return false;
+  if (m.load(stripe.puts, MemoryOrder::relaxed) % staging_held == inlet_paused) return false;
   if (stripe.staging != nullptr) {
     Staged const tried = try_stage(m, v, stripe, write);
     refuse_if_closed(m, v, tried.refused);

@@ -103,7 +103,7 @@ class Staging {
   template <class Machine>
   [[nodiscard]] bool is_full(Machine m) {
     if (next_ != limit_) return false;
-    limit_ = m.load(moved_, Order::acquire) + mask_ + 1;  // P2
+    limit_ = m.load(moved_, MemoryOrder::acquire) + mask_ + 1;  // P2
     return next_ == limit_;
   }
   /// Where the next item goes; it is not full. Quicker where the type `Write` knows the items' size.
@@ -120,14 +120,14 @@ class Staging {
   std::uint64_t publish(Machine m) {
     std::uint64_t const next = next_ + 1;
     next_ = next;
-    m.store(put_, next, Order::release);  // P1
+    m.store(put_, next, MemoryOrder::release);  // P1
     return next;
   }
 
   /// How many items are staged. Movers write the word that this reads.
   template <class Machine>
   [[nodiscard]] std::uint64_t count(Machine m) {
-    return next_ - m.load(moved_, Order::relaxed);
+    return next_ - m.load(moved_, MemoryOrder::relaxed);
   }
   /// The next look is when twice as many have gathered.
   template <class Machine>
@@ -138,8 +138,9 @@ class Staging {
   /// to be asked often.
   template <class Machine>
   [[nodiscard]] std::uint64_t gets(Machine m) {
-    std::uint64_t all = m.load(view_.ring.words->taken, Order::relaxed);
-    for (Staging* s = view_.end->staged; s != nullptr; s = s->next_of_tunnel) all += m.load(s->moved_, Order::relaxed);
+    std::uint64_t all = m.load(view_.ring.words->taken, MemoryOrder::relaxed);
+    for (Staging* s = view_.end->staged; s != nullptr; s = s->next_of_tunnel)
+      all += m.load(s->moved_, MemoryOrder::relaxed);
     return all;
   }
 
@@ -147,17 +148,17 @@ class Staging {
   /// How many readers have taken from here.
   template <class Machine>
   [[nodiscard]] std::uint64_t taken(Machine m) {
-    return m.load(*taken_, Order::relaxed);
+    return m.load(*taken_, MemoryOrder::relaxed);
   }
   /// How many items were ever put.
   template <class Machine>
   [[nodiscard]] std::uint64_t puts(Machine m) {
-    return m.load(put_, Order::relaxed);
+    return m.load(put_, MemoryOrder::relaxed);
   }
   /// The first `puts` of them have left.
   template <class Machine>
   [[nodiscard]] bool have_left(Machine m, std::uint64_t puts) {
-    return m.load(moved_, Order::acquire) >= puts;  // P4
+    return m.load(moved_, MemoryOrder::acquire) >= puts;  // P4
   }
   template <class Machine>
   [[nodiscard]] bool is_empty(Machine m) {
@@ -168,8 +169,8 @@ class Staging {
   template <class Machine>
   [[nodiscard]] bool is_left_alone(Machine m) {
     constexpr unsigned patience = 4;
-    std::uint64_t const put = m.load(put_, Order::relaxed);
-    std::uint64_t const moved = m.load(moved_, Order::relaxed);
+    std::uint64_t const put = m.load(put_, MemoryOrder::relaxed);
+    std::uint64_t const moved = m.load(moved_, MemoryOrder::relaxed);
     bool const still = std::exchange(asked_.put, put) == put;
     asked_.stood = std::exchange(asked_.moved, moved) == moved && put != moved ? asked_.stood + 1 : 0;
     return put != moved && (still || asked_.stood >= patience);
@@ -177,7 +178,7 @@ class Staging {
   /// Whether the next taker must read `put`, as far as is known.
   template <class Machine>
   [[nodiscard]] bool must_look(Machine m) {
-    return m.load(seen_, Order::relaxed) == m.load(moved_, Order::relaxed);
+    return m.load(seen_, MemoryOrder::relaxed) == m.load(moved_, MemoryOrder::relaxed);
   }
   /// One step: moves what is staged, as far as the ring has room, if nobody else does. True if something was moved.
   /// `copy(slot, staged, n)` copies `n` items.
@@ -224,9 +225,9 @@ class Staging {
   template <class Machine, class Step>
   std::uint32_t if_free(Machine m, Step&& step) {
     if (must_look(m) && is_empty(m)) return 0;
-    if (m.load(busy_, Order::relaxed) != 0 || m.fetch_or(busy_, 1u, Order::acquire) != 0) return 0;  // P3
+    if (m.load(busy_, MemoryOrder::relaxed) != 0 || m.fetch_or(busy_, 1u, MemoryOrder::acquire) != 0) return 0;  // P3
     std::uint32_t const n = step();
-    m.store(busy_, 0u, Order::release);  // P3
+    m.store(busy_, 0u, MemoryOrder::release);  // P3
     return n;
   }
 
@@ -241,7 +242,7 @@ class Staging {
 
   template <class Machine, class Copy>
   std::uint32_t move(Machine m, Ring const& ring, Copy&& copy) {
-    std::uint64_t const from = m.load(moved_, Order::relaxed);
+    std::uint64_t const from = m.load(moved_, MemoryOrder::relaxed);
     std::uint64_t const staged = look(m) - from;
     Run const run = claim_put_run(m, ring, static_cast<std::uint32_t>(staged));
     if (run.count == 0 || detail::record_if_late(m, view_, run)) return 0;
@@ -250,34 +251,34 @@ class Staging {
         copy(slot + k * item_bytes_, staged_items, some);
       });
     });
-    m.store(moved_, from + run.count, Order::release);  // P2
+    m.store(moved_, from + run.count, MemoryOrder::release);  // P2
     return run.count;
   }
 
   template <class Machine, class Read>
   std::uint32_t take(Machine m, Ring const& ring, std::uint32_t n, Read&& read) {
-    std::uint64_t const from = m.load(moved_, Order::relaxed);
-    std::uint64_t staged = m.load(seen_, Order::relaxed) - from;
+    std::uint64_t const from = m.load(moved_, MemoryOrder::relaxed);
+    std::uint64_t staged = m.load(seen_, MemoryOrder::relaxed) - from;
     if (staged == 0) staged = look(m) - from;
     if (staged == 0 || !all_granted(m, ring)) return 0;
     std::uint32_t const count = n < staged ? n : static_cast<std::uint32_t>(staged);
-    m.store(*taken_, m.load(*taken_, Order::relaxed) + count, Order::relaxed);  // P7
+    m.store(*taken_, m.load(*taken_, MemoryOrder::relaxed) + count, MemoryOrder::relaxed);  // P7
     in_pieces(from, count, read);
-    m.store(moved_, from + count, Order::release);  // P2
+    m.store(moved_, from + count, MemoryOrder::release);  // P2
     return count;
   }
   /// `put`, for the holder of `busy`.
   template <class Machine>
   std::uint64_t look(Machine m) {
-    std::uint64_t const put = m.load(put_, Order::acquire);  // P1
-    m.store(seen_, put, Order::relaxed);
+    std::uint64_t const put = m.load(put_, MemoryOrder::acquire);  // P1
+    m.store(seen_, put, MemoryOrder::relaxed);
     return put;
   }
   /// Every ticket of a put that the calling thread knows of was granted to a get (P6).
   template <class Machine>
   [[nodiscard]] static bool all_granted(Machine m, Ring const& ring) {
-    std::uint64_t const claimed = m.load(ring.words->claimed, Order::relaxed);
-    return m.load(ring.words->taken, Order::relaxed) >= claimed;
+    std::uint64_t const claimed = m.load(ring.words->claimed, MemoryOrder::relaxed);
+    return m.load(ring.words->taken, MemoryOrder::relaxed) >= claimed;
   }
 
   // The thread's; others read `put_`.

@@ -26,17 +26,17 @@ class StagingOwner {
   /// From here on the calling thread's puts are staged.
   void begin(Bell const* bell, bool traced) {
     follow(bell, traced);
-    StageThread{}.store(thread_, static_cast<ThreadContext const*>(&this_thread_context()), Order::relaxed);
+    StageThread{}.store(thread_, static_cast<ThreadContext const*>(&this_thread_context()), MemoryOrder::relaxed);
   }
   /// No more: the inlet is closed, or the thread has ended. *Threads*: any.
   template <class Machine>
   void end(Machine m) {
-    m.store(thread_, static_cast<ThreadContext const*>(nullptr), Order::relaxed);
+    m.store(thread_, static_cast<ThreadContext const*>(nullptr), MemoryOrder::relaxed);
   }
   /// Between the calling thread's begin() and end(). *Threads*: any.
   template <class Machine>
   [[nodiscard]] bool is_this_thread(Machine m) {
-    return m.load(thread_, Order::relaxed) == &this_thread_context();
+    return m.load(thread_, MemoryOrder::relaxed) == &this_thread_context();
   }
 
   /// After put number `put`: whether there is more to do (detail::follow_put).

@@ -76,7 +76,7 @@ Staged try_stage(Machine m, InletView const& v, InletStripe& stripe, Write&& wri
 template <class Machine>
 bool tend_stripes(Machine m, InletView const& v) {
   InletPort& port = *v.ports;
-  if ((m.load(port.stripes[0].puts, Order::relaxed) & inlet_closed) == 0) return false;  // the first to be closed
+  if ((m.load(port.stripes[0].puts, MemoryOrder::relaxed) & inlet_closed) == 0) return false;  // the first to be closed
   bool moved = false;
   for (std::uint32_t i = 0; i < port.stripe_count; ++i) {
     InletStripe& stripe = port.stripes[i];

@@ -82,10 +82,10 @@ struct NoClock {
 template <class Machine>
 HIWAY_DEVICE inline void leave_last(Machine m, Word<std::uint32_t>& launch, Word<std::uint32_t>& left,
                                     SliceNews& news) {
-  std::uint32_t const gone = m.load(launch, Order::relaxed);
-  m.store(left, 0u, Order::relaxed);
-  m.store(launch, gone + 1, Order::release);  // the monitor acquires what the launch has said
-  m.store_across(news.gone, gone, Order::release);
+  std::uint32_t const gone = m.load(launch, MemoryOrder::relaxed);
+  m.store(left, 0u, MemoryOrder::relaxed);
+  m.store(launch, gone + 1, MemoryOrder::release);  // the monitor acquires what the launch has said
+  m.store_across(news.gone, gone, MemoryOrder::release);
 }
 
 /// A thread's result that found no room.
@@ -98,9 +98,9 @@ struct alignas(16) Held {
 /// One lane tells that `launch`, which is on the device, has found work (L4).
 template <class Machine>
 HIWAY_DEVICE inline void tell_of_work(Machine m, Slice const& slice, std::uint32_t launch) {
-  if (m.load(slice.words->found, Order::relaxed) == launch) return;
-  m.store(slice.words->found, launch, Order::relaxed);
-  m.store_across(slice.news->next, launch + 1, Order::relaxed);
+  if (m.load(slice.words->found, MemoryOrder::relaxed) == launch) return;
+  m.store(slice.words->found, launch, MemoryOrder::relaxed);
+  m.store_across(slice.news->next, launch + 1, MemoryOrder::relaxed);
 }
 
 /// When the warp's slice ends: when it does by any lane's clock, so that all agree. All lanes of `group` call its
@@ -111,7 +111,7 @@ class SliceClock {
   HIWAY_DEVICE SliceClock(Machine m, Slice const& slice)
       : slice_(slice),
         begin_(slice.ns == 0 ? 0 : m.now_ns()),
-        launch_(slice.words == nullptr ? 0 : m.load(slice.words->launch, Order::relaxed)) {}
+        launch_(slice.words == nullptr ? 0 : m.load(slice.words->launch, MemoryOrder::relaxed)) {}
   HIWAY_DEVICE bool is_over(Machine m, std::uint32_t group) { return leaves(m, group, has_rested_); }
   /// After this many misses: also if the launch has been sent away.
   HIWAY_DEVICE bool is_over_idle(Machine m, std::uint32_t group, unsigned misses) {
@@ -131,7 +131,7 @@ class SliceClock {
   HIWAY_DEVICE bool leaves(Machine m, std::uint32_t group, bool looks) {
     if (slice_.ns == 0) return false;
     has_rested_ = false;
-    bool const away = looks && m.load(slice_.words->sent_away, Order::relaxed) >= launch_;
+    bool const away = looks && m.load(slice_.words->sent_away, MemoryOrder::relaxed) >= launch_;
     return m.ballot(group, away || m.now_ns() - begin_ >= slice_.ns) != 0;
   }
 

@@ -16,12 +16,12 @@ static_assert(CCCL_MAJOR_VERSION >= 3,
 namespace hiway {
 
 /// hiway's orders as cuda::atomic_ref takes them.
-constexpr __device__ cuda::std::memory_order cuda_order(Order order) {
+constexpr __device__ cuda::std::memory_order cuda_order(MemoryOrder order) {
   switch (order) {
-    case Order::relaxed: return cuda::std::memory_order_relaxed;
-    case Order::acquire: return cuda::std::memory_order_acquire;
-    case Order::release: return cuda::std::memory_order_release;
-    case Order::acq_rel: return cuda::std::memory_order_acq_rel;
+    case MemoryOrder::relaxed: return cuda::std::memory_order_relaxed;
+    case MemoryOrder::acquire: return cuda::std::memory_order_acquire;
+    case MemoryOrder::release: return cuda::std::memory_order_release;
+    case MemoryOrder::acq_rel: return cuda::std::memory_order_acq_rel;
   }
   return cuda::std::memory_order_seq_cst;
 }
@@ -32,23 +32,23 @@ struct CudaBlockWords {
   using InBlock = cuda::atomic_ref<T, cuda::thread_scope_block>;
 
   template <class T>
-  __device__ T load(Word<T>& word, Order order) const {
+  __device__ T load(Word<T>& word, MemoryOrder order) const {
     return InBlock<T>(word.bits).load(cuda_order(order));
   }
   template <class T>
-  __device__ void store(Word<T>& word, T value, Order order) const {
+  __device__ void store(Word<T>& word, T value, MemoryOrder order) const {
     InBlock<T>(word.bits).store(value, cuda_order(order));
   }
   template <class T>
-  __device__ T fetch_add(Word<T>& word, T value, Order order) const {
+  __device__ T fetch_add(Word<T>& word, T value, MemoryOrder order) const {
     return InBlock<T>(word.bits).fetch_add(value, cuda_order(order));
   }
   template <class T>
-  __device__ T fetch_or(Word<T>& word, T value, Order order) const {
+  __device__ T fetch_or(Word<T>& word, T value, MemoryOrder order) const {
     return InBlock<T>(word.bits).fetch_or(value, cuda_order(order));
   }
   template <class T>
-  __device__ bool compare_exchange(Word<T>& word, T& expected, T desired, Order order) const {
+  __device__ bool compare_exchange(Word<T>& word, T& expected, T desired, MemoryOrder order) const {
     return InBlock<T>(word.bits).compare_exchange_strong(expected, desired, cuda_order(order),
                                                          cuda::std::memory_order_relaxed);
   }
@@ -71,12 +71,12 @@ __device__ inline std::size_t global(Word<T>& word) {
 // get a loop for that case, and an addition whose result is not used would take 60 cycles instead of 2 (H200).
 #define HIWAY_ATOM(order, operation, result, ...) \
   asm volatile("atom." order ".gpu.global." operation:result:__VA_ARGS__ : "memory")
-#define HIWAY_AT_GLOBAL_ADDRESS(order, operation, result, ...)                         \
-  switch (order) {                                                                     \
-    case Order::relaxed: HIWAY_ATOM("relaxed", operation, result, __VA_ARGS__); break; \
-    case Order::acquire: HIWAY_ATOM("acquire", operation, result, __VA_ARGS__); break; \
-    case Order::release: HIWAY_ATOM("release", operation, result, __VA_ARGS__); break; \
-    case Order::acq_rel: HIWAY_ATOM("acq_rel", operation, result, __VA_ARGS__); break; \
+#define HIWAY_AT_GLOBAL_ADDRESS(order, operation, result, ...)                               \
+  switch (order) {                                                                           \
+    case MemoryOrder::relaxed: HIWAY_ATOM("relaxed", operation, result, __VA_ARGS__); break; \
+    case MemoryOrder::acquire: HIWAY_ATOM("acquire", operation, result, __VA_ARGS__); break; \
+    case MemoryOrder::release: HIWAY_ATOM("release", operation, result, __VA_ARGS__); break; \
+    case MemoryOrder::acq_rel: HIWAY_ATOM("acq_rel", operation, result, __VA_ARGS__); break; \
   }
 
 /// Grids of users' own kernels may have three dimensions, and lanes are numbered for these. The library's have one; its
@@ -101,41 +101,41 @@ struct CudaMachine {
   using Across = cuda::atomic_ref<T, cuda::thread_scope_system>;
 
   template <class T>
-  __device__ T load(Word<T>& word, Order order) const {
+  __device__ T load(Word<T>& word, MemoryOrder order) const {
     return Home<T>(word.bits).load(cuda_order(order));
   }
   template <class T>
-  __device__ void store(Word<T>& word, T value, Order order) const {
+  __device__ void store(Word<T>& word, T value, MemoryOrder order) const {
     Home<T>(word.bits).store(value, cuda_order(order));
   }
   template <class T>
-  __device__ T fetch_add(Word<T>& word, T value, Order order) const {
+  __device__ T fetch_add(Word<T>& word, T value, MemoryOrder order) const {
     return Home<T>(word.bits).fetch_add(value, cuda_order(order));
   }
-  __device__ std::uint64_t fetch_add(Word<std::uint64_t>& word, std::uint64_t value, Order order) const {
+  __device__ std::uint64_t fetch_add(Word<std::uint64_t>& word, std::uint64_t value, MemoryOrder order) const {
     std::uint64_t before = 0;
     HIWAY_AT_GLOBAL_ADDRESS(order, "add.u64 %0, [%1], %2;", "=l"(before), "l"(detail::global(word)), "l"(value));
     return before;
   }
   template <class T>
-  __device__ T fetch_or(Word<T>& word, T value, Order order) const {
+  __device__ T fetch_or(Word<T>& word, T value, MemoryOrder order) const {
     return Home<T>(word.bits).fetch_or(value, cuda_order(order));
   }
   template <class T>
-  __device__ T fetch_xor(Word<T>& word, T value, Order order) const {
+  __device__ T fetch_xor(Word<T>& word, T value, MemoryOrder order) const {
     return Home<T>(word.bits).fetch_xor(value, cuda_order(order));
   }
   template <class T>
-  __device__ T fetch_min(Word<T>& word, T value, Order order) const {
+  __device__ T fetch_min(Word<T>& word, T value, MemoryOrder order) const {
     return Home<T>(word.bits).fetch_min(value, cuda_order(order));
   }
   template <class T>
-  __device__ bool compare_exchange(Word<T>& word, T& expected, T desired, Order order) const {
+  __device__ bool compare_exchange(Word<T>& word, T& expected, T desired, MemoryOrder order) const {
     return Home<T>(word.bits).compare_exchange_strong(expected, desired, cuda_order(order),
                                                       cuda::std::memory_order_relaxed);
   }
   __device__ bool compare_exchange(Word<std::uint64_t>& word, std::uint64_t& expected, std::uint64_t desired,
-                                   Order order) const {
+                                   MemoryOrder order) const {
     std::uint64_t before = 0;
     HIWAY_AT_GLOBAL_ADDRESS(order, "cas.b64 %0, [%1], %2, %3;", "=l"(before), "l"(detail::global(word)), "l"(expected),
                             "l"(desired));
@@ -144,20 +144,20 @@ struct CudaMachine {
     return equal;
   }
   template <class T>
-  __device__ T load_across(Word<T>& word, Order order) const {
+  __device__ T load_across(Word<T>& word, MemoryOrder order) const {
     return Across<T>(word.bits).load(cuda_order(order));
   }
   template <class T>
-  __device__ void store_across(Word<T>& word, T value, Order order) const {
+  __device__ void store_across(Word<T>& word, T value, MemoryOrder order) const {
     Across<T>(word.bits).store(value, cuda_order(order));
   }
   template <class T>
   __device__ void store_fenced_across(Word<T>& word, T value) const {
-    store_across(word, value, Order::relaxed);
+    store_across(word, value, MemoryOrder::relaxed);
   }
   template <class T>
   __device__ T load_ahead(Word<T>& word) const {
-    return load(word, Order::relaxed);
+    return load(word, MemoryOrder::relaxed);
   }
   __device__ void acquire_ahead() const {
     cuda::atomic_thread_fence(cuda::std::memory_order_acquire, cuda::thread_scope_device);
@@ -194,7 +194,7 @@ struct CudaMachine {
   }
   template <class T>
   __device__ void store_ahead(Word<T>& word, T value) const {
-    store(word, value, Order::relaxed);
+    store(word, value, MemoryOrder::relaxed);
   }
   __device__ void fence_across() const {
     cuda::atomic_thread_fence(cuda::std::memory_order_seq_cst, cuda::thread_scope_system);

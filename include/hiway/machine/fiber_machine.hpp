@@ -15,48 +15,48 @@ struct FiberMachine : AllAtHome<FiberMachine> {
   using Tuning = EmulatedTuning;
 
   HIWAY_NO_SPACE_CHECK template <class T>
-  HIWAY_DEVICE T load(Word<T>& word, Order order) const {
+  HIWAY_DEVICE T load(Word<T>& word, MemoryOrder order) const {
     simt::schedule_point();
     T const value = ThreadMachine{}.load(word, order);
     simt::schedule_point();
     return value;
   }
   HIWAY_NO_SPACE_CHECK template <class T>
-  HIWAY_DEVICE void store(Word<T>& word, T value, Order order) const {
+  HIWAY_DEVICE void store(Word<T>& word, T value, MemoryOrder order) const {
     simt::schedule_point();
     ThreadMachine{}.store(word, value, order);
     simt::schedule_point();
   }
   HIWAY_NO_SPACE_CHECK template <class T>
-  HIWAY_DEVICE T fetch_add(Word<T>& word, T value, Order order) const {
+  HIWAY_DEVICE T fetch_add(Word<T>& word, T value, MemoryOrder order) const {
     simt::schedule_point();
     T const before = ThreadMachine{}.fetch_add(word, value, order);
     simt::schedule_point();
     return before;
   }
   HIWAY_NO_SPACE_CHECK template <class T>
-  HIWAY_DEVICE T fetch_or(Word<T>& word, T value, Order order) const {
+  HIWAY_DEVICE T fetch_or(Word<T>& word, T value, MemoryOrder order) const {
     simt::schedule_point();
     T const before = ThreadMachine{}.fetch_or(word, value, order);
     simt::schedule_point();
     return before;
   }
   HIWAY_NO_SPACE_CHECK template <class T>
-  HIWAY_DEVICE T fetch_xor(Word<T>& word, T value, Order order) const {
+  HIWAY_DEVICE T fetch_xor(Word<T>& word, T value, MemoryOrder order) const {
     simt::schedule_point();
     T const before = ThreadMachine{}.fetch_xor(word, value, order);
     simt::schedule_point();
     return before;
   }
   HIWAY_NO_SPACE_CHECK template <class T>
-  HIWAY_DEVICE T fetch_min(Word<T>& word, T value, Order order) const {
+  HIWAY_DEVICE T fetch_min(Word<T>& word, T value, MemoryOrder order) const {
     simt::schedule_point();
     T const before = ThreadMachine{}.fetch_min(word, value, order);
     simt::schedule_point();
     return before;
   }
   HIWAY_NO_SPACE_CHECK template <class T>
-  HIWAY_DEVICE bool compare_exchange(Word<T>& word, T& expected, T desired, Order order) const {
+  HIWAY_DEVICE bool compare_exchange(Word<T>& word, T& expected, T desired, MemoryOrder order) const {
     simt::schedule_point();
     bool const won = ThreadMachine{}.compare_exchange(word, expected, desired, order);
     simt::schedule_point();

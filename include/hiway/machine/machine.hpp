@@ -19,7 +19,7 @@
 namespace hiway {
 
 /// Memory order of one access; the names and meanings of std::memory_order.
-enum class Order : std::uint8_t { relaxed, acquire, release, acq_rel };
+enum class MemoryOrder : std::uint8_t { relaxed, acquire, release, acq_rel };
 
 /// From this many misses on, a wait is long (about a millisecond on a GPU), so backing off costs little.
 inline constexpr unsigned long_wait_misses = 512;
@@ -73,7 +73,7 @@ struct alignas(16) AnySlot {
 
 /// Words of one type, at home and across.
 template <class M, class T>
-concept AccessesWords = requires(M const m, Word<T>& word, T value, T& expected, Order order) {
+concept AccessesWords = requires(M const m, Word<T>& word, T value, T& expected, MemoryOrder order) {
   // Of a word at home.
   { m.load(word, order) } -> std::same_as<T>;
   m.store(word, value, order);
@@ -93,7 +93,7 @@ concept AccessesWords = requires(M const m, Word<T>& word, T value, T& expected,
   m.store_ahead(word, value);
 };
 template <class M>
-concept AccessesBits = requires(M const m, Word<std::uint32_t>& word, std::uint32_t value, Order order) {
+concept AccessesBits = requires(M const m, Word<std::uint32_t>& word, std::uint32_t value, MemoryOrder order) {
   { m.fetch_or(word, value, order) } -> std::same_as<std::uint32_t>;
   { m.fetch_xor(word, value, order) } -> std::same_as<std::uint32_t>;
   { m.fetch_min(word, value, order) } -> std::same_as<std::uint32_t>;
@@ -156,7 +156,7 @@ concept IsThreadOfBlock = requires(M const m, std::uint64_t value, void const* a
 };
 /// What a machine whose blocks may have more than one warp has besides.
 template <class M>
-concept SharesBlocks = requires(M const m, Word<std::uint32_t>& word, Order order) {
+concept SharesBlocks = requires(M const m, Word<std::uint32_t>& word, MemoryOrder order) {
   // The words' operations in the block's scope, on words that only the block uses.
   { m.in_block().load(word, order) } -> std::same_as<std::uint32_t>;
   { m.in_block().fetch_or(word, 1u, order) } -> std::same_as<std::uint32_t>;

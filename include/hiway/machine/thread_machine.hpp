@@ -78,12 +78,12 @@ inline constexpr std::size_t beyond_caches = std::size_t{8} << 20;
 
 /// hiway's orders as std::atomic_ref takes them.
 struct HostWords {
-  static constexpr std::memory_order std_order(Order order) {
+  static constexpr std::memory_order std_order(MemoryOrder order) {
     switch (order) {
-      case Order::relaxed: return std::memory_order_relaxed;
-      case Order::acquire: return std::memory_order_acquire;
-      case Order::release: return std::memory_order_release;
-      case Order::acq_rel: return std::memory_order_acq_rel;
+      case MemoryOrder::relaxed: return std::memory_order_relaxed;
+      case MemoryOrder::acquire: return std::memory_order_acquire;
+      case MemoryOrder::release: return std::memory_order_release;
+      case MemoryOrder::acq_rel: return std::memory_order_acq_rel;
     }
     return std::memory_order_seq_cst;
   }
@@ -94,16 +94,16 @@ struct HostWords {
 template <class Machine>
 struct AllAtHome {
   template <class T>
-  HIWAY_DEVICE T load_across(Word<T>& word, Order order) const {
+  HIWAY_DEVICE T load_across(Word<T>& word, MemoryOrder order) const {
     return self().load(word, order);
   }
   template <class T>
-  HIWAY_DEVICE void store_across(Word<T>& word, T value, Order order) const {
+  HIWAY_DEVICE void store_across(Word<T>& word, T value, MemoryOrder order) const {
     self().store(word, value, order);
   }
   template <class T>
   HIWAY_DEVICE T load_ahead(Word<T>& word) const {
-    return self().load(word, Order::acquire);
+    return self().load(word, MemoryOrder::acquire);
   }
   HIWAY_DEVICE void acquire_ahead() const {}
   HIWAY_DEVICE std::uint32_t zero_of_lane() const { return 0; }
@@ -111,22 +111,22 @@ struct AllAtHome {
   template <class Slot>
   HIWAY_DEVICE Slot look_tagged(Slot& slot) const {
     Slot seen{};
-    seen.tag.bits = self().load(slot.tag, Order::acquire);
+    seen.tag.bits = self().load(slot.tag, MemoryOrder::acquire);
     return seen;
   }
   template <class Slot>
   HIWAY_DEVICE void put_tagged(Slot& slot, Slot const& value) const {
     memcpy(slot.item, value.item, sizeof slot.item);
-    self().store(slot.tag, value.tag.bits, Order::release);
+    self().store(slot.tag, value.tag.bits, MemoryOrder::release);
   }
   HIWAY_DEVICE void release_ahead() const {}
   template <class T>
   HIWAY_DEVICE void store_ahead(Word<T>& word, T value) const {
-    self().store(word, value, Order::release);
+    self().store(word, value, MemoryOrder::release);
   }
   template <class T>
   HIWAY_DEVICE void store_fenced_across(Word<T>& word, T value) const {
-    self().store(word, value, Order::release);
+    self().store(word, value, MemoryOrder::release);
   }
 
  private:
@@ -137,27 +137,27 @@ struct ThreadMachine : AllAtHome<ThreadMachine> {
   using Tuning = ThreadTuning;
 
   HIWAY_NO_SPACE_CHECK template <class T>
-  HIWAY_DEVICE T load(Word<T>& word, Order order) const {
+  HIWAY_DEVICE T load(Word<T>& word, MemoryOrder order) const {
     return std::atomic_ref<T>(word.bits).load(HostWords::std_order(order));
   }
   HIWAY_NO_SPACE_CHECK template <class T>
-  HIWAY_DEVICE void store(Word<T>& word, T value, Order order) const {
+  HIWAY_DEVICE void store(Word<T>& word, T value, MemoryOrder order) const {
     std::atomic_ref<T>(word.bits).store(value, HostWords::std_order(order));
   }
   HIWAY_NO_SPACE_CHECK template <class T>
-  HIWAY_DEVICE T fetch_add(Word<T>& word, T value, Order order) const {
+  HIWAY_DEVICE T fetch_add(Word<T>& word, T value, MemoryOrder order) const {
     return std::atomic_ref<T>(word.bits).fetch_add(value, HostWords::std_order(order));
   }
   HIWAY_NO_SPACE_CHECK template <class T>
-  HIWAY_DEVICE T fetch_or(Word<T>& word, T value, Order order) const {
+  HIWAY_DEVICE T fetch_or(Word<T>& word, T value, MemoryOrder order) const {
     return std::atomic_ref<T>(word.bits).fetch_or(value, HostWords::std_order(order));
   }
   HIWAY_NO_SPACE_CHECK template <class T>
-  HIWAY_DEVICE T fetch_xor(Word<T>& word, T value, Order order) const {
+  HIWAY_DEVICE T fetch_xor(Word<T>& word, T value, MemoryOrder order) const {
     return std::atomic_ref<T>(word.bits).fetch_xor(value, HostWords::std_order(order));
   }
   HIWAY_NO_SPACE_CHECK template <class T>
-  HIWAY_DEVICE T fetch_min(Word<T>& word, T value, Order order) const {
+  HIWAY_DEVICE T fetch_min(Word<T>& word, T value, MemoryOrder order) const {
     std::atomic_ref<T> const at(word.bits);
     T before = at.load(std::memory_order_relaxed);
     while (!at.compare_exchange_weak(before, value < before ? value : before, HostWords::std_order(order),
@@ -166,7 +166,7 @@ struct ThreadMachine : AllAtHome<ThreadMachine> {
     return before;
   }
   HIWAY_NO_SPACE_CHECK template <class T>
-  HIWAY_DEVICE bool compare_exchange(Word<T>& word, T& expected, T desired, Order order) const {
+  HIWAY_DEVICE bool compare_exchange(Word<T>& word, T& expected, T desired, MemoryOrder order) const {
     return std::atomic_ref<T>(word.bits).compare_exchange_strong(expected, desired, HostWords::std_order(order),
                                                                  std::memory_order_relaxed);
   }

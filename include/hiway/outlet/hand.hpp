@@ -135,7 +135,8 @@ class Hand {
     if (items.count == 0) return 0;
     read(items.first, 0u, items.count);
     items_.read(m);
-    m.fetch_add(*got_, std::uint64_t{0} - std::uint64_t{items.count}, Order::relaxed);  // the owner ends them no more
+    // the owner ends them no more
+    m.fetch_add(*got_, std::uint64_t{0} - std::uint64_t{items.count}, MemoryOrder::relaxed);
     return items.count;
   }
   /// One step of the owner, who found nothing elsewhere: takes from another hand that is as it was at the last look, so
@@ -213,7 +214,7 @@ HIWAY_DEVICE inline std::uint32_t take_from_hands([[maybe_unused]] Machine m, [[
     OutletPort& port = port_of(m, v);
     if (port.hand == nullptr || !port.hand->is_shared()) return 0;
     count = is_own(port) ? port.hand->take_from_others(m, n, read) : port.hand->take_from_all(m, n, read);
-    if (count != 0) m.fetch_add(port.got, std::uint64_t{count}, Order::relaxed);
+    if (count != 0) m.fetch_add(port.got, std::uint64_t{count}, MemoryOrder::relaxed);
   }
   return count;
 }

@@ -62,23 +62,23 @@ class HeldItems {
   /// It is empty: whether it may be filled.
   template <class Machine>
   [[nodiscard]] bool may_fill(Machine m) {
-    return copiers_in(m.load(held_, Order::acquire)) == 0;  // H1
+    return copiers_in(m.load(held_, MemoryOrder::acquire)) == 0;  // H1
   }
   /// `n` items lie in room(); the owner has the first one.
   template <class Machine>
   void fill(Machine m, std::uint32_t n) {
     std::uint64_t const empty = (left_ & ~below_run) + one_run;
-    m.store(held_, empty, Order::relaxed);  // H6
-    m.store(place_, 1u, Order::release);    // H6
+    m.store(held_, empty, MemoryOrder::relaxed);  // H6
+    m.store(place_, 1u, MemoryOrder::release);    // H6
     end_ = opens_ ? n : 1;
     left_ = empty + n * one_end + (opens_ ? open : std::uint64_t{1});
-    m.store(held_, left_, Order::release);  // H2
+    m.store(held_, left_, MemoryOrder::release);  // H2
   }
 
   /// Takes up to `n` items.
   template <class Machine>
   [[nodiscard]] ItemsInRow take(Machine m, std::uint32_t n) {
-    std::uint32_t const place = m.load(place_, Order::relaxed);
+    std::uint32_t const place = m.load(place_, MemoryOrder::relaxed);
     std::uint32_t const count = at_most(end_ - place, n);
     if (count == 0) return take_settled(m, n);
     return take_at(m, place, count) ? ItemsInRow{item(place), count} : settle(m, place, count);
@@ -87,18 +87,18 @@ class HeldItems {
   /// called.
   template <class Machine, class Work>
   std::uint64_t take_each(Machine m, Work&& work) {
-    std::uint32_t place = m.load(place_, Order::relaxed);
+    std::uint32_t place = m.load(place_, MemoryOrder::relaxed);
     for (std::uint64_t times = 0;; ++times) {
       if (place != end_ && take_at(m, place, 1)) [[likely]] {
         work(item(place));
         // What is read would wait for what was stored just now: so it is read again only where `work` has changed it.
-        if (m.load(place_, Order::relaxed) != ++place) [[unlikely]]
-          place = m.load(place_, Order::relaxed);
+        if (m.load(place_, MemoryOrder::relaxed) != ++place) [[unlikely]]
+          place = m.load(place_, MemoryOrder::relaxed);
       } else {
         ItemsInRow const one = place == end_ ? take_settled(m, 1) : settle(m, place, 1);
         if (one.count == 0) return times;
         work(one.first);
-        place = m.load(place_, Order::relaxed);
+        place = m.load(place_, MemoryOrder::relaxed);
       }
     }
   }
@@ -106,8 +106,8 @@ class HeldItems {
   /// What is there now; unlike before if anything was taken. *Threads*: any.
   template <class Machine>
   [[nodiscard]] std::uint64_t look(Machine m) {
-    std::uint64_t const held = m.load(held_, Order::relaxed);
-    return is_open(held) ? held | m.load(place_, Order::relaxed) : held;
+    std::uint64_t const held = m.load(held_, MemoryOrder::relaxed);
+    return is_open(held) ? held | m.load(place_, MemoryOrder::relaxed) : held;
   }
   /// How many items there were at that look. *Threads*: any.
   [[nodiscard]] static std::uint32_t count_in(std::uint64_t look) {
@@ -118,25 +118,25 @@ class HeldItems {
   template <class Machine>
   [[nodiscard]] ItemsInRow take_from_owner(Machine m, std::uint32_t n) {
     for (;;) {
-      std::uint64_t held = m.load(held_, Order::acquire);  // H2
+      std::uint64_t held = m.load(held_, MemoryOrder::acquire);  // H2
       std::uint64_t settled = held;
       if (is_open(held)) {
-        if (count_in(held | m.load(place_, Order::relaxed)) == 0) return {};
-        if ((held & asked) == 0 && !m.compare_exchange(held_, held, held | asked, Order::relaxed)) continue;
+        if (count_in(held | m.load(place_, MemoryOrder::relaxed)) == 0) return {};
+        if ((held & asked) == 0 && !m.compare_exchange(held_, held, held | asked, MemoryOrder::relaxed)) continue;
         held |= asked;
         m.asymmetric_fence_heavy();
-        settled = settled_at(held, m.load(place_, Order::acquire));  // H5, H6
+        settled = settled_at(held, m.load(place_, MemoryOrder::acquire));  // H5, H6
       }
       std::uint32_t const count = at_most(count_in(settled), n);
       if (count == 0 || copiers_in(settled) == most_copiers) return {};
-      if (m.compare_exchange(held_, held, settled + count + one_copier, Order::relaxed))  // H3, H4
+      if (m.compare_exchange(held_, held, settled + count + one_copier, MemoryOrder::relaxed))  // H3, H4
         return {item(place_in(settled)), count};
     }
   }
   /// It has read them. *Threads*: any.
   template <class Machine>
   void read(Machine m) {
-    m.fetch_add(held_, std::uint64_t{0} - one_copier, Order::release);  // H4
+    m.fetch_add(held_, std::uint64_t{0} - one_copier, MemoryOrder::release);  // H4
   }
 
  private:
@@ -171,30 +171,31 @@ class HeldItems {
   /// The owner takes the `count` items from `place` on, which are not beyond the end; false: somebody has asked.
   template <class Machine>
   [[nodiscard]] bool take_at(Machine m, std::uint32_t place, std::uint32_t count) {
-    m.store(place_, place + count, Order::relaxed);
+    m.store(place_, place + count, MemoryOrder::relaxed);
     m.asymmetric_fence_light();  // H5
-    return m.load(held_, Order::relaxed) == left_;
+    return m.load(held_, MemoryOrder::relaxed) == left_;
   }
   /// Somebody has asked while the owner took these items.
   template <class Machine>
   [[gnu::noinline]] ItemsInRow settle(Machine m, std::uint32_t place, std::uint32_t count) {
     std::uint32_t const behind = place + count;
     end_ = behind;  // no more by stores
-    std::uint64_t held = m.load(held_, Order::relaxed);
+    std::uint64_t held = m.load(held_, MemoryOrder::relaxed);
     while (is_open(held)) {
-      if (m.compare_exchange(held_, held, settled_at(held, behind), Order::relaxed)) return {item(place), count};
+      if (m.compare_exchange(held_, held, settled_at(held, behind), MemoryOrder::relaxed)) return {item(place), count};
     }
     if (seen_in(held) == behind) return {item(place), count};  // H5
     return take_settled(m, count);
   }
   template <class Machine>
   ItemsInRow take_settled(Machine m, std::uint32_t n) {
-    std::uint64_t held = m.load(held_, Order::relaxed);
+    std::uint64_t held = m.load(held_, MemoryOrder::relaxed);
     for (;;) {
       if (is_open(held)) return {};
       std::uint32_t const count = at_most(count_in(held), n);
       if (count == 0) return {};
-      if (m.compare_exchange(held_, held, held + count, Order::relaxed)) return {item(place_in(held)), count};  // H3
+      if (m.compare_exchange(held_, held, held + count, MemoryOrder::relaxed))
+        return {item(place_in(held)), count};  // H3
     }
   }
 

@@ -97,7 +97,7 @@ HIWAY_DEVICE inline std::uint32_t take_staged(Machine m, OutletView const& v, [[
       return 0;
     }
     if (std::uint32_t const count = take_from_one(m, v, *port.staged, n, read); count != 0) {
-      m.fetch_add(port.got, std::uint64_t{count}, Order::relaxed);
+      m.fetch_add(port.got, std::uint64_t{count}, MemoryOrder::relaxed);
       port.staged->passed_over = 0;
       return count;
     }

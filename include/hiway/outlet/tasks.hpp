@@ -33,8 +33,9 @@ HIWAY_DEVICE inline void count_finished_in(Machine m, OutletView const& v, std::
   if constexpr (RoleOf<Machine>::stages_puts) {
     if (port.staged != nullptr) empty_all_of_thread(m, port.staged->writes);  // P4
   }
-  std::uint64_t const finished = m.fetch_add(port.finished, n, Order::acq_rel) + n;  // T1; acquires the siblings' got
-  if (finished > m.load(port.got, Order::relaxed))
+  // T1; acquires the siblings' got
+  std::uint64_t const finished = m.fetch_add(port.finished, n, MemoryOrder::acq_rel) + n;
+  if (finished > m.load(port.got, MemoryOrder::relaxed))
     raise(m, *v.control, FaultKind::end_task_too_many, v.stage, v.tunnel, finished);
 }
 /// Counts `n` tasks of the calling lane's block as ended.
@@ -43,7 +44,7 @@ HIWAY_DEVICE inline void count_finished(Machine m, OutletView const& v, std::uin
   if constexpr (RoleOf<Machine>::has_branches) {
     for (std::uint32_t i = 0; i < v.further_branches; ++i) {  // B1
       OutletPort& port = *v.branches[i].ports;                // this thread's own
-      std::uint64_t const open = m.load(port.got, Order::relaxed) - m.load(port.finished, Order::relaxed);
+      std::uint64_t const open = m.load(port.got, MemoryOrder::relaxed) - m.load(port.finished, MemoryOrder::relaxed);
       std::uint64_t const some = open < n ? open : n;
       if (some != 0) count_finished_in(m, v.branches[i], some);
       n -= some;
@@ -96,7 +97,7 @@ HIWAY_DEVICE inline bool tunnel_ended(Machine m, OutletView const& v) {
 
 template <class Machine>
 HIWAY_DEVICE inline bool stage_ended(Machine m, OutletView const& v) {
-  if (m.load(*v.stage_ended, Order::acquire) != 0) return true;
+  if (m.load(*v.stage_ended, MemoryOrder::acquire) != 0) return true;
   leave_if_aborted(m, *v.control, v.tunnel);
   return false;
 }

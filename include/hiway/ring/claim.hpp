@@ -40,13 +40,13 @@ namespace detail {
 template <class Machine>
 HIWAY_DEVICE inline std::int32_t take_credit(Machine m, Word<std::int32_t>& credit, std::int32_t n, Credits credits) {
   if (credits != Credits::likely) {
-    std::int32_t const seen = m.load(credit, Order::relaxed);
+    std::int32_t const seen = m.load(credit, MemoryOrder::relaxed);
     if (seen <= 0) return 0;
     if (credits == Credits::counted && seen < n) n = seen;
   }
-  std::int32_t const before = m.fetch_add(credit, -n, Order::relaxed);
+  std::int32_t const before = m.fetch_add(credit, -n, MemoryOrder::relaxed);
   std::int32_t const granted = before <= 0 ? 0 : (before < n ? before : n);
-  if (granted < n) m.fetch_add(credit, n - granted, Order::relaxed);
+  if (granted < n) m.fetch_add(credit, n - granted, MemoryOrder::relaxed);
   return granted;
 }
 
@@ -72,11 +72,11 @@ HIWAY_DEVICE inline Run claim_run(Machine m, ClaimWords const& w, std::uint32_t 
   std::int32_t const granted = take_credit(m, w.credit, wanted, credits);
   if (granted == 0) return {};
   auto const tickets = static_cast<std::uint64_t>(granted);
-  std::uint64_t const first = w.puts ? m.fetch_add(w.tickets, tickets, Order::acquire)  // T5
-                                     : m.fetch_add(w.tickets, tickets, Order::relaxed);
+  std::uint64_t const first = w.puts ? m.fetch_add(w.tickets, tickets, MemoryOrder::acquire)  // T5
+                                     : m.fetch_add(w.tickets, tickets, MemoryOrder::relaxed);
   if (w.given != nullptr) await_given(m, *w.given, first + tickets);
-  if (w.other != nullptr) m.fetch_add(*w.other, granted, Order::relaxed);
-  if (w.tally != nullptr) m.fetch_add(*w.tally, static_cast<std::uint64_t>(granted), Order::relaxed);
+  if (w.other != nullptr) m.fetch_add(*w.other, granted, MemoryOrder::relaxed);
+  if (w.tally != nullptr) m.fetch_add(*w.tally, static_cast<std::uint64_t>(granted), MemoryOrder::relaxed);
   return {first, static_cast<std::uint32_t>(granted)};
 }
 
@@ -96,10 +96,10 @@ HIWAY_DEVICE inline Run claim_for_warp(Machine m, ClaimWords const& w, std::uint
   if constexpr (Machine::shares_blocks) {
     if (sharing.control != nullptr && sharing.grouping != Grouping::warp && m.block_threads() > 32 &&
         claims_in_block(m, sharing.grouping, sharing.kind)) {
-      if (!w.by_tags && credits != Credits::likely && m.load(w.credit, Order::relaxed) <= 0) return {};
+      if (!w.by_tags && credits != Credits::likely && m.load(w.credit, MemoryOrder::relaxed) <= 0) return {};
       return claim_in_block(m, sharing, key_of(w), n, [&](std::uint32_t wanted) {
         Run const run = claim_run(m, w, wanted, Credits::likely);
-        if (wanted != n) m.fetch_add(w.groups, std::uint64_t{1}, Order::relaxed);
+        if (wanted != n) m.fetch_add(w.groups, std::uint64_t{1}, MemoryOrder::relaxed);
         return run;
       });
     }

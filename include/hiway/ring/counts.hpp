@@ -37,13 +37,13 @@ namespace detail {
 /// Waits until the granted tickets before `end` may be used (I4). The wait is short: their credit was already given.
 template <class Machine>
 HIWAY_DEVICE inline void await_given(Machine m, Word<std::uint64_t>& given, std::uint64_t end) {
-  for (unsigned misses = 0; m.load(given, Order::acquire) < end; ++misses) m.relax(misses);
+  for (unsigned misses = 0; m.load(given, MemoryOrder::acquire) < end; ++misses) m.relax(misses);
 }
 
 /// Half-rings: counts `n` tickets from `ticket` on, all of one chunk, as done.
 template <class Machine>
 HIWAY_DEVICE inline void count_done(Machine m, Ring const& ring, std::uint64_t ticket, std::uint32_t n) {
-  m.fetch_add(ring.done_count(ticket), n, Order::release);  // R3
+  m.fetch_add(ring.done_count(ticket), n, MemoryOrder::release);  // R3
 }
 
 /// Half-rings: counts the tickets of all lanes granted together as done; one lane counts for each chunk.
@@ -74,7 +74,7 @@ HIWAY_DEVICE inline std::uint64_t done_prefix(Machine m, Ring const& ring, std::
     for (unsigned i = looks; i-- != 0;) {
       std::uint64_t const chunk = begin + (std::uint64_t{i} << ring.chunk_shift);
       Word<std::uint32_t>& count = ring.done_count(chunk);
-      done[i] = (i != 0 ? m.load_ahead(count) : m.load(count, Order::acquire)) - ring.done_before(chunk);
+      done[i] = (i != 0 ? m.load_ahead(count) : m.load(count, MemoryOrder::acquire)) - ring.done_before(chunk);
     }
     unsigned whole = looks;
     std::uint32_t of_last = 0;
@@ -90,7 +90,7 @@ HIWAY_DEVICE inline std::uint64_t done_prefix(Machine m, Ring const& ring, std::
     }
     if (whole == looks) continue;
     std::uint64_t const begun = last + of_last;
-    if (begun > end && of_last < ring.chunk_slots() && m.load(tickets, Order::relaxed) == begun) end = begun;
+    if (begun > end && of_last < ring.chunk_slots() && m.load(tickets, MemoryOrder::relaxed) == begun) end = begun;
     return end;
   }
 }
@@ -100,9 +100,9 @@ template <class Machine>
 HIWAY_DEVICE inline void give_credit(Machine m, Ring const& ring, std::uint64_t n) {
   if (!ring.by_tags()) {
     Word<std::int32_t>& credit = ring.part == RingPart::outbox ? ring.words->free : ring.words->avail;
-    m.fetch_add(credit, static_cast<std::int32_t>(n), Order::relaxed);
+    m.fetch_add(credit, static_cast<std::int32_t>(n), MemoryOrder::relaxed);
   }
-  m.fetch_add(ring.words->given, n, Order::release);  // I4
+  m.fetch_add(ring.words->given, n, MemoryOrder::release);  // I4
 }
 
 }  // namespace hiway

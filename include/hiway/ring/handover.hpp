@@ -47,7 +47,7 @@ template <bool ask_for_tags = true, class Machine>
 template <bool ask_for_tags = true, class Machine>
 HIWAY_DEVICE inline void end_put(Machine m, Ring const& ring, std::uint64_t ticket) {
   if (!ring.is_half())
-    return m.store(detail::turn_of<ask_for_tags>(ring, ticket), ring.full_turn(ticket), Order::release);  // R1
+    return m.store(detail::turn_of<ask_for_tags>(ring, ticket), ring.full_turn(ticket), MemoryOrder::release);  // R1
   if (ring.tagged) return detail::set_tag(m, ring, ticket);
   detail::count_done(m, ring, ticket, 1);
 }
@@ -112,11 +112,11 @@ template <bool ask_for_tags = true, class Machine>
 template <bool ask_for_tags = true, class Machine>
 HIWAY_DEVICE inline void end_get(Machine m, Ring const& ring, std::uint64_t ticket, Credit credit) {
   if (ring.is_half()) return detail::count_done(m, ring, ticket, 1);
-  m.store(detail::turn_of<ask_for_tags>(ring, ticket), ring.next_free_turn(ticket), Order::release);  // R2
+  m.store(detail::turn_of<ask_for_tags>(ring, ticket), ring.next_free_turn(ticket), MemoryOrder::release);  // R2
   if (ring.part == RingPart::in_order) {
     detail::give_credit_in_order(m, ring);
   } else if (credit == Credit::late) {
-    m.fetch_add(ring.words->free, 1, Order::release);  // I5
+    m.fetch_add(ring.words->free, 1, MemoryOrder::release);  // I5
   }
 }
 /// Frees the slots of all lanes granted together; all of them call it.

@@ -49,7 +49,7 @@ HIWAY_DEVICE inline void mark_done(Machine m, Ring const& ring, std::uint64_t fi
     std::uint32_t const place = ring.place_in_chunk(first);
     std::uint32_t const left = ring.chunk_slots() - place;
     std::uint32_t const some = n < left ? n : left;
-    m.fetch_xor(ring.done_count(first), (~std::uint32_t{0} >> (32 - some)) << place, Order::release);  // K2
+    m.fetch_xor(ring.done_count(first), (~std::uint32_t{0} >> (32 - some)) << place, MemoryOrder::release);  // K2
     first += some;
     n -= some;
   }
@@ -63,7 +63,7 @@ template <class Machine>
 HIWAY_DEVICE inline std::uint64_t marked_prefix(Machine m, Ring const& ring, std::uint64_t from) {
   constexpr unsigned looks = 4 * TuningOf<Machine>::counts_at_once;
   std::uint64_t begin = from - ring.place_in_chunk(from);
-  std::uint32_t left = detail::left_in(ring, begin, m.load(ring.done_count(begin), Order::acquire));
+  std::uint32_t left = detail::left_in(ring, begin, m.load(ring.done_count(begin), MemoryOrder::acquire));
   if (left != 0) return begin + m.lowest(left);
   for (begin += ring.chunk_slots();;) {
     std::uint64_t const all = begin + (std::uint64_t{looks} << ring.chunk_shift);
@@ -84,15 +84,15 @@ HIWAY_DEVICE inline std::uint64_t marked_prefix(Machine m, Ring const& ring, std
 template <class Machine>
 HIWAY_DEVICE inline void pass_on(Machine m, Ring const& ring) {
   RingWords& w = *ring.words;
-  if (m.fetch_add(w.passing, 1u, Order::acq_rel) != 0) return;
+  if (m.fetch_add(w.passing, 1u, MemoryOrder::acq_rel) != 0) return;
   for (std::uint32_t seen = 1;;) {
-    std::uint64_t const from = m.load(w.given, Order::relaxed);
+    std::uint64_t const from = m.load(w.given, MemoryOrder::relaxed);
     std::uint64_t const to = marked_prefix(m, ring, from);
     if (to != from) {
-      m.store(w.given, to, Order::relaxed);
-      m.fetch_add(w.avail, static_cast<std::int32_t>(to - from), Order::relaxed);  // the items go by their turns
+      m.store(w.given, to, MemoryOrder::relaxed);
+      m.fetch_add(w.avail, static_cast<std::int32_t>(to - from), MemoryOrder::relaxed);  // the items go by their turns
     }
-    std::uint32_t const asked = m.fetch_add(w.passing, 0u - seen, Order::acq_rel);  // K3
+    std::uint32_t const asked = m.fetch_add(w.passing, 0u - seen, MemoryOrder::acq_rel);  // K3
     if (asked == seen) return;
     seen = asked - seen;
   }

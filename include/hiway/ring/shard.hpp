@@ -28,20 +28,20 @@ HIWAY_DEVICE inline Ring shard(Ring ring, unsigned k) {
 template <class Machine>
 HIWAY_DEVICE inline std::int32_t items_about(Machine m, Ring const& ring) {
   if (ring.by_tags()) {
-    std::uint64_t const next = m.load(ring.words->taken, Order::relaxed);
-    return m.load_across(ring.tagged_slot(next).tag, Order::relaxed) == ring.tag_of(next) ? 1 : 0;
+    std::uint64_t const next = m.load(ring.words->taken, MemoryOrder::relaxed);
+    return m.load_across(ring.tagged_slot(next).tag, MemoryOrder::relaxed) == ring.tag_of(next) ? 1 : 0;
   }
-  std::int32_t items = m.load(ring.words->avail, Order::relaxed);
-  for (unsigned k = 1; k < ring.shards; ++k) items += m.load(ring.words[k].avail, Order::relaxed);
+  std::int32_t items = m.load(ring.words->avail, MemoryOrder::relaxed);
+  for (unsigned k = 1; k < ring.shards; ++k) items += m.load(ring.words[k].avail, MemoryOrder::relaxed);
   return items;
 }
 
 /// About how many puts there is room for now; 0 or less when more are waiting.
 template <class Machine>
 HIWAY_DEVICE inline std::int32_t room_about(Machine m, Ring const& ring) {
-  if (!ring.by_tags()) return m.load(ring.words->free, Order::relaxed);
-  return static_cast<std::int32_t>(m.load(ring.words->given, Order::relaxed) -
-                                   m.load(ring.words->claimed, Order::relaxed));
+  if (!ring.by_tags()) return m.load(ring.words->free, MemoryOrder::relaxed);
+  return static_cast<std::int32_t>(m.load(ring.words->given, MemoryOrder::relaxed) -
+                                   m.load(ring.words->claimed, MemoryOrder::relaxed));
 }
 
 /// The first shard after `home` that seems to hold items; `home` itself if none does. All lanes of `group` call it
@@ -51,7 +51,7 @@ HIWAY_DEVICE inline unsigned find_shard(Machine m, Ring const& ring, std::uint32
   unsigned const width = m.count(group);
   unsigned step = m.count(group & lanes_below(m.lane())) + 1;
   Ring const own = in_own_registers(m, ring);
-  while (step < own.shards && m.load(own.words[(home + step) & (own.shards - 1u)].avail, Order::relaxed) <= 0)
+  while (step < own.shards && m.load(own.words[(home + step) & (own.shards - 1u)].avail, MemoryOrder::relaxed) <= 0)
     step += width;
   std::uint32_t const found = m.ballot(group, step < ring.shards);
   return found == 0 ? home : (home + m.shuffle(group, step, m.lowest(found))) & (ring.shards - 1u);

@@ -33,12 +33,12 @@ namespace detail {
 
 /// Where item and tag are one access, turns order nothing else, and need not (R4).
 template <class Machine>
-inline constexpr Order tag_order = Machine::tags_bring_items ? Order::relaxed : Order::acquire;
+inline constexpr MemoryOrder tag_order = Machine::tags_bring_items ? MemoryOrder::relaxed : MemoryOrder::acquire;
 
 /// Sets the tag of a slot: its item is there.
 template <class Machine>
 HIWAY_DEVICE inline void set_tag(Machine m, Ring const& ring, std::uint64_t ticket) {
-  m.store_across(ring.tagged_slot(ticket).tag, ring.tag_of(ticket), Order::release);  // R4
+  m.store_across(ring.tagged_slot(ticket).tag, ring.tag_of(ticket), MemoryOrder::release);  // R4
 }
 
 /// Tagged half-rings: counts items that were got as done. Where item and tag are one access the count releases nothing,
@@ -46,7 +46,7 @@ HIWAY_DEVICE inline void set_tag(Machine m, Ring const& ring, std::uint64_t tick
 template <class Machine>
 HIWAY_DEVICE inline void count_tagged(Machine m, Ring const& ring, Grant const& grant) {
   if constexpr (Machine::tags_bring_items) {
-    m.fetch_add(ring.done_count(grant.ticket), 1u, Order::relaxed);
+    m.fetch_add(ring.done_count(grant.ticket), 1u, MemoryOrder::relaxed);
   } else {
     count_done_together(m, ring, grant);
   }
@@ -72,7 +72,7 @@ HIWAY_DEVICE inline void commit_tagged(Machine m, Ring const& ring, std::uint64_
 /// look has read the item, and the store comes after a branch on what it saw: the store need order nothing else (R2).
 template <class Machine, class Read>
 HIWAY_DEVICE inline void take_tagged(Machine m, Ring const& ring, std::uint64_t ticket, Control& control, Read&& read) {
-  constexpr Order release = Machine::tags_bring_items ? Order::relaxed : Order::release;
+  constexpr MemoryOrder release = Machine::tags_bring_items ? MemoryOrder::relaxed : MemoryOrder::release;
   TaggedSlot& slot = ring.tagged_slot(ticket);
   std::uint32_t const full = ring.full_turn(ticket);
   TaggedSlot seen = m.look_tagged(slot);  // A2
@@ -89,15 +89,15 @@ HIWAY_DEVICE inline void take_tagged(Machine m, Ring const& ring, std::uint64_t 
 template <class Machine>
 HIWAY_DEVICE inline Run claim_by_tags(Machine m, Ring const& shared, std::uint32_t n, Word<std::uint64_t>* tally) {
   Ring const ring = in_own_registers(m, shared);
-  std::uint64_t first = m.load(ring.words->taken, Order::relaxed);
+  std::uint64_t first = m.load(ring.words->taken, MemoryOrder::relaxed);
   for (;;) {
     std::uint32_t found = 0;
     while (found < n &&
-           m.load_across(ring.tagged_slot(first + found).tag, Order::acquire) == ring.tag_of(first + found))
+           m.load_across(ring.tagged_slot(first + found).tag, MemoryOrder::acquire) == ring.tag_of(first + found))
       ++found;  // A4
     if (found == 0) return {};
-    if (!m.compare_exchange(ring.words->taken, first, first + found, Order::relaxed)) continue;
-    if (tally != nullptr) m.fetch_add(*tally, std::uint64_t{found}, Order::relaxed);
+    if (!m.compare_exchange(ring.words->taken, first, first + found, MemoryOrder::relaxed)) continue;
+    if (tally != nullptr) m.fetch_add(*tally, std::uint64_t{found}, MemoryOrder::relaxed);
     return {first, found};
   }
 }
@@ -117,7 +117,7 @@ HIWAY_DEVICE inline Run claim_below_given(Machine m, RingWords& w, std::uint32_t
   acquire_given(m);
   while (first < given) {
     std::uint32_t const some = at_most(given - first, n);
-    if (m.compare_exchange(w.claimed, first, first + some, Order::acquire)) return {first, some};  // T5
+    if (m.compare_exchange(w.claimed, first, first + some, MemoryOrder::acquire)) return {first, some};  // T5
   }
   return {};
 }
@@ -137,7 +137,7 @@ HIWAY_DEVICE inline Ticket take_ticket(Machine m, Ring const& ring, std::uint32_
   Ticket t;
   t.given = m.load_ahead(ring.words->given);  // both accesses are under way at once
   if (m.lane() == leader && wanting != 0)
-    t.number = m.fetch_add(ring.words->claimed, std::uint64_t{m.count(wanting)}, Order::acquire);  // T5
+    t.number = m.fetch_add(ring.words->claimed, std::uint64_t{m.count(wanting)}, MemoryOrder::acquire);  // T5
   detail::acquire_given(m);
   t.number = m.shuffle(group, t.number, leader) + m.count(wanting & lanes_below(m.lane()));
   m.sync_warp(group);  // the leader's acquires hold for every lane
@@ -202,11 +202,11 @@ HIWAY_DEVICE inline bool take_side_by_side(Machine m, Ring const& ring, TagLanes
   std::uint32_t won = 0;
   if (m.lane() == lanes.leader) {
     if (lanes.alone) {
-      m.store(ring.words->taken, after, Order::relaxed);
+      m.store(ring.words->taken, after, MemoryOrder::relaxed);
     } else {
-      won = m.compare_exchange(ring.words->taken, first, after, Order::relaxed) ? 1u : 0u;
+      won = m.compare_exchange(ring.words->taken, first, after, MemoryOrder::relaxed) ? 1u : 0u;
     }
-    if ((lanes.alone || won != 0) && tally != nullptr) m.fetch_add(*tally, after - first, Order::relaxed);
+    if ((lanes.alone || won != 0) && tally != nullptr) m.fetch_add(*tally, after - first, MemoryOrder::relaxed);
   }
   if (!lanes.alone && m.shuffle(lanes.group, won, lanes.leader) == 0) return false;
   m.sync_warp(lanes.group);

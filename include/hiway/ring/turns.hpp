@@ -44,10 +44,10 @@ template <class Machine>
 HIWAY_DEVICE inline void give_credit_in_order(Machine m, Ring const& shared) {
   Ring const ring = in_own_registers(m, shared);
   RingWords& w = *ring.words;
-  std::uint64_t ticket = m.fetch_add(w.left, std::uint64_t{0}, Order::acq_rel);
-  while (m.load(ring.turn(ticket), Order::acquire) == ring.next_free_turn(ticket) &&
-         m.compare_exchange(w.left, ticket, ticket + 1, Order::acq_rel)) {
-    m.fetch_add(w.free, 1, Order::release);
+  std::uint64_t ticket = m.fetch_add(w.left, std::uint64_t{0}, MemoryOrder::acq_rel);
+  while (m.load(ring.turn(ticket), MemoryOrder::acquire) == ring.next_free_turn(ticket) &&
+         m.compare_exchange(w.left, ticket, ticket + 1, MemoryOrder::acq_rel)) {
+    m.fetch_add(w.free, 1, MemoryOrder::release);
     ++ticket;
   }
 }
@@ -64,7 +64,7 @@ HIWAY_DEVICE inline Word<std::uint32_t>& turn_of(Ring const& ring, std::uint64_t
 /// Waits until the slot's turn is `turn`. It will be: the ticket that this waits for was granted before (I2).
 template <class Machine>
 HIWAY_DEVICE inline void await_turn(Machine m, Word<std::uint32_t>& word, std::uint32_t turn, Control& control,
-                                    Order order = Order::acquire) {
+                                    MemoryOrder order = MemoryOrder::acquire) {
   for (unsigned misses = 0; m.load(word, order) != turn; ++misses) {
     leave_if_aborted(m, control);
     m.relax(misses);

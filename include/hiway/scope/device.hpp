@@ -22,12 +22,12 @@ template <class Machine>
 HIWAY_DEVICE inline void become_counted(Machine m, LaneScope& task, std::uint64_t counts) {
   Word<std::uint64_t>& pot = task.table->pots[scope_place(task.word)].pot;
   std::uint64_t const own = scope_value(task.word);
-  std::uint64_t seen = m.load(pot, Order::relaxed);
+  std::uint64_t seen = m.load(pot, MemoryOrder::relaxed);
   std::uint64_t left = 0;
   do {
     std::uint64_t const most = value_in(seen) < pot_is_full ? value_to_pot : 1;
     left = own < most ? own : most;
-  } while (!m.compare_exchange(pot, seen, seen + left * one_of_pot + counts, Order::relaxed));
+  } while (!m.compare_exchange(pot, seen, seen + left * one_of_pot + counts, MemoryOrder::relaxed));
   task.word = with_value(task.word, own - left) + counts * one_count;
 }
 
@@ -36,11 +36,11 @@ template <class Machine>
 [[nodiscard]] HIWAY_DEVICE inline std::uint64_t share_counts(Machine m, LaneScope& task) {
   Word<std::uint64_t>& pot = task.table->pots[scope_place(task.word)].pot;
   if (std::uint64_t const own = scope_counts(task.word); own < 2) {
-    std::uint64_t const wanted = counts_to_have(m.load(pot, Order::relaxed));
+    std::uint64_t const wanted = counts_to_have(m.load(pot, MemoryOrder::relaxed));
     if (own == 0) {
       become_counted(m, task, wanted);
     } else {
-      m.fetch_add(pot, wanted - 1, Order::relaxed);
+      m.fetch_add(pot, wanted - 1, MemoryOrder::relaxed);
       task.word += (wanted - 1) * one_count;
     }
   }
@@ -59,12 +59,12 @@ HIWAY_DEVICE constexpr std::uint64_t value_to_leave(ScopeRoad road, std::uint64_
 template <class Machine>
 [[nodiscard]] HIWAY_DEVICE inline std::uint64_t take_from_pot(Machine m, LaneScope const& task, ScopeRoad road) {
   Word<std::uint64_t>& pot = task.table->pots[scope_place(task.word)].pot;
-  std::uint64_t seen = m.load(pot, Order::relaxed);
+  std::uint64_t seen = m.load(pot, MemoryOrder::relaxed);
   std::uint64_t value = 0;
   do {
     value = value_to_leave(road, value_in(seen));
     if (value_in(seen) <= value) return 0;
-  } while (!m.compare_exchange(pot, seen, seen - value * one_of_pot, Order::relaxed));
+  } while (!m.compare_exchange(pot, seen, seen - value * one_of_pot, MemoryOrder::relaxed));
   return value;
 }
 
@@ -102,9 +102,10 @@ HIWAY_DEVICE inline void take_back_at_device(Machine, LaneScope& task, std::uint
 /// Gives `counts` back; the value of the pot if they were the last (S3).
 template <class Machine>
 [[nodiscard]] HIWAY_DEVICE inline std::uint64_t leave_pot(Machine m, Word<std::uint64_t>& pot, std::uint64_t counts) {
-  std::uint64_t seen = m.fetch_add(pot, std::uint64_t{0} - counts, Order::release) - counts;
+  std::uint64_t seen = m.fetch_add(pot, std::uint64_t{0} - counts, MemoryOrder::release) - counts;
   // One try: if another task has counted itself meanwhile, it or one that comes after it is the last.
-  if (counted_in(seen) == 0 && m.compare_exchange(pot, seen, std::uint64_t{0}, Order::relaxed)) return value_in(seen);
+  if (counted_in(seen) == 0 && m.compare_exchange(pot, seen, std::uint64_t{0}, MemoryOrder::relaxed))
+    return value_in(seen);
   return 0;
 }
 

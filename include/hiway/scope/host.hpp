@@ -11,13 +11,13 @@ namespace hiway::detail {
 /// Adds `value` to what is outstanding; the caller hands it to an item or task (S4).
 template <class Machine>
 inline void add_outstanding(Machine m, ScopeTable& table, std::uint32_t place, std::uint64_t value) {
-  m.fetch_add(table.counts[place].outstanding, value, Order::relaxed);
+  m.fetch_add(table.counts[place].outstanding, value, MemoryOrder::relaxed);
 }
 /// Gives `value` back, and ends the scope if that was all (S1). The release comes after the task's work; the thread
 /// that ends the scope acquires all of it.
 template <class Machine>
 inline void give_back(Machine m, ScopeTable& table, std::uint32_t place, std::uint64_t value) {
-  if (m.fetch_add(table.counts[place].outstanding, std::uint64_t{0} - value, Order::acq_rel) == value)
+  if (m.fetch_add(table.counts[place].outstanding, std::uint64_t{0} - value, MemoryOrder::acq_rel) == value)
     table.ends->end_scope(place);
 }
 

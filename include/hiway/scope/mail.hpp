@@ -15,9 +15,9 @@ namespace hiway::detail {
 /// Waits until the letter of `ticket` has room. That is never long: the reader waits for nothing.
 template <class Machine, class Mail>
 HIWAY_DEVICE inline void await_mail_room(Machine m, Mail& mail, Control& control, std::uint64_t ticket) {
-  for (unsigned misses = 0; ticket >= m.load(mail.seen_as_read, Order::acquire) + Mail::slot_count; ++misses) {
-    std::uint64_t const read = m.load_across(*mail.read, Order::acquire);
-    m.store(mail.seen_as_read, read, Order::release);  // hands on what the lane has acquired
+  for (unsigned misses = 0; ticket >= m.load(mail.seen_as_read, MemoryOrder::acquire) + Mail::slot_count; ++misses) {
+    std::uint64_t const read = m.load_across(*mail.read, MemoryOrder::acquire);
+    m.store(mail.seen_as_read, read, MemoryOrder::release);  // hands on what the lane has acquired
     if (ticket < read + Mail::slot_count) return;
     leave_if_aborted(m, control);
     m.relax(misses);
@@ -27,7 +27,7 @@ HIWAY_DEVICE inline void await_mail_room(Machine m, Mail& mail, Control& control
 /// Takes the next ticket, and waits for its room.
 template <class Machine, class Mail>
 [[nodiscard]] HIWAY_DEVICE inline std::uint64_t take_mail_ticket(Machine m, Mail& mail, Control& control) {
-  std::uint64_t const ticket = m.fetch_add(mail.tickets, std::uint64_t{1}, Order::acq_rel);
+  std::uint64_t const ticket = m.fetch_add(mail.tickets, std::uint64_t{1}, MemoryOrder::acq_rel);
   await_mail_room(m, mail, control, ticket);
   return ticket;
 }
@@ -63,14 +63,15 @@ std::uint64_t read_letters(Machine m, Mail& mail, std::uint64_t first, Expect&& 
   std::array<ScopeLetter, 16> letters;
   for (std::uint64_t ticket = first;;) {
     std::size_t n = 0;
-    for (; n < letters.size() && m.load(mail.letter(ticket + n).tag, Order::acquire) == Mail::tag_of(ticket + n); ++n) {
+    for (; n < letters.size() && m.load(mail.letter(ticket + n).tag, MemoryOrder::acquire) == Mail::tag_of(ticket + n);
+         ++n) {
       std::memcpy(&letters[n], mail.letter(ticket + n).item, sizeof(ScopeLetter));
       expect(letters[n].place);
     }
     if (n == 0) return ticket - first;
     for (std::size_t i = 0; i < n; ++i, ++ticket)
       f(letters[i].place, std::uint64_t{letters[i].value_high} << 32 | letters[i].value_low, mail.text(ticket).text);
-    m.store(*mail.read, ticket, Order::release);
+    m.store(*mail.read, ticket, MemoryOrder::release);
   }
 }
 

@@ -17,7 +17,7 @@ namespace hiway::detail {
 /// failed.
 HIWAY_NO_SPACE_CHECK template <class Machine>
 HIWAY_DEVICE inline bool is_of_this_run(Machine m, LaneScope const& task) {
-  if constexpr (RoleOf<Machine>::counts_scopes) return task.run == m.load(task.table->run, Order::relaxed);
+  if constexpr (RoleOf<Machine>::counts_scopes) return task.run == m.load(task.table->run, MemoryOrder::relaxed);
   return true;
 }
 /// Whether the lane's task has a scope of the view's kind.
@@ -39,9 +39,9 @@ HIWAY_NO_SPACE_CHECK template <class Machine, class View>
 HIWAY_DEVICE inline bool is_cancelled(Machine m, View const& v, std::uint64_t word) {
   ScopeTable& table = *v.end->scopes;
   if constexpr (RoleOf<Machine>::counts_scopes) {
-    return m.load(table.counts[scope_place(word)].cancelled, Order::relaxed) != 0;
+    return m.load(table.counts[scope_place(word)].cancelled, MemoryOrder::relaxed) != 0;
   } else {
-    return m.load(table.pots[scope_place(word)].cancelled, Order::relaxed) != 0;
+    return m.load(table.pots[scope_place(word)].cancelled, MemoryOrder::relaxed) != 0;
   }
 }
 
@@ -49,7 +49,7 @@ HIWAY_DEVICE inline bool is_cancelled(Machine m, View const& v, std::uint64_t wo
 HIWAY_NO_SPACE_CHECK template <class Machine, class View>
 HIWAY_DEVICE inline void begin_scope_task(Machine m, View const& v, std::uint64_t word) {
   std::uint32_t run = 0;
-  if constexpr (RoleOf<Machine>::counts_scopes) run = m.load(v.end->scopes->run, Order::relaxed);
+  if constexpr (RoleOf<Machine>::counts_scopes) run = m.load(v.end->scopes->run, MemoryOrder::relaxed);
   m.set_scope({word, v.end->scopes, run});
 }
 

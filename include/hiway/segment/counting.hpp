@@ -75,8 +75,8 @@ class Counting {
   HIWAY_DEVICE void item(Lanes& lanes, unsigned node, std::uint32_t made) const {
     auto const m = lanes.machine();
     Word<std::uint32_t>& most = of_nodes_[node].most_outputs;
-    std::uint32_t seen = m.load(most, Order::relaxed);
-    while (made > seen && !m.compare_exchange(most, seen, made, Order::relaxed)) {
+    std::uint32_t seen = m.load(most, MemoryOrder::relaxed);
+    while (made > seen && !m.compare_exchange(most, seen, made, MemoryOrder::relaxed)) {
     }
   }
   /// How many items the suspended item of the node's `at`-th lane has given so far.

@@ -52,7 +52,7 @@ class Intake {
     std::uint64_t const size = r_.program.source.size;
     bool const is_own = !in_.claimed && !r_.root_is_queued();
     std::uint64_t const others = r_.root_is_queued() ? 0 : part_of(size) * r_.program.replicas;
-    std::uint64_t const seen = is_own ? 0 : others + m.load(r_.program.words->next, Order::relaxed);
+    std::uint64_t const seen = is_own ? 0 : others + m.load(r_.program.words->next, MemoryOrder::relaxed);
     if (seen >= size) return {};
     std::uint64_t part = part_of(size - seen);
     if (r_.root_is_queued()) {
@@ -60,7 +60,7 @@ class Intake {
       part = part < free ? part : free;
     }
     std::uint64_t const first =
-        is_own ? in_.turn * part : others + m.fetch_add(r_.program.words->next, part, Order::relaxed);
+        is_own ? in_.turn * part : others + m.fetch_add(r_.program.words->next, part, MemoryOrder::relaxed);
     if (first >= size) return {first, 0};
     return {first, static_cast<std::uint32_t>(first + part < size ? part : size - first)};
   }

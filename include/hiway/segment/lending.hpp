@@ -59,9 +59,9 @@ inline constexpr std::uint32_t no_replica = ~0u;
 
 template <class Machine>
 HIWAY_DEVICE inline void ask(Machine m, Lending const& l, std::uint32_t own) {
-  m.store(l.boxes[own].full, 0u, Order::relaxed);
-  m.fetch_or(l.asks[own / 32], 1u << own % 32, Order::release);  // O1
-  m.fetch_add(*l.idle, 1u, Order::relaxed);                      // L2
+  m.store(l.boxes[own].full, 0u, MemoryOrder::relaxed);
+  m.fetch_or(l.asks[own / 32], 1u << own % 32, MemoryOrder::release);  // O1
+  m.fetch_add(*l.idle, 1u, MemoryOrder::relaxed);                      // L2
 }
 
 /// none: no replica has work any more (L3), or the run aborts. not_yet: the request stands (L4).
@@ -72,15 +72,15 @@ template <class Machine, class IsOver>
 HIWAY_DEVICE inline Awaited await_letter(Machine m, Lending const& l, std::uint32_t own, Control& control,
                                          IsOver const& is_over) {
   for (unsigned misses = 0;; m.relax(misses++)) {
-    if (m.load(l.boxes[own].full, Order::acquire) != 0) return Awaited::letter;  // O2
-    if (m.load(*l.idle, Order::relaxed) == l.replicas || is_aborted(m, control)) return Awaited::none;
+    if (m.load(l.boxes[own].full, MemoryOrder::acquire) != 0) return Awaited::letter;  // O2
+    if (m.load(*l.idle, MemoryOrder::relaxed) == l.replicas || is_aborted(m, control)) return Awaited::none;
     if (is_over()) return Awaited::not_yet;
   }
 }
 
 template <class Machine>
 HIWAY_DEVICE inline bool anyone_asks(Machine m, Lending const& l) {
-  return m.load(*l.idle, Order::relaxed) != 0;
+  return m.load(*l.idle, MemoryOrder::relaxed) != 0;
 }
 
 /// Takes over a replica's request, searched for in a few words from `start` on. Returns the replica, to which the
@@ -91,11 +91,11 @@ HIWAY_DEVICE inline std::uint32_t answer(Machine m, Lending const& l, std::uint3
   constexpr std::uint32_t most_looks = 16;
   for (std::uint32_t look = 0; look != most_looks && look != words; ++look) {
     std::uint32_t const at = (start + look) % words;
-    std::uint32_t bits = m.load(l.asks[at], Order::relaxed);
+    std::uint32_t bits = m.load(l.asks[at], MemoryOrder::relaxed);
     while (bits != 0) {
       unsigned const who = m.lowest(bits);
-      if (m.compare_exchange(l.asks[at], bits, bits & ~(1u << who), Order::acquire)) {  // O1
-        m.fetch_add(*l.idle, ~0u, Order::relaxed);                                      // L1
+      if (m.compare_exchange(l.asks[at], bits, bits & ~(1u << who), MemoryOrder::acquire)) {  // O1
+        m.fetch_add(*l.idle, ~0u, MemoryOrder::relaxed);                                      // L1
         return at * 32 + who;
       }
     }
@@ -109,7 +109,7 @@ HIWAY_DEVICE inline void send(Machine m, Lending const& l, std::uint32_t to, std
   LetterBox& box = l.boxes[to];
   box.node = node;
   box.count = count;
-  m.store(box.full, 1u, Order::release);  // O2
+  m.store(box.full, 1u, MemoryOrder::release);  // O2
 }
 
 }  // namespace hiway::segment

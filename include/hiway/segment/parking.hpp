@@ -120,6 +120,7 @@ class Parking {
     if (misses != 0 && is_sent_away()) parked().until_ns = 0;
     tell_of_work();
   }
+
  private:
   HIWAY_DEVICE void tell_of_work() {
     if (parked().has_told) return;
@@ -127,7 +128,7 @@ class Parking {
     hiway::tell_of_work(r_.lanes.machine(), r_.program.slice, parked().launch);
   }
   [[nodiscard]] HIWAY_DEVICE bool is_sent_away() const {
-    return r_.lanes.machine().load(r_.program.slice.words->sent_away, Order::relaxed) >= parked().launch;
+    return r_.lanes.machine().load(r_.program.slice.words->sent_away, MemoryOrder::relaxed) >= parked().launch;
   }
   [[nodiscard]] HIWAY_DEVICE Parked<State>& parked() const {
     static_assert(sizeof(Parked<State>) == parked_bytes);
@@ -142,7 +143,7 @@ class Parking {
   [[nodiscard]] HIWAY_DEVICE std::byte* room() const { return parked_at(r_.program, r_.replica) + parked_bytes; }
   HIWAY_DEVICE void note_launch() {
     auto const m = r_.lanes.machine();
-    parked().launch = m.load(r_.program.slice.words->launch, Order::relaxed);
+    parked().launch = m.load(r_.program.slice.words->launch, MemoryOrder::relaxed);
     parked().until_ns = m.now_ns() + r_.program.slice.ns;
     parked().has_told = false;
     if (has_work()) tell_of_work();

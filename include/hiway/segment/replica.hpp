@@ -111,10 +111,10 @@ class Replica {
     for_states<0>([](auto const& f, auto& state) { f.finish(state); });
     if constexpr (State::has_regions) {  // from these counts the host computes the lengths of regions
       for (unsigned i = r_.lanes.rank(); i < p.nodes; i += r_.lanes.size())
-        m.fetch_add(p.region_words[i].items, std::uint64_t{r_.marks.read(i).put}, Order::relaxed);
+        m.fetch_add(p.region_words[i].items, std::uint64_t{r_.marks.read(i).put}, MemoryOrder::relaxed);
     }
     for (unsigned i = r_.lanes.rank(); i < Program::Sinks::count; i += r_.lanes.size()) {
-      if (r_.sink_counts[i] != 0) m.fetch_add(p.sink_words[i].items, r_.sink_counts[i], Order::relaxed);
+      if (r_.sink_counts[i] != 0) m.fetch_add(p.sink_words[i].items, r_.sink_counts[i], MemoryOrder::relaxed);
     }
     if (r_.lanes.rank() == 0) {
       p.times[r_.replica].ended_ns = m.now_ns();

@@ -40,7 +40,7 @@ struct StoreOnDevice {
     if (tally.all == 0) return;
     auto const m = r.lanes.machine();
     std::uint64_t base = 0;
-    if (r.lanes.rank() == 0) base = m.fetch_add(*used, static_cast<std::uint64_t>(tally.all), Order::relaxed);
+    if (r.lanes.rank() == 0) base = m.fetch_add(*used, static_cast<std::uint64_t>(tally.all), MemoryOrder::relaxed);
     base = r.lanes.share(base);
     if (base + tally.all > size) {
       if (r.lanes.rank() == 0)

@@ -36,7 +36,7 @@ HIWAY_DEVICE inline void carry_region(Machine m, GetBoard const& b, std::uint32_
   unsigned const size = m.count(group);
   for (std::uint32_t y = 0; y != place.height; ++y)
     copy_bytes(b.values + first + y * pitch, b.source + first + y * pitch, row, rank, size);
-  if (rank == 0) m.fetch_add(*b.carried, std::uint64_t{1}, Order::relaxed);
+  if (rank == 0) m.fetch_add(*b.carried, std::uint64_t{1}, MemoryOrder::relaxed);
   m.sync_warp(group);  // S3
 }
 
@@ -125,7 +125,7 @@ HIWAY_DEVICE inline bool take_strip(Machine m, StencilViews const& v, std::uint3
   bool ready = false;
   if (got) ready = is_cell_ready(m, b, strip.frame, b.y.of_place[strip.y] * b.x.count + b.x.of_place[strip.x]);
   bool const back = got && !ready;
-  if (back) m.fetch_add(*b.rounds, std::uint64_t{1}, Order::relaxed);
+  if (back) m.fetch_add(*b.rounds, std::uint64_t{1}, MemoryOrder::relaxed);
   put_together(m, v.into_strips, group, back, WriteItem<StencilStrip>{strip});
   end_tasks(m, v.strips, group, back);
   return ready;

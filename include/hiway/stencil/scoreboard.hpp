@@ -82,7 +82,7 @@ HIWAY_PART_OF_CALLER HIWAY_DEVICE inline void await_frame(Machine m, PutBoard co
   std::uint64_t const lap = b.shape.lap(frame);
   if (lap == 0) return;
   std::uint32_t const group = converged_on(m, reinterpret_cast<void const*>(std::uintptr_t{frame}));
-  for (unsigned misses = 0; m.ballot(group, m.load(b.freed[buffer], Order::acquire) < lap) != 0; ++misses) {
+  for (unsigned misses = 0; m.ballot(group, m.load(b.freed[buffer], MemoryOrder::acquire) < lap) != 0; ++misses) {
     leave_if_aborted(m, control);
     m.relax(misses);
   }
@@ -109,7 +109,7 @@ HIWAY_DEVICE inline MarkPlace mark_place(PutBoard const& b, std::uint32_t x, std
 template <class Machine>
 [[nodiscard]] HIWAY_DEVICE inline std::uint32_t mark_values(Machine m, PutBoard const& b, std::size_t word,
                                                             std::uint32_t bits, std::uint32_t frame) {
-  std::uint32_t const before = m.fetch_xor(b.marks[word], bits, Order::relaxed);
+  std::uint32_t const before = m.fetch_xor(b.marks[word], bits, MemoryOrder::relaxed);
   return (b.shape.lap(frame) % 2 == 0 ? before : ~before) & bits;  // S2
 }
 /// Counts `n` values of a region as written; true for the call that completes the region (S1).
@@ -117,7 +117,7 @@ template <class Machine>
 [[nodiscard]] HIWAY_DEVICE inline bool count_values(Machine m, PutBoard const& b, std::uint32_t region,
                                                     std::uint32_t frame, std::uint32_t n) {
   Word<std::uint32_t>& set = b.set[std::size_t{b.shape.buffer(frame)} * b.shape.regions() + region];
-  std::uint32_t const count = m.fetch_add(set, n, Order::acq_rel) + n;  // S1
+  std::uint32_t const count = m.fetch_add(set, n, MemoryOrder::acq_rel) + n;  // S1
   return count == region_place(b.shape, region).values() * (b.shape.lap(frame) + 1);
 }
 
@@ -125,24 +125,25 @@ template <class Machine>
 template <class Machine>
 HIWAY_DEVICE inline void count_whole(Machine m, PutBoard const& b) {
   std::uint64_t const all = std::uint64_t{b.shape.regions()} * b.shape.frames;
-  if (m.fetch_add(*b.whole, std::uint64_t{1}, Order::relaxed) + 1 != all) return;
-  std::uint64_t const begun = b.across ? m.load_across(*b.begun, Order::relaxed) : m.load(*b.begun, Order::relaxed);
-  if (begun != 0) m.store(*b.overlapped, 1u, Order::relaxed);
+  if (m.fetch_add(*b.whole, std::uint64_t{1}, MemoryOrder::relaxed) + 1 != all) return;
+  std::uint64_t const begun =
+      b.across ? m.load_across(*b.begun, MemoryOrder::relaxed) : m.load(*b.begun, MemoryOrder::relaxed);
+  if (begun != 0) m.store(*b.overlapped, 1u, MemoryOrder::relaxed);
 }
 
 /// Counts an arrived region for one cell that needs it; true for the last one: the cell's places are tasks now.
 template <class Machine>
 HIWAY_DEVICE inline bool count_arrival(Machine m, GetBoard const& b, std::uint32_t frame, std::uint32_t cell) {
-  return m.fetch_add(b.arrivals_of(frame, cell), 1u, Order::acq_rel) + 1 == b.all_arrivals(frame, cell);  // S3
+  return m.fetch_add(b.arrivals_of(frame, cell), 1u, MemoryOrder::acq_rel) + 1 == b.all_arrivals(frame, cell);  // S3
 }
 template <class Machine>
 HIWAY_DEVICE inline bool is_cell_ready(Machine m, GetBoard const& b, std::uint32_t frame, std::uint32_t cell) {
-  return m.load(b.arrivals_of(frame, cell), Order::acquire) == b.all_arrivals(frame, cell);  // S3
+  return m.load(b.arrivals_of(frame, cell), MemoryOrder::acquire) == b.all_arrivals(frame, cell);  // S3
 }
 /// Counts an arrived region of the frame; true for the first.
 template <class Machine>
 HIWAY_DEVICE inline bool is_first_region(Machine m, GetBoard const& b, std::uint32_t frame) {
-  std::uint32_t const before = m.fetch_add(b.arrived[b.shape.buffer(frame)], 1u, Order::relaxed);
+  std::uint32_t const before = m.fetch_add(b.arrived[b.shape.buffer(frame)], 1u, MemoryOrder::relaxed);
   return before == b.shape.regions() * b.shape.lap(frame);
 }
 
@@ -151,12 +152,12 @@ template <class Machine>
 HIWAY_DEVICE inline void count_ended(Machine m, GetBoard const& b, std::uint32_t frame, std::uint64_t n) {
   std::uint32_t const buffer = b.shape.buffer(frame);
   std::uint64_t const lap = b.shape.lap(frame);
-  std::uint64_t const before = m.fetch_add(b.ended[buffer], n, Order::acq_rel);  // S4
+  std::uint64_t const before = m.fetch_add(b.ended[buffer], n, MemoryOrder::acq_rel);  // S4
   auto const tell = [&](Word<std::uint64_t>& word, std::uint64_t value) {
     if (b.across) {
-      m.store_across(word, value, Order::release);
+      m.store_across(word, value, MemoryOrder::release);
     } else {
-      m.store(word, value, Order::release);
+      m.store(word, value, MemoryOrder::release);
     }
   };
   bool const last = before + n == b.frame_tasks * (lap + 1);

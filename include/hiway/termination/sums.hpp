@@ -38,11 +38,11 @@ HIWAY_DEVICE inline std::uint64_t sum_terms(Machine m, TerminationTable const& t
       auto& word = *reinterpret_cast<Word<std::uint64_t>*>(reinterpret_cast<std::byte*>(term.first) +
                                                            std::size_t{k} * term.stride);
       if (term.across) {
-        mine += m.load_across(word, Order::acquire);
+        mine += m.load_across(word, MemoryOrder::acquire);
       } else if (kind == Sum::created) {
-        mine += m.fetch_add(word, std::uint64_t{0}, Order::acq_rel);  // T5
+        mine += m.fetch_add(word, std::uint64_t{0}, MemoryOrder::acq_rel);  // T5
       } else {
-        mine += m.load(word, Order::acquire);  // T1
+        mine += m.load(word, MemoryOrder::acquire);  // T1
       }
     }
   }
@@ -55,7 +55,7 @@ HIWAY_DEVICE inline bool gates_open(Machine m, TerminationTable const& table, Ra
   for (std::uint32_t i = range.begin; i < range.end; ++i) {
     CountGate const& gate = table.gates[i];
     std::uint32_t const count =
-        gate.across ? m.load_across(*gate.word, Order::acquire) : m.load(*gate.word, Order::acquire);
+        gate.across ? m.load_across(*gate.word, MemoryOrder::acquire) : m.load(*gate.word, MemoryOrder::acquire);
     if (m.ballot(m.lanes(), count < gate.needed) != 0) return false;
   }
   return true;
@@ -81,7 +81,7 @@ HIWAY_DEVICE inline bool await_answer(Machine m, TerminationTable const& table, 
       break;
     }
     if (misses % TuningOf<Machine>::rounds_a_look_for_errors == 0 &&
-        m.load_across(*table.host_aborted, Order::relaxed) != 0)
+        m.load_across(*table.host_aborted, MemoryOrder::relaxed) != 0)
       return false;
     m.relax(misses);
   }

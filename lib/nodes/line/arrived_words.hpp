@@ -40,9 +40,9 @@ class ArrivedWords {
     ThreadMachine const m;
     bool news = false;
     for (Pair const& pair : pairs_) {
-      std::uint64_t const value = m.load(*pair.landing, Order::acquire);  // W1
-      if (value <= m.load(*pair.local, Order::relaxed)) continue;         // W2
-      m.store(*pair.local, value, Order::release);                        // W4
+      std::uint64_t const value = m.load(*pair.landing, MemoryOrder::acquire);  // W1
+      if (value <= m.load(*pair.local, MemoryOrder::relaxed)) continue;         // W2
+      m.store(*pair.local, value, MemoryOrder::release);                        // W4
       news = true;
     }
     return news;

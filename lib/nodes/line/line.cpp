@@ -159,7 +159,7 @@ void Line::meet(std::uint64_t meeting, std::function<void()> const& look) {
   await(look, [&] {
     ThreadMachine const m;
     for (std::uint32_t k = 0; k != size_; ++k) {
-      if (m.load(met_[k], Order::acquire) < meeting) return false;
+      if (m.load(met_[k], MemoryOrder::acquire) < meeting) return false;
     }
     return all_idle();
   });
@@ -185,7 +185,7 @@ bool Line::all_idle() {
 }
 
 void Line::reset() {
-  for (Word<std::uint64_t>* const word : landing_) ThreadMachine{}.store(*word, std::uint64_t{0}, Order::relaxed);
+  for (Word<std::uint64_t>* const word : landing_) ThreadMachine{}.store(*word, std::uint64_t{0}, MemoryOrder::relaxed);
   for (auto const& departure : departures_) departure->reset();
   for (auto const& arrival : arrivals_) arrival->reset();
 }

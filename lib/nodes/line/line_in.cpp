@@ -19,7 +19,7 @@ std::size_t LaneIn::put(StageThread m, InletView const& inlet, std::uint64_t mos
   std::size_t done = 0;
   while (done != most) {
     std::uint64_t const at = put_ % places_;
-    std::uint64_t const come = m.load(words_.arrived, Order::acquire) - put_;
+    std::uint64_t const come = m.load(words_.arrived, MemoryOrder::acquire) - put_;
     std::uint64_t const n = std::min({come, places_ - at, most - done});
     if (n == 0) break;
     std::size_t const some = give_pieces(m, inlet, items_ + at * item_bytes_, n, item_bytes_);
@@ -38,8 +38,8 @@ void LaneIn::tell() {
 
 void LaneIn::reset() {
   ThreadMachine const m;
-  m.store(words_.arrived, std::uint64_t{0}, Order::relaxed);
-  m.store(words_.ended, std::uint64_t{0}, Order::relaxed);
+  m.store(words_.arrived, std::uint64_t{0}, MemoryOrder::relaxed);
+  m.store(words_.ended, std::uint64_t{0}, MemoryOrder::relaxed);
   put_ = told_ = 0;
 }
 

@@ -8,9 +8,9 @@
 
 #include "hiway/machine/stage_thread.hpp"
 #include "hiway/machine/thread_machine.hpp"
-#include "lib/nodes/node_line.hpp"
 #include "lib/nodes/line/line_lane.hpp"
 #include "lib/nodes/line/line_mail.hpp"
+#include "lib/nodes/node_line.hpp"
 
 namespace hiway::detail::nodes {
 
@@ -30,7 +30,7 @@ class LaneIn {
   /// Lets the mail tell of what was put.
   void tell();
   /// No more come. All that came have been put, since the sender says it after it has seen that (node_line.hpp L1).
-  [[nodiscard]] bool has_ended(StageThread m) { return m.load(words_.ended, Order::acquire) != 0; }
+  [[nodiscard]] bool has_ended(StageThread m) { return m.load(words_.ended, MemoryOrder::acquire) != 0; }
   void reset();
 
  private:

@@ -14,7 +14,7 @@ bool LineMail::send() {
     submitted_ = copies_->submit(rows_, words_);
   } else {
     ThreadMachine const m;
-    for (WordCopy const& w : words_) m.store(*w.word, w.value, Order::release);
+    for (WordCopy const& w : words_) m.store(*w.word, w.value, MemoryOrder::release);
     completed_ = ++submitted_;
   }
   drop();

@@ -42,7 +42,7 @@ void LaneOut::tell() {
 }
 
 std::uint64_t LaneOut::count_retired() {
-  std::uint64_t const retired = ThreadMachine{}.load(retired_, Order::acquire);
+  std::uint64_t const retired = ThreadMachine{}.load(retired_, MemoryOrder::acquire);
   reuse_completed();
   reusable_ = copies_ ? std::min(retired, completed_) : retired;
   return retired - std::exchange(ended_tasks_, retired);
@@ -62,7 +62,7 @@ bool LaneOut::tell_end() {
 }
 
 void LaneOut::reset() {
-  ThreadMachine{}.store(retired_, std::uint64_t{0}, Order::relaxed);
+  ThreadMachine{}.store(retired_, std::uint64_t{0}, MemoryOrder::relaxed);
   sent_ = told_ = ended_tasks_ = reusable_ = completed_ = end_told_ = 0;
   under_way_.clear();
 }

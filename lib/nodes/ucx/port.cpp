@@ -232,7 +232,7 @@ void Port::connect(std::span<Bytes const> introductions, Deadline until, Look co
   for (std::size_t const k : others) {
     auto& word = doorstep_word(first_here + k);
     await(*peers_[k], until, look,
-          [&] { return tells[k].is_done() && ThreadMachine{}.load(word, Order::acquire) == is_answered; });
+          [&] { return tells[k].is_done() && ThreadMachine{}.load(word, MemoryOrder::acquire) == is_answered; });
   }
 }
 
@@ -240,7 +240,7 @@ void Port::ring(Peer& peer) {
   if (!peer.is_direct()) return;
   std::atomic_thread_fence(std::memory_order_seq_cst);  // N1
   auto& word = *reinterpret_cast<Word<std::uint64_t>*>(peer.here(peer.doorstep(), sizeof(Word<std::uint64_t>)));
-  if (ThreadMachine{}.load(word, Order::relaxed) == 0) return;
+  if (ThreadMachine{}.load(word, MemoryOrder::relaxed) == 0) return;
   Request& ring = rings_[static_cast<std::size_t>(peer.node())];
   if (!ring.is_done()) return;  // N2
   ucp_request_param_t param{};
@@ -252,7 +252,7 @@ void Port::ring(Peer& peer) {
 }
 
 bool Port::begin_nap() {
-  ThreadMachine{}.store(doorstep_word(napping), std::uint64_t{1}, Order::relaxed);
+  ThreadMachine{}.store(doorstep_word(napping), std::uint64_t{1}, MemoryOrder::relaxed);
   std::atomic_thread_fence(std::memory_order_seq_cst);  // N1
   if (progress()) return false;
   ucs_status_t const status = ucp_worker_arm(worker_.get());
@@ -261,6 +261,6 @@ bool Port::begin_nap() {
   return true;
 }
 
-void Port::end_nap() { ThreadMachine{}.store(doorstep_word(napping), std::uint64_t{0}, Order::relaxed); }
+void Port::end_nap() { ThreadMachine{}.store(doorstep_word(napping), std::uint64_t{0}, MemoryOrder::relaxed); }
 
 }  // namespace hiway::detail::nodes

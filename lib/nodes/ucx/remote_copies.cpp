@@ -81,7 +81,7 @@ void RemoteCopies::submit_directly(std::span<Copy const> copies, std::span<WordC
   }
   for (WordCopy const& w : words) {
     auto& word = *reinterpret_cast<Word<std::uint64_t>*>(peer_.here(address_of(w.word), sizeof w.value));
-    ThreadMachine{}.store(word, w.value, Order::release);  // O1
+    ThreadMachine{}.store(word, w.value, MemoryOrder::release);  // O1
   }
   if (!words.empty()) port_.ring(peer_);
 }

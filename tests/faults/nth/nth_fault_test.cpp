@@ -336,7 +336,7 @@ TEST(NthFault, AThreadThatPrepareCannotStartIsNamedAndNoneIsLeft) {
 struct CountLanes {
   Word<std::uint32_t>* begun;
   HIWAY_DEVICE void operator()() const {
-    anywhere([this](auto m) { m.fetch_add(*begun, 1u, Order::relaxed); });
+    anywhere([this](auto m) { m.fetch_add(*begun, 1u, MemoryOrder::relaxed); });
   }
 };
 
@@ -359,7 +359,7 @@ TEST(NthFault, ALaunchThatThrowsHasNotBegun) {
         nth::end();
         ++thrown;
         std::this_thread::sleep_for(5ms);
-        EXPECT_EQ(ThreadMachine{}.load(begun, Order::acquire), 0U) << "n = " << n;
+        EXPECT_EQ(ThreadMachine{}.load(begun, MemoryOrder::acquire), 0U) << "n = " << n;
       }
       quiet = nth::has_failed() ? 0 : quiet + 1;
       try {

@@ -96,7 +96,7 @@ class Fabric {
 };
 
 void store(Word<std::uint64_t>* word, std::uint64_t value) {
-  hiway::ThreadMachine{}.store(*word, value, hiway::Order::release);
+  hiway::ThreadMachine{}.store(*word, value, hiway::MemoryOrder::release);
 }
 
 /// Rows of `copy`, as pieces.

@@ -10,7 +10,7 @@
 namespace {
 
 using hiway::Copy;
-using hiway::Order;
+using hiway::MemoryOrder;
 using hiway::ThreadMachine;
 using hiway::Word;
 using hiway::WordCopy;
@@ -53,7 +53,7 @@ struct Inbox {
     return reinterpret_cast<Word<std::uint64_t>*>(inbox + slots * most_bytes)[i];
   }
   Word<std::uint64_t>& local(std::size_t i) { return reinterpret_cast<Word<std::uint64_t>&>(words[i]); }
-  std::uint64_t told(std::size_t i) { return ThreadMachine{}.load(local(i), Order::acquire); }
+  std::uint64_t told(std::size_t i) { return ThreadMachine{}.load(local(i), MemoryOrder::acquire); }
 };
 
 // Batch n's bytes and their number.
@@ -193,7 +193,7 @@ std::vector<std::string> from_0_to_1(hiway_tests::Way way, std::size_t bytes, Se
   });
 }
 Word<std::uint64_t>* word_at(std::byte* address) { return reinterpret_cast<Word<std::uint64_t>*>(address); }
-std::uint64_t value_at(std::byte* address) { return ThreadMachine{}.load(*word_at(address), Order::acquire); }
+std::uint64_t value_at(std::byte* address) { return ThreadMachine{}.load(*word_at(address), MemoryOrder::acquire); }
 
 TEST_P(NodesUcxCopies, OfRowsLeaveWhatIsBetween) {
   auto const send = [](Node&, RemoteCopies& copies, std::byte* target) {

@@ -7,7 +7,7 @@
 
 namespace {
 
-using hiway::Order;
+using hiway::MemoryOrder;
 using hiway::ThreadMachine;
 using hiway::Word;
 using hiway::WordCopy;
@@ -26,7 +26,7 @@ using NodesUcxNap = hiway_tests::OverUcx;
 INSTANTIATE_TEST_SUITE_P(Over, NodesUcxNap, testing::Values(tcp, shared_memory), hiway_tests::name_of_way);
 
 Word<std::uint64_t>& word_at(std::byte* address) { return *reinterpret_cast<Word<std::uint64_t>*>(address); }
-std::uint64_t value_at(std::byte* address) { return ThreadMachine{}.load(word_at(address), Order::acquire); }
+std::uint64_t value_at(std::byte* address) { return ThreadMachine{}.load(word_at(address), MemoryOrder::acquire); }
 
 /// Naps until the word at `address` is `value`. How many naps nothing ended in 2 s.
 unsigned nap_until(Node& node, RemoteCopies& copies, std::byte* address, std::uint64_t value) {
