@@ -8,8 +8,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "hiway/deadline.hpp"
 #include "hiway/pipeline.hpp"
-#include "hiway/service/deadline.hpp"
 #include "hiway/service/desk.hpp"
 #include "hiway/service/result.hpp"
 

@@ -97,9 +97,23 @@ void ScopeState::drop() noexcept {
   }
 }
 
-void ScopeState::cancel() noexcept {
+void ScopeState::cancel(std::exception_ptr const& error) noexcept {
   Lock const lock(*this);
-  if (!lock.is_over()) places_.cancel(place_);  // H4
+  if (!lock.is_over()) places_.cancel(place_, error);  // H4
+}
+
+bool ScopeState::take_deadline(std::uint64_t number) noexcept {
+  Lock const lock(*this);
+  if (lock.is_over()) return false;
+  has_deadline_ = number != 0;
+  places_.handles->deadline(place_).store(number, std::memory_order_relaxed);  // H6
+  return true;
+}
+
+void ScopeState::expire(std::uint64_t number) noexcept {
+  Lock const lock(*this);
+  if (places_.handles->deadline(place_).load(std::memory_order_relaxed) != number) return;  // H6
+  places_.cancel(place_, std::make_exception_ptr(DeadlineExceeded("the scope has not ended by its deadline")));
 }
 
 void ScopeState::then(Then f) {
@@ -121,6 +135,7 @@ void ScopeState::then(Then f) {
 bool ScopeState::is_over_with(std::exception_ptr const& error, Then& first, std::vector<Then>& more) noexcept {
   Lock lock(*this);
   if (!first_) {
+    if (std::exchange(has_deadline_, false)) places_.handles->deadline(place_).store(0, std::memory_order_relaxed);
     error_ = error;
     lock.make_over();
     return true;
@@ -151,18 +166,19 @@ void ScopeState::delete_if_unused(std::uint64_t word) noexcept {
 // ---- all of them
 
 ScopeHandles::ScopeHandles(Scopes::Places& places)
-    : places_(places), states_(std::make_unique<std::atomic<ScopeState*>[]>(places.most_open)) {}
+    : places_(places), at_(std::make_unique<At[]>(places.most_open)), deadlines_(*this, places.most_open) {}
 
 ScopeHandles::~ScopeHandles() {
+  std::scoped_lock const lock(replacing_);  // the deadlines' thread may be at work
   for (std::uint32_t i = 0; i < places_.most_open; ++i)
-    if (ScopeState* const kept = state(i)) kept->let_go();
+    if (ScopeState* const kept = at_[i].state.exchange(nullptr, std::memory_order_relaxed)) kept->let_go();
 }
 
 ScopeState& ScopeHandles::replace(std::uint32_t place) {
   auto made = std::make_unique<ScopeState>(places_, place);
   std::scoped_lock const lock(replacing_);
   ScopeState* const old = state(place);
-  states_[place].store(made.get(), std::memory_order_relaxed);
+  at_[place].state.store(made.get(), std::memory_order_relaxed);
   if (old != nullptr) old->let_go();
   return *made.release();
 }
@@ -189,6 +205,23 @@ void ScopeHandles::abandon_all(std::exception_ptr const& error) noexcept {
     if (!places_.has_scope(i)) continue;
     if (ScopeState* const kept = state(i)) kept->abandon(error);
   }
+}
+
+void ScopeHandles::set_deadline(ScopeState& state, Deadline const& deadline) {
+  std::uint64_t const number = deadline.is_never() ? 0 : last_deadline_.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (!state.take_deadline(number) || number == 0) return;
+  try {
+    deadlines_.add(deadline.at(), {state.place(), number});
+  } catch (...) {
+    static_cast<void>(state.take_deadline(0));
+    throw;
+  }
+}
+
+void ScopeHandles::expire(PlacedWord scope) noexcept {
+  std::scoped_lock const lock(replacing_);
+  if (!is_waiting(scope)) return;
+  if (ScopeState* const its = state(scope.place)) its->expire(scope.word);
 }
 
 void ScopeHandles::ended(std::uint32_t place, std::exception_ptr const& error) noexcept { state(place)->end(error); }

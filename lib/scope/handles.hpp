@@ -23,6 +23,8 @@
 //   H5  A state without handles that has ended is the opener's that has its place: the step that made it so releases,
 //       the opener acquires. If it is not so yet, the place takes another state, and the step that leaves the old one
 //       ended, not kept and without handles deletes it
+//   H6  A deadline's number is at the place until the scope is over. So the thread that gives up finds it there, under
+//       the state's lock, or the deadline is not this scope's. It finds the state under `replacing_`
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -33,6 +35,7 @@
 #include <optional>
 #include <vector>
 
+#include "deadlines.hpp"
 #include "places.hpp"
 
 namespace hiway::detail {
@@ -74,7 +77,11 @@ class ScopeState {
   /// Calling it again does nothing.
   void close() noexcept;
   /// Of a scope that has ended it does nothing.
-  void cancel() noexcept;
+  void cancel(std::exception_ptr const& error) noexcept;
+  /// From now on it has the deadline of this number; 0: none. False if it has ended.
+  [[nodiscard]] bool take_deadline(std::uint64_t number) noexcept;
+  /// Its deadline of this number has come, unless it has another one by now (H6).
+  void expire(std::uint64_t number) noexcept;
   void then(Then f);
   [[nodiscard]] bool has_ended() const { return (word_.load(std::memory_order_acquire) & ended) != 0; }
   /// Once it has ended.
@@ -110,13 +117,14 @@ class ScopeState {
   std::uint32_t const place_;
   // Of the thread that has set `locked`; `error_` until the scope is over.
   bool has_more_ = false;
+  bool has_deadline_ = false;
   std::exception_ptr error_;
   Then first_;
   std::vector<Then> more_;
 };
 
 /// Keeps the scopes that have handles.
-class ScopeHandles final : public ScopeKeeper {
+class ScopeHandles final : public ScopeKeeper, Expiry {
  public:
   explicit ScopeHandles(Scopes::Places& places);
   ~ScopeHandles();
@@ -126,18 +134,35 @@ class ScopeHandles final : public ScopeKeeper {
   /// A new scope with one handle, or null if all places are taken or no run is under way.
   [[nodiscard]] ScopeState* try_open();
   /// The state at the place; null if none has been there. It may be gone unless the caller has a value of its scope.
-  [[nodiscard]] ScopeState* state(std::uint32_t place) const { return states_[place].load(std::memory_order_relaxed); }
+  [[nodiscard]] ScopeState* state(std::uint32_t place) const {
+    return at_[place].state.load(std::memory_order_relaxed);
+  }
+  /// Gives the scope a deadline instead of the one that it has, or takes it from it. *Throws* std::bad_alloc, or
+  /// std::system_error if there can be no thread.
+  void set_deadline(ScopeState& state, Deadline const& deadline);
+  /// The number of the deadline of the scope at the place, 0 if it has none.
+  [[nodiscard]] std::atomic<std::uint64_t>& deadline(std::uint32_t place) const { return at_[place].deadline; }
   /// After a run: ends those that are open.
   void abandon_all(std::exception_ptr const& error) noexcept;
 
  private:
+  struct At {
+    std::atomic<ScopeState*> state{nullptr};  ///< its opener changes it, under `replacing_`
+    std::atomic<std::uint64_t> deadline{0};   ///< the number of its scope's (H6)
+  };
   void ended(std::uint32_t place, std::exception_ptr const& error) noexcept override;
+  [[nodiscard]] bool is_waiting(PlacedWord scope) const noexcept override {
+    return deadline(scope.place).load(std::memory_order_relaxed) == scope.word;
+  }
+  void expire(PlacedWord scope) noexcept override;
   /// Another state for a place that the caller has.
   [[nodiscard]] ScopeState& replace(std::uint32_t place);
 
   Scopes::Places& places_;
   std::mutex replacing_;
-  std::unique_ptr<std::atomic<ScopeState*>[]> states_;  ///< of each place; its opener changes it, under `replacing_`
+  std::unique_ptr<At[]> at_;  ///< of each place
+  std::atomic<std::uint64_t> last_deadline_{0};
+  Deadlines deadlines_;  ///< its thread uses the others
 };
 
 }  // namespace hiway::detail

@@ -110,8 +110,8 @@ void Scopes::Places::end(std::uint32_t place) noexcept {
   keeper.ended(place, error);
 }
 
-void Scopes::Places::cancel(std::uint32_t place) noexcept {
-  fail(place, std::make_exception_ptr(ScopeCancelled("the scope has been cancelled")), detail::ScopeOutcome::cancelled);
+void Scopes::Places::cancel(std::uint32_t place, std::exception_ptr const& error) noexcept {
+  fail(place, error, detail::ScopeOutcome::cancelled);
   StageThread{}.store(counts[place].cancelled, std::uint64_t{1}, MemoryOrder::relaxed);
   cancelled.set(place);
 }

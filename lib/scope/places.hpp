@@ -85,8 +85,9 @@ struct Scopes::Places {
   void end(std::uint32_t place) noexcept;
   /// Whether a scope is there (K3).
   [[nodiscard]] bool has_scope(std::uint32_t place) const noexcept;
-  /// Stages drop what waits of the scope. The caller knows that the place is still the scope's.
-  void cancel(std::uint32_t place) noexcept;
+  /// Stages drop what waits of the scope, which ends with `error` if it has none yet. The caller knows that the place
+  /// is still the scope's.
+  void cancel(std::uint32_t place, std::exception_ptr const& error) noexcept;
   // The words of a place were written last by another thread, on another CPU. These have them brought before they are
   // needed, and wait for nothing.
   /// The calling thread will probably open or end a scope there before long.

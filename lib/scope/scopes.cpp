@@ -32,7 +32,9 @@ Scope::~Scope() {
 
 void Scope::close_h() { state_->close(); }
 
-void Scope::cancel() { state_->cancel(); }
+void Scope::cancel() { state_->cancel(std::make_exception_ptr(ScopeCancelled("the scope has been cancelled"))); }
+
+void Scope::set_deadline(Deadline deadline) { state_->places().handles->set_deadline(*state_, deadline); }
 
 std::uint32_t Scope::index() const { return state_->place(); }
 

@@ -23,7 +23,7 @@
 #include <mutex>
 
 #include "counts.hpp"
-#include "deadlines.hpp"
+#include "lib/scope/deadlines.hpp"
 #include "hiway/inlet/close.hpp"
 #include "hiway/log.hpp"
 #include "hiway/machine/on_this_device.hpp"
@@ -91,9 +91,12 @@ struct detail::ServiceDesk::Core final : ScopeKeeper, Expiry {
 
   // ---- how a request ends
   void settle(std::uint32_t place, std::exception_ptr const& error) noexcept;
-  void expire(PlacedRequest request) noexcept override;
+  /// Takes the request for its deadline; false if it is settled otherwise.
+  [[nodiscard]] bool takes_for_deadline(PlacedWord request) noexcept;
+  void settle_expired(std::uint32_t place) noexcept;
+  void expire(PlacedWord request) noexcept override;
   void ended(std::uint32_t place, std::exception_ptr const& error) noexcept override;
-  [[nodiscard]] bool is_waiting(PlacedRequest request) const noexcept override {
+  [[nodiscard]] bool is_waiting(PlacedWord request) const noexcept override {
     std::uint64_t const seen = word(request.place).load(std::memory_order_relaxed);
     return is_unsettled(seen) && with_state(seen, waiting) == request.word;
   }
@@ -129,14 +132,24 @@ void detail::ServiceDesk::leave(std::uint32_t place) noexcept {
   }
 }
 
-void detail::ServiceDesk::Core::expire(PlacedRequest request) noexcept {
+bool detail::ServiceDesk::Core::takes_for_deadline(PlacedWord request) noexcept {
   std::atomic<std::uint64_t>& word = this->word(request.place);
   std::uint64_t seen = request.word;
   while (!word.compare_exchange_strong(seen, with_state(seen, expiring))) {  // D1
-    if (!is_unsettled(seen) || with_state(seen, waiting) != request.word) return;
+    if (!is_unsettled(seen) || with_state(seen, waiting) != request.word) return false;
   }
+  return true;
+}
+
+void detail::ServiceDesk::Core::settle_expired(std::uint32_t place) noexcept {
   counts.add(Count::expired);  // D4
-  settle(request.place, deadline_exceeded());
+  settle(place, deadline_exceeded());
+}
+
+void detail::ServiceDesk::Core::expire(PlacedWord request) noexcept {
+  if (!takes_for_deadline(request)) return;
+  places.cancel(request.place, deadline_exceeded());  // its scope's place until it is settled (D2)
+  settle_expired(request.place);
 }
 
 void detail::ServiceDesk::Core::ended(std::uint32_t place, std::exception_ptr const& error) noexcept {
@@ -244,7 +257,8 @@ void detail::ServiceDesk::sent(std::uint32_t place, Put result) noexcept {
     case Put::closed: return core.places.abandon(place, stopped());
     case Put::full:
       if (in_callback) return core.places.abandon(place, full());
-      core.expire({place, with_state(core.word(place).load(std::memory_order_relaxed), waiting)});
+      if (core.takes_for_deadline({place, with_state(core.word(place).load(std::memory_order_relaxed), waiting)}))
+        core.settle_expired(place);
       return core.places.abandon(place, nullptr);
   }
 }

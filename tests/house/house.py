@@ -14,7 +14,7 @@ import tempfile
 
 # First match wins. lib/NAME.cpp lies where include/hiway/NAME.hpp lies.
 FLOORS = [
-    (0, r"include/hiway/(config|cpus|version|durations|error|failed_tasks|fault|item|latency|log|output_file|ranges|report|trace)\.hpp|lib/(dot_text|environment|named_failure|prometheus|report_signal|sizes|text)\.[ch]pp"),
+    (0, r"include/hiway/(config|cpus|version|deadline|durations|error|failed_tasks|fault|item|latency|log|output_file|ranges|report|trace)\.hpp|lib/(dot_text|environment|named_failure|prometheus|report_signal|sizes|text)\.[ch]pp"),
     (0, r"include/hiway/machine/.*"),
     (1, r"include/hiway/(cluster|link|ring|relay|memory|backend|batch_stream)\.hpp"),
     (1, r"include/hiway/(grouping|launch|ring)/.*"),

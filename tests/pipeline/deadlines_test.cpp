@@ -1,5 +1,5 @@
-// The thread that gives up a service's requests at their deadlines (lib/service/deadlines.hpp).
-#include "lib/service/deadlines.hpp"
+// The thread that gives up scopes and requests at their deadlines (lib/scope/deadlines.hpp).
+#include "lib/scope/deadlines.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,10 +13,10 @@ using namespace std::chrono_literals;
 using Clock = Deadline::Clock;
 
 struct Expired final : Expiry {
-  [[nodiscard]] bool is_waiting(PlacedRequest request) const noexcept override { return request.word == 1; }
-  void expire(PlacedRequest request) noexcept override {
+  [[nodiscard]] bool is_waiting(PlacedWord of) const noexcept override { return of.word == 1; }
+  void expire(PlacedWord of) noexcept override {
     int const n = count++;
-    if (n < 100) places[n] = request.place;
+    if (n < 100) places[n] = of.place;
   }
   void await(int n) const {
     for (auto const until = Clock::now() + 30s; count < n && Clock::now() < until;) std::this_thread::yield();
@@ -38,7 +38,7 @@ TEST(Deadlines, ComeInTheOrderOfTheirTimes) {
   for (std::uint32_t i = 0; i < 20; ++i) EXPECT_EQ(expired.places[i], i);
 }
 
-TEST(Deadlines, OfSettledRequestsAreDropped) {
+TEST(Deadlines, OfWhatIsOverAreDropped) {
   Expired expired;
   {
     Deadlines deadlines(expired, 4);
@@ -51,7 +51,7 @@ TEST(Deadlines, OfSettledRequestsAreDropped) {
   EXPECT_LE(expired.count, 2 + 2 * 4);
 }
 
-TEST(Deadlines, ThatHaveNotComeEndWithTheService) {
+TEST(Deadlines, ThatHaveNotComeEndWithTheThread) {
   Expired expired;
   for (int i = 0; i < 50; ++i) {
     Deadlines deadlines(expired, 4);

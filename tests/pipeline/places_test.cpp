@@ -219,7 +219,7 @@ TEST(CancelledWords, OfADeviceThatHasFailedCountAsClear) {
 /// Counts the ends of its scopes.
 struct Keeper final : detail::ScopeKeeper, ScopeEnds {
   explicit Keeper(std::size_t most_open) : places("jobs", {.most_open = most_open}, *this), ends(most_open) {
-    places.begin_run(false);
+    places.begin_run(0);
   }
   void ended(std::uint32_t place, std::exception_ptr const& error) noexcept override {
     ++ends[place];
@@ -308,7 +308,7 @@ TEST(Places, OfARunThatHasFailedEndOnceWhatIsLost) {
   EXPECT_EQ(k.free_ones(), 4u);
   EXPECT_EQ(k.places.take(), std::nullopt);
   EXPECT_THAT(what_of(k.places.refusal()), HasSubstr("no run is under way, the last one has failed: no power"));
-  k.places.begin_run(false);
+  k.places.begin_run(0);
   EXPECT_TRUE(k.places.take().has_value());
 }
 
@@ -408,7 +408,7 @@ TEST(Places, OfCancelledScopesAreFreeAfterTheRun) {
   device.copies->one_a_look = true;
   std::uint32_t const place = k.places.take().value();
   EXPECT_TRUE(k.places.open(place, k, 0));
-  k.places.cancel(place);
+  k.places.cancel(place, std::make_exception_ptr(ScopeCancelled("the scope has been cancelled")));
   k.places.close(place);
   EXPECT_EQ(k.last, "the scope has been cancelled");
   EXPECT_EQ(k.free_ones(), 1u);
@@ -441,7 +441,7 @@ TEST(Places, EndEachScopeOnceWhileRunsFail) {
   for (int run = 0; run < 2000; ++run) {
     if (run % 20 == 0) std::this_thread::yield();
     k.places.end_run(error_of("failed"));
-    k.places.begin_run(false);
+    k.places.begin_run(0);
   }
   done = true;
   for (std::thread& t : threads) t.join();

@@ -234,7 +234,7 @@ TEST(Service, GivesARequestUpAtItsDeadlineAndDropsTheLateReply) {
   EXPECT_EQ(reply_of(slow), 60'000);
   EXPECT_EQ(reply_of(in_time), 3);
   run.service->stop();
-  EXPECT_EQ(run.begun, 5);
+  EXPECT_EQ(run.begun, 2) << "those that were given up waited, and are dropped";
   EXPECT_EQ(run.service->stats().answered, 2u);
   run.pipe.wait();
 }
@@ -334,7 +334,8 @@ TEST(Service, StopsAfterWhatIsUnderWay) {
     });
     run.service->stop();
     EXPECT_TRUE(returned);
-    EXPECT_EQ(run.begun, 3);
+    EXPECT_GE(run.begun, 2);  // the one that is given up has begun only if its deadline was heard of late
+    EXPECT_LE(run.begun, 3);
     ASSERT_EQ(slow.wait_for(0s), std::future_status::ready);
     EXPECT_EQ(slow.get(), 50);
     error_of<DeadlineExceeded>(std::move(given_up));

@@ -1,5 +1,6 @@
 // Random pipelines with random scopes: trees of items of random shape, through stages on the CPU and on devices, with
-// cycles, some of them cancelled, some failed by a task. A serial interpreter says how many results each scope has.
+// cycles, some of them cancelled, some failed by a task, some with a deadline. A serial interpreter says how many
+// results each scope has.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -83,6 +84,20 @@ class RandomScopes {
     c.warn_of_cycles = false;
     return c;
   }
+  enum class Fate : std::uint8_t { ends_well, is_cancelled, is_failed, may_be_late };
+  [[nodiscard]] Fate random_fate() {
+    unsigned const n = random_() % 10;
+    return n < 3 ? static_cast<Fate>(n + 1) : Fate::ends_well;
+  }
+  static bool is_right(Fate fate, bool has_error, std::uint64_t came, std::uint64_t expected) {
+    switch (fate) {
+      case Fate::ends_well: return !has_error && came == expected;
+      case Fate::is_cancelled: return has_error && came <= expected;
+      case Fate::is_failed: return has_error && came == expected;
+      case Fate::may_be_late: return has_error ? came <= expected : came == expected;
+    }
+    return false;
+  }
   [[nodiscard]] bool coin() { return random_() % 2 != 0; }
   [[nodiscard]] ScopedTunnelConfig tunnel() {
     constexpr std::size_t capacities[] = {1, 2, 7, 64, 300};
@@ -128,21 +143,20 @@ class RandomScopes {
 
   void open_one() {
     Scope job = jobs_->open_h();
-    unsigned const fate = random_() % 10;  // 0: cancelled, 1: fails
+    Fate const fate = random_fate();
     std::uint64_t expected = 0;
     unsigned const roots = random_() % 4;
     std::vector<Node> all;
     for (unsigned i = 0; i < roots; ++i) all.push_back({static_cast<std::uint32_t>(random_()) >> 1, 1 + i % 4});
     for (Node const& n : all) expected += count_results(n);
-    if (fate == 1) all.push_back({fails, 0});
+    if (fate == Fate::is_failed) all.push_back({fails, 0});
+    if (fate == Fate::may_be_late) job.set_deadline(std::chrono::microseconds(random_() % 2000));
     job.then([this, at = job.index(), expected, fate](std::exception_ptr const& error) {
-      std::uint64_t const came = sums_[at].exchange(0);
-      bool const right = fate == 0 ? came <= expected : came == expected;
-      if (!right || (error != nullptr) != (fate <= 1)) ++wrong_;
+      if (!is_right(fate, error != nullptr, sums_[at].exchange(0), expected)) ++wrong_;
       ++ended_;
     });
     for (Node const& n : all) in_.put_h(n, job);
-    if (fate == 0) job.cancel();
+    if (fate == Fate::is_cancelled) job.cancel();
     if (coin()) job.close_h();
     if (random_() % 8 == 0) (void)job.wait_for(std::chrono::microseconds(200));
   }

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "hiway/config.hpp"
+#include "hiway/deadline.hpp"
 #include "hiway/durations.hpp"
 #include "hiway/error.hpp"
 #include "hiway/scope/table.hpp"
@@ -51,6 +52,9 @@ class Scope {
   /// Ends it with ScopeCancelled, once its tasks have ended: stages drop its items that wait, but for those in value
   /// form, whose results the next stage drops. More may still be put. Calling it again does nothing.
   void cancel();
+  /// If it has not ended by then, it is cancelled, with DeadlineExceeded. `deadline`: a duration, a time of any clock,
+  /// or `{}` for none; the last one counts. *Throws* std::system_error if there can be no thread.
+  void set_deadline(Deadline deadline);
   /// *Waits* until every task of it has ended; close it first. *Throws* its error: ScopeFailed, ScopeCancelled, or
   /// Aborted if the run has failed, with the run's error nested. In a stage it throws Unwind when the run aborts.
   void wait() const;

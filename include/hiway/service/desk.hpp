@@ -12,9 +12,9 @@
 #include <utility>
 #include <variant>
 
+#include "hiway/deadline.hpp"
 #include "hiway/inlet/offer.hpp"
 #include "hiway/item.hpp"
-#include "hiway/service/deadline.hpp"
 #include "hiway/service/result.hpp"
 #include "hiway/tunnel.hpp"
 

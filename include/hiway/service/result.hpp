@@ -6,10 +6,6 @@
 
 namespace hiway {
 
-/// The error of a request that was not answered by its deadline. A late reply is dropped.
-struct DeadlineExceeded : Error {
-  using Error::Error;
-};
 /// The error of a request whose tasks have all ended without a reply.
 struct NoReply : Error {
   using Error::Error;

@@ -1,11 +1,18 @@
-// Deadline: when a request is given up.
+// Deadline: when a request or a scope is given up.
 #pragma once
 #include <chrono>
 #include <optional>
 
 #include "hiway/durations.hpp"
+#include "hiway/error.hpp"
 
 namespace hiway {
+
+/// The error of a request that was not answered by its deadline, whose late reply is dropped; or of a scope that had
+/// not ended by then.
+struct DeadlineExceeded : Error {
+  using Error::Error;
+};
 
 /// After a duration, or at a time of any clock; `{}`: never.
 class Deadline {

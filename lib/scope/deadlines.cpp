@@ -14,22 +14,22 @@ Deadlines::~Deadlines() {
   thread_.join();
 }
 
-void Deadlines::add(Deadline::Clock::time_point at, PlacedRequest request) {
+void Deadlines::add(Deadline::Clock::time_point at, PlacedWord of) {
   bool is_earliest = false;
   {
     std::scoped_lock const lock(mutex_);
     if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
-    if (heap_.size() >= 2 * most_) drop_settled();
-    heap_.push_back({at, request});
+    if (heap_.size() >= 2 * most_) drop_those_over();
+    heap_.push_back({at, of});
     std::ranges::push_heap(heap_, later);
-    is_earliest = heap_.front().request.place == request.place && heap_.front().request.word == request.word;
+    is_earliest = heap_.front().of.place == of.place && heap_.front().of.word == of.word;
   }
   if (is_earliest) wake_.notify_one();
 }
 
 /// Half of the entries at least, so each add() pays for a few.
-void Deadlines::drop_settled() {
-  std::erase_if(heap_, [this](Entry const& e) { return !expiry_.is_waiting(e.request); });
+void Deadlines::drop_those_over() {
+  std::erase_if(heap_, [this](Entry const& e) { return !expiry_.is_waiting(e.of); });
   std::ranges::make_heap(heap_, later);
 }
 
@@ -46,7 +46,7 @@ void Deadlines::run() noexcept {
       continue;
     }
     std::ranges::pop_heap(heap_, later);
-    PlacedRequest const due = heap_.back().request;
+    PlacedWord const due = heap_.back().of;
     heap_.pop_back();
     lock.unlock();
     expiry_.expire(due);
