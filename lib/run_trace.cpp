@@ -172,6 +172,17 @@ constexpr char const* name_of(detail::ScopeOutcome outcome) {
   return "ended well";
 }
 
+/// Where CPU stages worked on the scope: the microseconds from its opening to the first and the last task of each.
+std::string stages_of(detail::ScopeRecord const& scope, RunReport const& report) {
+  std::string all;
+  auto const us = [&](std::int64_t ns) { return json_number(static_cast<double>(ns - scope.begin_ns) / 1000); };
+  for (detail::ScopeVisit const& v : scope.visits) {
+    if (!all.empty()) all += ",";
+    all += json_text(report.stages[v.stage].name) + ":[" + us(v.first_ns) + "," + us(v.last_ns) + "]";
+  }
+  return "{" + all + "}";
+}
+
 /// A kind's places are one track of a viewer each.
 void add_scopes(Events& events, TraceParts const& parts) {
   std::uint64_t first = 0;
@@ -180,7 +191,8 @@ void add_scopes(Events& events, TraceParts const& parts) {
     events.name(scopes, kind + 1, "scopes '" + track.name + "'");
     for (detail::ScopeRecord const& s : track.ended) {
       events.overlapping(scopes, kind + 1, track.name, "scope", first + s.place, s.begin_ns, s.end_ns,
-                         "\"place\":" + std::to_string(s.place) + ",\"outcome\":\"" + name_of(s.outcome) + "\"");
+                         "\"place\":" + std::to_string(s.place) + ",\"outcome\":\"" + name_of(s.outcome) +
+                             "\",\"tasks_us\":" + stages_of(s, parts.report));
     }
     first += parts.report.scopes[kind].most_open;
   }

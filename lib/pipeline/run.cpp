@@ -209,7 +209,8 @@ void PipelineRun::reset() {
   snapshots_.begin();
   observer_.begin();
   state_.end_news.begin_run();
-  for (auto const& scopes : layout_.scopes) ScopesAccess::begin_run(*scopes, reports_.is_traced());
+  std::size_t const traced_stages = reports_.is_traced() ? layout_.prepared.stages.size() : 0;
+  for (auto const& scopes : layout_.scopes) ScopesAccess::begin_run(*scopes, traced_stages);
   // Open ends may be used from now on.
   ThreadMachine{}.store(layout_.homes.host().control->aborted, 0u, MemoryOrder::release);
 }

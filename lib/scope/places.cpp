@@ -187,8 +187,10 @@ bool Scopes::Places::hear_all() noexcept {
   return heard;
 }
 
-void Scopes::Places::begin_run(bool traced) noexcept {
-  times.begin_run(traced);
+void Scopes::Places::begin_run(std::size_t traced_stages) noexcept {
+  times.begin_run(traced_stages != 0);
+  times.visits.begin_run(most_open, traced_stages);
+  host.notes_tasks = times.visits.notes();
   {
     std::scoped_lock const lock(reading);
     for (auto const& mail : mails) mail->read = 0;

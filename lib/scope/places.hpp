@@ -101,7 +101,8 @@ struct Scopes::Places {
   [[nodiscard]] std::exception_ptr refusal();
   /// Reads the mail of all devices. True if there was any, or another thread reads it.
   bool hear() noexcept;
-  void begin_run(bool traced) noexcept;
+  /// `traced_stages`: how many stages the run has, if it is traced; else 0.
+  void begin_run(std::size_t traced_stages) noexcept;
   /// After all stages have returned: ends all scopes, but those that their openers are still to close.
   void end_run(std::exception_ptr const& error) noexcept;
 
@@ -154,7 +155,9 @@ struct ScopesAccess {
   /// At the ends of a tunnel, if it has scopes.
   static void name_at(PlacedTunnel const& tunnel, Homes& homes);
   [[nodiscard]] static ScopeTable* table(Scopes& scopes, Home home);
-  static void begin_run(Scopes& scopes, bool traced) noexcept { scopes.places_->begin_run(traced); }
+  static void begin_run(Scopes& scopes, std::size_t traced_stages) noexcept {
+    scopes.places_->begin_run(traced_stages);
+  }
   static bool hear(Scopes& scopes) noexcept { return scopes.places_->hear(); }
   [[nodiscard]] static bool has_mail(Scopes const& scopes) { return !scopes.places_->mails.empty(); }
   /// Ends all that are open: with the run's error, or well.

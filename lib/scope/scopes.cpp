@@ -104,6 +104,8 @@ void Scopes::fail_scope(std::uint32_t place, char const* message) noexcept {
   places_->fail(place, std::make_exception_ptr(ScopeFailed(message)));
 }
 
+void Scopes::note_task(std::uint32_t place, std::uint32_t stage) noexcept { places_->times.visits.note(place, stage); }
+
 // ---- for the pipeline
 
 void ScopesAccess::place(Scopes& scopes, Homes& homes) {

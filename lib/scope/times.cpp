@@ -111,7 +111,7 @@ void ScopeTimes::end(std::uint32_t place, std::int64_t opened_ns, ScopeOutcome o
          slow > seen && !line.slowest.compare_exchange_weak(seen, slow, std::memory_order_relaxed);) {
     }
   }
-  if (records_.load(std::memory_order_relaxed)) record({opened_ns, now, place, outcome});
+  if (records_.load(std::memory_order_relaxed)) record({opened_ns, now, place, outcome, {}});
   line.ended.fetch_add(1, std::memory_order_release);  // what counts it as ended counts it as opened, too
 }
 
@@ -170,11 +170,13 @@ ScopesReport ScopeTimes::report() const {
 
 // ---- of a traced run
 
-void ScopeTimes::record(ScopeRecord one) noexcept {
-  std::scoped_lock const lock(mutex_);
-  if (one.length() < least_ns_) return;
+void ScopeTimes::record(ScopeRecord const& one) noexcept {
   try {
+    std::vector<ScopeVisit> seen = visits.take(one.place);
+    std::scoped_lock const lock(mutex_);
+    if (one.length() < least_ns_) return;
     kept_.push_back(one);
+    kept_.back().visits = std::move(seen);
     if (kept_.size() >= most_records) keep_the_longest();
   } catch (...) {  // no memory: a trace lacks it
   }

@@ -15,6 +15,7 @@
 
 #include "hiway/report.hpp"
 #include "hiway/scope/table.hpp"
+#include "visits.hpp"
 
 namespace hiway::detail {
 
@@ -49,6 +50,7 @@ struct ScopeRecord {
   std::int64_t end_ns = 0;
   std::uint32_t place = 0;
   ScopeOutcome outcome = ScopeOutcome::well;
+  std::vector<ScopeVisit> visits;
   [[nodiscard]] std::int64_t length() const { return end_ns - begin_ns; }
 };
 
@@ -68,6 +70,9 @@ class ScopeTimes {
 
   /// Forgets the last run, but for scopes that are open.
   void begin_run(bool traced) noexcept;
+  /// Of a traced run; `records()` have them.
+  ScopeVisits visits;
+
   /// From then on nothing is recorded.
   void end_run() noexcept;
   /// All but what a kind of scopes says itself.
@@ -89,7 +94,7 @@ class ScopeTimes {
   [[nodiscard]] Line& own_line() noexcept;
   [[nodiscard]] std::uint64_t sum(std::atomic<std::uint64_t> Line::*count) const noexcept;
   [[nodiscard]] TimeBuckets::Sums times() const noexcept;
-  void record(ScopeRecord one) noexcept;
+  void record(ScopeRecord const& one) noexcept;
   void keep_the_longest();
 
   std::array<Line, 16> lines_;

@@ -48,6 +48,7 @@ struct OneScope {
   struct Ends final : ScopeEnds {
     void end_scope(std::uint32_t at) noexcept override { ended += at == place ? 1 : 100; }
     void fail_scope(std::uint32_t, char const*) noexcept override {}
+    void note_task(std::uint32_t, std::uint32_t) noexcept override {}
     unsigned ended = 0;
   };
 

@@ -230,6 +230,7 @@ struct Keeper final : detail::ScopeKeeper, ScopeEnds {
   }
   void end_scope(std::uint32_t place) noexcept override { places.end(place); }
   void fail_scope(std::uint32_t, char const*) noexcept override {}
+  void note_task(std::uint32_t, std::uint32_t) noexcept override {}
   void give_back(std::uint32_t place, std::uint64_t value) {
     detail::give_back(StageThread{}, places.host, place, value);
   }

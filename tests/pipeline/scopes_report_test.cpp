@@ -7,6 +7,7 @@
 #include <future>
 #include <iterator>
 #include <mutex>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -231,6 +232,67 @@ TEST(ScopesTrace, HasABeginAndAnEndOfEach) {
   EXPECT_THAT(text, HasSubstr("\"args\":{\"name\":\"scopes 'jobs'\"}"));
   std::string const id = "\"cat\":\"scope\",\"id2\":{\"local\":\"" + std::to_string(8 + other.index()) + "\"}";
   EXPECT_EQ(count_of(text, "\"name\":\"others\"," + id), 2U) << "kinds have ids of their own";
+}
+
+/// The microseconds from a scope's opening to its first and last task at a stage, in the order of a trace.
+std::vector<std::pair<double, double>> tasks_in(std::string const& text, std::string const& stage) {
+  std::vector<std::pair<double, double>> all;
+  std::string const key = "\"" + stage + "\":[";
+  for (std::size_t at = text.find(key); at != std::string::npos; at = text.find(key, at + 1)) {
+    double first = -1;
+    double last = -1;
+    std::istringstream numbers(text.substr(at + key.size(), 40));
+    numbers >> first;
+    numbers.ignore(1);
+    numbers >> last;
+    all.emplace_back(first, last);
+  }
+  return all;
+}
+
+TEST(ScopesTrace, SaysWhenEachCpuStageWorkedOnIt) {
+  HIWAY_NEEDS_DEVICE();
+  std::string const path = ::testing::TempDir() + "scopes_visits_trace.json";
+  PipelineConfig config = bounded();
+  config.trace = path;
+  Pipeline pipe(config);
+  Scopes& jobs = pipe.create_scopes("jobs", {.most_open = 2});
+  auto& in = pipe.create_tunnel<int>("in", Direction::cpu_to_cpu, {.scopes = &jobs});
+  auto& there = pipe.create_tunnel<int>("there", Direction::cpu_to_gpu, {.scopes = &jobs});
+  auto& back = pipe.create_tunnel<long>("back", Direction::gpu_to_cpu, {.scopes = &jobs});
+  Inlet<int> inlet = in.open_inlet();
+  pipe.add_cpu_stage(
+      "cut \"it\"",
+      [](int const& x) {
+        if (x != 0) std::this_thread::sleep_for(5ms);
+        return x;
+      },
+      from(in), into(there));
+  pipe.add_gpu_stage("work", FailsThrees{}, from(there), into(back), small_grid);
+  pipe.add_cpu_stage(
+      "end", [](long const&) {}, from(back));
+  pipe.start();
+  for (int i = 0; i < 4; ++i) {  // at two places
+    Scope job = jobs.open_h();
+    for (int k = 0; k < 2; ++k) inlet.put_h(i, job);
+    job.close_h();
+    ASSERT_TRUE(job.wait_for(20s));
+  }
+  inlet.close_h();
+  pipe.wait();
+  std::string const text = taken(path);
+  auto const cut = tasks_in(text, "cut \\\"it\\\"");
+  auto const end = tasks_in(text, "end");
+  ASSERT_EQ(cut.size(), 4U) << text;
+  ASSERT_EQ(end.size(), 4U);
+  EXPECT_EQ(tasks_in(text, "work").size(), 0U) << "devices note none";
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_GE(cut[i].first, 0) << i;
+    EXPECT_LT(cut[i].first, 5e6) << i << ": of its own scope, not of the one before at its place";
+    EXPECT_GE(cut[i].second - cut[i].first, i != 0 ? 4900 : 0) << i;
+    EXPECT_GE(end[i].first, cut[i].first) << i;
+    EXPECT_GE(end[i].second, end[i].first) << i;
+  }
 }
 
 TEST(ScopesTrace, IsNotWrittenWithoutScopes) {

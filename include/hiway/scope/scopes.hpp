@@ -110,6 +110,7 @@ class Scopes final : private ScopeEnds {
   friend std::uint64_t detail::word_from_outside(Scope const& scope, InletView const& inlet);
   void end_scope(std::uint32_t place) noexcept override;
   void fail_scope(std::uint32_t place, char const* message) noexcept override;
+  void note_task(std::uint32_t place, std::uint32_t stage) noexcept override;
 
   std::unique_ptr<Places> places_;
 };

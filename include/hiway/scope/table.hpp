@@ -43,6 +43,8 @@ class ScopeEnds {
   virtual void end_scope(std::uint32_t place) noexcept = 0;
   /// A task has failed it; the first message stays.
   virtual void fail_scope(std::uint32_t place, char const* message) noexcept = 0;
+  /// A CPU stage begins a task of it; called where ScopeTable::notes_tasks.
+  virtual void note_task(std::uint32_t place, std::uint32_t stage) noexcept = 0;
 
  protected:
   ~ScopeEnds() = default;
@@ -86,6 +88,7 @@ using ScopeMail = MailOf<1024>;
 struct ScopeTable {
   ScopeCount* counts = nullptr;
   Word<std::uint32_t> run{0};  ///< the number of the run; at the host
+  bool notes_tasks = false;    ///< at the host: the run is traced
   ScopeEnds* ends = nullptr;
   ScopePot* pots = nullptr;
   Control* control = nullptr;

@@ -49,7 +49,10 @@ HIWAY_DEVICE inline bool is_cancelled(Machine m, View const& v, std::uint64_t wo
 HIWAY_NO_SPACE_CHECK template <class Machine, class View>
 HIWAY_DEVICE inline void begin_scope_task(Machine m, View const& v, std::uint64_t word) {
   std::uint32_t run = 0;
-  if constexpr (RoleOf<Machine>::counts_scopes) run = m.load(v.end->scopes->run, MemoryOrder::relaxed);
+  if constexpr (RoleOf<Machine>::counts_scopes) {
+    run = m.load(v.end->scopes->run, MemoryOrder::relaxed);
+    if (v.end->scopes->notes_tasks) v.end->scopes->ends->note_task(scope_place(word), v.stage);
+  }
   m.set_scope({word, v.end->scopes, run});
 }
 
