@@ -252,7 +252,6 @@ char const* fault_text(FaultKind kind) {
       return "put into a tunnel with scopes, but neither a scope was named nor does the task belong to one";
     case FaultKind::scope_task_open:
       return "get from a tunnel with scopes before the last task's end_task: such a stage works on one item at a time";
-    case FaultKind::not_with_scopes: return "this call is not for tunnels with scopes: get and put items one by one";
     case FaultKind::scope_exhausted:
       return "a task has put more items than its scope can count; let the host put more items for it";
     case FaultKind::spill_exhausted: return "the spill pool is full";

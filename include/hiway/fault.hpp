@@ -30,7 +30,6 @@ enum class FaultKind : std::uint32_t {
   spill_exhausted,
   put_without_scope,  ///< into a tunnel with scopes, without a scope or a task of one
   scope_task_open,    ///< a get from a tunnel with scopes before the last task has ended
-  not_with_scopes,    ///< a call that no tunnel with scopes has
   scope_exhausted,    ///< a task has put more than its scope's value allows
   tunnel_full,        ///< WhenFull::fail
   put_with_key,       ///< into a tunnel without TunnelConfig::keyed
@@ -154,12 +153,6 @@ HIWAY_DEVICE inline void refuse_if_over(Machine m, EndView const& v) {
 
 /// Throws Drained.
 [[noreturn]] void throw_drained();
-
-/// Calls that tunnels with scopes do not have.
-template <class Machine, class EndView>
-HIWAY_DEVICE inline void refuse_if_scoped(Machine m, EndView const& v, bool scoped) {
-  if (scoped) raise(m, *v.control, FaultKind::not_with_scopes, v.stage, v.tunnel, 0);
-}
 
 /// Implements fail_h and fail_d of an end.
 template <class Machine, class EndView>

@@ -1,4 +1,4 @@
-// scope.pml: a scope, a part of a run's work, ends when all of its tasks have ended. Rules S1 to S6 of
+// scope.pml: a scope, a part of a run's work, ends when all of its tasks have ended. Rules S1 to S7 of
 // include/hiway/scope/; docs/termination.md, "Scopes".
 //
 // A program opens a scope, puts ITEMS items into it from outside, and closes it, SCOPES times. There is one place, so
@@ -21,7 +21,8 @@
 // INTO (where the program puts: HOST or a device), DEVICES, LANES (of each device), HOST_LANES, SPILL (a put may go
 // through a pool), REFUSES (a put may be refused), LENT (the counts that a task has after the pot has lent it some),
 // KEEPS (a task that becomes counted may keep a part of its value), EXHAUSTS (a pot may not suffice, which aborts),
-// ABORT (at any moment), CLOSED_BESIDE_A_PUT (by another thread).
+// ABORT (at any moment), CLOSED_BESIDE_A_PUT (by another thread), TEAM (the first lane of each device has a mate: the
+// two are a team, and have each task together).
 #define HOST 0
 #define FREE 0    // the place: has no scope; has one; its end is being announced; is not used again in this run
 #define OPEN 1
@@ -92,6 +93,11 @@
 #else
 #define MAY_CLOSE !grows
 #endif
+#ifdef TEAM
+#define MATES DEVICES
+#else
+#define MATES 0
+#endif
 #ifdef LAST_IS_DRAWN
 #define LEFT_IN_POT 0
 #else
@@ -110,13 +116,14 @@
 #ifdef STAGES_NOT_AWAITED
 #define STAGES_RETURNED true
 #else
-#define STAGES_RETURNED (lanes_returned == LANES * DEVICES + HOST_LANES)
+#define STAGES_RETURNED (lanes_returned == LANES * DEVICES + MATES + HOST_LANES)
 #endif
 #ifdef SPILL
-#define PROCESSES (LANES * DEVICES + HOST_LANES + 4)
+#define DRAINS 1
 #else
-#define PROCESSES (LANES * DEVICES + HOST_LANES + 3)
+#define DRAINS 0
 #endif
+#define PROCESSES (LANES * DEVICES + MATES + HOST_LANES + DRAINS + 3)
 
 typedef Pot { byte live, value }
 
@@ -126,6 +133,8 @@ Pot pot[DEVICES + 1];
 chan ring[DEVICES + 1] = [PUTS + ITEMS * SCOPES] of { bit, byte, byte };  // ghost: scope; value; counts
 chan pool = [2] of { byte, bit, byte, byte };
 chan mail[DEVICES + 1] = [1] of { byte };
+chan to_mate[DEVICES + 1] = [1] of { bit, byte, byte };  // scope; value; counts
+chan from_mate[DEVICES + 1] = [1] of { byte, byte };
 byte reserve;                                     // of what is outstanding, for puts from outside
 bool grows, aborted, program_returned;
 byte lanes_returned, returned;
@@ -380,10 +389,59 @@ inline uncount() {
   fi
 }
 
+// S7. The mate has a part of the value, or a count that the pot lends it.
+inline begin_team_task() {
+  if
+  :: counts == 0 && v >= 2 ->
+     share = v / 2;
+#ifndef VALUE_FOR_BOTH
+     v = v - share;
+#endif
+     to_mate[home]!serial, share, 0
+  :: true ->
+#ifdef MATE_BEGINS_BEFORE_IT_IS_LENT
+     to_mate[home]!serial, 0, 1;
+#endif
+     atomic {
+       if
+       :: counts == 0 -> pot[home].live++; pot[home].value = pot[home].value + v; v = 0; counts = 1
+       :: else
+       fi;
+#ifndef MATE_IS_NOT_LENT
+       pot[home].live++
+#endif
+     }
+#ifndef MATE_BEGINS_BEFORE_IT_IS_LENT
+     ; to_mate[home]!serial, 0, 1
+#endif
+  fi;
+  share = 0
+}
+
+// S7. What both have left is given back by the first.
+inline meet_mate() {
+  if
+  :: from_mate[home]?share, n ->
+#ifndef PART_OF_MATE_IS_LOST
+     v = v + share; counts = counts + n;
+#endif
+     share = 0; n = 0
+  :: aborted -> goto unwound
+  fi
+}
+
+inline put_last() {
+  if
+  :: counts > 0 -> atomic { pot[home].value = pot[home].value + v; v = 0 }; send(0, counts); counts = 0
+  :: else -> send(v, 0); v = 0
+  fi
+}
+
 inline end_task() {
   if
+  :: home != HOST && counts == 0 && v == 0 -> TASK_ENDS  // of a team whose lanes have put their last
   :: home == HOST -> atomic { take_off(v); v = 0; TASK_ENDS }; end_if_last()
-  :: home != HOST && counts == 0 -> atomic { send_mail(v); v = 0; TASK_ENDS }
+  :: home != HOST && counts == 0 && v > 0 -> atomic { send_mail(v); v = 0; TASK_ENDS }
   :: else -> uncount()
   fi
 }
@@ -421,12 +479,16 @@ inline choose_where() {
   fi
 }
 
-proctype Lane(byte home) {
+proctype Lane(byte home; bool team) {
   byte v, to, share, n, counts;
   bit serial;
   bool last;
   do
   :: atomic { ring[home]?serial, v, counts -> items[serial]--; tasks[serial]++ };
+     if
+     :: team -> begin_team_task()
+     :: else
+     fi;
      do
      :: atomic { MAY_PUT && puts_left > 0 && (MAY_GO(HOST) || MAY_GO(1)) -> puts_left--; choose_where() }; put()
      :: aborted -> goto unwound
@@ -436,8 +498,10 @@ proctype Lane(byte home) {
 #ifdef ENDED_BEFORE_LAST_PUT
      :: atomic { puts_left > 0 -> puts_left--; choose_where() }; end_task(); put(); tasks[serial]--
 #endif
-     :: atomic { MAY_RESULT && puts_left > 0 && (MAY_GO(HOST) || MAY_GO(1)) -> puts_left--; choose_where() }; result()
-     :: true -> end_task()                        // `true`: an `else` within would look at all choices here
+     :: atomic { !team && MAY_RESULT && puts_left > 0 && (MAY_GO(HOST) || MAY_GO(1)) -> puts_left--; choose_where() };
+        result()
+     :: team -> meet_mate(); end_task()
+     :: !team -> end_task()                       // not `else`: one within would look at all choices here
      fi;
      atomic { v = 0; to = 0; share = 0; n = 0; serial = 0; counts = 0; last = 0 }
   :: aborted -> break
@@ -449,6 +513,35 @@ unwound:
 back:
   atomic { lanes_returned++; returned++ }
 }
+
+#ifdef TEAM
+proctype Mate(byte home) {
+  byte v, to, share, n, counts;
+  bit serial;
+  do
+  :: to_mate[home]?serial, v, counts ->
+     do
+     :: atomic { MAY_PUT && puts_left > 0 && (MAY_GO(HOST) || MAY_GO(1)) -> puts_left--; choose_where() }; put()
+     :: aborted -> goto back
+     :: break
+     od;
+     if
+     :: atomic { MAY_PUT && puts_left > 0 && MAY_GO(home) -> puts_left--; to = home }; put_last()
+     :: true
+     fi;
+     if
+     :: from_mate[home]!v, counts
+     :: aborted -> goto back
+     fi;
+     atomic { v = 0; to = 0; share = 0; n = 0; serial = 0; counts = 0 }
+  :: aborted -> break
+  :: program_returned -> break
+  od;
+unwound:
+back:
+  atomic { lanes_returned++; returned++ }
+}
+#endif
 
 // At the host. When the run aborts it takes no more mail, at once or later, and waits for the stages.
 proctype Postman() {
@@ -581,17 +674,23 @@ init {
     run Aborter();
 #endif
     do
-    :: lane < HOST_LANES -> run Lane(HOST); lane++
+    :: lane < HOST_LANES -> run Lane(HOST, false); lane++
     :: else -> lane = 0; break
     od;
     do
-    :: lane < LANES -> run Lane(1); lane++
+    :: lane < LANES -> run Lane(1, MATES > 0 && lane == 0); lane++
     :: else -> lane = 0; break
     od;
     do
-    :: DEVICES > 1 && lane < LANES -> run Lane(DEVICES); lane++
+    :: DEVICES > 1 && lane < LANES -> run Lane(DEVICES, MATES > 0 && lane == 0); lane++
+    :: else -> lane = 0; break
+    od;
+#ifdef TEAM
+    do
+    :: lane < MATES -> lane++; run Mate(lane)
     :: else -> lane = 0; break
     od
+#endif
   }
   returned == PROCESSES - 1;
   assert(aborted || ended[0] + ended[1] == SCOPES);

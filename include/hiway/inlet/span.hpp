@@ -11,6 +11,7 @@
 #include "hiway/item.hpp"
 #include "hiway/machine/stage_thread.hpp"
 #include "hiway/ring.hpp"
+#include "hiway/scope/word.hpp"
 
 namespace hiway::detail {
 
@@ -55,6 +56,17 @@ struct WriteItems {
   T const* items;
   HIWAY_DEVICE void operator()(Several const& some) const {
     for (unsigned k = 0; k < some.count; ++k) item_in<T>(some.slot(k)) = items[some.item(k)];
+  }
+};
+
+/// The same of items of a scope, which have one word.
+template <class T>
+struct WriteScopedItems {
+  static constexpr std::size_t bytes = sizeof(Scoped<T>);
+  T const* items;
+  std::uint64_t scope;
+  HIWAY_DEVICE void operator()(Several const& some) const {
+    for (unsigned k = 0; k < some.count; ++k) WriteScoped<T>{items[some.item(k)], scope}(some.slot(k));
   }
 };
 

@@ -2,6 +2,7 @@
 // TeamInlet those of a whole warp or block.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "hiway/fault.hpp"
@@ -12,6 +13,9 @@
 #include "hiway/inlet/view.hpp"
 #include "hiway/item.hpp"
 #include "hiway/machine/on_this_device.hpp"
+#include "hiway/scope/task.hpp"
+#include "hiway/scope/team.hpp"
+#include "hiway/scope/word.hpp"
 
 namespace hiway {
 
@@ -60,7 +64,8 @@ class AnyInlet {
   }
 };
 
-/// Puts by a whole warp or block: all its lanes make the call together. A CPU thread is a warp and a block of one.
+/// Puts by a whole warp or block: all its lanes make the call together. A CPU thread is a warp and a block of one. With
+/// scopes an item belongs to that of the first lane's task, which the other lanes have, too, if they got it together.
 template <class T>
 class TeamInlet : public AnyInlet {
  public:
@@ -118,20 +123,39 @@ class TeamInlet : public AnyInlet {
  private:
   template <class Team>
   HIWAY_DEVICE void put_together(Team team, T const& item) const {
-    detail::refuse_if_scoped(team.m, view_, scoped_);
+    if (scoped_)
+      return put_scoped_together(team, [&](T& to) { copy_bytes(&to, &item, sizeof(T), team.rank(), team.size()); });
     detail::put_by_team(team, view_,
                         [&](std::byte* slot) { copy_bytes(slot, &item, sizeof(T), team.rank(), team.size()); });
   }
   template <class Team>
   HIWAY_DEVICE void put_all_together(Team team, std::span<T const> items) const {
-    detail::refuse_if_scoped(team.m, view_, scoped_);
     detail::refuse_puts_of_large_spans<T>();
+    if (scoped_) return put_all_scoped_together(team, items);
     detail::put_span_by_team(team, view_, items.size(), detail::WriteItems<T>{items.data()});
   }
   HIWAY_NO_SPACE_CHECK template <class Team, class Fill>
   HIWAY_DEVICE void fill_together(Team team, Fill&& fill) const {
-    detail::refuse_if_scoped(team.m, view_, scoped_);
+    if (scoped_) return put_scoped_together(team, fill);
     detail::put_by_team(team, view_, [&](std::byte* slot) { fill(item_in<T>(slot)); });
+  }
+  /// `write(T&)` in all lanes. The item has a part of what the first lane has of the task (S7).
+  HIWAY_NO_SPACE_CHECK template <class Team, class Write>
+  HIWAY_DEVICE void put_scoped_together(Team team, Write&& write) const {
+    std::uint64_t const word = team.rank() == 0 ? detail::share_scope(team.m, view_) : 0;
+    detail::put_by_team(team, view_, [&](std::byte* slot) {
+      write(item_in<Scoped<T>>(slot).item);
+      if (team.rank() == 0) item_in<Scoped<T>>(slot).scope = word;
+    });
+  }
+  template <class Team>
+  HIWAY_DEVICE void put_all_scoped_together(Team team, std::span<T const> items) const {
+    if constexpr (RoleOf<decltype(team.m)>::counts_scopes) {
+      for (T const& item : items) put_together(team, item);
+    } else if (!items.empty()) {
+      std::uint64_t const word = detail::share_scope_with_each(team, view_, items.size());
+      detail::put_span_by_team(team, view_, items.size(), detail::WriteScopedItems<T>{items.data(), word});
+    }
   }
 };
 

@@ -15,6 +15,8 @@
 #include "hiway/outlet/team.hpp"
 #include "hiway/outlet/view.hpp"
 #include "hiway/scope/task.hpp"
+#include "hiway/scope/team.hpp"
+#include "hiway/scope/word.hpp"
 
 namespace hiway {
 
@@ -64,7 +66,8 @@ class AnyOutlet {
     return anywhere([&](auto m) { return stage_ended_with(m); }, true);
   }
 
-  /// Ends the tasks of `tasks` items that all lanes got together.
+  /// Ends the tasks of `tasks` items that all lanes got together. With scopes that is one: its task ends by this call,
+  /// not by a single lane's.
   HIWAY_DEVICE void end_task_warp_d(std::size_t tasks = 1) const {
     on_this_device([&](auto m) { end_together(WarpTeam<decltype(m)>{m}, tasks); });
   }
@@ -96,6 +99,11 @@ class AnyOutlet {
   template <class Machine>
   HIWAY_DEVICE bool ended_with(Machine m) const {
     return detail::tunnel_ended(m, view_);
+  }
+  template <class Team>
+  HIWAY_DEVICE void end_together(Team team, std::size_t tasks) const {
+    if (scoped_ && tasks != 0) detail::end_team_scope(team.m, view_);
+    detail::end_task_together(team, view_, tasks);
   }
   template <class Machine>
   HIWAY_DEVICE void pause_unless(Machine m, bool got) const {
@@ -131,10 +139,6 @@ class AnyOutlet {
   HIWAY_PART_OF_CALLER HIWAY_DEVICE void end_several(Machine m, std::size_t tasks) const {
     if (tasks != 0) end_scope(m);
     detail::end_several_tasks(m, view_, detail::together(m, view_), tasks);
-  }
-  template <class Team>
-  HIWAY_DEVICE void end_together(Team team, std::size_t tasks) const {
-    detail::end_task_together(team, view_, tasks);
   }
   template <class Machine>
   HIWAY_DEVICE bool stage_ended_with(Machine m) const {
@@ -236,37 +240,62 @@ class TeamOutlet : public AnyOutlet {
  private:
   HIWAY_NO_SPACE_CHECK template <class Team, class Body>
   HIWAY_DEVICE void for_each_together(Team team, Body&& body) const {
-    detail::refuse_if_scoped(team.m, view_, scoped_);
-    if constexpr (stays_in_slot<T>) {
-      auto const work = [&](std::byte const* slot) { body(item_in<T>(slot)); };
+    if (!scoped_) return each_together<T>(team, body);
+    each_together<Scoped<T>>(team, [&](Scoped<T> const& got) {
+      if (detail::begin_team_task(team, view_, got.scope)) body(got.item);
+      detail::end_team_scope(team.m, view_);
+    });
+  }
+  // Item: T, or Scoped<T>.
+  HIWAY_NO_SPACE_CHECK template <class Item, class Team, class Body>
+  HIWAY_DEVICE void each_together(Team team, Body&& body) const {
+    if constexpr (stays_in_slot<Item>) {
+      auto const work = [&](std::byte const* slot) { body(item_in<Item>(slot)); };
       while (detail::await_together(team, view_, work)) detail::end_task_together(team, view_);
     } else {  // the slot is left before the body, which may put into the same ring (ring/turns.hpp I5)
-      ItemRoom<T> room;
-      auto const read = [&](std::byte const* slot) { copy_item(room.item(), item_in<T>(slot)); };
+      ItemRoom<Item> room;
+      auto const read = [&](std::byte const* slot) { copy_item(room.item(), item_in<Item>(slot)); };
       while (detail::await_together(team, view_, read)) {
-        body(static_cast<T const&>(room.item()));
+        body(static_cast<Item const&>(room.item()));
         detail::end_task_together(team, view_);
       }
     }
   }
   template <class Team>
   HIWAY_DEVICE bool get_together(Team team, T& item) const {
-    detail::refuse_if_scoped(team.m, view_, scoped_);
-    bool const got = detail::work_together(team, view_, [&](std::byte const* slot) {
-                       detail::copy_together(team, item, item_in<T>(slot));
-                     }) == detail::Found::item;
+    auto const look = [&](auto&& read) { return detail::work_together(team, view_, read) == detail::Found::item; };
+    bool const got = scoped_
+                         ? take_scoped_together(team, item, look)
+                         : look([&](std::byte const* slot) { detail::copy_together(team, item, item_in<T>(slot)); });
     pause_unless(team.m, got);
     return got;
   }
   template <class Team>
   HIWAY_DEVICE bool next_together(Team team, T& item) const {
-    detail::refuse_if_scoped(team.m, view_, scoped_);
+    if (scoped_)
+      return take_scoped_together(team, item, [&](auto&& read) { return detail::await_together(team, view_, read); });
     return detail::await_together(team, view_,
                                   [&](std::byte const* slot) { detail::copy_together(team, item, item_in<T>(slot)); });
   }
+  /// `look(read)` is true if it has called `read(slot)` with an item.
+  template <class Team, class Look>
+  HIWAY_DEVICE bool take_scoped_together(Team team, T& item, Look&& look) const {
+    if (detail::has_open_scope_task(team.m, view_))
+      raise(team.m, *view_.control, FaultKind::scope_task_open, view_.stage, view_.tunnel, 0);
+    std::uint64_t word = 0;
+    auto const read = [&](std::byte const* slot) {
+      auto const& got = item_in<Scoped<T>>(slot);
+      detail::copy_together(team, item, got.item);
+      word = got.scope;
+    };
+    while (look(read)) {
+      if (detail::begin_team_task(team, view_, word)) return true;
+      this->end_together(team, 1);
+    }
+    return false;
+  }
   HIWAY_NO_SPACE_CHECK template <class Team>
   HIWAY_DEVICE detail::Claimed get_span_together(Team team, std::span<T> items) const {
-    detail::refuse_if_scoped(team.m, view_, scoped_);
     if constexpr (RoleOf<decltype(team.m)>::keeps_hand) {
       if (view_.ports->hand != nullptr) {
         detail::Claimed c{};
@@ -282,6 +311,7 @@ class TeamOutlet : public AnyOutlet {
   template <class Team>
   HIWAY_DEVICE std::size_t get_all_together(Team team, std::span<T> items) const {
     detail::refuse_gets_of_large_spans<T>();
+    if (scoped_) return !items.empty() && get_together(team, items[0]) ? 1 : 0;
     std::size_t const n = get_span_together(team, items).run.count;
     pause_unless(team.m, n != 0);
     return n;
@@ -290,6 +320,7 @@ class TeamOutlet : public AnyOutlet {
   HIWAY_DEVICE std::size_t next_all_together(Team team, std::span<T> items) const {
     detail::refuse_gets_of_large_spans<T>();
     if (items.empty()) return 0;
+    if (scoped_) return next_together(team, items[0]) ? 1 : 0;
     for (unsigned misses = 0;; team.m.relax(misses++)) {
       auto const claimed = get_span_together(team, items);
       if (claimed.run.count != 0 || claimed.ended) return claimed.run.count;

@@ -17,9 +17,10 @@ HIWAY_DEVICE constexpr std::uint64_t counts_to_have(std::uint64_t pot) {
   return counted_in(pot) < pot_has_lent_many ? counts_at_once : 2;
 }
 
-/// Leaves some of the task's value in the pot, and has it lend `counts`, in one step (S2).
+/// Leaves some of the task's value in the pot, and has it lend `counts`, and `others` for what the caller hands them
+/// to, in one step (S2).
 template <class Machine>
-HIWAY_DEVICE inline void become_counted(Machine m, LaneScope& task, std::uint64_t counts) {
+HIWAY_DEVICE inline void become_counted(Machine m, LaneScope& task, std::uint64_t counts, std::uint64_t others = 0) {
   Word<std::uint64_t>& pot = task.table->pots[scope_place(task.word)].pot;
   std::uint64_t const own = scope_value(task.word);
   std::uint64_t seen = m.load(pot, MemoryOrder::relaxed);
@@ -27,8 +28,15 @@ HIWAY_DEVICE inline void become_counted(Machine m, LaneScope& task, std::uint64_
   do {
     std::uint64_t const most = value_in(seen) < pot_is_full ? value_to_pot : 1;
     left = own < most ? own : most;
-  } while (!m.compare_exchange(pot, seen, seen + left * one_of_pot + counts, MemoryOrder::relaxed));
+  } while (!m.compare_exchange(pot, seen, seen + left * one_of_pot + counts + others, MemoryOrder::relaxed));
   task.word = with_value(task.word, own - left) + counts * one_count;
+}
+
+/// Has the pot lend `n` counts, which the caller hands to others; the task is counted from then on (S2).
+template <class Machine>
+HIWAY_DEVICE inline void lend_to_others(Machine m, LaneScope& task, std::uint64_t n) {
+  if (!is_counted(task.word)) return become_counted(m, task, 1, n);
+  m.fetch_add(task.table->pots[scope_place(task.word)].pot, n, MemoryOrder::relaxed);
 }
 
 /// Some of the task's counts, for an item that it puts into its own device; it keeps at least 1.
@@ -54,33 +62,35 @@ HIWAY_DEVICE constexpr std::uint64_t value_to_leave(ScopeRoad road, std::uint64_
   return road == ScopeRoad::to_host ? 1 : value_between_devices(all);
 }
 
-/// Takes a value out of the pot for an item that leaves the device; the task is counted. 0 if too little would be left
-/// (S2).
+/// Takes a value out of the pot for each of `n` items that leave the device; the task is counted. 0 if too little would
+/// be left (S2).
 template <class Machine>
-[[nodiscard]] HIWAY_DEVICE inline std::uint64_t take_from_pot(Machine m, LaneScope const& task, ScopeRoad road) {
+[[nodiscard]] HIWAY_DEVICE inline std::uint64_t take_from_pot(Machine m, LaneScope const& task, ScopeRoad road,
+                                                              std::uint64_t n) {
   Word<std::uint64_t>& pot = task.table->pots[scope_place(task.word)].pot;
   std::uint64_t seen = m.load(pot, MemoryOrder::relaxed);
   std::uint64_t value = 0;
   do {
-    value = value_to_leave(road, value_in(seen));
-    if (value_in(seen) <= value) return 0;
-  } while (!m.compare_exchange(pot, seen, seen - value * one_of_pot, MemoryOrder::relaxed));
+    value = value_to_leave(road, value_in(seen) / n);
+    if (value_in(seen) <= n * value) return 0;
+  } while (!m.compare_exchange(pot, seen, seen - n * value * one_of_pot, MemoryOrder::relaxed));
   return value;
 }
 
-/// Takes a value of the task's own for an item that leaves the device, or else of the pot's. A task that is not counted
-/// keeps at least 1 (S1). *Errors*: scope_exhausted.
+/// Takes a value of the task's own for each of `n` items that leave the device, or else of the pot's. A task that is
+/// not counted keeps at least 1 (S1). *Errors*: scope_exhausted.
 template <class Machine>
-[[nodiscard]] HIWAY_DEVICE inline std::uint64_t take_to_leave(Machine m, LaneScope& task, ScopeRoad road) {
+[[nodiscard]] HIWAY_DEVICE inline std::uint64_t take_to_leave(Machine m, LaneScope& task, ScopeRoad road,
+                                                              std::uint64_t n = 1) {
   std::uint64_t const own = scope_value(task.word);
   std::uint64_t const kept = is_counted(task.word) ? 0 : 1;
-  std::uint64_t const value = value_to_leave(road, own);
-  if (value != 0 && own >= value + kept) {
-    task.word = with_value(task.word, own - value);
+  std::uint64_t const value = value_to_leave(road, own / n);
+  if (value != 0 && own >= n * value + kept) {
+    task.word = with_value(task.word, own - n * value);
     return value;
   }
   if (!is_counted(task.word)) become_counted(m, task, 1);
-  std::uint64_t const taken = take_from_pot(m, task, road);
+  std::uint64_t const taken = take_from_pot(m, task, road, n);
   if (taken == 0) raise(m, *task.table->control, FaultKind::scope_exhausted, no_id, no_id, 0);
   return taken;
 }
@@ -91,6 +101,16 @@ HIWAY_DEVICE inline std::uint64_t share_at_device(Machine m, LaneScope& task, Sc
   std::uint32_t const place = scope_place(task.word);
   if (road != ScopeRoad::here) return scope_word(place, take_to_leave(m, task, road));
   return counted_word(place, share_counts(m, task));
+}
+
+/// The word of each of `n` items that the task puts at once. *Errors*: scope_exhausted.
+template <class Machine>
+HIWAY_DEVICE inline std::uint64_t share_with_each_at_device(Machine m, LaneScope& task, ScopeRoad road,
+                                                            std::uint64_t n) {
+  std::uint32_t const place = scope_place(task.word);
+  if (road != ScopeRoad::here) return scope_word(place, take_to_leave(m, task, road, n));
+  lend_to_others(m, task, n);
+  return counted_word(place, 1);
 }
 
 /// Takes back the word of an item that was not put.
@@ -109,13 +129,18 @@ template <class Machine>
   return 0;
 }
 
+/// Gives what a task has back.
+template <class Machine>
+HIWAY_DEVICE inline void give_back_at_device(Machine m, ScopeTable& table, std::uint32_t place, std::uint64_t counts,
+                                             std::uint64_t value) {
+  if (counts != 0) value += leave_pot(m, table.pots[place].pot, counts);
+  if (value != 0) mail_value(m, table.mail, *table.control, place, value);
+}
+
 /// The end of the task.
 template <class Machine>
 HIWAY_DEVICE inline void end_at_device(Machine m, LaneScope const& task) {
-  std::uint32_t const place = scope_place(task.word);
-  std::uint64_t value = scope_value(task.word);
-  if (is_counted(task.word)) value += leave_pot(m, task.table->pots[place].pot, scope_counts(task.word));
-  if (value != 0) mail_value(m, task.table->mail, *task.table->control, place, value);
+  give_back_at_device(m, *task.table, scope_place(task.word), scope_counts(task.word), scope_value(task.word));
 }
 
 /// The word of the task's result. A counted task hands its counts over at its own device; else it puts, and ends.

@@ -23,11 +23,19 @@
 //       (lib/scope/handles.hpp H1); the close gives the rest of it back
 //   S6  when the run aborts, values are lost: the scopes then open end with the run's error, after all stages have
 //       returned, and the next run begins with other words
+//   S7  a team, a warp or a block, has the task of one item. From its beginning each lane has a part of it, and is as
+//   the
+//       lane of a task of its own: a warp's lanes have values, parts of the item's; where that is small, or counted,
+//       and in a block, they have counts, which the pot lends to all of them in one step of the first lane. No lane
+//       begins before that step. At the end what the lanes of a warp have left is added up, and given back at once; the
+//       lanes of a block's other warps may still work then: they have parts of their own. The first lane says whether
+//       the scope has been cancelled, for all
 //   Orders  a task's end releases at the pot, and the fence before the letter acquires: all steps at a pot read and
 //       write at once, so the one that takes its value has read from each end. The others need no order: what lends a
 //       count comes before what gives it back, in the word's own order
-// Puts use up values (scope_exhausted): to the host a task, or all counted tasks together, of 2^35 puts; from device to
-// device each item gets about the square root of what is there, 2^17 at first. Models: tests/models/scope.pml.
+// Puts use up values (scope_exhausted): to the host a task, or all counted tasks together, of 2^35 puts, a lane of a
+// warp that has a value of 2^29; from device to device each item gets about the square root of what is there, 2^17 at
+// first. Models: tests/models/scope.pml.
 #pragma once
 #include <cstddef>
 #include <cstdint>
