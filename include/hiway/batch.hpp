@@ -29,6 +29,9 @@ struct BatchOptions {
   /// given again for later batches of as many, without calling the body (docs/libraries.md). Else the body is called
   /// for each batch.
   bool capture = false;
+  /// The k-th item made for each tunnel comes of the k-th one got. Batches may then have items of any scopes, and the
+  /// scopes go on with the items; without it all items of a batch are of one scope.
+  bool one_to_one = false;
 };
 
 namespace detail {

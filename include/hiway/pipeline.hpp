@@ -17,6 +17,7 @@
 
 #include "hiway/backend.hpp"
 #include "hiway/batch.hpp"
+#include "hiway/batch/batch_form.hpp"
 #include "hiway/batch/batch_stage.hpp"
 #include "hiway/durations.hpp"
 #include "hiway/group.hpp"
@@ -138,28 +139,14 @@ class Pipeline final : private OpenEnds, private BufferAccess {
   /// Adds a stage that works on batches, for libraries and kernels that exist: `body(Batch<I const> in, Batch<O>...
   /// out, Stream stream)` gives the stream what is to be done and returns; it does not wait (batch.hpp). It gets from
   /// one tunnel, and puts into any number. Without `from` the body is called until it makes nothing. A CPU thread calls
-  /// it, for one batch after another. *Throws* ConfigError.
+  /// it, for one batch after another. If the tunnels have scopes, a batch is of one (BatchOptions). *Throws*
+  /// ConfigError.
   template <class F, class... Is, class... Os>
   void add_batch_stage(std::string_view name, F body, From<Is...> in, Into<Os...> out, BatchOptions options = {}) {
-    constexpr bool has_stencil = stencils_among<Is...> + stencils_among<Os...> != 0;
-    constexpr bool fits = std::is_invocable_v<F&, Batch<Is const>..., Batch<Os>..., Stream>;
-    static_assert(sizeof...(Is) <= 1, "hiway: add_batch_stage: it gets from one tunnel");
-    static_assert(!detail::names_scopes<From<Is...>> && !detail::names_scopes<Into<Os...>>,
-                  "hiway: add_batch_stage: its tunnels cannot have scopes yet");
-    static_assert(!has_stencil, "hiway: add_batch_stage: a stencil tunnel's tasks are no batches of items");
-    static_assert(fits,
-                  "hiway: add_batch_stage: the body takes a Batch<I const> if there is a from(...), then one "
-                  "Batch<O> per tunnel of into(...), then a Stream; I and O are the tunnels' item types");
-    if constexpr (sizeof...(Is) <= 1 && !has_stencil && fits) {
-      add_batches<sizeof...(Is), sizeof...(Os)>(
-          detail::describe_ends(name, in, out), options,
-          [shared = std::make_shared<F>(std::move(body))](detail::RawBatch const* got, detail::RawBatch const* made,
-                                                          Stream stream) {
-            [&]<std::size_t... I, std::size_t... O>(std::index_sequence<I...>, std::index_sequence<O...>) {
-              (*shared)(Batch<Is const>(got[I])..., Batch<Os>(made[O])..., stream);
-            }
-            (std::index_sequence_for<Is...>{}, std::index_sequence_for<Os...>{});
-          });
+    using Batches = BatchForm<F, From<Is...>, Into<Os...>>;
+    if constexpr (Batches::fits) {
+      add_batches<sizeof...(Is), sizeof...(Os)>(detail::describe_ends(name, in, out), options,
+                                                Batches::call(std::move(body)));
     }
   }
   template <class F, class... Is>

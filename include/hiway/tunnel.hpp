@@ -61,6 +61,8 @@ class TunnelBase {
   [[nodiscard]] bool is_restored() const { return is_restored_; }
   /// For a stencil tunnel, the tunnel of tasks that its readers also read and write; else null.
   [[nodiscard]] virtual TunnelBase* tasks() const { return nullptr; }
+  /// What a stage sees of an item, in bytes.
+  [[nodiscard]] virtual std::size_t value_bytes() const { return item_bytes_; }
 
   [[nodiscard]] bool from_gpu() const {
     return direction_ == Direction::gpu_to_cpu || direction_ == Direction::gpu_to_gpu;
@@ -130,6 +132,10 @@ class Tunnel : public TunnelBase {
   [[nodiscard]] std::size_t scope_at() const override {
     constexpr std::size_t word = sizeof(std::uint64_t);
     return (sizeof(value_type) + word - 1) / word * word;  // of Scoped
+  }
+  [[nodiscard]] std::size_t value_bytes() const override {
+    if constexpr (is_scoped<T>) return sizeof(value_type);
+    return item_bytes();
   }
 
  private:

@@ -8,6 +8,7 @@
 namespace hiway {
 
 bool BatchGets::collect(UnderWay& batch) {
+  if (arrivals_) return collect_scoped(batch);
   std::size_t const most = options_.max_items - batch.items;
   std::size_t const there = copies_from_ring_ ? std::min(most, items_there()) : 0;
   if (there != 0 && waits_for_more(batch, there)) return false;
@@ -16,6 +17,30 @@ bool BatchGets::collect(UnderWay& batch) {
   if (some != 0 && !collects_since_) collects_since_ = Clock::now();
   batch.items += some;
   return some != 0 || free_own_slots(batch);
+}
+
+/// What came with others and is left goes into the batch first. Then as many come as the batch may have, if it takes
+/// them.
+bool BatchGets::collect_scoped(UnderWay& batch) {
+  if (batch.items != 0 && batch.scopes.is_cancelled(m_, from_)) drop(batch);
+  bool came = arrivals_->move_to(m_, batch, options_.max_items);
+  for (std::size_t left = options_.max_items - batch.items; left != 0;) {
+    std::size_t const some = arrivals_->get(m_, left);
+    if (some == 0) break;
+    came = true;
+    left -= some;
+    static_cast<void>(arrivals_->move_to(m_, batch, options_.max_items));
+  }
+  detail::note_result(m_, from_, came);
+  if (batch.items != 0 && !collects_since_) collects_since_ = Clock::now();
+  return came;
+}
+
+void BatchGets::drop(UnderWay& batch) {
+  batch.scopes.drop(m_, from_);
+  detail::end_own_tasks(m_, from_, batch.items);
+  batch.items = 0;
+  collects_since_.reset();
 }
 
 /// Of a batch that needs more, and may hold all that the ring has. Whether there were any.

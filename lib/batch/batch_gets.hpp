@@ -6,6 +6,7 @@
 
 #include "hiway/machine/stage_thread.hpp"
 #include "hiway/outlet/view.hpp"
+#include "lib/batch/scoped_items.hpp"
 #include "lib/batch/under_way.hpp"
 
 namespace hiway {
@@ -20,12 +21,14 @@ class BatchGets {
         options_(options),
         stream_(stream),
         batches_(batches),
-        copies_from_ring_(options.device >= 0 && RingRuns::may_lie_in(from)) {}
+        copies_from_ring_(options.device >= 0 && RingRuns::may_lie_in(from) && !end.has_scopes) {
+    if (end_.has_scopes) arrivals_.emplace(from_, end_);
+  }
 
   /// Gets what there is into the batch; false if nothing came.
   bool collect(UnderWay& batch);
   [[nodiscard]] bool is_enough(UnderWay const& batch) const {
-    return batch.items != 0 && (batch.items >= options_.min_items || has_waited());
+    return batch.items != 0 && (batch.items >= options_.min_items || has_waited() || (arrivals_ && arrivals_->any()));
   }
   /// A batch waits for more items.
   [[nodiscard]] bool is_collecting() const { return collects_since_.has_value(); }
@@ -40,6 +43,8 @@ class BatchGets {
  private:
   using Clock = std::chrono::steady_clock;
 
+  bool collect_scoped(UnderWay& batch);
+  void drop(UnderWay& batch);
   [[nodiscard]] std::size_t items_there() const;
   bool free_own_slots(UnderWay& batch);
   [[nodiscard]] bool waits_for_more(UnderWay const& batch, std::size_t there);
@@ -57,6 +62,7 @@ class BatchGets {
   BatchStream& stream_;
   BatchesUnderWay& batches_;
   bool copies_from_ring_;
+  std::optional<ScopedArrivals> arrivals_{};         ///< of a tunnel with scopes
   bool marks_own_ = false;                           ///< the copies so far of the batch that is collected are marked
   std::optional<Clock::time_point> collects_since_;  ///< the batch that is collected, when its first item was seen
 };

@@ -17,6 +17,14 @@ std::size_t rest_of(UnderWay const& batch, std::size_t inlet) {
 
 }  // namespace
 
+BatchPuts::BatchPuts(Inlets into, BatchOptions const& options, BatchStream& stream, BatchesUnderWay& batches)
+    : into_(into), options_(options), stream_(stream), batches_(batches) {
+  for (BatchEnd const& end : into.ends) {
+    joined_.emplace_back();
+    if (end.has_scopes) joined_.back().emplace(end);
+  }
+}
+
 void BatchPuts::fetch(UnderWay& batch) {
   batch.is_counted = true;
   for (std::size_t i = 0; i < batch.sizes.size(); ++i) {
@@ -27,7 +35,10 @@ void BatchPuts::fetch(UnderWay& batch) {
     batch.is_counted = false;
   }
   for (std::size_t i = 0; i < batch.sizes.size(); ++i)
-    if (batch.sizes[i].on_device == nullptr) fetch_items(batch, i);
+    if (batch.sizes[i].on_device == nullptr) {
+      check_size(batch, i);
+      fetch_items(batch, i);
+    }
   stream_.mark(batch.number);
 }
 
@@ -52,10 +63,18 @@ void BatchPuts::fetch_counted(UnderWay& batch) {
       throw MisuseError("a batch of " + std::to_string(size.items) +
                         " items was made on the device, and its tunnel holds " + std::to_string(capacity));
     }
+    check_size(batch, i);
     fetch_items(batch, i);
   }
   batch.is_counted = true;
   stream_.mark(batch.number);
+}
+
+void BatchPuts::check_size(UnderWay const& batch, std::size_t inlet) const {
+  std::size_t const made = batch.sizes[inlet].items;
+  if (!options_.one_to_one || made == batch.items) return;
+  throw MisuseError("one_to_one: of a batch of " + std::to_string(batch.items) + " items one of " +
+                    std::to_string(made) + " is made, and each item makes one for each tunnel");
 }
 
 /// As many as may be go to the ring at once. Few others go to the batch's memory at the host, many stay on the device
@@ -76,8 +95,8 @@ void BatchPuts::fetch_rest(UnderWay& batch, std::size_t inlet) {
 /// Whether the stream is to copy the rest to the ring.
 bool BatchPuts::goes_to_ring(UnderWay const& batch, std::size_t inlet) const {
   InletView const& v = into_.views[inlet];
-  if (!on_device_ || batch.made[inlet].rest_at_host) return false;
   BatchEnd const& end = into_.ends[inlet];
+  if (options_.device < 0 || batch.made[inlet].rest_at_host || end.has_scopes) return false;
   if (rest_of(batch, inlet) * end.item_bytes < least_copy(stream_, end)) return false;
   return RingRuns::may_lie_in(v) && !has_spill(v.spill) && !drops_or_fails(v.when_full);
 }
@@ -135,10 +154,32 @@ PutProgress BatchPuts::put_some(UnderWay& batch, std::size_t inlet) {
     stream_.mark(batch.number);
     return PutProgress::some;
   }
-  std::size_t const bytes = into_.ends[inlet].item_bytes;
-  detail::put_pieces(m_, v, batch.place->made[inlet].host + made.gone * bytes, rest, bytes);
-  made.gone += rest;
+  put_rest(batch, inlet);
   return PutProgress::all;
+}
+
+void BatchPuts::put_rest(UnderWay& batch, std::size_t inlet) {
+  if (joined_[inlet]) return put_with_words(batch, inlet);
+  BatchMade& made = batch.made[inlet];
+  std::size_t const bytes = into_.ends[inlet].item_bytes;
+  std::size_t const rest = rest_of(batch, inlet);
+  detail::put_pieces(m_, into_.views[inlet], batch.place->made[inlet].host + made.gone * bytes, rest, bytes);
+  made.gone += rest;
+}
+
+void BatchPuts::put_with_words(UnderWay& batch, std::size_t inlet) {
+  InletView const& v = into_.views[inlet];
+  BatchEnd const& end = into_.ends[inlet];
+  ScopedItems& joined = *joined_[inlet];
+  std::size_t& gone = batch.made[inlet].gone;
+  bool const into_last = inlet + 1 == into_.ends.size();
+  batch.scopes.begin_puts(m_, v, rest_of(batch, inlet));
+  while (std::size_t const n = std::min(rest_of(batch, inlet), joined.most())) {
+    joined.copy_from(batch.place->made[inlet].host + gone * end.item_bytes, n);
+    for (std::size_t i = 0; i < n; ++i) joined.set_word(i, batch.scopes.word_of(m_, v, gone + i, into_last));
+    detail::put_pieces(m_, v, joined.slot(0), n, end.slot_bytes);
+    gone += n;
+  }
 }
 
 PutProgress BatchPuts::put_in_ring(UnderWay& batch, std::size_t inlet) {

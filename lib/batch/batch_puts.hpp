@@ -2,10 +2,12 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "hiway/inlet/view.hpp"
 #include "hiway/machine/stage_thread.hpp"
+#include "lib/batch/scoped_items.hpp"
 #include "lib/batch/under_way.hpp"
 
 namespace hiway {
@@ -20,8 +22,7 @@ class BatchPuts {
     InletView const* views;
     std::vector<BatchEnd> const& ends;
   };
-  BatchPuts(Inlets into, bool on_device, BatchStream& stream, BatchesUnderWay& batches)
-      : into_(into), on_device_(on_device), stream_(stream), batches_(batches) {}
+  BatchPuts(Inlets into, BatchOptions const& options, BatchStream& stream, BatchesUnderWay& batches);
 
   /// After the body: begins the copies of what was made, or of its count where only that tells how much it is.
   void fetch(UnderWay& batch);
@@ -35,18 +36,22 @@ class BatchPuts {
   void fetch_counted(UnderWay& batch);
   void fetch_items(UnderWay& batch, std::size_t inlet);
   void fetch_rest(UnderWay& batch, std::size_t inlet);
+  void check_size(UnderWay const& batch, std::size_t inlet) const;
   [[nodiscard]] bool goes_to_ring(UnderWay const& batch, std::size_t inlet) const;
   [[nodiscard]] bool is_next_in_ring(UnderWay const& batch, std::size_t inlet) const;
   bool give_next_to_ring();
   bool give_to_ring(UnderWay& batch, std::size_t inlet);
   PutProgress put_some(UnderWay& batch, std::size_t inlet);
   PutProgress put_in_ring(UnderWay& batch, std::size_t inlet);
+  void put_rest(UnderWay& batch, std::size_t inlet);
+  void put_with_words(UnderWay& batch, std::size_t inlet);
 
   StageThread m_{};
   Inlets into_;
-  bool on_device_;
+  BatchOptions const& options_;
   BatchStream& stream_;
   BatchesUnderWay& batches_;
+  std::vector<std::optional<ScopedItems>> joined_{};  ///< by inlet, of tunnels with scopes
   bool waits_for_room_ = false;
 };
 

@@ -43,17 +43,35 @@ void detail::set_size(RawBatch const& batch, BatchSize size) {
   *batch.made = size;
 }
 
+namespace {
+
+BatchEnd end_of(TunnelBase const& t) {
+  return {.item_bytes = t.value_bytes(),
+          .capacity = t.config().capacity_items,
+          .has_scopes = t.scopes() != nullptr,
+          .slot_bytes = t.item_bytes(),
+          .scope_at = t.scope_at()};
+}
+
+}  // namespace
+
 BatchStage::BatchStage(std::string name, TunnelBase const* from, std::vector<TunnelBase*> const& into,
                        BatchOptions options, Body body)
     : title_("stage '" + name + "'"), options_(options), body_(std::move(body)) {
   auto const refuse = [&](std::string const& why) { throw ConfigError(title_ + ": " + why); };
-  auto const end_of = [](TunnelBase const& t) { return BatchEnd{t.item_bytes(), t.config().capacity_items}; };
-  for (TunnelBase const* const t : into) into_.push_back(end_of(*t));
+  for (TunnelBase const* const t : into) {
+    into_.push_back(end_of(*t));
+    if (t->scopes() != nullptr && from != nullptr && t->scopes() != from->scopes()) {
+      refuse("tunnel '" + t->name() + "' has other scopes than tunnel '" + from->name() +
+             "': what is made belongs to the scope of what was got");
+    }
+  }
   if (options_.in_flight == 0) refuse("in_flight must be at least 1");
   if (options_.max_wait.count() < 0)
     refuse("max_wait is negative: " + std::to_string(options_.max_wait.count()) + " us");
   if (from == nullptr && options_.capture)
     refuse("capture is for a stage that gets batches: one that gets nothing makes another batch each time");
+  if (from == nullptr && options_.one_to_one) refuse("one_to_one is for a stage that gets batches");
   if (from == nullptr) return;
   from_ = end_of(*from);
   if (options_.max_items == 0) options_.max_items = from_->capacity;
@@ -102,8 +120,8 @@ class BatchRun {
         from_(from),
         into_(into),
         stream_(*stage.stream_),
-        batches_(stage.places_),
-        puts_({into, stage.into_}, stage.options_.device >= 0, stream_, batches_) {
+        batches_(stage.places_, stage.options_),
+        puts_({into, stage.into_}, stage.options_, stream_, batches_) {
     if (from_ != nullptr) gets_.emplace(*from_, *stage.from_, stage.options_, stream_, batches_);
     made_.resize(stage.into_.size());
     stream_.enter();
@@ -152,6 +170,7 @@ class BatchRun {
     for (std::size_t i = 0; i < made_.size(); ++i)
       made_[i] = {.data = place.made[i].device, .capacity = stage_.into_[i].capacity, .made = &batch.sizes[i]};
     auto const body = [&] { stage_.body_(&got, made_.data(), Stream(stream_)); };
+    if (has_scopes()) batch.scopes.begin_body(m_, *from_);
     stream_.begin_body();
     if (stage_.options_.capture) {
       place.captured.give(stream_, batch.items, batch.sizes, body);
@@ -159,6 +178,7 @@ class BatchRun {
       body();
     }
     stream_.end_body();
+    if (has_scopes()) batch.scopes.end_body(m_);
     puts_.fetch(batch);
     source_has_ended_ = from_ == nullptr && std::ranges::all_of(batch.sizes, [](detail::BatchSize const& size) {
                           return size.on_device == nullptr && size.items == 0;
@@ -173,11 +193,13 @@ class BatchRun {
     if (!batch.is_counted || !stream_.has_passed(batch.number)) return false;
     if (gets_) gets_->end_slots(batch);
     if (PutProgress const put = puts_.put_some(batch); put != PutProgress::all) return put == PutProgress::some;
+    if (has_scopes()) batch.scopes.end(m_, *from_);
     if (from_ != nullptr) detail::end_own_tasks(m_, *from_, batch.items);
     batches_.end_oldest();
     return true;
   }
 
+  [[nodiscard]] bool has_scopes() const { return stage_.from_ && stage_.from_->has_scopes; }
   [[nodiscard]] bool is_over() {
     if (batches_.size() != 0) return false;
     return from_ == nullptr ? source_has_ended_ : batches_.next().items == 0 && detail::stage_ended(m_, *from_);

@@ -5,6 +5,7 @@
 
 #include "hiway/batch/batch_stage.hpp"
 #include "hiway/batch_stream.hpp"
+#include "lib/batch/batch_scopes.hpp"
 #include "lib/batch/ring_runs.hpp"
 
 namespace hiway {
@@ -17,6 +18,7 @@ struct BatchMade {
 };
 
 struct UnderWay {
+  BatchScopes scopes;  ///< of its items, if they have any
   BatchPlace* place = nullptr;
   std::size_t number = 0;                  ///< of the place; its mark in the stream
   std::size_t items = 0;                   ///< that were got
@@ -30,7 +32,8 @@ struct UnderWay {
 /// A ring: those under way from the oldest on, and then the one that is collected.
 class BatchesUnderWay {
  public:
-  explicit BatchesUnderWay(std::vector<BatchPlace>& places) : all_(places.size()) {
+  BatchesUnderWay(std::vector<BatchPlace>& places, BatchOptions const& options)
+      : all_(places.size(), UnderWay{.scopes = BatchScopes(options)}) {
     for (std::size_t i = 0; i < all_.size(); ++i) {
       all_[i].place = &places[i];
       all_[i].number = i;

@@ -145,8 +145,8 @@ void Placement::find_home(PlacedTunnel& tunnel, EndOf end, std::vector<Stage> co
   if (!tunnel.placed) placed = home;
 }
 
-/// The slots lie on a device if nothing but kernels and batch stages of that device reach them. What spills, or may be
-/// dropped, passes a CPU thread.
+/// The slots lie on a device if nothing but kernels and batch stages of that device reach them. What spills, may be
+/// dropped, or has scopes passes a CPU thread.
 void Placement::find_slots(PlacedTunnel& tunnel, std::vector<Stage> const& stages, FlowPlan const& flow,
                            std::vector<std::string>& found) {
   bool const by_thread = flow.tunnels[tunnel.base->id()].spills || drops_or_fails(tunnel.base->config().when_full);
@@ -178,7 +178,7 @@ Home Placement::home_of_slots(PlacedTunnel const& tunnel, std::vector<Stage> con
   TunnelConfig const& config = tunnel.base->config();
   bool const is_half_at_host = tunnel.put.home == at_host || tunnel.get.home == at_host;
   bool const is_plain = tunnel.stencil_base == nullptr && !config.low_latency && declared.branches.empty() &&
-                        declared.open_inlets + declared.open_outlets == 0;
+                        declared.open_inlets + declared.open_outlets == 0 && tunnel.base->scopes() == nullptr;
   bool const may_stay = find_carrier(config.movement) == nullptr && is_half_at_host && is_plain;
   if (tunnel.base->direction() != Direction::gpu_to_gpu || !may_stay) return at_host;
   std::optional<Home> found;

@@ -138,15 +138,6 @@ struct Scopes::Places {
   void sweep(std::uint32_t place, std::exception_ptr const& error) noexcept;
 };
 
-namespace detail {
-
-/// What an item gets that is put from outside.
-[[nodiscard]] constexpr std::uint64_t value_from_outside(ScopeRoad road) {
-  return road == ScopeRoad::to_device ? value_to_device : value_at_host;
-}
-
-}  // namespace detail
-
 /// For the pipeline, and for what opens scopes without handles.
 struct ScopesAccess {
   [[nodiscard]] static Scopes::Places& places(Scopes& scopes) { return *scopes.places_; }

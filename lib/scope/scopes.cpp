@@ -72,6 +72,13 @@ void detail::take_back_from_outside(std::uint64_t word, InletView const& inlet) 
   give_back(StageThread{}, *inlet.end->scopes, scope_place(word), scope_value(word));
 }
 
+void detail::throw_failure_of_several() {
+  throw MisuseError(
+      "fail_scope or fail_task in the body of a batch stage with one_to_one or capture: it is not called for a batch "
+      "of "
+      "one scope");
+}
+
 // ---- scopes
 
 Scopes::Scopes(std::string name, ScopesConfig config)

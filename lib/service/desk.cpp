@@ -29,6 +29,7 @@
 #include "hiway/machine/on_this_device.hpp"
 #include "hiway/machine/time_left.hpp"
 #include "hiway/pipeline.hpp"
+#include "hiway/scope/host.hpp"
 #include "lib/named_failure.hpp"
 #include "lib/pipeline_access.hpp"
 #include "lib/scope/places.hpp"

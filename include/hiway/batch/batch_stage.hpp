@@ -20,9 +20,12 @@ class Arena;
 
 /// The end of a tunnel that a batch stage gets from, or puts into.
 struct BatchEnd {
-  std::size_t item_bytes = 0;
-  std::size_t capacity = 0;  ///< in items
-  bool on_device = false;    ///< the slots are on the stage's device: the thread does not reach them
+  std::size_t item_bytes = 0;  ///< in a batch
+  std::size_t capacity = 0;    ///< in items
+  bool on_device = false;      ///< the slots are on the stage's device: the thread does not reach them
+  bool has_scopes = false;
+  std::size_t slot_bytes = 0;  ///< of an item with its scope's word
+  std::size_t scope_at = 0;    ///< where the word lies, in bytes
 };
 /// Where items of a batch lie: for CPU threads, and for the body. The same if the stage is on the CPU; `host` is null
 /// if the thread reaches no items of that end.

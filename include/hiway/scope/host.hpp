@@ -8,6 +8,10 @@
 
 namespace hiway::detail {
 
+/// What an item gets that is put from outside, or for which as much is added.
+[[nodiscard]] constexpr std::uint64_t value_from_outside(ScopeRoad road) {
+  return road == ScopeRoad::to_device ? value_to_device : value_at_host;
+}
 /// Adds `value` to what is outstanding; the caller hands it to an item or task (S4).
 template <class Machine>
 inline void add_outstanding(Machine m, ScopeTable& table, std::uint32_t place, std::uint64_t value) {
@@ -40,6 +44,15 @@ inline std::uint64_t share_at_host(Machine m, LaneScope& task, ScopeRoad road) {
   }
   task.word = scope_word(place, own - own / 2);
   return scope_word(place, own / 2);
+}
+
+/// The word of each of `n` items that the task puts, by one addition (S4).
+template <class Machine>
+inline std::uint64_t share_with_all_at_host(Machine m, LaneScope const& task, ScopeRoad road, std::uint64_t n) {
+  std::uint32_t const place = scope_place(task.word);
+  std::uint64_t const each = value_from_outside(road);
+  add_outstanding(m, *task.table, place, n * each);
+  return scope_word(place, each);
 }
 
 /// Takes back the word of an item that was not put.

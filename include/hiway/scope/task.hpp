@@ -122,10 +122,24 @@ HIWAY_DEVICE inline void end_scope_task(Machine m, View const& v) {
   }
 }
 
+/// Throws MisuseError.
+[[noreturn]] void throw_failure_of_several();
+
+/// A CPU thread works on items of several scopes from now on: none of them may be failed.
+template <class Machine, class View>
+inline void begin_tasks_of_scopes(Machine m, View const& v) {
+  m.set_scope({0, v.end->scopes, m.load(v.end->scopes->run, MemoryOrder::relaxed)});
+}
+template <class Machine>
+inline void refuse_failure_of_several(Machine m, LaneScope const& task) {
+  if (task.word == 0 && task.table != nullptr && is_of_this_run(m, task)) throw_failure_of_several();
+}
+
 /// Implements fail_scope_h and fail_scope_d. False: the task has no scope.
 HIWAY_NO_SPACE_CHECK template <class Machine>
 HIWAY_DEVICE inline bool fail_scope_of_task(Machine m, char const* message) {
   LaneScope task = scope_here(m);
+  if constexpr (RoleOf<Machine>::counts_scopes) refuse_failure_of_several(m, task);
   if (task.word == 0 || !is_of_this_run(m, task)) return false;
   if constexpr (RoleOf<Machine>::counts_scopes) {
     task.table->ends->fail_scope(scope_place(task.word), message);

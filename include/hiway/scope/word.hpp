@@ -11,7 +11,8 @@
 //
 //   S1  values add up: outstanding is the sum of those in items, tasks, pots and the mail, and the hold. So nothing of
 //       a scope is anywhere once it is 0, and the subtraction that makes it 0 ends the scope. Its place is free then. A
-//       task gives back what it has after its last put; a result (value form) is its last put, and has all of it
+//       task gives back what it has after its last put; a result (value form) is its last put, and has all of it. A
+//       batch of one scope (lib/batch/batch_scopes.hpp) is one task, which has the values of all its items
 //   S2  a device task with a value that puts into its own device leaves its value in the pot, which lends it *counts*
 //       in the same step: from then on it is *counted*. What a counted task puts there has no value, and half of its
 //       counts; a task with one count is lent more first. A count is in the pot before the item that has it is
