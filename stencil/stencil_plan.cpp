@@ -169,25 +169,23 @@ std::string incomplete_frame(StencilShape const& s, std::vector<std::uint32_t> c
 }
 
 StencilTunnelBase::StencilTunnelBase(std::string name, Direction direction, StencilConfig const& config,
-                                     std::size_t value_bytes, std::uint32_t first_id)
-    : StencilTunnelBase(std::move(name), direction, config, value_bytes, first_id, Strips::automatic) {}
-
-StencilTunnelBase::StencilTunnelBase(std::string name, Direction direction, StencilConfig const& config,
-                                     std::size_t value_bytes, std::uint32_t first_id, Strips strips)
-    : StencilTunnelBase(name, direction, config, value_bytes, first_id,
+                                     std::size_t value_bytes, std::uint32_t first_id, Strips strips, Scopes* scopes)
+    : StencilTunnelBase(name, direction, config, value_bytes, first_id, scopes,
                         std::make_unique<Plan>(make_plan(name, direction, config, value_bytes, strips))) {}
 
 StencilTunnelBase::StencilTunnelBase(std::string const& name, Direction direction, StencilConfig const& config,
-                                     std::size_t value_bytes, std::uint32_t first_id, std::unique_ptr<Plan> plan)
+                                     std::size_t value_bytes, std::uint32_t first_id, Scopes* scopes,
+                                     std::unique_ptr<Plan> plan)
     : TunnelBase(name, direction, references(std::uint64_t{plan->shape.regions()} * plan->shape.buffers),
-                 sizeof(RegionReference), first_id + 1, Puts::never_wait),
+                 scopes != nullptr ? sizeof(detail::ScopedReference) : sizeof(RegionReference), first_id + 1,
+                 Puts::never_wait, scopes),
       stencil_(config),
       value_bytes_(value_bytes),
       plan_(std::move(plan)),
       owned_(std::make_unique<TunnelBase>(
           name + " tasks", to_gpu() ? Direction::gpu_to_gpu : Direction::cpu_to_cpu,
           TunnelConfig{.capacity_items = static_cast<std::size_t>(plan_->frame_strips * plan_->shape.buffers)},
-          sizeof(StencilStrip), first_id, Puts::never_wait)),
+          scopes != nullptr ? sizeof(detail::ScopedStrip) : sizeof(StencilStrip), first_id, Puts::never_wait, scopes)),
       strips_(owned_.get()) {}
 
 StencilTunnelBase::~StencilTunnelBase() = default;

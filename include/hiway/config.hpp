@@ -238,6 +238,28 @@ struct StencilConfig {
   Movement movement = Movement::automatic;  ///< of the values; not managed
 };
 
+/// A stencil tunnel with scopes, of type Tunnel<Scoped<StencilOf<T>>>; `scopes` as in ScopedTunnelConfig.
+struct ScopedStencilConfig {
+  std::uint32_t width = StencilConfig{}.width;
+  std::uint32_t height = StencilConfig{}.height;
+  std::uint32_t stencil_width = StencilConfig{}.stencil_width;
+  std::uint32_t stencil_height = StencilConfig{}.stencil_height;
+  std::uint32_t region_width = StencilConfig{}.region_width;
+  std::uint32_t region_height = StencilConfig{}.region_height;
+  std::uint32_t frames = StencilConfig{}.frames;
+  std::uint32_t buffers = StencilConfig{}.buffers;
+  StencilEdges edges = StencilConfig{}.edges;
+  StencilTasks tasks = StencilConfig{}.tasks;
+  Movement movement = StencilConfig{}.movement;
+  ScopesOf scopes;  ///< `&scopes`: each region, and each task, belongs to one of these
+
+  /// All but the scopes.
+  [[nodiscard]] StencilConfig rest() const {
+    return {width,  height,  stencil_width, stencil_height, region_width, region_height,
+            frames, buffers, edges,         tasks,          movement};
+  }
+};
+
 /// A CPU stage.
 struct CpuStageOptions {
   unsigned threads = 1;  ///< threads that run the stage's body

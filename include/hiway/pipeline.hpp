@@ -30,11 +30,10 @@
 #include "hiway/stage.hpp"
 #include "hiway/stage_by_ticket.hpp"
 #include "hiway/stage_description.hpp"
+#include "hiway/stencil/create.hpp"
 #include "hiway/tunnel.hpp"
 
 namespace hiway {
-
-class StencilTunnelBase;
 
 namespace segment {
 template <class Tree, class Source, Shape shape>
@@ -46,7 +45,7 @@ struct SourceTraits;
 }  // namespace segment
 
 /// Owns tunnels, stages and buffers; checks, starts and ends a run.
-class Pipeline final : private OpenEnds, private BufferAccess {
+class Pipeline final : public StencilTunnels, private OpenEnds, private BufferAccess {
  public:
   /// *Throws* NoDevice when the requested device does not exist.
   explicit Pipeline(PipelineConfig config = {});
@@ -77,24 +76,6 @@ class Pipeline final : private OpenEnds, private BufferAccess {
   /// Makes a kind of scopes, for tunnels with scopes. *Throws* ConfigError.
   /// *Lifetime*: the pipeline's.
   Scopes& create_scopes(std::string_view name, ScopesConfig config = {});
-
-  /// Makes a stencil tunnel of values of type T: trivially copyable, alignment at most 128, of any size. Declared in
-  /// stencil/stencil_tunnel.hpp. *Throws* ConfigError.
-  /// *Lifetime*: the pipeline's.
-  template <class T>
-  Tunnel<StencilOf<T>>& create_stencil_tunnel(std::string_view name, Direction direction, StencilConfig config) {
-    static_assert(detail::IsDefined<StencilOf<T>>,
-                  "hiway: create_stencil_tunnel: include <hiway/stencil/stencil_tunnel.hpp>, or <hiway/hiway.hpp>");
-    static_assert(
-        std::is_trivially_copyable_v<T>,
-        "hiway: create_stencil_tunnel<T>: T must be trivially copyable (it is moved as bytes between devices)");
-    static_assert(alignof(T) <= 128, "hiway: create_stencil_tunnel<T>: T's alignment must be at most 128 bytes");
-    using Made = Tunnel<StencilOf<T>>;
-    auto tunnel = std::make_unique<Made>(std::string(name), direction, config, tunnel_count());
-    Made& made = *tunnel;
-    add_stencil(std::move(tunnel));
-    return made;
-  }
 
   /// Adds a stage that runs on CPU threads. `body` has any of the three forms (stage.hpp); all threads call it at once.
   template <class F, class... Is, class... Os>
@@ -337,7 +318,7 @@ class Pipeline final : private OpenEnds, private BufferAccess {
   [[nodiscard]] RunReport stats() const;
   /// The graph of stages and tunnels in Graphviz' dot language, with the numbers of stats() once there are any.
   [[nodiscard]] std::string graph() const;
-  [[nodiscard]] std::uint32_t tunnel_count() const;
+  [[nodiscard]] std::uint32_t tunnel_count() const override;
   /// The device it runs on, "simt" or "cuda:N"; if there are several, all their names.
   [[nodiscard]] std::string device() const;
 
@@ -419,7 +400,7 @@ class Pipeline final : private OpenEnds, private BufferAccess {
 
   bool wait_at_most(std::chrono::nanoseconds duration);
   TunnelBase& add_tunnel(std::unique_ptr<TunnelBase> tunnel);
-  void add_stencil(std::unique_ptr<StencilTunnelBase> tunnel);
+  void add_stencil(std::unique_ptr<StencilTunnelBase> tunnel) override;
   void add_cpu(CpuStageDescription description);
   void add_gpu(GpuKernelDescription description);
   void* allocate_buffer(Memory memory, std::size_t count, std::size_t item_bytes, int device = -1);

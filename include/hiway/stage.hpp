@@ -84,6 +84,8 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
   static constexpr bool has_scopes = (is_scoped<Is> || ...) || (is_scoped<Os> || ...);
   /// Value form: its results belong to no scope, so the scope's part ends after each has been put.
   static constexpr bool ends_scopes = Shape::value && (is_scoped<Is> || ...) && !(is_scoped<Os> || ...);
+  /// Items of cancelled scopes are not dropped: a frame of a stencil tunnel that lacks values keeps its buffer.
+  static constexpr bool works_on_cancelled = ((is_scoped<Os> && is_stencil<Os>) || ...);
 
   /// How its kernel may leave (launch/slice.hpp). In value form with one outlet and a small result a put is the last
   /// that a task does, so what finds no room can be held.
@@ -280,7 +282,8 @@ struct StageRunner<F, From<Is...>, Into<Os...>> {
     (void)&detail::calls_what_is_marked_HIWAY_DEVICE<F, ItemOf<I> const&, Inlet<ItemOf<Os>>...>;
     if constexpr (is_scoped<I>) {
       detail::begin_scope_task(m, outlet, item.scope);
-      if (!detail::is_cancelled(m, outlet, item.scope)) body(item.item, inlet_of<Os>(inlets[O])...);
+      if (works_on_cancelled || !detail::is_cancelled(m, outlet, item.scope))
+        body(item.item, inlet_of<Os>(inlets[O])...);
       detail::end_scope_task(m, outlet);
     } else {
       if constexpr (has_scopes) m.set_scope({});  // a lane begins with none set, a kept thread may have an old one

@@ -23,8 +23,16 @@ template <class T>
 inline constexpr bool is_stencil = false;
 template <class T>
 inline constexpr bool is_stencil<StencilOf<T>> = true;
+template <class T>
+inline constexpr bool is_stencil<Scoped<StencilOf<T>>> = true;
 
 namespace detail {
+
+/// Stages of stencil tunnels with scopes have ends of types of their own.
+template <class T>
+struct ItemOfTunnel<Scoped<StencilOf<T>>> {
+  using Type = Scoped<StencilOf<T>>;
+};
 template <class T>
 concept IsDefined = requires {
   sizeof(T);

@@ -172,11 +172,11 @@ void BatchPuts::put_with_words(UnderWay& batch, std::size_t inlet) {
   BatchEnd const& end = into_.ends[inlet];
   ScopedItems& joined = *joined_[inlet];
   std::size_t& gone = batch.made[inlet].gone;
-  bool const into_last = inlet + 1 == into_.ends.size();
+  TaskShare const share = inlet + 1 == into_.ends.size() ? TaskShare::rest : TaskShare::part;
   batch.scopes.begin_puts(m_, v, rest_of(batch, inlet));
   while (std::size_t const n = std::min(rest_of(batch, inlet), joined.most())) {
     joined.copy_from(batch.place->made[inlet].host + gone * end.item_bytes, n);
-    for (std::size_t i = 0; i < n; ++i) joined.set_word(i, batch.scopes.word_of(m_, v, gone + i, into_last));
+    for (std::size_t i = 0; i < n; ++i) joined.set_word(i, batch.scopes.word_of(m_, v, gone + i, share));
     detail::put_pieces(m_, v, joined.slot(0), n, end.slot_bytes);
     gone += n;
   }

@@ -36,10 +36,10 @@ void BatchScopes::begin_puts(StageThread m, InletView const& into, std::size_t n
   each_ = detail::share_with_all_at_host(m, task_, into.end->scope_road, n);
 }
 
-std::uint64_t BatchScopes::word_of_item(StageThread m, InletView const& into, std::size_t k, bool into_last) {
+std::uint64_t BatchScopes::word_of_item(StageThread m, InletView const& into, std::size_t k, TaskShare share) {
   LaneScope task{.word = words_[k], .table = into.end->scopes, .run = 0};
   ScopeRoad const road = into.end->scope_road;
-  if (into_last) {
+  if (share == TaskShare::rest) {
     words_[k] = 0;
     return detail::result_at_host(m, task, road);
   }

@@ -21,6 +21,9 @@
 
 namespace hiway {
 
+/// What an item that is made gets of what its task has, with one_to_one: its last one gets the rest.
+enum class TaskShare : std::uint8_t { part, rest };
+
 /// *Threads*: the stage's.
 class BatchScopes {
  public:
@@ -50,14 +53,14 @@ class BatchScopes {
   /// Before `n` items are put: S4. *Errors*: put_without_scope.
   void begin_puts(StageThread m, InletView const& into, std::size_t n);
   /// The word of the k-th item.
-  [[nodiscard]] std::uint64_t word_of(StageThread m, InletView const& into, std::size_t k, bool into_last) {
-    return one_to_one_ ? word_of_item(m, into, k, into_last) : each_;
+  [[nodiscard]] std::uint64_t word_of(StageThread m, InletView const& into, std::size_t k, TaskShare share) {
+    return one_to_one_ ? word_of_item(m, into, k, share) : each_;
   }
   /// B1.
   void end(StageThread m, OutletView const& from);
 
  private:
-  [[nodiscard]] std::uint64_t word_of_item(StageThread m, InletView const& into, std::size_t k, bool into_last);
+  [[nodiscard]] std::uint64_t word_of_item(StageThread m, InletView const& into, std::size_t k, TaskShare share);
 
   bool one_to_one_;
   bool body_sees_it_;

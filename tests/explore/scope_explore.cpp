@@ -3,8 +3,12 @@
 // all that they have written.
 #include <array>
 #include <cstdint>
+#include <cstring>
+#include <vector>
 
+#include "hiway/scope/alike.hpp"
 #include "hiway/scope/task.hpp"
+#include "hiway/stencil/scopes.hpp"
 #include "tests/explore/one_scope.hpp"
 #include "tests/explore/search.hpp"
 
@@ -93,6 +97,23 @@ TEST(ExploreScope, APotThatHasLentManyLendsOne) {
   EXPECT_EQ(counts_lent_by_a_pot_with(detail::pot_has_lent_many), 2u);
 }
 
+/// Counts that each of `n` items alike has then.
+std::uint64_t counts_alike_of(std::uint64_t lent, std::uint64_t n) {
+  ScopePot pots[1];
+  pots[0].pot.bits = 7 * detail::one_of_pot + lent;
+  ScopeTable table;
+  table.pots = pots;
+  LaneScope task{detail::counted_word(0, 1), &table, 0};
+  std::uint64_t const word = detail::share_alike_at_device(ThreadMachine{}, task, n);
+  EXPECT_EQ(pots[0].pot.bits, 7 * detail::one_of_pot + lent + n * detail::scope_counts(word));
+  return detail::scope_counts(word);
+}
+TEST(ExploreScope, ItemsAlikeHaveOneCountWhereThereIsLittleRoom) {
+  EXPECT_EQ(counts_alike_of(1, 100), detail::counts_at_once / 2);
+  EXPECT_EQ(counts_alike_of(detail::pot_has_lent_many - 100, 100), 1u);
+  EXPECT_EQ(counts_alike_of(1, detail::pot_has_lent_many), 1u);
+}
+
 /// Results: of a counted task at its device and to the host, of one that has a value.
 struct Results : OneScope<5, 3, 2> {
   Results() : OneScope(5, 0, 0) {}
@@ -144,6 +165,90 @@ struct TakesBack : OneScope<3, 3, 1> {
   Word<std::uint64_t> result{0};
 };
 TEST(ExploreScope, WhatWasNotPutIsTakenBack) { expect_no_failure<TakesBack>(); }
+
+/// Two items of one task have the same word. They may end before it.
+template <std::uint64_t Own>
+struct Alike : OneScope<3, 3, 1> {
+  Alike() : OneScope(Own == 0 ? 1 : Own, Own == 0 ? 1 : 0, Own == 0 ? 1 : 0) {}
+  void run(unsigned warp, ExploreMachine m) {
+    if (warp == 3) return read_mail(m, 0);
+    if (warp == 0) {
+      begin_task(m, Own);
+      std::uint64_t const word = detail::share_scope_alike(m, 2);
+      put(m, first, word);
+      put(m, second, word);
+      end_task(m, 0);
+    } else {
+      work_on(m, warp, warp == 1 ? first : second);
+    }
+    leave(m);
+  }
+  Word<std::uint64_t> first{0};
+  Word<std::uint64_t> second{0};
+};
+TEST(ExploreScope, ItemsAlikeAreCountedBeforeTheyAreSeen) { expect_no_failure<Alike<0>>(); }
+TEST(ExploreScope, ItemsAlikeCountTheirTaskToo) { expect_no_failure<Alike<2>>(); }
+
+/// The places of a strip (stencil/scopes.hpp): the first one puts an item, the second hands its part on, the last one
+/// has what is left. `Counts`: those of the strip.
+template <std::uint64_t Counts>
+struct Places : OneScope<3, 3, 1> {
+  Places() : OneScope(1, 1, Counts) {}
+  void run(unsigned warp, ExploreMachine m) {
+    if (warp == 3) return read_mail(m, 0);
+    if (warp != 0) {
+      work_on(m, warp, warp == 1 ? first : second);
+      return leave(m);
+    }
+    InletView const into = at_device(ScopeRoad::here);
+    OutletView strips;
+    strips.end = into.end;
+    std::uint64_t rest = detail::counted_word(place, Counts);
+    for (unsigned i = 0; i != 3; ++i) {
+      detail::begin_place(m, strips, into, rest, i == 2);
+      if (i == 0) put(m, first, detail::share_scope(m, into));
+      if (i == 1) put(m, second, detail::share_rest(m, into));
+      if (i == 2) traces.leave(m, 0);
+      detail::end_place(m, strips, rest, i == 2);
+      require(m.scope().word == 0, "a lane has the scope of a place that has ended");
+    }
+    leave(m);
+  }
+  Word<std::uint64_t> first{0};
+  Word<std::uint64_t> second{0};
+};
+TEST(ExploreScope, PlacesOfAStripShareWhatItHas) {
+  expect_no_failure<Places<1>>();
+  expect_no_failure<Places<8>>();
+}
+
+/// What places that put much have left, and the rest of their strip, fit a word.
+struct ManyCounts : OneScope<1, 1, 1> {
+  ManyCounts() : OneScope(1, 1, detail::most_counts) {}
+  void run(unsigned warp, ExploreMachine m) {
+    if (warp == 1) return read_mail(m, 0);
+    InletView const into = at_device(ScopeRoad::here);
+    OutletView strips;
+    strips.end = into.end;
+    std::uint64_t rest = detail::counted_word(place, detail::most_counts);
+    std::vector<std::uint64_t> items;
+    for (unsigned i = 0; i != 4; ++i) {
+      detail::begin_place(m, strips, into, rest, i == 3);
+      while (detail::scope_counts(m.scope().word) > 1) items.push_back(detail::share_scope(m, into));
+      detail::take_scope_back(m, detail::share_scope(m, into));  // of an item that found no room
+      require(detail::scope_counts(m.scope().word) == detail::counts_at_once, "a task is lent another number");
+      detail::end_place(m, strips, rest, i == 3);
+      require(detail::scope_place(rest) == place, "the counts run into the place");
+    }
+    for (std::size_t i = 0; i != items.size(); ++i) {
+      detail::begin_scope_task(m, into, items[i]);
+      if (i + 1 == items.size()) traces.leave(m, 0);
+      detail::end_scope_task(m, into);
+    }
+    leave(m);
+  }
+};
+TEST(ExploreScope, PlacesThatPutMuchHaveRoomForTheirCounts) { expect_no_failure<ManyCounts>(); }
 
 /// A task with a value of 1 puts to the host: it counts itself, and the item's value is the pot's.
 struct KeepsOne : OneScope<3, 2, 2> {

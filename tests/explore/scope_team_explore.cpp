@@ -14,7 +14,7 @@ using namespace hiway;
 using namespace hiway::explore;
 
 /// A team of two lanes, a lane that works on what they put there, a host thread that does so at the host, and the
-/// mail's reader. `Word`: of the team's item; `Pot`: what the pot had when it was put.
+/// mail's reader. The team's item has `Value`, or else a count of a pot that has `InPot`.
 template <template <class> class TeamOf, std::uint64_t Value, std::uint64_t InPot>
 struct TeamOfTwo : OneScope<4, 2, 2> {
   static constexpr std::array warps = {2u, 1u, 1u, 1u};
@@ -54,15 +54,16 @@ TEST(ExploreScopeTeam, AValueIsSharedOut) {
   expect_no_failure<TeamOfTwo<WarpTeam, detail::least_value_of_a_warp, 0>>();
 }
 
-/// A warp puts a span to the host, and its parts are given back by one letter: no word but the mail's is touched.
+/// A warp puts a span to the host, each item with a part of the first lane's value, or of the pot's if that is small.
+template <std::uint64_t Value>
 struct SpanToTheHost : OneScope<4, 1, 3> {
   static constexpr std::array warps = {2u, 1u, 1u, 1u};
-  SpanToTheHost() : OneScope(detail::value_to_device, 0, 0) {}
+  SpanToTheHost() : OneScope(Value, 0, 0) {}
   void run(unsigned warp, ExploreMachine m) {
     if (warp == 1) return read_mail(m, 0);
     if (warp != 0) return work_at_host(m, warp - 1, warp, items[warp - 2]);
     WarpTeam<ExploreMachine> const team{m};
-    std::uint64_t const word = detail::scope_word(place, detail::value_to_device);
+    std::uint64_t const word = detail::scope_word(place, Value);
     require(detail::begin_team_task(team, at_device(ScopeRoad::here), word), "the scope has not been cancelled");
     std::uint64_t const each = detail::share_scope_with_each(team, at_device(ScopeRoad::to_host), 2);
     put(m, items[team.rank()], each);
@@ -76,7 +77,8 @@ struct SpanToTheHost : OneScope<4, 1, 3> {
   }
   std::array<Word<std::uint64_t>, 2> items{};
 };
-TEST(ExploreScopeTeam, AWarpGivesBackByOneLetter) { expect_no_failure<SpanToTheHost>(); }
+TEST(ExploreScopeTeam, AWarpGivesBackByOneLetter) { expect_no_failure<SpanToTheHost<detail::value_to_device>>(); }
+TEST(ExploreScopeTeam, ASpanHasItsValueFromThePot) { expect_no_failure<SpanToTheHost<3>>(); }
 
 /// A span stays at the device, and its items end before the team: each has a count of its own.
 struct SpanHere : OneScope<4, 3, 1> {

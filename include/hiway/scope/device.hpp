@@ -57,6 +57,18 @@ template <class Machine>
   return half;
 }
 
+/// The word of each of `n` items that the task puts into its own device at once, all alike. Their counts are in the pot
+/// before any is visible (S2).
+template <class Machine>
+[[nodiscard]] HIWAY_DEVICE inline std::uint64_t share_alike_at_device(Machine m, LaneScope& task, std::uint64_t n) {
+  std::uint32_t const place = scope_place(task.word);
+  constexpr std::uint64_t some = counts_at_once / 2;  // as an item gets that is put alone
+  std::uint64_t const counted = counted_in(m.load(task.table->pots[place].pot, MemoryOrder::relaxed));
+  std::uint64_t const each = counted + n * some < pot_has_lent_many ? some : 1;
+  lend_to_others(m, task, n * each);
+  return counted_word(place, each);
+}
+
 /// What an item gets that leaves the device, from where there is `all`.
 HIWAY_DEVICE constexpr std::uint64_t value_to_leave(ScopeRoad road, std::uint64_t all) {
   return road == ScopeRoad::to_host ? 1 : value_between_devices(all);
@@ -107,10 +119,8 @@ HIWAY_DEVICE inline std::uint64_t share_at_device(Machine m, LaneScope& task, Sc
 template <class Machine>
 HIWAY_DEVICE inline std::uint64_t share_with_each_at_device(Machine m, LaneScope& task, ScopeRoad road,
                                                             std::uint64_t n) {
-  std::uint32_t const place = scope_place(task.word);
-  if (road != ScopeRoad::here) return scope_word(place, take_to_leave(m, task, road, n));
-  lend_to_others(m, task, n);
-  return counted_word(place, 1);
+  if (road != ScopeRoad::here) return scope_word(scope_place(task.word), take_to_leave(m, task, road, n));
+  return share_alike_at_device(m, task, n);
 }
 
 /// Takes back the word of an item that was not put.

@@ -1,5 +1,6 @@
 // How a stencil tunnel's consumers come to tasks: they take strips of tasks; if there are none, one takes a region's
-// reference and puts the strips of each cell that now has all its regions. S3 and S4: scoreboard.hpp.
+// reference and puts the strips of each cell that now has all its regions. S3 and S4: scoreboard.hpp. `Strip`: what the
+// tunnel of strips carries (scopes.hpp).
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +12,8 @@
 #include "hiway/outlet/get.hpp"
 #include "hiway/outlet/tasks.hpp"
 #include "hiway/outlet/view.hpp"
+#include "hiway/scope/alike.hpp"
+#include "hiway/stencil/scopes.hpp"
 #include "hiway/stencil/scoreboard.hpp"
 #include "hiway/stencil/task.hpp"
 
@@ -40,8 +43,19 @@ HIWAY_DEVICE inline void carry_region(Machine m, GetBoard const& b, std::uint32_
   m.sync_warp(group);  // S3
 }
 
+/// The word of each strip of a cell, of which there are `n`: of the task of the lowest lane of `group`.
+HIWAY_NO_SPACE_CHECK template <class Machine>
+HIWAY_DEVICE inline std::uint64_t share_with_strips(Machine m, std::uint32_t group, std::uint32_t n) {
+  unsigned const leader = m.lowest(group);
+  std::uint64_t word = 0;
+  if (m.lane() == leader) word = share_scope_alike(m, n);
+  word = m.shuffle(group, word, leader);
+  m.sync_warp(group);  // scope/word.hpp S2: all lanes' puts come after it
+  return word;
+}
+
 /// Turns a cell's places into tasks. All lanes of `group` share the work.
-template <class Machine>
+HIWAY_NO_SPACE_CHECK template <class Strip, class Machine>
 HIWAY_DEVICE inline void put_cell(Machine m, StencilViews const& v, std::uint32_t group, std::uint32_t frame,
                                   std::uint32_t cell) {
   GetBoard const& b = v.board();
@@ -52,10 +66,16 @@ HIWAY_DEVICE inline void put_cell(Machine m, StencilViews const& v, std::uint32_
   std::uint32_t const each = (all + m.count(group) - 1) / m.count(group);
   std::uint32_t const first = each * m.count(group & lanes_below(m.lane()));
   std::uint32_t const left = first < all ? all - first : 0;
+  std::uint64_t word = 0;
+  if constexpr (has_word<Strip>) word = share_with_strips(m, group, all);
   put_span(m, v.into_strips, left < each ? left : each, [&](Several const& some) {
     for (unsigned k = 0; k < some.count; ++k) {
       auto const number = first + static_cast<std::uint32_t>(some.item(k));
-      item_in<StencilStrip>(some.slot(k)) = shape.strip(x, y, frame, number);
+      if constexpr (has_word<Strip>) {
+        item_in<ScopedStrip>(some.slot(k)) = {shape.strip(x, y, frame, number), word};
+      } else {
+        item_in<StencilStrip>(some.slot(k)) = shape.strip(x, y, frame, number);
+      }
     }
   });
   m.sync_warp(group);
@@ -63,7 +83,7 @@ HIWAY_DEVICE inline void put_cell(Machine m, StencilViews const& v, std::uint32_
 
 /// Counts an arrived region for every cell that needs it, and puts the tasks that result. Called by all lanes of
 /// `group`.
-template <class Machine>
+HIWAY_NO_SPACE_CHECK template <class Strip, class Machine>
 HIWAY_DEVICE inline void open_cells(Machine m, StencilViews const& v, std::uint32_t group, RegionReference const& ref) {
   GetBoard const& b = v.board();
   BandRange const across = b.x.of_region[ref.region % b.shape.regions_x];
@@ -90,7 +110,7 @@ HIWAY_DEVICE inline void open_cells(Machine m, StencilViews const& v, std::uint3
       for (std::uint32_t left = m.ballot(group, put); left != 0; left &= left - 1) {
         std::uint32_t const which = m.shuffle(group, cell, m.lowest(left));
         m.sync_warp(group);  // S3: all lanes' puts release what that lane acquired
-        put_cell(m, v, group, ref.frame, which);
+        put_cell<Strip>(m, v, group, ref.frame, which);
       }
     }
     if (all || !first) return;
@@ -98,27 +118,34 @@ HIWAY_DEVICE inline void open_cells(Machine m, StencilViews const& v, std::uint3
 }
 
 /// Tries once to take a region's reference and make tasks of it. Called by all lanes of `group` together.
-template <class Machine>
+HIWAY_NO_SPACE_CHECK template <class Strip, class Machine>
 HIWAY_DEVICE inline bool take_region(Machine m, StencilViews const& v, std::uint32_t group) {
   unsigned const leader = m.lowest(group);
-  RegionReference ref{};
-  bool const got = get_once(m, v.regions, group, m.lane() == leader, Credit::early, ReadItem<RegionReference>{ref});
+  using Reference = ReferenceFor<Strip>;
+  Reference ref{};
+  bool const got = get_once(m, v.regions, group, m.lane() == leader, Credit::early, ReadItem<Reference>{ref});
   if (m.ballot(group, got) == 0) return false;
   ref.frame = m.shuffle(group, ref.frame, leader);
   ref.region = m.shuffle(group, ref.region, leader);
   m.sync_warp(group);  // S3
   if (v.board().source != nullptr) carry_region(m, v.board(), group, ref);
-  open_cells(m, v, group, ref);
+  if constexpr (has_word<Strip>) {
+    if (m.lane() == leader) begin_scope_task(m, v.regions, ref.scope);
+  }
+  open_cells<Strip>(m, v, group, ref);
+  if constexpr (has_word<Strip>) {
+    if (m.lane() == leader) end_scope_task(m, v.regions);
+  }
   end_tasks(m, v.regions, group, m.lane() == leader);
   return true;
 }
 
 /// Tries once to take a strip for each lane of `group` that has `need`. A strip that is not ready is put back. Called
 /// by all lanes of `group` together.
-template <class Machine>
+template <class Machine, class Strip>
 HIWAY_DEVICE inline bool take_strip(Machine m, StencilViews const& v, std::uint32_t group, bool need, Credits credits,
-                                    StencilStrip& strip) {
-  bool const got = get_once(m, v.strips, group, need, Credit::early, ReadItem<StencilStrip>{strip}, credits);
+                                    Strip& strip) {
+  bool const got = get_once(m, v.strips, group, need, Credit::early, ReadItem<Strip>{strip}, credits);
   note_result(m, v.strips, got);
   GetBoard const& b = v.board();
   if (b.tasks == StencilTasks::when_ready) return got;
@@ -126,17 +153,17 @@ HIWAY_DEVICE inline bool take_strip(Machine m, StencilViews const& v, std::uint3
   if (got) ready = is_cell_ready(m, b, strip.frame, b.y.of_place[strip.y] * b.x.count + b.x.of_place[strip.x]);
   bool const back = got && !ready;
   if (back) m.fetch_add(*b.rounds, std::uint64_t{1}, MemoryOrder::relaxed);
-  put_together(m, v.into_strips, group, back, WriteItem<StencilStrip>{strip});
+  put_together(m, v.into_strips, group, back, WriteItem<Strip>{strip});
   end_tasks(m, v.strips, group, back);
   return ready;
 }
 
 /// The same; of lanes that get none one takes a region's reference first.
-template <class Machine>
+template <class Machine, class Strip>
 HIWAY_DEVICE inline bool take_strip_or_region(Machine m, StencilViews const& v, std::uint32_t group, Credits credits,
-                                              StencilStrip& strip) {
+                                              Strip& strip) {
   bool const got = take_strip(m, v, group, true, credits, strip);
-  if (m.ballot(group, got) != 0 || !take_region(m, v, group)) return got;
+  if (m.ballot(group, got) != 0 || !take_region<Strip>(m, v, group)) return got;
   return take_strip(m, v, group, true, Credits::doubtful, strip);
 }
 

@@ -1,5 +1,6 @@
 // How a stencil tunnel's producers set values: each is marked, written, then counted for its region, and whoever counts
-// a region's last value puts the region's reference into the tunnel. S1 and S2: scoreboard.hpp.
+// a region's last value puts the region's reference into the tunnel. S1 and S2: scoreboard.hpp. `Reference`: what
+// the tunnel carries, RegionReference or ScopedReference (scopes.hpp).
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include "hiway/inlet/view.hpp"
 #include "hiway/item.hpp"
 #include "hiway/machine/thread_machine.hpp"
+#include "hiway/stencil/scopes.hpp"
 #include "hiway/stencil/scoreboard.hpp"
 #include "hiway/stencil/task.hpp"
 
@@ -29,10 +31,22 @@ HIWAY_DEVICE constexpr std::uint32_t first_bit(std::uint32_t bits) {
 }
 
 /// Puts the reference of a complete region.
-template <class Machine>
+HIWAY_NO_SPACE_CHECK template <class Reference = RegionReference, class Machine>
 HIWAY_DEVICE inline void put_region(Machine m, InletView const& v, std::uint32_t region, std::uint32_t frame) {
-  put(m, v, WriteItem<RegionReference>{{frame, region}});
+  if constexpr (has_word<Reference>) {
+    ScopedReference const reference{{frame, region}, share_scope(m, v)};
+    put(m, v, WriteItem<ScopedReference>{reference});
+  } else {
+    put(m, v, WriteItem<RegionReference>{{frame, region}});
+  }
   count_whole(m, *v.end->put_board);
+}
+/// Of a tunnel with scopes: any value may be its region's last. *Errors*: put_without_scope.
+HIWAY_NO_SPACE_CHECK template <class Reference, class Machine>
+HIWAY_DEVICE inline void refuse_without_scope([[maybe_unused]] Machine m, [[maybe_unused]] InletView const& v) {
+  if constexpr (has_word<Reference>) {
+    if (!has_scope(m, v)) raise(m, *v.control, FaultKind::put_without_scope, v.stage, v.tunnel, 0);
+  }
 }
 /// Waits until the frame has a buffer. *Errors*: outside_matrix.
 template <class Machine>
@@ -47,7 +61,7 @@ HIWAY_DEVICE inline MarkPlace mark_of(PutBoard const& b, ValuePlace at) {
 }
 /// Marks and counts `n` adjacent values of a row; the first is that of the lowest lane of `group`. Called by all lanes
 /// of `group`: in each, `write(std::byte*)` writes the lane's own value, or its part of a single one.
-template <class Machine, class Write>
+HIWAY_NO_SPACE_CHECK template <class Reference, class Machine, class Write>
 HIWAY_DEVICE inline void set_marked(Machine m, InletView const& v, std::uint32_t group, std::uint32_t n,
                                     MarkPlace const& place, std::size_t bytes, ValuePlace at, Write&& write) {
   PutBoard const& b = *v.end->put_board;
@@ -60,13 +74,15 @@ HIWAY_DEVICE inline void set_marked(Machine m, InletView const& v, std::uint32_t
   std::size_t const in_frame = b.shape.at(static_cast<std::uint32_t>(at.x), static_cast<std::uint32_t>(at.y));
   write(b.values + (b.shape.buffer(at.frame) * b.shape.values() + in_frame) * bytes);
   m.sync_warp(group);  // S1
-  if (m.lane() == leader && count_values(m, b, place.region, at.frame, n)) put_region(m, v, place.region, at.frame);
+  if (m.lane() == leader && count_values(m, b, place.region, at.frame, n))
+    put_region<Reference>(m, v, place.region, at.frame);
   m.sync_warp(group);  // the lanes go on together
 }
 
 /// Sets one value, by `write(std::byte*)`. Lanes that set adjacent values of one word of marks mark and count together.
-template <class Machine, class Write>
+HIWAY_NO_SPACE_CHECK template <class Reference = RegionReference, class Machine, class Write>
 HIWAY_DEVICE inline void set_value(Machine m, InletView const& v, std::size_t bytes, ValuePlace at, Write&& write) {
+  refuse_without_scope<Reference>(m, v);
   begin_set(m, v, at);
   PutBoard const& b = *v.end->put_board;
   MarkPlace const place = mark_of(b, at);
@@ -74,14 +90,15 @@ HIWAY_DEVICE inline void set_value(Machine m, InletView const& v, std::size_t by
   std::uint32_t const rank = m.count(group & lanes_below(m.lane()));
   bool const in_line = place.bit == m.shuffle(group, place.bit, m.lowest(group)) + rank;
   if (m.ballot(group, in_line) != group) group = 1u << m.lane();  // rare: each lane by itself
-  set_marked(m, v, group, m.count(group), place, bytes, at, write);
+  set_marked<Reference>(m, v, group, m.count(group), place, bytes, at, write);
 }
 
 /// Sets one value with all lanes of a warp; each writes its part.
-template <class Machine, class Write>
+HIWAY_NO_SPACE_CHECK template <class Reference = RegionReference, class Machine, class Write>
 HIWAY_DEVICE inline void set_together(Machine m, InletView const& v, std::size_t bytes, ValuePlace at, Write&& write) {
+  if (m.lane() == m.lowest(m.lanes())) refuse_without_scope<Reference>(m, v);
   begin_set(m, v, at);
-  set_marked(m, v, m.lanes(), 1, mark_of(*v.end->put_board, at), bytes, at, write);
+  set_marked<Reference>(m, v, m.lanes(), 1, mark_of(*v.end->put_board, at), bytes, at, write);
 }
 
 /// Splits `n` values of row `y`, from column `x` on, by region. Calls `part(place, x, n)` for each piece: n values from
@@ -117,9 +134,10 @@ inline void mark_row(Machine m, InletView const& v, ValuePlace at, std::size_t n
 }
 
 /// Sets values of a row, from the place on. For CPU threads.
-template <class T, class Machine>
+template <class Reference, class T, class Machine>
 inline void set_row(Machine m, InletView const& v, ValuePlace at, std::span<T const> values) {
   if (values.empty()) return;
+  refuse_without_scope<Reference>(m, v);
   PutBoard const& b = *v.end->put_board;
   ValuePlace const last{at.x + static_cast<std::int64_t>(values.size()) - 1, at.y, at.frame};
   if (!b.shape.has(at.x, at.y) || at.frame >= b.shape.frames) raise_at(m, v, FaultKind::outside_matrix, at);
@@ -135,7 +153,7 @@ inline void set_row(Machine m, InletView const& v, ValuePlace at, std::span<T co
     std::memcpy(b.values + slot * sizeof(T), values.data(), values.size_bytes());
   }
   for_each_region(b, x, y, at.frame, values.size(), [&](MarkPlace const& place, std::uint32_t, std::uint32_t some) {
-    if (count_values(m, b, place.region, at.frame, some)) put_region(m, v, place.region, at.frame);
+    if (count_values(m, b, place.region, at.frame, some)) put_region<Reference>(m, v, place.region, at.frame);
   });
 }
 

@@ -14,19 +14,19 @@
 namespace hiway {
 
 HIWAY_ITEMS_MAY_LOOK_UNSET
-/// A consumer's end of a stencil tunnel: gets tasks and fetches values. Each lane has its own, which keeps the tasks
-/// that were taken and not given out yet.
-template <class T>
-class Outlet<StencilOf<T>> {
+/// A consumer's end of a stencil tunnel that carries `Strip`: gets tasks and fetches values. Each lane has its own,
+/// which keeps the tasks that were taken and not given out yet.
+template <class T, class Strip>
+class AnyStencilOutlet {
  public:
   using value_type = T;
 
-  Outlet() = default;
-  HIWAY_DEVICE Outlet(OutletView const& regions, OutletView const& strips, InletView const& into_strips)
+  AnyStencilOutlet() = default;
+  HIWAY_DEVICE AnyStencilOutlet(OutletView const& regions, OutletView const& strips, InletView const& into_strips)
       : views_{regions, strips, into_strips} {}
 
   /// Gets a task if there is one; never waits for one. The task is open until end_task. A lane with open tasks of one
-  /// frame gets none of another.
+  /// frame gets none of another. With scopes a lane has one open task (*Errors*: scope_task_open).
   [[nodiscard]] bool get_h(StencilTask& task) const {
     return on_this_thread([&](auto m) { return get_with(m, task); });
   }
@@ -164,8 +164,23 @@ class Outlet<StencilOf<T>> {
     detail::fail_at(m, views_.strips, message);
   }
 
-  template <class Machine>
+  HIWAY_NO_SPACE_CHECK template <class Machine>
   HIWAY_DEVICE bool get_with(Machine m, StencilTask& task) const {
+    if constexpr (detail::has_word<Strip>) {
+      if (detail::has_open_scope_task(m, views_.strips))
+        raise(m, *views_.strips.control, FaultKind::scope_task_open, views_.strips.stage, views_.strips.tunnel, 0);
+      while (get_place(m, task)) {
+        detail::begin_place(m, views_.strips, views_.into_strips, left_.scope, left_.count == 0);
+        if (!detail::is_cancelled(m, views_.strips, m.scope().word)) return true;
+        end_with(m);
+      }
+      return false;
+    } else {
+      return get_place(m, task);
+    }
+  }
+  template <class Machine>
+  HIWAY_DEVICE bool get_place(Machine m, StencilTask& task) const {
     if (left_.count == 0 && !take_with(m)) {
       unsigned& misses = m.misses(misses_);
       leave_if_aborted(m, *views_.strips.control);
@@ -183,10 +198,10 @@ class Outlet<StencilOf<T>> {
   template <class Machine>
   HIWAY_DEVICE bool take_with(Machine m) const {
     std::uint32_t const group = detail::together(m, views_.strips);
-    StencilStrip strip{};
+    Strip strip{};
     bool const got = detail::take_strip_or_region(m, views_, group, after_misses(m.misses(misses_)), strip);
     bool const other = got && unended_ != 0 && strip.frame != frame_;
-    detail::put_together(m, views_.into_strips, group, other, WriteItem<StencilStrip>{strip});
+    detail::put_together(m, views_.into_strips, group, other, WriteItem<Strip>{strip});
     detail::end_tasks(m, views_.strips, group, other);
     if (!got || other) return false;
     left_ = strip;
@@ -202,28 +217,43 @@ class Outlet<StencilOf<T>> {
     }
     return true;
   }
-  template <class Machine>
+  HIWAY_NO_SPACE_CHECK template <class Machine>
   HIWAY_DEVICE void end_with(Machine m) const {
     if (unended_ == 0)
       raise(m, *views_.strips.control, FaultKind::end_task_too_many, views_.strips.stage, views_.strips.tunnel, 0);
+    if constexpr (detail::has_word<Strip>) detail::end_place(m, views_.strips, left_.scope, left_.count == 0);
     if (--unended_ != 0 || left_.count != 0) return;
     detail::end_strips(m, views_, detail::together(m, views_.strips), true, frame_, tasks_, strips_);
     tasks_ = strips_ = 0;
   }
 
-  template <class Machine, class Body>
+  /// Calls `body` for a place of the strip, unless its scope is cancelled.
+  HIWAY_NO_SPACE_CHECK template <class Machine, class Body>
+  HIWAY_DEVICE void call_in_scope(Machine m, detail::ScopedStrip& strip, StencilTask const& task, bool is_last,
+                                  Body&& body) const {
+    detail::begin_place(m, views_.strips, views_.into_strips, strip.scope, is_last);
+    if (!detail::is_cancelled(m, views_.strips, m.scope().word)) body(task);
+    detail::end_place(m, views_.strips, strip.scope, is_last);
+  }
+  HIWAY_NO_SPACE_CHECK template <class Machine, class Body>
   HIWAY_DEVICE void each_with(Machine m, Body&& body) const {
     std::uint32_t const group = detail::together(m, views_.strips);
     StripShape const shape = board().strips;
     for (unsigned misses = 0;;) {
-      StencilStrip strip{};
+      Strip strip{};
       bool const got = detail::take_strip(m, views_, group, true, after_misses(misses), strip);
       if (got) {
         enter_frame(strip.frame);
-        for (std::uint32_t i = 0; i < strip.count; ++i) body(task_of(strip, i, shape));
+        for (std::uint32_t i = 0; i < strip.count; ++i) {
+          if constexpr (detail::has_word<Strip>) {
+            call_in_scope(m, strip, task_of(strip, i, shape), i + 1 == strip.count, body);
+          } else {
+            body(task_of(strip, i, shape));
+          }
+        }
       }
       detail::end_strips(m, views_, group, got, strip.frame, strip.count, 1);
-      if (m.ballot(group, got) != 0 || detail::take_region(m, views_, group)) {
+      if (m.ballot(group, got) != 0 || detail::take_region<Strip>(m, views_, group)) {
         misses = 0;
         continue;
       }
@@ -241,16 +271,30 @@ class Outlet<StencilOf<T>> {
   mutable std::uint32_t width_ = 0;
   mutable std::uint32_t height_ = 0;
   mutable std::uint32_t frame_ = 0;
-  // State of get: the rest of the strip; the tasks given out and not ended; the strips taken and their tasks, until all
-  // are ended.
-  mutable StencilStrip left_{};
+  // State of get: the rest of the strip, with its word; the tasks given out and not ended; the strips taken and their
+  // tasks, until all are ended.
+  mutable Strip left_{};
   mutable std::uint32_t unended_ = 0;
   mutable std::uint32_t strips_ = 0;
   mutable std::uint32_t tasks_ = 0;
   mutable unsigned misses_ = 0;
 };
 HIWAY_ITEMS_END
+
+/// A consumer's end of a stencil tunnel.
+template <class T>
+class Outlet<StencilOf<T>> : public AnyStencilOutlet<T, StencilStrip> {
+  using AnyStencilOutlet<T, StencilStrip>::AnyStencilOutlet;
+};
 template <class T>
 using StencilOutlet = Outlet<StencilOf<T>>;
+
+/// The same of one with scopes.
+template <class T>
+class Outlet<Scoped<StencilOf<T>>> : public AnyStencilOutlet<T, detail::ScopedStrip> {
+  using AnyStencilOutlet<T, detail::ScopedStrip>::AnyStencilOutlet;
+};
+template <class T>
+using ScopedStencilOutlet = Outlet<Scoped<StencilOf<T>>>;
 
 }  // namespace hiway

@@ -34,9 +34,7 @@ class StencilTunnelBase : public TunnelBase {
  public:
   /// *Throws* ConfigError.
   StencilTunnelBase(std::string name, Direction direction, StencilConfig const& config, std::size_t value_bytes,
-                    std::uint32_t first_id);
-  StencilTunnelBase(std::string name, Direction direction, StencilConfig const& config, std::size_t value_bytes,
-                    std::uint32_t first_id, Strips strips);
+                    std::uint32_t first_id, Strips strips = Strips::automatic, Scopes* scopes = nullptr);
   ~StencilTunnelBase() override;
 
   [[nodiscard]] StencilConfig const& stencil() const { return stencil_; }
@@ -50,7 +48,7 @@ class StencilTunnelBase : public TunnelBase {
 
  private:
   StencilTunnelBase(std::string const& name, Direction direction, StencilConfig const& config, std::size_t value_bytes,
-                    std::uint32_t first_id, std::unique_ptr<Plan> plan);
+                    std::uint32_t first_id, Scopes* scopes, std::unique_ptr<Plan> plan);
 
   StencilConfig stencil_;
   std::size_t value_bytes_;
@@ -64,12 +62,23 @@ template <class T>
 class Tunnel<StencilOf<T>> final : public StencilTunnelBase {
  public:
   using value_type = T;
-  Tunnel(std::string name, Direction direction, StencilConfig const& config, std::uint32_t first_id)
-      : StencilTunnelBase(std::move(name), direction, config, sizeof(T), first_id) {}
-  Tunnel(std::string name, Direction direction, StencilConfig const& config, std::uint32_t first_id, Strips strips)
+  Tunnel(std::string name, Direction direction, StencilConfig const& config, std::uint32_t first_id,
+         Strips strips = Strips::automatic)
       : StencilTunnelBase(std::move(name), direction, config, sizeof(T), first_id, strips) {}
 };
 template <class T>
 using StencilTunnel = Tunnel<StencilOf<T>>;
+
+/// The same with scopes: its regions and tasks belong to one each. Stages see the ends of a StencilTunnel.
+template <class T>
+class Tunnel<Scoped<StencilOf<T>>> final : public StencilTunnelBase {
+ public:
+  using value_type = T;
+  Tunnel(std::string name, Direction direction, ScopedStencilConfig const& config, std::uint32_t first_id)
+      : StencilTunnelBase(std::move(name), direction, config.rest(), sizeof(T), first_id, Strips::automatic,
+                          config.scopes.get()) {}
+};
+template <class T>
+using ScopedStencilTunnel = Tunnel<Scoped<StencilOf<T>>>;
 
 }  // namespace hiway

@@ -1,0 +1,2 @@
+#define HIWAY_TEST_ON_GPU 1
+#include "../pipeline/scopes_in_stencil_test.cpp"
