@@ -192,9 +192,6 @@ class Pipeline final : public StencilTunnels, private OpenEnds, private BufferAc
   segment::Segment<Tree, Source, shape>& add_segment(std::string_view name, Source source, Tree tree,
                                                      segment::SegmentConfig config = {}) {
     using Made = segment::Segment<Tree, Source, shape>;
-    static_assert(!detail::names_scopes<typename segment::detail::SourceTraits<Source>::In> &&
-                      !detail::names_scopes<decltype(Made::tunnels_of(tree))>,
-                  "hiway: add_segment: its tunnels cannot have scopes yet");
     using Code = typename Made::Code;
     auto* const code = static_cast<Code*>(allocate_buffer(Memory::device, 1, sizeof(Code), config.device));
     auto made = std::make_shared<Made>(std::string(name), source, tree, config, Made::collect(tree), code);

@@ -39,19 +39,20 @@ HIWAY_DEVICE inline void lend_to_others(Machine m, LaneScope& task, std::uint64_
   m.fetch_add(task.table->pots[scope_place(task.word)].pot, n, MemoryOrder::relaxed);
 }
 
+/// Has the pot lend the task more counts, so that it has `wanted`.
+template <class Machine>
+HIWAY_DEVICE inline void lend_counts(Machine m, LaneScope& task, std::uint64_t wanted) {
+  std::uint64_t const own = scope_counts(task.word);
+  if (own == 0) return become_counted(m, task, wanted);
+  m.fetch_add(task.table->pots[scope_place(task.word)].pot, wanted - own, MemoryOrder::relaxed);
+  task.word += (wanted - own) * one_count;
+}
+
 /// Some of the task's counts, for an item that it puts into its own device; it keeps at least 1.
 template <class Machine>
 [[nodiscard]] HIWAY_DEVICE inline std::uint64_t share_counts(Machine m, LaneScope& task) {
   Word<std::uint64_t>& pot = task.table->pots[scope_place(task.word)].pot;
-  if (std::uint64_t const own = scope_counts(task.word); own < 2) {
-    std::uint64_t const wanted = counts_to_have(m.load(pot, MemoryOrder::relaxed));
-    if (own == 0) {
-      become_counted(m, task, wanted);
-    } else {
-      m.fetch_add(pot, wanted - 1, MemoryOrder::relaxed);
-      task.word += (wanted - 1) * one_count;
-    }
-  }
+  if (scope_counts(task.word) < 2) lend_counts(m, task, counts_to_have(m.load(pot, MemoryOrder::relaxed)));
   std::uint64_t const half = scope_counts(task.word) / 2;
   task.word -= half * one_count;
   return half;

@@ -10,13 +10,15 @@
 //   mail                 host     device tasks, across            the host monitors, waits for a scope
 //
 //   S1  values add up: outstanding is the sum of those in items, tasks, pots and the mail, and the hold. So nothing of
-//       a scope is anywhere once it is 0, and the subtraction that makes it 0 ends the scope. Its place is free then. A
-//       task gives back what it has after its last put; a result (value form) is its last put, and has all of it. A
-//       batch of one scope (lib/batch/batch_scopes.hpp) is one task, which has the values of all its items
+//       a scope is anywhere once it is 0, and the subtraction that makes it 0 ends the scope. Its place is free then.
+//       A task gives back what it has after its last put; a result (value form) is its last put, and has all of it.
+//       Within a segment so has the last item that a task puts (segment/tasks.hpp G1). A batch of one scope
+//       (lib/batch/batch_scopes.hpp) is one task, which has the values of all its items
 //   S2  a device task with a value that puts into its own device leaves its value in the pot, which lends it *counts*
 //       in the same step: from then on it is *counted*. What a counted task puts there has no value, and half of its
 //       counts; a task with one count is lent more first. A count is in the pot before the item that has it is
-//       visible. So the pot counts what items and tasks have; while it counts any, it has a value, and S1 holds
+//       visible; another lane of the task's may have the pot lend it. So the pot counts what items and tasks have;
+//       while it counts any, it has a value, and S1 holds
 //   S3  a task gives its counts back at its end. The one that makes the pot's count 0 takes its value, in one step that
 //       fails if another task has been lent counts meanwhile, and mails it; of 0 nothing is mailed
 //   S4  what the host sends to a device, or is put from outside, is added to outstanding before it is visible
@@ -25,12 +27,11 @@
 //   S6  when the run aborts, values are lost: the scopes then open end with the run's error, after all stages have
 //       returned, and the next run begins with other words
 //   S7  a team, a warp or a block, has the task of one item. From its beginning each lane has a part of it, and is as
-//   the
-//       lane of a task of its own: a warp's lanes have values, parts of the item's; where that is small, or counted,
-//       and in a block, they have counts, which the pot lends to all of them in one step of the first lane. No lane
-//       begins before that step. At the end what the lanes of a warp have left is added up, and given back at once; the
-//       lanes of a block's other warps may still work then: they have parts of their own. The first lane says whether
-//       the scope has been cancelled, for all
+//       the lane of a task of its own: a warp's lanes have values, parts of the item's; where that is small, or
+//       counted, and in a block, they have counts, which the pot lends to all of them in one step of the first lane.
+//       No lane begins before that step. At the end what the lanes of a warp have left is added up, and given back at
+//       once; the lanes of a block's other warps may still work then: they have parts of their own. The first lane
+//       says whether the scope has been cancelled, for all
 //   Orders  a task's end releases at the pot, and the fence before the letter acquires: all steps at a pot read and
 //       write at once, so the one that takes its value has read from each end. The others need no order: what lends a
 //       count comes before what gives it back, in the word's own order

@@ -17,6 +17,7 @@
 #include "hiway/segment/replica_state.hpp"
 #include "hiway/segment/segment_base.hpp"
 #include "hiway/segment/segment_config.hpp"
+#include "hiway/segment/slot.hpp"
 #include "hiway/segment/tree.hpp"
 #include "hiway/segment/tree_types.hpp"
 
@@ -25,7 +26,7 @@ namespace hiway::segment {
 namespace detail {
 
 /// Collects a tree's nodes and sinks for the host.
-template <class Modules, Refill refill>
+template <class Modules, Refill refill, bool has_scopes>
 struct Collector {
   std::vector<NodeDescription> nodes;
   std::vector<std::string> sinks;
@@ -118,10 +119,10 @@ struct Collector {
     d.raises = Fn::raises;
     d.items_per_lane = Fn::items_per_lane;
     d.lanes_per_item = Fn::lanes_per_item;
-    d.item_bytes = sizeof(typename Fn::In);
-    d.item_align = alignof(typename Fn::In);
+    d.item_bytes = sizeof(SlotOf<typename Fn::In, has_scopes>);
+    d.item_align = alignof(SlotOf<typename Fn::In, has_scopes>);
     if constexpr (Fn::facts.refills_lanes && refill == Refill::lanes) {
-      d.cursor_bytes = sizeof(LaneOf<F>);
+      d.cursor_bytes = sizeof(LaneOf<F, has_scopes>);
     } else if constexpr (Fn::can_suspend && !std::is_same_v<typename Fn::Cursor, NoCursor>) {
       d.cursor_bytes = sizeof(typename Fn::Cursor);
     }

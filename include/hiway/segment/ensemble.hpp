@@ -41,6 +41,7 @@ struct OfOne {
   using Fn = Function<F>;
   using Signal = typename State::Signal;
   static constexpr bool has_regions = State::has_regions;
+  static constexpr bool has_scopes = State::has_scopes;
   static constexpr Leads leads = State::Program::template leads<F>;
 
   State& r;
@@ -61,15 +62,16 @@ struct OfOne {
     }
   }
   HIWAY_DEVICE bool must_suspend() const { return r.rows[node].suspends && r.activity.any(r.rows[node].children); }
+  /// `last`: it is the last item that the lane's task puts.
   template <unsigned C, class T>
-  HIWAY_DEVICE Tally put(T const& item, bool brings, bool other) {
+  HIWAY_DEVICE Tally put(T const& item, bool brings, bool other, bool last = true) {
     if constexpr (C == 0) r.counting.step(r.lanes, node);
     if constexpr (has_regions) {
-      Tally const tally = to[C].put(r, item, brings, other, along);
+      Tally const tally = to[C].put(r, item, brings, other, along, last);
       if (along.marks != 0) RegionMarks<State>(r).put_along(to[C], along, tally);
       return tally;
     } else {
-      return to[C].put(r, item, brings, other);
+      return to[C].put(r, item, brings, other, {}, last);
     }
   }
   /// Puts the lane's signal behind the item that the lane `brought` with the last put. `pushed`: the tally of that
@@ -118,14 +120,14 @@ struct OfSeveral {
     return false;
   }
   template <unsigned C, class T>
-  HIWAY_DEVICE Tally put(T const& item, bool brings, bool other) {
+  HIWAY_DEVICE Tally put(T const& item, bool brings, bool other, bool last = true) {
     auto const m = r.lanes.machine();
     Tally all;
     for (std::uint32_t left = nodes; left != 0; left &= left - 1) {
       unsigned const n = m.lowest(left);
       Target<State, State::Program::template leads<F>> t(r, n, C);
       if constexpr (C == 0) r.counting.step(r.lanes, n);
-      Tally const of_node = t.put(r, item, brings && node == n, other);
+      Tally const of_node = t.put(r, item, brings && node == n, other, {}, last);
       all.all += of_node.all;
       all.any = all.any || of_node.any;
       r.lanes.sync();

@@ -15,6 +15,7 @@ namespace hiway::segment {
 template <class State>
 class Intake {
   using Source = typename State::Source;
+  using Slot = typename State::template Slot<typename Source::Item>;
 
  public:
   HIWAY_DEVICE explicit Intake(State& replica) : r_(replica), in_(replica.intake) {}
@@ -105,7 +106,7 @@ class Intake {
       std::uint32_t const at = detail::wrap(s.head + s.count, row.queue_slots);
       std::uint32_t const free = free_of_root(s);
       std::uint32_t const straight = row.queue_slots - at < free ? row.queue_slots - at : free;
-      auto const [n, has_ended] = get_into(r_.template queue_of<typename Source::Item>(r_.root) + at, straight);
+      auto const [n, has_ended] = get_into(r_.template queue_of<Slot>(r_.root) + at, straight);
       in_.tasks += n;
       if (n != 0) {
         if (r_.lanes.rank() == 0) Parking<State>(r_).note_items(misses);

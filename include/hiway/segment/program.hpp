@@ -50,6 +50,7 @@ struct SegmentRunner {
   static constexpr unsigned outlet_count = Outlets;
   static constexpr unsigned inlet_count = Inlets;
   static constexpr unsigned stage_count = 1;
+  static constexpr bool has_scopes = Program::Source::has_scopes;
 
   static constexpr Leaves leaves = Leaves::between_tasks;
   static constexpr bool keeps_nothing = true;  // its nodes' functions are const

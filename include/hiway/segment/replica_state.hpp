@@ -17,6 +17,7 @@
 #include "hiway/segment/node.hpp"
 #include "hiway/segment/placement.hpp"
 #include "hiway/segment/queue.hpp"
+#include "hiway/segment/slot.hpp"
 
 namespace hiway::segment {
 
@@ -94,6 +95,9 @@ struct ReplicaState {
   using MarksOf = Marks<Signal>;
   using Reading = typename MarksOf::Reading;
   static constexpr bool has_regions = std::is_same_v<Signal, Boundary>;
+  static constexpr bool has_scopes = Source::has_scopes;
+  template <class T>
+  using Slot = SlotOf<T, has_scopes>;
   template <unsigned M>
   using ModuleAt = typename detail::TypeAt<M, typename Program::Modules>::type;
   /// A node of this module may take its items from a range instead of a queue.
@@ -142,13 +146,27 @@ struct ReplicaState {
     NodeRow const& row = rows[node];
     return reinterpret_cast<T*>(rooms.of(row.queue_is_far) + row.queue_at);
   }
+  /// The slot of the `k`-th item of a node's queue.
+  template <class In>
+  [[nodiscard]] HIWAY_DEVICE Slot<In>& slot_of(unsigned node, QueueState const& s, std::uint32_t k) const {
+    return queue_of<Slot<In>>(node)[detail::wrap(s.head + k, rows[node].queue_slots)];
+  }
   /// The `k`-th item of a node's queue or range.
   template <unsigned M, class In>
   [[nodiscard]] HIWAY_DEVICE In read(unsigned node, QueueState const& s, std::uint32_t k) const {
     if constexpr (reads_range<M>) {
       if (takes_range(node)) return program.source.item(intake.window + k);
     }
-    return queue_of<In const>(node)[detail::wrap(s.head + k, rows[node].queue_slots)];
+    return item_of(queue_of<Slot<In> const>(node)[detail::wrap(s.head + k, rows[node].queue_slots)]);
+  }
+  /// The same with its word, if there are scopes.
+  template <unsigned M, class In>
+  [[nodiscard]] HIWAY_DEVICE Slot<In> read_slot(unsigned node, QueueState const& s, std::uint32_t k) const {
+    if constexpr (has_scopes) {
+      return slot_of<In>(node, s, k);
+    } else {
+      return read<M, In>(node, s, k);
+    }
   }
   /// Takes `k` items that have been read.
   HIWAY_DEVICE void take(unsigned node, QueueState& s, std::uint32_t k) {

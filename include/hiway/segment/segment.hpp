@@ -27,6 +27,7 @@
 #include "hiway/segment/placement.hpp"
 #include "hiway/segment/program.hpp"
 #include "hiway/segment/queue.hpp"
+#include "hiway/segment/scope_checks.hpp"
 #include "hiway/segment/segment_base.hpp"
 #include "hiway/segment/segment_config.hpp"
 #include "hiway/segment/sinks.hpp"
@@ -51,6 +52,8 @@ class Segment final : public SegmentBase {
   static constexpr bool tree_ok = detail::CheckTree<Tree>::ok;
   static constexpr bool root_ok = std::is_same_v<RootItem, typename Traits::OnDevice::Item>;
   static_assert(!tree_ok || root_ok, "hiway: segment: the root takes another type of item than the source gives");
+  static constexpr bool has_scopes = Traits::OnDevice::has_scopes;
+  static constexpr bool scopes_ok = detail::CheckScopes<Tree, has_scopes>::ok;
   template <class... Fs>
   static constexpr std::uint32_t shared(detail::Types<Fs...>) {
     std::uint32_t bits = 0;
@@ -73,10 +76,11 @@ class Segment final : public SegmentBase {
                        shape, 0, shared(Modules{}), ends>;
   static constexpr unsigned outlets = std::tuple_size_v<decltype(In::tunnels)>;
   static constexpr unsigned inlets = std::tuple_size_v<decltype(Out::tunnels)>;
-  using Runner = std::conditional_t<tree_ok && root_ok, SegmentRunner<Code, outlets, inlets>, RefusedRunner>;
+  using Runner =
+      std::conditional_t<tree_ok && root_ok && scopes_ok, SegmentRunner<Code, outlets, inlets>, RefusedRunner>;
 
   Segment(std::string name, Source source, Tree const& tree, SegmentConfig config,
-          detail::Collector<Modules, shape.refill> collected, Code* code)
+          detail::Collector<Modules, shape.refill, has_scopes> collected, Code* code)
       : SegmentBase(std::move(name), config, shape, std::move(collected.nodes), std::move(collected.sinks),
                     Modules::count, root_takes),
         code_(code) {
@@ -84,8 +88,8 @@ class Segment final : public SegmentBase {
     unsigned at = 0;
     detail::for_sinks(tree, [&](auto const& sink) { detail::fill_sink(program_.sinks, at++, sink); });
   }
-  static detail::Collector<Modules, shape.refill> collect(Tree const& tree) {
-    detail::Collector<Modules, shape.refill> c;
+  static auto collect(Tree const& tree) {
+    detail::Collector<Modules, shape.refill, has_scopes> c;
     c.add(tree, -1, 0);
     return c;
   }

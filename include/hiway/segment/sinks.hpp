@@ -14,6 +14,7 @@
 #include "hiway/segment/lanes.hpp"
 #include "hiway/segment/queue.hpp"
 #include "hiway/segment/signature.hpp"
+#include "hiway/segment/tasks.hpp"
 #include "hiway/segment/tree.hpp"
 #include "hiway/segment/tree_types.hpp"
 #include "hiway/stage.hpp"
@@ -26,7 +27,7 @@ template <class T>
 struct CountOnDevice {
   using Item = T;
   template <class Replica>
-  HIWAY_DEVICE void put(Replica&, T const&, bool, Tally const&) const {}
+  HIWAY_DEVICE void put(Replica&, T const&, bool, Tally const&, bool) const {}
 };
 template <class T>
 struct StoreOnDevice {
@@ -36,7 +37,7 @@ struct StoreOnDevice {
   Word<std::uint64_t>* used = nullptr;
   char full[96] = {};  ///< the error's text
   template <class Replica>
-  HIWAY_DEVICE void put(Replica& r, T const& item, bool brings, Tally const& tally) const {
+  HIWAY_DEVICE void put(Replica& r, T const& item, bool brings, Tally const& tally, bool) const {
     if (tally.all == 0) return;
     auto const m = r.lanes.machine();
     std::uint64_t base = 0;
@@ -53,11 +54,17 @@ struct StoreOnDevice {
 };
 template <class T, unsigned Inlet>
 struct PutOnDevice {
-  using Item = T;
+  using Item = ItemOf<T>;
   template <class Replica>
-  HIWAY_DEVICE void put(Replica& r, T const& item, bool brings, Tally const&) const {
+  HIWAY_DEVICE void put(Replica& r, Item const& item, bool brings, Tally const&, [[maybe_unused]] bool last) const {
     auto const m = r.lanes.machine();
-    hiway::detail::put_together(m, r.inlets[Inlet], m.lanes(), brings, WriteItem<T>{item});
+    InletView const& inlet = r.inlets[Inlet];
+    if constexpr (is_scoped<T>) {
+      std::uint64_t const word = brings ? word_into(m, inlet, last) : 0;
+      hiway::detail::put_together(m, inlet, m.lanes(), brings, WriteScoped<Item>{item, word});
+    } else {
+      hiway::detail::put_together(m, inlet, m.lanes(), brings, WriteItem<T>{item});
+    }
     leave_if_aborted(m, *r.program.control);
   }
 };
@@ -68,7 +75,7 @@ template <>
 struct SinkList<> {
   static constexpr unsigned count = 0;
   template <class T, class Replica>
-  HIWAY_DEVICE void put(Replica&, unsigned, T const&, bool, Tally const&) const {}
+  HIWAY_DEVICE void put(Replica&, unsigned, T const&, bool, Tally const&, bool) const {}
 };
 template <class First, class... Rest>
 struct SinkList<First, Rest...> {
@@ -76,14 +83,14 @@ struct SinkList<First, Rest...> {
   First first;
   SinkList<Rest...> rest;
   template <class T, class Replica>
-  HIWAY_DEVICE void put(Replica& r, unsigned sink, T const& item, bool brings, Tally const& tally) const {
+  HIWAY_DEVICE void put(Replica& r, unsigned sink, T const& item, bool brings, Tally const& tally, bool last) const {
     if constexpr (std::is_same_v<T, typename First::Item>) {
       if (sink == 0) {
-        first.put(r, item, brings, tally);
+        first.put(r, item, brings, tally, last);
         return;
       }
     }
-    rest.template put<T>(r, sink - 1, item, brings, tally);
+    rest.template put<T>(r, sink - 1, item, brings, tally, last);
   }
 };
 

@@ -15,6 +15,7 @@ template <class T, class Make>
 struct Range {
   using Item = T;
   static constexpr bool is_range = true;
+  static constexpr bool has_scopes = false;
   std::uint64_t size = 0;
   Make make;
   HIWAY_DEVICE T item(std::uint64_t i) const { return make(i); }
@@ -55,8 +56,9 @@ template <class Make>
 /// A source that takes a tunnel's items.
 template <class T>
 struct TunnelSource {
-  using Item = T;
+  using Item = ItemOf<T>;
   static constexpr bool is_range = false;
+  static constexpr bool has_scopes = is_scoped<T>;
 };
 
 namespace detail {

@@ -8,6 +8,7 @@
 #include "hiway/segment/queue.hpp"
 #include "hiway/segment/region.hpp"
 #include "hiway/segment/replica_state.hpp"
+#include "hiway/segment/tasks.hpp"
 
 namespace hiway::segment {
 
@@ -66,14 +67,14 @@ struct Target {
       r.marks.close(node, marks, pushed);
     }
   }
-  /// Puts the items of all lanes that bring one, by their tally.
+  /// Puts the items of all lanes that bring one, by their tally. `last`: it is the last item that the lane's task puts.
   template <class T>
-  HIWAY_DEVICE void put(State& r, T const& item, bool brings, Tally const& tally, InRegion in) {
+  HIWAY_DEVICE void put(State& r, T const& item, bool brings, Tally const& tally, InRegion in, bool last = true) {
     if (is_sink()) {
-      r.program.sinks.template put<T>(r, node - first_sink, item, brings, tally);
+      r.program.sinks.template put<T>(r, node - first_sink, item, brings, tally, last);
     } else {
       std::uint32_t const slot = detail::wrap(at + tally.before, size);
-      if (brings) reinterpret_cast<T*>(queue)[slot] = item;
+      if (brings) detail::write_slot(r, reinterpret_cast<typename State::template Slot<T>*>(queue)[slot], item, last);
       if constexpr (State::has_regions) {
         if (brings && tags.of != nullptr) tags.of[slot] = in.region;
       }
@@ -85,9 +86,9 @@ struct Target {
   }
   /// The same with a tally of its own. Tally::any of the result: whether `other` holds in any lane.
   template <class T>
-  HIWAY_DEVICE Tally put(State& r, T const& item, bool brings, bool other, InRegion in = {}) {
+  HIWAY_DEVICE Tally put(State& r, T const& item, bool brings, bool other, InRegion in = {}, bool last = true) {
     Tally const tally = r.lanes.tally(brings, other);
-    put(r, item, brings, tally, in);
+    put(r, item, brings, tally, in, last);
     return tally;
   }
   /// Puts the lane's signal behind the first `items` items that this firing has pushed on the channel.

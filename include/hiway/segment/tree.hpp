@@ -106,7 +106,7 @@ struct Takes<BackTo<Tag>> {
 };
 template <class T>
 struct Takes<Into<T>> {
-  using type = T;
+  using type = ItemOf<T>;
 };
 
 template <class Child>

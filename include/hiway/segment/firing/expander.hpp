@@ -20,9 +20,9 @@ namespace hiway::segment {
 namespace detail {
 
 /// What is saved of a lane when its node is left with the lane's item unfinished.
-template <class F>
+template <class F, bool has_scopes>
 struct LaneOf {
-  typename Function<F>::In item;
+  SlotOf<typename Function<F>::In, has_scopes> item;
   typename Function<F>::Cursor cursor;
 };
 
@@ -34,7 +34,7 @@ template <class State, unsigned M>
 class LaneFiring {
   using F = typename State::template ModuleAt<M>;
   using Fn = Function<F>;
-  using Lane = detail::LaneOf<F>;
+  using Lane = detail::LaneOf<F, State::has_scopes>;
   using MarksOf = typename State::MarksOf;
 
  public:
@@ -90,8 +90,23 @@ class LaneFiring {
     std::uint32_t const rank = r_.lanes.rank();
     live_ = rank < s_.suspended;
     if (live_) own_ = kept_[rank];
+    if constexpr (State::has_scopes) live_ = live_ && detail::takes_slot(r_, own_.item);
     if (live_) made_ = r_.counting.kept(r_.lanes, e_.node, rank);
     idle_ = r_.lanes.idle(live_);
+  }
+  /// The lane begins with the `k`-th item.
+  template <class Bound>
+  HIWAY_DEVICE void begin(Bound const& f, std::uint32_t k) {
+    using In = typename Fn::In;
+    if constexpr (State::has_scopes) {
+      own_.item = r_.template slot_of<In>(e_.node, s_, k);
+      if (!detail::takes_slot(r_, own_.item)) return;
+    } else {
+      own_.item = r_.template read<M, In>(e_.node, s_, k);
+    }
+    own_.cursor = f.start(item_of(own_.item));
+    live_ = f.more(item_of(own_.item), own_.cursor);
+    if (!live_) detail::end_task(r_);
   }
   /// The first `n` idle lanes take an item each. Returns whether so many of them are idle again that they take others
   /// before any lane puts.
@@ -101,10 +116,7 @@ class LaneFiring {
     constexpr bool in_order = MarksOf::exist;
     if (!live_ && idle_.before < n) {
       bool const from_head = of_range_ || in_order;
-      own_.item =
-          r_.template read<M, typename Fn::In>(e_.node, s_, from_head ? idle_.before : s_.count - 1 - idle_.before);
-      own_.cursor = f.start(own_.item);
-      live_ = f.more(own_.item, own_.cursor);
+      begin(f, from_head ? idle_.before : s_.count - 1 - idle_.before);
       made_ = 0;
     }
     if constexpr (State::Source::is_range) {
@@ -123,13 +135,14 @@ class LaneFiring {
   HIWAY_DEVICE void put_next(Bound const& f) {
     Maybe<typename Fn::template Out<0>> out;
     if (live_) {
-      out = detail::as_maybe(f.next(own_.item, own_.cursor));
-      live_ = f.more(own_.item, own_.cursor);
+      out = detail::as_maybe(f.next(item_of(own_.item), own_.cursor));
+      live_ = f.more(item_of(own_.item), own_.cursor);
       put_ += out.ok ? 1 : 0;
       made_ += out.ok ? 1 : 0;
       if (!live_) r_.counting.item(r_.lanes, e_.node, made_);
     }
-    e_.template put<0>(out.value, out.ok, false);
+    e_.template put<0>(out.value, out.ok, false, !live_);
+    if (!live_) detail::end_task(r_);
     idle_ = r_.lanes.idle(live_);
   }
   /// The lanes keep the items that are not finished.
@@ -139,6 +152,7 @@ class LaneFiring {
     if (s_.suspended != 0) r_.lanes.sync();  // all lanes have read what was kept before
     if (live_) {
       std::uint32_t const place = r_.lanes.rank() - idle_.before;
+      if constexpr (State::has_scopes) detail::keep_in_slot(r_, own_.item);
       kept_[place] = own_;
       r_.counting.keep(r_.lanes, e_.node, place, made_);
     }
@@ -198,6 +212,7 @@ struct Firing<Kind::expander> : FiresEnsembles, OneItemALane<Kind::expander> {
       }
       live = f.more(lane.item, cursor);
     }
+    if (!live) detail::end_task(r);
     bool any = r.lanes.any(live);
     std::uint32_t rounds = 0;
     while (any) {
@@ -211,7 +226,8 @@ struct Firing<Kind::expander> : FiresEnsembles, OneItemALane<Kind::expander> {
         out = detail::as_maybe(f.next(lane.item, cursor));
         live = f.more(lane.item, cursor);
       }
-      any = e.template put<0>(out.value, out.ok, live).any;
+      any = e.template put<0>(out.value, out.ok, live, !live).any;
+      if (!live) detail::end_task(r);
       lane.put += out.ok ? 1 : 0;
     }
     return true;

@@ -102,10 +102,18 @@ struct Firing<Kind::filter> : FiresEnsembles, OneItemALane<Kind::filter> {
       e.template put<0>(out.value, out.ok, false);
       lane.put += out.ok ? 1 : 0;
     }
+    detail::end_task(e.r);
     return true;
   }
 
  private:
+  /// Whether the lane puts into a channel after channel C.
+  template <unsigned C, class... Ts>
+  HIWAY_DEVICE static bool brings_after(detail::Emits<detail::Types<Ts...>>& out) {
+    bool brings = false;
+    detail::unrolled<sizeof...(Ts) - 1 - C>([&](auto c) { brings = brings || out.template get<C + 1 + c>().ok; });
+    return brings;
+  }
   /// A filter with several channels, or one that raises signals.
   template <class Ensemble, class F>
   HIWAY_DEVICE static void put_on_channels(Ensemble& e, LaneItem<F>& lane) {
@@ -125,7 +133,7 @@ struct Firing<Kind::filter> : FiresEnsembles, OneItemALane<Kind::filter> {
     }
     detail::unrolled<Fn::channels>([&](auto c) {
       auto const& o = out.template get<c>();
-      [[maybe_unused]] Tally const pushed = e.template put<c>(o.value, o.ok, false);
+      [[maybe_unused]] Tally const pushed = e.template put<c>(o.value, o.ok, false, !brings_after<c>(out));
       if constexpr (Fn::raises) e.template raise<c>(signal, pushed, o.ok);
       lane.put += o.ok ? 1 : 0;
     });
@@ -139,8 +147,11 @@ struct Firing<Kind::filter> : FiresEnsembles, OneItemALane<Kind::filter> {
     std::uint32_t const lanes = r.lanes.size();
     std::uint32_t const rank = r.lanes.rank();
     Maybe<typename Fn::template Out<0>> out[Fn::items_per_lane];
+    detail::KeptTasks<Ensemble::has_scopes, Fn::items_per_lane> tasks;
     auto const make = [&](std::uint32_t i) {
+      if (!detail::takes_item<1, typename Fn::In>(r, e.node, s, i * lanes + rank)) return;
       out[i] = detail::as_maybe(e.function()(r.template read<M, typename Fn::In>(e.node, s, i * lanes + rank)));
+      tasks.keep(r, i);
     };
     if (k == Fn::items_per_lane * lanes) {
       detail::unrolled<Fn::items_per_lane>(make);
@@ -151,7 +162,9 @@ struct Firing<Kind::filter> : FiresEnsembles, OneItemALane<Kind::filter> {
     }
     std::uint32_t put = 0;
     detail::unrolled<Fn::items_per_lane>([&](auto i) {
+      tasks.take_up(r, i);
       e.template put<0>(out[i].value, out[i].ok, false);
+      detail::end_task(r);
       put += out[i].ok ? 1 : 0;
     });
     if (rank < k) r.counting.item(r.lanes, e.node, put != 0 ? 1 : 0);

@@ -16,6 +16,7 @@
 #include "hiway/segment/node.hpp"
 #include "hiway/segment/queue.hpp"
 #include "hiway/segment/replica_state.hpp"
+#include "hiway/segment/tasks.hpp"
 
 namespace hiway::segment {
 
@@ -26,7 +27,7 @@ struct Firing;
 template <class F>
 struct LaneItem {
   typename Function<F>::In const& item;          ///< not set unless it is `mine`
-  bool mine = false;                             ///< the lane has an item
+  bool mine = false;                             ///< the lane has an item to work on
   bool resumed = false;                          ///< the ensemble was suspended
   typename Function<F>::Cursor* kept = nullptr;  ///< where the lane's cursor is kept
   std::uint32_t put = 0;                         ///< items that the lane has put
@@ -51,14 +52,16 @@ struct OneItemALane {
     std::uint32_t const rank = r.lanes.rank();
     std::uint32_t const place = rank / Fn::lanes_per_item;
     bool const mine = place < k;
+    bool const works = mine && detail::takes_item<Fn::lanes_per_item, In>(r, e.node, s, place);
     bool const resumed = s.suspended != 0;
     std::uint32_t before = 0;  // what the lane's item had given before the ensemble was left
     if (resumed && mine) before = r.counting.kept(r.lanes, e.node, rank);
     ItemRoom<In> item;
-    if (mine) item.item() = r.template read<M, In>(e.node, s, place);
-    LaneItem<F> lane{item.item(), mine, resumed};
+    if (works) item.item() = r.template read<M, In>(e.node, s, place);
+    LaneItem<F> lane{item.item(), works, resumed};
     if constexpr (Fn::can_suspend) lane.kept = r.template cursors_of<typename Fn::Cursor>(e.node) + rank;
     bool const finished = Firing<kind>::work(e, lane);
+    if (mine && !finished) detail::keep_in_queue<In>(r, e.node, s, place);
     std::uint32_t const made = Firing<kind>::template made_of_item<F>(r, before + lane.put);
     if (mine && finished) r.counting.item(r.lanes, e.node, made);
     if (mine && !finished) r.counting.keep(r.lanes, e.node, rank, made);

@@ -31,6 +31,7 @@ struct Firing<Kind::indexed> : FiresEnsembles {
       if (e.must_suspend()) return {false, put};
       Maybe<typename Fn::template Out<0>> out;
       std::uint32_t const t = s.done + rank;
+      if constexpr (Ensemble::has_scopes) take_outputs<In>(e, s, k, all);
       if (t < all) {
         std::uint32_t const at = lane_of(r.sums, k, t);
         if constexpr (Ensemble::has_regions) {
@@ -40,6 +41,7 @@ struct Firing<Kind::indexed> : FiresEnsembles {
             e.function().at(r.template read<M, In>(e.node, s, at), t - (at == 0 ? 0 : r.sums[at - 1])));
       }
       e.template put<0>(out.value, out.ok, false);
+      detail::end_task(r);
       put += out.ok ? 1 : 0;
     }
     s.done = 0;
@@ -54,13 +56,56 @@ struct Firing<Kind::indexed> : FiresEnsembles {
     auto& r = e.r;
     std::uint32_t const rank = r.lanes.rank();
     std::uint32_t n = 0;
-    if (rank < k) n = e.function().count(r.template read<M, typename Ensemble::Fn::In>(e.node, s, rank));
+    if (rank < k) n = count<M>(e, s, rank);
     r.counting.item(r.lanes, e.node, n);
     std::uint32_t all = 0;
     std::uint32_t const before = r.lanes.sum_before(n, all);
     r.sums[rank] = before + n;
     r.lanes.sync();
     return all;
+  }
+  /// How many outputs the `i`-th item gives.
+  template <unsigned M, class Ensemble>
+  HIWAY_DEVICE static std::uint32_t count(Ensemble& e, QueueState const& s, std::uint32_t i) {
+    using In = typename Ensemble::Fn::In;
+    auto& r = e.r;
+    if constexpr (Ensemble::has_scopes) {
+      auto& slot = r.template slot_of<In>(e.node, s, i);
+      if (detail::is_ended(slot.scope)) return static_cast<std::uint32_t>(detail::scope_value(slot.scope));
+      if (s.suspended != 0) {
+        detail::set_task(r, slot.scope);
+      } else if (!detail::takes_slot(r, slot)) {
+        slot.scope = detail::ended_word();
+        return 0;
+      }
+      std::uint32_t const n = e.function().count(slot.item);
+      if (n == 0) detail::end_task(r);
+      if (n > 1) detail::count_task(r);
+      detail::keep_in_slot(r, slot);
+      return n;
+    } else {
+      return e.function().count(r.template read<M, In>(e.node, s, i));
+    }
+  }
+  /// Each lane that makes an output gets a task for it: the item's own for its last one, else one of the counts that
+  /// the item's first lane has the pot lend (tasks.hpp G4).
+  template <class In, class Ensemble>
+  HIWAY_DEVICE static void take_outputs(Ensemble& e, QueueState const& s, std::uint32_t k, std::uint32_t all) {
+    auto& r = e.r;
+    std::uint32_t const t = s.done + r.lanes.rank();
+    std::uint32_t const at = t < all ? lane_of(r.sums, k, t) : 0;
+    std::uint32_t const begin = at == 0 ? 0 : r.sums[at - 1];
+    std::uint32_t const end = r.sums[at];
+    std::uint64_t const word = r.template slot_of<In>(e.node, s, at).scope;
+    if (t < all && (t == begin || t == s.done)) {
+      std::uint32_t const end_of_round = s.done + r.lanes.size();
+      detail::lend_to_lanes(r, word, (end <= end_of_round ? end - 1 : end_of_round) - t);
+    }
+    r.lanes.sync();  // the counts are in the pot, and all lanes have read the word
+    if (t >= all) return;
+    bool const is_last = t + 1 == end;
+    if (is_last) r.template slot_of<In>(e.node, s, at).scope = detail::ended_word(end - begin);
+    detail::set_task(r, is_last ? word : detail::counted_word(detail::scope_place(word), 1));
   }
   /// The lane whose item gives output `t`: the first of `k` whose sum is above it.
   HIWAY_DEVICE static std::uint32_t lane_of(std::uint32_t const* sums, std::uint32_t k, std::uint32_t t) {

@@ -34,13 +34,15 @@ class SeveralFiring {
     std::uint32_t before = 0;
     if (mine_) {
       QueueState const s = r_.states[node_];
-      item.item() = r_.template read<M, In>(node_, s, place_);
+      if constexpr (State::has_scopes) lane.mine = detail::takes_item<1, In>(r_, node_, s, place_);
+      if (lane.mine) item.item() = r_.template read<M, In>(node_, s, place_);
       lane.resumed = s.suspended != 0;
       if constexpr (Fn::can_suspend) lane.kept = r_.template cursors_of<typename Fn::Cursor>(node_) + place_;
       if (lane.resumed) before = r_.counting.kept(r_.lanes, node_, place_);
     }
     OfSeveral<State, F> e{r_, nodes_, node_, r_.template function_of<M>(r_.rows[node_])};
     bool const finished = Firing<Fn::kind>::work(e, lane);
+    if (mine_ && !finished) detail::keep_in_queue<In>(r_, node_, r_.states[node_], place_);
     if (mine_ && finished) r_.counting.item(r_.lanes, node_, before + lane.put);
     if (mine_ && !finished) r_.counting.keep(r_.lanes, node_, place_, before + lane.put);
     r_.lanes.sync();

@@ -22,7 +22,9 @@ struct Firing<Kind::tile> : FiresEnsembles, OneItemALane<Kind::tile> {
     auto& r = e.r;
     Maybe<typename Function<F>::template Out<0>> out;
     if (lane.mine) out = e.function()(TileOf<F, std::remove_reference_t<decltype(r)>>(r.lanes.machine()), lane.item);
+    if (lane.mine) detail::gather_tile<Function<F>::lanes_per_item>(r, out.ok);
     e.template put<0>(out.value, out.ok, false);
+    detail::end_task(r);
     lane.put += out.ok ? 1 : 0;
     return true;
   }

@@ -1,0 +1,2 @@
+#define HIWAY_TEST_ON_GPU 1
+#include "../segment/random_scopes_in_segment_test.cpp"
