@@ -26,6 +26,7 @@ namespace hiway {
 struct CudaKernel {
   void const* symbol = nullptr;
   std::optional<KernelShape> shape{};  ///< of a user's own; else the grid has one dimension
+  std::size_t bytes_of_lane = 0;       ///< dynamic shared memory of each, after what the grid asks for
   /// Calls the function it is given with the kernel's arguments.
   std::function<void(std::function<void(void**)> const&)> with_arguments;
 };

@@ -278,10 +278,12 @@ StageKernel own_kernel(From<Is...>, Into<Os...>, void (*kernel)(Ps...), KernelSh
 
 template <class Runner, class Unit>
 StageKernel stage_kernel(Runner const& runner) {
-  using Body = PersistentBody<Runner>;
-  StageKernel made{device_kernel<Body, Unit>(Body{runner, {}}), [runner](StageEnds const& all) {
-                     return device_kernel<Body, Unit>(Body{runner, make_ends<Runner>(all)});
-                   }};
+  auto const kernel = [runner](Ends<Runner> const& ends) {
+    DeviceKernel one = device_kernel<PersistentBody<Runner>, Unit>({runner, ends});
+    if constexpr (counts_scopes<Runner>) one.cuda.bytes_of_lane = scope_bytes_of_lane;
+    return one;
+  };
+  StageKernel made{kernel({}), [kernel](StageEnds const& all) { return kernel(make_ends<Runner>(all)); }};
   if constexpr (runs_in_slices<Runner>) {
     made.leaves = Runner::leaves;
     made.keeps_nothing = Runner::keeps_nothing;

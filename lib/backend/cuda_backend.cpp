@@ -195,19 +195,20 @@ class CudaBackend final : public Backend {
       throw ConfigError(std::string(name) + ": " + std::to_string(grid.threads_per_block) +
                         " threads a block, the kernel takes at most " + std::to_string(attributes.maxThreadsPerBlock));
     }
-    std::size_t const most_shared = properties_.sharedMemPerBlockOptin - attributes.sharedSizeBytes;
+    std::size_t const dynamic = dynamic_shared_bytes(kernel, grid);
+    std::size_t const most_shared =
+        properties_.sharedMemPerBlockOptin - attributes.sharedSizeBytes - (dynamic - grid.shared_bytes);
     if (grid.shared_bytes > most_shared) {
       throw ConfigError(std::string(name) + ": " + std::to_string(grid.shared_bytes) +
                         " shared bytes a block, the kernel takes at most " + std::to_string(most_shared));
     }
-    if (grid.shared_bytes > 48 * 1024) {
+    if (dynamic > 48 * 1024) {
       HIWAY_CUDA(cudaFuncSetAttribute(kernel.cuda.symbol, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                      static_cast<int>(grid.shared_bytes)),
+                                      static_cast<int>(dynamic)),
                  name);
     }
     if (neighbours == Neighbours::others) {
-      std::size_t const of_block =
-          attributes.sharedSizeBytes + grid.shared_bytes + properties_.reservedSharedMemPerBlock;
+      std::size_t const of_block = attributes.sharedSizeBytes + dynamic + properties_.reservedSharedMemPerBlock;
       unsigned const blocks = (grid.blocks + processors() - 1) / processors();
       leave_shared_memory(name, kernel, blocks * of_block, attributes, properties_);
     }
@@ -228,9 +229,10 @@ class CudaBackend final : public Backend {
   unsigned resident_blocks(DeviceKernel const& kernel, simt::Grid grid) override {
     Gpu::Current const here(gpu_, name());
     int blocks = 0;
-    HIWAY_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-                   &blocks, kernel.cuda.symbol, static_cast<int>(grid.threads_per_block), grid.shared_bytes),
-               "occupancy");
+    HIWAY_CUDA(
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+            &blocks, kernel.cuda.symbol, static_cast<int>(grid.threads_per_block), dynamic_shared_bytes(kernel, grid)),
+        "occupancy");
     return static_cast<unsigned>(blocks);
   }
   // One block per SM, shared among the kernels. Two SMs are left for the monitor and for copies that the driver makes

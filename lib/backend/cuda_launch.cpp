@@ -21,12 +21,17 @@ void require_code(std::string_view name, DeviceKernel const& kernel) {
   }
 }
 
+std::size_t dynamic_shared_bytes(DeviceKernel const& kernel, simt::Grid grid) {
+  if (kernel.cuda.bytes_of_lane == 0) return grid.shared_bytes;
+  return (grid.shared_bytes + 15) / 16 * 16 + grid.threads_per_block * kernel.cuda.bytes_of_lane;
+}
+
 void launch_on(GpuStream const& stream, std::string_view name, DeviceKernel const& kernel, simt::Grid grid) {
   Gpu::Current const here(stream.gpu(), name);
   KernelShape const shape = kernel.cuda.shape.value_or(KernelShape{grid.blocks, grid.threads_per_block});
   kernel.cuda.with_arguments([&](void** arguments) {
     HIWAY_CUDA(cudaLaunchKernel(kernel.cuda.symbol, dimensions_of(shape.grid), dimensions_of(shape.block), arguments,
-                                grid.shared_bytes, stream.get()),
+                                dynamic_shared_bytes(kernel, grid), stream.get()),
                name);
   });
 }

@@ -299,10 +299,14 @@ struct CudaMachine {
     std::uint64_t word;
     ScopeTable* table;
   };
-  /// Only kernels of stages with scopes have it.
+  static_assert(sizeof(OwnScope) == scope_bytes_of_lane);
+  /// At the end of the block's dynamic shared memory, where kernels of stages with scopes have room for it. So a
+  /// kernel without scopes has none of it, also a user's own, whose code cannot tell.
   __device__ OwnScope& own_scope() const {
-    __shared__ OwnScope scopes[1024];
-    return scopes[thread_in_block()];
+    std::uint32_t dynamic = 0;
+    asm("mov.u32 %0, %%dynamic_smem_size;" : "=r"(dynamic));
+    std::uint32_t const at = dynamic - (block_threads() - thread_in_block()) * static_cast<unsigned>(sizeof(OwnScope));
+    return *reinterpret_cast<OwnScope*>(shared_memory() + at);
   }
 };
 static_assert(Machine<CudaMachine>);

@@ -24,6 +24,9 @@ enum class MemoryOrder : std::uint8_t { relaxed, acquire, release, acq_rel };
 /// From this many misses on, a wait is long (about a millisecond on a GPU), so backing off costs little.
 inline constexpr unsigned long_wait_misses = 512;
 
+/// Where a machine keeps a lane's scope in the block's shared memory, it takes so many bytes.
+inline constexpr std::size_t scope_bytes_of_lane = 16;
+
 /// A word shared by threads or lanes. Its home is the memory it lies in: the host's or the device's. At home it is
 /// accessed in device scope (or by CPU atomics). From the other side it is accessed in system scope, by loads and by
 /// stores of its one writer only. A CPU thread never accesses a word at the device's home while kernels run;
