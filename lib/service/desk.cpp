@@ -9,9 +9,8 @@
 //   expired            none                the end of its scope, which frees the place
 //
 //   D1  A request is settled by the thread that takes its word from `waiting` or `replied`, once
-//   D2  What is at the place is the settling thread's until leave(). The end of a scope awaits `expired`, so the place
-//   is
-//       not taken again before
+//   D2  What is at the place is the settling thread's until leave(). The end of a scope awaits `expired`, so no other
+//       request takes the place before
 //   D3  A submitter makes its word `waiting`, then reads whether the service is stopped; stop() does it in the other
 //       order. So stop() sees the request, or the request is refused
 //   D4  A request is counted as settled before its word is `none` or `expired`, and as returned when its receiver has
@@ -23,7 +22,6 @@
 #include <mutex>
 
 #include "counts.hpp"
-#include "lib/scope/deadlines.hpp"
 #include "hiway/inlet/close.hpp"
 #include "hiway/log.hpp"
 #include "hiway/machine/on_this_device.hpp"
@@ -32,6 +30,7 @@
 #include "hiway/scope/host.hpp"
 #include "lib/named_failure.hpp"
 #include "lib/pipeline_access.hpp"
+#include "lib/scope/deadlines.hpp"
 #include "lib/scope/places.hpp"
 
 namespace hiway {
