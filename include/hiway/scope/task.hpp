@@ -56,26 +56,25 @@ HIWAY_DEVICE inline void begin_scope_task(Machine m, View const& v, std::uint64_
   m.set_scope({word, v.end->scopes, run});
 }
 
-/// What `share(LaneScope& task)` takes of the lane's task for what it puts. *Errors*: put_without_scope.
-HIWAY_NO_SPACE_CHECK template <class Machine, class Share>
-HIWAY_DEVICE inline std::uint64_t share_task(Machine m, InletView const& v, Share&& share) {
+/// The lane's task, which puts an item. *Errors*: put_without_scope.
+HIWAY_NO_SPACE_CHECK template <class Machine>
+HIWAY_DEVICE inline LaneScope putting_task(Machine m, InletView const& v) {
   if (!has_scope(m, v)) raise(m, *v.control, FaultKind::put_without_scope, v.stage, v.tunnel, 0);
-  LaneScope task = m.scope();
-  std::uint64_t const item = share(task);
-  m.set_scope(task);
-  return item;
+  return m.scope();
 }
 
 /// The word of an item that the lane puts. *Errors*: put_without_scope, scope_exhausted.
 HIWAY_NO_SPACE_CHECK template <class Machine>
 HIWAY_DEVICE inline std::uint64_t share_scope(Machine m, InletView const& v) {
-  return share_task(m, v, [&](LaneScope& task) {
-    if constexpr (RoleOf<Machine>::counts_scopes) {
-      return share_at_host(m, task, v.end->scope_road);
-    } else {
-      return share_at_device(m, task, v.end->scope_road);
-    }
-  });
+  LaneScope task = putting_task(m, v);
+  std::uint64_t item;
+  if constexpr (RoleOf<Machine>::counts_scopes) {
+    item = share_at_host(m, task, v.end->scope_road);
+  } else {
+    item = share_at_device(m, task, v.end->scope_road);
+  }
+  m.set_scope(task);
+  return item;
 }
 
 /// Takes back the word of an item that was not put.

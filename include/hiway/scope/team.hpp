@@ -105,7 +105,9 @@ HIWAY_DEVICE inline std::uint64_t share_scope_with_each(Team team, InletView con
   auto const m = team.m;
   std::uint64_t word = 0;
   if (team.rank() == 0) {
-    word = share_task(m, v, [&](LaneScope& task) { return share_with_each_at_device(m, task, v.end->scope_road, n); });
+    LaneScope task = putting_task(m, v);
+    word = share_with_each_at_device(m, task, v.end->scope_road, n);
+    m.set_scope(task);
   }
   word = team.share(word);
   leave_if_aborted(m, *v.control);  // E3
