@@ -13,12 +13,13 @@
 
 #include "hiway/pipeline.hpp"
 #include "tests/device.hpp"
+#include "tests/soak/random_scopes.hpp"
 
 namespace {
 
 using namespace hiway;
-using hiway_tests::bounded;
-using hiway_tests::from_environment;
+using hiway_tests::compared;
+using hiway_tests::ScopeFate;
 
 struct Node {
   std::uint32_t seed;
@@ -134,43 +135,23 @@ struct BranchBatch {
 
 /// Roots -> [stage] -> branching stage with a cycle -> [stage] -> the CPU stage that counts. Some of them are batch
 /// stages, one at least.
-class RandomScopes {
+class RandomScopesInBatches : hiway_tests::RandomScopePipeline {
  public:
-  explicit RandomScopes(unsigned seed) : random_(seed), pipe_(config()) {
-    most_open_ = 1 + random_() % 24;
-    jobs_ = &pipe_.create_scopes("jobs", {.most_open = most_open_});
-    sums_ = std::vector<std::atomic<std::uint64_t>>(most_open_);
-    build();
-  }
+  explicit RandomScopesInBatches(unsigned seed) : RandomScopePipeline(seed) { build(); }
 
   void run() {
-    pipe_.start();
-    unsigned const scopes = 20 + random_() % 60;
-    for (unsigned i = 0; i < scopes; ++i) open_one();
-    in_.close_h();
-    pipe_.wait();
-    EXPECT_EQ(ended_, scopes);
-    EXPECT_EQ(wrong_, 0);
+    run_scopes(20 + random_() % 60, in_, [this] { open_one(); });
   }
 
  private:
   enum class Kind : std::uint8_t { cpu, gpu, batch, device_batch };
 
-  static PipelineConfig config() {
-    PipelineConfig c = bounded();
-    c.warn_of_cycles = false;
-    return c;
-  }
-  [[nodiscard]] bool coin() { return random_() % 2 != 0; }
   [[nodiscard]] Kind kind() { return static_cast<Kind>(random_() % 4); }
   static bool is_batch(Kind k) { return k == Kind::batch || k == Kind::device_batch; }
   static bool is_on_gpu(Kind k) { return k == Kind::gpu || k == Kind::device_batch; }
   [[nodiscard]] ScopedTunnelConfig tunnel() {
     constexpr std::size_t capacities[] = {2, 7, 64, 300};
     return {.capacity_items = capacities[random_() % 4], .spill_items = 1 << 16, .scopes = jobs_};
-  }
-  [[nodiscard]] GpuStageOptions grid() {
-    return {.blocks = 1 + static_cast<unsigned>(random_() % 3), .threads_per_block = 32u << random_() % 2};
   }
   [[nodiscard]] CpuStageOptions threads() { return {.threads = 1 + static_cast<unsigned>(random_() % 3)}; }
   /// `most`: items of a batch, at most.
@@ -182,10 +163,6 @@ class RandomScopes {
             .in_flight = 1 + static_cast<unsigned>(random_() % 3),
             .device = k == Kind::device_batch ? 0 : -1,
             .one_to_one = one_to_one};
-  }
-  static Direction between(bool from_gpu, bool to_gpu) {
-    if (from_gpu) return to_gpu ? Direction::gpu_to_gpu : Direction::gpu_to_cpu;
-    return to_gpu ? Direction::cpu_to_gpu : Direction::cpu_to_cpu;
   }
   Tunnel<Scoped<Node>>& nodes(char const* name, bool from_gpu, bool to_gpu) {
     return pipe_.create_tunnel<Node>(name, between(from_gpu, to_gpu), tunnel());
@@ -255,48 +232,26 @@ class RandomScopes {
 
   void open_one() {
     Scope job = jobs_->open_h();
-    unsigned const fate = random_() % 10;  // 0: cancelled, 1: fails
-    bool const is_to_fail = fate == 1 && may_fail_;
+    ScopeFate fate = random_fate();
+    if (fate == ScopeFate::is_failed && !may_fail_) fate = ScopeFate::ends_well;
     std::uint64_t expected = 0;
     unsigned const roots = random_() % 4;
     std::vector<Node> all;
     for (unsigned i = 0; i < roots; ++i) all.push_back({static_cast<std::uint32_t>(random_()) >> 1, 1 + i % 5});
     for (Node const& n : all) expected += count_results(n);
-    if (is_to_fail) all.push_back({fails, 0});
-    job.then([this, at = job.index(), expected, fate, is_to_fail](std::exception_ptr const& error) {
-      std::uint64_t const came = sums_[at].exchange(0);
-      bool const right = fate == 0 ? came <= expected : came == expected;
-      if (!right || (error != nullptr) != (fate == 0 || is_to_fail)) ++wrong_;
-      ++ended_;
-    });
-    for (Node const& n : all) in_.put_h(n, job);
-    if (fate == 0) job.cancel();
-    if (coin()) job.close_h();
-    if (random_() % 8 == 0) (void)job.wait_for(std::chrono::microseconds(200));
+    if (fate == ScopeFate::is_failed) all.push_back({fails, 0});
+    put_all(job, fate, in_, all,
+            [this, at = job.index(), expected] { return compared(sums_[at].exchange(0), expected); });
   }
 
-  std::mt19937 random_;
-  Pipeline pipe_;
-  std::size_t most_open_ = 1;
-  Scopes* jobs_ = nullptr;
   bool may_fail_ = true;
   std::uint32_t counts_[2] = {};
   Inlet<Node> in_;
-  std::vector<std::atomic<std::uint64_t>> sums_;
-  std::atomic<unsigned> ended_{0};
-  std::atomic<int> wrong_{0};
 };
 
-// HIWAY_SCOPE_SEEDS: how many pipelines; HIWAY_SCOPE_SEED: the first one's seed.
 TEST(RandomScopesInBatches, EndWithAllOfTheirResults) {
   HIWAY_NEEDS_DEVICE();
-  auto const first = static_cast<unsigned>(from_environment("HIWAY_SCOPE_SEED", 1));
-  auto const seeds = static_cast<unsigned>(from_environment("HIWAY_SCOPE_SEEDS", 20));
-  for (unsigned seed = first; seed < first + seeds; ++seed) {
-    SCOPED_TRACE("HIWAY_SCOPE_SEED=" + std::to_string(seed));
-    RandomScopes(seed).run();
-    if (testing::Test::HasFailure()) return;
-  }
+  hiway_tests::for_scope_seeds([](unsigned seed) { RandomScopesInBatches(seed).run(); });
 }
 
 }  // namespace

@@ -5,18 +5,17 @@
 
 #include <algorithm>
 #include <atomic>
-#include <random>
-#include <string>
 #include <vector>
 
 #include "hiway/pipeline.hpp"
 #include "tests/device.hpp"
+#include "tests/soak/random_scopes.hpp"
 
 namespace {
 
 using namespace hiway;
-using hiway_tests::bounded;
-using hiway_tests::from_environment;
+using hiway_tests::compared;
+using hiway_tests::ScopeFate;
 
 struct Node {
   std::uint32_t seed;
@@ -59,61 +58,15 @@ struct One {
 };
 
 /// Roots -> [value stage] -> branching stage with a cycle -> [value stage] -> the CPU stage that counts.
-class RandomScopes {
+class RandomScopes : hiway_tests::RandomScopePipeline {
  public:
-  explicit RandomScopes(unsigned seed) : random_(seed), pipe_(config()) {
-    most_open_ = 1 + random_() % 24;
-    jobs_ = &pipe_.create_scopes("jobs", {.most_open = most_open_});
-    sums_ = std::vector<std::atomic<std::uint64_t>>(most_open_);
-    build();
-  }
+  explicit RandomScopes(unsigned seed) : RandomScopePipeline(seed) { build(); }
 
   void run() {
-    pipe_.start();
-    unsigned const scopes = 20 + random_() % 60;
-    for (unsigned i = 0; i < scopes; ++i) open_one();
-    in_.close_h();
-    pipe_.wait();
-    EXPECT_EQ(ended_, scopes);
-    EXPECT_EQ(wrong_, 0);
+    run_scopes(20 + random_() % 60, in_, [this] { open_one(); });
   }
 
  private:
-  static PipelineConfig config() {
-    PipelineConfig c = bounded();
-    c.warn_of_cycles = false;
-    return c;
-  }
-  enum class Fate : std::uint8_t { ends_well, is_cancelled, is_failed, may_be_late };
-  [[nodiscard]] Fate random_fate() {
-    unsigned const n = random_() % 10;
-    return n < 3 ? static_cast<Fate>(n + 1) : Fate::ends_well;
-  }
-  static bool is_right(Fate fate, bool has_error, std::uint64_t came, std::uint64_t expected) {
-    switch (fate) {
-      case Fate::ends_well: return !has_error && came == expected;
-      case Fate::is_cancelled: return has_error && came <= expected;
-      case Fate::is_failed: return has_error && came == expected;
-      case Fate::may_be_late: return has_error ? came <= expected : came == expected;
-    }
-    return false;
-  }
-  [[nodiscard]] bool coin() { return random_() % 2 != 0; }
-  [[nodiscard]] ScopedTunnelConfig tunnel() {
-    constexpr std::size_t capacities[] = {1, 2, 7, 64, 300};
-    Movement const movements[] = {Movement::automatic, Movement::direct, Movement::dma};
-    return {.capacity_items = capacities[random_() % 5],
-            .movement = movements[random_() % 3],
-            .spill_items = 1 << 16,
-            .scopes = jobs_};
-  }
-  [[nodiscard]] GpuStageOptions grid() {
-    return {.blocks = 1 + static_cast<unsigned>(random_() % 3), .threads_per_block = 32u << random_() % 2};
-  }
-  static Direction between(bool from_gpu, bool to_gpu) {
-    if (from_gpu) return to_gpu ? Direction::gpu_to_gpu : Direction::gpu_to_cpu;
-    return to_gpu ? Direction::cpu_to_gpu : Direction::cpu_to_cpu;
-  }
   template <class Body, class... Ends>
   void add(char const* name, bool on_gpu, Body body, Ends... ends) {
     if (on_gpu) {
@@ -143,44 +96,23 @@ class RandomScopes {
 
   void open_one() {
     Scope job = jobs_->open_h();
-    Fate const fate = random_fate();
+    ScopeFate const fate = random_fate();
     std::uint64_t expected = 0;
     unsigned const roots = random_() % 4;
     std::vector<Node> all;
     for (unsigned i = 0; i < roots; ++i) all.push_back({static_cast<std::uint32_t>(random_()) >> 1, 1 + i % 4});
     for (Node const& n : all) expected += count_results(n);
-    if (fate == Fate::is_failed) all.push_back({fails, 0});
-    if (fate == Fate::may_be_late) job.set_deadline(std::chrono::microseconds(random_() % 2000));
-    job.then([this, at = job.index(), expected, fate](std::exception_ptr const& error) {
-      if (!is_right(fate, error != nullptr, sums_[at].exchange(0), expected)) ++wrong_;
-      ++ended_;
-    });
-    for (Node const& n : all) in_.put_h(n, job);
-    if (fate == Fate::is_cancelled) job.cancel();
-    if (coin()) job.close_h();
-    if (random_() % 8 == 0) (void)job.wait_for(std::chrono::microseconds(200));
+    if (fate == ScopeFate::is_failed) all.push_back({fails, 0});
+    put_all(job, fate, in_, all,
+            [this, at = job.index(), expected] { return compared(sums_[at].exchange(0), expected); });
   }
 
-  std::mt19937 random_;
-  Pipeline pipe_;
-  std::size_t most_open_ = 1;
-  Scopes* jobs_ = nullptr;
   Inlet<Node> in_;
-  std::vector<std::atomic<std::uint64_t>> sums_;
-  std::atomic<unsigned> ended_{0};
-  std::atomic<int> wrong_{0};
 };
 
-// HIWAY_SCOPE_SEEDS: how many pipelines; HIWAY_SCOPE_SEED: the first one's seed.
 TEST(RandomScopes, EndWithAllOfTheirResults) {
   HIWAY_NEEDS_DEVICE();
-  auto const first = static_cast<unsigned>(from_environment("HIWAY_SCOPE_SEED", 1));
-  auto const seeds = static_cast<unsigned>(from_environment("HIWAY_SCOPE_SEEDS", 20));
-  for (unsigned seed = first; seed < first + seeds; ++seed) {
-    SCOPED_TRACE("HIWAY_SCOPE_SEED=" + std::to_string(seed));
-    RandomScopes(seed).run();
-    if (testing::Test::HasFailure()) return;
-  }
+  hiway_tests::for_scope_seeds([](unsigned seed) { RandomScopes(seed).run(); });
 }
 
 }  // namespace

@@ -4,24 +4,23 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <random>
-#include <string>
 #include <vector>
 
 #include "hiway/pipeline.hpp"
 #include "tests/device.hpp"
 #include "tests/mix.hpp"
+#include "tests/soak/random_scopes.hpp"
 #include "tests/teams.hpp"
 
 namespace {
 
 using namespace hiway;
-using hiway_tests::bounded;
 using hiway_tests::By;
-using hiway_tests::from_environment;
+using hiway_tests::compared;
 using hiway_tests::mix;
 using hiway_tests::put_by;
 using hiway_tests::Puts;
+using hiway_tests::ScopeFate;
 using hiway_tests::Team;
 using hiway_tests::ways_to_put;
 
@@ -103,44 +102,15 @@ struct SameResult {
 
 /// Roots -> a stage that hands on -> a stage that branches, with a cycle -> a stage that hands on -> the CPU stage that
 /// counts; each of the first three by warps, blocks or lanes, on the CPU or on a device.
-class RandomTeamScopes {
+class RandomTeamScopes : hiway_tests::RandomScopePipeline {
  public:
-  explicit RandomTeamScopes(unsigned seed) : random_(seed), pipe_(config()) {
-    most_open_ = 1 + random_() % 24;
-    jobs_ = &pipe_.create_scopes("jobs", {.most_open = most_open_});
-    sums_ = std::vector<std::atomic<std::uint64_t>>(most_open_);
-    build();
-  }
+  explicit RandomTeamScopes(unsigned seed) : RandomScopePipeline(seed) { build(); }
 
   void run() {
-    pipe_.start();
-    unsigned const scopes = 10 + random_() % 30;
-    for (unsigned i = 0; i < scopes; ++i) open_one();
-    in_.close_h();
-    pipe_.wait();
-    EXPECT_EQ(ended_, scopes);
-    EXPECT_EQ(wrong_, 0);
+    run_scopes(10 + random_() % 30, in_, [this] { open_one(); });
   }
 
  private:
-  static PipelineConfig config() {
-    PipelineConfig c = bounded();
-    c.warn_of_cycles = false;
-    return c;
-  }
-  [[nodiscard]] bool coin() { return random_() % 2 != 0; }
-  [[nodiscard]] ScopedTunnelConfig tunnel() {
-    constexpr std::size_t capacities[] = {1, 2, 7, 64, 300};
-    Movement const movements[] = {Movement::automatic, Movement::direct, Movement::dma};
-    return {.capacity_items = capacities[random_() % 5],
-            .movement = movements[random_() % 3],
-            .spill_items = 1 << 16,
-            .scopes = jobs_};
-  }
-  static Direction between(bool from_gpu, bool to_gpu) {
-    if (from_gpu) return to_gpu ? Direction::gpu_to_gpu : Direction::gpu_to_cpu;
-    return to_gpu ? Direction::cpu_to_gpu : Direction::cpu_to_cpu;
-  }
   template <class Body, class In, class Out>
   void add(char const* name, bool on_gpu, Body body, In in, Out out) {
     auto const blocks = 1 + static_cast<unsigned>(random_() % 2);
@@ -186,44 +156,22 @@ class RandomTeamScopes {
 
   void open_one() {
     Scope job = jobs_->open_h();
-    unsigned const fate = random_() % 10;  // 0: cancelled, 1: fails
+    ScopeFate const fate = random_fate();
     std::uint64_t expected = 0;
     std::vector<Node> all;
     for (unsigned i = 0, roots = random_() % 4; i < roots; ++i) all.push_back({random_() >> 1, 1 + i % 3});
     for (Node const& n : all) expected += count_results(n);
-    if (fate == 1) all.push_back({fails, 0});
-    job.then([this, at = job.index(), expected, fate](std::exception_ptr const& error) {
-      std::uint64_t const came = sums_[at].exchange(0);
-      bool const right = fate == 0 ? came <= expected : came == expected;
-      if (!right || (error != nullptr) != (fate <= 1)) ++wrong_;
-      ++ended_;
-    });
-    for (Node const& n : all) in_.put_h(n, job);
-    if (fate == 0) job.cancel();
-    if (coin()) job.close_h();
-    if (random_() % 8 == 0) (void)job.wait_for(std::chrono::microseconds(200));
+    if (fate == ScopeFate::is_failed) all.push_back({fails, 0});
+    put_all(job, fate, in_, all,
+            [this, at = job.index(), expected] { return compared(sums_[at].exchange(0), expected); });
   }
 
-  std::mt19937 random_;
-  Pipeline pipe_;
-  std::size_t most_open_ = 1;
-  Scopes* jobs_ = nullptr;
   Inlet<Node> in_;
-  std::vector<std::atomic<std::uint64_t>> sums_;
-  std::atomic<unsigned> ended_{0};
-  std::atomic<int> wrong_{0};
 };
 
-// HIWAY_SCOPE_SEEDS: how many pipelines; HIWAY_SCOPE_SEED: the first one's seed.
 TEST(RandomTeamScopes, EndWithAllOfTheirResults) {
   HIWAY_NEEDS_DEVICE();
-  auto const first = static_cast<unsigned>(from_environment("HIWAY_SCOPE_SEED", 1));
-  auto const seeds = static_cast<unsigned>(from_environment("HIWAY_SCOPE_SEEDS", 20));
-  for (unsigned seed = first; seed < first + seeds; ++seed) {
-    SCOPED_TRACE("HIWAY_SCOPE_SEED=" + std::to_string(seed));
-    RandomTeamScopes(seed).run();
-    if (testing::Test::HasFailure()) return;
-  }
+  hiway_tests::for_scope_seeds([](unsigned seed) { RandomTeamScopes(seed).run(); });
 }
 
 }  // namespace
