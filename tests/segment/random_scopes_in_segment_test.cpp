@@ -6,22 +6,20 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "hiway/pipeline.hpp"
 #include "hiway/segment/segment.hpp"
 #include "tests/device.hpp"
-#include "tests/environment.hpp"
 #include "tests/segment/scoped_nodes.hpp"
+#include "tests/soak/random_scopes.hpp"
 
 namespace hiway::segment_test {
 namespace {
 
 using namespace segment;
-using hiway_tests::bounded;
-using hiway_tests::from_environment;
+using hiway_tests::ScopeFate;
 
 struct Same {
   HIWAY_DEVICE Thing operator()(Thing const& t) const { return t; }
@@ -29,23 +27,12 @@ struct Same {
 struct OneHead;
 
 /// inlet -> segment -> [GPU stage ->] the CPU stage that counts.
-class RandomScopes {
+class RandomScopes : hiway_tests::RandomScopePipeline {
  public:
-  explicit RandomScopes(unsigned seed) : random_(seed), pipe_(config()) {
-    most_open_ = 1 + random_() % 24;
-    jobs_ = &pipe_.create_scopes("jobs", {.most_open = most_open_});
-    counts_ = std::vector<Count>(most_open_);
-    build();
-  }
+  explicit RandomScopes(unsigned seed) : RandomScopePipeline(seed, config(seed)), counts_(most_open_) { build(); }
 
   void run() {
-    pipe_.start();
-    unsigned const scopes = 5 + random_() % 15;
-    for (unsigned i = 0; i < scopes; ++i) open_one();
-    in_.close_h();
-    pipe_.wait();
-    EXPECT_EQ(ended_, scopes);
-    EXPECT_EQ(wrong_, 0);
+    run_scopes(5 + random_() % 15, in_, [this] { open_one(); });
   }
 
  private:
@@ -55,10 +42,9 @@ class RandomScopes {
   };
   using Expected = std::function<void(Thing const&, CameTo&)>;
 
-  [[nodiscard]] bool coin() { return random_() % 2 != 0; }
-  PipelineConfig config() {
-    PipelineConfig c = bounded();
-    if (random_() % 3 == 0) c.slice = std::chrono::nanoseconds(1);
+  static PipelineConfig config(unsigned seed) {
+    PipelineConfig c = quiet();
+    if (seed % 3 == 0) c.slice = std::chrono::nanoseconds(1);
     return c;
   }
   [[nodiscard]] ScopedTunnelConfig tunnel() {
@@ -119,7 +105,7 @@ class RandomScopes {
   void open_one() {
     Scope job = jobs_->open_h();
     auto const place = static_cast<std::uint16_t>(job.index());
-    unsigned const fate = random_() % 10;  // 0: cancelled, 1: fails
+    ScopeFate const fate = random_fate();
     std::vector<Thing> all;
     CameTo expected;
     for (unsigned n = random_() % 4 * 5; n != 0; --n) {
@@ -127,41 +113,24 @@ class RandomScopes {
       expected_(t, expected);
       all.push_back({t.x, place});
     }
-    if (fate == 1) all.push_back({1, place, 1});
-    job.then([this, place, came = expected.tunnels, fate](std::exception_ptr const& error) {
+    if (fate == ScopeFate::is_failed) all.push_back({1, place, 1});
+    put_all(job, fate, in_, all, [this, place, came = expected.tunnels] {
       Came const is{counts_[place].items.exchange(0), counts_[place].sum.exchange(0)};
-      bool const right = fate == 0 ? is.items <= came.items : is == came;
-      if (!right || (error != nullptr) != (fate <= 1)) ++wrong_;
-      ++ended_;
+      return is == came              ? hiway_tests::Came::all
+             : is.items < came.items ? hiway_tests::Came::fewer
+                                     : hiway_tests::Came::wrong;
     });
-    for (Thing const& t : all) in_.put_h(t, job);
-    if (fate == 0) job.cancel();
-    if (coin()) job.close_h();
-    if (random_() % 8 == 0) (void)job.wait_for(std::chrono::microseconds(200));
   }
 
-  std::mt19937 random_;
-  Pipeline pipe_;
   bool yields_ = coin();
-  std::size_t most_open_ = 1;
-  Scopes* jobs_ = nullptr;
   Inlet<Thing> in_;
   Expected expected_;
   std::vector<Count> counts_;
-  std::atomic<unsigned> ended_{0};
-  std::atomic<int> wrong_{0};
 };
 
-// HIWAY_SCOPE_SEEDS: how many pipelines; HIWAY_SCOPE_SEED: the first one's seed.
 TEST(RandomScopesInSegment, EndWithAllOfTheirResults) {
   HIWAY_NEEDS_DEVICE();
-  auto const first = static_cast<unsigned>(from_environment("HIWAY_SCOPE_SEED", 1));
-  auto const seeds = static_cast<unsigned>(from_environment("HIWAY_SCOPE_SEEDS", 20));
-  for (unsigned seed = first; seed < first + seeds; ++seed) {
-    SCOPED_TRACE("HIWAY_SCOPE_SEED=" + std::to_string(seed));
-    EXPECT_NO_THROW(RandomScopes(seed).run());
-    if (testing::Test::HasFailure()) return;
-  }
+  hiway_tests::for_scope_seeds([](unsigned seed) { RandomScopes(seed).run(); });
 }
 
 }  // namespace
